@@ -1,0 +1,151 @@
+import { OpenAPIHono } from '@hono/zod-openapi'
+import type { Context } from 'hono'
+import { type Answer, jsonAnswer } from './answer.ts'
+import type { AnswerCache } from './answer-cache.ts'
+import { authorize, type UserIdForm } from './auth/authorize.ts'
+import type { TokenVerifier } from './auth/verify.ts'
+import { readJsonBody } from './body.ts'
+import { variantFor } from './conditional.ts'
+import { withDeadline } from './deadline.ts'
+import { documentationRoutes } from './docs.ts'
+import { ApiError, errorBody, errorHeaders, errors } from './errors.ts'
+import { COMMON_HEADERS, NOT_CACHEABLE, optionsHeaders } from './headers.ts'
+import { operationsService } from './health.ts'
+import { assertValid, check, queryOf } from './input.ts'
+import type { Logger } from './logging.ts'
+import type { HttpMetrics } from './metrics.ts'
+import { describeRoute } from './openapi.ts'
+import { pathTable } from './paths.ts'
+import type { Readiness } from './readiness.ts'
+import { requestIdFrom } from './request-id.ts'
+import type { BoundRoute } from './route.ts'
+import type { Service } from './service.ts'
+import { assertCleanUrl } from './text.ts'
+
+export interface AppOptions {
+  readonly services: readonly Service[]
+  readonly verifier: TokenVerifier
+  readonly isUserId: UserIdForm
+  readonly log: Logger
+  readonly metrics: HttpMetrics
+  readonly readiness: Readiness
+  readonly answers: AnswerCache
+  /** Base of absolute URLs, shown in the documentation. */
+  readonly publicUrl: string
+  /** Monotonic milliseconds, for durations. */
+  readonly monotonic: () => number
+  /** A whole body must arrive within this. Default 10 s. */
+  readonly bodyTimeoutMs?: number
+}
+
+/** JSON bodies are small unless a route says otherwise. */
+const DEFAULT_BODY_BYTES = 1_048_576
+const DEFAULT_BODY_TIMEOUT_MS = 10_000
+const DEFAULT_HANDLER_TIMEOUT_MS = 10_000
+/** The route label of requests that match no route: addresses must not become labels. */
+const NO_ROUTE = '(none)'
+const MS_PER_SECOND = 1_000
+
+function tookTooLong(): ApiError {
+  return new ApiError(errors.unavailable, { message: 'The answer took too long: try again shortly.' })
+}
+
+/** The HTTP application: every request in, one answer out, whatever happens. */
+export function createApp(options: AppOptions): OpenAPIHono {
+  const app = new OpenAPIHono()
+  const paths = pathTable()
+  const bodyTimeoutMs = options.bodyTimeoutMs ?? DEFAULT_BODY_TIMEOUT_MS
+
+  /** Runs `answer` and sends what it returns or throws, measured and logged. */
+  async function exchange(c: Context, route: string, answer: (requestId: string) => Answer | Promise<Answer>): Promise<Response> {
+    const startedAt = options.monotonic()
+    const requestId = requestIdFrom(c.req.header('x-request-id'))
+    options.metrics.inFlight.inc()
+    let sent: Answer
+    try {
+      assertCleanUrl(c.req.url)
+      sent = variant(c, await answer(requestId))
+    } catch (error) {
+      sent = failure(error, requestId, route)
+    } finally {
+      options.metrics.inFlight.dec()
+    }
+    const elapsedMs = options.monotonic() - startedAt
+    options.metrics.observe(c.req.method, route, sent.status, elapsedMs / MS_PER_SECOND)
+    const fields = { request_id: requestId, method: c.req.method, route, status: sent.status, duration_ms: Math.round(elapsedMs * 10) / 10 }
+    options.log.info(fields, 'request_completed')
+    const headers: Record<string, string> = {
+      ...COMMON_HEADERS,
+      'Cache-Control': NOT_CACHEABLE,
+      ...sent.headers,
+      'X-Request-Id': requestId,
+    }
+    if (options.readiness.draining) headers.Connection = 'close'
+    return new Response(sent.body as ConstructorParameters<typeof Response>[0], { status: sent.status, headers })
+  }
+
+  function variant(c: Context, answer: Answer): Answer {
+    const isRead = c.req.method === 'GET' || c.req.method === 'HEAD'
+    if (!isRead || answer.status !== 200) return answer
+    return variantFor(answer, { ifNoneMatch: c.req.header('if-none-match'), acceptEncoding: c.req.header('accept-encoding') })
+  }
+
+  function failure(error: unknown, requestId: string, route: string): Answer {
+    const known = error instanceof ApiError ? error : new ApiError(errors.internal_error, { cause: error })
+    const { status, code } = known.definition
+    options.metrics.countError(code)
+    if (status >= 500) {
+      const cause = known.cause instanceof Error ? known.cause : undefined
+      const fields = { request_id: requestId, route, error: code, message: known.message, cause: cause?.message, stack: cause?.stack }
+      if (status === 500) options.log.error(fields, 'request_failed')
+      else options.log.warn(fields, 'request_refused')
+    }
+    return jsonAnswer(status, errorBody(known, requestId), errorHeaders(known))
+  }
+
+  function mount({ definition, handler }: BoundRoute): void {
+    const { method, path, auth } = definition
+    const limits = { maxBytes: definition.maxBodyBytes ?? DEFAULT_BODY_BYTES, timeoutMs: bodyTimeoutMs }
+    const timeoutMs = definition.timeoutMs ?? DEFAULT_HANDLER_TIMEOUT_MS
+    paths.add(method, path)
+    app.openAPIRegistry.registerPath(describeRoute(definition))
+
+    async function run(c: Context, requestId: string): Promise<Answer> {
+      const caller = await authorize(auth, c.req.header('authorization') ?? null, options.verifier, options.isUserId)
+      const query = check(definition.query, queryOf(c.req.url), 'query')
+      const params = check(definition.params, c.req.param(), 'path')
+      assertValid(query, params)
+      const body = definition.body === undefined ? undefined : check(definition.body, await readJsonBody(c.req.raw, limits), 'body')
+      if (body !== undefined) assertValid(body)
+      const log = options.log.child({ request_id: requestId, route: path })
+      const input = { query: query.value, params: params.value, body: body?.value, caller, requestId, log }
+      const answer = await withDeadline(handler(input), timeoutMs, tookTooLong)
+      const target: string | undefined = c.env?.incoming?.url
+      const isPlainRead = c.req.method === 'GET' && c.req.header('authorization') === undefined
+      if (answer.reusableUntil !== undefined && isPlainRead && target !== undefined) options.answers.keep(target, path, answer)
+      return answer
+    }
+
+    app.on(method.toUpperCase(), path.replaceAll(/\{(.+?)\}/g, ':$1'), (c) => exchange(c, path, (requestId) => run(c, requestId)))
+  }
+
+  /** Whatever no route took: OPTIONS, another method, or nothing there. */
+  function elsewhere(c: Context): Answer {
+    const allow = paths.allowed(new URL(c.req.url).pathname)
+    if (allow.length === 0) throw new ApiError(errors.not_found)
+    if (c.req.method !== 'OPTIONS') throw new ApiError(errors.method_not_allowed, { headers: { Allow: allow.join(', ') } })
+    const isPreflight = c.req.header('access-control-request-method') !== undefined
+    return { status: 204, headers: optionsHeaders(allow, isPreflight), body: null }
+  }
+
+  const operations = operationsService(options.readiness, options.metrics)
+  const all = [...options.services, operations]
+  for (const service of all) for (const route of service.routes) mount(route)
+  for (const page of documentationRoutes(app, all, options.publicUrl)) {
+    paths.add('get', page.path)
+    app.get(page.path, (c) => exchange(c, page.path, page.answer))
+  }
+  app.notFound((c) => exchange(c, NO_ROUTE, () => elsewhere(c)))
+  app.onError((error, c) => exchange(c, NO_ROUTE, () => Promise.reject(error)))
+  return app
+}

@@ -1,0 +1,48 @@
+import { ApiError, errors } from '../errors.ts'
+import type { AuthRule } from '../route.ts'
+import { badToken, type Caller, type TokenVerifier } from './verify.ts'
+
+/** Whether a subject names a user of the service. */
+export type UserIdForm = (subject: string) => boolean
+
+const MAX_INT64 = 2n ** 63n - 1n
+
+/** Services A, B, C and H: a positive 64-bit integer in decimal, in its shortest form. */
+export function isDecimalUserId(subject: string): boolean {
+  return /^[1-9]\d{0,18}$/.test(subject) && BigInt(subject) <= MAX_INT64
+}
+
+const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
+
+/**
+ * Applies a route's rule to the Authorization header.
+ * @returns undefined for an anonymous caller
+ */
+export async function authorize(
+  rule: AuthRule,
+  authorization: string | null,
+  verifier: TokenVerifier,
+  isUserId: UserIdForm,
+): Promise<Caller | undefined> {
+  if (rule.kind === 'open') return undefined
+  if (authorization === null) {
+    if (rule.kind === 'optional') return undefined
+    throw new ApiError(errors.unauthorized, { headers: { 'WWW-Authenticate': 'Bearer realm="millrace"' } })
+  }
+  const token = BEARER.exec(authorization)?.[1]
+  if (token === undefined) throw badToken('the Authorization header does not hold a bearer token')
+  const caller = await verifier.verify(token)
+  if (rule.kind === 'scope') assertScope(caller, rule.scope)
+  else if (!isUserId(caller.subject)) {
+    throw new ApiError(errors.forbidden, { message: 'The subject of this token is not a user id of this service.' })
+  }
+  return caller
+}
+
+function assertScope(caller: Caller, scope: string): void {
+  if (caller.scopes.has(scope)) return
+  throw new ApiError(errors.forbidden, {
+    message: `This needs a token with the scope ${scope}.`,
+    headers: { 'WWW-Authenticate': `Bearer realm="millrace", error="insufficient_scope", scope="${scope}"` },
+  })
+}

@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto'
+import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { exportJWK, generateKeyPair, type JSONWebKeySet, type JWK, SignJWT } from 'jose'
+
+/** The algorithm of the key that development tokens are signed with. */
+const ALGORITHM = 'ES256'
+/** Readable by its owner alone. */
+const PRIVATE_MODE = 0o600
+
+interface DevelopmentKeyPaths {
+  /** The private key: stays on this machine. */
+  readonly key: string
+  /** The public half, in the form of an identity provider's key set. */
+  readonly jwks: string
+}
+
+export function developmentKeyPaths(home: string): DevelopmentKeyPaths {
+  return { key: join(home, 'auth', 'development-key.json'), jwks: join(home, 'auth', 'development-jwks.json') }
+}
+
+/**
+ * Makes the development key on first use. Several processes may start at once: the first one's key wins for all.
+ * Callers refuse to come here in production.
+ * @returns the private key
+ */
+export async function ensureDevelopmentKey(home: string): Promise<JWK> {
+  const paths = developmentKeyPaths(home)
+  await mkdir(dirname(paths.key), { recursive: true })
+  await createOnce(paths.key)
+  const key = JSON.parse(await readFile(paths.key, 'utf8')) as JWK
+  await replaceFile(paths.jwks, JSON.stringify(publicSet(key)))
+  return key
+}
+
+/** A hard link to an existing name fails: exactly one of several writers succeeds, and nobody sees half a file. */
+async function createOnce(path: string): Promise<void> {
+  try {
+    await readFile(path)
+    return
+  } catch {
+    const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true })
+    const key = { ...(await exportJWK(privateKey)), alg: ALGORITHM, use: 'sig', kid: `development-${randomUUID()}` }
+    const draft = `${path}.${randomUUID()}`
+    await writeFile(draft, JSON.stringify(key), { mode: PRIVATE_MODE })
+    try {
+      await link(draft, path)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    } finally {
+      await rm(draft)
+    }
+  }
+}
+
+async function replaceFile(path: string, text: string): Promise<void> {
+  const draft = `${path}.${randomUUID()}`
+  await writeFile(draft, text)
+  await rename(draft, path)
+}
+
+function publicSet(key: JWK): JSONWebKeySet {
+  const { d: _private, ...publicKey } = key
+  return { keys: [publicKey] }
+}
+
+export interface TokenRequest {
+  readonly subject: string
+  /** Space-separated. */
+  readonly scope?: string
+  readonly username?: string
+  readonly issuer: string
+  readonly audience: string
+  readonly lifetimeSeconds: number
+  /** Epoch ms. */
+  readonly now: number
+}
+
+const MS_PER_SECOND = 1_000
+
+/** Signs a token with the development key. */
+export async function mintToken(key: JWK, request: TokenRequest): Promise<string> {
+  const issuedAt = Math.floor(request.now / MS_PER_SECOND)
+  const claims: Record<string, string> = {}
+  if (request.scope !== undefined) claims.scope = request.scope
+  if (request.username !== undefined) claims.preferred_username = request.username
+  return await new SignJWT(claims)
+    .setProtectedHeader({ alg: ALGORITHM, kid: key.kid, typ: 'JWT' })
+    .setSubject(request.subject)
+    .setIssuer(request.issuer)
+    .setAudience(request.audience)
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(issuedAt + request.lifetimeSeconds)
+    .sign(key)
+}

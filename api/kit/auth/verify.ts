@@ -1,0 +1,99 @@
+import { errors as jose, jwtVerify } from 'jose'
+import { ApiError, errors } from '../errors.ts'
+import type { KeySet } from './key-set.ts'
+
+/** Who calls, as its token says. */
+export interface Caller {
+  /** The token's `sub`. */
+  readonly subject: string
+  readonly scopes: ReadonlySet<string>
+  /** `preferred_username`. */
+  readonly username: string | undefined
+}
+
+export interface TokenVerifier {
+  /** Throws ApiError: `unauthorized` for a bad token, `unavailable` when there are no keys to check it with. */
+  verify(token: string): Promise<Caller>
+}
+
+export interface TokenVerifierOptions {
+  readonly keys: KeySet
+  readonly issuer: string
+  readonly audience: string
+  /** Epoch ms. */
+  now(): number
+}
+
+/** Asymmetric only: whoever can check a token must not be able to make one. */
+const ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
+/** Clocks of two machines differ a little. */
+const CLOCK_TOLERANCE_SECONDS = 5
+/** Longer ones are no tokens of ours, only work. */
+const MAX_TOKEN_CHARACTERS = 8_192
+/** A signature costs some 100 µs to check: a caller that comes again with the same token is known for this long. */
+const KNOWN_TOKEN_MS = 60_000
+const MAX_KNOWN_TOKENS = 10_000
+const MS_PER_SECOND = 1_000
+
+interface KnownToken {
+  readonly caller: Caller
+  readonly until: number
+  readonly generation: number
+}
+
+export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
+  const known = new Map<string, KnownToken>()
+
+  function remember(token: string, caller: Caller, expiresAt: number, generation: number): void {
+    known.set(token, { caller, until: Math.min(expiresAt, options.now() + KNOWN_TOKEN_MS), generation })
+    if (known.size > MAX_KNOWN_TOKENS) known.delete(known.keys().next().value!)
+  }
+
+  return {
+    async verify(token) {
+      const found = known.get(token)
+      if (found !== undefined && found.until > options.now() && found.generation === options.keys.generation) return found.caller
+      known.delete(token)
+      if (token.length > MAX_TOKEN_CHARACTERS) throw badToken('the token is too long')
+      try {
+        const { payload } = await jwtVerify(token, (header, jws) => options.keys.keyFor(header, jws), {
+          issuer: options.issuer,
+          audience: options.audience,
+          algorithms: ALGORITHMS,
+          currentDate: new Date(options.now()),
+          clockTolerance: CLOCK_TOLERANCE_SECONDS,
+          requiredClaims: ['sub', 'exp'],
+        })
+        const caller = {
+          subject: String(payload.sub),
+          scopes: new Set(typeof payload.scope === 'string' ? payload.scope.split(' ').filter((scope) => scope !== '') : []),
+          username: typeof payload.preferred_username === 'string' ? payload.preferred_username : undefined,
+        }
+        remember(token, caller, payload.exp! * MS_PER_SECOND, options.keys.generation)
+        return caller
+      } catch (error) {
+        if (error instanceof ApiError) throw error
+        throw badToken(reasonOf(error), error)
+      }
+    },
+  }
+}
+
+/** 401 with the challenge of RFC 6750. */
+export function badToken(reason: string, cause?: unknown): ApiError {
+  return new ApiError(errors.unauthorized, {
+    message: `The bearer token is not valid: ${reason}.`,
+    headers: { 'WWW-Authenticate': `Bearer realm="millrace", error="invalid_token", error_description="${reason}"` },
+    cause,
+  })
+}
+
+/** A reason that helps its owner and tells a forger nothing. Quotes may not stand in the challenge. */
+function reasonOf(error: unknown): string {
+  if (error instanceof jose.JWTExpired) return 'it has expired'
+  if (error instanceof jose.JWTClaimValidationFailed) return `its claim ${error.claim} is missing or not accepted here`
+  if (error instanceof jose.JOSEAlgNotAllowed) return 'its algorithm is not accepted'
+  if (error instanceof jose.JWKSNoMatchingKey || error instanceof jose.JWKSMultipleMatchingKeys) return 'its key is not known here'
+  if (error instanceof jose.JWSSignatureVerificationFailed) return 'its signature does not match'
+  return 'it is malformed'
+}

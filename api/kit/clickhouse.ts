@@ -1,0 +1,55 @@
+import { ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
+import type { TableReader } from '../../state/tables/trends.ts'
+import type { ClickhouseConfig } from '../config.ts'
+import { ApiError, errors } from './errors.ts'
+import type { ReadinessProbe } from './readiness.ts'
+
+export interface Tables {
+  readonly reader: TableReader
+  readonly probe: ReadinessProbe
+  close(): Promise<void>
+}
+
+const REQUEST_TIMEOUT_MS = 6_000
+const MAX_CONNECTIONS = 20
+const UNKNOWN_TABLE = '60'
+
+/** The ClickHouse that holds the tables, for readers: failures are answers of the catalogue. */
+export function connectTables(config: ClickhouseConfig): Tables {
+  // What fails is answered and logged by us, once.
+  const client = createClient({
+    log: { level: ClickHouseLogLevel.OFF },
+    ...config,
+    application: 'millrace-api',
+    request_timeout: REQUEST_TIMEOUT_MS,
+    max_open_connections: MAX_CONNECTIONS,
+  })
+
+  async function ask<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (cause) {
+      if (cause instanceof ClickHouseError && cause.code === UNKNOWN_TABLE) throw new ApiError(errors.not_ready, { cause })
+      throw new ApiError(errors.unavailable, { message: 'The history store does not answer: try again shortly.', cause })
+    }
+  }
+
+  return {
+    reader: {
+      query: (request) =>
+        ask(async () => {
+          const result = await client.query(request)
+          return { json: <Row>() => ask(() => result.json<Row>()) as Promise<Row[]> }
+        }),
+    },
+    probe: {
+      name: 'clickhouse',
+      optional: true,
+      async check() {
+        const answer = await client.ping({ select: true })
+        return answer.success ? undefined : answer.error.message
+      },
+    },
+    close: () => client.close(),
+  }
+}

@@ -1,0 +1,112 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { OpenAPIHono } from '@hono/zod-openapi'
+import { type Answer, cacheableAnswer, JSON_TYPE } from './answer.ts'
+import { SECURITY_SCHEME } from './openapi.ts'
+import type { Service } from './service.ts'
+
+/** A page outside the documented operations. */
+export interface DocumentationRoute {
+  readonly path: string
+  answer(): Promise<Answer>
+}
+
+const VERSION = '1.0.0'
+
+/** The page runs only what this server serves: it works without internet. It may call the public address, and Swagger UI sets inline styles. */
+const PAGE_POLICY =
+  "default-src 'none'; connect-src *; img-src 'self' data:; script-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
+/** Files of a pinned package change only with a release. */
+const ASSET_CACHING = 'public, max-age=3600'
+
+const PAGE = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Millrace API</title>
+<link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="icon" href="/docs/favicon-32x32.png">
+</head>
+<body>
+<div id="swagger-ui"></div>
+<script src="/docs/swagger-ui-bundle.js"></script>
+<script src="/docs/start.js"></script>
+</body>
+</html>
+`
+
+const START_SCRIPT = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', deepLinking: true, tryItOutEnabled: true, validatorUrl: null })
+`
+
+const ASSETS = [
+  { name: 'swagger-ui.css', type: 'text/css; charset=utf-8' },
+  { name: 'swagger-ui-bundle.js', type: 'text/javascript; charset=utf-8' },
+  { name: 'favicon-32x32.png', type: 'image/png' },
+]
+
+/** `/openapi.json` and the browsable `/docs`. */
+export function documentationRoutes(app: OpenAPIHono, services: readonly Service[], publicUrl: string): DocumentationRoute[] {
+  let document: Promise<Answer> | undefined
+
+  async function renderDocument(): Promise<Answer> {
+    const body = JSON.stringify(openApiDocument(app, services, publicUrl))
+    return cacheableAnswer(body, { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=60' })
+  }
+
+  return [
+    {
+      path: '/openapi.json',
+      answer() {
+        document ??= renderDocument()
+        return document
+      },
+    },
+    // Whoever opens the API in a browser wants to know what is here.
+    { path: '/', answer: async () => ({ status: 302, headers: { Location: '/docs' }, body: null }) },
+    { path: '/docs', answer: async () => page(PAGE, 'text/html; charset=utf-8') },
+    { path: '/docs/start.js', answer: async () => page(START_SCRIPT, 'text/javascript; charset=utf-8') },
+    ...ASSETS.map((asset) => ({ path: `/docs/${asset.name}`, answer: assetReader(asset.name, asset.type) })),
+  ]
+}
+
+function openApiDocument(app: OpenAPIHono, services: readonly Service[], publicUrl: string) {
+  app.openAPIRegistry.registerComponent('securitySchemes', SECURITY_SCHEME, {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'A JWT signed with RS256, ES256 or EdDSA. `sub` is the user id, `scope` a space-separated list.',
+  })
+  return app.getOpenAPI31Document({
+    openapi: '3.1.0',
+    info: {
+      title: 'Millrace',
+      version: VERSION,
+      description: 'Backend services on one stream engine.',
+      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+    },
+    servers: [
+      { url: '/', description: 'the server that this document came from' },
+      { url: publicUrl, description: 'the public address' },
+    ],
+    tags: services.map((service) => ({ name: service.name, description: service.description })),
+  })
+}
+
+function page(body: string, type: string): Answer {
+  return cacheableAnswer(body, { 'Content-Type': type, 'Content-Security-Policy': PAGE_POLICY, 'Cache-Control': ASSET_CACHING })
+}
+
+function assetReader(name: string, type: string): () => Promise<Answer> {
+  let loaded: Promise<Answer> | undefined
+  async function readAsset(): Promise<Answer> {
+    const folder = dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+    const body = await readFile(join(folder, name))
+    return cacheableAnswer(body, { 'Content-Type': type, 'Cache-Control': ASSET_CACHING })
+  }
+  return function serveAsset() {
+    loaded ??= readAsset()
+    return loaded
+  }
+}

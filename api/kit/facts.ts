@@ -1,0 +1,165 @@
+import { ProduceAcks, Producer } from '@platformatic/kafka'
+import { partitionFor } from '../../kafka/partitioner.ts'
+import type { SchemaRegistry } from '../../kafka/registry-interface.ts'
+import { openSerdes, type Serdes } from '../../kafka/serdes.ts'
+import { byteWriter } from '../../schemas/codec.ts'
+import type { AnyTopic, Topic } from '../../schemas/topic.ts'
+import { withDeadline } from './deadline.ts'
+import { ApiError, errors } from './errors.ts'
+import type { Logger } from './logging.ts'
+import type { ReadinessProbe } from './readiness.ts'
+
+/** Tells Kafka what has happened. */
+export interface Facts {
+  /**
+   * Resolves when every in-sync replica has the record; throws ApiError `unavailable` when that cannot be had in time.
+   * A record whose answer was lost may be there twice: facts carry an id or replace each other.
+   */
+  publish<K, V>(topic: Topic<K, V>, key: K, value: V | null): Promise<void>
+  /** Throws ApiError `not_ready` until Kafka has been asked. Views are partitioned as the topics that feed them. */
+  partitionOf<K>(topic: KeyedTopic<K>, key: K): number
+  partitionsOf(topic: { readonly name: string }): number
+}
+
+/** A topic as far as its keys go. */
+export type KeyedTopic<K> = Pick<Topic<K, unknown>, 'name' | 'key'>
+
+export interface KafkaFacts extends Facts {
+  readonly probe: ReadinessProbe
+  close(): Promise<void>
+}
+
+export interface KafkaFactsOptions {
+  readonly brokers: readonly string[]
+  readonly registry: SchemaRegistry
+  /** Every topic that is published to or asked for. */
+  readonly topics: readonly AnyTopic[]
+  readonly log: Logger
+}
+
+/** A caller waits for its answer: better a 503 that it may repeat than a long silence. */
+const PUBLISH_TIMEOUT_MS = 5_000
+const REQUEST_TIMEOUT_MS = 4_000
+const CONNECT_TIMEOUT_MS = 2_000
+/** A moved leader or a dropped connection is found again within these. */
+const RETRIES = 4
+const RETRY_DELAY_MS = 250
+/** Between tries to reach Kafka and the registry after the start. */
+const START_RETRY_MS = 1_000
+
+/** The client wraps the errors of its tries: the last one says what is wrong. */
+function reasonOf(error: unknown): string {
+  const { message, errors: tries } = error as Error & { errors?: unknown[] }
+  return tries === undefined || tries.length === 0 ? message : reasonOf(tries.at(-1))
+}
+
+/** Starts connecting at once and goes on until it succeeds; until then it answers `not_ready`. */
+export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
+  const producer = new Producer<Buffer, Buffer, Buffer, Buffer>({
+    clientId: 'millrace-api',
+    bootstrapBrokers: [...options.brokers],
+    acks: ProduceAcks.ALL,
+    autocreateTopics: false,
+    retries: RETRIES,
+    retryDelay: RETRY_DELAY_MS,
+    timeout: REQUEST_TIMEOUT_MS,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+  })
+  const encoder = byteWriter()
+  const stopping = new AbortController()
+  let partitions: ReadonlyMap<string, number> | undefined
+  let serdes: Serdes | undefined
+  let missing = 'not asked yet'
+  const started = start()
+
+  async function start(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        partitions ??= await askPartitions()
+        serdes ??= await openSerdes(options.registry, options.topics)
+        options.log.info({ topics: Object.fromEntries(partitions) }, 'kafka_ready')
+        return
+      } catch (error) {
+        const reason = reasonOf(error)
+        if (reason !== missing) options.log.warn({ reason }, 'kafka_not_ready')
+        missing = reason
+        await pause(START_RETRY_MS, stopping.signal)
+      }
+    }
+  }
+
+  async function askPartitions(): Promise<Map<string, number>> {
+    const names = options.topics.map((topic) => topic.name)
+    const { topics } = await producer.metadata({ topics: names, forceUpdate: true })
+    const absent = names.filter((name) => !topics.has(name))
+    if (absent.length > 0) throw new Error(`no such topic: ${absent.join(', ')}`)
+    return new Map(names.map((name) => [name, topics.get(name)!.partitionsCount]))
+  }
+
+  function partitionsOf(topic: { readonly name: string }): number {
+    const count = partitions?.get(topic.name)
+    if (count === undefined) throw new ApiError(errors.not_ready, { message: 'Kafka has not answered yet: try again shortly.' })
+    return count
+  }
+
+  /** The encoder is shared: nothing may be awaited between encoding and copying. */
+  function bytesOf(encode: (out: typeof encoder) => void): Buffer {
+    encoder.length = 0
+    encode(encoder)
+    return Buffer.from(encoder.buffer.subarray(0, encoder.length))
+  }
+
+  function keyBytes<K>(topic: KeyedTopic<K>, key: K): Buffer {
+    return bytesOf((out) => topic.key.encode(key, out))
+  }
+
+  async function publish<K, V>(topic: Topic<K, V>, key: K, value: V | null): Promise<void> {
+    const count = partitionsOf(topic)
+    if (serdes === undefined)
+      throw new ApiError(errors.not_ready, { message: 'The schema registry has not answered yet: try again shortly.' })
+    const codec = serdes.codecFor(topic)
+    const bytes = keyBytes(topic, key)
+    const message = {
+      topic: topic.name,
+      key: bytes,
+      value: value === null ? undefined : bytesOf((out) => codec.encode(value, out)),
+      partition: partitionFor(bytes, count),
+    }
+    try {
+      const late = () => new Error(`no acknowledgement within ${PUBLISH_TIMEOUT_MS} ms`)
+      await withDeadline(producer.send({ messages: [message], acks: ProduceAcks.ALL }), PUBLISH_TIMEOUT_MS, late)
+    } catch (cause) {
+      throw new ApiError(errors.unavailable, { message: 'The event log does not answer: try again shortly.', cause })
+    }
+  }
+
+  return {
+    publish,
+    partitionsOf,
+    partitionOf: (topic, key) => partitionFor(keyBytes(topic, key), partitionsOf(topic)),
+    probe: {
+      name: 'kafka',
+      optional: true,
+      async check() {
+        if (serdes === undefined) return missing
+        await producer.metadata({ topics: options.topics.map((topic) => topic.name), forceUpdate: true, retries: 0 })
+        return undefined
+      },
+    },
+    async close() {
+      stopping.abort()
+      await started
+      await producer.close()
+    },
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}

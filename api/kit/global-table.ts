@@ -1,0 +1,170 @@
+import type { Fetcher, PartitionData, Transport } from '../../kafka/transport.ts'
+import { partitionKey } from '../../kafka/transport.ts'
+import { byteWriter, type Codec, CodecError, UnknownSchemaError } from '../../schemas/codec.ts'
+import type { Topic } from '../../schemas/topic.ts'
+import { ApiError, errors } from './errors.ts'
+import type { Logger } from './logging.ts'
+import type { ReadinessProbe } from './readiness.ts'
+
+/** A small compacted topic as a map in memory, the same in every process. */
+export interface GlobalTable<K, V> {
+  /** Throws ApiError `not_ready` until the topic was read to the end that it had at the start: absence means something only then. */
+  get(key: K): V | undefined
+  /** Everything, in no order. Throws as `get` does. */
+  entries(): Iterable<readonly [K, V]>
+  readonly size: number
+  readonly probe: ReadinessProbe
+  close(): Promise<void>
+}
+
+export interface GlobalTableOptions<K, V> {
+  readonly transport: Transport
+  readonly topic: Topic<K, V>
+  readonly values: Codec<V>
+  /** Loads a schema that a value was written with, after UnknownSchemaError. */
+  loadSchema(schemaId: number): Promise<unknown>
+  readonly log: Logger
+  /** Told after every change, in log order. */
+  onChange?(key: K, value: V | undefined): void
+}
+
+/** Room for one key; longer ones grow it. */
+const KEY_BYTES = 64
+const POLL_MS = 500
+/** After a failure of the transport or the registry. */
+const RETRY_MS = 1_000
+
+/** Starts reading at once and goes on until it is closed. */
+export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTable<K, V> {
+  const { transport, topic, values, log } = options
+  /** By the key's bytes as Latin-1: keys may be of any type. */
+  const entries = new Map<string, readonly [K, V]>()
+  const ends = new Map<string, number>()
+  const positions = new Map<string, number>()
+  let stopped = false
+  let wakeUp: () => void = () => undefined
+  let fetcher: Fetcher | undefined
+  let missing: string | undefined = `topic ${topic.name} is not read yet`
+  const running = run()
+
+  async function run(): Promise<void> {
+    while (!stopped) {
+      try {
+        fetcher ??= await open()
+        for (const data of await fetcher.poll(POLL_MS)) await apply(data)
+        missing = behind()
+      } catch (error) {
+        log.error({ topic: topic.name, reason: (error as Error).message }, 'global_table_interrupted')
+        if (missing !== undefined) missing = (error as Error).message
+        await reopen()
+      }
+    }
+    await fetcher?.close()
+  }
+
+  /** From the positions reached so far: an interrupted reader repeats nothing. */
+  async function open(): Promise<Fetcher> {
+    const count = (await transport.partitionCounts([topic.name])).get(topic.name)
+    if (count === undefined) throw new Error(`topic ${topic.name} does not exist`)
+    const partitions = Array.from({ length: count }, (_, partition) => ({ topic: topic.name, partition }))
+    const earliest = await transport.offsets(partitions, 'earliest')
+    if (ends.size === 0) for (const [key, end] of await transport.offsets(partitions, 'end')) ends.set(key, end)
+    const opened = transport.fetcher()
+    for (const partition of partitions) {
+      const key = partitionKey(partition.topic, partition.partition)
+      const from = Math.max(positions.get(key) ?? 0, earliest.get(key) ?? 0)
+      positions.set(key, from)
+      opened.assign(partition, from, 'earliest')
+    }
+    return opened
+  }
+
+  async function reopen(): Promise<void> {
+    await fetcher?.close().catch(() => undefined)
+    fetcher = undefined
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, RETRY_MS)
+      wakeUp = () => {
+        clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  async function apply(data: PartitionData): Promise<void> {
+    for (const chunk of data.chunks) {
+      for (let index = 0; index < chunk.count; index++) {
+        const { buffer, keyStart, keyEnd, valueStart, valueEnd } = chunk
+        if (keyStart[index] < 0) continue
+        const bytes = buffer.toString('latin1', keyStart[index], keyEnd[index])
+        const change = await decoded(buffer, keyStart[index], keyEnd[index], valueStart[index], valueEnd[index])
+        if (change === undefined) {
+          log.error({ topic: topic.name, partition: chunk.partition, offset: chunk.offsets[index] }, 'global_table_bad_record')
+          continue
+        }
+        const [key, value] = change
+        if (value === undefined) entries.delete(bytes)
+        else entries.set(bytes, [key, value])
+        options.onChange?.(key, value)
+      }
+    }
+    positions.set(partitionKey(data.topic, data.partition), data.nextOffset)
+  }
+
+  /** @returns undefined for bytes that are no record of this topic; the entry keeps its last good value */
+  async function decoded(
+    buffer: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    start: number,
+    end: number,
+  ): Promise<readonly [K, V | undefined] | undefined> {
+    for (;;) {
+      try {
+        const key = topic.key.decode(buffer, keyStart, keyEnd)
+        return [key, start < 0 ? undefined : values.decode(buffer, start, end)]
+      } catch (error) {
+        if (error instanceof CodecError) return undefined
+        if (!(error instanceof UnknownSchemaError)) throw error
+        if ((await options.loadSchema(error.schemaId)) === 'not-found') return undefined
+      }
+    }
+  }
+
+  function behind(): string | undefined {
+    let records = 0
+    for (const [key, end] of ends) records += Math.max(0, end - (positions.get(key) ?? 0))
+    return records === 0 ? undefined : `topic ${topic.name} is read to ${records} records before its end`
+  }
+
+  function assertReady(): void {
+    if (missing !== undefined) throw new ApiError(errors.not_ready, { message: `The table of ${topic.name} is still being loaded.` })
+  }
+
+  function bytesOfKey(key: K): string {
+    const out = byteWriter(KEY_BYTES)
+    topic.key.encode(key, out)
+    return out.buffer.toString('latin1', 0, out.length)
+  }
+
+  return {
+    get(key) {
+      assertReady()
+      return entries.get(bytesOfKey(key))?.[1]
+    },
+    entries() {
+      assertReady()
+      return entries.values()
+    },
+    get size() {
+      return entries.size
+    },
+    probe: { name: `table ${topic.name}`, check: async () => missing },
+    async close() {
+      stopped = true
+      fetcher?.wake()
+      wakeUp()
+      await running
+    },
+  }
+}

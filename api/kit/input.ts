@@ -1,0 +1,40 @@
+import type { z } from '@hono/zod-openapi'
+import { ApiError, type ErrorDetail, errors } from './errors.ts'
+
+/** Query parameters by name; one that is given twice becomes a list, which no single-valued schema takes. */
+export function queryOf(url: string): Record<string, string | string[]> {
+  const values: Record<string, string | string[]> = Object.create(null)
+  const start = url.indexOf('?')
+  if (start < 0) return values
+  const end = url.indexOf('#', start)
+  for (const [name, value] of new URLSearchParams(url.slice(start + 1, end < 0 ? undefined : end))) {
+    const before = values[name]
+    if (before === undefined) values[name] = value
+    else if (Array.isArray(before)) before.push(value)
+    else values[name] = [before, value]
+  }
+  return values
+}
+
+/** What a schema made of its input, or every problem it found. */
+export type Checked = { readonly value: unknown; readonly details: readonly ErrorDetail[] }
+
+/** @param place `query`, `path` or `body`: the first part of each problem's path */
+export function check(schema: z.ZodType | undefined, input: unknown, place: string): Checked {
+  if (schema === undefined) return { value: undefined, details: [] }
+  const result = schema.safeParse(input)
+  if (result.success) return { value: result.data, details: [] }
+  return { value: undefined, details: result.error.issues.map((issue) => ({ path: pathOf(place, issue.path), message: issue.message })) }
+}
+
+function pathOf(place: string, path: readonly PropertyKey[]): string {
+  return path.reduce<string>((text, part) => (typeof part === 'number' ? `${text}[${part}]` : `${text}.${String(part)}`), place)
+}
+
+/** Longer lists of problems help nobody. */
+const MAX_DETAILS = 20
+
+export function assertValid(...checked: readonly Checked[]): void {
+  const details = checked.flatMap((one) => one.details)
+  if (details.length > 0) throw new ApiError(errors.invalid_request, { details: details.slice(0, MAX_DETAILS) })
+}

@@ -1,0 +1,67 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+/** From a cached answer to the time limit of a handler, seconds. */
+const LATENCY_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+
+export interface HttpMetrics {
+  readonly registry: Registry
+  /** @param route the route's template, never the address itself: labels must stay few */
+  observe(method: string, route: string, status: number, seconds: number): void
+  countError(code: string): void
+  readonly inFlight: Gauge
+  readonly reused: Counter
+  /** Everything in the registry, in Prometheus' text format. */
+  text(): Promise<string>
+}
+
+/**
+ * A registry of its own, so that several apps live in one process.
+ * @param options.process adds the metrics of the Node process (event loop, memory, garbage collection)
+ */
+export function httpMetrics(options: { process: boolean }): HttpMetrics {
+  const registry = new Registry()
+  if (options.process) collectDefaultMetrics({ register: registry })
+  const duration = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from the request line to the answer handed to the socket',
+    labelNames: ['method', 'route', 'status'],
+    buckets: LATENCY_BUCKETS_SECONDS,
+    registers: [registry],
+  })
+  const failures = new Counter({
+    name: 'http_errors_total',
+    help: 'Answers from the error catalogue, by code',
+    labelNames: ['code'],
+    registers: [registry],
+  })
+  const inFlight = new Gauge({ name: 'http_requests_in_flight', help: 'Requests being worked on', registers: [registry] })
+  const reused = new Counter({
+    name: 'http_answers_reused_total',
+    help: 'Requests answered with a kept answer, without running their handler',
+    registers: [registry],
+  })
+  /** Label lookup by object is the dearest part of prom-client: children are kept per route and status. */
+  const observers = new Map<string, (seconds: number) => void>()
+
+  return {
+    registry,
+    inFlight,
+    reused,
+    observe(method, route, status, seconds) {
+      const key = `${method} ${route} ${status}`
+      let observer = observers.get(key)
+      if (observer === undefined) {
+        const child = duration.labels({ method, route, status: String(status) })
+        observer = (value) => child.observe(value)
+        observers.set(key, observer)
+      }
+      observer(seconds)
+    },
+    countError(code) {
+      failures.inc({ code })
+    },
+    text() {
+      return registry.metrics()
+    },
+  }
+}

@@ -1,0 +1,109 @@
+import { type RouteConfig, z } from '@hono/zod-openapi'
+import { type ErrorDefinition, errors } from './errors.ts'
+import type { AnswerSpec, AuthRule, BoundRoute } from './route.ts'
+
+export const SECURITY_SCHEME = 'bearer'
+
+const ErrorSchema = z
+  .object({
+    error: z.string().openapi({ description: 'the code: stable, made for programs', example: 'invalid_request' }),
+    message: z.string().openapi({ description: 'cause and cure, made for people' }),
+    request_id: z.string().openapi({ description: 'also in X-Request-Id and in our logs' }),
+    details: z
+      .array(z.object({ path: z.string().openapi({ example: 'query.limit' }), message: z.string() }))
+      .optional()
+      .openapi({ description: 'each wrong part of the request' }),
+  })
+  .openapi('Error')
+
+/** A path parameter makes every unmatched value, such as an empty one, an unknown address. */
+function kitErrors({ definition }: Pick<BoundRoute, 'definition'>): ErrorDefinition[] {
+  const takesInput = definition.query !== undefined || definition.params !== undefined || definition.body !== undefined
+  return [
+    ...(takesInput ? [errors.invalid_request] : []),
+    errors.invalid_encoding,
+    ...(definition.auth.kind === 'open' ? [] : [errors.unauthorized, errors.forbidden]),
+    ...(definition.params === undefined ? [] : [errors.not_found]),
+    ...(definition.body === undefined ? [] : [errors.request_timeout, errors.content_too_large, errors.unsupported_media_type]),
+    errors.method_not_allowed,
+    errors.headers_too_large,
+    errors.internal_error,
+    errors.unavailable,
+  ]
+}
+
+/** The operation as OpenAPI describes it: the same schemas that validate. */
+export function describeRoute(definition: BoundRoute['definition']): RouteConfig {
+  const { query, params, body } = definition
+  return {
+    method: definition.method,
+    path: definition.path,
+    operationId: definition.operationId,
+    summary: definition.summary,
+    description: definition.description,
+    tags: [definition.tag],
+    security: securityOf(definition.auth),
+    request: {
+      ...(query && { query }),
+      ...(params && { params }),
+      ...(body && { body: { required: true, content: { 'application/json': { schema: body, example: definition.bodyExample } } } }),
+    },
+    responses: {
+      ...Object.fromEntries(Object.entries(definition.answers).map(([status, answer]) => [status, describeAnswer(answer)])),
+      ...describeErrors([...definition.errors, ...kitErrors({ definition })]),
+    },
+  }
+}
+
+function securityOf(auth: AuthRule): Record<string, string[]>[] {
+  switch (auth.kind) {
+    case 'open':
+      return []
+    case 'optional':
+      return [{}, { [SECURITY_SCHEME]: [] }]
+    case 'user':
+      return [{ [SECURITY_SCHEME]: [] }]
+    case 'scope':
+      return [{ [SECURITY_SCHEME]: [auth.scope] }]
+  }
+}
+
+function headerSchemas(descriptions: Readonly<Record<string, string>>) {
+  return Object.fromEntries(
+    Object.entries(descriptions).map(([name, description]) => [name, { description, schema: { type: 'string' as const } }]),
+  )
+}
+
+function describeAnswer(answer: AnswerSpec) {
+  const mediaType = answer.mediaType ?? 'application/json'
+  const hasBody = answer.schema !== undefined || answer.mediaType !== undefined
+  return {
+    description: answer.description,
+    headers: headerSchemas({ 'X-Request-Id': 'the id of this request', ...answer.headers }),
+    ...(hasBody && { content: { [mediaType]: { schema: answer.schema ?? z.string(), example: answer.example } } }),
+  }
+}
+
+/** One response per status, naming every code that may stand in it. */
+function describeErrors(definitions: readonly ErrorDefinition[]) {
+  const byStatus = Map.groupBy(new Set(definitions), (definition) => definition.status)
+  return Object.fromEntries([...byStatus].map(([status, group]) => [status, describeErrorStatus(status, group)]))
+}
+
+function describeErrorStatus(status: number, group: readonly ErrorDefinition[]) {
+  const waits: Record<string, string> = status === 429 || status === 503 ? { 'Retry-After': 'seconds to wait' } : {}
+  return {
+    description: group.map((definition) => `\`${definition.code}\`: ${definition.when}`).join('\n\n'),
+    headers: headerSchemas({ 'X-Request-Id': 'the id of this request', ...waits }),
+    content: {
+      'application/json': {
+        schema: ErrorSchema,
+        examples: Object.fromEntries(group.map((definition) => [definition.code, { value: exampleOf(definition) }])),
+      },
+    },
+  }
+}
+
+function exampleOf(definition: ErrorDefinition) {
+  return { error: definition.code, message: definition.message, request_id: '6f0a9a52-8f0e-4c3e-9a0e-5f7a1c1d2e3f' }
+}

@@ -1,0 +1,76 @@
+import { Cluster, Redis } from 'ioredis'
+import type { ViewReader } from '../../state/views/view.ts'
+import { ApiError, errors } from './errors.ts'
+import type { Logger } from './logging.ts'
+import type { ReadinessProbe } from './readiness.ts'
+
+export interface ViewRedis {
+  readonly reader: ViewReader
+  readonly probe: ReadinessProbe
+  close(): Promise<void>
+}
+
+export interface ViewRedisOptions {
+  readonly url: string
+  /** True: `url` is any node of a cluster. */
+  readonly cluster: boolean
+  readonly log: Logger
+}
+
+/** A view read takes well under a millisecond; one that takes this long is answered 503 instead. */
+const COMMAND_TIMEOUT_MS = 1_000
+const CONNECT_TIMEOUT_MS = 2_000
+/** Redis restarts in less; retries stay this near to it. */
+const LONGEST_RECONNECT_MS = 1_000
+const RECONNECT_STEP_MS = 50
+
+/**
+ * The Redis that holds the views, for readers. It connects by itself, now and after every loss; while it is away commands fail at once
+ * (`unavailable`), so that nothing queues.
+ */
+export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewRedis {
+  const common = {
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    // Commands of one turn of the loop go out in one write.
+    enableAutoPipelining: true,
+  }
+  const retryStrategy = (times: number) => Math.min(times * RECONNECT_STEP_MS, LONGEST_RECONNECT_MS)
+  const redis = cluster
+    ? new Cluster([url], { redisOptions: common, enableOfflineQueue: false, clusterRetryStrategy: retryStrategy })
+    : new Redis(url, { ...common, retryStrategy })
+
+  let isLost = false
+  redis.on('error', (error: Error) => {
+    if (!isLost) log.warn({ reason: error.message }, 'redis_lost')
+    isLost = true
+  })
+  redis.on('ready', () => {
+    log.info({}, 'redis_ready')
+    isLost = false
+  })
+
+  async function ask<T>(command: Promise<T>): Promise<T> {
+    try {
+      return await command
+    } catch (cause) {
+      throw new ApiError(errors.unavailable, { message: 'The view store does not answer: try again shortly.', cause })
+    }
+  }
+
+  return {
+    reader: { get: (key) => ask(redis.get(key)), hget: (key, field) => ask(redis.hget(key, field)) },
+    probe: {
+      name: 'redis',
+      async check() {
+        await redis.ping()
+        return undefined
+      },
+    },
+    async close() {
+      redis.disconnect()
+    },
+  }
+}

@@ -1,0 +1,90 @@
+import type { z } from '@hono/zod-openapi'
+import type { Answer } from './answer.ts'
+import type { Caller } from './auth/verify.ts'
+import type { ErrorDefinition } from './errors.ts'
+import type { Logger } from './logging.ts'
+
+/**
+ * Who may call.
+ * - `open`: tokens are not looked at.
+ * - `optional`: without a token the caller is anonymous; a bad token is still 401.
+ * - `user`: a token whose subject is a user id.
+ * - `scope`: a token that holds the scope; its subject may be anything.
+ */
+export type AuthRule =
+  | { readonly kind: 'open' }
+  | { readonly kind: 'optional' }
+  | { readonly kind: 'user' }
+  | { readonly kind: 'scope'; readonly scope: string }
+
+type AnyObject = z.ZodObject<z.ZodRawShape>
+type OutputOf<S> = S extends z.ZodType ? z.output<S> : undefined
+
+/** A documented success answer. */
+export interface AnswerSpec {
+  readonly description: string
+  /** JSON body; absent: no body. */
+  readonly schema?: z.ZodType
+  /** Default application/json. */
+  readonly mediaType?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly example?: unknown
+}
+
+/** One operation: validated, typed and documented by this one definition. */
+export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyObject | undefined, B extends z.ZodType | undefined> {
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
+  /** `/v1/trends/{term}/history` */
+  readonly path: string
+  readonly operationId: string
+  readonly summary: string
+  readonly description: string
+  readonly tag: string
+  readonly auth: AuthRule
+  readonly query?: Q
+  readonly params?: P
+  /** JSON body. */
+  readonly body?: B
+  readonly bodyExample?: unknown
+  /** Default 1 MiB. */
+  readonly maxBodyBytes?: number
+  /** Default 10 s. */
+  readonly timeoutMs?: number
+  readonly answers: Readonly<Record<number, AnswerSpec>>
+  /** Codes that the handler throws; what the kit itself answers is added. */
+  readonly errors: readonly ErrorDefinition[]
+}
+
+export interface HandlerInput<Q, P, B> {
+  readonly query: OutputOf<Q>
+  readonly params: OutputOf<P>
+  readonly body: OutputOf<B>
+  /** undefined: anonymous. */
+  readonly caller: Caller | undefined
+  readonly requestId: string
+  readonly log: Logger
+}
+
+export type Handler<Q, P, B> = (input: HandlerInput<Q, P, B>) => Answer | Promise<Answer>
+
+/** A route with its handler, types erased: what the app mounts. */
+export interface BoundRoute {
+  readonly definition: RouteDefinition<AnyObject | undefined, AnyObject | undefined, z.ZodType | undefined>
+  // biome-ignore lint/suspicious/noExplicitAny: the definition's own schemas produce exactly what its handler takes
+  readonly handler: Handler<any, any, any>
+}
+
+export function defineRoute<
+  Q extends AnyObject | undefined = undefined,
+  P extends AnyObject | undefined = undefined,
+  B extends z.ZodType | undefined = undefined,
+>(definition: RouteDefinition<Q, P, B>): RouteDefinition<Q, P, B> {
+  return definition
+}
+
+export function bind<Q extends AnyObject | undefined, P extends AnyObject | undefined, B extends z.ZodType | undefined>(
+  definition: RouteDefinition<Q, P, B>,
+  handler: Handler<Q, P, B>,
+): BoundRoute {
+  return { definition, handler }
+}

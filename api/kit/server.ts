@@ -1,0 +1,167 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import type { OpenAPIHono } from '@hono/zod-openapi'
+import { jsonAnswer } from './answer.ts'
+import type { AnswerCache } from './answer-cache.ts'
+import { ApiError, type ErrorDefinition, errorBody, errors } from './errors.ts'
+import { COMMON_HEADERS, NOT_CACHEABLE } from './headers.ts'
+import { keptAnswerSender } from './kept-answers.ts'
+import type { Logger } from './logging.ts'
+import type { HttpMetrics } from './metrics.ts'
+import type { Readiness } from './readiness.ts'
+import { requestIdFrom } from './request-id.ts'
+
+export interface ServerOptions {
+  readonly app: OpenAPIHono
+  readonly answers: AnswerCache
+  readonly metrics: HttpMetrics
+  readonly readiness: Readiness
+  readonly log: Logger
+  readonly host: string
+  /** 0: any free one. */
+  readonly port: number
+  /** Epoch ms. */
+  readonly now: () => number
+  readonly limits?: Partial<ServerLimits>
+}
+
+export interface ServerLimits {
+  /** The request line and headers must have arrived by then (slow-header attacks). */
+  readonly headersTimeoutMs: number
+  /** The whole request must have arrived by then. */
+  readonly requestTimeoutMs: number
+  /** An idle connection is kept for the next request; longer than common load balancers' 60 s, or they meet a closed one. */
+  readonly keepAliveTimeoutMs: number
+  /** How often the limits above are looked at. */
+  readonly checkIntervalMs: number
+}
+
+const DEFAULT_LIMITS: ServerLimits = {
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 30_000,
+  keepAliveTimeoutMs: 65_000,
+  checkIntervalMs: 5_000,
+}
+/** HTTP/1.0 clients need not name a host. */
+const DEFAULT_HOST = 'localhost'
+const MAX_HEADER_BYTES = 16_384
+/** While draining, connections that have become idle are closed this often. */
+const DRAIN_SWEEP_MS = 50
+
+export interface RunningServer {
+  /** `http://127.0.0.1:8080` */
+  readonly url: string
+  /** Open connections, idle ones included. */
+  connections(): Promise<number>
+  /**
+   * Takes no new connections, lets running requests end, then closes everything that is left.
+   * @returns the number of connections that had to be cut
+   */
+  close(drainTimeoutMs: number): Promise<number>
+}
+
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const limits = { ...DEFAULT_LIMITS, ...options.limits }
+  const serveApp = getRequestListener(options.app.fetch, { hostname: DEFAULT_HOST, errorHandler: refuseRequest })
+  const sendKept = keptAnswerSender(options)
+
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+    if (!sendKept(request, response)) void serveApp(request, response)
+  }
+
+  /** A Host or target that makes no address: the app never sees it. */
+  function refuseRequest(cause: unknown): Response {
+    const { status, headers, body } = refusal(errors.invalid_request, 'The Host header or the address is malformed.', cause)
+    return new Response(body, { status, headers })
+  }
+
+  /** Refused before there is a request: counted and logged, in the same form as every other error. */
+  function refusal(definition: ErrorDefinition, message: string, cause: unknown) {
+    const requestId = requestIdFrom(undefined)
+    const fields = {
+      request_id: requestId,
+      error: definition.code,
+      cause: (cause as NodeJS.ErrnoException).code ?? (cause as Error).message,
+    }
+    options.metrics.countError(definition.code)
+    options.log.info(fields, 'connection_refused')
+    const answer = jsonAnswer(definition.status, errorBody(new ApiError(definition, { message }), requestId))
+    const headers = { ...COMMON_HEADERS, ...answer.headers, 'Cache-Control': NOT_CACHEABLE, 'X-Request-Id': requestId, Connection: 'close' }
+    return { status: answer.status, headers, body: answer.body as string }
+  }
+
+  /** What Node's parser refuses has no response object: the answer is written by hand. */
+  function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy()
+      return
+    }
+    const { definition, message } = parserRefusal(error.code)
+    const { status, headers, body } = refusal(definition, message, error)
+    const lines = Object.entries({ ...headers, 'Content-Length': String(Buffer.byteLength(body)) }).map(
+      ([name, value]) => `${name}: ${value}`,
+    )
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
+  }
+
+  const server = createServer(
+    {
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      connectionsCheckingInterval: limits.checkIntervalMs,
+    },
+    onRequest,
+  )
+  server.on('clientError', refuseConnection)
+  await listen(server, options.host, options.port)
+  const { port } = server.address() as AddressInfo
+
+  return {
+    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
+    connections: () => new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count)))),
+    close: (drainTimeoutMs) => drain(server, drainTimeoutMs),
+  }
+}
+
+function listen(server: Server, host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const cure = error.code === 'EADDRINUSE' ? `port ${port} on ${host} is in use: stop what uses it or set API_PORT` : error.message
+      reject(new Error(cure, { cause: error }))
+    })
+    server.listen(port, host, resolve)
+  })
+}
+
+function parserRefusal(code: string | undefined): { definition: ErrorDefinition; message: string } {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return { definition: errors.headers_too_large, message: errors.headers_too_large.message }
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return { definition: errors.request_timeout, message: errors.request_timeout.message }
+    case 'HPE_INVALID_URL':
+      return { definition: errors.invalid_request, message: 'The address must be ASCII: percent-encode everything else as UTF-8.' }
+    default:
+      return { definition: errors.invalid_request, message: 'This is not a valid HTTP request.' }
+  }
+}
+
+async function drain(server: Server, timeoutMs: number): Promise<number> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  const sweep = setInterval(() => server.closeIdleConnections(), DRAIN_SWEEP_MS)
+  let cut = 0
+  const deadline = setTimeout(() => {
+    server.getConnections((_error, count) => {
+      cut = count
+      server.closeAllConnections()
+    })
+  }, timeoutMs)
+  await closed
+  clearInterval(sweep)
+  clearTimeout(deadline)
+  return cut
+}

@@ -1,0 +1,37 @@
+/** Remembers what a key's load gave for a short time; callers that come during a load wait for that one. */
+export interface ShortCache<K, V> {
+  get(key: K): Promise<V>
+}
+
+export interface ShortCacheOptions<K, V> {
+  load(key: K): Promise<V>
+  readonly keptMs: number
+  /** The oldest entries go beyond this. */
+  readonly maxEntries: number
+  /** Epoch ms. */
+  now(): number
+}
+
+/** A failed load is not kept: the next caller tries again. */
+export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K, V> {
+  const entries = new Map<K, { readonly loading: Promise<V>; readonly startedAt: number }>()
+
+  function load(key: K): Promise<V> {
+    const loading = options.load(key)
+    const entry = { loading, startedAt: options.now() }
+    entries.delete(key)
+    entries.set(key, entry)
+    if (entries.size > options.maxEntries) entries.delete(entries.keys().next().value!)
+    loading.catch(() => {
+      if (entries.get(key) === entry) entries.delete(key)
+    })
+    return loading
+  }
+
+  return {
+    get(key) {
+      const entry = entries.get(key)
+      return entry !== undefined && options.now() - entry.startedAt < options.keptMs ? entry.loading : load(key)
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import { isUtf8 } from 'node:buffer'
+import { ApiError, errors } from './errors.ts'
+
+/** JSON nested deeper than this is no request of ours. */
+const MAX_JSON_DEPTH = 64
+
+/** Strict UTF-8; a byte order mark at the start is dropped, as JSON readers may. */
+export function decodeUtf8(bytes: Uint8Array): string {
+  if (!isUtf8(bytes)) throw new ApiError(errors.invalid_encoding, { message: 'The body is not valid UTF-8.' })
+  return new TextDecoder().decode(bytes)
+}
+
+/** Refuses NUL and lone surrogates anywhere in parsed JSON, names of fields included. Walks without recursion. */
+export function assertCleanText(value: unknown): void {
+  let level: unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_JSON_DEPTH) throw new ApiError(errors.invalid_request, { message: `The body is nested deeper than ${MAX_JSON_DEPTH}.` })
+    const next: unknown[] = []
+    for (const item of level) {
+      if (typeof item === 'string') assertCleanString(item)
+      else if (Array.isArray(item)) for (const element of item) next.push(element)
+      else if (typeof item === 'object' && item !== null) {
+        for (const [name, field] of Object.entries(item)) {
+          assertCleanString(name)
+          next.push(field)
+        }
+      }
+    }
+    level = next
+  }
+}
+
+function assertCleanString(text: string): void {
+  if (text.includes('\0')) throw new ApiError(errors.invalid_encoding, { message: 'Text must not hold NUL.' })
+  if (!text.isWellFormed()) throw new ApiError(errors.invalid_encoding, { message: 'Text must not hold lone surrogates.' })
+}
+
+/** Percent-escapes of a path or query must be UTF-8 without NUL; the plus sign is left alone. */
+export function assertCleanUrl(url: string): void {
+  if (!url.includes('%')) return
+  let decoded: string
+  try {
+    decoded = decodeURIComponent(url)
+  } catch {
+    throw new ApiError(errors.invalid_encoding, { message: 'The address is not valid percent-encoded UTF-8.' })
+  }
+  if (decoded.includes('\0')) throw new ApiError(errors.invalid_encoding, { message: 'The address must not hold NUL.' })
+}

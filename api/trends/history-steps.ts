@@ -1,0 +1,43 @@
+import { ApiError, errors } from '../kit/errors.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+
+const STEP_MS = { '1m': MINUTE_MS, '5m': 5 * MINUTE_MS, '15m': 15 * MINUTE_MS, '1h': HOUR_MS, '1d': 24 * HOUR_MS } as const
+
+export type Resolution = keyof typeof STEP_MS
+export const RESOLUTIONS = Object.keys(STEP_MS) as [Resolution, ...Resolution[]]
+
+export const DEFAULT_RESOLUTION: Resolution = '5m'
+export const DEFAULT_HOURS = 24
+/** 90 days: what is kept. */
+export const MAX_HOURS = 2_160
+/** A longer series is no chart but an export. */
+const MAX_STEPS = 10_000
+
+export interface Steps {
+  readonly stepMs: number
+  /** Start of the first step, epoch ms. */
+  readonly from: number
+  /** End of the running step, epoch ms. */
+  readonly to: number
+}
+
+/** The steps that cover the last `hours`, the running one included, aligned to multiples of their length (UTC). */
+export function stepsOf(now: number, hours: number, resolution: Resolution): Steps {
+  const stepMs = STEP_MS[resolution]
+  const count = Math.ceil((hours * HOUR_MS) / stepMs)
+  if (count > MAX_STEPS) {
+    const message = `${hours} hours in steps of ${resolution} are ${count} points; at most ${MAX_STEPS}: take fewer hours or longer steps`
+    throw new ApiError(errors.invalid_request, { details: [{ path: 'query.resolution', message }] })
+  }
+  const to = Math.floor(now / stepMs) * stepMs + stepMs
+  return { stepMs, from: to - count * stepMs, to }
+}
+
+/** Every step with its volume, 0 where there is none. */
+export function zeroFilled(steps: Steps, volumes: ReadonlyMap<number, number>): { ts: string; volume: number }[] {
+  const points: { ts: string; volume: number }[] = []
+  for (let at = steps.from; at < steps.to; at += steps.stepMs) points.push({ ts: new Date(at).toISOString(), volume: volumes.get(at) ?? 0 })
+  return points
+}

@@ -1,0 +1,116 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { z } from '@hono/zod-openapi'
+import { userInterests } from '../../schemas/topics.ts'
+import { foldTerm, MAX_TERM_CODE_POINTS } from '../../schemas/trends/term.ts'
+import { type InterestProfile, readInterests } from '../../state/views/interests.ts'
+import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import { type Answer, jsonAnswer } from '../kit/answer.ts'
+import { ApiError, type ErrorDetail, errors } from '../kit/errors.ts'
+import type { Facts } from '../kit/facts.ts'
+
+/** A profile is a page of preferences, not a data set. */
+const MAX_TOPICS = 1_000
+const MAX_WEIGHT = 1_000
+
+export const InterestsBody = z
+  .object({
+    topic_weights: z
+      .record(z.string(), z.number().min(0).max(MAX_WEIGHT))
+      .default({})
+      .refine((weights) => Object.keys(weights).length <= MAX_TOPICS, `at most ${MAX_TOPICS} topics`)
+      .openapi({ description: `weight by topic, 0 to ${MAX_WEIGHT}; kept as 32-bit floats` }),
+    exclude_topics: z.array(z.string().min(1)).max(MAX_TOPICS).default([]).openapi({ description: 'muted topics' }),
+  })
+  .openapi('UserInterests')
+
+export interface Interests {
+  /** An empty profile where the user has set none. Throws `not_ready` while the view is being built. */
+  of(userId: bigint): Promise<InterestProfile>
+  read(userId: bigint): Promise<Answer>
+  write(userId: bigint, body: z.output<typeof InterestsBody>): Promise<Answer>
+}
+
+export interface InterestsOptions {
+  readonly reader: ViewReader
+  readonly facts: Facts
+  /** Epoch ms. */
+  now(): number
+  /** Waits between two looks at the view. Default: real time. */
+  sleep?(ms: number): Promise<unknown>
+}
+
+const EMPTY: InterestProfile = { topic_weights: {}, exclude_topics: [], updated_at: 0 }
+/** Nobody else may see or keep a profile. */
+const PRIVATE = { 'Cache-Control': 'private, no-store' }
+/** A write is usually readable after some 100 ms; its caller is told so, or that it will be soon. */
+const READABLE_WITHIN_MS = 1_000
+const LOOK_EVERY_MS = 25
+
+export function interests({ reader, facts, now, sleep = delay }: InterestsOptions): Interests {
+  async function find(userId: bigint): Promise<InterestProfile | undefined> {
+    const found = await readInterests(reader, facts.partitionOf(userInterests, userId), userId)
+    if (found === NOT_CAUGHT_UP)
+      throw new ApiError(errors.not_ready, { message: 'Interest profiles are still being loaded: try again shortly.' })
+    return found
+  }
+
+  /** True when a reader would see this write, or a later one. */
+  async function isReadable(userId: bigint, updatedAt: number): Promise<boolean> {
+    for (let waited = 0; waited <= READABLE_WITHIN_MS; waited += LOOK_EVERY_MS) {
+      const found = await find(userId).catch(() => undefined)
+      if (found !== undefined && found.updated_at >= updatedAt) return true
+      await sleep(LOOK_EVERY_MS)
+    }
+    return false
+  }
+
+  async function of(userId: bigint): Promise<InterestProfile> {
+    return (await find(userId)) ?? EMPTY
+  }
+
+  return {
+    of,
+    async read(userId) {
+      return jsonAnswer(200, profileBody(userId, await of(userId)), PRIVATE)
+    },
+    async write(userId, body) {
+      const profile = { ...checkedTopics(body), updated_at: now() }
+      await facts.publish(userInterests, userId, { user_id: userId, ...profile })
+      const status = (await isReadable(userId, profile.updated_at)) ? 200 : 202
+      return jsonAnswer(status, profileBody(userId, profile), PRIVATE)
+    },
+  }
+}
+
+function profileBody(userId: bigint, profile: InterestProfile) {
+  return {
+    user_id: userId.toString(),
+    topic_weights: profile.topic_weights,
+    exclude_topics: profile.exclude_topics,
+    updated_at: profile.updated_at === 0 ? null : new Date(profile.updated_at).toISOString(),
+  }
+}
+
+/** Topics are terms: each must fold to one, and no weight may be given twice. Muted topics are a set. */
+function checkedTopics(body: z.output<typeof InterestsBody>): Pick<InterestProfile, 'topic_weights' | 'exclude_topics'> {
+  const details: ErrorDetail[] = []
+  const weights = new Map<string, string>()
+  for (const topic of Object.keys(body.topic_weights)) {
+    const path = `body.topic_weights.${topic}`
+    const term = foldTerm(topic)
+    if (term === undefined) details.push({ path, message: NO_TERM })
+    else if (weights.has(term)) details.push({ path, message: `is the same topic as ${weights.get(term)}` })
+    else weights.set(term, topic)
+  }
+  const muted = new Map<string, string>()
+  body.exclude_topics.forEach((topic, index) => {
+    const term = foldTerm(topic)
+    if (term === undefined) details.push({ path: `body.exclude_topics[${index}]`, message: NO_TERM })
+    else if (!muted.has(term)) muted.set(term, topic)
+  })
+  if (details.length > 0) throw new ApiError(errors.invalid_request, { details })
+  const topic_weights = Object.fromEntries(Object.entries(body.topic_weights).map(([topic, weight]) => [topic, Math.fround(weight)]))
+  return { topic_weights, exclude_topics: [...muted.values()] }
+}
+
+const NO_TERM = `is empty or longer than ${MAX_TERM_CODE_POINTS} characters`

@@ -1,0 +1,90 @@
+import { z } from '@hono/zod-openapi'
+import { trendOutput } from '../../schemas/topics.ts'
+import { foldTerm, MAX_TERM_CODE_POINTS } from '../../schemas/trends/term.ts'
+import type { TrendEntry, TrendOutput } from '../../schemas/types.ts'
+import { type Answer, noContent } from '../kit/answer.ts'
+import { ApiError, type ErrorDetail, errors } from '../kit/errors.ts'
+import type { Facts } from '../kit/facts.ts'
+import { knownRegion } from './regions.ts'
+
+/** Candidates kept per region (specification A, limits). */
+const MAX_ENTRIES = 500
+const SAMPLES_PER_ENTRY = 3
+/** More are accepted and dropped, up to this. */
+const MAX_SAMPLES_SENT = 100
+/** Clocks differ a little; a list from further ahead would keep every later one of ours out. */
+const MAX_AHEAD_MS = 300_000
+const MAX_INT32 = 2 ** 31 - 1
+const MAX_INT64 = 2n ** 63n - 1n
+const VIRAL_ABOVE = 10
+const TRENDING_ABOVE = 3
+
+const SampleId = z
+  .string()
+  .regex(/^(0|[1-9]\d{0,18})$/, 'must be a tweet id in decimal')
+  .refine((text) => !/^\d{1,19}$/.test(text) || BigInt(text) <= MAX_INT64, 'must fit in 64 bits')
+
+export const RefreshBody = z
+  .object({
+    woeid: z.int().min(0).max(MAX_INT32),
+    window_end: z.iso.datetime({ offset: true }).openapi({ description: 'end of the window that was counted; at most 5 minutes ahead' }),
+    top_k: z
+      .array(
+        z.object({
+          term: z
+            .string()
+            .min(1)
+            .openapi({ description: `at most ${MAX_TERM_CODE_POINTS} characters` }),
+          count: z.int().min(0),
+          velocity: z.number().min(0),
+          sample_ids: z.array(SampleId).max(MAX_SAMPLES_SENT).openapi({ description: 'the first 3 are kept' }),
+        }),
+      )
+      .max(MAX_ENTRIES)
+      .openapi({ description: 'best first' }),
+  })
+  .openapi('TrendRefresh')
+
+type Refresh = z.output<typeof RefreshBody>
+
+/** Writes a posted list where the pipeline writes its own. */
+export async function refresh(body: Refresh, facts: Facts, now: number): Promise<Answer> {
+  const region = knownRegion(body.woeid)
+  const windowEnd = Date.parse(body.window_end)
+  const details: ErrorDetail[] = []
+  if (windowEnd > now + MAX_AHEAD_MS) details.push({ path: 'body.window_end', message: 'must not lie more than 5 minutes ahead' })
+  const entries = entriesOf(body, windowEnd, details)
+  if (details.length > 0) throw new ApiError(errors.invalid_request, { details })
+  const list: TrendOutput = { woeid: region.woeid, window_end: windowEnd, source: 'endpoint', entries }
+  await facts.publish(trendOutput, region.woeid, list)
+  return noContent()
+}
+
+/** One entry per term: two that fold to the same would be one trend with two ranks. */
+function entriesOf(body: Refresh, windowEnd: number, details: ErrorDetail[]): TrendEntry[] {
+  const seen = new Map<string, number>()
+  return body.top_k.map((given, index) => {
+    const path = `body.top_k[${index}].term`
+    const term = foldTerm(given.term)
+    if (term === undefined) details.push({ path, message: `is empty or longer than ${MAX_TERM_CODE_POINTS} characters` })
+    else if (seen.has(term)) details.push({ path, message: `is the same trend as body.top_k[${seen.get(term)}].term` })
+    else seen.set(term, index)
+    return entryOf(given, term ?? '', windowEnd)
+  })
+}
+
+/** The sender knows one velocity: it stands for both, and decides score and label by the formulas of our own pipeline. */
+function entryOf(given: Refresh['top_k'][number], term: string, windowEnd: number): TrendEntry {
+  return {
+    term,
+    name: given.term.normalize('NFC'),
+    tweet_volume: given.count,
+    volume_24h: given.count,
+    velocity: given.velocity,
+    velocity_vs_usual: given.velocity,
+    score: given.count * Math.log2(1 + given.velocity),
+    label: given.velocity > VIRAL_ABOVE ? 'Viral' : given.velocity > TRENDING_ABOVE ? 'Trending' : null,
+    trending_since: windowEnd,
+    sample_tweets: given.sample_ids.slice(0, SAMPLES_PER_ENTRY).map(BigInt),
+  }
+}

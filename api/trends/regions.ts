@@ -1,0 +1,10 @@
+import { type Region, regionOf } from '../../schemas/places/regions.ts'
+import { ApiError } from '../kit/errors.ts'
+import { trendsErrors } from './errors.ts'
+
+/** Throws `unknown_location`. */
+export function knownRegion(woeid: number): Region {
+  const region = regionOf(woeid)
+  if (region === undefined) throw new ApiError(trendsErrors.unknown_location)
+  return region
+}

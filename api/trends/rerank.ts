@@ -1,0 +1,28 @@
+import { foldTerm } from '../../schemas/trends/term.ts'
+import type { InterestProfile } from '../../state/views/interests.ts'
+import type { Candidate } from '../../state/views/trends.ts'
+
+/** Weight of a topic that the profile does not mention (specification A, personalization). */
+const UNWEIGHTED = 0.5
+
+/**
+ * The candidates as this user would rank them (specification A, personalization): muted ones are skipped, the others are ordered by
+ * trend score × topic weight; equal ones keep their order.
+ */
+export function rerank(candidates: readonly Candidate[], profile: InterestProfile, limit: number): Candidate[] {
+  const weights = new Map<string | undefined, number>()
+  for (const topic in profile.topic_weights) weights.set(foldTerm(topic), profile.topic_weights[topic])
+  const muted = new Set(profile.exclude_topics.map(foldTerm))
+  const best: { candidate: Candidate; score: number }[] = []
+  for (const candidate of candidates) {
+    if (muted.has(candidate.term)) continue
+    const score = candidate.score * (weights.get(candidate.term) ?? UNWEIGHTED)
+    // Most candidates stop here: they come best first, and few weights lift one over thirty others.
+    if (best.length === limit && score <= best[limit - 1].score) continue
+    let at = best.length === limit ? limit - 1 : best.length
+    while (at > 0 && best[at - 1].score < score) at--
+    best.splice(at, 0, { candidate, score })
+    if (best.length > limit) best.pop()
+  }
+  return best.map(({ candidate }) => candidate)
+}

@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { inheritedEnv, localConfig } from '../deploy/local/config.ts'
+import { freePort } from '../deploy/local/ports.ts'
+import { waitUntil } from '../deploy/local/wait.ts'
+import { cpuSeconds, describeMachine } from './engine/process-stats.ts'
+
+const USAGE = `npm run bench:idle -- [--settle 60] [--seconds 120]
+Starts everything as npm start does, without the demo, in a folder of its own; waits until it has settled, and measures what it takes.
+`
+const RUN = fileURLToPath(new URL('../scripts/run.mjs', import.meta.url))
+const PORTS = [
+  'KAFKA_PORT',
+  'KAFKA_CONTROLLER_PORT',
+  'REDIS_PORT',
+  'CLICKHOUSE_PORT',
+  'SCHEMA_REGISTRY_PORT',
+  'API_PORT',
+  'WORKER_HEALTH_PORT',
+]
+const START_TIMEOUT_MS = 5 * 60_000
+const MS_PER_SECOND = 1_000
+const KIB_PER_MIB = 1024
+const PERCENT = 100
+const PARENT_FIELD = 1
+const WIDTH = { name: 14, number: 12 }
+
+interface Use {
+  readonly name: string
+  readonly pid: number
+  readonly cpuSeconds: number
+}
+
+/** Every process that `npm start` has started, and itself, by walking the parents. */
+function processesOf(root: number): number[] {
+  const parents = new Map<number, number>()
+  for (const entry of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    const stat = read(`/proc/${entry}/stat`)
+    parents.set(Number(entry), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[PARENT_FIELD]))
+  }
+  const descends = (pid: number): boolean => pid === root || (pid > 1 && parents.has(pid) && descends(parents.get(pid)!))
+  return [...parents.keys()].filter(descends).sort((a, b) => a - b)
+}
+
+function snapshot(root: number): Use[] {
+  return processesOf(root).map((pid) => ({ name: nameOf(pid), pid, cpuSeconds: cpuSeconds(pid) }))
+}
+
+/** The part's name: the last argument that names a program of ours. */
+function nameOf(pid: number): string {
+  const args = read(`/proc/${pid}/cmdline`).split('\0').filter(Boolean)
+  const program = args.findLast((arg) => /\.(ts|mjs)$|^kafka\.Kafka$/.test(arg)) ?? args[0] ?? '?'
+  const parts = program.split('/')
+  return basename(program) === 'main.ts' ? (parts.at(-2) ?? program) : basename(program).split(' ')[0]
+}
+
+function residentMib(pid: number): number {
+  return Math.round(Number(/^VmRSS:\s*(\d+)/m.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) / KIB_PER_MIB)
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: { settle: { type: 'string', default: '60' }, seconds: { type: 'string', default: '120' }, help: { type: 'boolean' } },
+  })
+  if (values.help) {
+    process.stdout.write(USAGE)
+    return
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-idle-'))
+  const home = join(folder, 'home')
+  mkdirSync(home)
+  symlinkSync(join(localConfig().home, 'tools'), join(home, 'tools'))
+  const ports = Object.fromEntries(await Promise.all(PORTS.map(async (name) => [name, String(await freePort())])))
+  const stack = spawn(process.execPath, [RUN, 'start'], {
+    env: { ...inheritedEnv(), ...ports, MILLRACE_HOME: home, MILLRACE_DEMO: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let output = ''
+  stack.stdout.on('data', (chunk) => {
+    output += chunk
+  })
+  try {
+    await waitUntil(() => output.includes('Ready after'), {
+      what: 'the stack',
+      timeoutMs: START_TIMEOUT_MS,
+      givenUp: () => (stack.exitCode === null ? undefined : output),
+    })
+    await delay(Number(values.settle) * MS_PER_SECOND)
+    const before = snapshot(stack.pid!)
+    await delay(Number(values.seconds) * MS_PER_SECOND)
+    const after = snapshot(stack.pid!)
+    process.stdout.write(table(before, after, Number(values.seconds)))
+  } finally {
+    stack.kill('SIGTERM')
+    if (stack.exitCode === null) await once(stack, 'exit')
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function table(before: readonly Use[], after: readonly Use[], seconds: number): string {
+  const lines = after.map(({ name, pid, cpuSeconds: now }) => {
+    const then = before.find((use) => use.pid === pid)?.cpuSeconds ?? 0
+    return { name, percent: ((now - then) / seconds) * PERCENT, mib: residentMib(pid) }
+  })
+  const total = {
+    name: 'total',
+    percent: lines.reduce((sum, { percent }) => sum + percent, 0),
+    mib: lines.reduce((sum, { mib }) => sum + mib, 0),
+  }
+  const header = `${'process'.padEnd(WIDTH.name)}${'% of a core'.padStart(WIDTH.number)}${'MiB resident'.padStart(WIDTH.number + 2)}`
+  const rows = [...lines, total].map(
+    ({ name, percent, mib }) =>
+      `${name.padEnd(WIDTH.name)}${percent.toFixed(2).padStart(WIDTH.number)}${String(mib).padStart(WIDTH.number + 2)}`,
+  )
+  return `Idle, over ${seconds} s; ${describeMachine()}\n${[header, ...rows].join('\n')}\n`
+}
+
+await main()

@@ -1,0 +1,71 @@
+import type { Tweet } from '../../schemas/types.ts'
+import { type CityPick, cities, citiesOf, cityPick } from '../tweets/places.ts'
+import { seededRandom } from '../tweets/random.ts'
+import { readCsv } from './csv.ts'
+import { extractTerms } from './extract.ts'
+
+/** What a row of a recording must have. */
+export interface RecordedTweet {
+  readonly tweet_id: bigint
+  /** Epoch ms. */
+  readonly recordedAt: number
+  readonly event: string
+  readonly text: string
+}
+
+const REQUIRED = ['tweet_id', 'created_at', 'text']
+const ID = /^\d{1,19}$/
+
+/** Tweets of a CSV file with the columns tweet_id, created_at, text and, if it likes, event. Rows that are no tweets are told. */
+export async function* readRecording(path: string, onBadRow: (reason: string) => void): AsyncGenerator<RecordedTweet> {
+  let line = 1
+  for await (const row of readCsv(path)) {
+    line++
+    const missing = REQUIRED.filter((column) => row[column] === undefined)
+    if (missing.length > 0) throw new Error(`${path} has no column ${missing.join(', ')}: it needs ${REQUIRED.join(', ')}`)
+    const recordedAt = Date.parse(row.created_at)
+    if (!ID.test(row.tweet_id) || Number.isNaN(recordedAt)) onBadRow(`row ${line}: tweet_id ${row.tweet_id}, created_at ${row.created_at}`)
+    else yield { tweet_id: BigInt(row.tweet_id), recordedAt, event: row.event ?? '', text: row.text }
+  }
+}
+
+/** People who wrote the recording's tweets, about as many as there are tweets in it. */
+const USERS = 40_000
+/** The languages of the recording are spoken there. */
+const ENGLISH_SPEAKING = ['US', 'GB', 'CA', 'AU', 'IE', 'NZ', 'ZA', 'IN', 'PH', 'NG']
+/** Where an event is talked about most, by a part of its name. */
+const HOME_OF_EVENT: readonly [part: string, country: string][] = [
+  ['Sandy', 'US'],
+  ['Boston', 'US'],
+  ['Texas', 'US'],
+  ['Oklahoma', 'US'],
+  ['Queensland', 'AU'],
+  ['Alberta', 'CA'],
+]
+/** So much of an event's tweets come from its own country, the rest from anywhere that speaks its language. */
+const HOME_SHARE = 0.5
+
+/**
+ * Makes platform tweets of recorded ones. The recording names neither users nor places: both are decided by the tweet's id alone, so that every
+ * replay gives the same.
+ */
+export function tweetMaker(): (recorded: RecordedTweet, createdAt: number) => Tweet {
+  const anywhere = cityPick(citiesOf(ENGLISH_SPEAKING))
+  const homes = new Map<string, CityPick>()
+
+  function homeOf(event: string): CityPick {
+    const known = homes.get(event)
+    if (known !== undefined) return known
+    const country = HOME_OF_EVENT.find(([part]) => event.includes(part))?.[1]
+    const home = country === undefined ? cityPick(cities) : cityPick(citiesOf([country]))
+    homes.set(event, home)
+    return home
+  }
+
+  return function makeTweet({ tweet_id, event, text }, createdAt) {
+    const random = seededRandom(Number(tweet_id % 4_294_967_291n))
+    const user_id = BigInt(1 + Math.floor(random() * USERS))
+    const place = random() < HOME_SHARE ? homeOf(event)(random) : anywhere(random)
+    return { tweet_id, user_id, text, ...extractTerms(text), lang: 'en', woeid: place.woeid, bot_score: 0, created_at: createdAt }
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * What a store costs per key, beside a plain Map and the database's bare binding: `node bench/stores.ts [keys]`.
+ * Medians of several rounds, µs per key.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { avroValue } from '../schemas/avro/value.ts'
+import { utf8 } from '../schemas/keys.ts'
+import { type KeyedStore, keyedStore } from '../state/stores/keyed-store.ts'
+import { openRocksdbBackend } from '../state/stores/rocksdb-backend.ts'
+import { loadRocksdbBinding } from '../state/stores/rocksdb-binding.ts'
+import type { ChangelogWriter, StateBackend } from '../state/stores/store.ts'
+
+const ROUNDS = 5
+/** Keys read and changed between two commits. */
+const BATCH = 5000
+const DEFAULT_KEYS = 200_000
+const PAYMENTS = 14
+
+/** As large as the state of a card in job J2: about 150 bytes. */
+interface Card {
+  last: number
+  times: number[]
+  amounts: number[]
+}
+
+const format = avroValue<Card>({
+  type: 'record',
+  name: 'Card',
+  fields: [
+    { name: 'last', type: 'long' },
+    { name: 'times', type: { type: 'array', items: 'long' } },
+    { name: 'amounts', type: { type: 'array', items: 'long' } },
+  ],
+})
+
+const keyCount = Number(process.argv[2] ?? DEFAULT_KEYS)
+const keys = Array.from({ length: keyCount }, (_, key) => String(Math.imul(key, 2654435761) >>> 0))
+const nothingLogged: ChangelogWriter = { append() {} }
+
+function newCard(seed: number): Card {
+  const times = Array.from({ length: PAYMENTS }, (_, at) => 1.5e12 + seed * 1000 + at * 40_000_000)
+  return { last: times[PAYMENTS - 1], times, amounts: times.map((_, at) => 1000 + ((seed * 31 + at * 7) % 9000)) }
+}
+
+const figures = new Map<string, number[]>()
+
+function measure(name: string, run: () => void, times: number): void {
+  const start = performance.now()
+  run()
+  const microseconds = ((performance.now() - start) * 1000) / times
+  figures.set(name, [...(figures.get(name) ?? []), microseconds])
+}
+
+function batches(each: (from: number, to: number) => void): void {
+  for (let from = 0; from < keyCount; from += BATCH) each(from, Math.min(keyCount, from + BATCH))
+}
+
+function benchMap(): void {
+  const map = new Map<string, Card>()
+  for (let i = 0; i < keyCount; i++) map.set(keys[i], newCard(i))
+  measure(
+    'plain Map: get and set',
+    () => {
+      for (let i = 0; i < keyCount; i++) {
+        const card = map.get(keys[i]) as Card
+        card.last++
+        map.set(keys[i], card)
+      }
+    },
+    keyCount,
+  )
+}
+
+function openStore(backend: StateBackend, cachedObjects: number): KeyedStore<string, Card> {
+  const store = keyedStore<string, Card>('cards', { key: utf8, value: format })
+  store.open({ column: backend.session('bench').column('cards', 0), codec: format.open(1, { get: () => undefined }), cachedObjects })
+  return store
+}
+
+/** Commits after every batch. */
+function benchStore(backend: StateBackend, name: string, cachedObjects: number): void {
+  const store = openStore(backend, cachedObjects)
+  const session = backend.session('bench')
+  const spent = { prefetch: 0, change: 0, flush: 0, write: 0 }
+  batches((from, to) => {
+    const start = performance.now()
+    for (let i = from; i < to; i++) store.prefetch(keys[i])
+    store.loadPrefetched()
+    const loaded = performance.now()
+    for (let i = from; i < to; i++) {
+      const card = store.get(keys[i]) ?? newCard(i)
+      card.last++
+      store.put(keys[i], card)
+    }
+    const changed = performance.now()
+    store.flush(nothingLogged)
+    const flushed = performance.now()
+    session.putPosition('source', to)
+    session.write()
+    store.committed()
+    spent.prefetch += loaded - start
+    spent.change += changed - loaded
+    spent.flush += flushed - changed
+    spent.write += performance.now() - flushed
+  })
+  for (const [part, ms] of Object.entries(spent)) {
+    const figure = `${name}: ${part}`
+    figures.set(figure, [...(figures.get(figure) ?? []), (ms * 1000) / keyCount])
+  }
+}
+
+/** Every key is in memory and changed already: what a record costs between commits. */
+function benchHot(backend: StateBackend): void {
+  const store = openStore(backend, 4 * keyCount)
+  for (let i = 0; i < keyCount; i++) store.put(keys[i], newCard(i))
+  measure(
+    'store, key in memory and dirty: get and put',
+    () => {
+      for (let i = 0; i < keyCount; i++) {
+        const card = store.get(keys[i]) as Card
+        card.last++
+        store.put(keys[i], card)
+      }
+    },
+    keyCount,
+  )
+  backend.session('bench').dropBatch()
+}
+
+async function benchBinding(folder: string): Promise<void> {
+  const binding = loadRocksdbBinding()
+  const database = binding.db_init(folder)
+  const megabyte = 1024 * 1024
+  await new Promise<void>((resolve, reject) =>
+    binding.db_open(
+      database,
+      {
+        createIfMissing: true,
+        parallelism: 2,
+        compaction: 'level',
+        memtableMemoryBudget: 64 * megabyte,
+        cacheSize: 96 * megabyte,
+        cacheIndexAndFilterBlocks: true,
+        optimize: 'point-lookup',
+        walCompression: false,
+      },
+      (error) => (error ? reject(error) : resolve()),
+    ),
+  )
+  const value = Buffer.alloc(150, 1)
+  const bytes = keys.map((key) => Buffer.from(key))
+  const batch = binding.batch_init()
+  measure(
+    'bare binding: batch put',
+    () => {
+      batches((from, to) => {
+        for (let i = from; i < to; i++) binding.batch_put(batch, bytes[i], value, undefined)
+        binding.batch_write(database, batch, undefined)
+        binding.batch_clear(batch)
+      })
+    },
+    keyCount,
+  )
+  measure(
+    'bare binding: multi-get of present keys',
+    () => {
+      batches((from, to) => binding.db_get_many_sync(database, bytes.slice(from, to), undefined))
+    },
+    keyCount,
+  )
+  measure(
+    'bare binding: multi-get of present keys, asked sorted',
+    () => {
+      batches((from, to) => binding.db_get_many_sync(database, bytes.slice(from, to).sort(Buffer.compare), undefined))
+    },
+    keyCount,
+  )
+  await new Promise<void>((resolve) => binding.db_close(database, () => resolve()))
+}
+
+for (let round = 0; round < ROUNDS; round++) {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+  try {
+    benchMap()
+    const backend = await openRocksdbBackend({ folder: join(folder, 'store') })
+    benchStore(backend, 'store, new keys', 2 * BATCH)
+    benchStore(backend, 'store, keys on disk', 2 * BATCH)
+    benchStore(backend, 'store, keys in memory (first reads)', 4 * keyCount)
+    benchHot(backend)
+    await backend.close()
+    await benchBinding(join(folder, 'bare'))
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+const median = (list: readonly number[]) => list.toSorted((a, b) => a - b)[list.length >> 1]
+process.stdout.write(`${keyCount} keys, commit every ${BATCH}, ${ROUNDS} rounds, µs per key (median)\n`)
+for (const [name, values] of figures) process.stdout.write(`${median(values).toFixed(3).padStart(9)}  ${name}\n`)

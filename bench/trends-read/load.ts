@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+export interface LoadOptions {
+  readonly url: string
+  readonly paths: readonly string[]
+  readonly headers?: Readonly<Record<string, string>>
+  readonly connections: number
+  readonly seconds: number
+  /** For the list of paths. */
+  readonly folder: string
+}
+
+export interface LoadResult {
+  readonly requests: number
+  readonly durationMs: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly p999Ms: number
+  readonly maxMs: number
+  /** Connections that failed and answers that were not 2xx or 3xx. */
+  readonly failed: number
+}
+
+const SCRIPT = fileURLToPath(new URL('./wrk.lua', import.meta.url))
+const run = promisify(execFile)
+/** A request that takes longer is counted as failed. */
+const TIMEOUT_SECONDS = 5
+
+/**
+ * Closed-loop load by wrk, one thread: as many requests as the connections can keep under way. (A load generator in JavaScript takes more of
+ * the two cores than the server that it measures.)
+ */
+export async function applyLoad(options: LoadOptions): Promise<LoadResult> {
+  const file = join(options.folder, `paths-${options.paths.length}-${options.url.replaceAll(/\W/g, '')}`)
+  await writeFile(file, options.paths.join('\n'))
+  const headers = Object.entries(options.headers ?? {}).map(([name, value]) => `${name}: ${value}`)
+  const args = ['--threads', '1', '--connections', String(options.connections), '--duration', `${options.seconds}s`]
+  args.push('--timeout', `${TIMEOUT_SECONDS}s`, '--script', SCRIPT, options.url, '--', file, ...headers)
+  const { stdout } = await run('wrk', args).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENOENT' ? new Error('wrk is not installed: apt-get install wrk') : error
+  })
+  const line = /^RESULT (.+)$/m.exec(stdout)
+  if (line === null) throw new Error(`wrk gave no result: ${stdout}`)
+  return JSON.parse(line[1]) as LoadResult
+}

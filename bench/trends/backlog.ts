@@ -1,0 +1,85 @@
+import { pathOf, regions } from '../../schemas/places/regions.ts'
+import type { Tweet } from '../../schemas/types.ts'
+import { demoStream } from '../demo/stream.ts'
+import { tweetId } from '../tweets/tweet-ids.ts'
+
+/** Tweets that lie in the topic, and how many contributions of them must be counted. */
+export interface Backlog {
+  readonly tweets: readonly SentTweet[]
+  /** Over all regions: a term of a city counts there, in its country and worldwide. */
+  readonly contributions: number
+}
+
+export interface SentTweet {
+  readonly tweet: Tweet
+  /** Epoch ms. */
+  readonly sentAt: number
+}
+
+const SEED = 7
+const MINUTE_MS = 60_000
+const SECOND_MS = 1_000
+const MAX_BOT_SCORE = 0.7
+const MAX_PER_USER = 3
+/** The stream's own delays included, every two tweets share a window: the cap is a plain count then. */
+export const MAX_BACKLOG_MINUTES = 45
+const FIRST_FILLING_USER = 50_000_000
+const TERMS_PER_FILLING_TWEET = 2
+const CODE_LENGTH = 4
+const BASE_36 = 36
+
+/** `count` tweets of the demonstration's stream, spread over the last `minutes`. Nothing in it is malformed or dated ahead: what counts must not depend on when it is read. */
+export function demoBacklog(count: number, minutes: number, now: number): Backlog {
+  const rate = count / (minutes * (MINUTE_MS / SECOND_MS))
+  const stream = demoStream({ seed: SEED, rate, startAt: now - minutes * MINUTE_MS })
+  const tweets: SentTweet[] = []
+  const byUser = new Map<string, number>()
+  let contributions = 0
+  while (tweets.length < count) {
+    const { kind, at, tweet } = stream.next()
+    if (tweet === undefined || kind === 'ahead') continue
+    tweets.push({ tweet, sentAt: Math.min(at, now) })
+    if (kind !== 'too_late') contributions += countOf(tweet, byUser)
+  }
+  return { tweets, contributions }
+}
+
+/** What the specification counts of a tweet, by other means than the pipeline's. */
+function countOf(tweet: Tweet, byUser: Map<string, number>): number {
+  if (tweet.bot_score > MAX_BOT_SCORE) return 0
+  const terms = new Set([...tweet.hashtags, ...tweet.phrases].map((term) => term.normalize('NFKC').toLowerCase().replace(/^#/, '')))
+  let counted = 0
+  for (const term of terms) {
+    const key = `${tweet.user_id}:${term}`
+    const before = byUser.get(key) ?? 0
+    byUser.set(key, before + 1)
+    if (before < MAX_PER_USER) counted++
+  }
+  return counted * (pathOf(tweet.woeid)?.length ?? 1)
+}
+
+/** So many different terms in every city, each once, by a user of its own: every list is full. */
+export function fillingBacklog(termsPerCity: number, now: number): Backlog {
+  const tweets: SentTweet[] = []
+  let contributions = 0
+  for (const { type, woeid } of regions) {
+    if (type !== 'Town') continue
+    for (let first = 0; first < termsPerCity; first += TERMS_PER_FILLING_TWEET) {
+      const sequence = tweets.length
+      // Half of the terms are those of every city, half its own: countries and the world have more than enough.
+      const hashtags = [`#everywhere${codeOf(first)}`, `#only${codeOf(woeid)}${codeOf(first)}`]
+      const user_id = BigInt(FIRST_FILLING_USER + sequence)
+      const tweet_id = tweetId(now, sequence)
+      tweets.push({
+        tweet: { tweet_id, user_id, text: hashtags.join(' '), hashtags, phrases: [], lang: 'en', woeid, bot_score: 0.1, created_at: now },
+        sentAt: now,
+      })
+      contributions += hashtags.length * (pathOf(woeid)?.length ?? 1)
+    }
+  }
+  return { tweets, contributions }
+}
+
+function codeOf(number: number): string {
+  return number.toString(BASE_36).padStart(CODE_LENGTH, '0')
+}

@@ -1,0 +1,131 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { pino } from 'pino'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import { kafkaTransport } from '../../kafka/client/index.ts'
+import { registryClient } from '../../kafka/registry.ts'
+import { regions } from '../../schemas/places/regions.ts'
+import { demoStream } from '../demo/stream.ts'
+import { type TweetProducer, tweetProducer } from '../tweets/producer.ts'
+import { tweetId } from '../tweets/tweet-ids.ts'
+import type { BenchServers } from './servers.ts'
+
+/** How long after its tweet a trend is seen, in ms, each measured once. */
+export interface FreshnessFigures {
+  readonly seen: readonly number[]
+  /** Marked terms that were never seen. */
+  readonly missing: number
+  readonly events: number
+  readonly seconds: number
+}
+
+export interface FreshnessOptions {
+  /** Tweets of the demonstration's stream beside the marked ones, per second. */
+  readonly rate: number
+  readonly seconds: number
+}
+
+const SEED = 11
+const STRIDE_MS = 100
+/** Not a divisor of the half minute of the renewals, so that every part of it is met alike. */
+const MARK_EVERY_MS = 1_700
+/** Tweets per marked term, each of another user: enough for the top of a list of any city. */
+const TWEETS_PER_MARK = 40
+const FIRST_MARKING_USER = 90_000_000
+const ASK_EVERY_MS = 250
+/** A list is at most so old when it is not stale. */
+const LONGEST_MS = 120_000
+const READY_TIMEOUT_MS = 300_000
+const MS_PER_SECOND = 1_000
+
+interface Mark {
+  readonly name: string
+  readonly woeid: number
+  readonly sentAt: number
+}
+
+/** Sends tweets about new things in one city after the other, and asks the API for that city's list until they are in it. */
+export async function measureFreshness(servers: BenchServers, api: string, options: FreshnessOptions): Promise<FreshnessFigures> {
+  const { rate, seconds } = options
+  await waitUntil(async () => (await fetch(`${api}/v1/trends?woeid=1`)).ok, { what: 'the first list', timeoutMs: READY_TIMEOUT_MS })
+  const transport = kafkaTransport(
+    { brokers: [servers.addresses.kafka], clientId: 'marks' },
+    { clock: Date, log: pino({ level: 'silent' }) },
+  )
+  await transport.connect()
+  const producer = await tweetProducer(transport, registryClient({ url: servers.addresses.registry }))
+  const cities = regions.filter(({ type }) => type === 'Town')
+  const stream = demoStream({ seed: SEED, rate, startAt: Date.now() })
+  const seen: number[] = []
+  const outstanding = new Set<Mark>()
+  const startedAt = Date.now()
+  const endAt = startedAt + seconds * MS_PER_SECOND
+  let missing = 0
+  let marks = 0
+  let events = 0
+  let sending = true
+
+  async function send(): Promise<void> {
+    let next = stream.next()
+    while (Date.now() < endAt) {
+      const now = Date.now()
+      for (; next.at <= now; next = stream.next()) {
+        if (next.tweet === undefined) continue
+        producer.send(next.tweet, next.at)
+        events++
+      }
+      if (now >= startedAt + marks * MARK_EVERY_MS) {
+        const mark = { name: `#mark${marks}of${startedAt}`, woeid: cities[marks % cities.length].woeid, sentAt: now }
+        sendMark(producer, mark, marks)
+        events += TWEETS_PER_MARK
+        marks++
+        outstanding.add(mark)
+      }
+      await producer.flush()
+      await delay(STRIDE_MS)
+    }
+    sending = false
+  }
+
+  async function look(): Promise<void> {
+    while (sending || outstanding.size > 0) {
+      await Promise.all([...outstanding].map(ask))
+      await delay(ASK_EVERY_MS)
+    }
+  }
+
+  async function ask(mark: Mark): Promise<void> {
+    const response = await fetch(`${api}/v1/trends?woeid=${mark.woeid}`)
+    const text = await response.text()
+    const took = Date.now() - mark.sentAt
+    const found = response.ok && text.includes(`"${mark.name}"`)
+    if (!found && took < LONGEST_MS) return
+    outstanding.delete(mark)
+    if (found) seen.push(took)
+    else missing++
+  }
+
+  await Promise.all([send(), look()])
+  await producer.close()
+  await transport.close()
+  return { seen: seen.sort((a, b) => a - b), missing, events, seconds: (Date.now() - startedAt) / MS_PER_SECOND }
+}
+
+function sendMark(producer: TweetProducer, { name, woeid, sentAt }: Mark, number: number): void {
+  for (let i = 0; i < TWEETS_PER_MARK; i++) {
+    const sequence = number * TWEETS_PER_MARK + i
+    producer.send(
+      {
+        tweet_id: tweetId(sentAt, sequence),
+        user_id: BigInt(FIRST_MARKING_USER + sequence),
+        text: name,
+        hashtags: [name],
+        phrases: [],
+        lang: 'en',
+        woeid,
+        bot_score: 0.1,
+        created_at: sentAt,
+      },
+      sentAt,
+    )
+  }
+}

@@ -1,0 +1,86 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import { cpuSeconds, machineCpuSeconds, peakRssMib } from '../engine/process-stats.ts'
+import { fillingBacklog } from './backlog.ts'
+import { type FreshnessFigures, measureFreshness } from './freshness.ts'
+import type { BenchServers } from './servers.ts'
+import { measureBacklog, startWorkers, verifyContributions } from './throughput.ts'
+
+/** With 500 terms in the list of every one of the 551 regions: the most that the lists can cost. */
+export interface FullListFigures {
+  /** CPU seconds of one renewal of all lists, without any tweet beside. */
+  readonly renewalCpu: Readonly<Record<Part, number>>
+  /** CPU seconds per second while tweets came at `rate`, renewals included. */
+  readonly liveCpu: Readonly<Record<Part, number>>
+  readonly peakRssMib: number
+  readonly stateMib: number
+  readonly redisMib: number
+  /** Rows of trend_snapshots per minute. */
+  readonly snapshotRows: number
+  /** Rows of trend_volumes per event of the demonstration's stream. */
+  readonly volumeRows: number
+  readonly freshness: FreshnessFigures
+}
+
+type Part = 'worker' | 'broker' | 'redis' | 'clickhouse' | 'others'
+
+const TERMS_PER_CITY = 500
+const LISTS = 551
+const RENEWAL_SECONDS = 30
+/** Even, so that as many renewals are snapshots as in life. */
+const RENEWALS = 2
+const FIRST_LISTS_TIMEOUT_MS = 600_000
+const BYTES_PER_MIB = 1_048_576
+const FULL = `SELECT count() FROM (SELECT woeid FROM trend_snapshots WHERE window_end = (SELECT max(window_end) FROM trend_snapshots) GROUP BY woeid HAVING count() >= 100)`
+
+export async function measureFullLists(
+  servers: BenchServers,
+  options: { readonly rate: number; readonly seconds: number; readonly nodeArguments: readonly string[] },
+): Promise<FullListFigures> {
+  const workers = await startWorkers(servers, 1, options.nodeArguments)
+  const [worker] = workers
+  const redis = new Redis(servers.addresses.redis)
+  try {
+    const backlog = fillingBacklog(TERMS_PER_CITY, Date.now())
+    await measureBacklog(servers, workers, backlog)
+    await verifyContributions(servers, workers, backlog.contributions)
+    await waitUntil(async () => (await servers.query(FULL)) === LISTS, { what: 'full lists', timeoutMs: FIRST_LISTS_TIMEOUT_MS })
+    const cpu = (): Record<Part, number> => {
+      const { kafka, redis: redisPid, clickhouse } = servers.pids
+      const parts = {
+        worker: cpuSeconds(worker.pid),
+        broker: cpuSeconds(kafka),
+        redis: cpuSeconds(redisPid),
+        clickhouse: cpuSeconds(clickhouse),
+      }
+      const mine = parts.worker + parts.broker + parts.redis + parts.clickhouse + cpuSeconds(process.pid)
+      return { ...parts, others: machineCpuSeconds() - mine }
+    }
+    const used = (from: Record<Part, number>, to: Record<Part, number>, by: number) =>
+      Object.fromEntries(Object.entries(to).map(([part, seconds]) => [part, (seconds - from[part as Part]) / by])) as Record<Part, number>
+    const quiet = cpu()
+    await delay(RENEWALS * RENEWAL_SECONDS * 1_000)
+    const renewalCpu = used(quiet, cpu(), RENEWALS)
+    const api = await servers.startApi()
+    const volumesBefore = await servers.query('SELECT count() FROM trend_volumes')
+    const live = cpu()
+    const freshness = await measureFreshness(servers, api.address, options)
+    const liveCpu = used(live, cpu(), freshness.seconds)
+    const volumesAfter = await servers.query('SELECT count() FROM trend_volumes')
+    const memory = /^used_memory:(\d+)/m.exec(await redis.info('memory'))
+    return {
+      renewalCpu,
+      liveCpu,
+      peakRssMib: peakRssMib(worker.pid),
+      stateMib: worker.stateBytes() / BYTES_PER_MIB,
+      redisMib: Number(memory?.[1] ?? 0) / BYTES_PER_MIB,
+      snapshotRows: await servers.query('SELECT max(c) FROM (SELECT count() AS c FROM trend_snapshots GROUP BY window_end)'),
+      volumeRows: (volumesAfter - volumesBefore) / freshness.events,
+      freshness,
+    }
+  } finally {
+    redis.disconnect()
+    await Promise.all(workers.map((each) => each.stop()))
+  }
+}

@@ -1,0 +1,57 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Admin } from '@platformatic/kafka'
+import type { Transport } from '../../kafka/transport.ts'
+import { partitionKey } from '../../kafka/transport.ts'
+import { tweets } from '../../schemas/topics.ts'
+import type { WorkerProcess } from './worker.ts'
+
+const GROUP = 'trends'
+const COUNTS = 'trends-counts-repartition'
+const POLL_MS = 50
+const TIMEOUT_MS = 600_000
+
+export interface Progress {
+  /** Epoch ms: the committed offsets cover the input. */
+  readonly inputAt: number
+  /** Epoch ms: every count has reached its term's state too. What follows are the lists, which are renewed by the clock, however many tweets there are. */
+  readonly countedAt: number
+}
+
+/** Waits until every tweet is committed as counted. */
+export async function untilCaughtUp(brokers: string, transport: Transport, workers: readonly WorkerProcess[]): Promise<Progress> {
+  const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [brokers] })
+  const deadline = Date.now() + TIMEOUT_MS
+  let inputAt = 0
+  try {
+    for (;;) {
+      await delay(POLL_MS)
+      for (const worker of workers) worker.check()
+      const now = Date.now()
+      const waiting = await lags(admin, transport)
+      if (inputAt === 0 && waiting.get(tweets.name) === 0) inputAt = now
+      if (inputAt > 0 && waiting.get(COUNTS) === 0) return { inputAt, countedAt: now }
+      if (now > deadline) throw new Error(`still waiting after ${TIMEOUT_MS} ms: ${JSON.stringify([...waiting])}`)
+    }
+  } finally {
+    await admin.close()
+  }
+}
+
+/** Records between the committed offsets and the ends, by topic. */
+async function lags(admin: Admin, transport: Transport): Promise<Map<string, number>> {
+  const [group] = await admin.listConsumerGroupOffsets({ groups: [GROUP] })
+  const partitions = group.topics.flatMap(({ name, partitions }) =>
+    partitions.map(({ partitionIndex, committedOffset }) => ({
+      topic: name,
+      partition: partitionIndex,
+      committed: Number(committedOffset),
+    })),
+  )
+  const ends = await transport.offsets(partitions, 'end')
+  const waiting = new Map<string, number>()
+  for (const { topic, partition, committed } of partitions) {
+    const lag = (ends.get(partitionKey(topic, partition)) ?? 0) - Math.max(0, committed)
+    waiting.set(topic, (waiting.get(topic) ?? 0) + lag)
+  }
+  return waiting
+}

@@ -1,0 +1,158 @@
+/**
+ * `npm run bench:trends`: the whole pipeline on servers of its own. See USAGE. Linux only: times and memory come from /proc.
+ */
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { describeMachine } from '../engine/process-stats.ts'
+import { demoBacklog, MAX_BACKLOG_MINUTES } from './backlog.ts'
+import { type FullListFigures, measureFullLists } from './full-lists.ts'
+import { type BenchServers, startServers } from './servers.ts'
+import { measureBacklog, startWorkers, type ThroughputFigures, verifyContributions } from './throughput.ts'
+
+const USAGE = `Measures the trends pipeline (topology and sinks) in real worker processes, on servers of its own; every count is verified in ClickHouse.
+
+  npm run bench:trends -- [--events 300000] [--minutes 30] [--workers 1,2] [--runs 3] [--rate 200] [--seconds 150]
+                          [--prof FOLDER] [--note TEXT]
+
+  --events   tweets of the demonstration's stream that are worked off
+  --minutes  how long ago the first of them was sent, at most ${MAX_BACKLOG_MINUTES}
+  --workers  numbers of worker processes; empty: no backlog is worked off
+  --runs     of each; medians are shown
+  --rate     tweets a second beside full lists (551 regions of 500 terms), while it is measured how soon a new term shows in the API
+  --seconds  how long that lasts; 0: not at all
+  --prof     a .cpuprofile of every worker process is written there
+  --note     appends the medians to bench/results.md under this note
+`
+const RESULTS = fileURLToPath(new URL('../results.md', import.meta.url))
+
+interface Column {
+  readonly title: string
+  readonly digits: number
+  readonly of: (run: ThroughputFigures) => number
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'events/s', digits: 0, of: (run) => run.eventsPerSecond },
+  { title: 'stage 1 events/s', digits: 0, of: (run) => run.inputPerSecond },
+  { title: 'worker CPU s/M', digits: 1, of: (run) => run.cpu },
+  { title: 'broker CPU s/M', digits: 1, of: (run) => run.brokerCpu },
+  { title: 'stores CPU s/M', digits: 1, of: (run) => run.storesCpu },
+  { title: 'peak RSS MiB', digits: 0, of: (run) => run.peakRssMib },
+  { title: 'state MiB', digits: 0, of: (run) => run.stateMib },
+  { title: 'others CPU s', digits: 1, of: (run) => run.otherCpuSeconds },
+]
+
+const { values } = parseArgs({
+  options: {
+    events: { type: 'string', default: '300000' },
+    minutes: { type: 'string', default: '30' },
+    workers: { type: 'string', default: '1,2' },
+    runs: { type: 'string', default: '3' },
+    rate: { type: 'string', default: '200' },
+    seconds: { type: 'string', default: '150' },
+    prof: { type: 'string' },
+    note: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+
+const nodeArguments = values.prof === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(values.prof)}`]
+const lines: string[] = []
+const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+const cellsOf = (of: (column: Column) => number) => COLUMNS.map((column) => of(column).toFixed(column.digits))
+const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1]
+
+/** @param kept also for bench/results.md */
+function say(line: string, kept = false): void {
+  process.stdout.write(`${line}\n`)
+  if (kept) lines.push(line)
+}
+
+/** Ctrl-C stops the servers too. */
+const interrupted = new Promise<never>((_, reject) => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Error('interrupted')))
+})
+interrupted.catch(() => {})
+
+async function withServers<T>(work: (servers: BenchServers) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+  const servers = await startServers(folder)
+  try {
+    return await Promise.race([work(servers), interrupted])
+  } finally {
+    await servers.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function oneRun(servers: BenchServers, workerCount: number): Promise<ThroughputFigures> {
+  const workers = await startWorkers(servers, workerCount, nodeArguments)
+  try {
+    const backlog = demoBacklog(Number(values.events), Math.min(MAX_BACKLOG_MINUTES, Number(values.minutes)), Date.now())
+    const figures = await measureBacklog(servers, workers, backlog)
+    say(row([`${workerCount}, to be verified`, ...cellsOf((column) => column.of(figures))]))
+    await verifyContributions(servers, workers, backlog.contributions)
+    return figures
+  } finally {
+    await Promise.all(workers.map((worker) => worker.stop()))
+  }
+}
+
+async function throughput(): Promise<void> {
+  say(row(['run', ...COLUMNS.map((column) => column.title)]), true)
+  say(row(['---', ...COLUMNS.map(() => '--:')]), true)
+  for (const workerCount of values.workers.split(',').filter(Boolean).map(Number)) {
+    const runs: ThroughputFigures[] = []
+    const name = workerCount === 1 ? '1 worker' : `${workerCount} workers`
+    for (let run = 1; run <= Number(values.runs); run++) {
+      const measured = await withServers((servers) => oneRun(servers, workerCount))
+      runs.push(measured)
+      say(row([`${name}, run ${run}`, ...cellsOf((column) => column.of(measured))]))
+    }
+    say(row([`${name}, median of ${runs.length}`, ...cellsOf((column) => median(runs.map(column.of)))]), true)
+  }
+}
+
+async function fullLists(): Promise<void> {
+  const [rate, seconds] = [Number(values.rate), Number(values.seconds)]
+  const figures = await withServers((servers) => measureFullLists(servers, { rate, seconds, nodeArguments }))
+  const { seen, missing } = figures.freshness
+  const quantile = (share: number) => ((seen[Math.min(seen.length - 1, Math.floor(share * seen.length))] ?? Number.NaN) / 1_000).toFixed(1)
+  const parts = (cpu: FullListFigures['renewalCpu']) =>
+    Object.entries(cpu)
+      .map(([part, used]) => `${part} ${used.toFixed(2)}`)
+      .join(', ')
+  say('', true)
+  say('551 regions of 500 terms, 1 worker:', true)
+  say(`- CPU seconds per renewal of all lists (one every 30 s): ${parts(figures.renewalCpu)}`, true)
+  say(`- at ${rate} tweets/s, CPU seconds per second: ${parts(figures.liveCpu)}`, true)
+  say(
+    `- event to GET /v1/trends: P50 ${quantile(0.5)} s, P99 ${quantile(0.99)} s, greatest ${quantile(1)} s of ${seen.length} new terms; never seen: ${missing}`,
+    true,
+  )
+  say(
+    `- worker: peak ${figures.peakRssMib} MiB resident, ${figures.stateMib.toFixed(0)} MiB of state on disk; Redis ${figures.redisMib.toFixed(0)} MiB`,
+    true,
+  )
+  say(`- ClickHouse rows: ${figures.snapshotRows} snapshots a minute, ${figures.volumeRows.toFixed(2)} volumes per tweet`, true)
+}
+
+async function main(): Promise<void> {
+  if (values.help) {
+    say(USAGE)
+    return
+  }
+  say(describeMachine(), true)
+  say(`${values.events} tweets of the last ${values.minutes} minutes, exactly once; counts verified in ClickHouse`, true)
+  say('', true)
+  if (values.workers !== '') await throughput()
+  if (Number(values.seconds) > 0) await fullLists()
+  if (values.note === undefined) return
+  const date = new Date().toISOString().slice(0, 10)
+  appendFileSync(RESULTS, `\n## bench:trends, ${date}: ${values.note}\n\n${lines.join('\n')}\n`)
+}
+
+await main()

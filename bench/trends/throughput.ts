@@ -1,0 +1,121 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { pino } from 'pino'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import { kafkaTransport } from '../../kafka/client/index.ts'
+import { registryClient } from '../../kafka/registry.ts'
+import type { Transport } from '../../kafka/transport.ts'
+import { cpuSeconds, machineCpuSeconds, peakRssMib } from '../engine/process-stats.ts'
+import { tweetProducer } from '../tweets/producer.ts'
+import type { Backlog } from './backlog.ts'
+import { untilCaughtUp } from './progress.ts'
+import type { BenchServers } from './servers.ts'
+import { startWorker, type WorkerProcess } from './worker.ts'
+
+/** Three stages of four partitions. */
+const TASKS = 12
+const START_TIMEOUT_MS = 60_000
+/** Volumes are published at whole minutes, and once they are the sink has little to do. */
+const VERIFY_TIMEOUT_MS = 600_000
+const VERIFY_EVERY_MS = 1_000
+const MS_PER_SECOND = 1_000
+const MILLION = 1e6
+const BYTES_PER_MIB = 1_048_576
+const COUNTED = 'SELECT sum(v) FROM (SELECT max(volume) AS v FROM trend_volumes GROUP BY woeid, term, minute)'
+
+/** CPU is user + system seconds per million events. */
+export interface ThroughputFigures {
+  readonly eventsPerSecond: number
+  /** Of the first stage alone, which is ahead of the others. */
+  readonly inputPerSecond: number
+  readonly cpu: number
+  readonly brokerCpu: number
+  /** Redis and ClickHouse together, while the backlog lasted. */
+  readonly storesCpu: number
+  /** The greatest of the workers. */
+  readonly peakRssMib: number
+  /** All workers, MiB on disk. */
+  readonly stateMib: number
+  /** What the rest of the machine burnt meanwhile, seconds: a run with much of it is spoiled. */
+  readonly otherCpuSeconds: number
+}
+
+export function connect(servers: BenchServers): Transport {
+  return kafkaTransport({ brokers: [servers.addresses.kafka], clientId: 'bench' }, { clock: Date, log: pino({ level: 'silent' }) })
+}
+
+/** Starts workers and waits until each has its share of the tasks. */
+export async function startWorkers(servers: BenchServers, count: number, nodeArguments: readonly string[]): Promise<WorkerProcess[]> {
+  const workers = await Promise.all(Array.from({ length: count }, (_, slot) => startWorker(servers, slot, nodeArguments)))
+  await waitUntil(async () => (await Promise.all(workers.map((worker) => worker.tasks()))).every((tasks) => tasks === TASKS / count), {
+    what: `${count} workers with ${TASKS / count} tasks each`,
+    timeoutMs: START_TIMEOUT_MS,
+  })
+  return workers
+}
+
+/** Puts the backlog into the topic while the workers stand still, and measures how long they take to work it off. */
+export async function measureBacklog(
+  servers: BenchServers,
+  workers: readonly WorkerProcess[],
+  backlog: Backlog,
+): Promise<ThroughputFigures> {
+  const transport = connect(servers)
+  await transport.connect()
+  try {
+    for (const worker of workers) worker.signal('SIGSTOP')
+    await produce(transport, servers, backlog)
+    const { kafka, redis, clickhouse } = servers.pids
+    const cpuOf = () => ({
+      workers: workers.reduce((sum, { pid }) => sum + cpuSeconds(pid), 0),
+      broker: cpuSeconds(kafka),
+      stores: cpuSeconds(redis) + cpuSeconds(clickhouse),
+      own: cpuSeconds(process.pid),
+      machine: machineCpuSeconds(),
+    })
+    const before = cpuOf()
+    const startedAt = Date.now()
+    for (const worker of workers) worker.signal('SIGCONT')
+    const { inputAt, countedAt } = await untilCaughtUp(servers.addresses.kafka, transport, workers)
+    const after = cpuOf()
+    const count = backlog.tweets.length
+    const used = (part: keyof typeof before) => after[part] - before[part]
+    const perMillion = (part: keyof typeof before) => (used(part) * MILLION) / count
+    return {
+      eventsPerSecond: (count / (countedAt - startedAt)) * MS_PER_SECOND,
+      inputPerSecond: (count / (inputAt - startedAt)) * MS_PER_SECOND,
+      cpu: perMillion('workers'),
+      brokerCpu: perMillion('broker'),
+      storesCpu: perMillion('stores'),
+      peakRssMib: Math.max(...workers.map(({ pid }) => peakRssMib(pid))),
+      stateMib: workers.reduce((sum, worker) => sum + worker.stateBytes(), 0) / BYTES_PER_MIB,
+      otherCpuSeconds: used('machine') - used('workers') - used('broker') - used('stores') - used('own'),
+    }
+  } finally {
+    await transport.close()
+  }
+}
+
+async function produce(transport: Transport, servers: BenchServers, backlog: Backlog): Promise<void> {
+  const producer = await tweetProducer(transport, registryClient({ url: servers.addresses.registry }))
+  for (const { tweet, sentAt } of backlog.tweets) {
+    producer.send(tweet, sentAt)
+    if (producer.isFull) await producer.flush()
+  }
+  await producer.flush()
+  await producer.close()
+}
+
+/**
+ * Waits until ClickHouse has every contribution: the whole pipeline and its sink have counted right.
+ * @throws Error when it has another number
+ */
+export async function verifyContributions(servers: BenchServers, workers: readonly WorkerProcess[], expected: number): Promise<void> {
+  const deadline = Date.now() + VERIFY_TIMEOUT_MS
+  for (;;) {
+    for (const worker of workers) worker.check()
+    const counted = await servers.query(COUNTED).catch(() => 0)
+    if (counted === expected) return
+    if (counted > expected || Date.now() > deadline) throw new Error(`${counted} contributions were counted, ${expected} are right`)
+    await delay(VERIFY_EVERY_MS)
+  }
+}

@@ -1,0 +1,82 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { inheritedEnv } from '../../deploy/local/config.ts'
+import { freePort } from '../../deploy/local/ports.ts'
+import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import type { BenchServers } from './servers.ts'
+
+/** One worker process, started as every worker is. */
+export interface WorkerProcess {
+  readonly pid: number
+  /** Tasks that run. */
+  tasks(): Promise<number>
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void
+  /** @throws Error when it has ended */
+  check(): void
+  /** Bytes of its state folder. */
+  stateBytes(): number
+  stop(): Promise<void>
+}
+
+const MAIN = fileURLToPath(new URL('../../pipelines/main.ts', import.meta.url))
+const STOP_MS = 25_000
+
+export async function startWorker(servers: BenchServers, slot: number, nodeArguments: readonly string[]): Promise<WorkerProcess> {
+  const { home, addresses } = servers
+  const port = await freePort()
+  const logFile = join(home.logs, `worker-${slot}.log`)
+  const log = openSync(logFile, 'a')
+  const child = spawn(process.execPath, [...BUFFER_HEAP_FLAGS, ...nodeArguments, MAIN], {
+    env: {
+      ...inheritedEnv(),
+      KAFKA_BROKERS: addresses.kafka,
+      REDIS_URL: addresses.redis,
+      CLICKHOUSE_URL: addresses.clickhouse,
+      SCHEMA_REGISTRY_URL: addresses.registry,
+      PIPELINES: 'trends',
+      WORKER_SLOT: String(slot),
+      STATE_DIR: home.state,
+      HEALTH_PORT: String(port),
+      LOG_LEVEL: 'info',
+    },
+    stdio: ['ignore', log, log],
+  })
+  closeSync(log)
+  const exited = once(child, 'exit')
+  // When the benchmark is interrupted or fails, nobody waits for it any more.
+  process.once('exit', () => child.kill('SIGKILL'))
+  const stateFolder = join(home.state, `worker-${slot}`)
+
+  async function tasks(): Promise<number> {
+    check()
+    const response = await fetch(`http://127.0.0.1:${port}/tasks`)
+    const report = (await response.json()) as { trends: { tasks: { state: string }[] } }
+    return report.trends.tasks.filter(({ state }) => state === 'RUNNING').length
+  }
+
+  function check(): void {
+    if (child.exitCode !== null) throw new Error(`worker ${slot} ended with code ${child.exitCode}: see ${logFile}`)
+  }
+
+  async function stop(): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGCONT')
+    child.kill('SIGTERM')
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+    await exited
+    clearTimeout(timer)
+  }
+
+  return { pid: child.pid ?? 0, tasks, signal: (signal) => void child.kill(signal), check, stateBytes: () => bytesIn(stateFolder), stop }
+}
+
+function bytesIn(folder: string): number {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' }).reduce((sum, file) => {
+    // The database deletes files at any moment.
+    const found = statSync(join(folder, file), { throwIfNoEntry: false })
+    return sum + (found?.isFile() === true ? found.size : 0)
+  }, 0)
+}

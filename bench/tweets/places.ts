@@ -1,0 +1,20 @@
+import { type Region, regions } from '../../schemas/places/regions.ts'
+import type { Random } from './random.ts'
+import { weightedPick } from './weighted.ts'
+
+/** Inhabitants taken for cities of which the table knows none. */
+const ASSUMED_POPULATION = 300_000
+
+/** Draws cities in proportion to their inhabitants. */
+export type CityPick = (random: Random) => Region
+
+export function cityPick(cities: readonly Region[]): CityPick {
+  const draw = weightedPick(cities.map(({ population }) => population || ASSUMED_POPULATION))
+  return (random) => cities[draw(random)]
+}
+
+export const cities: readonly Region[] = regions.filter(({ type }) => type === 'Town')
+
+export function citiesOf(countryCodes: readonly string[]): Region[] {
+  return cities.filter(({ country_code }) => countryCodes.includes(country_code))
+}

@@ -1,0 +1,24 @@
+/** Numbers 0 ≤ x < 1 that a seed decides: the same stream at every run. */
+export type Random = () => number
+
+const TWO_32 = 2 ** 32
+
+/** mulberry32: 32 bits of state, good enough for made-up tweets and fast. */
+export function seededRandom(seed: number): Random {
+  let state = seed >>> 0
+  return function next() {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / TWO_32
+  }
+}
+
+/** A whole number from 0 to `below` - 1. */
+export function integer(random: Random, below: number): number {
+  return Math.floor(random() * below)
+}
+
+export function pick<T>(random: Random, choices: readonly T[]): T {
+  return choices[integer(random, choices.length)]
+}

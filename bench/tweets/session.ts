@@ -1,0 +1,102 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { pino } from 'pino'
+import { kafkaTransport } from '../../kafka/client/index.ts'
+import { registryClient } from '../../kafka/registry.ts'
+import { FencedError, TransportError } from '../../kafka/transport.ts'
+import type { TweetTarget } from './config.ts'
+import { UsageError } from './duration.ts'
+import { type TweetProducer, tweetProducer } from './producer.ts'
+
+/** How long servers may take to answer at first: longer means that they are not there. */
+const CONNECT_TIMEOUT_MS = 15_000
+/** Before sending is tried again. */
+const RETRY_MS = 2_000
+
+/** One run of a command that sends tweets. */
+export interface TweetSession {
+  readonly say: (line: string) => void
+  readonly stopped: () => boolean
+  /** Resolves after `ms`, or at once when the user stops. */
+  readonly pause: (ms: number) => Promise<void>
+  /**
+   * Runs `play` with a connected producer; when the servers fail meanwhile, says so and runs it again with a new one until it ends by itself.
+   * @throws UsageError when the servers cannot be reached at the start
+   */
+  produce(target: TweetTarget, play: (producer: TweetProducer) => Promise<void>): Promise<void>
+}
+
+/** Runs a command line: prints what goes wrong in one line, ends in order at the first Ctrl-C. */
+export async function runTweetCommand(command: (session: TweetSession) => Promise<void>): Promise<void> {
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+  const say = (line: string) => process.stdout.write(`${line}\n`)
+  const pause = (ms: number) => sleep(ms, undefined, { signal: stop.signal }).catch(() => {})
+  const stopped = () => stop.signal.aborted
+
+  async function produce(target: TweetTarget, play: (producer: TweetProducer) => Promise<void>): Promise<void> {
+    let wasConnected = false
+    while (!stopped()) {
+      const transport = kafkaTransport(
+        { brokers: [...target.brokers], clientId: 'millrace-tweets' },
+        { clock: Date, log: pino({ level: 'silent' }) },
+      )
+      try {
+        const producer = await inTime(connect(), target)
+        wasConnected = true
+        await play(producer)
+        await producer.close()
+        return
+      } catch (error) {
+        if (!wasConnected || !isPassing(error)) throw error
+        say(`sending failed (${(error as Error).message}); trying again in ${RETRY_MS / 1_000} s`)
+        await pause(RETRY_MS)
+      } finally {
+        await transport.close().catch(() => {})
+      }
+
+      async function connect(): Promise<TweetProducer> {
+        await transport.connect()
+        return tweetProducer(transport, registryClient({ url: target.registryUrl }))
+      }
+    }
+  }
+
+  try {
+    await command({ say, stopped, pause, produce })
+  } catch (error) {
+    const isForPeople = error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS')
+    process.stderr.write(`millrace: ${isForPeople ? (error as Error).message : (error as Error).stack}\n`)
+    process.exitCode = 1
+  }
+}
+
+/** The servers do not answer. */
+class UnreachableError extends UsageError {
+  override readonly name = 'UnreachableError'
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof UnreachableError || error instanceof FencedError || (error instanceof TransportError && !error.fatal)
+}
+
+async function inTime<T>(connecting: Promise<T>, { brokers, registryUrl }: TweetTarget): Promise<T> {
+  const cure = 'start them with npm start, or set KAFKA_BROKERS and SCHEMA_REGISTRY_URL'
+  const deadline = new AbortController()
+  const late = sleep(CONNECT_TIMEOUT_MS, undefined, { signal: deadline.signal }).then(() => {
+    throw new UnreachableError(
+      `neither Kafka at ${brokers.join(',')} nor the schema registry at ${registryUrl} answered in ${CONNECT_TIMEOUT_MS / 1_000} s: ${cure}`,
+    )
+  })
+  try {
+    return await Promise.race([connecting, late])
+  } catch (error) {
+    if (error instanceof UnreachableError) throw error
+    throw new UnreachableError(
+      `Kafka at ${brokers.join(',')} or the schema registry at ${registryUrl} cannot be reached (${(error as Error).message}): ${cure}`,
+    )
+  } finally {
+    deadline.abort()
+    connecting.catch(() => {})
+    late.catch(() => {})
+  }
+}

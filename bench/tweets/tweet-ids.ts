@@ -1,0 +1,9 @@
+/** Ids as the platform gives them: milliseconds since its epoch, then 22 bits. They pass 2^53. */
+const EPOCH_MS = 1_288_834_974_657
+const LOW_BITS = 22n
+const SEQUENCES = 2 ** 22
+
+/** @returns an id for a tweet created at `createdAt` (epoch ms); `sequence` tells tweets of one millisecond apart */
+export function tweetId(createdAt: number, sequence: number): bigint {
+  return (BigInt(Math.max(0, createdAt - EPOCH_MS)) << LOW_BITS) | BigInt(sequence % SEQUENCES)
+}

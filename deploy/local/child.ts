@@ -1,0 +1,183 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { inheritedEnv } from './config.ts'
+import { waitUntil } from './wait.ts'
+
+/** What runs under a name: enough to find it again and to tell it from a stranger that got the same pid. */
+export interface ProcessMark {
+  readonly pid: number
+  /** Start time of the process in clock ticks since boot, from /proc; a reused pid has another one. */
+  readonly startedAtTicks: string
+}
+
+interface ChildMark extends ProcessMark {
+  /** What it was started as: a found process with other settings is not taken over. */
+  readonly fingerprint: string
+}
+
+export interface ChildSpec {
+  readonly name: string
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env?: Readonly<Record<string, string | undefined>>
+  /** Working folder. Always inside the data folder: what is left over from a killed run is found by it. */
+  readonly cwd: string
+  readonly logFile: string
+  readonly runDir: string
+  readonly fingerprint?: string
+}
+
+/** A process that this or an earlier run has started. */
+export interface Child {
+  readonly name: string
+  readonly pid: number
+  readonly fingerprint: string
+  isRunning(): boolean
+  /** Resolves when the process ends, also when it was found again and is nobody's child here. Keeps nothing alive. */
+  whenExited(): Promise<ExitReason>
+  /** SIGTERM, then SIGKILL after `graceMs`; resolves when the process is gone. */
+  stop(graceMs: number): Promise<void>
+  /** SIGKILL, and waits until the process is gone. */
+  kill(): Promise<void>
+  /** SIGSTOP and SIGCONT, for tests. */
+  signal(signal: NodeJS.Signals): void
+}
+
+export interface ExitReason {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+/** A killed process is gone in milliseconds; a loaded machine or a core dump may take longer. */
+const KILL_TIMEOUT_MS = 15_000
+/** How often a process that is not our own child is looked at. */
+const FOREIGN_POLL_MS = 500
+const MARK_EXTENSION = '.pid'
+/** Of /proc/<pid>/stat after the command's closing bracket: state is field 3, start time field 22. */
+const STAT_STATE_INDEX = 0
+const STAT_START_TIME_INDEX = 19
+
+/** The mark of a living process, undefined when there is none (a zombie counts as gone). */
+export function processMark(pid: number): ProcessMark | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    if (fields[STAT_STATE_INDEX] === 'Z') return undefined
+    return { pid, startedAtTicks: fields[STAT_START_TIME_INDEX] }
+  } catch {
+    return undefined
+  }
+}
+
+function isSameProcess(mark: ProcessMark): boolean {
+  return processMark(mark.pid)?.startedAtTicks === mark.startedAtTicks
+}
+
+function markFile(runDir: string, name: string): string {
+  return join(runDir, name + MARK_EXTENSION)
+}
+
+/** Starts a process in its own process group (a terminal's Ctrl-C must not reach it before its turn), its output in the log file. */
+export async function startChild(spec: ChildSpec): Promise<Child> {
+  mkdirSync(spec.runDir, { recursive: true })
+  mkdirSync(spec.cwd, { recursive: true })
+  const log = openSync(spec.logFile, 'a')
+  try {
+    const child = spawn(spec.command, [...spec.args], {
+      cwd: spec.cwd,
+      env: { ...inheritedEnv(), ...spec.env } as NodeJS.ProcessEnv,
+      detached: true,
+      stdio: ['ignore', log, log],
+    })
+    const exited = exitOf(child)
+    await new Promise<void>((resolve, reject) => {
+      child.once('spawn', resolve)
+      child.once('error', (error) => reject(new Error(`${spec.name}: ${spec.command} cannot be started: ${error.message}`)))
+    })
+    const mark: ChildMark = { ...(processMark(child.pid!) ?? { pid: child.pid!, startedAtTicks: '' }), fingerprint: spec.fingerprint ?? '' }
+    writeFileSync(markFile(spec.runDir, spec.name), JSON.stringify(mark))
+    child.unref()
+    return childOf(
+      spec.name,
+      spec.runDir,
+      mark,
+      () => exited,
+      () => child.exitCode === null && child.signalCode === null,
+    )
+  } finally {
+    closeSync(log)
+  }
+}
+
+/** The process that an earlier run has started under this name, if it still runs. */
+export function findChild(runDir: string, name: string): Child | undefined {
+  const file = markFile(runDir, name)
+  if (!existsSync(file)) return undefined
+  let mark: ChildMark
+  try {
+    mark = JSON.parse(readFileSync(file, 'utf8')) as ChildMark
+  } catch {
+    return undefined
+  }
+  if (!isSameProcess(mark)) return undefined
+  const isRunning = () => isSameProcess(mark)
+  async function whenExited(): Promise<ExitReason> {
+    while (isRunning()) await delay(FOREIGN_POLL_MS, undefined, { ref: false })
+    return { code: null, signal: null }
+  }
+  return childOf(name, runDir, mark, whenExited, isRunning)
+}
+
+/** Everything that earlier runs have started here and that still runs. */
+export function findChildren(runDir: string): Child[] {
+  if (!existsSync(runDir)) return []
+  return readdirSync(runDir)
+    .filter((file) => file.endsWith(MARK_EXTENSION))
+    .flatMap((file) => findChild(runDir, file.slice(0, -MARK_EXTENSION.length)) ?? [])
+}
+
+function childOf(name: string, runDir: string, mark: ChildMark, whenExited: () => Promise<ExitReason>, isRunning: () => boolean): Child {
+  const signal = (value: NodeJS.Signals) => {
+    if (isRunning() && isSameProcess(mark)) process.kill(mark.pid, value)
+  }
+  const gone = (timeoutMs: number) => waitUntil(() => !isRunning(), { what: `${name} (pid ${mark.pid}) does not end`, timeoutMs })
+  async function kill(): Promise<void> {
+    signal('SIGKILL')
+    await gone(KILL_TIMEOUT_MS)
+    rmSync(markFile(runDir, name), { force: true })
+  }
+  async function stop(graceMs: number): Promise<void> {
+    signal('SIGTERM')
+    try {
+      await gone(graceMs)
+    } catch {
+      await kill()
+    }
+    rmSync(markFile(runDir, name), { force: true })
+  }
+  return { name, pid: mark.pid, fingerprint: mark.fingerprint, isRunning, whenExited, stop, kill, signal }
+}
+
+function exitOf(child: ChildProcess): Promise<ExitReason> {
+  return new Promise((resolve) => {
+    child.once('exit', (code, signal) => resolve({ code, signal }))
+    child.once('error', () => resolve({ code: null, signal: null }))
+  })
+}
+
+const FAULT = /error|exception|fatal|fail|refused|denied|cannot/i
+const FAULT_BYTES = 300
+
+/** The line of a log that tells best why a process did not come up: the last that names a fault, else the last. */
+export function faultInLog(logFile: string): string {
+  try {
+    const lines = readFileSync(logFile, 'utf8').trimEnd().split('\n')
+    return (lines.findLast((line) => FAULT.test(line) && !line.startsWith('    at ') && !line.startsWith('\tat ')) ?? lines.at(-1) ?? '')
+      .trim()
+      .slice(0, FAULT_BYTES)
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,17 @@
+import { z } from 'zod'
+
+const settings = z.object({
+  CLICKHOUSE_PORT: z.coerce.number().int().min(1).max(65_535),
+  CLICKHOUSE_DATA: z.string().min(1),
+})
+
+export interface ClickhouseSettings {
+  readonly port: number
+  readonly dataDir: string
+}
+
+/** Settings of the embedded ClickHouse's process, which `deploy/local` sets. */
+export function clickhouseSettings(env: NodeJS.ProcessEnv = process.env): ClickhouseSettings {
+  const parsed = settings.parse(env)
+  return { port: parsed.CLICKHOUSE_PORT, dataDir: parsed.CLICKHOUSE_DATA }
+}

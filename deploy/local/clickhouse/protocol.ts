@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
+import type { EngineAnswer, EngineRequest } from './engine.ts'
+import { EngineError } from './engine.ts'
+
+/** The parts of ClickHouse's HTTP interface that are about HTTP: which text is the query, which parameters are settings. */
+export interface HttpRequest {
+  readonly method: string
+  readonly url: URL
+  readonly headers: IncomingHttpHeaders
+  /** Decompressed. */
+  readonly body: Buffer
+}
+
+/** Parameters of the interface itself; `param_*` are query parameters, all others are settings. */
+const OWN_PARAMETERS = new Set([
+  'query',
+  'database',
+  'default_format',
+  'query_id',
+  'user',
+  'password',
+  'quota_key',
+  'client_protocol_version',
+  'stacktrace',
+])
+/** They would be ignored silently, and the caller would rely on them. */
+const REFUSED_PARAMETERS: Readonly<Record<string, string>> = {
+  session_id: 'sessions: every request stands alone here',
+  role: 'roles',
+  compress: "compression in ClickHouse's own block format; use Accept-Encoding: gzip",
+  decompress: "compression in ClickHouse's own block format; use Content-Encoding: gzip",
+}
+/** They steer how a server streams; this one answers when the query is done. */
+const IGNORED_PARAMETERS = new Set([
+  'wait_end_of_query',
+  'buffer_size',
+  'send_progress_in_http_headers',
+  'http_headers_progress_interval_ms',
+  'enable_http_compression',
+  'session_timeout',
+  'session_check',
+])
+const PARAMETER_PREFIX = 'param_'
+const DEFAULT_FORMAT = 'TabSeparated'
+const NOT_IMPLEMENTED = 48
+
+/** Throws EngineError for what the local server does not have. */
+export function engineRequest({ method, url, headers, body }: HttpRequest): EngineRequest {
+  const settings = new Map<string, string>()
+  const parameters = new Map<string, string>()
+  for (const [name, value] of url.searchParams) {
+    if (name in REFUSED_PARAMETERS && value !== '' && value !== '0') {
+      const what = REFUSED_PARAMETERS[name]
+      throw new EngineError(
+        NOT_IMPLEMENTED,
+        `Code: ${NOT_IMPLEMENTED}. DB::Exception: The local ClickHouse has no ${what}. (NOT_IMPLEMENTED)`,
+      )
+    }
+    if (name.startsWith(PARAMETER_PREFIX)) parameters.set(name.slice(PARAMETER_PREFIX.length), value)
+    else if (!OWN_PARAMETERS.has(name) && !IGNORED_PARAMETERS.has(name) && !(name in REFUSED_PARAMETERS)) settings.set(name, value)
+  }
+  const query = url.searchParams.get('query')
+  return {
+    sql: query ?? body.toString(),
+    data: query === null ? NOTHING : body,
+    database: url.searchParams.get('database') ?? header(headers, 'x-clickhouse-database'),
+    settings,
+    parameters,
+    defaultFormat: url.searchParams.get('default_format') ?? header(headers, 'x-clickhouse-format') ?? DEFAULT_FORMAT,
+    readOnly: method === 'GET',
+  }
+}
+
+const NOTHING = Buffer.alloc(0)
+
+/** Headers of a successful answer. */
+export function answerHeaders(queryId: string, answer: EngineAnswer): Record<string, string> {
+  return {
+    'content-type': contentType(answer.format),
+    'x-clickhouse-query-id': queryId,
+    'x-clickhouse-format': answer.format,
+    'x-clickhouse-summary': JSON.stringify({
+      read_rows: String(answer.rowsRead),
+      read_bytes: String(answer.bytesRead),
+      elapsed_ns: String(Math.round(answer.elapsedSeconds * NANOSECONDS)),
+    }),
+  }
+}
+
+const NANOSECONDS = 1e9
+
+export function queryIdOf(url: URL): string {
+  return url.searchParams.get('query_id') || randomUUID()
+}
+
+/** ClickHouse compresses only when the setting allows it. */
+export function wantsGzip({ url, headers }: Pick<HttpRequest, 'url' | 'headers'>): boolean {
+  return url.searchParams.get('enable_http_compression') === '1' && /\bgzip\b/.test(header(headers, 'accept-encoding') ?? '')
+}
+
+function contentType(format: string): string {
+  if (format.startsWith('JSON')) return 'application/json; charset=UTF-8'
+  if (format.startsWith('CSV')) return 'text/csv; charset=UTF-8'
+  if (format.startsWith('TabSeparated') || format.startsWith('TSV')) return 'text/tab-separated-values; charset=UTF-8'
+  return 'application/octet-stream'
+}
+
+function header(headers: IncomingHttpHeaders, name: string): string | undefined {
+  const value = headers[name]
+  return Array.isArray(value) ? value[0] : value
+}

@@ -1,0 +1,122 @@
+/**
+ * Just enough of ClickHouse's grammar to find where an INSERT's data begins, and to see a second statement.
+ * Everything else is the engine's business.
+ */
+export type Statement =
+  /** An INSERT whose data follows in a format: `head [settings] FORMAT format` and then the data at `dataStart`. */
+  | { readonly kind: 'insert-data'; readonly head: string; readonly settings: string; readonly format: string; readonly dataStart: number }
+  /** Any other statement, INSERT ... SELECT and INSERT ... VALUES (...) included. `format`: its own FORMAT clause. */
+  | { readonly kind: 'query'; readonly format: string | undefined }
+  | { readonly kind: 'empty' }
+
+interface Token {
+  readonly kind: 'word' | 'symbol' | 'quoted'
+  /** Words in upper case. */
+  readonly text: string
+  readonly start: number
+  readonly end: number
+}
+
+/** ClickHouse's HTTP interface takes one statement per request. */
+export class MultiStatementError extends Error {
+  override readonly name = 'MultiStatementError'
+}
+
+/** Reads the statement; data that follows an INSERT's FORMAT is not looked at. Throws MultiStatementError. */
+export function readStatement(sql: string): Statement {
+  const tokens: Token[] = []
+  let depth = 0
+  let isInsert = false
+  let settingsStart: number | undefined
+  for (let token = nextToken(sql, 0); token; token = nextToken(sql, token.end)) {
+    if (tokens.length === 0) isInsert = token.text === 'INSERT'
+    if (token.text === '(') depth++
+    else if (token.text === ')') depth--
+    else if (token.text === ';') {
+      const rest = nextToken(sql, token.end)
+      if (rest && rest.text !== ';') throw new MultiStatementError(`a second statement begins at position ${rest.start + 1}`)
+      continue
+    } else if (isInsert && depth === 0 && token.kind === 'word') {
+      if (token.text === 'SELECT' || token.text === 'WITH') isInsert = false
+      else if (token.text === 'SETTINGS') settingsStart = token.start
+      else if (token.text === 'FORMAT' || token.text === 'VALUES') {
+        const statement = insertData(sql, token, settingsStart)
+        if (statement) return statement
+        isInsert = false
+      } else if (token.text === 'INFILE') isInsert = false
+    }
+    tokens.push(token)
+  }
+  if (tokens.length === 0) return { kind: 'empty' }
+  const format = tokens.findLastIndex(({ kind, text }, index) => kind === 'word' && text === 'FORMAT' && tokens[index + 1]?.kind === 'word')
+  return { kind: 'query', format: format < 0 ? undefined : sql.slice(tokens[format + 1].start, tokens[format + 1].end) }
+}
+
+/** Undefined for VALUES with its rows in the statement: the engine reads these itself. */
+function insertData(sql: string, keyword: Token, settingsStart: number | undefined): Statement | undefined {
+  const head = sql.slice(0, settingsStart ?? keyword.start)
+  const settings = settingsStart === undefined ? '' : sql.slice(settingsStart, keyword.start)
+  if (keyword.text === 'VALUES') {
+    return nextToken(sql, keyword.end) ? undefined : { kind: 'insert-data', head, settings, format: 'Values', dataStart: sql.length }
+  }
+  const name = nextToken(sql, keyword.end)
+  if (name?.kind !== 'word') return undefined
+  const format = sql.slice(name.start, name.end)
+  return { kind: 'insert-data', head, settings, format, dataStart: skipDataGap(sql, name.end) }
+}
+
+/** Between the format's name and the data: blanks, then at most one line break. */
+function skipDataGap(sql: string, from: number): number {
+  let at = from
+  while (sql[at] === ' ' || sql[at] === '\t' || sql[at] === '\r') at++
+  if (sql[at] === '\n') at++
+  return at
+}
+
+const BLANK_OR_COMMENT = /(?:\s+|--[^\n]*|#[ !][^\n]*|\/\*[\s\S]*?\*\/)*/y
+const WORD = /[\p{L}_][\p{L}\p{N}_$]*/uy
+const HEREDOC_TAG = /\$\w*\$/y
+const QUOTES = '\'"`'
+
+function nextToken(sql: string, from: number): Token | undefined {
+  const start = match(BLANK_OR_COMMENT, sql, from)
+  if (start >= sql.length) return undefined
+  const quotedEnd = endOfQuoted(sql, start)
+  if (quotedEnd > start) return { kind: 'quoted', text: '', start, end: quotedEnd }
+  const wordEnd = match(WORD, sql, start)
+  if (wordEnd > start) return { kind: 'word', text: sql.slice(start, wordEnd).toUpperCase(), start, end: wordEnd }
+  return { kind: 'symbol', text: sql[start], start, end: start + 1 }
+}
+
+/** End of the string, quoted name or heredoc at `start`, or `start` itself. An open one reaches to the end: the engine will refuse it. */
+function endOfQuoted(sql: string, start: number): number {
+  const quote = sql[start]
+  if (QUOTES.includes(quote)) {
+    for (let at = start + 1; at < sql.length; at++) {
+      if (sql[at] === '\\') at++
+      // A doubled quote stands for itself: it closes and opens again, which comes to the same.
+      else if (sql[at] === quote) return at + 1
+    }
+    return sql.length
+  }
+  const tagEnd = match(HEREDOC_TAG, sql, start)
+  if (tagEnd === start) return start
+  const close = sql.indexOf(sql.slice(start, tagEnd), tagEnd)
+  return close < 0 ? sql.length : close + (tagEnd - start)
+}
+
+/** End of the match at `from`, or `from` itself. */
+function match(pattern: RegExp, text: string, from: number): number {
+  pattern.lastIndex = from
+  return pattern.test(text) ? pattern.lastIndex : from
+}
+
+/** A string literal of ClickHouse. */
+export function literal(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\0', '\\0')}'`
+}
+
+/** A quoted identifier of ClickHouse. */
+export function identifier(name: string): string {
+  return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
+}

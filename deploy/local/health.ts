@@ -1,0 +1,78 @@
+import { Admin } from '@platformatic/kafka'
+import { Redis } from 'ioredis'
+import type { PartKind } from './run-file.ts'
+
+/** A healthy local server answers in milliseconds; a loaded machine may need a moment. */
+const TIMEOUT_MS = 2_000
+
+/** Throws, or answers false, when the broker cannot be used. */
+export async function isKafkaHealthy(brokers: string): Promise<boolean> {
+  const admin = new Admin({
+    clientId: 'health',
+    bootstrapBrokers: brokers.split(','),
+    connectTimeout: TIMEOUT_MS,
+    requestTimeout: TIMEOUT_MS,
+    retries: 0,
+  })
+  try {
+    return (await admin.metadata({ topics: [] })).brokers.size > 0
+  } finally {
+    await admin.close()
+  }
+}
+
+export async function isRedisHealthy(url: string): Promise<boolean> {
+  const redis = new Redis(url, { lazyConnect: true, connectTimeout: TIMEOUT_MS, commandTimeout: TIMEOUT_MS, retryStrategy: () => null })
+  // The failure is told by `connect`; without a listener the client would print it.
+  redis.on('error', () => undefined)
+  try {
+    await redis.connect()
+    return (await redis.ping()) === 'PONG'
+  } finally {
+    redis.disconnect()
+  }
+}
+
+/** True when the path answers 2xx. */
+export async function answersOk(url: string, path: string): Promise<boolean> {
+  const response = await fetch(new URL(path, url), { signal: AbortSignal.timeout(TIMEOUT_MS) })
+  await response.arrayBuffer()
+  return response.ok
+}
+
+/** What a worker or an API still waits for, as it says itself, on lines of their own; empty when it says nothing. */
+export async function notReadyReason(url: string): Promise<string> {
+  try {
+    const response = await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const text = await response.text()
+    const { missing } = JSON.parse(text) as { missing?: readonly { name: string; reason: string }[] }
+    return (missing ?? []).map(({ name, reason }) => `\n${REASON_INDENT}${name}: ${reason}`).join('')
+  } catch {
+    return ''
+  }
+}
+
+const REASON_INDENT = ' '.repeat(25)
+
+/** Asks a part of any kind whether it can do its work now. Never throws. */
+export async function isHealthy(kind: PartKind, address: string): Promise<boolean> {
+  try {
+    switch (kind) {
+      case 'kafka':
+        return await isKafkaHealthy(address)
+      case 'redis':
+        return await isRedisHealthy(address)
+      case 'clickhouse':
+        return await answersOk(address, '/ping')
+      case 'registry':
+        return await answersOk(address, '/subjects')
+      case 'worker':
+      case 'api':
+        return await answersOk(address, '/readyz')
+      case 'demo':
+        return true
+    }
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,81 @@
+import { execFile } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const run = promisify(execFile)
+
+const POM = fileURLToPath(new URL('./pom.xml', import.meta.url))
+const MANIFEST = 'manifest.json'
+/** 43 MB: seconds from a near mirror, minutes over a slow line. */
+const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
+const MAVEN_OUTPUT_BYTES = 16 * 1024 * 1024
+
+interface JarEntry {
+  readonly file: string
+  readonly bytes: number
+  readonly sha256: string
+}
+
+/** The folder with the broker's jars; they are downloaded from Maven Central when missing or damaged. */
+export async function ensureKafkaJars(toolsDir: string): Promise<string> {
+  const pom = await readFile(POM)
+  const target = join(toolsDir, `kafka-${createHash('sha256').update(pom).digest('hex').slice(0, 12)}`)
+  if (await isIntact(target)) return target
+  await rm(target, { recursive: true, force: true })
+  const partial = `${target}.partial-${process.pid}`
+  try {
+    await download(partial)
+    await writeFile(join(partial, MANIFEST), JSON.stringify(await inventory(partial)))
+    await rename(partial, target).catch(async (error) => {
+      // Another run of ours was quicker: its folder is as good.
+      if (!(await isIntact(target))) throw error
+    })
+  } finally {
+    await rm(partial, { recursive: true, force: true })
+  }
+  return target
+}
+
+/** Strict checksums (-C): Maven fails on a damaged download instead of warning. */
+async function download(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  try {
+    await run(
+      'mvn',
+      ['-q', '-B', '-ntp', '-C', '-Dstyle.color=never', '-f', POM, 'dependency:copy-dependencies', `-DoutputDirectory=${folder}`],
+      { timeout: DOWNLOAD_TIMEOUT_MS, maxBuffer: MAVEN_OUTPUT_BYTES },
+    )
+  } catch (error) {
+    const failure = error as Error & { code?: string; stdout?: string }
+    if (failure.code === 'ENOENT') throw new Error('Maven is missing (it fetches the Kafka broker): apt-get install maven')
+    const reason = /\[ERROR\] (.*)/.exec(failure.stdout ?? '')?.[1] ?? failure.message
+    throw new Error(`the Kafka broker could not be downloaded from Maven Central: ${reason}. Check the network and start again`)
+  }
+}
+
+async function inventory(folder: string): Promise<JarEntry[]> {
+  const files = (await readdir(folder)).filter((file) => file.endsWith('.jar')).sort()
+  return Promise.all(
+    files.map(async (file) => {
+      const content = await readFile(join(folder, file))
+      return { file, bytes: content.length, sha256: createHash('sha256').update(content).digest('hex') }
+    }),
+  )
+}
+
+/** Sizes only: hashing 43 MB at each start would cost more than it finds; the hashes tell a damaged file when one is suspected. */
+async function isIntact(folder: string): Promise<boolean> {
+  const manifest = join(folder, MANIFEST)
+  if (!existsSync(manifest)) return false
+  try {
+    const jars = JSON.parse(await readFile(manifest, 'utf8')) as JarEntry[]
+    const sizes = await Promise.all(jars.map(async (jar) => (await stat(join(folder, jar.file))).size === jar.bytes))
+    return jars.length > 0 && sizes.every(Boolean)
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { type BrokerPorts, brokerProperties } from './settings.ts'
+
+const run = promisify(execFile)
+
+const LOG_CONFIG = fileURLToPath(new URL('./log4j2.properties', import.meta.url))
+const CLUSTER_ID_BYTES = 16
+/** Small heap, the collector with the least threads and memory; no perf-data file that a kill would leave in /tmp. */
+const JVM_OPTIONS = ['-XX:+UseSerialGC', '-XX:-UsePerfData', '-Xss512k', '-Djava.awt.headless=true']
+
+export interface StorageOptions {
+  readonly jars: string
+  readonly dataDir: string
+  readonly ports: BrokerPorts
+  readonly logFile: string
+  /** Class archive to start with. */
+  readonly archive: string | undefined
+}
+
+/**
+ * Writes the settings, and makes the storage where there is none. The stamp is written last: a format that was cut short is done again
+ * from nothing.
+ * @returns the settings file
+ */
+export async function formatStorage({ jars, dataDir, ports, logFile, archive }: StorageOptions): Promise<string> {
+  const properties = join(dataDir, 'server.properties')
+  await writeFile(properties, brokerProperties(dataDir, ports))
+  const stamp = join(dataDir, 'formatted')
+  if (existsSync(stamp)) return properties
+  await rm(join(dataDir, 'logs'), { recursive: true, force: true })
+  await mkdir(join(dataDir, 'logs'), { recursive: true })
+  // One in 64 would begin with a dash, which the tool takes for an option.
+  const clusterId = randomBytes(CLUSTER_ID_BYTES).toString('base64url').replace(/^-/, 'A')
+  const format = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', properties]
+  await run('java', [...jvmArguments(logFile, archive), '-XX:TieredStopAtLevel=1', '-cp', join(jars, '*'), ...format])
+  await writeFile(stamp, clusterId)
+  return properties
+}
+
+export interface BrokerCommandOptions {
+  readonly jars: string
+  readonly properties: string
+  readonly logFile: string
+  readonly heapMb: number
+  readonly archive?: string
+  readonly extra?: readonly string[]
+}
+
+export function brokerCommand({ jars, properties, logFile, heapMb, archive, extra = [] }: BrokerCommandOptions) {
+  const args = [...jvmArguments(logFile, archive), `-Xmx${heapMb}m`, ...extra, '-cp', join(jars, '*'), 'kafka.Kafka', properties]
+  return { command: 'java', args }
+}
+
+function jvmArguments(logFile: string, archive: string | undefined): string[] {
+  const logging = [`-Dlog4j2.configurationFile=${LOG_CONFIG}`, `-Dmillrace.log=${logFile}`]
+  return [...JVM_OPTIONS, ...(archive === undefined ? [] : [`-XX:SharedArchiveFile=${archive}`]), ...logging]
+}

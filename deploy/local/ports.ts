@@ -1,0 +1,40 @@
+import { connect, createServer } from 'node:net'
+
+export const LOOPBACK = '127.0.0.1'
+
+/** Below the kernel's ephemeral range (32768 up), so that no outgoing connection takes the port between the check and its use. */
+const FREE_PORT_FROM = 20_000
+const FREE_PORT_TO = 32_000
+const FREE_PORT_TRIES = 200
+
+/** True when nothing listens on the loopback address of this machine at `port`. */
+export function isPortFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = createServer()
+    probe.once('error', () => resolve(false))
+    probe.listen({ port, host: LOOPBACK, exclusive: true }, () => probe.close(() => resolve(true)))
+  })
+}
+
+/** A port that nobody listens on. @param random 0 ≤ x < 1 */
+export async function freePort(random: () => number = Math.random): Promise<number> {
+  for (let attempt = 0; attempt < FREE_PORT_TRIES; attempt++) {
+    const port = FREE_PORT_FROM + Math.floor(random() * (FREE_PORT_TO - FREE_PORT_FROM))
+    if (await isPortFree(port)) return port
+  }
+  throw new Error(`no free port found between ${FREE_PORT_FROM} and ${FREE_PORT_TO}`)
+}
+
+/** True when a TCP connection to the port is accepted. */
+export function accepts(port: number, host = LOOPBACK, timeoutMs = 1_000): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host, timeout: timeoutMs })
+    const finish = (answer: boolean) => {
+      socket.destroy()
+      resolve(answer)
+    }
+    socket.once('connect', () => finish(true))
+    socket.once('timeout', () => finish(false))
+    socket.once('error', () => finish(false))
+  })
+}

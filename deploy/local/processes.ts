@@ -1,0 +1,127 @@
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import type { Component } from './component.ts'
+import type { LocalConfig } from './config.ts'
+import { API_PORT_STEP } from './config.ts'
+import { answersOk } from './health.ts'
+import type { Home } from './home.ts'
+import { LOOPBACK } from './ports.ts'
+import { serverComponent } from './server.ts'
+
+/** Where the servers are, as the processes of Millrace are told. */
+export interface Addresses {
+  readonly kafka: string
+  readonly redis: string
+  readonly clickhouse: string
+  readonly registry: string
+}
+
+const START_TIMEOUT_MS = 60_000
+/** A worker finishes its batch and leaves its groups; an API drains its requests. */
+const STOP_GRACE_MS = 15_000
+
+const WORKER_MAIN = fileURLToPath(new URL('../../pipelines/main.ts', import.meta.url))
+const DEMO_MAIN = fileURLToPath(new URL('../../bench/demo/main.ts', import.meta.url))
+const API_MAIN = fileURLToPath(new URL('../../api/main.ts', import.meta.url))
+
+/** One worker slot: its state folder makes it the same worker at every start. */
+export function workerProcess(slot: number, config: LocalConfig, home: Home, servers: Addresses): Component {
+  const port = config.workerHealthPort + slot
+  const stateDir = join(home.state, `worker-${slot}`)
+  return nodeProcess({
+    name: `worker-${slot}`,
+    port,
+    portOption: 'WORKER_HEALTH_PORT',
+    nodeFlags: BUFFER_HEAP_FLAGS,
+    main: WORKER_MAIN,
+    dataDir: stateDir,
+    home,
+    env: {
+      ...serverEnv(servers),
+      ...(config.pipelines === undefined ? {} : { PIPELINES: config.pipelines }),
+      WORKER_SLOT: String(slot),
+      // The worker adds its slot.
+      STATE_DIR: home.state,
+      HEALTH_PORT: String(port),
+    },
+  })
+}
+
+export function apiProcess(index: number, config: LocalConfig, home: Home, servers: Addresses): Component {
+  const port = config.apiPort + index * API_PORT_STEP
+  return nodeProcess({
+    name: `api-${index}`,
+    port,
+    portOption: 'API_PORT',
+    main: API_MAIN,
+    dataDir: join(home.data, `api-${index}`),
+    home,
+    env: {
+      ...serverEnv(servers),
+      ...(config.apiServices === undefined ? {} : { API_SERVICES: config.apiServices }),
+      API_PORT: String(port),
+      MILLRACE_HOME: home.path,
+      ...(config.publicUrl === undefined ? { PUBLIC_URL: `http://localhost:${config.apiPort}` } : {}),
+    },
+  })
+}
+
+/** The demo's stream of tweets, small: a hundredth of what one core of workers takes. */
+export function demoProcess(home: Home, servers: Addresses): Component {
+  return serverComponent({
+    name: 'demo',
+    address: '',
+    ports: [],
+    portOption: '',
+    dataDir: join(home.data, 'demo'),
+    logFile: join(home.logs, 'demo.log'),
+    runDir: home.run,
+    startTimeoutMs: START_TIMEOUT_MS,
+    stopGraceMs: STOP_GRACE_MS,
+    reuse: false,
+    prepare: async () => ({ command: process.execPath, args: [DEMO_MAIN], env: serverEnv(servers) }),
+    // It listens nowhere: that it runs is all there is to see.
+    isHealthy: async () => true,
+  })
+}
+
+function serverEnv(servers: Addresses): Record<string, string> {
+  return {
+    KAFKA_BROKERS: servers.kafka,
+    REDIS_URL: servers.redis,
+    CLICKHOUSE_URL: servers.clickhouse,
+    SCHEMA_REGISTRY_URL: servers.registry,
+  }
+}
+
+interface NodeProcessOptions {
+  readonly name: string
+  readonly port: number
+  readonly portOption: string
+  readonly nodeFlags?: readonly string[]
+  readonly main: string
+  readonly dataDir: string
+  readonly home: Home
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** A process of ours: never taken over from an earlier run, whose code and settings may have been others. */
+function nodeProcess({ name, port, portOption, nodeFlags = [], main, dataDir, home, env }: NodeProcessOptions): Component {
+  const address = `http://${LOOPBACK}:${port}`
+  return serverComponent({
+    name,
+    address,
+    ports: [port],
+    portOption,
+    dataDir,
+    logFile: join(home.logs, `${name}.log`),
+    runDir: home.run,
+    startTimeoutMs: START_TIMEOUT_MS,
+    stopGraceMs: STOP_GRACE_MS,
+    reuse: false,
+    prepare: async () => ({ command: process.execPath, args: [...nodeFlags, main], env }),
+    // Alive is enough: it may be restoring for long, which `npm run status` shows.
+    isHealthy: () => answersOk(address, '/livez'),
+  })
+}

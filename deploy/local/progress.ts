@@ -1,0 +1,35 @@
+/** What `npm start` tells: plain lines, so that they read the same in a terminal and in a file. */
+export interface Progress {
+  say(text: string): void
+  /** Runs a step and tells how long it took. `work` may answer what is worth telling. */
+  step<T>(what: string, work: () => Promise<T>, describe?: (result: T) => string): Promise<T>
+}
+
+const NAME_WIDTH = 12
+const SLOW_AFTER_MS = 10_000
+const MS_PER_SECOND = 1_000
+
+export function progress(write: (text: string) => void, now: () => number = Date.now): Progress {
+  function say(text: string): void {
+    write(`${text}\n`)
+  }
+
+  async function step<T>(what: string, work: () => Promise<T>, describe?: (result: T) => string): Promise<T> {
+    const start = now()
+    // A step that takes long says that it is still alive.
+    const timer = setInterval(() => say(`  ${what.padEnd(NAME_WIDTH)} still at it after ${seconds(now() - start)}`), SLOW_AFTER_MS)
+    try {
+      const result = await work()
+      say(`  ${what.padEnd(NAME_WIDTH)} ${seconds(now() - start).padStart(7)}   ${describe?.(result) ?? ''}`.trimEnd())
+      return result
+    } finally {
+      clearInterval(timer)
+    }
+  }
+
+  return { say, step }
+}
+
+function seconds(ms: number): string {
+  return `${(ms / MS_PER_SECOND).toFixed(1)} s`
+}

@@ -1,0 +1,50 @@
+import type { Incompatibility } from './avro/compatibility.ts'
+
+/**
+ * Every refusal of the registry, by Confluent's codes. The HTTP status is the code's first three digits.
+ * All are terminal but the 500s, which mean that the schemas topic cannot be written or read just now.
+ */
+const REGISTRY_ERRORS = {
+  subjectNotFound: 40401,
+  versionNotFound: 40402,
+  schemaNotFound: 40403,
+  subjectSoftDeleted: 40404,
+  subjectNotSoftDeleted: 40405,
+  versionSoftDeleted: 40406,
+  versionNotSoftDeleted: 40407,
+  subjectConfigNotFound: 40408,
+  subjectModeNotFound: 40409,
+  incompatible: 409,
+  invalidRequest: 400,
+  invalidSchema: 42201,
+  invalidVersion: 42202,
+  invalidCompatibility: 42203,
+  invalidMode: 42204,
+  notPermitted: 42205,
+  invalidSubject: 42208,
+  store: 50001,
+} as const
+
+export type RegistryErrorName = keyof typeof REGISTRY_ERRORS
+
+const STATUS_DIGITS = 3
+
+export class RegistryError extends Error {
+  override readonly name = 'RegistryError'
+  readonly code: number
+  readonly status: number
+  constructor(name: RegistryErrorName, message: string) {
+    super(message)
+    this.code = REGISTRY_ERRORS[name]
+    this.status = Number(String(this.code).slice(0, STATUS_DIGITS))
+  }
+}
+
+export const subjectNotFound = (subject: string) => new RegistryError('subjectNotFound', `Subject '${subject}' not found.`)
+export const versionNotFound = (version: number | string) => new RegistryError('versionNotFound', `Version ${version} not found.`)
+export const schemaNotFound = () => new RegistryError('schemaNotFound', 'Schema not found')
+
+/** One line for each thing that a reader could not read, and against which version. */
+export function incompatibleMessages(found: readonly Incompatibility[], reader: string, writer: string): string[] {
+  return found.map(({ type, path, message }) => `${type} at '${path || '/'}': ${message} (reader: ${reader}, writer: ${writer})`)
+}

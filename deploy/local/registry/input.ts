@@ -1,0 +1,47 @@
+import { canonicalText } from './avro/canonical.ts'
+import { InvalidSchemaError, parseSchema } from './avro/parse.ts'
+import type { AvroNode } from './avro/schema.ts'
+import { RegistryError } from './errors.ts'
+
+const MAX_VERSION = 2 ** 31 - 1
+
+/** A schema as a client sends it. */
+export interface SchemaInput {
+  readonly schema: string
+  readonly schemaType?: string
+  readonly references?: readonly unknown[]
+  /** Only in IMPORT mode. */
+  readonly id?: number
+  readonly version?: number
+}
+
+/** The schema and its canonical text. Throws RegistryError for what is no Avro schema, or not supported. */
+export function readSchema(input: SchemaInput): { node: AvroNode; text: string } {
+  if (input.schemaType !== undefined && input.schemaType !== 'AVRO') {
+    throw new RegistryError('invalidSchema', `Schema type ${input.schemaType} is not supported here: AVRO only`)
+  }
+  if (input.references !== undefined && input.references.length > 0) {
+    throw new RegistryError('invalidSchema', 'Schema references are not supported here: put the referred types into the schema')
+  }
+  if (typeof input.schema !== 'string' || input.schema.trim() === '') throw new RegistryError('invalidSchema', 'Invalid schema: empty')
+  try {
+    const node = parseSchema(input.schema)
+    return { node, text: canonicalText(node) }
+  } catch (error) {
+    if (error instanceof InvalidSchemaError) throw new RegistryError('invalidSchema', `Invalid schema: ${error.message}`)
+    throw error
+  }
+}
+
+/** A version as it stands in a path. */
+export function versionNumber(text: string): number | 'latest' {
+  if (text === 'latest' || text === '-1') return 'latest'
+  const version = Number(text)
+  if (!Number.isInteger(version) || version < 1 || version > MAX_VERSION) {
+    throw new RegistryError(
+      'invalidVersion',
+      `The specified version '${text}' is not a valid version id. Allowed values are between [1, 2^31-1] and the string "latest"`,
+    )
+  }
+  return version
+}

@@ -1,0 +1,94 @@
+/** What the `_schemas` topic holds, in Confluent's format: JSON keys and values, compacted by key. */
+export type SchemasRecord =
+  | { readonly type: 'schema'; readonly schema: StoredSchema }
+  /** Gone for good: a tombstone. */
+  | { readonly type: 'schema-removed'; readonly subject: string; readonly version: number }
+  /** All versions up to this one are soft-deleted (written by Confluent's registry). */
+  | { readonly type: 'subject-deleted'; readonly subject: string; readonly version: number }
+  /** Subject undefined: the global setting. Level undefined: the setting is removed. */
+  | { readonly type: 'config'; readonly subject: string | undefined; readonly level: CompatibilityLevel | undefined }
+  | { readonly type: 'mode'; readonly subject: string | undefined; readonly mode: Mode | undefined }
+
+export interface StoredSchema {
+  readonly subject: string
+  readonly version: number
+  readonly id: number
+  /** Canonical JSON text. */
+  readonly schema: string
+  /** Soft-deleted: not listed, its id is still answered. */
+  readonly deleted: boolean
+}
+
+export const COMPATIBILITY_LEVELS = [
+  'NONE',
+  'BACKWARD',
+  'BACKWARD_TRANSITIVE',
+  'FORWARD',
+  'FORWARD_TRANSITIVE',
+  'FULL',
+  'FULL_TRANSITIVE',
+] as const
+export type CompatibilityLevel = (typeof COMPATIBILITY_LEVELS)[number]
+
+export const MODES = ['READWRITE', 'READONLY', 'READONLY_OVERRIDE', 'IMPORT'] as const
+export type Mode = (typeof MODES)[number]
+
+export interface EncodedRecord {
+  readonly key: string
+  readonly value: string | null
+}
+
+/** The order of the key's properties matters: compaction compares bytes, and Confluent's registry writes this order. */
+export function encodeRecord(record: SchemasRecord): EncodedRecord {
+  switch (record.type) {
+    case 'schema': {
+      const { subject, version, id, schema, deleted } = record.schema
+      return { key: schemaKey(subject, version), value: JSON.stringify({ subject, version, id, schema, deleted }) }
+    }
+    case 'schema-removed':
+      return { key: schemaKey(record.subject, record.version), value: null }
+    case 'subject-deleted': {
+      const { subject, version } = record
+      return { key: JSON.stringify({ keytype: 'DELETE_SUBJECT', subject, magic: 0 }), value: JSON.stringify({ subject, version }) }
+    }
+    case 'config': {
+      const key = JSON.stringify({ keytype: 'CONFIG', subject: record.subject ?? null, magic: 0 })
+      return { key, value: record.level === undefined ? null : JSON.stringify({ compatibilityLevel: record.level }) }
+    }
+    case 'mode': {
+      const key = JSON.stringify({ keytype: 'MODE', subject: record.subject ?? null, magic: 0 })
+      return { key, value: record.mode === undefined ? null : JSON.stringify({ mode: record.mode }) }
+    }
+  }
+}
+
+function schemaKey(subject: string, version: number): string {
+  return JSON.stringify({ keytype: 'SCHEMA', subject, version, magic: 1 })
+}
+
+interface KeyJson {
+  readonly keytype?: string
+  readonly subject?: string | null
+  readonly version?: number
+}
+
+/** Undefined for what does not concern this registry: NOOP, and key types of later versions. */
+export function decodeRecord({ key, value }: EncodedRecord): SchemasRecord | undefined {
+  const { keytype, subject, version } = JSON.parse(key) as KeyJson
+  const body = value === null ? undefined : (JSON.parse(value) as Record<string, unknown>)
+  switch (keytype) {
+    case 'SCHEMA':
+      if (typeof subject !== 'string' || version === undefined) return undefined
+      return body
+        ? { type: 'schema', schema: { ...(body as unknown as StoredSchema), subject, version, deleted: body.deleted === true } }
+        : { type: 'schema-removed', subject, version }
+    case 'DELETE_SUBJECT':
+      return body && typeof subject === 'string' ? { type: 'subject-deleted', subject, version: body.version as number } : undefined
+    case 'CONFIG':
+      return { type: 'config', subject: subject ?? undefined, level: body?.compatibilityLevel as CompatibilityLevel | undefined }
+    case 'MODE':
+      return { type: 'mode', subject: subject ?? undefined, mode: body?.mode as Mode | undefined }
+    default:
+      return undefined
+  }
+}

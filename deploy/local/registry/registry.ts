@@ -1,0 +1,218 @@
+import { compatibilityMessages } from './compatibility-level.ts'
+import { RegistryError, schemaNotFound, subjectNotFound, versionNotFound } from './errors.ts'
+import { readSchema, type SchemaInput, versionNumber } from './input.ts'
+import { COMPATIBILITY_LEVELS, type CompatibilityLevel, MODES, type Mode, type SchemasRecord } from './records.ts'
+import type { KnownSchema, RegistryState } from './state.ts'
+
+/** Confluent's default: consumers are upgraded before producers. */
+const DEFAULT_LEVEL: CompatibilityLevel = 'BACKWARD'
+const DEFAULT_MODE: Mode = 'READWRITE'
+
+export interface RegistryDeps {
+  readonly state: RegistryState
+  /** Writes all records or throws; the state has them when it resolves. */
+  write(records: readonly SchemasRecord[]): Promise<void>
+  /** Runs one change at a time: what is checked still holds when it is written. */
+  exclusive<T>(change: () => Promise<T>): Promise<T>
+}
+
+export type Registry = ReturnType<typeof createRegistry>
+
+/** The rules of a schema registry, over a state that only its records change. Errors: RegistryError. */
+export function createRegistry({ state, write, exclusive }: RegistryDeps) {
+  const live = (subject: string) => state.versions(subject).filter((stored) => !stored.deleted)
+
+  function register(subject: string, input: SchemaInput): Promise<number> {
+    const { node, text } = readSchema(input)
+    return exclusive(async () => {
+      if (subject === '') throw new RegistryError('invalidSubject', 'The subject is empty')
+      const mode = effectiveMode(subject)
+      if (mode === 'IMPORT') return importSchema(subject, text, input)
+      requireWritable(subject, mode)
+      const present = live(subject).find((stored) => stored.identity === text)
+      if (present) return present.id
+      if (input.id !== undefined && input.id >= 0) throw new RegistryError('notPermitted', `Subject ${subject} is not in import mode`)
+      const messages = compatibilityMessages(subject, node, live(subject), effectiveLevel(subject))
+      if (messages.length > 0) {
+        throw new RegistryError(
+          'incompatible',
+          `Schema being registered is incompatible with an earlier schema for subject "${subject}", details: [${messages.join('; ')}]`,
+        )
+      }
+      const version = (state.versions(subject).at(-1)?.version ?? 0) + 1
+      const id = state.idOf(text) ?? state.nextId()
+      await write([{ type: 'schema', schema: { subject, version, id, schema: text, deleted: false } }])
+      return id
+    })
+  }
+
+  /** Takes ids and versions as given: for moving schemas here from another registry. */
+  async function importSchema(subject: string, text: string, input: SchemaInput): Promise<number> {
+    const id = input.id ?? state.idOf(text) ?? state.nextId()
+    const other = state.withId(id)[0]
+    if (other && other.identity !== text) throw new RegistryError('notPermitted', `Overwrite new schema with id ${id} is not permitted.`)
+    const version = input.version ?? (state.versions(subject).at(-1)?.version ?? 0) + 1
+    await write([{ type: 'schema', schema: { subject, version, id, schema: text, deleted: false } }])
+    return id
+  }
+
+  /** The version under which the subject has this schema. */
+  function lookup(subject: string, input: SchemaInput, withDeleted: boolean): KnownSchema {
+    const { text } = readSchema(input)
+    const versions = withDeleted ? state.versions(subject) : live(subject)
+    if (versions.length === 0) throw subjectNotFound(subject)
+    const found = versions.find((stored) => stored.identity === text)
+    if (!found) throw schemaNotFound()
+    return found
+  }
+
+  /** @param version a number, `latest` or `-1` */
+  function version(subject: string, version: string, withDeleted: boolean): KnownSchema {
+    const versions = withDeleted ? state.versions(subject) : live(subject)
+    const wanted = versionNumber(version)
+    if (versions.length === 0) throw subjectNotFound(subject)
+    const found = wanted === 'latest' ? versions.at(-1) : versions.find((stored) => stored.version === wanted)
+    if (!found) throw versionNotFound(version)
+    return found
+  }
+
+  /** Reasons why the schema may not follow the given version, or (undefined) the versions that the level compares with. */
+  function checkCompatibility(subject: string, input: SchemaInput, against: string | undefined): string[] {
+    const { node } = readSchema(input)
+    const level = effectiveLevel(subject)
+    if (against === undefined) return compatibilityMessages(subject, node, live(subject), level)
+    return compatibilityMessages(subject, node, [version(subject, against, false)], level)
+  }
+
+  function deleteSubject(subject: string, permanent: boolean): Promise<number[]> {
+    return exclusive(async () => {
+      requireWritable(subject, effectiveMode(subject))
+      const all = state.versions(subject)
+      if (all.length === 0) throw subjectNotFound(subject)
+      const alive = all.filter((stored) => !stored.deleted)
+      if (permanent) {
+        if (alive.length > 0) {
+          throw new RegistryError('subjectNotSoftDeleted', `Subject '${subject}' was not deleted first before being permanently deleted`)
+        }
+        await write(all.map((stored) => ({ type: 'schema-removed', subject, version: stored.version })))
+        return all.map((stored) => stored.version)
+      }
+      if (alive.length === 0) {
+        throw new RegistryError('subjectSoftDeleted', `Subject '${subject}' was soft deleted. Set permanent=true to delete permanently`)
+      }
+      const records: SchemasRecord[] = [{ type: 'subject-deleted', subject, version: all.at(-1)!.version }]
+      if (state.level(subject)) records.push({ type: 'config', subject, level: undefined })
+      if (state.mode(subject)) records.push({ type: 'mode', subject, mode: undefined })
+      await write(records)
+      return alive.map((stored) => stored.version)
+    })
+  }
+
+  function deleteVersion(subject: string, wanted: string, permanent: boolean): Promise<number> {
+    return exclusive(async () => {
+      requireWritable(subject, effectiveMode(subject))
+      const stored = version(subject, wanted, true)
+      const name = `Subject '${subject}' Version ${stored.version}`
+      if (permanent) {
+        if (!stored.deleted) {
+          throw new RegistryError('versionNotSoftDeleted', `${name} was not deleted first before being permanently deleted`)
+        }
+        await write([{ type: 'schema-removed', subject, version: stored.version }])
+      } else {
+        if (stored.deleted) {
+          throw new RegistryError('versionSoftDeleted', `${name} was soft deleted. Set permanent=true to delete permanently`)
+        }
+        const { identity: _, ...kept } = stored
+        await write([{ type: 'schema', schema: { ...kept, deleted: true } }])
+      }
+      return stored.version
+    })
+  }
+
+  function setLevel(subject: string | undefined, value: unknown): Promise<CompatibilityLevel> {
+    const level = String(value).toUpperCase() as CompatibilityLevel
+    if (!COMPATIBILITY_LEVELS.includes(level)) {
+      throw new RegistryError('invalidCompatibility', `Invalid compatibility level. Valid values are ${COMPATIBILITY_LEVELS.join(', ')}`)
+    }
+    return exclusive(async () => {
+      await write([{ type: 'config', subject, level }])
+      return level
+    })
+  }
+
+  /** Back to the default (or, for a subject, to the global level). Answers what was set. */
+  function removeLevel(subject: string | undefined): Promise<CompatibilityLevel> {
+    return exclusive(async () => {
+      const old = level(subject, false)
+      await write([{ type: 'config', subject, level: undefined }])
+      return old
+    })
+  }
+
+  function level(subject: string | undefined, defaultToGlobal: boolean): CompatibilityLevel {
+    if (subject === undefined || defaultToGlobal) return effectiveLevel(subject)
+    const own = state.level(subject)
+    if (!own) throw new RegistryError('subjectConfigNotFound', `Subject '${subject}' does not have subject-level compatibility configured`)
+    return own
+  }
+
+  /** @param force IMPORT on a registry or subject that has schemas already */
+  function setMode(subject: string | undefined, value: unknown, force: boolean): Promise<Mode> {
+    const mode = String(value).toUpperCase() as Mode
+    if (!MODES.includes(mode)) throw new RegistryError('invalidMode', `Invalid mode. Valid values are ${MODES.join(', ')}`)
+    return exclusive(async () => {
+      const used = subject === undefined ? state.subjects().length > 0 : live(subject).length > 0
+      if (mode === 'IMPORT' && used && !force) {
+        throw new RegistryError('notPermitted', 'Cannot import since found existing subjects; force=true does it all the same')
+      }
+      await write([{ type: 'mode', subject, mode }])
+      return mode
+    })
+  }
+
+  function removeMode(subject: string): Promise<Mode> {
+    return exclusive(async () => {
+      const old = mode(subject, false)
+      await write([{ type: 'mode', subject, mode: undefined }])
+      return old
+    })
+  }
+
+  function mode(subject: string | undefined, defaultToGlobal: boolean): Mode {
+    if (subject === undefined || defaultToGlobal) return effectiveMode(subject)
+    const own = state.mode(subject)
+    if (!own) throw new RegistryError('subjectModeNotFound', `Subject '${subject}' does not have subject-level mode configured`)
+    return own
+  }
+
+  function effectiveLevel(subject: string | undefined): CompatibilityLevel {
+    return (subject === undefined ? undefined : state.level(subject)) ?? state.level(undefined) ?? DEFAULT_LEVEL
+  }
+
+  function effectiveMode(subject: string | undefined): Mode {
+    const global = state.mode(undefined) ?? DEFAULT_MODE
+    if (global === 'READONLY_OVERRIDE' || subject === undefined) return global
+    return state.mode(subject) ?? global
+  }
+
+  return {
+    register,
+    lookup,
+    version,
+    checkCompatibility,
+    deleteSubject,
+    deleteVersion,
+    setLevel,
+    removeLevel,
+    level,
+    setMode,
+    removeMode,
+    mode,
+    state,
+  }
+}
+
+function requireWritable(subject: string, mode: Mode): void {
+  if (mode === 'READONLY' || mode === 'READONLY_OVERRIDE')
+    throw new RegistryError('notPermitted', `Subject ${subject} is in read-only mode`)
+}

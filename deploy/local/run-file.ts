@@ -1,0 +1,41 @@
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Home } from './home.ts'
+
+export type PartKind = 'kafka' | 'redis' | 'clickhouse' | 'registry' | 'worker' | 'api' | 'demo'
+
+/** One line of `npm run status`. */
+export interface RunPart {
+  readonly name: string
+  readonly kind: PartKind
+  /** host:port or URL; empty for what listens nowhere. */
+  readonly address: string
+  /** Undefined for a given server. */
+  readonly logFile: string | undefined
+}
+
+export interface RunFile {
+  /** Of the `npm start`. */
+  readonly pid: number
+  readonly startedAt: string
+  readonly parts: readonly RunPart[]
+}
+
+function file(home: Pick<Home, 'run'>): string {
+  return join(home.run, 'stack.json')
+}
+
+/** Replaced in one step: a reader never sees half of it. */
+export function writeRunFile(home: Home, run: RunFile): void {
+  const next = `${file(home)}.next`
+  writeFileSync(next, JSON.stringify(run, null, 2))
+  renameSync(next, file(home))
+}
+
+export function readRunFile(home: Pick<Home, 'run'>): RunFile | undefined {
+  return existsSync(file(home)) ? (JSON.parse(readFileSync(file(home), 'utf8')) as RunFile) : undefined
+}
+
+export function removeRunFile(home: Home): void {
+  rmSync(file(home), { force: true })
+}

@@ -1,0 +1,117 @@
+import { existsSync, mkdirSync, renameSync } from 'node:fs'
+import { type Child, type ChildSpec, faultInLog, findChild, startChild } from './child.ts'
+import type { Component } from './component.ts'
+import { isPortFree } from './ports.ts'
+import { waitUntil } from './wait.ts'
+
+export interface ServerSpec {
+  readonly name: string
+  readonly address: string
+  /** Ports it will listen on: checked first, so that the message names the port and not a stack trace. */
+  readonly ports: readonly number[]
+  /** How to choose another port, for that message. */
+  readonly portOption: string
+  readonly dataDir: string
+  readonly logFile: string
+  readonly runDir: string
+  readonly startTimeoutMs: number
+  readonly stopGraceMs: number
+  /** Whether a process left running by an earlier run is taken over; if not, it is stopped. Default true. */
+  readonly reuse?: boolean
+  /** Anything that has to be there before the process; then the process itself. */
+  prepare(): Promise<Pick<ChildSpec, 'command' | 'args' | 'env'>>
+  isHealthy(): Promise<boolean>
+}
+
+/** A component that is one process of ours. */
+export function serverComponent(spec: ServerSpec): Component {
+  let child: Child | undefined
+  let starting: Promise<'started' | 'reused'> | undefined
+  /** Set by a stop that comes while the start is still under way. */
+  let stopped = false
+
+  function start(): Promise<'started' | 'reused'> {
+    stopped = false
+    starting = launchOrTakeOver().finally(() => {
+      starting = undefined
+    })
+    return starting
+  }
+
+  async function stop(): Promise<void> {
+    stopped = true
+    await child?.stop(spec.stopGraceMs)
+    // A start that is cut short ends with an error, for whoever waits for it.
+    await starting?.catch(() => undefined)
+    await child?.stop(spec.stopGraceMs)
+    child = undefined
+  }
+
+  async function launchOrTakeOver(): Promise<'started' | 'reused'> {
+    const found = findChild(spec.runDir, spec.name)
+    if (found && (await takeOver(found))) return 'reused'
+    for (const port of spec.ports) {
+      if (!(await isPortFree(port))) {
+        throw new Error(`${spec.name}: port ${port} is in use by another program. Stop it, or choose another one with ${spec.portOption}`)
+      }
+    }
+    mkdirSync(spec.dataDir, { recursive: true })
+    const launch = await spec.prepare()
+    if (stopped) throw new Error(`${spec.name}: stopped before it had started`)
+    // One earlier log is kept: it tells why the last life ended.
+    if (existsSync(spec.logFile)) renameSync(spec.logFile, `${spec.logFile}.previous`)
+    child = await startChild({
+      ...launch,
+      name: spec.name,
+      cwd: spec.dataDir,
+      logFile: spec.logFile,
+      runDir: spec.runDir,
+      fingerprint: spec.address,
+    })
+    await awaitHealthy(child)
+    return 'started'
+  }
+
+  async function takeOver(found: Child): Promise<boolean> {
+    if (spec.reuse !== false && found.fingerprint === spec.address) {
+      try {
+        await awaitHealthy(found)
+        child = found
+        return true
+      } catch {
+        // It runs and does not answer: a fresh start is the cure.
+      }
+    }
+    await found.stop(spec.stopGraceMs)
+    return false
+  }
+
+  async function awaitHealthy(starting: Child): Promise<void> {
+    try {
+      await waitUntil(spec.isHealthy, {
+        what: spec.name,
+        timeoutMs: spec.startTimeoutMs,
+        givenUp: () => (starting.isRunning() ? undefined : 'the process has ended'),
+      })
+    } catch (error) {
+      throw new Error(`${(error as Error).message}: ${faultInLog(spec.logFile)} (log: ${spec.logFile})`)
+    }
+  }
+
+  return {
+    name: spec.name,
+    address: spec.address,
+    logFile: spec.logFile,
+    start,
+    isHealthy: () => spec.isHealthy().catch(() => false),
+    whenExited: () => child!.whenExited(),
+    stop,
+    async kill() {
+      await child?.kill()
+      child = undefined
+    },
+    get pid() {
+      return child?.isRunning() ? child.pid : undefined
+    },
+  }
+}

@@ -1,0 +1,113 @@
+import type { Component } from './component.ts'
+import type { LocalConfig } from './config.ts'
+import type { Home } from './home.ts'
+import { apiProcess, demoProcess, workerProcess } from './processes.ts'
+import type { Progress } from './progress.ts'
+import { provisionTopics } from './provision.ts'
+import { type RunPart, removeRunFile, writeRunFile } from './run-file.ts'
+import { requireGiven, type ServerName, type StackServer, stackServers, withoutPassword } from './servers.ts'
+import { supervisor } from './supervisor.ts'
+
+export interface Stack {
+  /** Brings up servers, topics, tables and processes. When a part does not come up, all are stopped again and its error is thrown. */
+  start(): Promise<readonly RunPart[]>
+  /** Stops everything in the reverse order of its start, also in the middle of it. Servers that were given are left alone. */
+  stop(): Promise<void>
+}
+
+/** Everything that `npm start` runs. */
+export function localStack(config: LocalConfig, home: Home, progress: Progress): Stack {
+  const servers = stackServers(config, home)
+  const watch = supervisor((text) => progress.say(`  ${text}`))
+  /** In the order of their start; components that are started together are stopped together. */
+  const started: Component[][] = []
+  const parts: RunPart[] = []
+  let stopping = false
+
+  async function up(components: readonly Component[]): Promise<void> {
+    if (stopping) throw new Error('stopped')
+    const stage: Component[] = []
+    started.push(stage)
+    await Promise.all(
+      components.map(async (component) => {
+        stage.push(component)
+        await progress.step(
+          component.name,
+          () => component.start(),
+          (how) => `${component.address}${how === 'reused' ? '  (was running)' : ''}`,
+        )
+        watch.watch(component)
+      }),
+    )
+  }
+
+  async function serversUp(names: readonly ServerName[]): Promise<void> {
+    const chosen = names.map((name) => servers[name])
+    await Promise.all(
+      chosen
+        .filter((server) => !server.local)
+        .map((server) =>
+          progress.step(
+            server.name,
+            () => requireGiven(server),
+            () => `${withoutPassword(server.address)}  (given)`,
+          ),
+        ),
+    )
+    await up(chosen.flatMap((server) => server.local ?? []))
+    parts.push(...chosen.map(serverPart))
+  }
+
+  async function stop(): Promise<void> {
+    stopping = true
+    await watch.release()
+    for (const stage of started.toReversed()) await Promise.all(stage.map((component) => component.stop()))
+    removeRunFile(home)
+  }
+
+  async function bringUp(): Promise<void> {
+    await serversUp(['kafka', 'redis', 'clickhouse'])
+    await serversUp(['registry'])
+    await progress.step(
+      'topics',
+      () => provisionTopics(servers.kafka.address, servers.registry.address),
+      (count) => `${count} public topics and their schemas`,
+    )
+    const addresses = {
+      kafka: servers.kafka.address,
+      redis: servers.redis.address,
+      clickhouse: servers.clickhouse.address,
+      registry: servers.registry.address,
+    }
+    const workers = Array.from({ length: config.workers }, (_, slot) => workerProcess(slot, config, home, addresses))
+    const apis = Array.from({ length: config.apiProcesses }, (_, index) => apiProcess(index, config, home, addresses))
+    await up([...workers, ...apis])
+    parts.push(...workers.map((worker) => processPart(worker, 'worker')), ...apis.map((api) => processPart(api, 'api')))
+    if (config.demo) {
+      const demo = demoProcess(home, addresses)
+      await up([demo])
+      parts.push(processPart(demo, 'demo'))
+    }
+    writeRunFile(home, { pid: process.pid, startedAt: new Date().toISOString(), parts })
+  }
+
+  async function start(): Promise<readonly RunPart[]> {
+    try {
+      await bringUp()
+      return parts
+    } catch (error) {
+      await stop()
+      throw error
+    }
+  }
+
+  return { start, stop }
+}
+
+function serverPart(server: StackServer): RunPart {
+  return { name: server.name, kind: server.name, address: server.address, logFile: server.local?.logFile }
+}
+
+function processPart(component: Component, kind: 'worker' | 'api' | 'demo'): RunPart {
+  return { name: component.name, kind, address: component.address, logFile: component.logFile }
+}

@@ -1,0 +1,117 @@
+import { parseArgs } from 'node:util'
+import { findChildren } from './child.ts'
+import { type LocalConfig, localConfig } from './config.ts'
+import { findHome, type Home, HomeError, lockHolder, lockHome, openHome, resetHome } from './home.ts'
+import { progress } from './progress.ts'
+import type { RunPart } from './run-file.ts'
+import { localStack } from './stack.ts'
+
+const USAGE = `npm start [-- --reset]
+Brings up everything and keeps it running until Ctrl-C. Settings are environment variables, see README.md:
+  MILLRACE_HOME=.millrace  MILLRACE_DEMO=1|0  WORKERS=1  PIPELINES=all  API_PORT=8080  API_PROCESSES=1  API_SERVICES=all
+  KAFKA_BROKERS  REDIS_URL  CLICKHOUSE_URL  SCHEMA_REGISTRY_URL   given servers: no local one is started
+  KAFKA_PORT  KAFKA_CONTROLLER_PORT  REDIS_PORT  CLICKHOUSE_PORT  SCHEMA_REGISTRY_PORT  WORKER_HEALTH_PORT
+--reset deletes the local data first (not the downloaded tools)
+`
+/** A second signal within it is the same Ctrl-C, come by another way; later ones mean impatience. */
+const SAME_SIGNAL_MS = 1_000
+/** Any long time: the timer only has to be there. */
+const KEEP_ALIVE_MS = 2 ** 30
+const LEFTOVER_GRACE_MS = 5_000
+const MS_PER_SECOND = 1_000
+const NAME_WIDTH = 12
+const ADDRESS_WIDTH = 28
+
+async function main(args: string[]): Promise<void> {
+  const { values } = parseArgs({ args, options: { reset: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } })
+  if (values.help) {
+    process.stdout.write(USAGE)
+    return
+  }
+  const config = localConfig()
+  const report = progress((text) => process.stdout.write(text))
+  const beginning = Date.now()
+  report.say(`Millrace starts in ${config.home}`)
+  if (values.reset) await reset(config.home)
+  const home = openHome(config.home)
+  const unlock = lockHome(home)
+  const interrupted = untilSignal()
+  const stack = localStack(config, home, report)
+  try {
+    await stopLeftovers(home)
+    const starting = stack.start()
+    const parts = await Promise.race([starting, interrupted])
+    if (parts) {
+      report.say(`Ready after ${((Date.now() - beginning) / MS_PER_SECOND).toFixed(1)} s.\n${summary(config, home, parts)}`)
+      await interrupted
+    }
+    report.say('Stopping ...')
+    await stack.stop()
+    // Cut short, it fails; what matters is that it has ended.
+    await starting.catch(() => undefined)
+    report.say('Stopped. Start again with npm start: it continues with the data it had.')
+  } finally {
+    unlock()
+  }
+}
+
+async function reset(path: string): Promise<void> {
+  const home = findHome(path)
+  if (home) {
+    const holder = lockHolder(home)
+    if (holder !== undefined) throw new HomeError(`${path} is in use by a running \`npm start\` (pid ${holder}): stop it before --reset`)
+    await Promise.all(findChildren(home.run).map((child) => child.kill()))
+  }
+  resetHome(path)
+}
+
+/** Workers and APIs of a start that was killed: their code or settings may have been others. Servers are taken over instead. */
+async function stopLeftovers(home: Home): Promise<void> {
+  const processes = findChildren(home.run).filter(({ name }) => /^(worker|api)-\d+$|^demo$/.test(name))
+  await Promise.all(processes.map((child) => child.stop(LEFTOVER_GRACE_MS)))
+}
+
+/** Resolves at the first SIGINT, SIGTERM or SIGHUP; a later one ends the process at once, whatever still runs. */
+function untilSignal(): Promise<undefined> {
+  let first = 0
+  return new Promise((resolve) => {
+    // The processes started here keep nothing alive.
+    const alive = setInterval(() => undefined, KEEP_ALIVE_MS)
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        if (first === 0) first = Date.now()
+        else if (Date.now() - first > SAME_SIGNAL_MS) process.exit(1)
+        clearInterval(alive)
+        resolve(undefined)
+      })
+    }
+  })
+}
+
+function summary(config: LocalConfig, home: Home, parts: readonly RunPart[]): string {
+  const lines = parts.map(
+    ({ name, address, logFile }) => `  ${name.padEnd(NAME_WIDTH)} ${address.padEnd(ADDRESS_WIDTH)} ${logFile ?? '(given)'}`,
+  )
+  const api = `http://localhost:${config.apiPort}`
+  return `
+What runs where
+${lines.join('\n')}
+
+What to try
+  curl '${api}/v1/trends?woeid=1'         worldwide trends
+  curl '${api}/v1/trends?woeid=2459115'   New York
+  curl '${api}/v1/trends/available'         the 551 places
+  open ${api}/docs                           every endpoint
+  npm run token -- --sub 42                                   a token for what needs one
+  npm run status                                              health, lag, addresses (data and logs: ${home.path})
+Ctrl-C stops everything.`
+}
+
+try {
+  await main(process.argv.slice(2))
+} catch (error) {
+  const isBug = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError
+  process.stderr.write(`millrace: ${isBug ? error.stack : (error as Error).message}\n`)
+  // Waiting for signals would keep the process alive.
+  process.exit(1)
+}

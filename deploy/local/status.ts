@@ -1,0 +1,61 @@
+import { findChild } from './child.ts'
+import { localConfig } from './config.ts'
+import { isHealthy, notReadyReason } from './health.ts'
+import { findHome, lockHolder } from './home.ts'
+import { pipelineLags } from './pipeline-lag.ts'
+import { type RunPart, readRunFile } from './run-file.ts'
+import { withoutPassword } from './servers.ts'
+
+const MS_PER_MINUTE = 60_000
+const COLUMNS = { name: 12, pid: 9, health: 12, address: 28 }
+
+/** Prints each part, its health, its address, and how far every consumer group is behind. Exit code 1 when something is not well. */
+async function main(): Promise<number> {
+  const { home: path } = localConfig()
+  const home = findHome(path)
+  const holder = home && lockHolder(home)
+  if (!home || holder === undefined) {
+    process.stdout.write(`Nothing runs in ${path}. Start it with npm start.\n`)
+    return 1
+  }
+  const run = readRunFile(home)
+  if (!run) {
+    process.stdout.write(`npm start (pid ${holder}) is not done yet.\n`)
+    return 1
+  }
+  const minutes = Math.floor((Date.now() - Date.parse(run.startedAt)) / MS_PER_MINUTE)
+  process.stdout.write(`Millrace in ${path}, started ${run.startedAt} (${minutes} min ago) by pid ${run.pid}\n\n`)
+  const states = await Promise.all(run.parts.map((part) => stateOf(part, home.run)))
+  for (const { line } of states) process.stdout.write(`${line}\n`)
+  const lags = await pipelineLags(run.parts.filter(({ kind }) => kind === 'worker').map(({ address }) => address))
+  if (lags.length > 0) process.stdout.write('\n')
+  for (const { name, records, places, restoring } of lags) {
+    const restore = restoring > 0 ? `, ${restoring} tasks restoring` : ''
+    process.stdout.write(`  lag of ${name}: ${records} records over ${places} partitions${restore}\n`)
+  }
+  return states.every(({ well }) => well) ? 0 : 1
+}
+
+async function stateOf(part: RunPart, runDir: string): Promise<{ part: RunPart; line: string; well: boolean }> {
+  const given = part.logFile === undefined
+  const pid = given ? undefined : findChild(runDir, part.name)?.pid
+  const runs = given || pid !== undefined
+  const well = runs && (await isHealthy(part.kind, part.address))
+  const health = well ? 'ok' : runs ? 'not ready' : 'not running'
+  const missing = runs && !well && (part.kind === 'worker' || part.kind === 'api') ? await notReadyReason(part.address) : ''
+  const columns = [
+    part.name.padEnd(COLUMNS.name),
+    (given ? 'given' : String(pid ?? '-')).padEnd(COLUMNS.pid),
+    health.padEnd(COLUMNS.health),
+    withoutPassword(part.address).padEnd(COLUMNS.address),
+    part.logFile ?? '',
+  ]
+  return { part, well, line: `  ${columns.join(' ')}`.trimEnd() + missing }
+}
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  process.stderr.write(`millrace: ${(error as Error).message}\n`)
+  process.exitCode = 1
+}

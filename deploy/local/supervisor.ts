@@ -1,0 +1,75 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Component } from './component.ts'
+
+/** Doubled from crash to crash. */
+const FIRST_PAUSE_MS = 1_000
+const LONGEST_PAUSE_MS = 30_000
+/** A process that has run for so long has recovered: its next crash begins with the short pause again. */
+const RECOVERED_AFTER_MS = 60_000
+const MS_PER_SECOND = 1_000
+
+export interface Supervisor {
+  /** From now on the started component is started again whenever it ends. */
+  watch(component: Component): void
+  /** Lets everything end in peace: to be awaited before the first stop, so that nothing comes up behind it. */
+  release(): Promise<void>
+}
+
+export interface SupervisorDeps {
+  readonly now?: () => number
+  readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>
+}
+
+/** Keeps processes running, and tells what happens to them. */
+export function supervisor(say: (text: string) => void, deps: SupervisorDeps = {}): Supervisor {
+  const now = deps.now ?? Date.now
+  const wait = deps.pause ?? ((ms, signal) => delay(ms, undefined, { signal }))
+  const ending = new AbortController()
+  const starting = new Set<Promise<unknown>>()
+
+  async function startAgain(component: Component): Promise<void> {
+    const start = component.start()
+    starting.add(start)
+    try {
+      await start
+    } finally {
+      starting.delete(start)
+    }
+  }
+
+  async function keepRunning(component: Component): Promise<void> {
+    let pause = FIRST_PAUSE_MS
+    let startedAt = now()
+    for (;;) {
+      const { code, signal } = await component.whenExited()
+      if (ending.signal.aborted) return
+      if (now() - startedAt > RECOVERED_AFTER_MS) pause = FIRST_PAUSE_MS
+      say(
+        `${component.name} has ended (${signal ?? (code === null ? 'for an unknown reason' : `code ${code}`)}; log: ${component.logFile}); starting it again in ${pause / MS_PER_SECOND} s`,
+      )
+      for (;;) {
+        await wait(pause, ending.signal).catch(() => undefined)
+        if (ending.signal.aborted) return
+        pause = Math.min(pause * 2, LONGEST_PAUSE_MS)
+        try {
+          startedAt = now()
+          await startAgain(component)
+          if (ending.signal.aborted) return
+          say(`${component.name} runs again`)
+          break
+        } catch (error) {
+          if (ending.signal.aborted) return
+          say(`${component.name} does not start: ${(error as Error).message}; again in ${pause / MS_PER_SECOND} s`)
+        }
+      }
+    }
+  }
+
+  return {
+    watch: (component) => void keepRunning(component),
+    async release() {
+      ending.abort()
+      await Promise.allSettled(starting)
+    },
+  }
+}

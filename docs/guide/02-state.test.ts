@@ -1,0 +1,193 @@
+/**
+ * # 2. State
+ *
+ * Most questions about a stream need a memory: how far has this bike gone since somebody looked at its brakes? The engine keeps such memory in
+ * *stores*. To a processor a store is a map beside it, read and written without waiting. Underneath it is RocksDB on the local disk,
+ * and every change also goes to a compacted Kafka topic, the store's *changelog*, from which the state is restored when the disk is gone.
+ *
+ * You need chapter 1.
+ */
+import { expect, test } from 'vitest'
+import { testDriver } from '../../pipelines/engine/test-driver.ts'
+import { topology } from '../../pipelines/engine/topology.ts'
+import { avroValue } from '../../schemas/avro/value.ts'
+import { utf8 } from '../../schemas/keys.ts'
+import type { Topic } from '../../schemas/topic.ts'
+import { type KeyedStore, keyedStore } from '../../state/stores/keyed-store.ts'
+
+interface Ride {
+  bike: string
+  km: number
+}
+
+const rides: Topic<string, Ride> = {
+  name: 'rides',
+  key: utf8, // the bike
+  value: avroValue<Ride>({
+    type: 'record',
+    name: 'Ride',
+    fields: [
+      { name: 'bike', type: 'string' },
+      { name: 'km', type: 'double' },
+    ],
+  }),
+  partitions: 2,
+}
+
+/** What a bike has behind it, at the moment when it should be inspected. */
+interface Wear {
+  km: number
+  rides: number
+}
+
+const wearFormat = avroValue<Wear>({
+  type: 'record',
+  name: 'Wear',
+  fields: [
+    { name: 'km', type: 'double' },
+    { name: 'rides', type: 'int' },
+  ],
+})
+
+const inspections: Topic<string, Wear> = { name: 'inspections', key: utf8, value: wearFormat, partitions: 2 }
+
+/** The logic, pure as ever: a new object instead of a changed one. */
+const INSPECT_AFTER_KM = 100
+const asNew: Wear = { km: 0, rides: 0 }
+
+function worn(wear: Wear, ride: Ride): Wear {
+  return { km: wear.km + ride.km, rides: wear.rides + 1 }
+}
+
+/*
+ * ## A keyed store
+ *
+ * `keyedStore` keeps one value per key. Its name is for ever: it names the changelog topic and the place on disk.
+ *
+ * `reads` says which state a record will need. The engine calls it for a whole batch before it processes the first record and then
+ * reads all the keys at once, which costs much less than one by one. It is a hint: a key that was not announced is read when `get`
+ * asks for it. `stores` says which stores the processor uses; the drawing shows it.
+ */
+const brakeChecks = topology('brake-checks', (t) => {
+  const wear = t.store(keyedStore('wear', { key: utf8, value: wearFormat }))
+
+  t.source(rides).process(
+    'add-wear',
+    { reads: (ride) => wear.prefetch(ride.bike), stores: [wear], emits: [inspections] },
+    function addWear(ride, ctx) {
+      const next = worn(wear.get(ride.bike) ?? asNew, ride)
+      if (next.km < INSPECT_AFTER_KM) return wear.put(ride.bike, next)
+      ctx.emit(inspections, ride.bike, next)
+      wear.delete(ride.bike)
+    },
+  )
+})
+
+/** A day of one bike. */
+function ride(km: number, bike = 'bike-7'): [Topic<string, Ride>, string, Ride] {
+  return [rides, bike, { bike, km }]
+}
+
+test('a bike is inspected after 100 km, and then begins anew', () => {
+  const driver = testDriver(brakeChecks)
+  driver.pipe(...ride(60))
+  expect(driver.read(inspections)).toEqual([])
+
+  driver.pipe(...ride(45))
+  expect(driver.read(inspections).map((record) => record.value)).toEqual([{ km: 105, rides: 2 }])
+
+  driver.pipe(...ride(60))
+  expect(driver.read(inspections)).toEqual([])
+})
+
+/*
+ * ## Whose state?
+ *
+ * The build function runs once per task, so every task has stores of its own: a task sees the keys of its own partition and no others.
+ * That is why there are no locks, and why state scales with partitions. (State by something else than the record's key needs a second
+ * stage: chapter 3.) Tests look into a task's store with `driver.store(name, partition)`.
+ */
+test('each partition has its own part of the state', () => {
+  const driver = testDriver(brakeChecks)
+  driver.pipe(...ride(10), { partition: 0 })
+  driver.pipe(...ride(20, 'bike-8'), { partition: 1 })
+
+  const wearOf = (partition: number) => [...driver.store<KeyedStore<string, Wear>>('wear', partition).scan()]
+  expect(wearOf(0)).toEqual([['bike-7', { km: 10, rides: 1 }]])
+  expect(wearOf(1)).toEqual([['bike-8', { km: 20, rides: 1 }]])
+})
+
+/*
+ * ## A restart
+ *
+ * State is written together with the position in its changelog and the offsets of the sources, in one atomic batch. A worker that starts
+ * again therefore knows exactly how old its state is, and reads only what is missing. When the folder is lost, the whole changelog is
+ * read. Either way the answer is the same, and a test can have both in one line.
+ */
+test.each([false, true])('the state survives a restart (folder lost: %s)', (wipeState) => {
+  const driver = testDriver(brakeChecks)
+  driver.pipe(...ride(60))
+  driver.restart({ wipeState })
+  driver.pipe(...ride(45))
+
+  expect(driver.read(inspections).map((record) => record.value)).toEqual([{ km: 105, rides: 2 }])
+})
+
+/*
+ * The changelog is an ordinary topic, `<topology>-<store>-changelog`. A key that changed many times between two commits is in it once, with
+ * its last value; a deleted key is a record without a value.
+ */
+test('the changelog holds the last change of every commit', () => {
+  const driver = testDriver(brakeChecks, { commit: 'manual', partitions: { rides: 1 } })
+  for (const km of [10, 20, 30]) driver.pipe(...ride(km))
+  driver.settle()
+  driver.pipe(...ride(50))
+  driver.settle()
+
+  const changes = driver.broker.records('brake-checks-wear-changelog')
+  expect(changes.map((change) => (change.value === null ? 'deleted' : 'put'))).toEqual(['put', 'deleted'])
+})
+
+/*
+ * ## The one trap
+ *
+ * Values are kept as objects and encoded only at the commit. So `get` returns the very object that was `put`, and whoever changes it without
+ * putting it again has changed something that will never be saved: it looks right until the object leaves the cache or the worker
+ * restarts. Either make new objects, as `worn` does, or put what you changed. A test with a restart in it shows the mistake.
+ */
+test('a change that is not put is lost', () => {
+  const careless = topology('careless', (t) => {
+    const wear = t.store(keyedStore('wear', { key: utf8, value: wearFormat }))
+    t.source(rides).process('add-wear', { stores: [wear] }, (ride) => {
+      const known = wear.get(ride.bike)
+      if (known === undefined) return wear.put(ride.bike, worn(asNew, ride))
+      known.km += ride.km // and no put
+    })
+  })
+  const driver = testDriver(careless, { partitions: { rides: 1 } })
+  const km = () => driver.store<KeyedStore<string, Wear>>('wear').get('bike-7')?.km
+  driver.pipe(...ride(10))
+  driver.pipe(...ride(10))
+
+  expect(km()).toBe(20)
+  driver.restart()
+  expect(km()).toBe(10)
+})
+
+/*
+ * ## Other stores
+ *
+ * | store | holds | chapter |
+ * |---|---|---|
+ * | `keyedStore` | one value per key; `scan` walks over keys in order, by range or prefix | this one |
+ * | `windowedCounterStore` | counts per key in a ring of time buckets | 4 |
+ * | `timerStore` | at most one timer per key; which are due | 5 |
+ * | `topKStore` | the K best of each group, in order | 6 |
+ *
+ * Each takes `logged: false` for state that may be lost or can be computed again: no changelog is written then.
+ *
+ * All stores of all tasks of a process share one RocksDB with one memory budget, so more stores or partitions do not mean more memory.
+ *
+ * Read next: chapter 3, two stages. Sources: `state/stores/keyed-store.ts`, `state/stores/store.ts` (the life of a change),
+ * `pipelines/engine/restore.ts`.
+ */

@@ -1,0 +1,220 @@
+/**
+ * # 4. Windows and event time
+ *
+ * How many bikes were returned here in the last ten minutes? How many between 12:00 and 12:05? Questions about time are asked of *windows*, and
+ * the first thing to settle is: whose time? A dock that was offline for a minute sends its records a minute late, but the bikes were
+ * returned when they were returned. So windows go by *event time*: the timestamp of the record, `ctx.timestamp`.
+ *
+ * You need chapters 1 to 3.
+ */
+import { expect, test } from 'vitest'
+import type { Context } from '../../pipelines/engine/api.ts'
+import { late } from '../../pipelines/engine/outcome.ts'
+import { type TestDriver, testDriver } from '../../pipelines/engine/test-driver.ts'
+import { topology } from '../../pipelines/engine/topology.ts'
+import { avroValue } from '../../schemas/avro/value.ts'
+import { compositeKey, textPart, u64Part } from '../../schemas/composite.ts'
+import { utf8 } from '../../schemas/keys.ts'
+import type { Topic } from '../../schemas/topic.ts'
+import { keyedStore } from '../../state/stores/keyed-store.ts'
+import { windowedCounterStore } from '../../state/stores/windowed-counter-store.ts'
+
+/** Key: the station. Value: the bike. */
+const returns: Topic<string, string> = { name: 'returns', key: utf8, value: avroValue<string>('string'), partitions: 1 }
+/** Returns that came too late. */
+const lateReturns: Topic<string, string> = { ...returns, name: 'late-returns' }
+/** Key: the station. Value: bikes. */
+const counts: Topic<string, number> = { name: 'return-counts', key: utf8, value: avroValue<number>('int'), partitions: 1 }
+
+const MINUTE_MS = 60_000
+const NOON = Date.UTC(2026, 5, 1, 12, 0)
+
+/** `12:03` as epoch ms, and back. */
+const at = (clock: string) => Date.parse(`2026-06-01T${clock.padEnd(8, ':00')}Z`)
+const clockOf = (time: number) => new Date(time).toISOString().slice(11, 16)
+
+function bikeReturned(driver: TestDriver, station: string, clock: string): void {
+  driver.pipe(returns, station, 'some bike', { timestamp: at(clock) })
+}
+
+/*
+ * ## Windows that slide
+ *
+ * `windowedCounterStore` counts per key in buckets of equal length and keeps the newest so many of them. A sliding window is the sum of the
+ * last ones. What falls out of the ring is forgotten: exactly right for "the last ten minutes".
+ */
+const lastTenMinutes = topology('last-ten-minutes', (t) => {
+  const ring = t.store(windowedCounterStore('returns', { key: utf8, bucketMs: MINUTE_MS, buckets: 10 }))
+  t.source(returns).process(
+    'count',
+    { reads: (_bike, station) => ring.prefetch(station), stores: [ring], emits: [counts] },
+    function countReturn(_bike, ctx) {
+      if (!ring.add(ctx.key, ctx.timestamp)) return late
+      const end = ctx.timestamp + 1
+      ctx.emit(counts, ctx.key, ring.count(ctx.key, end - 10 * MINUTE_MS, end))
+    },
+  )
+})
+
+test('the last ten minutes, as of each return', () => {
+  const driver = testDriver(lastTenMinutes)
+  for (const clock of ['12:00', '12:04', '12:04:30', '12:09:59', '12:10']) bikeReturned(driver, 'harbour', clock)
+
+  // At 12:10 the return of 12:00 has slid out.
+  expect(driver.read(counts).map((record) => record.value)).toEqual([1, 2, 3, 4, 4])
+})
+
+test('a record from before the ring is late: it is counted as such, and nothing else happens', () => {
+  const driver = testDriver(lastTenMinutes)
+  bikeReturned(driver, 'harbour', '12:30')
+  bikeReturned(driver, 'harbour', '12:05')
+
+  expect(driver.read(counts)).toHaveLength(1)
+  expect(driver.metrics.late).toBe(1)
+})
+
+/*
+ * ## Windows that end
+ *
+ * "Between 12:00 and 12:05" has one final answer, and it should be published once: when the window is over. When is that? The engine keeps
+ * for every task the greatest event time that it has seen, `ctx.streamTime`. When that passes 12:05, the window is over, give or take
+ * stragglers. How long you wait for those is the *grace*. What comes later still is *late*: `return late` counts it, and sends the
+ * record unchanged to the source's `lateOutput` when there is one.
+ *
+ * Three things make this right, and each of them is one line below:
+ *
+ * 1. The key of the store begins with the window, so that all windows that are over lie together at its front and one scan finds them.
+ * 2. What is closed is state, too. A late record is not one behind the clock but one of a window that has been published.
+ * 3. Windows close by two clocks. `event` closes them while records flow, also when they are read hours later. But event time
+ *    stands still when no record comes: after the last bike of the night the last window would stay open until morning. So `caught-up`
+ *    closes them by the time of day, once everything that lay in the topic by then is processed.
+ */
+const WINDOW_MS = 5 * MINUTE_MS
+const GRACE_MS = MINUTE_MS
+
+/** Windows begin at multiples of their length. */
+const windowOf = (time: number) => Math.floor(time / WINDOW_MS) * WINDOW_MS
+
+const windowKey = compositeKey<{ start: number; station: string }>({ start: u64Part, station: textPart })
+
+const fiveMinutes = topology('five-minutes', (t) => {
+  const open = t.store(keyedStore('open', { key: windowKey, value: avroValue<number>('int') }))
+  const closed = t.store(keyedStore('closed', { key: utf8, value: avroValue<number>('long') }))
+  const closedUntil = () => closed.get('until') ?? 0
+
+  function closeWindows(now: number, ctx: Context): void {
+    const until = windowOf(now - GRACE_MS)
+    if (until <= closedUntil()) return
+    for (const [window, returned] of open.scan({ lt: { start: until, station: '' } })) {
+      ctx.emit(counts, window.station, returned, { timestamp: window.start })
+      open.delete(window)
+    }
+    closed.put('until', until)
+  }
+
+  const usesBoth = { stores: [open, closed] }
+  t.source(returns, { lateOutput: lateReturns })
+    .process('count', usesBoth, function countReturn(_bike, ctx) {
+      const start = windowOf(ctx.timestamp)
+      if (start < closedUntil()) return late
+      const window = { start, station: ctx.key }
+      open.put(window, (open.get(window) ?? 0) + 1)
+    })
+    .tick('close', { everyMs: MINUTE_MS, clock: 'event', emits: [counts], ...usesBoth }, closeWindows)
+    .tick('close-when-silent', { everyMs: MINUTE_MS, clock: 'caught-up', emits: [counts], ...usesBoth }, closeWindows)
+})
+
+/** What was published, as `12:00 harbour 3`. */
+function published(driver: TestDriver): string[] {
+  return driver.read(counts).map(({ timestamp, key, value }) => `${clockOf(timestamp)} ${key} ${value}`)
+}
+
+/*
+ * An `event` tick runs right after the record that makes event time pass a multiple of `everyMs`. It gets that multiple. The driver's
+ * clock stands at noon here and does not move, so event time alone is at work.
+ */
+test('a window is published once, when event time has passed its end and the grace', () => {
+  const driver = testDriver(fiveMinutes, { startAt: NOON })
+  bikeReturned(driver, 'harbour', '12:01')
+  bikeReturned(driver, 'museum', '12:02')
+  bikeReturned(driver, 'harbour', '12:05:30') // the next window
+  bikeReturned(driver, 'harbour', '12:04:59') // a straggler, within the grace
+  expect(published(driver)).toEqual([])
+
+  bikeReturned(driver, 'museum', '12:06') // over
+  expect(published(driver)).toEqual(['12:00 harbour 2', '12:00 museum 1'])
+})
+
+test('a record of a published window is late and goes to the late output', () => {
+  const driver = testDriver(fiveMinutes, { startAt: NOON })
+  bikeReturned(driver, 'harbour', '12:01')
+  bikeReturned(driver, 'harbour', '12:06')
+  expect(published(driver)).toEqual(['12:00 harbour 1'])
+
+  bikeReturned(driver, 'harbour', '12:04:59')
+  expect(published(driver)).toEqual([])
+  expect(driver.metrics.late).toBe(1)
+  expect(driver.read(lateReturns).map(({ key, timestamp }) => `${clockOf(timestamp)} ${key}`)).toEqual(['12:04 harbour'])
+})
+
+/*
+ * ## Silence
+ *
+ * The driver's wall clock moves only when the test says so. Everything that is due on the way runs at its own time.
+ */
+test('when no record comes, the time of day closes the window', () => {
+  const driver = testDriver(fiveMinutes, { startAt: NOON })
+  bikeReturned(driver, 'harbour', '12:01')
+
+  driver.advanceWallClock(6 * MINUTE_MS - 1)
+  expect(published(driver)).toEqual([])
+  driver.advanceWallClock(1)
+  expect(published(driver)).toEqual(['12:00 harbour 1'])
+})
+
+/*
+ * Why not simply an alarm clock? Think of a worker that was stopped at 12:02 and starts again at 12:30. Three bikes came back at 12:03; their
+ * records wait in Kafka. The time of day says that the window is long over, but what is in it has not been read. `caught-up` waits for it.
+ * (`clock: 'wall'` is the plain alarm clock, for work that has nothing to do with the input: chapter 5.)
+ *
+ * In a test, `commit: 'manual'` leaves records where they are until something runs, and `restart({ downMs })` lets time pass while nothing
+ * does.
+ */
+test('a backlog is not silence', () => {
+  const driver = testDriver(fiveMinutes, { startAt: NOON, commit: 'manual' })
+  for (let i = 0; i < 3; i++) bikeReturned(driver, 'harbour', '12:03')
+  driver.restart({ downMs: 30 * MINUTE_MS })
+  driver.advanceWallClock(MINUTE_MS)
+  driver.settle()
+
+  expect(published(driver)).toEqual(['12:00 harbour 3'])
+  expect(driver.metrics.late).toBe(0)
+})
+
+/*
+ * ## Restarts
+ *
+ * Counts, what is closed, and event time are all committed together with the offsets. So a crash neither publishes a window twice nor opens it
+ * again, and a record that was late before the restart is late after it.
+ */
+test.each([false, true])('a window that was published stays closed over a restart (folder lost: %s)', (wipeState) => {
+  const driver = testDriver(fiveMinutes, { startAt: NOON })
+  bikeReturned(driver, 'harbour', '12:01')
+  bikeReturned(driver, 'harbour', '12:06')
+  driver.restart({ wipeState })
+  bikeReturned(driver, 'harbour', '12:02')
+  bikeReturned(driver, 'harbour', '12:11')
+
+  expect(published(driver)).toEqual(['12:00 harbour 1', '12:05 harbour 1'])
+  expect(driver.metrics.late).toBe(1)
+})
+
+/*
+ * ## Clocks that lie
+ *
+ * One dock with a clock an hour ahead pushes event time an hour on, and every honest record after it is late. Refuse such records: a record
+ * that goes to the dead letters (chapter 8) does not move event time. `pipelines/trends/tweet-counts.ts` does that.
+ *
+ * Read next: chapter 5, ticks and timers. Sources: `state/stores/windowed-counter-store.ts`, `schemas/composite.ts` (keys that sort as their
+ * parts), `pipelines/engine/task-time.ts`.
+ */

@@ -1,0 +1,149 @@
+/**
+ * # 5. Ticks and timers
+ *
+ * A bike was unlocked and never came back. No record will ever say so: some things happen because time passes. *Ticks* run your
+ * code by a clock, and *timers* remember what is due when.
+ *
+ * You need chapters 1 to 4.
+ */
+import { expect, test } from 'vitest'
+import type { Context } from '../../pipelines/engine/api.ts'
+import { drop } from '../../pipelines/engine/outcome.ts'
+import { type TestDriver, testDriver } from '../../pipelines/engine/test-driver.ts'
+import { topology } from '../../pipelines/engine/topology.ts'
+import { avroValue } from '../../schemas/avro/value.ts'
+import { utf8 } from '../../schemas/keys.ts'
+import type { Topic } from '../../schemas/topic.ts'
+import { timerStore } from '../../state/stores/timer-store.ts'
+
+/** Key: the bike. Value: what was done with its lock. */
+const locks: Topic<string, string> = { name: 'locks', key: utf8, value: avroValue<string>('string'), partitions: 1 }
+/** Key: the bike. Value: since when it is missing, epoch ms. */
+const missing: Topic<string, number> = { name: 'missing-bikes', key: utf8, value: avroValue<number>('long'), partitions: 1 }
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const START = Date.UTC(2026, 5, 1, 8, 0)
+
+/*
+ * ## Timers
+ *
+ * `timerStore` keeps at most one timer per key. `schedule` sets it, `cancel` removes it, and `takeDue(now, limit)` gives those that are due and
+ * removes them. It finds them without looking at the others, however many there are. Like all state, timers survive restarts and moves.
+ *
+ * A timer does not ring by itself: a tick asks for what is due. Give each tick a limit. A million timers that fall due at once would
+ * otherwise hold up the records behind them; what is left over comes with the next tick.
+ *
+ * Which clock? `caught-up`, as for windows: a worker that was stopped for a day must first read what came back meanwhile.
+ */
+const MISSING_AFTER_MS = 24 * HOUR_MS
+const REPORTED_PER_TICK = 2 // so that a test can see it; 1,000 would be usual
+
+const missingBikes = topology('missing-bikes', (t) => {
+  const timers = t.store(timerStore('timers', { key: utf8 }))
+
+  function reportDue(now: number, ctx: Context): void {
+    for (const { key, due } of timers.takeDue(now, REPORTED_PER_TICK)) ctx.emit(missing, key, due)
+  }
+
+  t.source(locks)
+    .process('watch', { reads: (_action, bike) => timers.prefetch(bike), stores: [timers] }, function watchBike(action, ctx) {
+      if (action === 'unlocked') return timers.schedule(ctx.key, ctx.timestamp + MISSING_AFTER_MS)
+      if (action === 'locked') return timers.cancel(ctx.key)
+      return drop('unknown-action')
+    })
+    .tick('report', { everyMs: MINUTE_MS, clock: 'caught-up', stores: [timers], emits: [missing] }, reportDue)
+})
+
+function reported(driver: TestDriver): (string | undefined)[] {
+  return driver.read(missing).map((record) => record.key)
+}
+
+test('a bike that does not come back is reported after a day', () => {
+  const driver = testDriver(missingBikes, { startAt: START })
+  driver.pipe(locks, 'bike-1', 'unlocked')
+  driver.pipe(locks, 'bike-2', 'unlocked')
+  driver.advanceWallClock(HOUR_MS)
+  driver.pipe(locks, 'bike-2', 'locked')
+
+  driver.advanceWallClock(MISSING_AFTER_MS - HOUR_MS - 1)
+  expect(reported(driver)).toEqual([])
+  driver.advanceWallClock(1)
+  expect(reported(driver)).toEqual(['bike-1'])
+})
+
+test('a tick takes no more than its limit, the rest comes with the next one', () => {
+  const driver = testDriver(missingBikes, { startAt: START })
+  for (const bike of ['bike-1', 'bike-2', 'bike-3']) driver.pipe(locks, bike, 'unlocked')
+
+  driver.advanceWallClock(MISSING_AFTER_MS)
+  expect(reported(driver)).toEqual(['bike-1', 'bike-2'])
+  driver.advanceWallClock(MINUTE_MS)
+  expect(reported(driver)).toEqual(['bike-3'])
+})
+
+test('a timer survives a restart, even when the folder is lost', () => {
+  const driver = testDriver(missingBikes, { startAt: START })
+  driver.pipe(locks, 'bike-1', 'unlocked')
+  driver.restart({ wipeState: true })
+  driver.advanceWallClock(MISSING_AFTER_MS)
+
+  expect(reported(driver)).toEqual(['bike-1'])
+})
+
+test('a bike that came back while the worker was stopped is not missing', () => {
+  const driver = testDriver(missingBikes, { startAt: START, commit: 'manual' })
+  driver.pipe(locks, 'bike-1', 'unlocked')
+  driver.settle()
+  driver.pipe(locks, 'bike-1', 'locked') // waits in Kafka
+  driver.restart({ downMs: 2 * MISSING_AFTER_MS })
+  driver.advanceWallClock(MINUTE_MS)
+  driver.settle()
+
+  expect(reported(driver)).toEqual([])
+})
+
+/*
+ * ## The three clocks
+ *
+ * | `clock` | runs when | for |
+ * |---|---|---|
+ * | `event` | a record moves event time past a multiple of `everyMs` | closing windows while records flow, also yesterday's |
+ * | `caught-up` | the time of day passes a multiple, and what lay in the source by then is processed | closing windows, timers: whatever the input decides |
+ * | `wall` | the time of day passes a multiple, whatever waits | what has nothing to do with the input: heartbeats, forgetting old keys |
+ *
+ * All of them tick at the multiples of `everyMs` since 1970, so an hour means the full hour on every worker. When several multiples have
+ * passed meanwhile, the handler runs once, with the last. So write handlers that do what is due *up to* their time, as `takeDue(now, …)`
+ * does, and not "one minute's worth".
+ */
+const pulse: Topic<string, number> = { name: 'pulse', key: utf8, value: avroValue<number>('long'), partitions: 1 }
+
+const heartbeat = topology('heartbeat', (t) => {
+  t.source(locks).tick('beat', { everyMs: MINUTE_MS, clock: 'wall', emits: [pulse] }, (now, ctx) => {
+    ctx.emit(pulse, `partition ${ctx.partition}`, now)
+  })
+})
+
+test('a wall tick needs no input at all, and begins with the first multiple after the start', () => {
+  const driver = testDriver(heartbeat, { startAt: START + 1 })
+  expect(driver.read(pulse)).toEqual([])
+
+  driver.advanceWallClock(3 * MINUTE_MS)
+  expect(driver.read(pulse).map((record) => (Number(record.value) - START) / MINUTE_MS)).toEqual([1, 2, 3])
+})
+
+/*
+ * Ticks run per task, that is per partition: with four partitions this heartbeat beats four times a minute. What must happen once for the whole
+ * topic belongs into a stage with a single partition. And what must happen once *everything* has arrived there is the next chapter.
+ */
+test('every task ticks', () => {
+  const driver = testDriver(heartbeat, { startAt: START + 1, partitions: { locks: 4 } })
+  driver.advanceWallClock(MINUTE_MS)
+
+  expect(driver.read(pulse).map((record) => record.key)).toEqual(['partition 0', 'partition 1', 'partition 2', 'partition 3'])
+})
+
+/*
+ * Read next: chapter 6, time across stages. Sources: `state/stores/timer-store.ts`, `pipelines/engine/ticks.ts`,
+ * `pipelines/engine/task-time.ts`.
+ */

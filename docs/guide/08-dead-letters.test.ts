@@ -1,0 +1,198 @@
+/**
+ * # 8. Dead letters
+ *
+ * Somebody deploys a dock with broken firmware, and now there are bytes in the topic that nobody can read. A stream engine has three choices:
+ * skip them (and lose data in silence), stop (and let one dock stop the city), or put them aside with a note and go on. The third is the
+ * default here: such records go to the topology's *dead-letter topic*, byte for byte, with the reason and the place where they came
+ * from, in the same transaction as everything else.
+ *
+ * You need chapters 1 and 4.
+ */
+import { expect, test } from 'vitest'
+import { DEAD_LETTER_HEADERS } from '../../pipelines/engine/dead-letter.ts'
+import { deadLetter, drop } from '../../pipelines/engine/outcome.ts'
+import { type TestDriver, testDriver } from '../../pipelines/engine/test-driver.ts'
+import { topology } from '../../pipelines/engine/topology.ts'
+import { avroValue } from '../../schemas/avro/value.ts'
+import { utf8 } from '../../schemas/keys.ts'
+import type { Topic } from '../../schemas/topic.ts'
+
+const minutes = avroValue<number>('int')
+/** Key: the bike. Value: the length of the ride in minutes. */
+const rides: Topic<string, number> = { name: 'rides', key: utf8, value: minutes, partitions: 1 }
+const fares: Topic<string, number> = { name: 'fares', key: utf8, value: minutes, partitions: 1 }
+
+const DAY_MINUTES = 24 * 60
+const HOUR_MS = 3_600_000
+
+/*
+ * A processor refuses a record with `deadLetter(code, message)`. The code is for machines (metrics, filters) and does not change; the message
+ * is for the person who will look at it: say what is wrong with this record and what can be done.
+ */
+const pricing = topology('pricing', (t) => {
+  t.source(rides).process('price', { emits: [fares] }, function price(length, ctx) {
+    if (length === 0) return drop('no-ride')
+    if (length < 0) return deadLetter('negative_length', `the ride took ${length} minutes: check the dock's firmware`)
+    if (ctx.timestamp > ctx.now + HOUR_MS) return deadLetter('in_the_future', "the record is from the future: set the dock's clock")
+    if (length > DAY_MINUTES) throw new Error('a ride of more than a day was never meant to get here')
+    ctx.emit(fares, ctx.key, 100 + 20 * length)
+  })
+})
+
+/** The headers of the dead letters since the last look, as text. */
+function deadLetters(driver: TestDriver): Record<string, string>[] {
+  return driver.readDeadLetters().map(({ headers }) => Object.fromEntries(headers.map(({ key, value }) => [key, String(value)])))
+}
+
+test('bytes that cannot be read are put aside, and the stream goes on', () => {
+  const driver = testDriver(pricing)
+  driver.pipeBytes(rides, Buffer.from('bike-7'), Buffer.from('#!firmware error'))
+  driver.pipe(rides, 'bike-7', 10)
+
+  expect(driver.read(fares).map((record) => record.value)).toEqual([300])
+  expect(driver.metrics.deadLetters).toBe(1)
+})
+
+/*
+ * ## What a dead letter says
+ *
+ * Key and value are the original bytes; the record's own headers are kept, and these come beside them.
+ */
+test('a dead letter has the original bytes, where they came from and why', () => {
+  const driver = testDriver(pricing)
+  const firmware = { key: 'firmware', value: Buffer.from('v0.9-beta') }
+  driver.pipe(rides, 'bike-7', -3, { headers: [firmware] })
+
+  const [letter] = driver.broker.records('pricing-dead-letters')
+  const [original] = driver.broker.records('rides')
+  expect([letter.key, letter.value]).toEqual([original.key, original.value])
+
+  expect(deadLetters(driver)).toEqual([
+    {
+      firmware: 'v0.9-beta',
+      [DEAD_LETTER_HEADERS.topic]: 'rides',
+      [DEAD_LETTER_HEADERS.partition]: '0',
+      [DEAD_LETTER_HEADERS.offset]: '0',
+      [DEAD_LETTER_HEADERS.timestamp]: String(driver.now),
+      [DEAD_LETTER_HEADERS.code]: 'negative_length',
+      [DEAD_LETTER_HEADERS.message]: "the ride took -3 minutes: check the dock's firmware",
+      [DEAD_LETTER_HEADERS.topology]: 'pricing',
+      [DEAD_LETTER_HEADERS.processor]: 'price',
+    },
+  ])
+})
+
+/*
+ * ## The engine's own codes
+ *
+ * | code | what happened |
+ * |---|---|
+ * | `undecodable_value`, `undecodable_key` | the bytes do not fit the schema or the codec |
+ * | `unknown_schema` | the value names a schema that the registry says it does not have. (A registry that cannot be reached is no reason: records wait) |
+ * | `no_key` | the record has no key. Without one it may lie in any partition, and state by key would be torn apart |
+ * | `no_value` | the record has no value (a tombstone) |
+ *
+ * The last two depend on the source: `keys: 'optional'` lets records without a key in (`ctx.key` may then be undefined, and TypeScript says
+ * so); `tombstones: 'deliver'` passes null to the processors, which is right for compacted topics, and `tombstones: 'drop'` ignores them.
+ */
+test('each reason has its code', () => {
+  const driver = testDriver(pricing)
+  driver.pipeBytes(rides, Buffer.from('bike-7'), Buffer.from([0, 0, 0, 0, 99, 20])) // Avro by a schema 99
+  driver.pipeBytes(rides, Buffer.from([0xff]), Buffer.from([1]))
+  driver.pipe(rides, undefined, 10)
+  driver.pipe(rides, 'bike-7', null)
+
+  const codes = deadLetters(driver).map((headers) => headers[DEAD_LETTER_HEADERS.code])
+  expect(codes).toEqual(['unknown_schema', 'undecodable_key', 'no_key', 'no_value'])
+  expect(driver.read(fares)).toEqual([])
+})
+
+test('a source may want tombstones and need no keys', () => {
+  const cancellations: Topic<string, string> = { name: 'cancelled', key: utf8, value: avroValue<string>('string'), partitions: 1 }
+  const seen: unknown[] = []
+  const tolerant = topology('tolerant', (t) => {
+    t.source(cancellations, { tombstones: 'deliver', keys: 'optional' }).process('see', {}, (value, ctx) => {
+      seen.push([ctx.key, value])
+    })
+  })
+  const driver = testDriver(tolerant)
+  driver.pipe(cancellations, undefined, 'all')
+  driver.pipe(cancellations, 'ride-1', null)
+
+  expect(seen).toEqual([
+    [undefined, 'all'],
+    ['ride-1', null],
+  ])
+  expect(driver.metrics.deadLetters).toBe(0)
+})
+
+/*
+ * ## Decide first
+ *
+ * What a processor has put or emitted before it returns `deadLetter` stays. So look at the record first, and then act. What a rejected record
+ * does not do is move event time: a dock whose clock is a year ahead would otherwise make every honest record late.
+ */
+test('a rejected record does not move event time', () => {
+  const driver = testDriver(pricing)
+  driver.pipe(rides, 'bike-7', 5)
+  const before = driver.tasks[0].streamTime
+  driver.pipe(rides, 'bike-8', 5, { timestamp: driver.now + 365 * 24 * HOUR_MS })
+
+  expect(deadLetters(driver)[0][DEAD_LETTER_HEADERS.code]).toBe('in_the_future')
+  expect(driver.tasks[0].streamTime).toBe(before)
+})
+
+/*
+ * ## Which outcome?
+ *
+ * | outcome | for | what happens |
+ * |---|---|---|
+ * | nothing | the ordinary case | |
+ * | `drop(reason)` | records that are fine and not wanted | counted by reason |
+ * | `late` | records of windows that are closed | counted, copied to the source's `lateOutput` |
+ * | `deadLetter(code, message)` | records that are wrong | put aside, counted |
+ * | an exception | bugs | the worker stops and says where; nothing of the transaction remains |
+ *
+ * The last line is meant: when *your code* is wrong, records must not be thrown away one by one while nobody looks. Mend it and start
+ * again; the worker continues with the record that it stopped at.
+ */
+test('a bug stops the worker at the record, and nothing is lost', () => {
+  const driver = testDriver(pricing)
+  driver.pipe(rides, 'bike-7', 10)
+  expect(() => driver.pipe(rides, 'bike-7', 2 * DAY_MINUTES)).toThrow(
+    'pricing/price failed at rides-0 offset 1: a ride of more than a day was never meant to get here',
+  )
+
+  const mended = topology('pricing', (t) => {
+    t.source(rides).process('price', { emits: [fares] }, (length, ctx) => ctx.emit(fares, ctx.key, 100 + 20 * length))
+  })
+  driver.restart({ topology: mended })
+  driver.settle()
+  expect(driver.read(fares).map((record) => record.value)).toEqual([300, 57_700])
+})
+
+/*
+ * For a topic that only your own topology writes, such as a repartition topic, a bad record *is* a bug. `onBadRecord: 'fail'` treats it as one.
+ */
+test('a source may fail instead', () => {
+  const strict = topology('strict', (t) => {
+    t.source(rides, { onBadRecord: 'fail' }).process('price', {}, () => {})
+  })
+  expect(() => testDriver(strict).pipeBytes(rides, Buffer.from('bike-7'), Buffer.from('#!'))).toThrow(
+    /rides-0 offset 0: the record was refused \(undecodable_value: .+\) and the source's policy for bad records is to fail/,
+  )
+})
+
+/*
+ * ## Looking at them, and bringing them back
+ *
+ * Dead letters are kept for 30 days.
+ *
+ *     npm run dlq -- list                                       by topology and code
+ *     npm run dlq -- show pricing --code negative_length        where from, why, key, value, headers
+ *     npm run dlq -- replay pricing --code negative_length      sends them back to their topics, once: mend the cause first
+ *
+ * A replayed record says in its header `dead-letter.replays` how often it has been through this.
+ *
+ * Read next: chapter 9, schemas. Sources: `pipelines/engine/dead-letter.ts`, `pipelines/engine/intake.ts`, `pipelines/engine/outcome.ts`.
+ */

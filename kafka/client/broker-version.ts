@@ -1,0 +1,59 @@
+import { apiVersionsV3, type Connection } from '@platformatic/kafka'
+import { TransportError } from '../transport.ts'
+import { ask } from './connections.ts'
+import { errorName } from './errors.ts'
+
+/** Every request that the transport sends: key and the one version it speaks. */
+const NEEDED: readonly { readonly name: string; readonly key: number; readonly version: number }[] = [
+  { name: 'ConsumerGroupHeartbeat', key: 68, version: 1 },
+  { name: 'Fetch', key: 1, version: 17 },
+  { name: 'Produce', key: 0, version: 11 },
+  { name: 'ListOffsets', key: 2, version: 9 },
+  { name: 'Metadata', key: 3, version: 12 },
+  { name: 'OffsetCommit', key: 8, version: 9 },
+  { name: 'OffsetFetch', key: 9, version: 9 },
+  { name: 'FindCoordinator', key: 10, version: 4 },
+  { name: 'CreateTopics', key: 19, version: 7 },
+  { name: 'InitProducerId', key: 22, version: 4 },
+  { name: 'AddPartitionsToTxn', key: 24, version: 3 },
+  { name: 'AddOffsetsToTxn', key: 25, version: 4 },
+  { name: 'EndTxn', key: 26, version: 4 },
+  { name: 'TxnOffsetCommit', key: 28, version: 4 },
+]
+
+const GROUP_FEATURE = 'group.version'
+
+interface Versions {
+  readonly errorCode: number
+  readonly apiKeys: readonly { readonly apiKey: number; readonly minVersion: number; readonly maxVersion: number }[]
+  readonly finalizedFeatures?: readonly { readonly name: string; readonly maxVersionLevel: number }[]
+}
+
+/** @throws TransportError with code UNSUPPORTED_BROKER, fatal, for brokers before Kafka 4.0 */
+export async function checkBrokerVersion(connection: Connection): Promise<void> {
+  const versions = await ask(connection, apiVersionsV3.api, 'millrace', '1')
+  refuseOldBroker(versions, `${connection.host}:${connection.port}`)
+}
+
+export function refuseOldBroker(versions: Versions, address: string): void {
+  const refuse = (reason: string) => {
+    throw new TransportError('UNSUPPORTED_BROKER', `${address} is no broker that this transport can use: ${reason}`, { fatal: true })
+  }
+  if (versions.errorCode !== 0) {
+    refuse(`it does not answer ApiVersions v3 (${errorName(versions.errorCode)}); Kafka 4.0 or newer is needed`)
+  }
+  for (const { name, key, version } of NEEDED) {
+    const known = versions.apiKeys.find((api) => api.apiKey === key)
+    if (known === undefined || known.maxVersion < version) {
+      refuse(
+        `it knows ${name} ${known ? `up to v${known.maxVersion}` : 'not at all'}, v${version} is needed; upgrade to Kafka 4.0 or newer`,
+      )
+    } else if (known.minVersion > version) {
+      refuse(`it no longer speaks ${name} v${version} (oldest: v${known.minVersion}); this release of the transport is too old for it`)
+    }
+  }
+  const group = versions.finalizedFeatures?.find((feature) => feature.name === GROUP_FEATURE)
+  if (group !== undefined && group.maxVersionLevel < 1) {
+    refuse(`its feature ${GROUP_FEATURE} is off; enable it: kafka-features.sh upgrade --feature ${GROUP_FEATURE}=1`)
+  }
+}

@@ -1,0 +1,176 @@
+import { type Connection, findCoordinatorV4, metadataV12 } from '@platformatic/kafka'
+import { TransportError } from '../transport.ts'
+import { checkBrokerVersion } from './broker-version.ts'
+import { ask, type Broker, openConnections } from './connections.ts'
+import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
+import type { Context } from './options.ts'
+import { backoff } from './retry.ts'
+
+export interface Leader {
+  readonly nodeId: number
+  readonly broker: Broker
+  readonly epoch: number
+}
+
+interface KnownTopic {
+  readonly id: string
+  /** By partition number; undefined while there is no leader. */
+  readonly leaders: readonly (Leader | undefined)[]
+}
+
+export type CoordinatorKind = 'group' | 'transaction'
+const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
+
+/** Asking about the same lost leader more often than this would only load the brokers. */
+const REFRESH_PAUSE_MS = 50
+/** A quiet leader change without any error still becomes known (Kafka's metadata.max.age.ms). */
+const METADATA_MAX_AGE_MS = 300_000
+
+/** Who is where: brokers, leaders, topic ids, coordinators. Remembers the topics that were asked for and refreshes all of them together. */
+export interface Cluster {
+  connect(): Promise<void>
+  /** Any broker that answers, on the shared connection for short requests. */
+  anyBroker(): Promise<Connection>
+  /** Shared connection to one broker, for short requests. */
+  connectionTo(broker: Broker): Promise<Connection>
+  leader(topic: string, partition: number): Leader | undefined
+  topicId(topic: string): string | undefined
+  topicName(id: string): string | undefined
+  /** Undefined for a topic that the last refresh did not find. */
+  partitionCount(topic: string): number | undefined
+  /** Asks for the known topics and `topics`; concurrent calls share one request. */
+  refresh(topics?: readonly string[]): Promise<void>
+  /** Waits while a coordinator is being elected. @throws Disconnected when no broker answers */
+  findCoordinator(kind: CoordinatorKind, key: string, signal?: AbortSignal): Promise<Broker>
+  close(): Promise<void>
+}
+
+export function openCluster(context: Context): Cluster {
+  const { options, clock, log } = context
+  const connections = openConnections(context)
+  const bootstrap = options.brokers.map(parseBroker)
+  const known = new Set<string>()
+  const topics = new Map<string, KnownTopic>()
+  const namesById = new Map<string, string>()
+  let brokers: readonly Broker[] = []
+  let refreshing: { readonly done: Promise<void>; readonly covers: ReadonlySet<string> } | undefined
+  let refreshedAt = Number.NEGATIVE_INFINITY
+  let refreshFailedAt = Number.NEGATIVE_INFINITY
+
+  async function anyBroker(): Promise<Connection> {
+    const errors: Error[] = []
+    for (const broker of [...brokers, ...bootstrap]) {
+      try {
+        return await connections.get(broker)
+      } catch (error) {
+        if (!(error instanceof Disconnected)) throw error
+        errors.push(error as Error)
+      }
+    }
+    throw new Disconnected(`none of the brokers ${options.brokers.join(', ')} can be reached: ${errors[0].message}`, errors[0])
+  }
+
+  async function connect(): Promise<void> {
+    try {
+      await checkBrokerVersion(await anyBroker())
+      await load()
+    } catch (error) {
+      if (error instanceof Disconnected) {
+        throw new TransportError('BROKERS_UNREACHABLE', `${error.message}; is Kafka running, and are the addresses right?`, {
+          fatal: false,
+          cause: error,
+        })
+      }
+      throw error
+    }
+  }
+
+  async function load(): Promise<void> {
+    const wanted = [...known]
+    const connection = await anyBroker()
+    const answer = await ask(connection, metadataV12.api, wanted, false, false)
+    const byNode = new Map<number, Broker>()
+    for (const { nodeId, host, port } of answer.brokers) byNode.set(nodeId, { host, port })
+    if (byNode.size > 0) brokers = [...byNode.values()]
+    for (const topic of answer.topics) {
+      const name = topic.name as string
+      if (topic.errorCode !== 0 && topic.partitions.length === 0) {
+        const reason = errorName(topic.errorCode)
+        if (reason !== 'UNKNOWN_TOPIC_OR_PARTITION' && reason !== 'LEADER_NOT_AVAILABLE') throw fatal(reason, `metadata of topic ${name}`)
+        topics.delete(name)
+        continue
+      }
+      const leaders: (Leader | undefined)[] = []
+      for (const { partitionIndex, leaderId, leaderEpoch } of topic.partitions) {
+        const broker = byNode.get(leaderId)
+        leaders[partitionIndex] = broker && { nodeId: leaderId, broker, epoch: leaderEpoch }
+      }
+      topics.set(name, { id: topic.topicId, leaders })
+      namesById.set(topic.topicId, name)
+    }
+    refreshedAt = clock.now()
+  }
+
+  async function refresh(wanted: readonly string[] = []): Promise<void> {
+    for (const topic of wanted) known.add(topic)
+    // A running refresh that was sent without one of these topics does not answer for it.
+    while (refreshing !== undefined) {
+      const { done, covers } = refreshing
+      if (wanted.every((topic) => covers.has(topic))) return done
+      await done.catch(() => {})
+    }
+    const done = loadGently().finally(() => {
+      refreshing = undefined
+    })
+    refreshing = { done, covers: new Set(known) }
+    return done
+  }
+
+  async function loadGently(): Promise<void> {
+    try {
+      await load()
+    } catch (error) {
+      if (clock.now() - refreshFailedAt > METADATA_MAX_AGE_MS / 10) log.warn({ err: error }, 'kafka_metadata_failed')
+      refreshFailedAt = clock.now()
+      throw error
+    }
+  }
+
+  async function findCoordinator(kind: CoordinatorKind, key: string, signal?: AbortSignal): Promise<Broker> {
+    const retry = backoff(context, REFRESH_PAUSE_MS)
+    for (;;) {
+      throwIfClosed(signal)
+      const connection = await anyBroker()
+      const answer = await ask(connection, findCoordinatorV4.api, COORDINATOR_KEY_TYPES[kind], [key])
+      const found = answer.coordinators[0]
+      const name = errorName(found.errorCode)
+      if (name === 'NONE') return { host: found.host, port: found.port }
+      if (classify(name) !== 'stale-coordinator' && classify(name) !== 'passing')
+        throw fatal(name, `looking for the ${kind} coordinator of ${key}`, found.errorMessage)
+      await retry.wait(signal)
+    }
+  }
+
+  function leader(topic: string, partition: number): Leader | undefined {
+    if (clock.now() - refreshedAt > METADATA_MAX_AGE_MS && refreshing === undefined) refresh().catch(() => {})
+    return topics.get(topic)?.leaders[partition]
+  }
+
+  return {
+    connect,
+    anyBroker,
+    connectionTo: connections.get,
+    leader,
+    topicId: (topic) => topics.get(topic)?.id,
+    topicName: (id) => namesById.get(id),
+    partitionCount: (topic) => topics.get(topic)?.leaders.length,
+    refresh,
+    findCoordinator,
+    close: connections.close,
+  }
+}
+
+function parseBroker(address: string): Broker {
+  const colon = address.lastIndexOf(':')
+  return { host: address.slice(0, colon).replace(/^\[|\]$/g, ''), port: Number(address.slice(colon + 1)) }
+}

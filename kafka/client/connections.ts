@@ -1,0 +1,157 @@
+import { isIP } from 'node:net'
+import { type API, AuthenticationError, Connection, ConnectionStatuses, findErrorBy, ResponseError } from '@platformatic/kafka'
+import { TransportError } from '../transport.ts'
+import { Disconnected } from './errors.ts'
+import type { Context } from './options.ts'
+
+export interface Broker {
+  readonly host: string
+  readonly port: number
+}
+
+/**
+ * Connections of one user (a fetch slot, a producer, a member), one per broker. A broker answers the requests of a
+ * connection one after the other, so whoever waits long (fetch, acks=all) must not share one with whoever may not.
+ */
+export interface Connections {
+  get(broker: Broker): Promise<Connection>
+  /** The connection if it is open already: lets a request leave in this very turn of the event loop. */
+  established(broker: Broker): Connection | undefined
+  close(): Promise<void>
+}
+
+/** More requests than this wait here instead of in the broker; 5 is also the most that keeps idempotent produces in order. */
+const MAX_IN_FLIGHT = 5
+
+export function openConnections({ options }: Pick<Context, 'options'>): Connections {
+  const open = new Map<string, Promise<Connection>>()
+  const live = new Map<string, Connection>()
+  let closed = false
+
+  async function connect(key: string, broker: Broker): Promise<Connection> {
+    const connection = new Connection(options.clientId, {
+      connectTimeout: options.connectTimeoutMs,
+      requestTimeout: options.requestTimeoutMs,
+      maxInflights: MAX_IN_FLIGHT,
+      tls: options.tls,
+      // Certificates for a bare address carry no server name, and TLS allows none.
+      tlsServerName: options.tls === undefined || isIP(broker.host) ? undefined : broker.host,
+      sasl: options.sasl,
+    })
+    const forget = () => {
+      if (open.get(key) === opening) open.delete(key)
+      if (live.get(key) === connection) live.delete(key)
+    }
+    // A listener must stay for good: an error event without one would end the process.
+    connection.on('error', forget)
+    connection.once('close', forget)
+    const opening = open.get(key)
+    try {
+      await connection.connect(broker.host, broker.port)
+      live.set(key, connection)
+      return connection
+    } catch (error) {
+      open.delete(key)
+      throw connectError(broker, error)
+    }
+  }
+
+  async function get(broker: Broker): Promise<Connection> {
+    if (closed) throw new TransportError('CLOSED', 'the transport was closed', { fatal: false })
+    const key = keyOf(broker)
+    const known = open.get(key)
+    if (known !== undefined) {
+      const connection = await known
+      if (await isUsable(connection)) return connection
+      if (open.get(key) === known) open.delete(key)
+    }
+    const current = open.get(key)
+    if (current !== undefined) return current
+    const { promise, resolve } = Promise.withResolvers<Connection>()
+    open.set(key, promise)
+    resolve(connect(key, broker))
+    return promise
+  }
+
+  /** A connection that authenticates again (its session time was up) is usable in a moment; a request in between would end it. */
+  async function isUsable(connection: Connection): Promise<boolean> {
+    if (connection.isConnected()) return true
+    if (connection.status !== ConnectionStatuses.REAUTHENTICATING) return false
+    try {
+      await connection.ready()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  function established(broker: Broker): Connection | undefined {
+    const connection = live.get(keyOf(broker))
+    return connection?.isConnected() ? connection : undefined
+  }
+
+  async function close(): Promise<void> {
+    closed = true
+    const closing = [...open.values()].map(async (opening) => {
+      try {
+        await (await opening).close()
+      } catch {
+        // It never opened: nothing to close.
+      }
+    })
+    open.clear()
+    live.clear()
+    await Promise.all(closing)
+  }
+
+  return { get, established, close }
+}
+
+function keyOf({ host, port }: Broker): string {
+  return `${host}:${port}`
+}
+
+function connectError(broker: Broker, error: unknown): Error {
+  if (isAuthentication(error)) {
+    return new TransportError(
+      'SASL_AUTHENTICATION_FAILED',
+      `${broker.host}:${broker.port} refused the credentials; check sasl.mechanism, username and password`,
+      {
+        fatal: true,
+        cause: error,
+      },
+    )
+  }
+  return new Disconnected(`cannot connect to ${broker.host}:${broker.port} (${rootMessage(error)})`, error)
+}
+
+/** The reason at the bottom: a refused connection, a certificate, a name that is not known. */
+function rootMessage(error: unknown): string {
+  let deepest = error
+  while (deepest instanceof Error && deepest.cause !== undefined) deepest = deepest.cause
+  return deepest instanceof Error ? deepest.message : String(deepest)
+}
+
+function isAuthentication(error: unknown): boolean {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (findErrorBy(cause, 'code', AuthenticationError.code)) return true
+  }
+  return false
+}
+
+/**
+ * Sends one request. Answers with error codes are answers: they are returned for the caller to read.
+ * @throws Disconnected when there is no answer
+ */
+export async function ask<Args extends unknown[], Response>(
+  connection: Connection,
+  api: API<Args, Response>,
+  ...args: Args
+): Promise<Response> {
+  try {
+    return await api.async(connection, ...args)
+  } catch (error) {
+    if (error instanceof ResponseError) return (error as ResponseError & { response: Response }).response
+    throw new Disconnected(`no answer from ${connection.host}:${connection.port}`, error)
+  }
+}

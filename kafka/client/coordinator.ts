@@ -1,0 +1,54 @@
+import type { API } from '@platformatic/kafka'
+import type { Cluster, CoordinatorKind } from './cluster.ts'
+import { ask, type Broker, type Connections, openConnections } from './connections.ts'
+import { Disconnected } from './errors.ts'
+import type { Context } from './options.ts'
+
+/** Sends requests to the coordinator of one group or one transactional id, on a connection of its own. */
+export interface Coordinator {
+  /** @throws Disconnected when there is no answer; the next call looks for the coordinator again */
+  send<Args extends unknown[], Response>(api: API<Args, Response>, ...args: Args): Promise<Response>
+  /** The coordinator has moved: look for it before the next request. */
+  forget(): void
+  close(): Promise<void>
+}
+
+export function openCoordinator(context: Context, cluster: Cluster, kind: CoordinatorKind, key: string): Coordinator {
+  const connections: Connections = openConnections(context)
+  const closing = new AbortController()
+  let broker: Broker | undefined
+  let finding: Promise<Broker> | undefined
+
+  async function find(): Promise<Broker> {
+    try {
+      return await cluster.findCoordinator(kind, key, closing.signal)
+    } finally {
+      finding = undefined
+    }
+  }
+
+  async function send<Args extends unknown[], Response>(api: API<Args, Response>, ...args: Args): Promise<Response> {
+    try {
+      if (broker === undefined) {
+        finding ??= find()
+        broker = await finding
+      }
+      const connection = connections.established(broker) ?? (await connections.get(broker))
+      return await ask(connection, api, ...args)
+    } catch (error) {
+      if (error instanceof Disconnected) broker = undefined
+      throw error
+    }
+  }
+
+  function forget(): void {
+    broker = undefined
+  }
+
+  async function close(): Promise<void> {
+    closing.abort()
+    await connections.close()
+  }
+
+  return { send, forget, close }
+}

@@ -1,0 +1,109 @@
+import { protocolErrorsCodesById } from '@platformatic/kafka'
+import { FencedError, TransportError } from '../transport.ts'
+
+/** Names of Kafka's error codes, as the protocol documents them. `NONE` is success. */
+export type ErrorName = string
+
+/** Codes that newer brokers may send and the protocol package does not list are named by their number. */
+export function errorName(code: number): ErrorName {
+  return (protocolErrorsCodesById as Record<number, string>)[code] ?? `ERROR_${code}`
+}
+
+/** The request was not answered: the broker is gone, busy or not to be reached. What it did is unknown. */
+export class Disconnected extends TransportError {
+  constructor(message: string, cause?: unknown) {
+    super('DISCONNECTED', message, { fatal: false, cause })
+  }
+}
+
+/** Ends what is still waiting when its part of the transport is closed. */
+export function throwIfClosed(closing: AbortSignal | undefined): void {
+  if (closing?.aborted) throw new TransportError('CLOSED', 'the transport was closed', { fatal: false })
+}
+
+/** The group has given our place away; the producer's own place is not touched by that, so its transaction can be aborted. */
+export class MemberFenced extends FencedError {}
+
+/** The leader has moved or is being elected: ask for metadata and go on. */
+const STALE_LEADER: ReadonlySet<ErrorName> = new Set([
+  'NOT_LEADER_OR_FOLLOWER',
+  'LEADER_NOT_AVAILABLE',
+  'REPLICA_NOT_AVAILABLE',
+  'FENCED_LEADER_EPOCH',
+  'UNKNOWN_LEADER_EPOCH',
+  'UNKNOWN_TOPIC_OR_PARTITION',
+  'UNKNOWN_TOPIC_ID',
+  'INCONSISTENT_TOPIC_ID',
+  'KAFKA_STORAGE_ERROR',
+  'OFFSET_NOT_AVAILABLE',
+])
+
+/** The coordinator has moved or is loading its log. */
+const STALE_COORDINATOR: ReadonlySet<ErrorName> = new Set(['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS'])
+
+/** Passing states of one broker or of a transaction's coordinator. */
+const PASSING: ReadonlySet<ErrorName> = new Set([
+  'REQUEST_TIMED_OUT',
+  'NOT_ENOUGH_REPLICAS',
+  'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
+  'CONCURRENT_TRANSACTIONS',
+  'UNSTABLE_OFFSET_COMMIT',
+  'THROTTLING_QUOTA_EXCEEDED',
+  'NETWORK_EXCEPTION',
+  'BROKER_NOT_AVAILABLE',
+  'NOT_CONTROLLER',
+  'FETCH_SESSION_ID_NOT_FOUND',
+  'INVALID_FETCH_SESSION_EPOCH',
+])
+
+/**
+ * The producer's place is taken, or the broker has given the transaction up (it timed out, its state is gone):
+ * nothing can be added to it any more.
+ */
+const PRODUCER_LOST: ReadonlySet<ErrorName> = new Set([
+  'PRODUCER_FENCED',
+  'INVALID_PRODUCER_EPOCH',
+  'INVALID_PRODUCER_ID_MAPPING',
+  'INVALID_TXN_STATE',
+  'TRANSACTION_ABORTABLE',
+  'UNKNOWN_PRODUCER_ID',
+  'OUT_OF_ORDER_SEQUENCE_NUMBER',
+])
+
+/** The member is no longer part of the group. */
+const MEMBER_LOST: ReadonlySet<ErrorName> = new Set([
+  'UNKNOWN_MEMBER_ID',
+  'FENCED_MEMBER_EPOCH',
+  'FENCED_INSTANCE_ID',
+  'GROUP_ID_NOT_FOUND',
+])
+
+/** The member epoch has been raised since: a heartbeat brings the new one. */
+const MEMBER_EPOCH_OLD: ReadonlySet<ErrorName> = new Set(['ILLEGAL_GENERATION', 'STALE_MEMBER_EPOCH'])
+
+export type ErrorClass =
+  | 'none'
+  | 'stale-leader'
+  | 'stale-coordinator'
+  | 'passing'
+  | 'producer-lost'
+  | 'member-lost'
+  | 'member-epoch-old'
+  | 'fatal'
+
+/** What is to be done about an answer. */
+export function classify(name: ErrorName): ErrorClass {
+  if (name === 'NONE') return 'none'
+  if (STALE_LEADER.has(name)) return 'stale-leader'
+  if (STALE_COORDINATOR.has(name)) return 'stale-coordinator'
+  if (PASSING.has(name)) return 'passing'
+  if (PRODUCER_LOST.has(name)) return 'producer-lost'
+  if (MEMBER_LOST.has(name)) return 'member-lost'
+  if (MEMBER_EPOCH_OLD.has(name)) return 'member-epoch-old'
+  return 'fatal'
+}
+
+/** An answer that repeating the request cannot change. */
+export function fatal(name: ErrorName, doing: string, detail?: string | null): TransportError {
+  return new TransportError(name, `${doing}: the broker answered ${name}${detail ? ` (${detail})` : ''}`, { fatal: true })
+}

@@ -1,0 +1,267 @@
+import { type FetcherOptions, partitionKey, TransportError } from '../transport.ts'
+import type { Cluster, Leader } from './cluster.ts'
+import { type Connections, openConnections } from './connections.ts'
+import { classify, Disconnected, errorName, fatal } from './errors.ts'
+import type { FetchPosition } from './fetch-positions.ts'
+import { type FetchedPartition, type FetchPartition, type FetchResponse, type FetchTopic, fetch } from './fetch-request.ts'
+import { openFetchRetry } from './fetch-retry.ts'
+import { getOrAdd } from './get-or-add.ts'
+import { listOffsets } from './list-offsets.ts'
+import type { Context } from './options.ts'
+
+/**
+ * Requests that may be under way per leader, each on a connection of its own: a partition that is assigned or resumed
+ * while the first request waits for data must not wait with it.
+ */
+const SLOTS_PER_LEADER = 2
+/** Full responses of one partition that may wait for `poll` before it is left out of the next fetch. */
+const RESPONSES_AHEAD = 2
+
+/** What the loop tells its fetcher. */
+export interface FetchLoopHooks {
+  /** Answers were taken over; the next request has left already. */
+  arrived(): void
+  /** What `poll` must throw; the positions concerned are marked and not fetched any more. */
+  failed(error: Error): void
+}
+
+/** Keeps fetches under way for all positions that want one, and takes the answers over into them. */
+export interface FetchLoop {
+  /** Sends what can be sent: after data was taken out. */
+  schedule(): void
+  /** The same at the end of this turn: partitions that are assigned one after the other share one request. */
+  scheduleSoon(): void
+  close(): Promise<void>
+}
+
+/** @param positions by partition key; the fetcher adds and removes, an answer for one that is gone is dropped */
+export function openFetchLoop(
+  context: Context,
+  cluster: Cluster,
+  options: Required<FetcherOptions>,
+  positions: ReadonlyMap<string, FetchPosition>,
+  hooks: FetchLoopHooks,
+): FetchLoop {
+  const { clock, log } = context
+  /** Connections by slot number; a slot of a leader has at most one request under way. */
+  const slots: Connections[] = Array.from({ length: SLOTS_PER_LEADER }, () => openConnections(context))
+  const busy = new Map<number, boolean[]>()
+  const closing = new AbortController()
+  let scheduled = false
+  /** Something came that `poll` must tell. */
+  let arrived = false
+  let turn = 0
+  const retry = openFetchRetry(context, cluster, positions, { schedule, failed: (error) => hooks.failed(error) })
+
+  /** Bytes that wait for `poll`; a paused partition's are bounded by its own limit and must not starve the others. */
+  function bufferedBytes(): number {
+    let total = 0
+    for (const state of positions.values()) if (!state.paused) total += state.bufferedBytes
+    return total
+  }
+
+  function isDue(state: FetchPosition, now: number): boolean {
+    return (
+      !state.paused &&
+      !state.failed &&
+      !state.inFlight &&
+      state.retryAt <= now &&
+      state.bufferedBytes < options.maxPartitionBytes * RESPONSES_AHEAD
+    )
+  }
+
+  /** Sends a fetch to every leader that has a free slot and partitions that wait for one. */
+  function schedule(): void {
+    if (closing.signal.aborted || bufferedBytes() >= options.maxBufferedBytes) return
+    const now = clock.now()
+    const due = new Map<number, { leader: Leader; states: FetchPosition[] }>()
+    let leaderless = false
+    let firstTry = true
+    for (const state of positions.values()) {
+      if (!isDue(state, now)) continue
+      const leader = cluster.leader(state.topic, state.partition)
+      if (leader === undefined) {
+        retry.postpone(state)
+        leaderless = true
+        if (state.attempts > 1) firstTry = false
+        continue
+      }
+      if (!checkIdentity(state)) continue
+      getOrAdd(due, leader.nodeId, () => ({ leader, states: [] as FetchPosition[] })).states.push(state)
+    }
+    for (const { leader, states } of due.values()) {
+      const taken = busy.get(leader.nodeId) ?? new Array<boolean>(SLOTS_PER_LEADER).fill(false)
+      busy.set(leader.nodeId, taken)
+      const slot = taken.indexOf(false)
+      if (slot >= 0) send(leader, slot, taken, states)
+    }
+    // A topic that nobody has asked about yet is asked for at once.
+    if (leaderless) retry.refreshSoon(firstTry ? 0 : undefined)
+  }
+
+  /** A topic that was deleted and made anew has other records at the same offsets. */
+  function checkIdentity(state: FetchPosition): boolean {
+    const id = cluster.topicId(state.topic)
+    state.topicId ??= id
+    if (state.topicId === id) return true
+    fail(
+      state,
+      new TransportError(
+        'TOPIC_RECREATED',
+        `topic ${state.topic} was deleted and created again: offset ${state.fetchOffset} of it means other records now`,
+        {
+          fatal: true,
+        },
+      ),
+    )
+    return false
+  }
+
+  function send(leader: Leader, slot: number, taken: boolean[], states: FetchPosition[]): void {
+    taken[slot] = true
+    for (const state of states) state.inFlight = true
+    // Brokers fill a response in the order of the request: let each partition be first in turn.
+    turn = (turn + 1) % states.length || 0
+    const rotated = [...states.slice(turn), ...states.slice(0, turn)]
+    const fetchedAt = clock.now()
+    function answered(response: FetchResponse): void {
+      takeOver(leader, rotated, response, fetchedAt)
+      release()
+    }
+    function failed(error: unknown): void {
+      if (!closing.signal.aborted) lost(leader, rotated, error as Error)
+      release()
+    }
+    /** The next request leaves before anybody is told of the data: the broker works while it is processed. */
+    function release(): void {
+      taken[slot] = false
+      for (const state of states) state.inFlight = false
+      schedule()
+      if (arrived) hooks.arrived()
+      arrived = false
+    }
+    exchange(leader, slot, rotated).then(answered, failed)
+  }
+
+  function exchange(leader: Leader, slot: number, states: readonly FetchPosition[]): Promise<FetchResponse> {
+    const request = {
+      isolation: options.isolation,
+      maxWaitMs: options.maxWaitMs,
+      maxBytes: options.maxBytes,
+      maxPartitionBytes: options.maxPartitionBytes,
+      topics: requestTopics(states),
+    }
+    const connection = slots[slot].established(leader.broker)
+    if (connection !== undefined) return fetch(connection, request)
+    return slots[slot].get(leader.broker).then((opened) => fetch(opened, request))
+  }
+
+  function takeOver(leader: Leader, states: readonly FetchPosition[], response: FetchResponse, fetchedAt: number): void {
+    if (closing.signal.aborted) return
+    if (response.errorCode !== 0) {
+      lost(leader, states, new Disconnected(`fetch failed: ${errorName(response.errorCode)}`))
+      return
+    }
+    const asked = new Map(states.map((state) => [`${state.topicId}-${state.partition}`, state]))
+    for (const fetched of response.partitions) {
+      const state = asked.get(`${fetched.topicId}-${fetched.partition}`)
+      if (state !== undefined && positions.get(partitionKey(state.topic, state.partition)) === state) receive(state, fetched, fetchedAt)
+    }
+  }
+
+  function lost(leader: Leader, states: readonly FetchPosition[], error: Error): void {
+    if (error instanceof Disconnected) {
+      log.debug({ err: error, node: leader.nodeId }, 'kafka_fetch_failed')
+      for (const state of states) retry.postpone(state)
+      retry.refreshSoon()
+      return
+    }
+    for (const state of states) state.failed = true
+    hooks.failed(error)
+  }
+
+  function requestTopics(states: readonly FetchPosition[]): FetchTopic[] {
+    const topics = new Map<string, FetchPartition[]>()
+    for (const state of states) {
+      getOrAdd(topics, state.topicId as string, () => []).push({
+        partition: state.partition,
+        leaderEpoch: cluster.leader(state.topic, state.partition)?.epoch ?? -1,
+        offset: state.fetchOffset,
+      })
+    }
+    return [...topics].map(([topicId, partitions]) => ({ topicId, partitions }))
+  }
+
+  function receive(state: FetchPosition, fetched: FetchedPartition, fetchedAt: number): void {
+    const name = errorName(fetched.errorCode)
+    if (name === 'NONE') {
+      try {
+        state.receive(fetched, fetchedAt)
+      } catch (error) {
+        fail(state, error as Error)
+      }
+      if (!state.paused) arrived = true
+      return
+    }
+    if (name === 'OFFSET_OUT_OF_RANGE') {
+      resetOffset(state)
+      return
+    }
+    if (classify(name) === 'fatal' && name !== 'UNKNOWN_SERVER_ERROR') {
+      fail(state, fatal(name, `fetch of ${partitionKey(state.topic, state.partition)} at offset ${state.fetchOffset}`))
+      return
+    }
+    log.debug({ topic: state.topic, partition: state.partition, reason: name }, 'kafka_fetch_retried')
+    retry.postpone(state)
+    retry.refreshSoon()
+  }
+
+  function resetOffset(state: FetchPosition): void {
+    const where = `${partitionKey(state.topic, state.partition)} has no offset ${state.fetchOffset}`
+    if (state.reset === 'fail') {
+      fail(state, new TransportError('OFFSET_OUT_OF_RANGE', `${where}, and its reset policy is "fail"`, { fatal: true }))
+      return
+    }
+    log.warn({ topic: state.topic, partition: state.partition, offset: state.fetchOffset, reset: state.reset }, 'kafka_offset_out_of_range')
+    state.retryAt = Number.POSITIVE_INFINITY
+    void findReset(state)
+  }
+
+  async function findReset(state: FetchPosition): Promise<void> {
+    try {
+      const found = await listOffsets(context, cluster, [state], state.reset === 'latest' ? 'end' : 'earliest', closing.signal)
+      state.moveTo(found.get(partitionKey(state.topic, state.partition)) as number)
+      state.retryAt = 0
+      schedule()
+    } catch (error) {
+      if (closing.signal.aborted) return
+      if (error instanceof TransportError && error.fatal) fail(state, error)
+      else {
+        retry.postpone(state)
+        retry.wakeAt(state.retryAt)
+      }
+    }
+  }
+
+  function fail(state: FetchPosition, error: Error): void {
+    state.failed = true
+    hooks.failed(error)
+  }
+
+  function scheduleSoon(): void {
+    if (scheduled) return
+    scheduled = true
+    queueMicrotask(() => {
+      scheduled = false
+      schedule()
+    })
+  }
+
+  async function close(): Promise<void> {
+    closing.abort()
+    retry.close()
+    await Promise.all(slots.map((slot) => slot.close()))
+  }
+
+  return { schedule, scheduleSoon, close }
+}

@@ -1,0 +1,127 @@
+import { type Connection, type Reader, Writer } from '@platformatic/kafka'
+import type { AbortedTransaction } from '../record-batch/committed.ts'
+import { Disconnected } from './errors.ts'
+
+/**
+ * Fetch v17 with a parser of our own: the protocol package's parser builds an object per record.
+ * Here each partition's record bytes stay one buffer.
+ */
+const FETCH_KEY = 1
+const FETCH_VERSION = 17
+/** No fetch session: every request names all its partitions. */
+const NO_SESSION_ID = 0
+const NO_SESSION_EPOCH = -1
+const NOT_A_FOLLOWER = -1
+const NO_RACK = ''
+const ISOLATION = { read_uncommitted: 0, read_committed: 1 } as const
+
+export interface FetchPartition {
+  readonly partition: number
+  readonly leaderEpoch: number
+  readonly offset: number
+}
+
+export interface FetchTopic {
+  readonly topicId: string
+  readonly partitions: readonly FetchPartition[]
+}
+
+export interface FetchRequest {
+  readonly isolation: keyof typeof ISOLATION
+  readonly maxWaitMs: number
+  readonly maxBytes: number
+  readonly maxPartitionBytes: number
+  readonly topics: readonly FetchTopic[]
+}
+
+export interface FetchedPartition {
+  readonly topicId: string
+  readonly partition: number
+  readonly errorCode: number
+  readonly highWatermark: number
+  readonly lastStableOffset: number
+  readonly aborted: readonly AbortedTransaction[]
+  /** One contiguous buffer; empty when there was nothing. */
+  readonly records: Buffer
+}
+
+export interface FetchResponse {
+  readonly errorCode: number
+  readonly partitions: readonly FetchedPartition[]
+}
+
+const NO_RECORDS = Buffer.alloc(0)
+
+/** @throws Disconnected when there is no answer */
+export function fetch(connection: Connection, request: FetchRequest): Promise<FetchResponse> {
+  return new Promise((resolve, reject) => {
+    connection.send<FetchResponse>(
+      FETCH_KEY,
+      FETCH_VERSION,
+      () => writeRequest(request),
+      (_correlation, _key, _version, reader) => readResponse(reader),
+      true,
+      true,
+      (error, response) => {
+        if (error) reject(new Disconnected('fetch was not answered', error))
+        else resolve(response as FetchResponse)
+      },
+    )
+  })
+}
+
+function writeRequest(request: FetchRequest): Writer {
+  const minBytes = 1
+  return Writer.create()
+    .appendInt32(request.maxWaitMs)
+    .appendInt32(minBytes)
+    .appendInt32(request.maxBytes)
+    .appendInt8(ISOLATION[request.isolation])
+    .appendInt32(NO_SESSION_ID)
+    .appendInt32(NO_SESSION_EPOCH)
+    .appendArray([...request.topics], (writer, topic) => {
+      writer.appendUUID(topic.topicId).appendArray([...topic.partitions], (inner, partition) => {
+        inner
+          .appendInt32(partition.partition)
+          .appendInt32(partition.leaderEpoch)
+          .appendInt64(BigInt(partition.offset))
+          .appendInt32(NOT_A_FOLLOWER)
+          .appendInt64(BigInt(NOT_A_FOLLOWER))
+          .appendInt32(request.maxPartitionBytes)
+      })
+    })
+    .appendArray([], () => {})
+    .appendString(NO_RACK)
+    .appendTaggedFields()
+}
+
+function readResponse(reader: Reader): FetchResponse {
+  reader.readInt32() // throttle time: the broker has waited already
+  const errorCode = reader.readInt16()
+  reader.readInt32() // session id
+  const partitions: FetchedPartition[] = []
+  reader.readArray((topic) => {
+    const topicId = topic.readUUID()
+    topic.readArray((entry) => partitions.push(readPartition(entry, topicId)))
+  })
+  reader.readTaggedFields()
+  return { errorCode, partitions }
+}
+
+function readPartition(reader: Reader, topicId: string): FetchedPartition {
+  const partition = reader.readInt32()
+  const errorCode = reader.readInt16()
+  const highWatermark = Number(reader.readInt64())
+  const lastStableOffset = Number(reader.readInt64())
+  reader.readInt64() // log start offset
+  const aborted = reader.readArray((entry) => ({ producerId: Number(entry.readInt64()), firstOffset: Number(entry.readInt64()) }))
+  reader.readInt32() // preferred read replica
+  const size = reader.readUnsignedVarInt() - 1
+  let records: Buffer = NO_RECORDS
+  if (size > 0) {
+    // `slice` gives a real Buffer; indexing the DynamicBuffer itself would read undefined.
+    records = reader.buffer.slice(reader.position, reader.position + size)
+    reader.skip(size)
+  }
+  return { topicId, partition, errorCode, highWatermark, lastStableOffset, aborted, records }
+}

@@ -1,0 +1,75 @@
+import { TransportError } from '../transport.ts'
+import type { Cluster } from './cluster.ts'
+import type { FetchPosition } from './fetch-positions.ts'
+import type { Context } from './options.ts'
+
+const FIRST_RETRY_MS = 20
+const LONGEST_RETRY_MS = 1_000
+
+/** When positions in trouble are fetched again: metadata first, then they. */
+export interface FetchRetry {
+  /** Leaves a position alone for a while, longer each time. */
+  postpone(state: FetchPosition): void
+  /** Refreshes the metadata and schedules again. */
+  refreshSoon(afterMs?: number): void
+  wakeAt(time: number): void
+  close(): void
+}
+
+export interface FetchRetryHooks {
+  schedule(): void
+  failed(error: Error): void
+}
+
+export function openFetchRetry(
+  context: Context,
+  cluster: Cluster,
+  positions: ReadonlyMap<string, FetchPosition>,
+  hooks: FetchRetryHooks,
+): FetchRetry {
+  const { clock } = context
+  let retryTimer: NodeJS.Timeout | undefined
+  let closed = false
+
+  function postpone(state: FetchPosition): void {
+    const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(state.attempts++, 10), LONGEST_RETRY_MS)
+    state.retryAt = clock.now() + wait * (0.9 + 0.2 * context.random())
+  }
+
+  function refreshSoon(afterMs = FIRST_RETRY_MS): void {
+    if (retryTimer !== undefined || closed) return
+    retryTimer = setTimeout(async () => {
+      const topics = [...new Set([...positions.values()].map(({ topic }) => topic))]
+      try {
+        await cluster.refresh(topics)
+      } catch (error) {
+        if (error instanceof TransportError && error.fatal) {
+          hooks.failed(error)
+        }
+      }
+      retryTimer = undefined
+      for (const state of positions.values()) if (state.attempts <= 1 && state.retryAt !== Number.POSITIVE_INFINITY) state.retryAt = 0
+      hooks.schedule()
+      wakeAt(nextRetry())
+    }, afterMs)
+  }
+
+  function nextRetry(): number {
+    let next = Number.POSITIVE_INFINITY
+    const now = clock.now()
+    for (const { retryAt, failed } of positions.values()) if (!failed && retryAt > now && retryAt < next) next = retryAt
+    return next
+  }
+
+  function wakeAt(time: number): void {
+    if (time === Number.POSITIVE_INFINITY) return
+    refreshSoon(Math.max(time - clock.now(), 1))
+  }
+
+  function close(): void {
+    closed = true
+    clearTimeout(retryTimer)
+  }
+
+  return { postpone, refreshSoon, wakeAt, close }
+}

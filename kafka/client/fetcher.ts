@@ -1,0 +1,172 @@
+import { readChunks } from '../record-batch/reader.ts'
+import {
+  type Fetcher,
+  type FetcherOptions,
+  type OffsetReset,
+  type PartitionData,
+  partitionKey,
+  type RecordChunk,
+  type TopicPartition,
+  TransportError,
+} from '../transport.ts'
+import type { Cluster } from './cluster.ts'
+import { openFetchLoop } from './fetch-loop.ts'
+import { FetchPosition, type Segment } from './fetch-positions.ts'
+import type { Context } from './options.ts'
+
+const MIB = 1_048_576
+const DEFAULTS = {
+  isolation: 'read_committed',
+  /** Kafka's fetch.max.wait.ms: two requests a second while nothing happens. */
+  maxWaitMs: 500,
+  maxBytes: 16 * MIB,
+  maxPartitionBytes: MIB,
+  maxBufferedBytes: 64 * MIB,
+  /** About 20,000 records of 200 bytes: enough for good multi-gets, well below half a heartbeat interval of work. */
+  maxPollBytes: 4 * MIB,
+} as const satisfies Required<FetcherOptions>
+
+/** Reads partitions from their leaders; see `Fetcher`. */
+export function openFetcher(context: Context, cluster: Cluster, given: FetcherOptions = {}): Fetcher {
+  const options: Required<FetcherOptions> = { ...DEFAULTS, ...given }
+  const positions = new Map<string, FetchPosition>()
+  const failures: Error[] = []
+  let wakeUp: (() => void) | undefined
+  let woken = false
+
+  const loop = openFetchLoop(context, cluster, options, positions, {
+    arrived: wake,
+    failed(error) {
+      failures.push(error)
+      wake()
+    },
+  })
+
+  function assign(target: TopicPartition, offset: number, reset: OffsetReset): void {
+    const key = partitionKey(target.topic, target.partition)
+    const state = new FetchPosition(target, offset, reset)
+    state.paused = positions.get(key)?.paused ?? false
+    positions.set(key, state)
+    loop.scheduleSoon()
+  }
+
+  function unassign({ topic, partition }: TopicPartition): void {
+    positions.delete(partitionKey(topic, partition))
+  }
+
+  function pause({ topic, partition }: TopicPartition): void {
+    const state = positions.get(partitionKey(topic, partition))
+    if (state !== undefined) state.paused = true
+  }
+
+  function resume({ topic, partition }: TopicPartition): void {
+    const state = positions.get(partitionKey(topic, partition))
+    if (state === undefined || !state.paused) return
+    state.paused = false
+    if (state.queue.length > 0) wake()
+    loop.scheduleSoon()
+  }
+
+  function position({ topic, partition }: TopicPartition): number | undefined {
+    return positions.get(partitionKey(topic, partition))?.position
+  }
+
+  async function poll(timeoutMs: number): Promise<PartitionData[]> {
+    if (failures.length > 0) throw failures.shift() as Error
+    const first = take()
+    if (first.length > 0 || timeoutMs <= 0 || woken) {
+      woken = false
+      return first
+    }
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(done, timeoutMs)
+      function done(): void {
+        clearTimeout(timer)
+        wakeUp = undefined
+        resolve()
+      }
+      wakeUp = done
+    })
+    woken = false
+    if (failures.length > 0) throw failures.shift() as Error
+    return take()
+  }
+
+  /** Decodes what has arrived, up to `maxPollBytes`, another partition first each time. */
+  function take(): PartitionData[] {
+    const taken: PartitionData[] = []
+    let budget = options.maxPollBytes
+    for (const [key, state] of positions) {
+      if (budget <= 0) break
+      if (state.queue.length === 0 || state.paused || state.failed) continue
+      const data = takePartition(state, budget)
+      if (data === undefined) continue
+      budget -= data.bytes
+      taken.push(data.entry)
+      if (data.bytes > 0) {
+        // Last in line for the next call.
+        positions.delete(key)
+        positions.set(key, state)
+      }
+    }
+    if (taken.length > 0) loop.schedule()
+    return taken
+  }
+
+  function takePartition(state: FetchPosition, budget: number): { entry: PartitionData; bytes: number } | undefined {
+    const chunks: RecordChunk[] = []
+    let last: Segment | undefined
+    let bytes = 0
+    while (state.queue.length > 0 && bytes < budget) {
+      const segment = state.queue[0]
+      try {
+        for (const chunk of decode(state, segment)) chunks.push(chunk)
+      } catch (error) {
+        state.failed = true
+        failures.push(partitionError(state, error as Error))
+        break
+      }
+      state.queue.shift()
+      state.bufferedBytes -= segment.records.length
+      bytes += segment.records.length
+      last = segment
+    }
+    if (last === undefined) return undefined
+    state.position = last.nextOffset
+    const { nextOffset, highWatermark, lastStableOffset, fetchedAt } = last
+    return {
+      entry: { topic: state.topic, partition: state.partition, chunks, nextOffset, highWatermark, lastStableOffset, fetchedAt },
+      bytes,
+    }
+  }
+
+  function decode(state: FetchPosition, segment: Segment): RecordChunk[] {
+    if (segment.records.length === 0) return []
+    return readChunks({
+      topic: state.topic,
+      partition: state.partition,
+      records: segment.records,
+      from: segment.from,
+      aborted: options.isolation === 'read_committed' ? segment.aborted : null,
+      verifyChecksums: context.options.verifyChecksums,
+    })
+  }
+
+  function wake(): void {
+    woken = true
+    wakeUp?.()
+  }
+
+  async function close(): Promise<void> {
+    positions.clear()
+    wake()
+    await loop.close()
+  }
+
+  return { assign, unassign, pause, resume, position, poll, wake, close }
+}
+
+function partitionError(state: TopicPartition, error: Error): Error {
+  const code = error instanceof TransportError ? error.code : 'CORRUPT_BATCH'
+  return new TransportError(code, `${partitionKey(state.topic, state.partition)}: ${error.message}`, { fatal: true, cause: error })
+}

@@ -1,0 +1,282 @@
+import { type GroupEvent, type GroupMember, type GroupOptions, partitionKey, type TopicPartition, TransportError } from '../transport.ts'
+import type { Cluster } from './cluster.ts'
+import { type Coordinator, openCoordinator } from './coordinator.ts'
+import { classify, Disconnected, errorName, fatal, MemberFenced } from './errors.ts'
+import { commitOffsets, fetchCommitted, type OffsetOwner } from './group-offsets.ts'
+import { heartbeatExchange } from './heartbeat.ts'
+import type { Context } from './options.ts'
+import { type Backoff, backoff, pause } from './retry.ts'
+
+/** Member epochs with a meaning of their own (KIP-848). */
+const JOIN_EPOCH = 0
+const LEAVE_EPOCH = -1
+/** Until the first answer brings the group's own interval. */
+const FIRST_INTERVAL_MS = 1_000
+const RETRY_MS = 50
+const LONGEST_RETRY_MS = 1_000
+/** A stopping worker does not wait longer for a coordinator that does not answer: the session time-out does the rest. */
+const LEAVE_TIMEOUT_MS = 3_000
+
+/**
+ * States of a membership.
+ * ```
+ * idle ──join──▶ joining ──answered──▶ member ──fenced, rejoin──▶ fenced ──rejoin──▶ joining
+ *                   └──refused──▶ failed ◀──refused──┘        any ──leave──▶ left
+ * ```
+ */
+type State = 'idle' | 'joining' | 'member' | 'fenced' | 'failed' | 'left'
+
+/** A member of a KIP-848 group; see `GroupMember`. */
+export function openGroupMember(
+  context: Context,
+  cluster: Cluster,
+  options: GroupOptions,
+  coordinator: Coordinator = openCoordinator(context, cluster, 'group', options.groupId),
+): GroupMember {
+  const { log } = context
+  const { groupId } = options
+  const heartbeats = heartbeatExchange(cluster, coordinator, options)
+  const stopping = new AbortController()
+  let memberId = options.memberId
+  let epoch = JOIN_EPOCH
+  let state: State = 'idle'
+  let intervalMs = FIRST_INTERVAL_MS
+  /** What the coordinator wants owned here; undefined until it has said so. */
+  let target: TopicPartition[] | undefined
+  let owned: readonly TopicPartition[] = []
+  /** `owned` as the coordinator last heard it; undefined forces a full heartbeat. */
+  let reported: string | undefined
+  let pendingTarget = false
+  let pendingEnd: GroupEvent | undefined
+  let beating: Promise<void> | undefined
+  let sleep = new AbortController()
+  /** Something must be told at once. */
+  let hurry = false
+  let running: Promise<void> | undefined
+
+  /** One heartbeat; a running one is waited for first, so that requests never overlap. */
+  async function beat(): Promise<void> {
+    while (beating !== undefined) await beating.catch(() => {})
+    beating = exchange().finally(() => {
+      beating = undefined
+    })
+    return beating
+  }
+
+  async function exchange(): Promise<void> {
+    const joining = state === 'joining'
+    const full = joining || reported === undefined
+    const claimed = joining ? [] : owned
+    const claim = describe(claimed)
+    const sendOwned = full || claim !== reported
+    try {
+      const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, full, sendOwned ? claimed : undefined)
+      // Of a life that has ended meanwhile.
+      if (isLeft() || (!joining && !isMember())) return
+      const name = errorName(answer.errorCode)
+      if (name !== 'NONE') {
+        refused(name, joining, answer.errorMessage)
+        return
+      }
+      if (joining) state = 'member'
+      epoch = answer.memberEpoch
+      if (answer.heartbeatIntervalMs > 0) intervalMs = answer.heartbeatIntervalMs
+      const assigned = await heartbeats.partitionsOf(answer)
+      if (sendOwned) reported = claim
+      if (assigned !== undefined) takeAssignment(assigned, joining)
+    } catch (error) {
+      // What the coordinator has heard, or what it wants, is unknown now: say everything next time, and hear everything again.
+      reported = undefined
+      throw error
+    }
+  }
+
+  function takeAssignment(partitions: TopicPartition[], joining: boolean): void {
+    if (!joining && target !== undefined && describe(target) === describe(partitions)) return
+    target = partitions
+    pendingTarget = true
+  }
+
+  function refused(name: string, joining: boolean, detail: string | null | undefined): void {
+    const kind = classify(name)
+    if (kind === 'stale-coordinator') coordinator.forget()
+    if (kind === 'stale-coordinator' || kind === 'passing') throw new Disconnected(`the group coordinator answered ${name}`)
+    if (joining && (name === 'FENCED_MEMBER_EPOCH' || name === 'UNKNOWN_MEMBER_ID')) {
+      // Kafka 4.0 and 4.1 refuse epoch 0 from a member that they still know (KAFKA-19233): only a new id gets in.
+      const refusedId = memberId
+      memberId = context.newMemberId()
+      log.warn({ groupId, refusedId, memberId, reason: name }, 'kafka_member_id_replaced')
+      throw new Disconnected(`the group coordinator answered ${name} at the join`)
+    }
+    if (kind === 'member-lost' || kind === 'member-epoch-old') {
+      state = 'fenced'
+      forgetAssignment()
+      pendingEnd = { type: 'fenced', reason: name }
+      log.warn({ groupId, memberId, epoch, reason: name }, 'kafka_member_fenced')
+      return
+    }
+    state = 'failed'
+    forgetAssignment()
+    pendingEnd = { type: 'failed', error: fatal(name, `heartbeat of group ${groupId}`, detail) }
+    log.error({ groupId, memberId, reason: name, detail }, 'kafka_member_failed')
+  }
+
+  function forgetAssignment(): void {
+    target = undefined
+    owned = []
+    pendingTarget = false
+  }
+
+  /** Beats until the member is fenced, fails or leaves. */
+  async function run(): Promise<void> {
+    const retry = backoff(context, RETRY_MS, LONGEST_RETRY_MS)
+    while (state === 'member') {
+      sleep = new AbortController()
+      if (!hurry) await pause(intervalMs, sleep.signal)
+      hurry = false
+      while (state === 'member' && !(await beatAnswered(retry)));
+    }
+  }
+
+  /** @returns false when the heartbeat must be repeated; the wait is over then */
+  async function beatAnswered(retry: Backoff): Promise<boolean> {
+    try {
+      await beat()
+      retry.reset()
+      return true
+    } catch (error) {
+      if (error instanceof Disconnected) {
+        log.debug({ err: error, groupId }, 'kafka_heartbeat_retried')
+        await retry.wait(stopping.signal)
+        return false
+      }
+      if (state === 'member' || state === 'joining') fail(error as Error)
+      return true
+    }
+  }
+
+  function fail(error: Error): void {
+    state = 'failed'
+    forgetAssignment()
+    pendingEnd = { type: 'failed', error }
+  }
+
+  // The state changes behind the compiler's back while something is awaited.
+  const isJoining = () => state === 'joining'
+  const isMember = () => state === 'member'
+  const isLeft = () => state === 'left'
+  const ended = () => pendingEnd
+
+  async function join(): Promise<void> {
+    if (state !== 'idle' && state !== 'fenced')
+      throw new TransportError('ILLEGAL_STATE', `a member that is ${state} cannot join`, { fatal: true })
+    await running
+    state = 'joining'
+    epoch = JOIN_EPOCH
+    pendingEnd = undefined
+    reported = undefined
+    forgetAssignment()
+    await cluster.refresh(options.topics).catch(rethrowFatal)
+    const retry = backoff(context, RETRY_MS, LONGEST_RETRY_MS)
+    while (isJoining()) await beatAnswered(retry)
+    const end = ended()
+    if (end?.type === 'failed') throw end.error
+    if (isMember()) running = run()
+  }
+
+  /** A member that is not fenced has lost its producer's transaction: it owns nothing either from here on. */
+  async function rejoin(): Promise<void> {
+    if (state === 'member') {
+      state = 'fenced'
+      sleep.abort()
+    }
+    return join()
+  }
+
+  function takeEvent(): GroupEvent | undefined {
+    if (pendingEnd !== undefined) {
+      const event = pendingEnd
+      pendingEnd = undefined
+      return event
+    }
+    if (!pendingTarget || target === undefined) return undefined
+    pendingTarget = false
+    return { type: 'assignment', partitions: [...target] }
+  }
+
+  function acknowledge(partitions: readonly TopicPartition[]): void {
+    if (state !== 'member') return
+    owned = [...partitions]
+    // Others wait for what was given up: tell the coordinator now, not at the next interval.
+    hurry = true
+    sleep.abort()
+  }
+
+  async function heartbeat(): Promise<void> {
+    requireMember()
+    await beat()
+    requireMember()
+  }
+
+  function requireMember(): void {
+    if (state !== 'member') throw new MemberFenced(`member ${memberId} of group ${groupId} is ${state}`)
+  }
+
+  const owner: OffsetOwner = {
+    groupId,
+    get memberId() {
+      return memberId
+    },
+    get epoch() {
+      return epoch
+    },
+    heartbeat,
+    signal: stopping.signal,
+  }
+
+  async function leave(): Promise<void> {
+    if (state === 'left') return
+    const wasMember = state === 'member' || state === 'joining'
+    state = 'left'
+    sleep.abort()
+    stopping.abort()
+    if (wasMember) {
+      while (beating !== undefined) await beating.catch(() => {})
+      const sayGoodbye = heartbeats
+        .send({ id: memberId, epoch: LEAVE_EPOCH }, false, undefined)
+        .catch((error) => log.debug({ err: error, groupId }, 'kafka_leave_unanswered'))
+      await Promise.race([sayGoodbye, pause(LEAVE_TIMEOUT_MS)])
+    }
+    await coordinator.close()
+    await running
+  }
+
+  return {
+    groupId,
+    get memberId() {
+      return memberId
+    },
+    get epoch() {
+      return epoch
+    },
+    join,
+    takeEvent,
+    acknowledge,
+    rejoin,
+    heartbeat,
+    committed: (partitions) => fetchCommitted(context, coordinator, owner, partitions),
+    commit: (offsets) => commitOffsets(context, coordinator, owner, offsets),
+    leave,
+  }
+}
+
+function describe(partitions: readonly TopicPartition[]): string {
+  return partitions
+    .map(({ topic, partition }) => partitionKey(topic, partition))
+    .sort()
+    .join(' ')
+}
+
+function rethrowFatal(error: unknown): void {
+  if (!(error instanceof Disconnected)) throw error
+}

@@ -1,0 +1,125 @@
+import { offsetCommitV9, offsetFetchV9 } from '@platformatic/kafka'
+import { type CommittedOffset, FencedError, type OffsetToCommit, partitionKey, type TopicPartition, TransportError } from '../transport.ts'
+import type { Coordinator } from './coordinator.ts'
+import { classify, Disconnected, type ErrorName, errorName, fatal, MemberFenced, throwIfClosed } from './errors.ts'
+import { offsetTopics } from './offset-topics.ts'
+import type { Context } from './options.ts'
+import { backoff } from './retry.ts'
+
+/** A transaction on the offsets ends within its time-out; asked often, because a restart waits for it. */
+const UNSTABLE_WAIT_MS = 10
+const NO_OFFSET = -1n
+/** A member epoch that a heartbeat does not change is no race with a raised one: somebody else has our place. */
+const MAX_EPOCH_REPEATS = 20
+
+/** The member as whom offsets are read and written. */
+export interface OffsetOwner {
+  readonly groupId: string
+  readonly memberId: string
+  readonly epoch: number
+  /** Takes a raised epoch. @throws FencedError when the membership is lost, Disconnected when the coordinator does not answer */
+  heartbeat(): Promise<void>
+  readonly signal: AbortSignal
+}
+
+/** Stored offsets; partitions without one are absent. Waits while a transaction on them is open. */
+export async function fetchCommitted(
+  context: Context,
+  coordinator: Coordinator,
+  owner: OffsetOwner,
+  partitions: readonly TopicPartition[],
+): Promise<Map<string, CommittedOffset>> {
+  const found = new Map<string, CommittedOffset>()
+  if (partitions.length === 0) return found
+  const topics = [...Map.groupBy(partitions, ({ topic }) => topic)].map(([name, entries]) => ({
+    name,
+    partitionIndexes: entries.map(({ partition }) => partition),
+  }))
+  const requireStable = true
+  await repeat(context, coordinator, owner, `offsets of group ${owner.groupId}`, async () => {
+    const answer = await coordinator.send(
+      offsetFetchV9.api,
+      [{ groupId: owner.groupId, memberId: owner.memberId, memberEpoch: owner.epoch, topics }],
+      requireStable,
+    )
+    const group = answer.groups[0]
+    const names = [errorName(group.errorCode)]
+    for (const topic of group.topics) {
+      for (const { partitionIndex, committedOffset, metadata, errorCode } of topic.partitions) {
+        names.push(errorName(errorCode))
+        if (errorCode === 0 && committedOffset !== NO_OFFSET)
+          found.set(partitionKey(topic.name, partitionIndex), { offset: Number(committedOffset), metadata: metadata ?? '' })
+      }
+    }
+    return names
+  })
+  return found
+}
+
+/** Commits outside a transaction. */
+export async function commitOffsets(
+  context: Context,
+  coordinator: Coordinator,
+  owner: OffsetOwner,
+  offsets: ReadonlyMap<string, OffsetToCommit>,
+): Promise<void> {
+  if (offsets.size === 0) return
+  const topics = offsetTopics(offsets.values())
+  await repeat(
+    context,
+    coordinator,
+    owner,
+    `commit for group ${owner.groupId}`,
+    async () => {
+      const answer = await coordinator.send(offsetCommitV9.api, owner.groupId, owner.epoch, owner.memberId, null, topics)
+      return answer.topics.flatMap((topic) => topic.partitions.map(({ errorCode }) => errorName(errorCode)))
+    },
+    context.clock.now() + context.options.deliveryTimeoutMs,
+  )
+}
+
+/** Repeats a request of the member until every part of the answer is good, or one says that repeating is of no use. */
+export async function repeat(
+  context: Context,
+  coordinator: Coordinator,
+  owner: OffsetOwner,
+  doing: string,
+  request: () => Promise<ErrorName[]>,
+  deadline = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const retry = backoff(context, UNSTABLE_WAIT_MS)
+  let epochRepeats = 0
+  for (;;) {
+    throwIfClosed(owner.signal)
+    const memberEpoch = owner.epoch
+    let names: ErrorName[]
+    try {
+      names = await request()
+    } catch (error) {
+      if (!(error instanceof Disconnected)) throw error
+      names = ['NETWORK_EXCEPTION']
+    }
+    const bad = names.find((name) => name !== 'NONE')
+    if (bad === undefined) return
+    // One fatal part decides over parts that could be repeated.
+    const classes = new Map(names.map((name) => [classify(name), name]))
+    const lost = classes.get('producer-lost')
+    if (lost !== undefined) throw new FencedError(`${doing}: the broker answered ${lost}`)
+    const expelled = classes.get('member-lost')
+    if (expelled !== undefined) throw new MemberFenced(`${doing}: the broker answered ${expelled}`)
+    const hopeless = classes.get('fatal')
+    if (hopeless !== undefined) throw fatal(hopeless, doing)
+    if (context.clock.now() > deadline) throw new TransportError(bad, `${doing}: still ${bad} when the time was up`, { fatal: false })
+    if (classes.has('stale-coordinator')) coordinator.forget()
+    const old = classes.get('member-epoch-old')
+    if (old !== undefined) {
+      await owner.heartbeat().catch((error) => {
+        if (!(error instanceof Disconnected)) throw error
+      })
+      if (owner.epoch === memberEpoch && ++epochRepeats > MAX_EPOCH_REPEATS)
+        throw new MemberFenced(`${doing}: the broker answers ${old} to the current member epoch ${memberEpoch}`)
+      if (owner.epoch !== memberEpoch) continue
+    }
+    await retry.wait(owner.signal)
+  }
+}

@@ -1,0 +1,74 @@
+import { consumerGroupHeartbeatV1 } from '@platformatic/kafka'
+import type { GroupOptions, TopicPartition } from '../transport.ts'
+import type { Cluster } from './cluster.ts'
+import type { Coordinator } from './coordinator.ts'
+import { Disconnected } from './errors.ts'
+
+/** "Not changed since the last heartbeat". */
+const UNCHANGED_TIMEOUT = -1
+/** Kafka's max.poll.interval.ms: how long a member may take to give partitions up. */
+const REBALANCE_TIMEOUT_MS = 300_000
+
+type Answer = Awaited<ReturnType<typeof consumerGroupHeartbeatV1.api.async>>
+
+/** One heartbeat as a member means it: partitions by name, not by topic id. */
+export interface HeartbeatExchange {
+  /**
+   * @param full says everything (at the join, and when it is unknown what the coordinator has heard); else only what is given
+   * @param owned undefined: not changed
+   */
+  send(
+    member: { readonly id: string; readonly epoch: number },
+    full: boolean,
+    owned: readonly TopicPartition[] | undefined,
+  ): Promise<Answer>
+  /** The assignment of an answer. @throws Disconnected while a topic in it is not known yet */
+  partitionsOf(answer: Answer): Promise<TopicPartition[] | undefined>
+}
+
+export function heartbeatExchange(cluster: Cluster, coordinator: Coordinator, options: GroupOptions): HeartbeatExchange {
+  async function send(member: { id: string; epoch: number }, full: boolean, owned: readonly TopicPartition[] | undefined): Promise<Answer> {
+    return coordinator.send(
+      consumerGroupHeartbeatV1.api,
+      options.groupId,
+      member.id,
+      member.epoch,
+      null,
+      null,
+      full ? (options.rebalanceTimeoutMs ?? REBALANCE_TIMEOUT_MS) : UNCHANGED_TIMEOUT,
+      full ? [...options.topics] : null,
+      null,
+      full ? (options.assignor ?? 'range') : null,
+      owned === undefined ? null : topicIds(await withIds(owned)),
+    )
+  }
+
+  /** A topic that was deleted has no id: what was owned of it is not reported any more. */
+  async function withIds(partitions: readonly TopicPartition[]): Promise<TopicPartition[]> {
+    const unknown = partitions.filter(({ topic }) => cluster.topicId(topic) === undefined)
+    if (unknown.length > 0) await cluster.refresh([...new Set(unknown.map(({ topic }) => topic))])
+    return partitions.filter(({ topic }) => cluster.topicId(topic) !== undefined)
+  }
+
+  function topicIds(partitions: readonly TopicPartition[]): { topicId: string; partitions: number[] }[] {
+    return [...Map.groupBy(partitions, ({ topic }) => topic)].map(([topic, entries]) => ({
+      topicId: cluster.topicId(topic) as string,
+      partitions: entries.map(({ partition }) => partition),
+    }))
+  }
+
+  async function partitionsOf({ assignment }: Answer): Promise<TopicPartition[] | undefined> {
+    if (assignment === null) return undefined
+    const partitions: TopicPartition[] = []
+    for (const { topicId, partitions: numbers } of assignment.topicPartitions) {
+      if (cluster.topicName(topicId) === undefined) await cluster.refresh(options.topics)
+      const topic = cluster.topicName(topicId)
+      // Created a moment ago and not yet known to the broker that was asked.
+      if (topic === undefined) throw new Disconnected(`no metadata yet for topic id ${topicId}`)
+      for (const partition of numbers) partitions.push({ topic, partition })
+    }
+    return partitions
+  }
+
+  return { send, partitionsOf }
+}

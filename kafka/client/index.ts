@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto'
+import type { Fetcher, GroupMember, Transport, WorkerProducer } from '../transport.ts'
+import { openCluster } from './cluster.ts'
+import { openFetcher } from './fetcher.ts'
+import { openGroupMember } from './group-member.ts'
+import { listOffsets } from './list-offsets.ts'
+import { type Context, type KafkaDeps, type KafkaOptions, kafkaOptions } from './options.ts'
+import { openProducer } from './producer.ts'
+import { ensureTopics, partitionCounts } from './topics.ts'
+
+export type { KafkaDeps, KafkaOptions } from './options.ts'
+
+/**
+ * The transport to a real Kafka cluster (4.0 or newer).
+ * @throws ZodError when the options are wrong
+ */
+export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport {
+  const context: Context = {
+    options: kafkaOptions.parse(given),
+    clock: deps.clock,
+    log: deps.log,
+    random: deps.random ?? Math.random,
+    newMemberId: deps.newMemberId ?? randomUUID,
+  }
+  const cluster = openCluster(context)
+  const open = new Set<() => Promise<unknown>>()
+
+  function tracked<Part extends Fetcher | WorkerProducer>(part: Part): Part {
+    open.add(part.close)
+    return part
+  }
+
+  function groupMember(options: Parameters<Transport['groupMember']>[0]): GroupMember {
+    const member = openGroupMember(context, cluster, options)
+    open.add(member.leave)
+    return member
+  }
+
+  async function close(): Promise<void> {
+    await Promise.all([...open].map((end) => end()))
+    await cluster.close()
+  }
+
+  return {
+    connect: cluster.connect,
+    ensureTopics: (topics) => ensureTopics(context, cluster, topics),
+    partitionCounts: (topics) => partitionCounts(context, cluster, topics),
+    offsets: (partitions, at) => listOffsets(context, cluster, partitions, at),
+    fetcher: (options) => tracked(openFetcher(context, cluster, options)),
+    groupMember,
+    producer: (options) => tracked(openProducer(context, cluster, options)),
+    close,
+  }
+}

@@ -1,0 +1,103 @@
+import { listOffsetsV9 } from '@platformatic/kafka'
+import { partitionKey, type TopicPartition, TransportError } from '../transport.ts'
+import type { Cluster } from './cluster.ts'
+import { ask, type Broker } from './connections.ts'
+import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
+import { getOrAdd } from './get-or-add.ts'
+import type { Context } from './options.ts'
+import { backoff } from './retry.ts'
+
+const TIMESTAMPS = { earliest: -2n, end: -1n } as const
+const NOT_A_FOLLOWER = -1
+/** The high watermark: with isolation 1 the broker would answer the last stable offset, and a restore would miss the last commit. */
+const READ_UNCOMMITTED = 0
+const LEADER_WAIT_MS = 20
+
+/** Log start or high watermark of every partition; asks the leaders, again and again until all have answered. */
+export async function listOffsets(
+  context: Context,
+  cluster: Cluster,
+  partitions: readonly TopicPartition[],
+  at: keyof typeof TIMESTAMPS,
+  signal?: AbortSignal,
+): Promise<Map<string, number>> {
+  const found = new Map<string, number>()
+  const topics = [...new Set(partitions.map(({ topic }) => topic))]
+  const retry = backoff(context, LEADER_WAIT_MS)
+  const deadline = context.clock.now() + context.options.deliveryTimeoutMs
+  let lastReason = 'no leader'
+  for (;;) {
+    try {
+      await cluster.refresh(topics)
+    } catch (error) {
+      if (!(error instanceof Disconnected)) throw error
+      lastReason = error.message
+    }
+    const missing = partitions.filter(({ topic, partition }) => !found.has(partitionKey(topic, partition)))
+    const reasons = await Promise.all(byLeader(cluster, missing).map(({ broker, asked }) => askLeader(cluster, broker, asked, at, found)))
+    if (found.size === new Set(partitions.map(({ topic, partition }) => partitionKey(topic, partition))).size) return found
+    lastReason = reasons.find((reason) => reason !== undefined) ?? lastReason
+    throwIfClosed(signal)
+    if (context.clock.now() > deadline) {
+      const names = missing.map(({ topic, partition }) => partitionKey(topic, partition)).join(', ')
+      throw new TransportError('TIMED_OUT', `offsets of ${names}: still no answer when the time was up (${lastReason})`, { fatal: false })
+    }
+    await retry.wait(signal)
+  }
+}
+
+interface LeaderQuestion {
+  readonly broker: Broker
+  readonly asked: readonly (TopicPartition & { readonly epoch: number })[]
+}
+
+function byLeader(cluster: Cluster, partitions: readonly TopicPartition[]): LeaderQuestion[] {
+  const questions = new Map<number, { readonly broker: Broker; readonly asked: (TopicPartition & { epoch: number })[] }>()
+  for (const { topic, partition } of partitions) {
+    const leader = cluster.leader(topic, partition)
+    if (leader === undefined) continue
+    getOrAdd(questions, leader.nodeId, () => ({ broker: leader.broker, asked: [] })).asked.push({ topic, partition, epoch: leader.epoch })
+  }
+  return [...questions.values()]
+}
+
+/** @returns why something is still missing, undefined when nothing is */
+async function askLeader(
+  cluster: Cluster,
+  broker: Broker,
+  asked: LeaderQuestion['asked'],
+  at: keyof typeof TIMESTAMPS,
+  found: Map<string, number>,
+): Promise<string | undefined> {
+  const topics = Map.groupBy(asked, ({ topic }) => topic)
+  let missing: string | undefined
+  try {
+    const connection = await cluster.connectionTo(broker)
+    const answer = await ask(
+      connection,
+      listOffsetsV9.api,
+      NOT_A_FOLLOWER,
+      READ_UNCOMMITTED,
+      [...topics].map(([name, entries]) => ({
+        name,
+        partitions: entries.map(({ partition, epoch }) => ({
+          partitionIndex: partition,
+          currentLeaderEpoch: epoch,
+          timestamp: TIMESTAMPS[at],
+        })),
+      })),
+    )
+    for (const { name, partitions } of answer.topics) {
+      for (const { partitionIndex, errorCode, offset } of partitions) {
+        const reason = errorName(errorCode)
+        if (reason === 'NONE') found.set(partitionKey(name, partitionIndex), Number(offset))
+        else if (classify(reason) === 'fatal') throw fatal(reason, `offsets of ${partitionKey(name, partitionIndex)}`)
+        else missing = reason
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof Disconnected)) throw error
+    missing = error.message
+  }
+  return missing
+}

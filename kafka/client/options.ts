@@ -1,0 +1,81 @@
+import type { Logger } from 'pino'
+import { z } from 'zod'
+
+/** Kafka's own default for request.timeout.ms: a broker that says nothing for longer is taken for gone. */
+const REQUEST_TIMEOUT_MS = 30_000
+/** A local or rack-near broker accepts at once; a dead host must not hold up the next one on the list. */
+const CONNECT_TIMEOUT_MS = 5_000
+/** Kafka's delivery.timeout.ms: how long records are sent again before the caller hears of it. */
+const DELIVERY_TIMEOUT_MS = 120_000
+
+const broker = z.string().regex(/^[^\s:]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'a broker is host:port, e.g. 127.0.0.1:9092')
+
+const sasl = z
+  .object({
+    mechanism: z.enum(['PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512', 'OAUTHBEARER']),
+    username: z.string().optional(),
+    password: z.string().optional(),
+    token: z.string().optional(),
+  })
+  .refine(
+    (given) =>
+      given.mechanism === 'OAUTHBEARER' ? given.token !== undefined : given.username !== undefined && given.password !== undefined,
+    {
+      message: 'OAUTHBEARER needs token; the other mechanisms need username and password',
+    },
+  )
+
+const tls = z.object({
+  ca: z.string().optional(),
+  cert: z.string().optional(),
+  key: z.string().optional(),
+  passphrase: z.string().optional(),
+  rejectUnauthorized: z.boolean().optional(),
+})
+
+/** Options of the real transport. Certificates are PEM texts. */
+export const kafkaOptions = z
+  .object({
+    brokers: z.array(broker).min(1, 'name at least one broker'),
+    clientId: z.string().min(1),
+    tls: tls.optional(),
+    sasl: sasl.optional(),
+    connectTimeoutMs: z.number().int().positive().default(CONNECT_TIMEOUT_MS),
+    requestTimeoutMs: z.number().int().positive().default(REQUEST_TIMEOUT_MS),
+    /** For at-least-once producers, and for the steps of a transaction before its end is asked for. */
+    deliveryTimeoutMs: z.number().int().positive().default(DELIVERY_TIMEOUT_MS),
+    /** CRC-32C of every fetched batch. Costs 3-4 % of consuming with the native checksum. */
+    verifyChecksums: z.boolean().default(true),
+  })
+  .refine((given) => given.deliveryTimeoutMs >= given.requestTimeoutMs, {
+    message: 'deliveryTimeoutMs must not be below requestTimeoutMs: one unanswered request would use it up',
+  })
+
+export type KafkaOptions = z.input<typeof kafkaOptions>
+export type ResolvedKafkaOptions = z.output<typeof kafkaOptions>
+
+/** Epoch milliseconds. */
+export interface Clock {
+  now(): number
+}
+
+/** The part of pino that the transport writes to. */
+export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
+
+export interface KafkaDeps {
+  readonly clock: Clock
+  readonly log: Log
+  /** 0 ≤ x < 1; spreads retries of many workers. Default Math.random. */
+  readonly random?: () => number
+  /** Makes the member id that replaces a refused one. Default crypto.randomUUID. */
+  readonly newMemberId?: () => string
+}
+
+/** What the parts of the transport share. */
+export interface Context {
+  readonly options: ResolvedKafkaOptions
+  readonly clock: Clock
+  readonly log: Log
+  readonly random: () => number
+  readonly newMemberId: () => string
+}

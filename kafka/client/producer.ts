@@ -1,0 +1,209 @@
+import { initProducerIdV4 } from '@platformatic/kafka'
+import {
+  FencedError,
+  type GroupMember,
+  type OffsetToCommit,
+  type ProducerOptions,
+  partitionKey,
+  TransportError,
+  type WorkerProducer,
+} from '../transport.ts'
+import { bufferPool, PartitionAppender } from './appender.ts'
+import type { Cluster } from './cluster.ts'
+import { ask } from './connections.ts'
+import { classify, errorName, fatal, MemberFenced, throwIfClosed } from './errors.ts'
+import { getOrAdd } from './get-or-add.ts'
+import { listOffsets } from './list-offsets.ts'
+import type { Context } from './options.ts'
+import { backoff } from './retry.ts'
+import { openSender } from './sender.ts'
+import { openTransactionLog, type ProducerId } from './transaction.ts'
+
+/** An open transaction of a dead worker holds back the readers of its partitions this long. */
+const TRANSACTION_TIMEOUT_MS = 10_000
+
+/**
+ * - `new`: `init` has not been called; `ready`: records may be committed
+ * - `fenced`: the id belongs to another life, or its transaction was given up; only `init` helps
+ */
+type Status = 'new' | 'ready' | 'fenced'
+
+/** The producer of one worker; see `WorkerProducer`. */
+export function openProducer(context: Context, cluster: Cluster, options: ProducerOptions): WorkerProducer {
+  const { log } = context
+  const { transactionalId } = options
+  const codec = options.compression ?? 'none'
+  const pool = bufferPool()
+  const appenders = new Map<string, PartitionAppender>()
+  const transactions =
+    transactionalId === undefined
+      ? undefined
+      : openTransactionLog(context, cluster, transactionalId, options.transactionTimeoutMs ?? TRANSACTION_TIMEOUT_MS)
+  const closing = new AbortController()
+  let status: Status = 'new'
+  let id: ProducerId = { producerId: -1, producerEpoch: -1 }
+
+  const sender = openSender(context, cluster, {
+    identity: () => ({ ...id, transactional: transactions !== undefined, codec }),
+    transactionalId: transactionalId ?? null,
+    appenders: () => appenders.values(),
+    admit: async () => transactions?.addPartitions(id, pending()),
+  })
+
+  async function init(): Promise<void> {
+    await sender.settle()
+    await takeIdentity(undefined)
+  }
+
+  async function takeIdentity(current: ProducerId | undefined): Promise<void> {
+    id = transactions === undefined ? await anonymousId() : await transactions.init(current)
+    for (const appender of appenders.values()) {
+      appender.clear()
+      appender.restartSequence()
+    }
+    status = 'ready'
+    log.debug({ transactionalId, ...id }, 'kafka_producer_initialized')
+  }
+
+  /** An idempotent producer without transactions: any broker gives an id. */
+  async function anonymousId(): Promise<ProducerId> {
+    const retry = backoff(context)
+    const noTimeout = -1
+    for (;;) {
+      throwIfClosed(closing.signal)
+      const connection = await cluster.anyBroker()
+      const answer = await ask(connection, initProducerIdV4.api, null, noTimeout)
+      const name = errorName(answer.errorCode)
+      if (name === 'NONE') return { producerId: Number(answer.producerId), producerEpoch: answer.producerEpoch }
+      if (classify(name) === 'fatal') throw fatal(name, 'InitProducerId')
+      await retry.wait(closing.signal)
+    }
+  }
+
+  function appender(topic: string, partition: number): PartitionAppender {
+    return getOrAdd(appenders, partitionKey(topic, partition), () => new PartitionAppender(topic, partition, pool))
+  }
+
+  function pending(): PartitionAppender[] {
+    return [...appenders.values()].filter((known) => known.pendingRecords > 0)
+  }
+
+  function requireReady(): void {
+    if (status === 'ready') return
+    throw new FencedError(
+      status === 'new'
+        ? 'the producer was not initialised: call init first'
+        : `producer ${transactionalId ?? ''} has lost its place: call init`,
+    )
+  }
+
+  /** Runs a step; a fence makes every later step fail until `init`. */
+  async function guarded<Result>(step: () => Promise<Result>): Promise<Result> {
+    requireReady()
+    try {
+      return await step()
+    } catch (error) {
+      if (error instanceof FencedError && !(error instanceof MemberFenced)) status = 'fenced'
+      throw error
+    }
+  }
+
+  async function flushFull(): Promise<void> {
+    await guarded(() => {
+      for (const known of appenders.values()) known.sealLarge()
+      return sender.drain()
+    })
+  }
+
+  async function commit(offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember | undefined): Promise<Map<string, number>> {
+    if (offsets.size > 0 && member === undefined) {
+      throw new TransportError('ILLEGAL_ARGUMENT', 'offsets are committed as a member of the group: give the member', { fatal: true })
+    }
+    return guarded(async () => {
+      const dirty = pending()
+      for (const known of dirty) known.seal()
+      const withOffsets = offsets.size > 0 && member !== undefined
+      if (transactions === undefined) {
+        await sender.drain()
+        options.onCommitStep?.('produced')
+        const next = await nextOffsets(dirty)
+        finish(dirty)
+        if (withOffsets) await member.commit(offsets)
+        options.onCommitStep?.('offsets-added')
+        options.onCommitStep?.('committed')
+        return next
+      }
+      // The records must be part of the transaction before the offsets are: both run side by side, and both must be over before the end.
+      const producing = sender.drain().then(() => options.onCommitStep?.('produced'))
+      const adding = (withOffsets ? transactions.addOffsets(id, offsets, member) : Promise.resolve()).then(() =>
+        options.onCommitStep?.('offsets-added'),
+      )
+      adding.catch(() => sender.settle())
+      throwWorst(await Promise.allSettled([producing, adding]))
+      const next = await nextOffsets(dirty)
+      if (transactions.isOpen) await transactions.end(id, 'commit')
+      options.onCommitStep?.('committed')
+      finish(dirty)
+      return next
+    })
+  }
+
+  function finish(dirty: readonly PartitionAppender[]): void {
+    for (const known of dirty) known.endTransaction()
+  }
+
+  async function nextOffsets(dirty: readonly PartitionAppender[]): Promise<Map<string, number>> {
+    const next = new Map<string, number>()
+    const unknown: PartitionAppender[] = []
+    for (const known of dirty) {
+      if (known.nextOffset === undefined || known.nextOffset < 0) unknown.push(known)
+      else next.set(known.key, known.nextOffset)
+    }
+    // A batch that was found to be there already (DUPLICATE_SEQUENCE_NUMBER): its offsets are below the end of the log.
+    if (unknown.length > 0)
+      for (const [key, offset] of await listOffsets(context, cluster, unknown, 'end', closing.signal)) next.set(key, offset)
+    return next
+  }
+
+  async function abort(): Promise<void> {
+    await sender.settle()
+    const uncertain = [...appenders.values()].some((known) => known.hasUnacknowledged)
+    for (const known of appenders.values()) known.clear()
+    if (status !== 'ready') return
+    try {
+      if (uncertain) await takeIdentity(transactions === undefined ? undefined : id)
+      else if (transactions?.isOpen) await transactions.end(id, 'abort')
+    } catch (error) {
+      if (!(error instanceof FencedError)) throw error
+      // The broker has aborted it already, or will not let us: either way nothing of it gets committed by us.
+      status = 'fenced'
+      log.warn({ err: error, transactionalId }, 'kafka_abort_fenced')
+    }
+  }
+
+  async function close(): Promise<void> {
+    closing.abort()
+    await sender.close()
+    await transactions?.close()
+  }
+
+  return {
+    init,
+    appender,
+    get pendingBytes() {
+      let bytes = 0
+      for (const known of appenders.values()) bytes += known.pendingBytes
+      return bytes
+    },
+    flushFull,
+    commit,
+    abort,
+    close,
+  }
+}
+
+/** A fence explains the other failure beside it. */
+function throwWorst(steps: readonly PromiseSettledResult<void>[]): void {
+  const reasons: unknown[] = steps.filter((step) => step.status === 'rejected').map((step) => step.reason)
+  if (reasons.length > 0) throw reasons.find((reason) => reason instanceof FencedError) ?? reasons[0]
+}

@@ -1,0 +1,206 @@
+import { FencedError, TransportError } from '../transport.ts'
+import type { PartitionAppender, ProducerIdentity, SentBatch } from './appender.ts'
+import type { Cluster, Leader } from './cluster.ts'
+import { openConnections } from './connections.ts'
+import { classify, Disconnected, errorName, fatal } from './errors.ts'
+import { getOrAdd } from './get-or-add.ts'
+import type { Context } from './options.ts'
+import { type ProducedPartition, produce } from './produce-request.ts'
+import { pause } from './retry.ts'
+
+/** Well below the broker's socket.request.max.bytes (100 MiB); large enough that the round trip costs little. */
+const REQUEST_LIMIT_BYTES = 8 * 1_048_576
+/** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT, and the batch is sent again. */
+const REPLICATION_TIMEOUT_MS = 10_000
+/** "Unable to verify the partition has been added to the transaction" is over in a moment. */
+const FIRST_RETRY_MS = 3
+const LONGEST_RETRY_MS = 1_000
+
+/** What the sender needs of its producer. */
+export interface SenderHooks {
+  identity(): ProducerIdentity
+  readonly transactionalId: string | null
+  appenders(): Iterable<PartitionAppender>
+  /** Adds all partitions with records to the transaction: called before batches are sent. */
+  admit(): Promise<void>
+}
+
+/** Brings ready batches to their leaders, in order per partition, until all are acknowledged or one cannot be. */
+export interface Sender {
+  /** Sends everything that is ready, also what becomes ready meanwhile. */
+  drain(): Promise<void>
+  /** Resolves when no request is under way any more, whatever its answer. Nothing is sent again. */
+  settle(): Promise<void>
+  close(): Promise<void>
+}
+
+export function openSender(context: Context, cluster: Cluster, hooks: SenderHooks): Sender {
+  const { clock, log, options, random } = context
+  const connections = openConnections(context)
+  const underWay = new Set<Promise<void>>()
+  let draining: Promise<void> | undefined
+  let failure: Error | undefined
+  let stopping = new AbortController()
+
+  async function drain(): Promise<void> {
+    // A loop that is about to end does not see what became ready just now: look again before calling it done.
+    do {
+      draining ??= loop().finally(() => {
+        draining = undefined
+      })
+      await draining
+    } while (withWork().length > 0)
+  }
+
+  function withWork(): PartitionAppender[] {
+    return [...hooks.appenders()].filter((appender) => appender.hasWork)
+  }
+
+  async function loop(): Promise<void> {
+    failure = undefined
+    stopping = new AbortController()
+    try {
+      for (let waiting = withWork(); waiting.length > 0; waiting = withWork()) {
+        await hooks.admit()
+        if (isOver()) break
+        await sendDue(waiting.filter((appender) => !appender.inFlight))
+        if (underWay.size > 0) await Promise.race(underWay)
+        else await untilRetry(waiting)
+        if (isOver()) break
+      }
+    } catch (error) {
+      failure ??= error as Error
+    }
+    await Promise.all(underWay)
+    if (failure !== undefined) throw failure
+    // What was not acknowledged must never look as if it was.
+    if (stopping.signal.aborted)
+      throw new TransportError('STOPPED', 'sending was stopped before everything was acknowledged', { fatal: false })
+  }
+
+  function isOver(): boolean {
+    return failure !== undefined || stopping.signal.aborted
+  }
+
+  async function sendDue(idle: readonly PartitionAppender[]): Promise<void> {
+    const now = clock.now()
+    const due = idle.filter((appender) => appender.retryAt <= now)
+    if (due.some(({ topic, partition, leaderLost }) => leaderLost || cluster.leader(topic, partition) === undefined)) {
+      await cluster.refresh([...new Set(due.map(({ topic }) => topic))]).catch((error) => {
+        if (!(error instanceof Disconnected)) failure = error
+      })
+    }
+    const groups = new Map<number, { leader: Leader; appenders: PartitionAppender[] }>()
+    for (const appender of due) {
+      const leader = cluster.leader(appender.topic, appender.partition)
+      if (leader === undefined) {
+        postpone(appender, 'LEADER_NOT_AVAILABLE')
+        continue
+      }
+      getOrAdd(groups, leader.nodeId, () => ({ leader, appenders: [] as PartitionAppender[] })).appenders.push(appender)
+    }
+    for (const { leader, appenders } of groups.values()) sendTo(leader, appenders)
+  }
+
+  /** One or more requests to one leader, none above the limit. */
+  function sendTo(leader: Leader, appenders: readonly PartitionAppender[]): void {
+    const identity = hooks.identity()
+    let request: Entry[] = []
+    let bytes = 0
+    for (const appender of appenders) {
+      const batch = appender.take(identity)
+      if (bytes > 0 && bytes + batch.bytes.length > REQUEST_LIMIT_BYTES) {
+        track(exchange(leader, request))
+        request = []
+        bytes = 0
+      }
+      appender.inFlight = true
+      request.push({ appender, batch })
+      bytes += batch.bytes.length
+    }
+    if (request.length > 0) track(exchange(leader, request))
+  }
+
+  function track(work: Promise<void>): void {
+    const tracked = work.finally(() => underWay.delete(tracked))
+    underWay.add(tracked)
+  }
+
+  async function exchange(leader: Leader, request: readonly Entry[]): Promise<void> {
+    let answers: ProducedPartition[] = []
+    try {
+      const connection = connections.established(leader.broker) ?? (await connections.get(leader.broker))
+      answers = await produce(
+        connection,
+        hooks.transactionalId,
+        REPLICATION_TIMEOUT_MS,
+        request.map(({ appender, batch }) => ({ topic: appender.topic, partition: appender.partition, batch: batch.bytes })),
+      )
+    } catch (error) {
+      if (!(error instanceof Disconnected)) failure ??= error as Error
+    }
+    for (const { appender } of request) {
+      appender.inFlight = false
+      const answer = answers.find(({ topic, partition }) => topic === appender.topic && partition === appender.partition)
+      settleOne(appender, answer)
+    }
+  }
+
+  function settleOne(appender: PartitionAppender, answer: ProducedPartition | undefined): void {
+    const name = answer === undefined ? 'NETWORK_EXCEPTION' : errorName(answer.errorCode)
+    // Both say that the batch is in the log: the second one that it got there at an earlier try.
+    if (name === 'NONE' || name === 'DUPLICATE_SEQUENCE_NUMBER') {
+      appender.acknowledge(name === 'NONE' ? (answer as ProducedPartition).baseOffset : -1)
+      return
+    }
+    const kind = classify(name)
+    const doing = `produce to ${appender.key}`
+    if (kind === 'producer-lost') failure ??= new FencedError(`${doing}: the broker answered ${name}`)
+    else if (kind === 'stale-leader' || kind === 'passing' || kind === 'stale-coordinator') {
+      log.debug(
+        { topic: appender.topic, partition: appender.partition, reason: name, detail: answer?.errorMessage },
+        'kafka_produce_retried',
+      )
+      postpone(appender, name)
+    } else failure ??= fatal(name, doing, answer?.errorMessage)
+  }
+
+  function postpone(appender: PartitionAppender, reason: string): void {
+    const now = clock.now()
+    appender.troubledSince ??= now
+    appender.leaderLost = classify(reason) === 'stale-leader' || reason === 'NETWORK_EXCEPTION'
+    if (now - appender.troubledSince > options.deliveryTimeoutMs) {
+      failure ??= new TransportError(reason, `produce to ${appender.key}: still ${reason} after ${options.deliveryTimeoutMs} ms`, {
+        fatal: false,
+      })
+      return
+    }
+    const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(appender.attempts++, 10), LONGEST_RETRY_MS)
+    appender.retryAt = now + wait * (0.9 + 0.2 * random())
+  }
+
+  async function untilRetry(waiting: readonly PartitionAppender[]): Promise<void> {
+    const next = Math.min(...waiting.map(({ retryAt }) => retryAt))
+    const wait = next - clock.now()
+    if (wait > 0) await pause(wait, stopping.signal)
+  }
+
+  async function settle(): Promise<void> {
+    stopping.abort()
+    await Promise.all(underWay)
+    await draining?.catch(() => {})
+  }
+
+  async function close(): Promise<void> {
+    stopping.abort()
+    await connections.close()
+    await settle()
+  }
+
+  return { drain, settle, close }
+}
+
+interface Entry {
+  readonly appender: PartitionAppender
+  readonly batch: SentBatch
+}

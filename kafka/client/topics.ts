@@ -1,0 +1,94 @@
+import { createTopicsV7 } from '@platformatic/kafka'
+import { type TopicPartition, type TopicSpec, TransportError } from '../transport.ts'
+import type { Cluster } from './cluster.ts'
+import { ask } from './connections.ts'
+import { classify, Disconnected, errorName, fatal } from './errors.ts'
+import { listOffsets } from './list-offsets.ts'
+import type { Context } from './options.ts'
+import { backoff } from './retry.ts'
+
+/** Number of replicas as the broker's `default.replication.factor` says. */
+const BROKER_DEFAULT = -1
+const CREATE_TIMEOUT_MS = 15_000
+const RETRY_MS = 50
+
+/** Creates missing topics and waits until their leaders answer. @throws TransportError when a topic has another number of partitions */
+export async function ensureTopics(context: Context, cluster: Cluster, specs: readonly TopicSpec[]): Promise<void> {
+  if (specs.length === 0) return
+  const names = specs.map(({ name }) => name)
+  const deadline = context.clock.now() + context.options.deliveryTimeoutMs
+  const retry = backoff(context, RETRY_MS)
+  for (;;) {
+    const reason = await tryOnce(cluster, specs, names)
+    if (reason === undefined) break
+    if (context.clock.now() > deadline)
+      throw new TransportError(reason, `creating topics: still ${reason} when the time was up`, { fatal: false })
+    await retry.wait()
+  }
+  for (const { name, partitions } of specs) {
+    const count = cluster.partitionCount(name)
+    if (count !== partitions) {
+      throw new TransportError(
+        'PARTITION_COUNT_MISMATCH',
+        `topic ${name} has ${count} partitions, ${partitions} are declared; change the declaration or create the topic anew (keys would move between partitions)`,
+        { fatal: true },
+      )
+    }
+  }
+  const all = specs.flatMap(({ name, partitions }) =>
+    Array.from({ length: partitions }, (_, partition): TopicPartition => ({ topic: name, partition })),
+  )
+  await listOffsets(context, cluster, all, 'earliest')
+}
+
+/** @returns why it must be tried again, undefined when every topic is known */
+async function tryOnce(cluster: Cluster, specs: readonly TopicSpec[], names: readonly string[]): Promise<string | undefined> {
+  try {
+    await cluster.refresh(names)
+    const missing = specs.filter(({ name }) => cluster.partitionCount(name) === undefined)
+    if (missing.length === 0) return undefined
+    const validateOnly = false
+    const answer = await ask(await cluster.anyBroker(), createTopicsV7.api, missing.map(request), CREATE_TIMEOUT_MS, validateOnly)
+    for (const { name, errorCode, errorMessage } of answer.topics) {
+      const reason = errorName(errorCode)
+      if (reason === 'NONE' || reason === 'TOPIC_ALREADY_EXISTS') continue
+      if (classify(reason) === 'fatal') throw fatal(reason, `creating topic ${name}`, errorMessage)
+      return reason
+    }
+    return 'UNKNOWN_TOPIC_OR_PARTITION'
+  } catch (error) {
+    if (error instanceof Disconnected) return 'NETWORK_EXCEPTION'
+    throw error
+  }
+}
+
+function request({ name, partitions, replicationFactor, config }: TopicSpec) {
+  return {
+    name,
+    numPartitions: partitions,
+    replicationFactor: replicationFactor ?? BROKER_DEFAULT,
+    assignments: [],
+    configs: Object.entries(config ?? {}).map(([key, value]) => ({ name: key, value })),
+  }
+}
+
+/** Absent topics are absent from the map. */
+export async function partitionCounts(context: Context, cluster: Cluster, topics: readonly string[]): Promise<Map<string, number>> {
+  const retry = backoff(context, RETRY_MS)
+  const deadline = context.clock.now() + context.options.deliveryTimeoutMs
+  for (;;) {
+    try {
+      await cluster.refresh(topics)
+      break
+    } catch (error) {
+      if (!(error instanceof Disconnected) || context.clock.now() > deadline) throw error
+      await retry.wait()
+    }
+  }
+  const counts = new Map<string, number>()
+  for (const topic of topics) {
+    const count = cluster.partitionCount(topic)
+    if (count !== undefined) counts.set(topic, count)
+  }
+  return counts
+}

@@ -1,0 +1,210 @@
+import { addOffsetsToTxnV4, addPartitionsToTxnV3, endTxnV4, initProducerIdV4, txnOffsetCommitV4 } from '@platformatic/kafka'
+import { FencedError, type GroupMember, type OffsetToCommit, partitionKey, type TopicPartition, TransportError } from '../transport.ts'
+import type { Cluster } from './cluster.ts'
+import { type Coordinator, openCoordinator } from './coordinator.ts'
+import { classify, Disconnected, type ErrorName, errorName, fatal, throwIfClosed } from './errors.ts'
+import { getOrAdd } from './get-or-add.ts'
+import { type OffsetOwner, repeat } from './group-offsets.ts'
+import { offsetTopics } from './offset-topics.ts'
+import type { Context } from './options.ts'
+import { backoff } from './retry.ts'
+
+/** A commit's markers are written a few milliseconds after EndTxn was answered; until then CONCURRENT_TRANSACTIONS comes back. */
+const MARKER_WAIT_MS = 1
+const LONGEST_MARKER_WAIT_MS = 20
+/** "No producer id yet": the coordinator gives one, or raises the epoch of the one it knows. */
+const UNKNOWN_PRODUCER = { producerId: -1, producerEpoch: -1 } as const
+
+export interface ProducerId {
+  readonly producerId: number
+  readonly producerEpoch: number
+}
+
+/** The coordinator's side of one transactional id. */
+export interface TransactionLog {
+  /**
+   * @param current given: raises the epoch only if it is still ours, so that a fenced producer cannot take the place back
+   * @throws FencedError when `current` is not the newest any more
+   */
+  init(current?: ProducerId): Promise<ProducerId>
+  /** True once the coordinator knows of the open transaction: it must be ended then. */
+  readonly isOpen: boolean
+  addPartitions(id: ProducerId, partitions: readonly TopicPartition[]): Promise<void>
+  addOffsets(id: ProducerId, offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember): Promise<void>
+  /** Repeats the same request until the outcome is known. */
+  end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<void>
+  close(): Promise<void>
+}
+
+export function openTransactionLog(context: Context, cluster: Cluster, transactionalId: string, timeoutMs: number): TransactionLog {
+  const { clock, log, options } = context
+  const coordinator = openCoordinator(context, cluster, 'transaction', transactionalId)
+  const groups = new Map<string, Coordinator>()
+  const closing = new AbortController()
+  let opened = false
+  /** Partitions and groups that the coordinator knows in the open transaction. */
+  const members = new Set<string>()
+  const offsetGroups = new Set<string>()
+
+  function deadline(): number {
+    return clock.now() + options.deliveryTimeoutMs
+  }
+
+  /** Sends until the answer is good. Every part of the answer counts; a fatal part wins. */
+  async function persist<Answer>(
+    doing: string,
+    until: number,
+    request: () => Promise<Answer>,
+    namesOf: (answer: Answer) => ErrorName[],
+  ): Promise<Answer> {
+    const retry = backoff(context, MARKER_WAIT_MS, LONGEST_MARKER_WAIT_MS)
+    const outage = backoff(context, LONGEST_MARKER_WAIT_MS)
+    for (;;) {
+      throwIfClosed(closing.signal)
+      let names: ErrorName[]
+      try {
+        const answer = await request()
+        names = namesOf(answer)
+        if (names.every((name) => name === 'NONE')) return answer
+      } catch (error) {
+        if (!(error instanceof Disconnected)) throw error
+        names = ['NETWORK_EXCEPTION']
+      }
+      // OPERATION_NOT_ATTEMPTED only says that another part of the request was refused.
+      const bad = names.filter((name) => name !== 'NONE' && name !== 'OPERATION_NOT_ATTEMPTED')
+      const kinds = new Map(bad.map((name) => [classify(name), name]))
+      const lost = kinds.get('producer-lost')
+      if (lost !== undefined) throw new FencedError(`${doing}: the broker answered ${lost}`)
+      const hopeless = kinds.get('fatal')
+      if (hopeless !== undefined) throw fatal(hopeless, doing)
+      const reason = bad[0] ?? 'OPERATION_NOT_ATTEMPTED'
+      if (clock.now() > until) throw new TransportError(reason, `${doing}: still ${reason} when the time was up`, { fatal: false })
+      log.debug({ transactionalId, doing, reason }, 'kafka_transaction_retried')
+      if (kinds.has('stale-coordinator')) coordinator.forget()
+      await (reason === 'CONCURRENT_TRANSACTIONS' ? retry : outage).wait(closing.signal)
+    }
+  }
+
+  async function init(current?: ProducerId): Promise<ProducerId> {
+    const { producerId, producerEpoch } = current ?? UNKNOWN_PRODUCER
+    const answer = await persist(
+      `InitProducerId of ${transactionalId}`,
+      deadline(),
+      () => coordinator.send(initProducerIdV4.api, transactionalId, timeoutMs, BigInt(producerId), producerEpoch),
+      ({ errorCode }) => [errorName(errorCode)],
+    )
+    forgetTransaction()
+    return { producerId: Number(answer.producerId), producerEpoch: answer.producerEpoch }
+  }
+
+  async function addPartitions(id: ProducerId, partitions: readonly TopicPartition[]): Promise<void> {
+    const fresh = partitions.filter(({ topic, partition }) => !members.has(partitionKey(topic, partition)))
+    if (fresh.length === 0) return
+    const topics = [...Map.groupBy(fresh, ({ topic }) => topic)].map(([name, entries]) => ({
+      name,
+      partitions: entries.map(({ partition }) => partition),
+    }))
+    // Noted before it is sent: an unanswered request may have opened the transaction.
+    opened = true
+    await persist(
+      `AddPartitionsToTxn of ${transactionalId}`,
+      deadline(),
+      () =>
+        coordinator.send(addPartitionsToTxnV3.api, [
+          { transactionalId, producerId: BigInt(id.producerId), producerEpoch: id.producerEpoch, verifyOnly: false, topics },
+        ]),
+      (answer) =>
+        answer.resultsByTransaction.flatMap(({ topicResults }) =>
+          topicResults.flatMap(({ resultsByPartition }) =>
+            resultsByPartition.map(({ partitionErrorCode }) => errorName(partitionErrorCode)),
+          ),
+        ),
+    )
+    for (const { topic, partition } of fresh) members.add(partitionKey(topic, partition))
+  }
+
+  async function addOffsets(id: ProducerId, offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember): Promise<void> {
+    const { groupId } = member
+    if (!offsetGroups.has(groupId)) {
+      opened = true
+      await persist(
+        `AddOffsetsToTxn of ${transactionalId}`,
+        deadline(),
+        () => coordinator.send(addOffsetsToTxnV4.api, transactionalId, BigInt(id.producerId), id.producerEpoch, groupId),
+        ({ errorCode }) => [errorName(errorCode)],
+      )
+      offsetGroups.add(groupId)
+    }
+    const topics = offsetTopics(offsets.values())
+    const group = groupCoordinator(groupId)
+    const owner: OffsetOwner = {
+      groupId,
+      get memberId() {
+        return member.memberId
+      },
+      get epoch() {
+        return member.epoch
+      },
+      heartbeat: () => member.heartbeat(),
+      signal: closing.signal,
+    }
+    await repeat(
+      context,
+      group,
+      owner,
+      `TxnOffsetCommit for group ${groupId}`,
+      async () => {
+        const answer = await group.send(
+          txnOffsetCommitV4.api,
+          transactionalId,
+          groupId,
+          BigInt(id.producerId),
+          id.producerEpoch,
+          owner.epoch,
+          owner.memberId,
+          null,
+          topics,
+        )
+        return answer.topics.flatMap(({ partitions }) => partitions.map(({ errorCode }) => errorName(errorCode)))
+      },
+      deadline(),
+    )
+  }
+
+  function groupCoordinator(groupId: string): Coordinator {
+    return getOrAdd(groups, groupId, () => openCoordinator(context, cluster, 'group', groupId))
+  }
+
+  async function end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<void> {
+    // No deadline: once it was sent, only an answer tells whether the transaction is committed.
+    await persist(
+      `EndTxn (${outcome}) of ${transactionalId}`,
+      Number.POSITIVE_INFINITY,
+      () => coordinator.send(endTxnV4.api, transactionalId, BigInt(id.producerId), id.producerEpoch, outcome === 'commit'),
+      ({ errorCode }) => [errorName(errorCode)],
+    )
+    forgetTransaction()
+  }
+
+  function forgetTransaction(): void {
+    opened = false
+    members.clear()
+    offsetGroups.clear()
+  }
+
+  async function close(): Promise<void> {
+    closing.abort()
+    await Promise.all([coordinator.close(), ...[...groups.values()].map((group) => group.close())])
+  }
+
+  return {
+    init,
+    get isOpen() {
+      return opened
+    },
+    addPartitions,
+    addOffsets,
+    end,
+    close,
+  }
+}

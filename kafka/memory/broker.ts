@@ -1,0 +1,152 @@
+import {
+  FencedError,
+  type OffsetToCommit,
+  type PartitionData,
+  partitionKey,
+  type TopicPartition,
+  type TopicSpec,
+  TransportError,
+} from '../transport.ts'
+import { type MemoryGroups, memoryGroups } from './groups.ts'
+import { chunksOf, type LogRecord, type NewRecord, type PartitionLog, partitionLog } from './log.ts'
+
+export interface MemoryBrokerOptions {
+  /** Epoch ms; default the system's. */
+  readonly clock?: () => number
+}
+
+/** Records of one partition that wait for their transaction's end. */
+export interface PartitionAppends extends TopicPartition {
+  readonly records: readonly NewRecord[]
+}
+
+/** Offsets that a transaction commits for a group's member. */
+export interface TransactionOffsets {
+  readonly groupId: string
+  readonly memberId: string
+  readonly offsets: readonly OffsetToCommit[]
+}
+
+/** A Kafka broker in memory: synchronous, for tests. Transactions are atomic and leave a control record in every partition they wrote. */
+export interface MemoryBroker {
+  readonly clock: () => number
+  readonly groups: MemoryGroups
+  /** An existing topic with another partition count is an error. */
+  createTopic(spec: TopicSpec): void
+  partitionCount(topic: string): number | undefined
+  topics(): string[]
+  topic(name: string): TopicSpec
+  log(topic: string, partition: number): PartitionLog
+  /** Appends outside any transaction, as a plain producer does. */
+  append(topic: string, partition: number, record: NewRecord): void
+  /** What a fetch from `offset` brings. */
+  fetch(topic: string, partition: number, offset: number, maxRecords: number): PartitionData
+  /** All records of a topic, partition by partition. */
+  records(topic: string): (LogRecord & TopicPartition)[]
+  /** InitProducerId: fences earlier lives of the id. @returns the epoch of this life */
+  initProducer(transactionalId: string): number
+  /** Throws FencedError when a later life has taken over. */
+  checkProducer(transactionalId: string, epoch: number): void
+  /** Appends all records and commits the offsets, all or nothing. @returns by partition key the offset after its records */
+  commitTransaction(appends: readonly PartitionAppends[], offsets: TransactionOffsets | undefined, control: boolean): Map<string, number>
+  /** Called after every change that a waiting reader may want to know of. @returns a function that ends it */
+  onChange(listener: () => void): () => void
+}
+
+export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
+  const { clock = Date.now } = options
+  const topics = new Map<string, { spec: TopicSpec; logs: PartitionLog[] }>()
+  const producerEpochs = new Map<string, number>()
+  const listeners = new Set<() => void>()
+  const groups = memoryGroups((topic) => topics.get(topic)?.spec.partitions)
+
+  function known(topic: string): { spec: TopicSpec; logs: PartitionLog[] } {
+    const found = topics.get(topic)
+    if (found === undefined) throw new TransportError('UNKNOWN_TOPIC_OR_PARTITION', `topic ${topic} does not exist`, { fatal: true })
+    return found
+  }
+
+  function log(topic: string, partition: number): PartitionLog {
+    const found = known(topic).logs[partition]
+    if (found === undefined)
+      throw new TransportError('UNKNOWN_TOPIC_OR_PARTITION', `topic ${topic} has no partition ${partition}`, { fatal: true })
+    return found
+  }
+
+  function changed(): void {
+    for (const listener of listeners) listener()
+  }
+
+  return {
+    clock,
+    groups,
+    createTopic(spec) {
+      const existing = topics.get(spec.name)
+      if (existing !== undefined) {
+        if (existing.spec.partitions === spec.partitions) return
+        throw new TransportError(
+          'PARTITION_COUNT',
+          `topic ${spec.name} has ${existing.spec.partitions} partitions, not ${spec.partitions}`,
+          {
+            fatal: true,
+          },
+        )
+      }
+      topics.set(spec.name, { spec, logs: Array.from({ length: spec.partitions }, partitionLog) })
+      changed()
+    },
+    partitionCount: (topic) => topics.get(topic)?.spec.partitions,
+    topics: () => [...topics.keys()],
+    topic: (name) => known(name).spec,
+    log,
+    append(topic, partition, record) {
+      log(topic, partition).append(record)
+      changed()
+    },
+    fetch(topic, partition, offset, maxRecords) {
+      const from = log(topic, partition)
+      const fetchedAt = clock()
+      const records = from.read(offset, maxRecords)
+      const last = records.at(-1)
+      return {
+        topic,
+        partition,
+        chunks: chunksOf(topic, partition, records),
+        nextOffset: last !== undefined && records.length === maxRecords ? last.offset + 1 : Math.max(offset, from.endOffset),
+        highWatermark: from.endOffset,
+        lastStableOffset: from.endOffset,
+        fetchedAt,
+      }
+    },
+    records(topic) {
+      return known(topic).logs.flatMap((each, partition) =>
+        each.read(each.startOffset, Number.MAX_SAFE_INTEGER).map((record) => ({ ...record, topic, partition })),
+      )
+    },
+    initProducer(transactionalId) {
+      const epoch = (producerEpochs.get(transactionalId) ?? -1) + 1
+      producerEpochs.set(transactionalId, epoch)
+      return epoch
+    },
+    checkProducer(transactionalId, epoch) {
+      if (producerEpochs.get(transactionalId) !== epoch) throw new FencedError(`a newer producer uses transactional id ${transactionalId}`)
+    },
+    commitTransaction(appends, offsets, control) {
+      if (offsets !== undefined) groups.check(offsets.groupId, offsets.memberId)
+      const logs = appends.map((append) => log(append.topic, append.partition))
+      const ends = new Map<string, number>()
+      appends.forEach(({ topic, partition, records }, i) => {
+        for (const record of records) logs[i].append(record)
+        ends.set(partitionKey(topic, partition), logs[i].endOffset)
+        if (control) logs[i].appendControl()
+      })
+      if (offsets !== undefined) groups.commit(offsets.groupId, offsets.memberId, offsets.offsets)
+      changed()
+      return ends
+    },
+    onChange(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+  }
+}

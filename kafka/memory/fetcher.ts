@@ -1,0 +1,87 @@
+import { type Fetcher, type OffsetReset, type PartitionData, partitionKey, type TopicPartition, TransportError } from '../transport.ts'
+import type { MemoryBroker } from './broker.ts'
+
+interface Assigned extends TopicPartition {
+  position: number
+  paused: boolean
+  /** High watermark that the reader knows; -1 before the first answer. */
+  told: number
+}
+
+/** Records that one poll returns of one partition. */
+const MAX_POLL_RECORDS = 5_000
+
+export function memoryFetcher(broker: MemoryBroker): Fetcher {
+  const assigned = new Map<string, Assigned>()
+  let wakeUp: (() => void) | undefined
+
+  function startOf({ topic, partition }: TopicPartition, offset: number, reset: OffsetReset): number {
+    const log = broker.log(topic, partition)
+    if (offset >= log.startOffset && offset <= log.endOffset) return offset
+    if (reset === 'fail')
+      throw new TransportError('OFFSET_OUT_OF_RANGE', `offset ${offset} of ${partitionKey(topic, partition)} is out of range`, {
+        fatal: true,
+      })
+    return reset === 'earliest' ? log.startOffset : log.endOffset
+  }
+
+  /** @param all partitions without news too, as an empty answer of the broker does */
+  function collect(all: boolean): PartitionData[] {
+    const result: PartitionData[] = []
+    for (const each of assigned.values()) {
+      if (each.paused) continue
+      const data = broker.fetch(each.topic, each.partition, each.position, MAX_POLL_RECORDS)
+      if (!all && data.nextOffset === each.position && data.highWatermark === each.told) continue
+      each.position = data.nextOffset
+      each.told = data.highWatermark
+      result.push(data)
+    }
+    return result
+  }
+
+  function changeOrTimeout(timeoutMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(done, timeoutMs)
+      const stop = broker.onChange(done)
+      wakeUp = done
+      function done(): void {
+        clearTimeout(timer)
+        stop()
+        wakeUp = undefined
+        resolve()
+      }
+    })
+  }
+
+  return {
+    assign(partition, offset, reset) {
+      const position = startOf(partition, offset, reset)
+      assigned.set(partitionKey(partition.topic, partition.partition), { ...partition, position, paused: false, told: -1 })
+    },
+    unassign({ topic, partition }) {
+      assigned.delete(partitionKey(topic, partition))
+    },
+    pause({ topic, partition }) {
+      const each = assigned.get(partitionKey(topic, partition))
+      if (each !== undefined) each.paused = true
+    },
+    resume({ topic, partition }) {
+      const each = assigned.get(partitionKey(topic, partition))
+      if (each !== undefined) each.paused = false
+    },
+    position: ({ topic, partition }) => assigned.get(partitionKey(topic, partition))?.position,
+    async poll(timeoutMs) {
+      const ready = collect(false)
+      if (ready.length > 0 || timeoutMs <= 0) return ready
+      await changeOrTimeout(timeoutMs)
+      return collect(true)
+    },
+    wake() {
+      wakeUp?.()
+    },
+    async close() {
+      assigned.clear()
+      wakeUp?.()
+    },
+  }
+}

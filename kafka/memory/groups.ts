@@ -1,0 +1,142 @@
+import {
+  type CommittedOffset,
+  FencedError,
+  type GroupEvent,
+  type OffsetToCommit,
+  partitionKey,
+  type TopicPartition,
+  TransportError,
+} from '../transport.ts'
+
+/** Consumer groups as KIP-848 runs them: a partition is given to its next owner only when the last one has reported it given up. */
+export interface MemoryGroups {
+  join(groupId: string, memberId: string, topics: readonly string[]): void
+  leave(groupId: string, memberId: string): void
+  /** The session time-out of a member that stopped answering. */
+  expire(groupId: string, memberId: string): void
+  takeEvent(groupId: string, memberId: string): GroupEvent | undefined
+  acknowledge(groupId: string, memberId: string, owned: readonly TopicPartition[]): void
+  epoch(groupId: string, memberId: string): number
+  members(groupId: string): string[]
+  owned(groupId: string, memberId: string): readonly string[]
+  committed(groupId: string): ReadonlyMap<string, CommittedOffset>
+  /** @throws FencedError when the member is given and is not of the group */
+  commit(groupId: string, memberId: string | undefined, offsets: Iterable<OffsetToCommit>): void
+  /** Throws FencedError when the member is not of the group. */
+  check(groupId: string, memberId: string): void
+  /** Forgets a group's offsets, as their retention does. */
+  forgetOffsets(groupId: string): void
+}
+
+interface Member {
+  readonly topics: readonly string[]
+  owned: Map<string, TopicPartition>
+  /** What it was last told to own, as a sorted list in one string. */
+  told: string | undefined
+  epoch: number
+}
+
+interface Group {
+  epoch: number
+  readonly members: Map<string, Member>
+  readonly fenced: Set<string>
+  readonly offsets: Map<string, CommittedOffset>
+}
+
+export function memoryGroups(partitionCount: (topic: string) => number | undefined): MemoryGroups {
+  const groups = new Map<string, Group>()
+
+  function group(groupId: string): Group {
+    const known = groups.get(groupId)
+    if (known !== undefined) return known
+    const fresh: Group = { epoch: 0, members: new Map(), fenced: new Set(), offsets: new Map() }
+    groups.set(groupId, fresh)
+    return fresh
+  }
+
+  function memberOf(groupId: string, memberId: string): Member {
+    const member = group(groupId).members.get(memberId)
+    if (member === undefined) throw new FencedError(`member ${memberId} is not in group ${groupId}`)
+    return member
+  }
+
+  /** The `range` assignor: contiguous partitions per topic, the same numbers together for topics of equal size. */
+  function target(of: Group, memberId: string): TopicPartition[] {
+    const member = of.members.get(memberId)
+    return (member?.topics ?? []).flatMap((topic) => {
+      const count = partitionCount(topic)
+      if (count === undefined) return []
+      const subscribed = [...of.members].filter(([, other]) => other.topics.includes(topic)).map(([id]) => id)
+      const sorted = subscribed.sort()
+      const index = sorted.indexOf(memberId)
+      const share = Math.floor(count / sorted.length)
+      const extra = count % sorted.length
+      const first = index * share + Math.min(index, extra)
+      return Array.from({ length: share + (index < extra ? 1 : 0) }, (_, i) => ({ topic, partition: first + i }))
+    })
+  }
+
+  /** Its target, less what another member has not given up yet. */
+  function assignable(of: Group, memberId: string): TopicPartition[] {
+    const others = [...of.members].filter(([id]) => id !== memberId)
+    return target(of, memberId).filter(
+      ({ topic, partition }) => !others.some(([, other]) => other.owned.has(partitionKey(topic, partition))),
+    )
+  }
+
+  function remove(groupId: string, memberId: string): void {
+    const of = group(groupId)
+    if (of.members.delete(memberId)) of.epoch++
+  }
+
+  return {
+    join(groupId, memberId, topics) {
+      const of = group(groupId)
+      of.fenced.delete(memberId)
+      of.epoch++
+      of.members.set(memberId, { topics, owned: new Map(), told: undefined, epoch: of.epoch })
+    },
+    leave: remove,
+    expire(groupId, memberId) {
+      remove(groupId, memberId)
+      group(groupId).fenced.add(memberId)
+    },
+    takeEvent(groupId, memberId) {
+      const of = group(groupId)
+      if (of.fenced.delete(memberId)) return { type: 'fenced', reason: 'the session timed out' }
+      const member = of.members.get(memberId)
+      if (member === undefined) return undefined
+      const partitions = assignable(of, memberId)
+      const told = partitions.map(({ topic, partition }) => partitionKey(topic, partition)).join(' ')
+      if (told === member.told) return undefined
+      member.told = told
+      member.epoch = of.epoch
+      // From here on the partitions are its own: nobody else may be told to take them until it acknowledges a smaller set.
+      for (const each of partitions) member.owned.set(partitionKey(each.topic, each.partition), each)
+      return { type: 'assignment', partitions }
+    },
+    acknowledge(groupId, memberId, owned) {
+      const member = group(groupId).members.get(memberId)
+      if (member !== undefined) member.owned = new Map(owned.map((each) => [partitionKey(each.topic, each.partition), each]))
+    },
+    epoch: (groupId, memberId) => group(groupId).members.get(memberId)?.epoch ?? -1,
+    members: (groupId) => [...group(groupId).members.keys()],
+    owned: (groupId, memberId) => [...(group(groupId).members.get(memberId)?.owned.keys() ?? [])],
+    committed: (groupId) => group(groupId).offsets,
+    check(groupId, memberId) {
+      memberOf(groupId, memberId)
+    },
+    commit(groupId, memberId, offsets) {
+      if (memberId !== undefined) memberOf(groupId, memberId)
+      const of = group(groupId)
+      for (const { topic, partition, offset, metadata = '' } of offsets) {
+        if (partitionCount(topic) === undefined)
+          throw new TransportError('UNKNOWN_TOPIC_OR_PARTITION', `topic ${topic} does not exist`, { fatal: true })
+        of.offsets.set(partitionKey(topic, partition), { offset, metadata })
+      }
+    },
+    forgetOffsets(groupId) {
+      group(groupId).offsets.clear()
+    },
+  }
+}

@@ -1,0 +1,91 @@
+import { readChunks } from '../record-batch/reader.ts'
+import { BatchWriter } from '../record-batch/writer.ts'
+import type { RecordChunk, RecordHeader } from '../transport.ts'
+
+/** A record as the in-memory log holds it. */
+export interface LogRecord {
+  readonly offset: number
+  readonly timestamp: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: readonly RecordHeader[]
+}
+
+/** A record before it has an offset. */
+export type NewRecord = Omit<LogRecord, 'offset'>
+
+/** One partition's log: offsets ascend, with gaps where control records or compaction took them. */
+export interface PartitionLog {
+  readonly startOffset: number
+  readonly endOffset: number
+  append(record: NewRecord): void
+  /** Takes an offset as a commit or abort marker does: no reader ever sees a record there. */
+  appendControl(): void
+  /** Records from an offset on, at most `limit`. */
+  read(from: number, limit: number): LogRecord[]
+  /** Removes records below an offset, as retention does. */
+  truncateBefore(offset: number): void
+  /** Keeps the last record of every key, without tombstones. */
+  compact(): void
+}
+
+export function partitionLog(): PartitionLog {
+  let records: LogRecord[] = []
+  let startOffset = 0
+  let endOffset = 0
+
+  /** Index of the first record at or after an offset. */
+  function indexOf(offset: number): number {
+    let low = 0
+    let high = records.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (records[middle].offset < offset) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  return {
+    get startOffset() {
+      return startOffset
+    },
+    get endOffset() {
+      return endOffset
+    },
+    append(record) {
+      records.push({ ...record, offset: endOffset++ })
+    },
+    appendControl() {
+      endOffset++
+    },
+    read(from, limit) {
+      const first = indexOf(from)
+      return records.slice(first, first + limit)
+    },
+    truncateBefore(offset) {
+      startOffset = Math.max(startOffset, Math.min(offset, endOffset))
+      records = records.slice(indexOf(startOffset))
+    },
+    compact() {
+      const last = new Map<string, number>()
+      for (const record of records) last.set(record.key?.toString('latin1') ?? '', record.offset)
+      records = records.filter((record) => record.value !== null && last.get(record.key?.toString('latin1') ?? '') === record.offset)
+    },
+  }
+}
+
+const PLAIN_STAMP = { producerId: -1, producerEpoch: -1, baseSequence: -1, transactional: false }
+
+/** The records in the form in which a fetch brings them, through the real record-batch codec. */
+export function chunksOf(topic: string, partition: number, records: readonly LogRecord[]): RecordChunk[] {
+  if (records.length === 0) return []
+  const writer = new BatchWriter()
+  for (const { timestamp, key, value, headers } of records)
+    writer.append(timestamp, key, 0, key?.length ?? 0, value, 0, value?.length ?? 0, headers)
+  const bytes = writer.finish(PLAIN_STAMP, 'none')
+  const chunks = readChunks({ topic, partition, records: bytes, from: 0, aborted: null, verifyChecksums: false })
+  // A batch numbers its records without gaps; the log's own offsets take their place.
+  for (const chunk of chunks) for (let i = 0; i < chunk.count; i++) chunk.offsets[i] = records[chunk.offsets[i]].offset
+  return chunks
+}

@@ -1,0 +1,115 @@
+import {
+  type CommitStep,
+  type GroupMember,
+  type OffsetToCommit,
+  type ProducerOptions,
+  partitionKey,
+  type RecordAppender,
+  type RecordHeader,
+  type WorkerProducer,
+} from '../transport.ts'
+import type { MemoryBroker } from './broker.ts'
+import type { NewRecord } from './log.ts'
+
+interface MemoryAppender extends RecordAppender {
+  take(): NewRecord[]
+}
+
+/** A producer of the in-memory broker. The synchronous half is what the test driver uses. */
+export interface MemoryProducer extends WorkerProducer {
+  initSync(): void
+  commitSync(offsets: Iterable<OffsetToCommit>, member: Pick<GroupMember, 'groupId' | 'memberId'> | undefined): Map<string, number>
+  abortSync(): void
+}
+
+const NO_HEADERS: readonly RecordHeader[] = []
+
+export function memoryProducer(broker: MemoryBroker, options: ProducerOptions): MemoryProducer {
+  const { transactionalId, onCommitStep } = options
+  const appenders = new Map<string, MemoryAppender>()
+  let epoch = -1
+  let pendingBytes = 0
+
+  function createAppender(topic: string, partition: number): MemoryAppender {
+    let records: NewRecord[] = []
+    return {
+      topic,
+      partition,
+      append(timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers) {
+        pendingBytes += keyEnd - keyStart + valueEnd - valueStart
+        records.push({
+          timestamp,
+          key: key === null ? null : Buffer.from(key.subarray(keyStart, keyEnd)),
+          value: value === null ? null : Buffer.from(value.subarray(valueStart, valueEnd)),
+          headers: headers ?? NO_HEADERS,
+        })
+      },
+      get pendingRecords() {
+        return records.length
+      },
+      take() {
+        const taken = records
+        records = []
+        return taken
+      },
+    }
+  }
+
+  function takeAll() {
+    pendingBytes = 0
+    return [...appenders.values()]
+      .map((appender) => ({ topic: appender.topic, partition: appender.partition, records: appender.take() }))
+      .filter((append) => append.records.length > 0)
+  }
+
+  function step(name: CommitStep): void {
+    onCommitStep?.(name)
+  }
+
+  const producer: MemoryProducer = {
+    initSync() {
+      takeAll()
+      if (transactionalId !== undefined) epoch = broker.initProducer(transactionalId)
+    },
+    commitSync(offsets, member) {
+      if (transactionalId !== undefined) broker.checkProducer(transactionalId, epoch)
+      const appends = takeAll()
+      step('produced')
+      step('offsets-added')
+      const list = [...offsets]
+      const memberOffsets = member === undefined ? undefined : { groupId: member.groupId, memberId: member.memberId, offsets: list }
+      const ends = broker.commitTransaction(appends, memberOffsets, transactionalId !== undefined)
+      step('committed')
+      return ends
+    },
+    abortSync() {
+      takeAll()
+    },
+    async init() {
+      producer.initSync()
+    },
+    appender(topic, partition) {
+      const key = partitionKey(topic, partition)
+      let appender = appenders.get(key)
+      if (appender === undefined) {
+        appender = createAppender(topic, partition)
+        appenders.set(key, appender)
+      }
+      return appender
+    },
+    get pendingBytes() {
+      return pendingBytes
+    },
+    async flushFull() {},
+    async commit(offsets, member) {
+      return producer.commitSync(offsets.values(), member)
+    },
+    async abort() {
+      producer.abortSync()
+    },
+    async close() {
+      producer.abortSync()
+    },
+  }
+  return producer
+}

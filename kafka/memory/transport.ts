@@ -1,0 +1,62 @@
+import { type GroupMember, type GroupOptions, partitionKey, type TopicPartition, type Transport } from '../transport.ts'
+import type { MemoryBroker } from './broker.ts'
+import { memoryFetcher } from './fetcher.ts'
+import { memoryProducer } from './producer.ts'
+
+/** The transport on an in-memory broker: what the engine's worker runs on where no broker is needed. */
+export function memoryTransport(broker: MemoryBroker): Transport {
+  return {
+    async connect() {},
+    async ensureTopics(topics) {
+      for (const spec of topics) broker.createTopic(spec)
+    },
+    async partitionCounts(topics) {
+      const counts = topics.map((topic): [string, number | undefined] => [topic, broker.partitionCount(topic)])
+      return new Map(counts.filter((entry): entry is [string, number] => entry[1] !== undefined))
+    },
+    async offsets(partitions, at) {
+      return new Map(
+        partitions.map(({ topic, partition }) => {
+          const log = broker.log(topic, partition)
+          return [partitionKey(topic, partition), at === 'end' ? log.endOffset : log.startOffset]
+        }),
+      )
+    },
+    fetcher: () => memoryFetcher(broker),
+    groupMember: (options) => memoryGroupMember(broker, options),
+    producer: (options) => memoryProducer(broker, options),
+    async close() {},
+  }
+}
+
+function memoryGroupMember(broker: MemoryBroker, options: GroupOptions): GroupMember {
+  const { groupId, memberId, topics } = options
+  const { groups } = broker
+  return {
+    groupId,
+    memberId,
+    get epoch() {
+      return groups.epoch(groupId, memberId)
+    },
+    async join() {
+      groups.join(groupId, memberId, topics)
+    },
+    takeEvent: () => groups.takeEvent(groupId, memberId),
+    acknowledge: (owned) => groups.acknowledge(groupId, memberId, owned),
+    async rejoin() {
+      groups.join(groupId, memberId, topics)
+    },
+    async heartbeat() {},
+    async committed(partitions: readonly TopicPartition[]) {
+      const stored = groups.committed(groupId)
+      const keys = partitions.map(({ topic, partition }) => partitionKey(topic, partition))
+      return new Map(keys.flatMap((key) => (stored.has(key) ? [[key, stored.get(key)!] as const] : [])))
+    },
+    async commit(offsets) {
+      groups.commit(groupId, memberId, offsets.values())
+    },
+    async leave() {
+      groups.leave(groupId, memberId)
+    },
+  }
+}

@@ -1,0 +1,107 @@
+import { TransportError } from '../transport.ts'
+import { crc32c } from './checksum.ts'
+import {
+  ATTRIBUTES_AT,
+  BASE_OFFSET_AT,
+  BATCH_LENGTH_AT,
+  CONTROL_BIT,
+  CRC_AT,
+  LAST_OFFSET_DELTA_AT,
+  LENGTH_PREFIX_BYTES,
+  MAGIC_AT,
+  MAGIC_V2,
+  PRODUCER_ID_AT,
+  RECORD_COUNT_AT,
+  RECORDS_AT,
+  readInt64,
+  TRANSACTIONAL_BIT,
+} from './format.ts'
+import { VarintCursor } from './varint.ts'
+
+/** Where one whole batch lies inside a fetch response, and what its header says. */
+export interface BatchHeader {
+  readonly start: number
+  readonly end: number
+  readonly baseOffset: number
+  /** Compaction keeps it when it removes records: the log continues after it. */
+  readonly lastOffset: number
+  readonly attributes: number
+  readonly producerId: number
+  readonly recordCount: number
+}
+
+/** Control records: version and type, both 16 bits; type 0 is ABORT. */
+const CONTROL_TYPE_AT = 2
+const CONTROL_KEY_BYTES = 4
+const ABORT_TYPE = 0
+
+/**
+ * The header of the batch at `start`, or undefined when the response ends inside the batch:
+ * a broker cuts at its byte limit, and the rest comes with the next fetch.
+ * @throws TransportError with code CORRUPT_BATCH for anything that is no batch of version 2
+ */
+export function batchAt(buffer: Buffer, start: number): BatchHeader | undefined {
+  if (start + RECORDS_AT > buffer.length) return undefined
+  const length = buffer.readInt32BE(start + BATCH_LENGTH_AT)
+  const magic = buffer[start + MAGIC_AT]
+  const baseOffset = readInt64(buffer, start + BASE_OFFSET_AT)
+  if (magic !== MAGIC_V2) throw corrupt(baseOffset, `has format ${magic}; only format 2 (Kafka 0.11 and newer) is read`)
+  if (length < RECORDS_AT - LENGTH_PREFIX_BYTES) throw corrupt(baseOffset, `says it is ${length} bytes long`)
+  const end = start + LENGTH_PREFIX_BYTES + length
+  if (end > buffer.length) return undefined
+  return {
+    start,
+    end,
+    baseOffset,
+    lastOffset: baseOffset + buffer.readInt32BE(start + LAST_OFFSET_DELTA_AT),
+    attributes: buffer.readInt16BE(start + ATTRIBUTES_AT),
+    producerId: readInt64(buffer, start + PRODUCER_ID_AT),
+    recordCount: buffer.readInt32BE(start + RECORD_COUNT_AT),
+  }
+}
+
+/** Offset after the last whole batch, `from` when there is none. */
+export function offsetAfter(buffer: Buffer, from: number): number {
+  let next = from
+  for (let at = 0; ; ) {
+    const batch = batchAt(buffer, at)
+    if (batch === undefined) return next
+    // A batch wholly before the requested offset moves nothing back.
+    next = Math.max(next, batch.lastOffset + 1)
+    at = batch.end
+  }
+}
+
+export function isControl(batch: BatchHeader): boolean {
+  return (batch.attributes & CONTROL_BIT) !== 0
+}
+
+export function isTransactional(batch: BatchHeader): boolean {
+  return (batch.attributes & TRANSACTIONAL_BIT) !== 0
+}
+
+/** @throws TransportError with code CORRUPT_BATCH when the bytes are not those that the producer wrote */
+export function verifyChecksum(buffer: Buffer, batch: BatchHeader): void {
+  const stored = buffer.readUInt32BE(batch.start + CRC_AT)
+  const actual = crc32c(buffer.subarray(batch.start + ATTRIBUTES_AT, batch.end)) >>> 0
+  if (stored !== actual) throw corrupt(batch.baseOffset, `has checksum ${actual}, its header says ${stored}`)
+}
+
+const markerCursor = new VarintCursor()
+
+/** True for the marker that ends an aborted transaction. Control batches are never compressed and hold one record. */
+export function isAbortMarker(buffer: Buffer, batch: BatchHeader): boolean {
+  markerCursor.at = batch.start + RECORDS_AT
+  markerCursor.readInt(buffer)
+  markerCursor.at += 1
+  markerCursor.readLong(buffer)
+  markerCursor.readInt(buffer)
+  const keyBytes = markerCursor.readInt(buffer)
+  if (keyBytes < CONTROL_KEY_BYTES || markerCursor.at + keyBytes > batch.end)
+    throw corrupt(batch.baseOffset, 'is a control batch without a type')
+  return buffer.readInt16BE(markerCursor.at + CONTROL_TYPE_AT) === ABORT_TYPE
+}
+
+export function corrupt(baseOffset: number, what: string): TransportError {
+  return new TransportError('CORRUPT_BATCH', `the record batch at offset ${baseOffset} ${what}`, { fatal: true })
+}

@@ -1,0 +1,187 @@
+import type { RecordHeader } from '../transport.ts'
+import { crc32c } from './checksum.ts'
+import { CODECS, type Codec, compress } from './compression.ts'
+import {
+  ATTRIBUTES_AT,
+  BASE_OFFSET_AT,
+  BASE_SEQUENCE_AT,
+  BASE_TIMESTAMP_AT,
+  BATCH_LENGTH_AT,
+  CRC_AT,
+  LAST_OFFSET_DELTA_AT,
+  LEADER_EPOCH_AT,
+  LENGTH_PREFIX_BYTES,
+  MAGIC_AT,
+  MAGIC_V2,
+  MAX_TIMESTAMP_AT,
+  PRODUCER_EPOCH_AT,
+  PRODUCER_ID_AT,
+  RECORD_COUNT_AT,
+  RECORDS_AT,
+  TRANSACTIONAL_BIT,
+  writeInt64,
+} from './format.ts'
+import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
+
+/** Enough for small transactions; the buffer doubles up to the batch limit and is reused afterwards. */
+const INITIAL_BYTES = 4_096
+/** Below this a loop copies faster than a call into the runtime. */
+const SHORT_COPY_BYTES = 24
+/** Headers and varints of one record beside its own bytes: 5 varints of at most 10 bytes, attributes, empty headers. */
+const RECORD_OVERHEAD_BYTES = 32
+/** Two varints. */
+const HEADER_OVERHEAD_BYTES = 10
+/** Bytes of UTF-8 per UTF-16 unit at most. */
+const UTF8_WORST = 3
+
+/** What the producer stamps on a finished batch. */
+export interface BatchStamp {
+  readonly producerId: number
+  readonly producerEpoch: number
+  readonly baseSequence: number
+  readonly transactional: boolean
+}
+
+/** One record batch that grows in place: records are written once, the header when it is finished. */
+export class BatchWriter {
+  #buffer: Buffer
+  #at = RECORDS_AT
+  #count = 0
+  #baseTimestamp = 0
+  #maxTimestamp = 0
+
+  /** @param buffer memory of an earlier batch to use again */
+  constructor(buffer?: Buffer) {
+    this.#buffer = buffer ?? Buffer.allocUnsafeSlow(INITIAL_BYTES)
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  /** Bytes so far, header included, before compression. */
+  get bytes(): number {
+    return this.#at
+  }
+
+  append(
+    timestamp: number,
+    key: Uint8Array | null,
+    keyStart: number,
+    keyEnd: number,
+    value: Uint8Array | null,
+    valueStart: number,
+    valueEnd: number,
+    headers: readonly RecordHeader[] | undefined,
+  ): void {
+    if (this.#count === 0) {
+      this.#baseTimestamp = timestamp
+      this.#maxTimestamp = timestamp
+    } else if (timestamp > this.#maxTimestamp) this.#maxTimestamp = timestamp
+    const keyBytes = key === null ? -1 : keyEnd - keyStart
+    const valueBytes = value === null ? -1 : valueEnd - valueStart
+    const timestampDelta = timestamp - this.#baseTimestamp
+    const packedHeaders = headers === undefined || headers.length === 0 ? undefined : packHeaders(headers)
+    const length =
+      1 +
+      varlongSize(timestampDelta) +
+      varintSize(this.#count) +
+      varintSize(keyBytes) +
+      Math.max(keyBytes, 0) +
+      varintSize(valueBytes) +
+      Math.max(valueBytes, 0) +
+      (packedHeaders === undefined ? 1 : packedHeaders.length)
+    this.#reserve(length + varintSize(length))
+    const buffer = this.#buffer
+    let at = writeVarint(buffer, this.#at, length)
+    buffer[at++] = 0
+    at = writeVarlong(buffer, at, timestampDelta)
+    at = writeVarint(buffer, at, this.#count)
+    at = writeVarint(buffer, at, keyBytes)
+    if (keyBytes > 0) at = copyBytes(buffer, at, key as Uint8Array, keyStart, keyEnd)
+    at = writeVarint(buffer, at, valueBytes)
+    if (valueBytes > 0) at = copyBytes(buffer, at, value as Uint8Array, valueStart, valueEnd)
+    if (packedHeaders === undefined) buffer[at++] = 0
+    else at = copyBytes(buffer, at, packedHeaders, 0, packedHeaders.length)
+    this.#at = at
+    this.#count++
+  }
+
+  /**
+   * Writes the header and returns the whole batch. Uncompressed it is a view of this writer's memory:
+   * `release` gives that memory away once the batch is acknowledged.
+   */
+  finish(stamp: BatchStamp, codec: Codec): Buffer {
+    let buffer = this.#buffer
+    let end = this.#at
+    if (codec !== 'none') {
+      const packed = compress(codec, buffer.subarray(RECORDS_AT, end))
+      end = RECORDS_AT + packed.length
+      buffer = Buffer.allocUnsafeSlow(end)
+      packed.copy(buffer, RECORDS_AT)
+    }
+    writeInt64(buffer, BASE_OFFSET_AT, 0)
+    buffer.writeInt32BE(end - LENGTH_PREFIX_BYTES, BATCH_LENGTH_AT)
+    buffer.writeInt32BE(-1, LEADER_EPOCH_AT)
+    buffer[MAGIC_AT] = MAGIC_V2
+    buffer.writeInt16BE(CODECS.indexOf(codec) | (stamp.transactional ? TRANSACTIONAL_BIT : 0), ATTRIBUTES_AT)
+    buffer.writeInt32BE(this.#count - 1, LAST_OFFSET_DELTA_AT)
+    writeInt64(buffer, BASE_TIMESTAMP_AT, this.#baseTimestamp)
+    writeInt64(buffer, MAX_TIMESTAMP_AT, this.#maxTimestamp)
+    writeInt64(buffer, PRODUCER_ID_AT, stamp.producerId)
+    buffer.writeInt16BE(stamp.producerEpoch, PRODUCER_EPOCH_AT)
+    buffer.writeInt32BE(stamp.baseSequence, BASE_SEQUENCE_AT)
+    buffer.writeInt32BE(this.#count, RECORD_COUNT_AT)
+    const batch = buffer.subarray(0, end)
+    buffer.writeUInt32BE(crc32c(batch.subarray(ATTRIBUTES_AT)) >>> 0, CRC_AT)
+    return batch
+  }
+
+  /** The memory of this writer, for the next one. The writer must not be used afterwards. */
+  release(): Buffer {
+    return this.#buffer
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.#at + bytes
+    if (needed <= this.#buffer.length) return
+    const grown = Buffer.allocUnsafeSlow(Math.max(needed, this.#buffer.length * 2))
+    this.#buffer.copy(grown, 0, 0, this.#at)
+    this.#buffer = grown
+  }
+}
+
+/** Upper bound of the bytes that a record takes in a batch. */
+export function recordBytesBound(keyBytes: number, valueBytes: number, headers?: readonly RecordHeader[]): number {
+  let bytes = RECORD_OVERHEAD_BYTES + keyBytes + valueBytes
+  for (const header of headers ?? []) bytes += HEADER_OVERHEAD_BYTES + header.key.length * UTF8_WORST + (header.value?.length ?? 0)
+  return bytes
+}
+
+function copyBytes(target: Buffer, at: number, source: Uint8Array, start: number, end: number): number {
+  if (end - start < SHORT_COPY_BYTES) {
+    for (let i = start; i < end; i++) target[at++] = source[i]
+    return at
+  }
+  // Unlike set with a subarray it allocates nothing.
+  Buffer.prototype.copy.call(source, target, at, start, end)
+  return at + end - start
+}
+
+function packHeaders(headers: readonly RecordHeader[]): Buffer {
+  const names = headers.map((header) => Buffer.from(header.key, 'utf8'))
+  let size = varintSize(headers.length)
+  headers.forEach((header, i) => {
+    const valueBytes = header.value?.length ?? -1
+    size += varintSize(names[i].length) + names[i].length + varintSize(valueBytes) + Math.max(valueBytes, 0)
+  })
+  const packed = Buffer.allocUnsafe(size)
+  let at = writeVarint(packed, 0, headers.length)
+  headers.forEach((header, i) => {
+    at = writeVarint(packed, at, names[i].length)
+    at = copyBytes(packed, at, names[i], 0, names[i].length)
+    at = writeVarint(packed, at, header.value?.length ?? -1)
+    if (header.value !== null) at = copyBytes(packed, at, header.value, 0, header.value.length)
+  })
+  return packed
+}

@@ -1,0 +1,159 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { SchemaNotFoundError, type SchemaRegistry } from './registry-interface.ts'
+
+export { SchemaNotFoundError } from './registry-interface.ts'
+
+/**
+ * Client of a schema registry with Confluent's REST interface. Schemas are JSON text; an id never changes its meaning and is asked for once.
+ * `register` throws SchemaRefusedError when the schema is incompatible or no schema; both calls throw RegistryUnreachableError.
+ */
+export type RegistryClient = SchemaRegistry
+
+export interface RegistryOptions {
+  /** One or several base URLs separated by commas, tried in turn; user and password in them are sent as basic authentication. */
+  readonly url: string
+  /** One request. Default 5 s. */
+  readonly requestTimeoutMs?: number
+  /** The whole call with its retries. Default 30 s: a registry that restarts is back by then. */
+  readonly deadlineMs?: number
+}
+
+export interface RegistryDeps {
+  readonly fetch?: typeof fetch
+  readonly now?: () => number
+  readonly sleep?: (ms: number) => Promise<unknown>
+}
+
+/** The registry does not take this schema, and asking again will not help: incompatible with an earlier version, or not valid. */
+export class SchemaRefusedError extends Error {
+  override readonly name = 'SchemaRefusedError'
+  readonly subject: string
+  /** The registry's own code: 409 incompatible, 42201 invalid. */
+  readonly code: number
+  constructor(subject: string, code: number, reason: string) {
+    super(`the schema registry refuses the schema of subject "${subject}": ${reason}`)
+    this.subject = subject
+    this.code = code
+  }
+}
+
+/** No usable answer until the deadline; asking later may help. */
+export class RegistryUnreachableError extends Error {
+  override readonly name = 'RegistryUnreachableError'
+}
+
+const REQUEST_TIMEOUT_MS = 5_000
+const DEADLINE_MS = 30_000
+/** Doubled from try to try: a restarting registry is asked about eight times, not eight hundred. */
+const FIRST_BACKOFF_MS = 100
+const LONGEST_BACKOFF_MS = 5_000
+const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json'
+const TOO_MANY_REQUESTS = 429
+const NOT_FOUND = 404
+
+interface Refusal {
+  readonly status: number
+  readonly code: number
+  readonly message: string
+}
+
+type Answer<T> = { readonly ok: true; readonly body: T } | { readonly ok: false; readonly refusal: Refusal }
+
+/**
+ * Two calls over HTTP and a cache: all that workers and APIs need. (The npm client for this parses every schema with a codec of its own,
+ * which rounds 64-bit numbers, and does not tell a missing schema from a missing registry.)
+ */
+export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}): RegistryClient {
+  const request = deps.fetch ?? fetch
+  const now = deps.now ?? Date.now
+  const sleep = deps.sleep ?? delay
+  const endpoints = options.url.split(',').map((url) => endpoint(url.trim()))
+  const schemas = new Map<number, Promise<string>>()
+
+  async function register(subject: string, schema: string): Promise<number> {
+    const path = `/subjects/${encodeURIComponent(subject)}/versions`
+    const answer = await ask<{ id: number }>('POST', path, JSON.stringify({ schema }))
+    if (!answer.ok) throw new SchemaRefusedError(subject, answer.refusal.code, answer.refusal.message)
+    return answer.body.id
+  }
+
+  function schemaById(id: number): Promise<string> {
+    const known = schemas.get(id)
+    if (known) return known
+    const asked = askSchema(id)
+    schemas.set(id, asked)
+    asked.catch(() => schemas.delete(id))
+    return asked
+  }
+
+  async function askSchema(id: number): Promise<string> {
+    const answer = await ask<{ schema: string }>('GET', `/schemas/ids/${id}`)
+    if (answer.ok) return answer.body.schema
+    if (answer.refusal.status === NOT_FOUND) throw new SchemaNotFoundError(id)
+    throw new RegistryUnreachableError(`the schema registry answers ${answer.refusal.status} for schema ${id}: ${answer.refusal.message}`)
+  }
+
+  async function ask<T>(method: string, path: string, body?: string): Promise<Answer<T>> {
+    const deadline = now() + (options.deadlineMs ?? DEADLINE_MS)
+    let backoff = FIRST_BACKOFF_MS
+    for (let attempt = 0; ; attempt++) {
+      const target = endpoints[attempt % endpoints.length]
+      const failure = await tryOnce<T>(target, method, path, body)
+      if (typeof failure !== 'string') return failure
+      if (now() + backoff >= deadline) {
+        throw new RegistryUnreachableError(
+          `no answer from the schema registry at ${target.url} (${failure}). Is it running, and is SCHEMA_REGISTRY_URL right?`,
+        )
+      }
+      await sleep(backoff)
+      backoff = Math.min(backoff * 2, LONGEST_BACKOFF_MS)
+    }
+  }
+
+  /** An answer, or the reason why it is worth to ask again. */
+  async function tryOnce<T>(target: Endpoint, method: string, path: string, body?: string): Promise<Answer<T> | string> {
+    try {
+      const response = await request(target.url + path, {
+        method,
+        body,
+        headers: { accept: MEDIA_TYPE, 'content-type': MEDIA_TYPE, ...target.headers },
+        signal: AbortSignal.timeout(options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS),
+      })
+      const content = await response.text()
+      if (response.ok) return { ok: true, body: JSON.parse(content) as T }
+      const { error_code: code, message } = errorBody(content)
+      if (response.status >= 500 || response.status === TOO_MANY_REQUESTS) return `it answers ${response.status}: ${message}`
+      return { ok: false, refusal: { status: response.status, code: code ?? response.status, message } }
+    } catch (error) {
+      const { message, cause } = error as Error
+      return cause instanceof Error ? `${message}: ${cause.message || (cause as NodeJS.ErrnoException).code}` : message
+    }
+  }
+
+  return { register, schemaById }
+}
+
+interface Endpoint {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+function endpoint(text: string): Endpoint {
+  const url = new URL(text)
+  const { username, password } = url
+  url.username = ''
+  url.password = ''
+  const plain = url.href.replace(/\/$/, '')
+  if (!username) return { url: plain, headers: {} }
+  const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  return { url: plain, headers: { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` } }
+}
+
+function errorBody(content: string): { error_code?: number; message: string } {
+  try {
+    const body = JSON.parse(content) as { error_code?: number; message?: string }
+    return { error_code: body.error_code, message: body.message ?? content }
+  } catch {
+    return { message: content }
+  }
+}

@@ -1,0 +1,107 @@
+import type { Codec } from '../schemas/codec.ts'
+import type { AvroSchema, SchemaLookup, ValueFormat } from '../schemas/topic.ts'
+import { SchemaNotFoundError, type SchemaRegistry } from './registry-interface.ts'
+
+/** A topic as far as its values go. */
+export interface ValueTopic<V> {
+  readonly name: string
+  readonly value: ValueFormat<V>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: values are invariant, so no narrower type accepts every topic
+export type AnyValueTopic = ValueTopic<any>
+
+/** Schemas by id: read synchronously by decoders, filled by whoever may wait. */
+export interface LoadedSchemas extends SchemaLookup {
+  /**
+   * Fetches a schema after an UnknownSchemaError, then the value can be decoded again.
+   * `not-found`: no such schema, so the value is malformed. Rejects when the registry could not be asked: wait and try again, nothing is known of the value.
+   */
+  load(schemaId: number): Promise<'loaded' | 'not-found'>
+}
+
+export interface Serdes {
+  readonly schemas: LoadedSchemas
+  /** The codec of a topic's values, bound to its registered schema. Topics must have been opened. */
+  codecFor<V>(topic: ValueTopic<V>): Codec<V>
+}
+
+export interface SerdesOptions {
+  /** Epoch ms. */
+  readonly now?: () => number
+}
+
+/** A wrong id costs one request in this time, however many records carry it; a schema that appears late is found after it. */
+const NOT_FOUND_KEPT_MS = 30_000
+/** Wrong ids remembered: a sender of random ids must not fill the memory. */
+const NOT_FOUND_KEPT = 10_000
+/** Schema id of values whose format has no schema; never looked at. */
+const NO_SCHEMA = 0
+
+/**
+ * Registers the value schema of each topic under `<topic>-value` and binds the codecs to the ids.
+ * @throws Error naming the topic when the registry refuses its schema
+ */
+export async function openSerdes(
+  registry: SchemaRegistry,
+  topics: readonly AnyValueTopic[],
+  { now = Date.now }: SerdesOptions = {},
+): Promise<Serdes> {
+  const schemas = loadedSchemas(registry, now)
+  const codecs = new Map<string, Codec<unknown>>()
+  await Promise.all(topics.map(openTopic))
+
+  async function openTopic({ name, value }: AnyValueTopic): Promise<void> {
+    const id = value.schema === undefined ? NO_SCHEMA : await registerValue(registry, name, value.schema)
+    codecs.set(name, value.open(id, schemas))
+  }
+
+  function codecFor<V>(topic: ValueTopic<V>): Codec<V> {
+    const codec = codecs.get(topic.name)
+    if (!codec) throw new Error(`the values of topic ${topic.name} were not opened: pass the topic to openSerdes`)
+    return codec as Codec<V>
+  }
+
+  return { schemas, codecFor }
+}
+
+async function registerValue(registry: SchemaRegistry, topic: string, schema: AvroSchema): Promise<number> {
+  const subject = `${topic}-value`
+  try {
+    return await registry.register(subject, JSON.stringify(schema))
+  } catch (error) {
+    throw new Error(`the value schema of topic ${topic} could not be registered as ${subject}: ${(error as Error).message}`, {
+      cause: error,
+    })
+  }
+}
+
+function loadedSchemas(registry: SchemaRegistry, now: () => number): LoadedSchemas {
+  const loaded = new Map<number, AvroSchema>()
+  const notFoundAt = new Map<number, number>()
+  const underWay = new Map<number, Promise<'loaded' | 'not-found'>>()
+
+  async function load(schemaId: number): Promise<'loaded' | 'not-found'> {
+    if (loaded.has(schemaId)) return 'loaded'
+    const missedAt = notFoundAt.get(schemaId)
+    if (missedAt !== undefined && now() - missedAt < NOT_FOUND_KEPT_MS) return 'not-found'
+    const request = underWay.get(schemaId) ?? ask(schemaId).finally(() => underWay.delete(schemaId))
+    underWay.set(schemaId, request)
+    return request
+  }
+
+  async function ask(schemaId: number): Promise<'loaded' | 'not-found'> {
+    try {
+      loaded.set(schemaId, JSON.parse(await registry.schemaById(schemaId)) as AvroSchema)
+      notFoundAt.delete(schemaId)
+      return 'loaded'
+    } catch (error) {
+      if (!(error instanceof SchemaNotFoundError)) throw error
+      if (notFoundAt.size >= NOT_FOUND_KEPT) notFoundAt.clear()
+      notFoundAt.set(schemaId, now())
+      return 'not-found'
+    }
+  }
+
+  return { get: (schemaId) => loaded.get(schemaId), load }
+}

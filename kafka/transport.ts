@@ -1,0 +1,256 @@
+/**
+ * The transport: the small interface behind which the Kafka protocol is hidden.
+ * Two adapters exist: the real one (kafka/client) and the in-memory one (kafka/memory).
+ *
+ * Nothing here calls back into its user: every part only enqueues, and the one loop that owns the
+ * state asks (`poll`, `takeEvent`). Offsets and timestamps are plain numbers (exact up to 2^53).
+ */
+
+/** One partition of one topic. */
+export interface TopicPartition {
+  readonly topic: string
+  readonly partition: number
+}
+
+/** `topic-partition` as one string: the key of every map over partitions. */
+export function partitionKey(topic: string, partition: number): string {
+  return `${topic}-${partition}`
+}
+
+/**
+ * The records of one record batch, as parallel arrays over one buffer: no object per record.
+ * Entries 0..count-1 are valid (the arrays may be longer). A start of -1 means null.
+ * A chunk stays valid as long as it is referenced; its buffer is never reused by the transport.
+ */
+export interface RecordChunk {
+  readonly topic: string
+  readonly partition: number
+  /** Decompressed bytes that all positions below point into. */
+  readonly buffer: Buffer
+  readonly count: number
+  /** Absolute offsets, ascending, possibly with gaps (compaction). */
+  readonly offsets: Float64Array
+  /** Epoch milliseconds. */
+  readonly timestamps: Float64Array
+  readonly keyStart: Int32Array
+  readonly keyEnd: Int32Array
+  readonly valueStart: Int32Array
+  readonly valueEnd: Int32Array
+  /** Position of the headers' varint count; -1 when the record has no headers. */
+  readonly headerStart: Int32Array
+}
+
+export interface RecordHeader {
+  readonly key: string
+  readonly value: Buffer | null
+}
+
+/** What one fetch brought of one partition: only committed data records, in offset order. */
+export interface PartitionData extends TopicPartition {
+  readonly chunks: readonly RecordChunk[]
+  /** Where the next fetch continues: past control records, aborted records and compaction gaps. */
+  readonly nextOffset: number
+  /** End of the log (isolation 0) when the broker answered. */
+  readonly highWatermark: number
+  readonly lastStableOffset: number
+  /** Clock reading (epoch ms) taken before the fetch request was sent: the log was read no earlier than this. */
+  readonly fetchedAt: number
+}
+
+export type OffsetReset = 'earliest' | 'latest' | 'fail'
+
+export interface FetcherOptions {
+  /** Default read_committed. */
+  readonly isolation?: 'read_committed' | 'read_uncommitted'
+  /** Longest wait of the broker for new data, ms. Default 500. */
+  readonly maxWaitMs?: number
+  /** Bytes of one response. Default 16 MiB. */
+  readonly maxBytes?: number
+  /** Bytes of one partition in one response. Default 1 MiB. */
+  readonly maxPartitionBytes?: number
+  /** Bytes that may wait unpolled in this process; no fetch is sent above it. Default 64 MiB. */
+  readonly maxBufferedBytes?: number
+  /** About how much one `poll` returns, so that a batch never blocks the loop for long. Default 4 MiB. */
+  readonly maxPollBytes?: number
+}
+
+/** Reads assigned partitions. One fetch per leader is always under way while `poll`ed data is processed. */
+export interface Fetcher {
+  /** Adds a partition at `offset`; a partition that is already assigned is moved there (seek): data fetched before is dropped. */
+  assign(partition: TopicPartition, offset: number, reset: OffsetReset): void
+  unassign(partition: TopicPartition): void
+  /** Left out of the next fetch; what has been fetched of it waits and is not returned by `poll` until `resume`. */
+  pause(partition: TopicPartition): void
+  resume(partition: TopicPartition): void
+  /** Position of the next record that `poll` will return, undefined when not assigned. */
+  position(partition: TopicPartition): number | undefined
+  /**
+   * Everything that has arrived since the last call; waits up to `timeoutMs` when there is nothing.
+   * A partition appears with zero chunks when its position or watermarks moved, or when an empty fetch was
+   * answered (so that its reader learns that it is caught up). Throws TransportError with `fatal` for what retrying cannot cure
+   * (authorisation, offset out of range with reset `fail`).
+   */
+  poll(timeoutMs: number): Promise<PartitionData[]>
+  /** Makes a waiting poll return at once. */
+  wake(): void
+  close(): Promise<void>
+}
+
+export type GroupEvent =
+  /** The coordinator wants exactly these partitions owned here. Finish and commit what is revoked, then `acknowledge`. */
+  | { readonly type: 'assignment'; readonly partitions: readonly TopicPartition[] }
+  /** The membership is lost: drop uncommitted work, then `rejoin`. */
+  | { readonly type: 'fenced'; readonly reason: string }
+  /** Nothing will cure it (authorisation, unsupported broker). */
+  | { readonly type: 'failed'; readonly error: Error }
+
+export interface GroupOptions {
+  readonly groupId: string
+  /** UUID kept by the worker slot: rejoining with it gets the same partitions back at once. */
+  readonly memberId: string
+  readonly topics: readonly string[]
+  /** Server-side assignor. Default `range`. */
+  readonly assignor?: string
+  readonly rebalanceTimeoutMs?: number
+}
+
+/** A member of a KIP-848 consumer group. Heartbeats run by themselves from `join` to `leave`. */
+export interface GroupMember {
+  readonly groupId: string
+  /** May change when the broker refuses the old one at rejoin (Kafka 4.0, 4.1). */
+  readonly memberId: string
+  /** Member epoch of the last answered heartbeat. */
+  readonly epoch: number
+  join(): Promise<void>
+  /** The next event, or undefined. Later assignments replace earlier ones that were not taken yet. */
+  takeEvent(): GroupEvent | undefined
+  /** Reports the partitions owned now: call after the work on revoked ones is committed. */
+  acknowledge(owned: readonly TopicPartition[]): void
+  /** Joins again, owning nothing: after `fenced`, or when the producer has lost its place and everything begins anew. */
+  rejoin(): Promise<void>
+  /** One heartbeat now, awaited: takes a raised member epoch. Rejects when the membership is lost, or nobody can say whether it is. */
+  heartbeat(): Promise<void>
+  /** Committed offsets by `partitionKey` (require_stable: waits while a transaction on them is open); absent where none is stored. */
+  committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
+  /** Commits outside a transaction (sinks, at least once). */
+  commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
+  leave(): Promise<void>
+}
+
+export interface OffsetToCommit extends TopicPartition {
+  /** The next offset to read. */
+  readonly offset: number
+  readonly metadata?: string
+}
+
+/** What the group has stored for a partition. */
+export interface CommittedOffset {
+  readonly offset: number
+  /** As given in `OffsetToCommit`; empty when none was. The engine keeps the task's event time in it. */
+  readonly metadata: string
+}
+
+/** Growing record batches of one (topic, partition) inside the open transaction. Kept by the producer over transactions. */
+export interface RecordAppender extends TopicPartition {
+  /**
+   * Appends one record; bytes are copied. Null key or value: pass null.
+   * @param timestamp epoch ms
+   */
+  append(
+    timestamp: number,
+    key: Uint8Array | null,
+    keyStart: number,
+    keyEnd: number,
+    value: Uint8Array | null,
+    valueStart: number,
+    valueEnd: number,
+    headers?: readonly RecordHeader[],
+  ): void
+  /** Records appended since the last commit or abort. */
+  readonly pendingRecords: number
+}
+
+export interface ProducerOptions {
+  /** Stable per worker slot. Undefined: an idempotent producer without transactions (at least once). */
+  readonly transactionalId?: string
+  /** Default 10 s. */
+  readonly transactionTimeoutMs?: number
+  readonly compression?: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd'
+  /** Called synchronously as `commit` passes each step: where crash tests kill the process. */
+  readonly onCommitStep?: (step: CommitStep) => void
+}
+
+/**
+ * produced: every record of the transaction is acknowledged. offsets-added: the group coordinator has taken the offsets.
+ * committed: EndTxn is answered. A producer that overlaps the first two may report them together, before EndTxn is sent.
+ */
+export type CommitStep = 'produced' | 'offsets-added' | 'committed'
+
+/**
+ * The one producer of a worker. A transaction opens by itself with the first append or commit.
+ * Append is synchronous and only buffers; full batches may be sent early by `flushFull`.
+ */
+export interface WorkerProducer {
+  /** InitProducerId: fences every earlier life of the transactional id. Called before the first heartbeat, and again after a fence. */
+  init(): Promise<void>
+  appender(topic: string, partition: number): RecordAppender
+  /** Bytes appended and not yet acknowledged. */
+  readonly pendingBytes: number
+  /**
+   * Sends batches that are full or worth a request already; resolves when they are acknowledged. Called now and then inside a long
+   * transaction (it need not be awaited each time) it bounds memory and lets the broker work while records are processed.
+   */
+  flushFull(): Promise<void>
+  /**
+   * Sends everything, adds `offsets` with the member's group metadata (KIP-447) and ends the transaction.
+   * Resolves when it is committed. Retries all that is retriable; throws FencedError when the producer, the member or the
+   * transaction was given up by the broker, in which case nothing of it is or will be committed.
+   * Without a transactional id: sends everything, then commits the offsets through the member.
+   * @returns for every appended partition its next offset after this transaction's records (`partitionKey` → offset)
+   */
+  commit(offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember | undefined): Promise<Map<string, number>>
+  /** Drops everything appended since the last commit. */
+  abort(): Promise<void>
+  close(): Promise<void>
+}
+
+/** What a topic must look like; `ensureTopics` creates it where it is missing. */
+export interface TopicSpec {
+  readonly name: string
+  readonly partitions: number
+  readonly replicationFactor?: number
+  /** Broker topic configuration, e.g. `cleanup.policy`. */
+  readonly config?: Readonly<Record<string, string>>
+}
+
+export interface Transport {
+  /** Refuses brokers older than Kafka 4.0 with that reason. */
+  connect(): Promise<void>
+  /** Creates missing topics and waits until their leaders answer. An existing topic with fewer or more partitions is an error. */
+  ensureTopics(topics: readonly TopicSpec[]): Promise<void>
+  /** Partition counts of existing topics; absent topics are absent from the map. */
+  partitionCounts(topics: readonly string[]): Promise<Map<string, number>>
+  /** `end` is the high watermark (isolation 0), never the last stable offset. */
+  offsets(partitions: readonly TopicPartition[], at: 'earliest' | 'end'): Promise<Map<string, number>>
+  fetcher(options?: FetcherOptions): Fetcher
+  groupMember(options: GroupOptions): GroupMember
+  producer(options: ProducerOptions): WorkerProducer
+  close(): Promise<void>
+}
+
+/** The broker has given our place to another life of ourselves or to another member. Nothing uncommitted will be committed. */
+export class FencedError extends Error {
+  override readonly name = 'FencedError'
+}
+
+/** Any other failure of the transport. `fatal`: retrying cannot cure it. */
+export class TransportError extends Error {
+  override readonly name = 'TransportError'
+  readonly code: string
+  readonly fatal: boolean
+  constructor(code: string, message: string, options: { fatal: boolean; cause?: unknown }) {
+    super(message, { cause: options.cause })
+    this.code = code
+    this.fatal = options.fatal
+  }
+}

@@ -1,0 +1,107 @@
+import { join } from 'node:path'
+import { z } from 'zod'
+
+/** What a worker process needs to know. */
+export interface PipelinesConfig {
+  readonly brokers: readonly string[]
+  readonly schemaRegistryUrl: string
+  readonly redisUrl: string
+  readonly redisCluster: boolean
+  readonly clickhouse: {
+    readonly url: string
+    readonly database: string
+    readonly username: string
+    readonly password: string
+    readonly cluster: string | undefined
+  }
+  /** Names of services; empty: all. */
+  readonly pipelines: readonly string[]
+  /** Number of this worker process on its machine: each has a state folder of its own. */
+  readonly slot: number
+  /** This slot's folder. */
+  readonly stateFolder: string
+  readonly stateMemoryBytes: number
+  readonly commitIntervalMs: number
+  readonly guarantee: 'exactly-once' | 'at-least-once'
+  readonly healthHost: string
+  readonly healthPort: number
+  readonly logLevel: LogLevel
+}
+
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+const MAX_PORT = 65_535
+const MIB = 1_048_576
+/** Below this RocksDB's own tables leave nothing for the cache. */
+const MIN_STATE_MEMORY_MB = 16
+/** Longer than the transaction time-out would mean that the broker aborts what is waiting for its commit. */
+const MAX_COMMIT_INTERVAL_MS = 5_000
+
+const list = (text: string) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+
+const Environment = z.object({
+  KAFKA_BROKERS: z.string().default('127.0.0.1:9092').transform(list).pipe(z.array(z.string()).min(1)),
+  SCHEMA_REGISTRY_URL: z.string().default('http://127.0.0.1:8081'),
+  REDIS_URL: z
+    .string()
+    .regex(/^rediss?:\/\//, 'must start with redis:// or rediss://')
+    .default('redis://127.0.0.1:6379'),
+  REDIS_CLUSTER: z
+    .enum(['0', '1'])
+    .default('0')
+    .transform((text) => text === '1'),
+  CLICKHOUSE_URL: z.url().default('http://127.0.0.1:8123'),
+  CLICKHOUSE_DATABASE: z.string().default('default'),
+  CLICKHOUSE_USER: z.string().default('default'),
+  CLICKHOUSE_PASSWORD: z.string().default(''),
+  CLICKHOUSE_CLUSTER: z.string().optional(),
+  PIPELINES: z.string().default('all').transform(list),
+  WORKER_SLOT: z.coerce.number().int().min(0).default(0),
+  STATE_DIR: z.string().min(1).optional(),
+  STATE_MEMORY_MB: z.coerce.number().int().min(MIN_STATE_MEMORY_MB).default(256),
+  COMMIT_INTERVAL_MS: z.coerce.number().int().min(0).max(MAX_COMMIT_INTERVAL_MS).default(100),
+  PROCESSING_GUARANTEE: z.enum(['exactly-once', 'at-least-once']).default('exactly-once'),
+  HEALTH_HOST: z.string().default('127.0.0.1'),
+  HEALTH_PORT: z.coerce.number().int().min(0).max(MAX_PORT).default(0),
+  LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
+  MILLRACE_HOME: z.string().default(join(import.meta.dirname, '..', '.millrace')),
+})
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** @throws Error that names every wrong setting with its cure. An empty variable counts as unset. */
+export function readPipelinesConfig(env: Env = process.env): PipelinesConfig {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const result = Environment.safeParse(given)
+  if (!result.success)
+    throw new Error(`wrong settings:\n${result.error.issues.map((issue) => `  ${String(issue.path[0])}: ${issue.message}`).join('\n')}`)
+  const settings = result.data
+  const stateDir = settings.STATE_DIR ?? join(settings.MILLRACE_HOME, 'state')
+  return {
+    brokers: settings.KAFKA_BROKERS,
+    schemaRegistryUrl: settings.SCHEMA_REGISTRY_URL,
+    redisUrl: settings.REDIS_URL,
+    redisCluster: settings.REDIS_CLUSTER,
+    clickhouse: {
+      url: settings.CLICKHOUSE_URL,
+      database: settings.CLICKHOUSE_DATABASE,
+      username: settings.CLICKHOUSE_USER,
+      password: settings.CLICKHOUSE_PASSWORD,
+      cluster: settings.CLICKHOUSE_CLUSTER,
+    },
+    pipelines: settings.PIPELINES.includes('all') ? [] : settings.PIPELINES,
+    slot: settings.WORKER_SLOT,
+    stateFolder: join(stateDir, `worker-${settings.WORKER_SLOT}`),
+    stateMemoryBytes: settings.STATE_MEMORY_MB * MIB,
+    commitIntervalMs: settings.COMMIT_INTERVAL_MS,
+    guarantee: settings.PROCESSING_GUARANTEE,
+    healthHost: settings.HEALTH_HOST,
+    healthPort: settings.HEALTH_PORT,
+    logLevel: settings.LOG_LEVEL,
+  }
+}

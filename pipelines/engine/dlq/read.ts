@@ -1,0 +1,126 @@
+import { headersOf } from '../../../kafka/record-batch/chunk.ts'
+import { partitionKey, type RecordHeader, type TopicPartition, type Transport } from '../../../kafka/transport.ts'
+import { DEAD_LETTER_HEADERS, REPLAY_HEADER } from '../dead-letter.ts'
+import { deadLetterTopicName } from '../internal-topics.ts'
+
+/** One record of a dead-letter topic, read back. */
+export interface DeadLetterRecord {
+  /** Its place in the dead-letter topic: what `show` and `replay` call it by. */
+  readonly offset: number
+  /** Epoch ms of the original record. */
+  readonly timestamp: number
+  readonly source: TopicPartition & { readonly offset: number }
+  readonly code: string
+  readonly message: string
+  readonly processor: string
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  /** The original record's own headers. */
+  readonly headers: readonly RecordHeader[]
+  /** How often it has been replayed before it came here again. */
+  readonly replays: number
+  /** It was sent back to its source since. */
+  readonly replayed: boolean
+}
+
+/** Which dead letters are meant; every condition must hold. */
+export interface DeadLetterFilter {
+  readonly offsets?: ReadonlySet<number>
+  readonly code?: string
+  readonly source?: string
+  readonly processor?: string
+}
+
+/**
+ * A replay leaves a note in the dead-letter topic, in the same transaction as the records that it sends back: a record whose header holds
+ * the offsets that were replayed. So what is replayed is known for certain, whatever crashes.
+ */
+export const REPLAY_NOTE_HEADER = 'dead-letter.replayed'
+
+/** Dead letters have one partition. */
+export const DEAD_LETTER_PARTITION = 0
+const POLL_MS = 500
+
+/** The dead letters of a topology or sink that fit the filter, oldest first. Values are held in memory: filter what is large. */
+export async function readDeadLetters(transport: Transport, name: string, filter: DeadLetterFilter = {}): Promise<DeadLetterRecord[]> {
+  const partition = { topic: deadLetterTopicName(name), partition: DEAD_LETTER_PARTITION }
+  const counts = await transport.partitionCounts([partition.topic])
+  if (!counts.has(partition.topic))
+    throw new Error(`there is no topic ${partition.topic}: is ${name} the name of a topology or sink that runs here?`)
+  const letters: DeadLetterRecord[] = []
+  const replayed = new Set<number>()
+  await scan(transport, partition, (record) => {
+    const note = record.headers.find((header) => header.key === REPLAY_NOTE_HEADER)
+    if (note !== undefined) for (const offset of String(note.value).split(' ')) replayed.add(Number(offset))
+    const letter = note === undefined ? asDeadLetter(record) : undefined
+    if (letter !== undefined && fits(letter, filter)) letters.push(letter)
+  })
+  return letters.map((letter) => ({ ...letter, replayed: replayed.has(letter.offset) }))
+}
+
+interface ScannedRecord {
+  readonly offset: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: readonly RecordHeader[]
+}
+
+/** Every committed record up to the end of the log as it is now. */
+async function scan(transport: Transport, partition: TopicPartition, visit: (record: ScannedRecord) => void): Promise<void> {
+  const key = partitionKey(partition.topic, partition.partition)
+  const start = (await transport.offsets([partition], 'earliest')).get(key) ?? 0
+  const end = (await transport.offsets([partition], 'end')).get(key) ?? 0
+  if (start >= end) return
+  const fetcher = transport.fetcher()
+  try {
+    fetcher.assign(partition, start, 'earliest')
+    for (let position = start; position < end; ) {
+      for (const { chunks, nextOffset } of await fetcher.poll(POLL_MS)) {
+        position = nextOffset
+        for (const chunk of chunks) {
+          const slice = (from: number, to: number) => (from < 0 ? null : chunk.buffer.subarray(from, to))
+          for (let i = 0; i < chunk.count; i++) {
+            visit({
+              offset: chunk.offsets[i],
+              key: slice(chunk.keyStart[i], chunk.keyEnd[i]),
+              value: slice(chunk.valueStart[i], chunk.valueEnd[i]),
+              headers: headersOf(chunk, i),
+            })
+          }
+        }
+      }
+    }
+  } finally {
+    await fetcher.close()
+  }
+}
+
+function asDeadLetter({ offset, key, value, headers }: ScannedRecord): DeadLetterRecord | undefined {
+  const names = DEAD_LETTER_HEADERS
+  const own = new Set<string>(Object.values(names))
+  const told = new Map(headers.filter((header) => own.has(header.key)).map((header) => [header.key, String(header.value)]))
+  const topic = told.get(names.topic)
+  if (topic === undefined) return undefined
+  return {
+    offset,
+    timestamp: Number(told.get(names.timestamp)),
+    source: { topic, partition: Number(told.get(names.partition)), offset: Number(told.get(names.offset)) },
+    code: told.get(names.code) ?? '',
+    message: told.get(names.message) ?? '',
+    processor: told.get(names.processor) ?? '',
+    key,
+    value,
+    headers: headers.filter((header) => !own.has(header.key) && header.key !== REPLAY_HEADER),
+    replays: Number(headers.findLast((header) => header.key === REPLAY_HEADER)?.value ?? 0),
+    replayed: false,
+  }
+}
+
+function fits(letter: DeadLetterRecord, { offsets, code, source, processor }: DeadLetterFilter): boolean {
+  return (
+    (offsets === undefined || offsets.has(letter.offset)) &&
+    (code === undefined || letter.code === code) &&
+    (source === undefined || letter.source.topic === source) &&
+    (processor === undefined || letter.processor === processor)
+  )
+}

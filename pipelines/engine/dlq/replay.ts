@@ -1,0 +1,62 @@
+import type { RecordHeader, Transport, WorkerProducer } from '../../../kafka/transport.ts'
+import { REPLAY_HEADER } from '../dead-letter.ts'
+import { deadLetterTopicName } from '../internal-topics.ts'
+import { DEAD_LETTER_PARTITION, type DeadLetterFilter, type DeadLetterRecord, REPLAY_NOTE_HEADER, readDeadLetters } from './read.ts'
+
+/** Records of one transaction: far below what a transaction may hold, and few round trips. */
+const RECORDS_PER_TRANSACTION = 500
+
+export interface ReplayOptions extends DeadLetterFilter {
+  /** Also what has been replayed before and came back, and what has been replayed and did not. */
+  readonly again?: boolean
+}
+
+export interface ReplayResult {
+  readonly replayed: number
+  /** Replayed earlier: sending them once more would double them. */
+  readonly skippedReplayed: number
+  /** Came back after a replay: the cause is not mended, and replaying them over and over would be a loop. */
+  readonly skippedReturned: number
+}
+
+/**
+ * Sends dead letters back to the partitions that they came from: key, value, timestamp and headers as they were, and a header that tells how
+ * often. Every reader of those topics gets them again. Records and the note that they were replayed are one transaction, and only one
+ * replay of a topology can run at a time (a later one fences the earlier), so each record is replayed once.
+ */
+export async function replayDeadLetters(transport: Transport, name: string, options: ReplayOptions = {}): Promise<ReplayResult> {
+  const producer = transport.producer({ transactionalId: `millrace-dlq-${name}` })
+  try {
+    // Before reading: an earlier replay that still runs cannot commit any more, so what is read is final.
+    await producer.init()
+    const letters = await readDeadLetters(transport, name, options)
+    const returned = options.again === true ? [] : letters.filter((letter) => letter.replays > 0 && !letter.replayed)
+    const earlier = options.again === true ? [] : letters.filter((letter) => letter.replayed)
+    const chosen = letters.filter((letter) => !returned.includes(letter) && !earlier.includes(letter))
+    const counts = await transport.partitionCounts([...new Set(chosen.map((letter) => letter.source.topic))])
+    for (let i = 0; i < chosen.length; i += RECORDS_PER_TRANSACTION) {
+      const batch = chosen.slice(i, i + RECORDS_PER_TRANSACTION)
+      for (const letter of batch) append(producer, letter, counts)
+      note(producer, name, batch)
+      await producer.commit(new Map(), undefined)
+    }
+    return { replayed: chosen.length, skippedReplayed: earlier.length, skippedReturned: returned.length }
+  } finally {
+    await producer.close()
+  }
+}
+
+function append(producer: WorkerProducer, letter: DeadLetterRecord, counts: ReadonlyMap<string, number>): void {
+  const { key, value, timestamp, replays } = letter
+  const { topic, partition } = letter.source
+  if (partition >= (counts.get(topic) ?? 0))
+    throw new Error(`dead letter ${letter.offset}: its source ${topic}-${partition} does not exist any more`)
+  const headers: RecordHeader[] = [...letter.headers, { key: REPLAY_HEADER, value: Buffer.from(String(replays + 1)) }]
+  producer.appender(topic, partition).append(timestamp, key, 0, key?.length ?? 0, value, 0, value?.length ?? 0, headers)
+}
+
+function note(producer: WorkerProducer, name: string, letters: readonly DeadLetterRecord[]): void {
+  const value = Buffer.from(letters.map((letter) => letter.offset).join(' '))
+  const appender = producer.appender(deadLetterTopicName(name), DEAD_LETTER_PARTITION)
+  appender.append(letters[0].timestamp, null, 0, 0, null, 0, 0, [{ key: REPLAY_NOTE_HEADER, value }])
+}

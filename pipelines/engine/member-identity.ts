@@ -1,0 +1,48 @@
+import { randomUUID } from 'node:crypto'
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import type { MemberIdentity } from './worker-parts.ts'
+
+const identityFile = z.object({ memberId: z.uuid(), transactionalId: z.string().min(1) })
+
+/**
+ * The place of one worker in its group, made at its first start and kept beside its state: with it a killed worker gets its partitions
+ * back at once, and fences what is left of its earlier life. Call it only while the database in the same folder is open: its lock keeps
+ * a second process away.
+ * @param folder the state folder of this worker process
+ */
+export function memberIdentity(folder: string, name: string): MemberIdentity {
+  const file = join(folder, `identity-${name}.json`)
+  const known = read(file)
+  if (known !== undefined) return known
+  const memberId = randomUUID()
+  const identity = { memberId, transactionalId: `millrace-${name}-${memberId}` }
+  mkdirSync(folder, { recursive: true })
+  // Whole or not at all: a half-written identity would be a new one at the next start, and its partitions wait for the session time-out.
+  const draft = `${file}.draft`
+  writeFileSync(draft, `${JSON.stringify(identity)}\n`)
+  renameSync(draft, file)
+  return identity
+}
+
+function read(file: string): MemberIdentity | undefined {
+  let text: string
+  try {
+    text = readFileSync(file, 'utf8')
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
+    throw error
+  }
+  const parsed = identityFile.safeParse(safeJson(text))
+  if (!parsed.success) throw new Error(`${file} is damaged: delete it, and the worker joins its group under a new identity`)
+  return parsed.data
+}
+
+function safeJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,19 @@
+/** Counters of one topology, by name. Plain numbers on the hot path; read when somebody asks. */
+export interface TaskMetrics {
+  processed: number
+  emitted: number
+  deadLetters: number
+  late: number
+  /** By reason. */
+  readonly dropped: Map<string, number>
+  /** Counted by processors with `ctx.count`. */
+  readonly counts: Map<string, number>
+}
+
+export function taskMetrics(): TaskMetrics {
+  return { processed: 0, emitted: 0, deadLetters: 0, late: 0, dropped: new Map(), counts: new Map() }
+}
+
+export function increase(counts: Map<string, number>, name: string, by = 1): void {
+  counts.set(name, (counts.get(name) ?? 0) + by)
+}

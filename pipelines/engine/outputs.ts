@@ -1,0 +1,100 @@
+import { partitionFor } from '../../kafka/partitioner.ts'
+import type { RecordAppender, RecordChunk, RecordHeader } from '../../kafka/transport.ts'
+import { byteWriter, type Codec } from '../../schemas/codec.ts'
+import type { AnyTopic } from '../../schemas/topic.ts'
+import type { EmitOptions } from './api.ts'
+import type { Codecs } from './codecs.ts'
+
+/** Where records go: the worker's producer, or the test driver's. */
+export interface AppenderSource {
+  appender(topic: string, partition: number): RecordAppender
+}
+
+/** Encodes and appends the output records of one task. */
+export interface Outputs {
+  emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
+  broadcast(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
+  /** A record without key and value in every partition. */
+  mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
+  /** Key and value of a record as they came. Without a partition: the one of the key, or of the record itself where it has no key. */
+  copy(topic: string, partition: number | undefined, chunk: RecordChunk, row: number, headers: readonly RecordHeader[]): void
+}
+
+interface Output {
+  readonly key: Codec<unknown>
+  readonly value: Codec<unknown>
+  readonly appenders: readonly RecordAppender[]
+}
+
+/** @param partitionCounts of every topic that the topology writes */
+export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionCounts: ReadonlyMap<string, number>): Outputs {
+  const outputs = new Map<AnyTopic, Output>()
+  const appendersByTopic = new Map<string, readonly RecordAppender[]>()
+  const keyBytes = byteWriter()
+  const valueBytes = byteWriter()
+
+  function appendersOf(topic: string): readonly RecordAppender[] {
+    const known = appendersByTopic.get(topic)
+    if (known !== undefined) return known
+    const count = partitionCounts.get(topic)
+    if (count === undefined) throw new Error(`the partition count of output topic ${topic} is unknown`)
+    const appenders = Array.from({ length: count }, (_, partition) => producer.appender(topic, partition))
+    appendersByTopic.set(topic, appenders)
+    return appenders
+  }
+
+  function open(topic: AnyTopic): Output {
+    const output = { key: topic.key, value: codecs.topicValue(topic), appenders: appendersOf(topic.name) }
+    outputs.set(topic, output)
+    return output
+  }
+
+  function encode(output: Output, key: unknown, value: unknown): void {
+    keyBytes.length = 0
+    output.key.encode(key, keyBytes)
+    valueBytes.length = 0
+    if (value !== null) output.value.encode(value, valueBytes)
+  }
+
+  function append(appender: RecordAppender, timestamp: number, hasValue: boolean, headers: readonly RecordHeader[] | undefined): void {
+    appender.append(timestamp, keyBytes.buffer, 0, keyBytes.length, hasValue ? valueBytes.buffer : null, 0, valueBytes.length, headers)
+  }
+
+  return {
+    emit(topic, key, value, timestamp, options) {
+      const output = outputs.get(topic) ?? open(topic)
+      encode(output, key, value)
+      const { appenders } = output
+      const partition = options?.partition ?? partitionFor(keyBytes.buffer, appenders.length, 0, keyBytes.length)
+      const appender = appenders[partition]
+      if (appender === undefined) throw new Error(`topic ${topic.name} has no partition ${partition}: it has ${appenders.length}`)
+      append(appender, options?.timestamp ?? timestamp, value !== null, options?.headers)
+    },
+    broadcast(topic, key, value, timestamp, options) {
+      const output = outputs.get(topic) ?? open(topic)
+      encode(output, key, value)
+      for (const appender of output.appenders) append(appender, options?.timestamp ?? timestamp, value !== null, options?.headers)
+    },
+    mark(topic, timestamp, headers) {
+      for (const appender of appendersOf(topic.name)) appender.append(timestamp, null, 0, 0, null, 0, 0, headers)
+    },
+    copy(topic, partition, chunk, row, headers) {
+      const appenders = appendersOf(topic)
+      const keyStart = chunk.keyStart[row]
+      const keyEnd = chunk.keyEnd[row]
+      const target =
+        partition ?? (keyStart < 0 ? chunk.partition % appenders.length : partitionFor(chunk.buffer, appenders.length, keyStart, keyEnd))
+      const valueStart = chunk.valueStart[row]
+      appenders[target].append(
+        chunk.timestamps[row],
+        keyStart < 0 ? null : chunk.buffer,
+        Math.max(keyStart, 0),
+        Math.max(keyEnd, 0),
+        valueStart < 0 ? null : chunk.buffer,
+        Math.max(valueStart, 0),
+        Math.max(chunk.valueEnd[row], 0),
+        headers,
+      )
+    },
+  }
+}

@@ -1,0 +1,122 @@
+import { type OffsetToCommit, partitionKey, type TopicPartition } from '../../kafka/transport.ts'
+import type { StateSession } from '../../state/stores/store.ts'
+import { CHANGELOG_DELETE_RETENTION_MS } from './internal-topics.ts'
+import { type Changelog, type StartPosition, type StreamTask, streamTimeOf } from './task.ts'
+
+/** Where a changelog is read from and to. */
+export interface RestoreRange {
+  readonly changelog: Changelog
+  readonly from: number
+  /** End of the log (high watermark) after the committed offsets were known. */
+  readonly to: number
+  /** True when the store is loaded from the beginning. */
+  readonly bulk: boolean
+}
+
+/** What the broker and the group know before a task starts, by partition key. */
+export interface StartFacts {
+  readonly committed: ReadonlyMap<string, { readonly offset: number; readonly metadata: string }>
+  readonly changelogStarts: ReadonlyMap<string, number>
+  readonly changelogEnds: ReadonlyMap<string, number>
+  /** Epoch ms. */
+  readonly now: number
+  /** Transactions write the changelogs. */
+  readonly exactlyOnce: boolean
+}
+
+/** What names a task over new versions of its topology, whose sub-topologies may be numbered otherwise: the first thing that it reads. */
+function lastingName({ sources: [first] }: StreamTask): string {
+  return partitionKey(first.topic, first.partition)
+}
+
+/** Name of the position that says when a task's state was last written, epoch ms. */
+function writtenAtName(task: StreamTask): string {
+  return `written-at/${lastingName(task)}`
+}
+
+/** Name of the position that holds a task's event time. */
+function streamTimeName(task: StreamTask): string {
+  return `stream-time/${lastingName(task)}`
+}
+
+/** Name of the position of a source partition. */
+function sourceName({ topic, partition }: TopicPartition): string {
+  return `source/${partitionKey(topic, partition)}`
+}
+
+/**
+ * Adds the positions that belong to the state in the open batch: commit step 5.
+ * @param ends by partition key the offset after the transaction's records
+ */
+export function putPositions(session: StateSession, task: StreamTask, ends: ReadonlyMap<string, number>, now: number): void {
+  for (const { topic, partition, positionName } of task.changelogs) {
+    const end = ends.get(partitionKey(topic, partition))
+    if (end !== undefined) session.putPosition(positionName, end)
+  }
+  for (const offset of task.offsets()) session.putPosition(sourceName(offset), offset.offset)
+  if (task.streamTime >= 0) session.putPosition(streamTimeName(task), task.streamTime)
+  session.putPosition(writtenAtName(task), now)
+}
+
+/**
+ * Decides what must be read of a task's changelogs, and clears the state that they cannot repair: none of it known, older than the
+ * log's beginning, from a log that has since been made anew, or older than tombstones are kept.
+ */
+export function planRestore(session: StateSession, task: StreamTask, facts: StartFacts): RestoreRange[] {
+  const writtenAt = session.position(writtenAtName(task)) ?? -Infinity
+  const tooOld = facts.now - writtenAt > CHANGELOG_DELETE_RETENTION_MS
+  dropStaleUnlogged(session, task, facts)
+  return task.changelogs.map((changelog) => {
+    const key = partitionKey(changelog.topic, changelog.partition)
+    const start = facts.changelogStarts.get(key) ?? 0
+    const to = facts.changelogEnds.get(key) ?? 0
+    const stored = session.position(changelog.positionName)
+    const usable = stored !== undefined && stored >= start && stored <= to && (!tooOld || isCurrent(stored, to, facts))
+    if (usable) return { changelog, from: stored, to, bulk: false }
+    session.clear(changelog.store, changelog.partition, [changelog.positionName])
+    return { changelog, from: start, to, bulk: true }
+  })
+}
+
+/** Nobody has written since: at most the marker of our own last transaction lies behind the stored position. */
+function isCurrent(stored: number, end: number, { exactlyOnce }: StartFacts): boolean {
+  return end - stored <= (exactlyOnce ? 1 : 0)
+}
+
+/** State without a changelog is only right if nobody else has processed the partition since. */
+function dropStaleUnlogged(session: StateSession, task: StreamTask, facts: StartFacts): void {
+  const current = task.sources.every((source) => {
+    const committed = facts.committed.get(partitionKey(source.topic, source.partition))
+    return committed === undefined || committed.offset === session.position(sourceName(source))
+  })
+  if (!current) for (const store of task.unloggedStores) session.clear(store, task.partition)
+}
+
+/** Marks a changelog as read up to an offset, in the session's open batch. */
+export function putRestored(session: StateSession, task: StreamTask, changelog: Changelog, offset: number, now: number): void {
+  session.putPosition(changelog.positionName, offset)
+  session.putPosition(writtenAtName(task), now)
+}
+
+/**
+ * Where each source begins: after the group's committed offset, or, where it has expired, after the offset in the state. Absent: nowhere
+ * known, so that the source's own policy decides.
+ */
+export function startPositions(session: StateSession, task: StreamTask, facts: StartFacts): Map<string, StartPosition> {
+  const positions = new Map<string, StartPosition>()
+  for (const source of task.sources) {
+    const key = partitionKey(source.topic, source.partition)
+    const committed = facts.committed.get(key)
+    const stored = session.position(sourceName(source))
+    if (committed !== undefined) positions.set(key, { offset: committed.offset, streamTime: streamTimeOf(committed.metadata) })
+    else if (stored !== undefined) positions.set(key, { offset: stored, streamTime: session.position(streamTimeName(task)) ?? -1 })
+  }
+  return positions
+}
+
+/** The offsets of all tasks as one map by partition key. */
+export function offsetsOf(tasks: Iterable<StreamTask>): Map<string, OffsetToCommit> {
+  const offsets = new Map<string, OffsetToCommit>()
+  for (const task of tasks) for (const offset of task.offsets()) offsets.set(partitionKey(offset.topic, offset.partition), offset)
+  return offsets
+}

@@ -1,0 +1,74 @@
+import { partitionFor } from '../../../kafka/partitioner.ts'
+import type { Transport } from '../../../kafka/transport.ts'
+import { deadLetterHeaders } from '../dead-letter.ts'
+import { deadLetterSpec } from '../internal-topics.ts'
+import type { BadRecord } from './queue.ts'
+
+/** Keeps records that a sink cannot use, with where they came from and why: the same topic and headers as a topology's dead letters. */
+export interface SinkDeadLetters {
+  /** Resolves when all are acknowledged. */
+  send(bad: readonly BadRecord[]): Promise<void>
+  close(): Promise<void>
+}
+
+/** Dead letters of a sink come from decoding: there is no processor that rejected them. */
+const NO_PROCESSOR = ''
+const NO_OFFSETS = new Map()
+
+/** @param sink names the dead-letter topic, `<sink>-dead-letters` */
+export function kafkaDeadLetters(transport: Transport, sink: string, now: () => number): SinkDeadLetters {
+  const topic = deadLetterSpec(sink)
+  let ready: Promise<ReturnType<Transport['producer']>> | undefined
+  let last: Promise<unknown> = Promise.resolve()
+
+  /** Most sinks never need a producer. */
+  async function openProducer(): Promise<ReturnType<Transport['producer']>> {
+    await transport.ensureTopics([topic])
+    const producer = transport.producer({})
+    try {
+      await producer.init()
+      return producer
+    } catch (error) {
+      await producer.close()
+      throw error
+    }
+  }
+
+  function send(bad: readonly BadRecord[]): Promise<void> {
+    // Partitions share the producer: one commit at a time.
+    const sent = last.then(() => sendNow(bad))
+    last = sent.catch(() => {})
+    return sent
+  }
+
+  async function sendNow(bad: readonly BadRecord[]): Promise<void> {
+    ready ??= openProducer().catch((error) => {
+      ready = undefined
+      throw error
+    })
+    const producer = await ready
+    const appender = producer.appender(topic.name, partitionFor(Buffer.from(sink), topic.partitions))
+    try {
+      for (const { chunk, row, code, message } of bad) {
+        const headers = deadLetterHeaders(chunk, row, { topology: sink, processor: NO_PROCESSOR, code, message })
+        const { buffer, keyStart, keyEnd, valueStart, valueEnd } = chunk
+        const key = keyStart[row] < 0 ? null : buffer
+        const value = valueStart[row] < 0 ? null : buffer
+        appender.append(now(), key, keyStart[row], keyEnd[row], value, valueStart[row], valueEnd[row], headers)
+      }
+      await producer.commit(NO_OFFSETS, undefined)
+    } catch (error) {
+      // It may have lost its place, or not know what arrived: a new one begins anew, and a letter twice is better than none.
+      ready = undefined
+      await producer.close().catch(() => {})
+      throw error
+    }
+  }
+
+  async function close(): Promise<void> {
+    await last
+    await (await ready?.catch(() => undefined))?.close()
+  }
+
+  return { send, close }
+}

@@ -1,0 +1,147 @@
+import type { PartitionData, RecordChunk } from '../../../kafka/transport.ts'
+import { type Codec, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
+import type { BatchLimits, SinkRecord } from './target.ts'
+
+/** A record that cannot be used, and why. */
+export interface BadRecord {
+  readonly chunk: RecordChunk
+  readonly row: number
+  readonly code: 'undecodable_key' | 'undecodable_value' | 'unknown_schema'
+  readonly message: string
+}
+
+/** What `take` removed from the queue. */
+export interface Taken {
+  readonly records: SinkRecord[]
+  readonly bad: BadRecord[]
+  /** Offset behind everything that was taken. */
+  readonly next: number
+  /** Records taken, usable or not. */
+  readonly count: number
+}
+
+export interface QueueOptions {
+  readonly key: Codec<unknown>
+  readonly value: Codec<unknown>
+  /** True for schema ids that the registry said it does not have. */
+  readonly isMissing: (schemaId: number) => boolean
+}
+
+interface QueuedChunk {
+  readonly chunk: RecordChunk
+  /** Offset behind the chunk and whatever the broker skipped after it. */
+  readonly after: number
+}
+
+/** Fetched records of one partition that wait to be written. */
+export interface PartitionQueue {
+  readonly records: number
+  readonly bytes: number
+  /** Offset behind everything that was pushed; undefined before the first push. */
+  readonly end: number | undefined
+  /** Set when `take` stopped at a record whose schema must be loaded first. */
+  readonly waitsForSchema: number | undefined
+  push(data: PartitionData): void
+  /** Removes and decodes records from the front, as many as the limits allow; undefined when there is nothing to take. */
+  take(limits: Pick<BatchLimits, 'maxRecords' | 'maxBytes'>): Taken | undefined
+}
+
+export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: QueueOptions): PartitionQueue {
+  const chunks: QueuedChunk[] = []
+  /** First record of the first chunk that was not taken yet. */
+  let row = 0
+  let records = 0
+  let bytes = 0
+  let end: number | undefined
+  let waitsForSchema: number | undefined
+
+  function push(data: PartitionData): void {
+    const filled = data.chunks.filter((chunk) => chunk.count > 0)
+    filled.forEach((chunk, index) => {
+      const last = index === filled.length - 1
+      chunks.push({ chunk, after: last ? data.nextOffset : chunk.offsets[chunk.count - 1] + 1 })
+      records += chunk.count
+      for (let each = 0; each < chunk.count; each++) bytes += recordBytes(chunk, each)
+    })
+    // Only skipped offsets: they belong to the records before them.
+    if (filled.length === 0 && chunks.length > 0) chunks.push({ ...(chunks.pop() as QueuedChunk), after: data.nextOffset })
+    end = data.nextOffset
+  }
+
+  function take(limits: Pick<BatchLimits, 'maxRecords' | 'maxBytes'>): Taken | undefined {
+    const taken: SinkRecord[] = []
+    const bad: BadRecord[] = []
+    let next = -1
+    let count = 0
+    let takenBytes = 0
+    waitsForSchema = undefined
+    while (chunks.length > 0 && count < limits.maxRecords && takenBytes < limits.maxBytes) {
+      const { chunk, after } = chunks[0]
+      const record = decodeRow(chunk, row)
+      if (record === undefined) break
+      if ('code' in record) bad.push(record)
+      else taken.push(record)
+      const size = recordBytes(chunk, row)
+      bytes -= size
+      takenBytes += size
+      records--
+      count++
+      next = chunk.offsets[row] + 1
+      row++
+      if (row < chunk.count) continue
+      next = after
+      chunks.shift()
+      row = 0
+    }
+    return count === 0 ? undefined : { records: taken, bad, next, count }
+  }
+
+  /** Undefined: its schema must be loaded first. */
+  function decodeRow(chunk: RecordChunk, at: number): SinkRecord | BadRecord | undefined {
+    if (chunk.keyStart[at] < 0) return { chunk, row: at, code: 'undecodable_key', message: 'the record has no key' }
+    let key: unknown
+    try {
+      key = keyCodec.decode(chunk.buffer, chunk.keyStart[at], chunk.keyEnd[at])
+    } catch (error) {
+      return refusal(chunk, at, 'undecodable_key', error)
+    }
+    try {
+      const value = chunk.valueStart[at] < 0 ? null : valueCodec.decode(chunk.buffer, chunk.valueStart[at], chunk.valueEnd[at])
+      return { offset: chunk.offsets[at], timestamp: chunk.timestamps[at], key, value }
+    } catch (error) {
+      return refusal(chunk, at, 'undecodable_value', error)
+    }
+  }
+
+  function refusal(chunk: RecordChunk, at: number, code: BadRecord['code'], error: unknown): BadRecord | undefined {
+    if (error instanceof CodecError) return { chunk, row: at, code, message: error.message }
+    if (!(error instanceof UnknownSchemaError)) throw error
+    const { schemaId } = error
+    if (isMissing(schemaId)) {
+      return { chunk, row: at, code: 'unknown_schema', message: `the schema registry has no schema with id ${schemaId}` }
+    }
+    waitsForSchema = schemaId
+    return undefined
+  }
+
+  return {
+    push,
+    take,
+    get records() {
+      return records
+    },
+    get bytes() {
+      return bytes
+    },
+    get end() {
+      return end
+    },
+    get waitsForSchema() {
+      return waitsForSchema
+    },
+  }
+}
+
+function recordBytes(chunk: RecordChunk, row: number): number {
+  return Math.max(0, chunk.keyEnd[row] - chunk.keyStart[row]) + Math.max(0, chunk.valueEnd[row] - chunk.valueStart[row])
+}

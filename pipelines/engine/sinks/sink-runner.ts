@@ -1,0 +1,94 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { partitionKey } from '../../../kafka/transport.ts'
+import type { Runner, Sample } from '../runner.ts'
+import type { LaneDeps } from './lane.ts'
+import type { Sink } from './sink.ts'
+import { TargetUnavailableError } from './target.ts'
+
+export interface SinkRunnerOptions {
+  readonly name: string
+  /** Connects the target and makes the sink. Tried again while it throws TargetUnavailableError. */
+  create(): Promise<Sink>
+  /** Closes what `create` connected. */
+  close(): Promise<void>
+}
+
+const FIRST_RETRY_MS = 200
+const LONGEST_RETRY_MS = 5_000
+
+/** A sink as its host sees it. It starts when its store answers. */
+export function sinkRunner({ name, create, close }: SinkRunnerOptions, log: LaneDeps['log']): Runner {
+  const stopping = new AbortController()
+  let sink: Sink | undefined
+  let waitsFor = 'it is starting'
+  const { promise: done, resolve, reject } = Promise.withResolvers<void>()
+  done.catch(() => {}) // Whoever waits for `done` gets it.
+
+  async function connected(): Promise<Sink | undefined> {
+    for (let pause = FIRST_RETRY_MS; !stopping.signal.aborted; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
+      try {
+        return await create()
+      } catch (error) {
+        if (!(error instanceof TargetUnavailableError)) throw error
+        waitsFor = error.message
+        log.warn({ sink: name, reason: error.message }, 'sink_target_unavailable')
+        await delay(pause, undefined, { signal: stopping.signal }).catch(() => {})
+      }
+    }
+    return undefined
+  }
+
+  async function run(): Promise<void> {
+    try {
+      sink = await connected()
+      if (!stopping.signal.aborted) await sink?.run()
+    } finally {
+      await close()
+    }
+  }
+
+  return {
+    name,
+    kind: 'sink',
+    async start() {
+      run().then(resolve, reject)
+    },
+    done,
+    async stop() {
+      stopping.abort()
+      await sink?.stop()
+      await done.catch(() => {})
+    },
+    notReady() {
+      if (sink === undefined) return waitsFor
+      return sink.isReady ? undefined : 'it is not caught up'
+    },
+    describe: () => undefined,
+    report: () => ({
+      metrics: sink?.metrics,
+      lanes: sink?.lanes().map(({ queuedBytes, caughtUp, ...lane }) => ({ ...lane, queued_bytes: queuedBytes, caught_up: caughtUp })) ?? [],
+    }),
+    samples: () => (sink === undefined ? [] : sinkSamples(sink)),
+  }
+}
+
+function* sinkSamples(sink: Sink): Generator<Sample> {
+  for (const [metric, value] of Object.entries(sink.metrics)) {
+    yield {
+      name: `sink_${metric.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}_total`,
+      help: 'Counted by a sink since its start',
+      type: 'counter',
+      labels: { sink: sink.name },
+      value: value as number,
+    }
+  }
+  for (const lane of sink.lanes()) {
+    yield {
+      name: 'sink_lag_records',
+      help: 'Offsets between what the target has and the end of the log',
+      type: 'gauge',
+      labels: { sink: sink.name, partition: partitionKey(lane.topic, lane.partition) },
+      value: lane.lag,
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import type { TopicPartition } from '../../../kafka/transport.ts'
+import type { AnyTopic } from '../../../schemas/topic.ts'
+import { type ViewStore, ViewStoreUnavailableError } from '../../../state/views/apply.ts'
+import type { View } from '../../../state/views/view.ts'
+import type { LaneDeps } from './lane.ts'
+import { type PartitionFacts, type SinkBatch, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
+
+export interface ViewTargetOptions<K, V> {
+  readonly view: View<K, V>
+  /** Every topic that feeds the view. */
+  readonly topics: readonly AnyTopic[]
+}
+
+export interface ViewTargetDeps {
+  readonly store: ViewStore
+  readonly log: LaneDeps['log']
+  /** Epoch ms. */
+  readonly now?: () => number
+}
+
+/** A script call holds Redis' one thread: about a millisecond for these. */
+const LIMITS = { maxRecords: 500, maxBytes: 256 * 1024, lingerMs: 0 }
+/** An emptied Redis is seen within this time, also when the topic is silent. */
+const PROBE_EVERY_MS = 1_000
+/** Kafka's own default of `delete.retention.ms`. */
+const DELETE_RETENTION_MS = 24 * 3_600_000
+
+/** Writes a view: each batch is one script call that also moves the offset, or changes nothing. */
+export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { store, log, now = Date.now }: ViewTargetDeps): SinkTarget {
+  const viewTopics = topics.map((topic) => topic.name)
+  const retentions = new Map(topics.map((topic) => [topic.name, tombstoneRetentionMs(topic)]))
+
+  async function open({ topic, partition }: TopicPartition, { end }: PartitionFacts): Promise<number | undefined> {
+    const stored = await asking(() => store.position(view.name, partition, topic))
+    if (stored === undefined) return undefined
+    const reason = stored.next > end ? 'ahead_of_log' : now() - stored.at > retentions.get(topic)! ? 'missed_tombstones' : undefined
+    if (reason === undefined) return stored.next
+    log.warn({ view: view.name, topic, partition, stored, end, reason }, 'sink_view_cleared')
+    await asking(() => store.clear(view.name, partition))
+    return undefined
+  }
+
+  function prepare({ partition: { topic, partition }, records, expected, next, caughtUp }: SinkBatch): () => Promise<WriteResult> {
+    const operations = records.flatMap(({ key, value }) => view.operationsFor(partition, key as K, value as V | null))
+    return async function applyToView() {
+      const batch = { view: view.name, partition, topic, viewTopics, expected, next, operations, caughtUp, now: now() }
+      const result = await asking(() => store.apply(batch))
+      if (result.applied) return { outcome: 'applied' }
+      // An earlier attempt whose answer was lost, unless it had nothing to move.
+      if (result.position === next && next !== expected) return { outcome: 'applied' }
+      return { outcome: 'elsewhere' }
+    }
+  }
+
+  return { name: `view ${view.name}`, limits: LIMITS, probeEveryMs: PROBE_EVERY_MS, needsEqualPartitions: true, open, prepare }
+}
+
+/**
+ * How long a view may go unconfirmed before it may have missed deletions that compaction has since removed. For topics that are
+ * not compacted: for ever.
+ */
+function tombstoneRetentionMs({ config }: AnyTopic): number {
+  if (!config?.['cleanup.policy']?.includes('compact')) return Number.POSITIVE_INFINITY
+  return Number(config['delete.retention.ms'] ?? DELETE_RETENTION_MS)
+}
+
+async function asking<T>(question: () => Promise<T>): Promise<T> {
+  try {
+    return await question()
+  } catch (error) {
+    if (!(error instanceof ViewStoreUnavailableError)) throw error
+    throw new TargetUnavailableError(error.message, { cause: error })
+  }
+}

@@ -1,0 +1,340 @@
+import type { OffsetToCommit, PartitionData, TopicPartition } from '../../kafka/transport.ts'
+import { partitionKey } from '../../kafka/transport.ts'
+import type { EngineStore, StateSession } from '../../state/stores/store.ts'
+import type { Codecs } from './codecs.ts'
+import { SourceIntake } from './intake.ts'
+import { changelogTopicName } from './internal-topics.ts'
+import type { TaskMetrics } from './metrics.ts'
+import { type AppenderSource, taskOutputs } from './outputs.ts'
+import { processorFailed, recordLoop } from './record-loop.ts'
+import { forwardingStagesInto, type SubTopology, timeStagesInto } from './sub-topology.ts'
+import { TaskContext } from './task-context.ts'
+import { type TaskState, taskStateMachine } from './task-state.ts'
+import { caughtUpTicks, taskTicks, timeClosing } from './task-time.ts'
+import { type TimeMark, timeMark } from './time-mark.ts'
+import { timeMarkerHeaders } from './time-marker.ts'
+import type { Topology } from './topology.ts'
+
+export interface TaskDeps {
+  readonly topology: Topology
+  readonly part: SubTopology
+  readonly partition: number
+  /** Partition counts as the broker has them, of every topic that the topology reads or writes. */
+  readonly partitionCounts: ReadonlyMap<string, number>
+  readonly codecs: Codecs
+  readonly session: StateSession
+  readonly producer: AppenderSource
+  readonly metrics: TaskMetrics
+  /** Epoch ms. */
+  readonly clock: () => number
+  /** True for schema ids that the registry said it does not have. */
+  readonly isMissing: (schemaId: number) => boolean
+  /** Decoded objects that each store instance keeps in memory. */
+  readonly cachedObjects: number
+}
+
+/** A store whose changes go to a topic. */
+export interface Changelog {
+  readonly store: string
+  readonly topic: string
+  readonly partition: number
+  /** Name of its position in the state. */
+  readonly positionName: string
+}
+
+export interface StartPosition {
+  readonly offset: number
+  /** Event time when that offset was committed, epoch ms; -1 when it is unknown. */
+  readonly streamTime: number
+}
+
+/** idle: everything queued is processed. more: time is up. waiting: a schema must be loaded first. */
+export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
+
+/** One sub-topology in one partition. Synchronous: the worker and the test driver call it from their one loop. */
+export interface StreamTask {
+  /** `<sub-topology>_<partition>`. */
+  readonly id: string
+  readonly part: SubTopology
+  readonly partition: number
+  readonly state: TaskState
+  readonly sources: readonly TopicPartition[]
+  readonly changelogs: readonly Changelog[]
+  /** Stores without a changelog: what lies in the state of them is only good if this task wrote it last. */
+  readonly unloggedStores: readonly string[]
+  beginRestore(): void
+  /** Copies changelog records into the state's open batch. */
+  restore(changelog: Changelog, data: PartitionData): void
+  /** State is complete: opens the stores. `positions` by partition key. */
+  start(positions: ReadonlyMap<string, StartPosition>): void
+  accept(data: PartitionData): void
+  /** Processes what is queued until it is done or `expired` says that the time is up. */
+  run(expired: () => boolean): RunResult
+  /** Epoch ms of the next wall tick. */
+  readonly nextTickAt: number
+  runWallTicks(now: number): void
+  /** False in the middle of a time handler: nothing may be committed then. */
+  readonly atRest: boolean
+  /** A time can be closed: the next run begins its handlers. */
+  readonly closingDue: boolean
+  /** Something to commit: state, output or processed records. */
+  readonly hasWork: boolean
+  /** Changed keys that the next commit encodes. */
+  readonly dirtyKeys: number
+  /** Positions moved, though perhaps only over control records. */
+  readonly positionsMoved: boolean
+  readonly queuedRecords: number
+  readonly queuedBytes: number
+  /** Everything that the broker was known to have is processed. */
+  readonly caughtUp: boolean
+  /** Commit step 1: runs the ticks of the caught-up clock and the hooks, sends due time markers, encodes dirty state into the changelogs and the state's open batch. */
+  prepareCommit(): void
+  /** Source offsets as of now. */
+  offsets(): OffsetToCommit[]
+  /** After commit step 5. */
+  committed(): void
+  position(topic: string): number
+  highWatermark(topic: string): number
+  readonly streamTime: number
+  /** The latest time closed by time handlers. */
+  readonly timeClosed: number | undefined
+  store(name: string): EngineStore
+  /** Forgets everything uncommitted. */
+  close(): void
+}
+
+/** Marks the event time in a committed offset's metadata. */
+const STREAM_TIME_PREFIX = 'stream-time='
+
+/** Event time that was committed with an offset, -1 when there is none. */
+export function streamTimeOf(metadata: string): number {
+  return metadata.startsWith(STREAM_TIME_PREFIX) ? Number(metadata.slice(STREAM_TIME_PREFIX.length)) : -1
+}
+
+export function streamTask(deps: TaskDeps): StreamTask {
+  const { topology, part, partition, session, codecs, metrics, clock } = deps
+  const id = `${part.index}_${partition}`
+  const state = taskStateMachine(`${topology.name} ${id}`)
+  const declaration = topology.declare()
+  const streams = declaration.streams.filter((stream) => part.sources.includes(stream.topic.name))
+  const stores = part.stores.map((name) => declaration.stores.get(name) as EngineStore)
+  const outputs = taskOutputs(deps.producer, codecs, deps.partitionCounts)
+  const context = new TaskContext(partition, outputs, metrics)
+  const partitions = deps.partitionCounts.get(part.sources[0]) ?? part.partitions
+
+  const intakes = streams.map((stream) => {
+    const stages = timeStagesInto(declaration, stream.topic.name)
+    const options = { partition, keyCodec: stream.topic.key, valueCodec: codecs.topicValue(stream.topic), isMissing: deps.isMissing }
+    return new SourceIntake(stream, { ...options, seesMarkers: stages.length > 0 })
+  })
+  const ticks = taskTicks(streams, context)
+  const settledTicks = caughtUpTicks(streams, intakes, context)
+  const closings = streams.map((stream) => {
+    if (stream.timeHandlers.length === 0) return undefined
+    const into = stream.topic.name
+    const stages = { all: timeStagesInto(declaration, into), forwarding: forwardingStagesInto(declaration, into) }
+    return timeClosing(stream, stages, context, outputs, partitions)
+  })
+  const marks = streams.flatMap((stream) =>
+    stream.timeMarks.map((node) => ({ node, stage: stream.topic.name, mark: timeMark(node.everyMs, node.delayMs, intakes.length) })),
+  )
+  const loop = recordLoop({ topology: topology.name, intakes, closings, stores, ticks, context, outputs, metrics })
+
+  const changelogs = stores
+    .filter((store) => store.logged)
+    .map((store): Changelog => {
+      const topic = changelogTopicName(topology.name, store.name)
+      return { store: store.name, topic, partition, positionName: `changelog/${partitionKey(topic, partition)}` }
+    })
+  let committedPositions: number[] = []
+
+  function readyMark(mark: TimeMark): number | undefined {
+    return mark.ready(intakes)
+  }
+
+  function runHooks(): void {
+    try {
+      settledTicks.run()
+      for (const node of streams.flatMap((stream) => stream.beforeCommits)) {
+        context.leaveRecord(node, context.streamTime >= 0 ? context.streamTime : context.now)
+        node.handler(context)
+      }
+    } catch (error) {
+      throw processorFailed(topology.name, context, error)
+    }
+  }
+
+  function sendMarks(): void {
+    for (const { node, stage, mark } of marks) {
+      const time = readyMark(mark)
+      if (time === undefined) continue
+      outputs.mark(node.to, time, timeMarkerHeaders({ stage, partition, partitions, time }))
+      mark.sent()
+    }
+  }
+
+  function flushStores(): void {
+    for (const store of stores) {
+      if (!store.logged) {
+        store.flush(undefined)
+        continue
+      }
+      const appender = deps.producer.appender(changelogTopicName(topology.name, store.name), partition)
+      store.flush({
+        append: (key, keyStart, keyEnd, value, valueStart, valueEnd) =>
+          appender.append(context.now, key, keyStart, keyEnd, value, valueStart, valueEnd),
+      })
+    }
+  }
+
+  return {
+    id,
+    part,
+    partition,
+    sources: streams.map((stream) => ({ topic: stream.topic.name, partition })),
+    changelogs,
+    unloggedStores: stores.filter((store) => !store.logged).map((store) => store.name),
+    get state() {
+      return state.current
+    },
+
+    beginRestore() {
+      state.to('RESTORING')
+    },
+
+    restore(changelog, data) {
+      state.expect('RESTORING', 'reading a changelog')
+      const column = session.column(changelog.store, partition)
+      for (const { buffer, count, keyStart, keyEnd, valueStart, valueEnd } of data.chunks) {
+        for (let i = 0; i < count; i++) {
+          if (keyStart[i] < 0) continue
+          const value = valueStart[i] < 0 ? null : buffer
+          column.put(buffer, keyStart[i], keyEnd[i], value, Math.max(0, valueStart[i]), Math.max(0, valueEnd[i]))
+        }
+      }
+    },
+
+    start(positions) {
+      state.to('RUNNING')
+      for (const store of stores) {
+        store.open({ column: session.column(store.name, partition), codec: codecs.storeValue(store), cachedObjects: deps.cachedObjects })
+      }
+      for (const intake of intakes) {
+        const start = positions.get(partitionKey(intake.topic, partition))
+        if (start === undefined) throw new Error(`task ${id} was started without a position of ${intake.topic}`)
+        intake.position = start.offset
+        context.streamTime = Math.max(context.streamTime, start.streamTime)
+      }
+      committedPositions = intakes.map((intake) => intake.position)
+      for (const closing of closings) closing?.start()
+      context.now = clock()
+      ticks.start(context.now, context.streamTime)
+    },
+
+    accept(data) {
+      state.expect('RUNNING', 'accepting records')
+      const index = intakes.findIndex((intake) => intake.topic === data.topic)
+      intakes[index].push(data)
+      for (const { mark } of marks) mark.observe(index, data.fetchedAt, data.highWatermark)
+      settledTicks.observe(index, data.fetchedAt, data.highWatermark)
+    },
+
+    run(expired) {
+      state.expect('RUNNING', 'processing')
+      context.now = clock()
+      return loop.run(expired)
+    },
+
+    get nextTickAt() {
+      return state.current === 'RUNNING' ? ticks.nextWall : Infinity
+    },
+
+    runWallTicks(now) {
+      state.expect('RUNNING', 'ticking')
+      if (now < ticks.nextWall || !loop.atRest) return
+      context.now = now
+      try {
+        ticks.runWall(now)
+      } catch (error) {
+        throw processorFailed(topology.name, context, error)
+      }
+    },
+
+    get atRest() {
+      return loop.atRest
+    },
+
+    get closingDue() {
+      return state.current === 'RUNNING' && loop.closingDue
+    },
+
+    get hasWork() {
+      if (state.current !== 'RUNNING') return false
+      if (loop.processed > 0 || context.emitted > 0 || settledTicks.due) return true
+      return marks.some(({ mark }) => readyMark(mark) !== undefined) || stores.some((store) => store.dirtyKeys > 0)
+    },
+
+    get dirtyKeys() {
+      return stores.reduce((sum, store) => sum + store.dirtyKeys, 0)
+    },
+
+    get positionsMoved() {
+      return state.current === 'RUNNING' && intakes.some((intake, i) => intake.position !== committedPositions[i])
+    },
+
+    get queuedRecords() {
+      return intakes.reduce((sum, intake) => sum + intake.queuedRecords, 0)
+    },
+
+    get queuedBytes() {
+      return intakes.reduce((sum, intake) => sum + intake.queuedBytes, 0)
+    },
+
+    get caughtUp() {
+      return intakes.every((intake) => intake.queuedRecords === 0 && intake.position >= intake.highWatermark)
+    },
+
+    prepareCommit() {
+      state.expect('RUNNING', 'committing')
+      if (!loop.atRest) throw new Error(`task ${id} cannot commit in the middle of a time handler`)
+      context.now = clock()
+      runHooks()
+      sendMarks()
+      flushStores()
+    },
+
+    offsets() {
+      const metadata = context.streamTime < 0 ? undefined : `${STREAM_TIME_PREFIX}${context.streamTime}`
+      return intakes.map((intake) => ({ topic: intake.topic, partition, offset: intake.position, metadata }))
+    },
+
+    committed() {
+      for (const store of stores) store.committed()
+      committedPositions = intakes.map((intake) => intake.position)
+      context.emitted = 0
+      loop.processed = 0
+    },
+
+    position: (topic) => intakes.find((intake) => intake.topic === topic)?.position ?? -1,
+    highWatermark: (topic) => intakes.find((intake) => intake.topic === topic)?.highWatermark ?? -1,
+    get streamTime() {
+      return context.streamTime
+    },
+    get timeClosed() {
+      const times = closings.flatMap((closing) => closing?.closed ?? [])
+      return times.length === 0 ? undefined : Math.min(...times)
+    },
+    store(name) {
+      const store = stores.find((candidate) => candidate.name === name)
+      if (store === undefined) throw new Error(`task ${id} of ${topology.name} has no store ${name}`)
+      return store
+    },
+
+    close() {
+      const opened = state.current === 'RUNNING'
+      state.to('CLOSED')
+      for (const closing of closings) closing?.stop()
+      if (opened) for (const store of stores) store.discard()
+    },
+  }
+}

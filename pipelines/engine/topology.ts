@@ -1,0 +1,43 @@
+import type { TopologyBuilder } from './api.ts'
+import { checkName, type Declaration, declare } from './declaration.ts'
+import { describeTopology, type TopologyDescription } from './describe.ts'
+import { type SubTopology, subTopologies } from './sub-topology.ts'
+
+/**
+ * What a topology asks of its worker.
+ * `commitIntervalMs`: longest time between a record and its commit; overrides the worker's. 0 commits after every poll.
+ * `commitWhenIdle`: commit at once when the input pauses (default), or false to let short pauses pass, so that what is
+ * aggregated before each commit stays worth it.
+ */
+export interface TopologyOptions {
+  readonly commitIntervalMs?: number
+  readonly commitWhenIdle?: boolean
+}
+
+/** A named flow of sources, processors, stores and outputs. Holds no state: every task declares its own instance. */
+export interface Topology {
+  readonly name: string
+  readonly options: TopologyOptions
+  readonly subTopologies: readonly SubTopology[]
+  /** Runs the build function anew: its closures and stores belong to the caller alone. */
+  declare(): Declaration
+  describe(): TopologyDescription
+}
+
+/**
+ * Declares a topology. The build function runs at once, so that mistakes in it show when the file is loaded, and again for every task.
+ * @param name the consumer group, and the prefix of every internal topic
+ * @throws TopologyError for duplicate or missing names, unread repartition topics and sources that cannot be processed together
+ */
+export function topology(name: string, build: (builder: TopologyBuilder) => void, options: TopologyOptions = {}): Topology {
+  checkName('topology', name)
+  const declaration = declare(name, build)
+  const parts = subTopologies(declaration)
+  return {
+    name,
+    options,
+    subTopologies: parts,
+    declare: () => declare(name, build),
+    describe: () => describeTopology(declaration, parts),
+  }
+}

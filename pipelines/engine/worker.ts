@@ -1,0 +1,288 @@
+import { setImmediate as breath, setTimeout as delay } from 'node:timers/promises'
+import { openSerdes, type Serdes } from '../../kafka/serdes.ts'
+import { FencedError, type Fetcher, type GroupMember, type OffsetReset, type WorkerProducer } from '../../kafka/transport.ts'
+import { UnknownSchemaError } from '../../schemas/codec.ts'
+import type { StateSession } from '../../state/stores/store.ts'
+import { topologyCodecs, valueTopicsOf } from './codecs.ts'
+import { type Committer, committer } from './committer.ts'
+import { isPassing, type Membership, membership } from './membership.ts'
+import { type TaskMetrics, taskMetrics } from './metrics.ts'
+import { schemaWaits } from './schema-waits.ts'
+import { type StreamTask, streamTask } from './task.ts'
+import { type TaskSet, taskSet } from './task-set.ts'
+import { type RestoreProgress, type TaskStarts, taskStarts } from './task-starts.ts'
+import type { Topology } from './topology.ts'
+import type { WorkerConfig, WorkerDeps } from './worker-parts.ts'
+import { prepareTopics } from './worker-topics.ts'
+
+/** Kafka Streams' interval under exactly once: what readers wait for at most beside the work itself. */
+const DEFAULT_COMMIT_INTERVAL_MS = 100
+const DEFAULT_CACHED_OBJECTS = 10_000
+/** A poll that waits is cut short at this, so that group events are seen while the input is silent. */
+const LONGEST_POLL_MS = 100
+/** No poll above this: what has been fetched waits in the fetcher, which stops fetching then. */
+const MAX_QUEUED_BYTES = 8 * 1_048_576
+const RETRY_MS = 500
+/** Half of what Kubernetes waits before it kills. A commit takes milliseconds: only brokers that are away hold it up so long. */
+const DEFAULT_STOP_GRACE_MS = 15_000
+
+/** created → running → stopped | failed */
+export type WorkerState = 'created' | 'running' | 'stopped' | 'failed'
+
+/** What a worker tells of itself. */
+export interface WorkerStatus {
+  readonly state: WorkerState
+  /** Partitions are assigned and every task of them runs. */
+  readonly ready: boolean
+  readonly tasks: readonly StreamTask[]
+  readonly restoring: readonly RestoreProgress[]
+  readonly metrics: TaskMetrics
+  readonly commits: number
+  readonly fences: number
+  /** Schema ids that tasks wait for. */
+  readonly waitingForSchemas: readonly number[]
+}
+
+/** One topology in one process: one poll loop, one producer, many tasks. */
+export interface Worker {
+  readonly topology: Topology
+  /** Opens everything and joins the group. Rejects when the topology cannot run here. */
+  start(): Promise<void>
+  /** Resolves when the worker has stopped in order, rejects when it failed. */
+  readonly done: Promise<void>
+  /** Finishes what is in hand, commits, leaves the group. */
+  stop(): Promise<void>
+  status(): WorkerStatus
+}
+
+/** What the start opened. */
+interface Opened {
+  readonly serdes: Serdes
+  readonly session: StateSession
+  readonly producer: WorkerProducer
+  readonly fetcher: Fetcher
+  readonly group: GroupMember
+  readonly tasks: TaskSet
+  readonly starts: TaskStarts
+  readonly committer: Committer
+  readonly membership: Membership
+}
+
+export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
+  const { topology } = config
+  const { transport, log, identity, clock = Date.now } = deps
+  const declaration = topology.declare()
+  const metrics = taskMetrics()
+  const stopping = new AbortController()
+  const done = Promise.withResolvers<void>()
+  done.promise.catch(() => {}) // Nobody has to look.
+  let state: WorkerState = 'created'
+  let opened: Opened | undefined
+  let loop: Promise<void> | undefined
+
+  /** A wait that ends with the worker. */
+  async function pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: stopping.signal, ref: false })
+  }
+
+  async function open(): Promise<Opened> {
+    const serdes = await openSerdes(deps.registry, valueTopicsOf(declaration))
+    const codecs = topologyCodecs(topology.name, (topic) => serdes.codecFor(topic))
+    const partitionCounts = await prepareTopics(transport, topology, declaration)
+    const session = deps.backend.session(topology.name)
+    const exactlyOnce = config.guarantee !== 'at-least-once'
+    const transactionalId = exactlyOnce ? identity.transactionalId : undefined
+    const producer = transport.producer({ transactionalId, compression: config.compression, onCommitStep: deps.fault })
+    const fetcher = transport.fetcher()
+    const topics = declaration.streams.map((stream) => stream.topic.name)
+    const group = transport.groupMember({ groupId: topology.name, memberId: identity.memberId, topics })
+
+    const resets = new Map(declaration.streams.map((stream) => [stream.topic.name, stream.options.offsetReset ?? 'earliest']))
+    const resetOf = (topic: string): OffsetReset => resets.get(topic) ?? 'earliest'
+    const { assign, unassign, wake } = fetcher
+    const starts = taskStarts({ topology: topology.name, session, assign, unassign, resetOf, exactlyOnce, clock, log })
+    const schemas = schemaWaits({ schemas: serdes.schemas, clock, log, pause, wake })
+    const tasks = taskSet({ fetcher, schemas, onClose: starts.drop })
+    const { isMissing } = schemas
+    const cachedObjects = config.cachedObjects ?? DEFAULT_CACHED_OBJECTS
+    const taskDeps = { topology, partitionCounts, codecs, session, producer, metrics, clock, isMissing, cachedObjects }
+    const createTask = (part: number, partition: number) => streamTask({ ...taskDeps, part: topology.subTopologies[part], partition })
+
+    const member: Membership = membership({
+      topology,
+      partitionCounts,
+      transport,
+      group,
+      producer,
+      session,
+      tasks,
+      starts,
+      createTask,
+      committer: () => commits,
+      exactlyOnce,
+      clock,
+      log,
+      pause,
+      isStopping: () => stopping.signal.aborted,
+      wake,
+    })
+    const commits: Committer = committer({
+      topology: topology.name,
+      tasks,
+      session,
+      producer,
+      group,
+      commitIntervalMs: topology.options.commitIntervalMs ?? config.commitIntervalMs ?? DEFAULT_COMMIT_INTERVAL_MS,
+      commitWhenIdle: topology.options.commitWhenIdle ?? true,
+      clock,
+      log,
+      fault: deps.fault,
+      onCommit: deps.onCommit,
+      reopen: member.reopen,
+    })
+    return { serdes, session, producer, fetcher, group, tasks, starts, committer: commits, membership: member }
+  }
+
+  async function start(): Promise<void> {
+    opened = await open()
+    try {
+      await opened.producer.init()
+      await opened.group.join()
+    } catch (error) {
+      await release(opened)
+      throw error
+    }
+    state = 'running'
+    log.info({ topology: topology.name, member_id: opened.group.memberId }, 'worker_started')
+    const parts = opened
+    loop = run(parts)
+    stopping.signal.addEventListener('abort', () => giveUpLater(parts))
+    loop.then(done.resolve, done.reject)
+  }
+
+  /** Requests to brokers that are away are repeated for ever: some time after the end has begun nobody waits for them any more. */
+  function giveUpLater(parts: Opened): void {
+    const timer = setTimeout(() => giveUp(parts), config.stopGraceMs ?? DEFAULT_STOP_GRACE_MS)
+    loop?.catch(() => {}).then(() => clearTimeout(timer))
+  }
+
+  function giveUp({ producer, group }: Opened): void {
+    log.warn({ topology: topology.name }, 'stop_waits_no_longer')
+    void Promise.allSettled([producer.close(), group.leave()])
+  }
+
+  async function run(parts: Opened): Promise<void> {
+    try {
+      while (!stopping.signal.aborted) await turn(parts)
+      await commitLast(parts)
+      state = 'stopped'
+      log.info({ topology: topology.name }, 'worker_stopped')
+    } catch (error) {
+      state = 'failed'
+      log.error({ err: error, topology: topology.name }, 'worker_failed')
+      stopping.abort()
+      throw error
+    } finally {
+      await release(parts)
+    }
+  }
+
+  /** One turn of the loop. Nothing else changes tasks, state or transaction. */
+  async function turn(parts: Opened): Promise<void> {
+    const { tasks, starts } = parts
+    try {
+      await parts.membership.attend()
+      await takeInput(parts)
+      starts.finish()
+      // While a time handler holds the commit back, the others must not fill the memory.
+      const worked = tasks.work(!tasks.atRest && parts.committer.isFull)
+      tasks.tick(clock())
+      await parts.committer.commitIfDue(worked)
+    } catch (error) {
+      await recover(parts, error)
+    }
+    await breath()
+  }
+
+  async function takeInput({ fetcher, tasks, starts, ...rest }: Opened): Promise<void> {
+    if (tasks.queuedBytes() > MAX_QUEUED_BYTES) return
+    const now = clock()
+    let until = Math.min(now + LONGEST_POLL_MS, rest.committer.waitUntil(now))
+    for (const task of tasks.running()) until = Math.min(until, task.nextTickAt)
+    const busy = tasks.canWork() || rest.membership.hasNews
+    for (const data of await fetcher.poll(busy ? 0 : Math.max(0, until - now))) if (!starts.take(data)) tasks.dispatch(data)
+  }
+
+  /** Lost places, passing failures and state of unknown schemas begin anew from the last commit; everything else stops the worker. */
+  async function recover(parts: Opened, error: unknown): Promise<void> {
+    const schemaId = unknownSchema(error)
+    if (schemaId !== undefined) await loadSchema(parts, schemaId, error)
+    else if (!(error instanceof FencedError) && !isPassing(error)) throw error
+    await parts.membership.startOver((error as Error).message)
+  }
+
+  /** State that was written with another version of its schema, read by a processor that had not announced the key. */
+  async function loadSchema({ serdes }: Opened, schemaId: number, reason: unknown): Promise<void> {
+    for (;;) {
+      try {
+        if ((await serdes.schemas.load(schemaId)) === 'loaded') return
+        throw reason
+      } catch (error) {
+        if (error === reason) throw error
+        log.warn({ err: error, schema_id: schemaId }, 'schema_not_loaded')
+        await pause(RETRY_MS)
+      }
+    }
+  }
+
+  async function commitLast({ tasks, committer: commits }: Opened): Promise<void> {
+    try {
+      await tasks.comeToRest()
+      await commits.commit()
+    } catch (error) {
+      if (!(error instanceof FencedError) && !isPassing(error)) throw error
+      log.warn({ err: error, topology: topology.name }, 'last_commit_lost')
+    }
+  }
+
+  /** Gives everything back; what was not committed is dropped. */
+  async function release({ tasks, session, producer, group, fetcher }: Opened): Promise<void> {
+    for (const task of tasks.all()) tasks.close(task)
+    session.dropBatch()
+    for (const step of [producer.abort, group.leave, producer.close, fetcher.close])
+      await step().catch((error) => log.warn({ err: error, topology: topology.name }, 'release_failed'))
+  }
+
+  return {
+    topology,
+    start,
+    done: done.promise,
+    async stop() {
+      stopping.abort()
+      opened?.fetcher.wake()
+      // A start that waits for its brokers ends here.
+      if (opened !== undefined && loop === undefined) giveUp(opened)
+      await loop?.catch(() => {}) // `done` tells of the failure.
+    },
+    status() {
+      const tasks = opened?.tasks.all() ?? []
+      const assigned = opened?.membership.assigned === true
+      return {
+        state,
+        ready: state === 'running' && assigned && tasks.every((task) => task.state === 'RUNNING'),
+        tasks,
+        restoring: opened?.starts.progress() ?? [],
+        metrics,
+        commits: opened?.committer.commits ?? 0,
+        fences: opened?.membership.fences ?? 0,
+        waitingForSchemas: opened?.tasks.waitingForSchemas ?? [],
+      }
+    },
+  }
+}
+
+/** The schema that a processor's read of the state asked for, undefined for every other failure. */
+function unknownSchema(error: unknown): number | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof UnknownSchemaError) return cause.schemaId
+  return undefined
+}

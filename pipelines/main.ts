@@ -1,0 +1,56 @@
+import { pino } from 'pino'
+import { kafkaTransport } from '../kafka/client/index.ts'
+import { registryClient } from '../kafka/registry.ts'
+import { openRocksdbBackend } from '../state/stores/rocksdb-backend.ts'
+import { type PipelinesConfig, readPipelinesConfig } from './config.ts'
+import { startHost } from './engine/host.ts'
+import type { EngineMetrics } from './engine/introspection.ts'
+import { memberIdentity } from './engine/member-identity.ts'
+import type { Runner } from './engine/runner.ts'
+import { createWorker } from './engine/worker.ts'
+import { workerRunner } from './engine/worker-runner.ts'
+import { type PipelineService, pipelineServices } from './services.ts'
+
+function chosenServices(config: PipelinesConfig): PipelineService[] {
+  const names = pipelineServices.map((service) => service.name)
+  const unknown = config.pipelines.filter((name) => !names.includes(name))
+  if (unknown.length > 0) throw new Error(`PIPELINES names ${unknown.join(', ')}, but there are: ${names.join(', ')}`)
+  return pipelineServices.filter((service) => config.pipelines.length === 0 || config.pipelines.includes(service.name))
+}
+
+async function main(): Promise<void> {
+  const config = readPipelinesConfig()
+  const log = pino({ level: config.logLevel, messageKey: 'event', base: { slot: config.slot }, timestamp: pino.stdTimeFunctions.isoTime })
+  const services = chosenServices(config)
+  const backend = await openRocksdbBackend({ folder: config.stateFolder, memoryBudgetBytes: config.stateMemoryBytes })
+  const transport = kafkaTransport({ brokers: [...config.brokers], clientId: `millrace-pipelines-${config.slot}` }, { clock: Date, log })
+  await transport.connect()
+  const registry = registryClient({ url: config.schemaRegistryUrl })
+  const identity = (name: string) => memberIdentity(config.stateFolder, name)
+
+  function runners(metrics: EngineMetrics): Runner[] {
+    return services.flatMap((service) => {
+      const workers = service.topologies.map((topology) => {
+        const { guarantee, commitIntervalMs } = config
+        const onCommit = (seconds: number) => metrics.observeCommit(topology.name, seconds)
+        const deps = { transport, registry, backend, identity: identity(topology.name), log, onCommit }
+        return workerRunner(createWorker({ topology, guarantee, commitIntervalMs }, deps))
+      })
+      return [...workers, ...service.sinks({ config, transport, registry, log, identity })]
+    })
+  }
+
+  const host = await startHost({ healthPort: config.healthPort, healthHost: config.healthHost }, { backend, log, runners })
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void host.stop())
+  try {
+    await host.done
+  } finally {
+    await transport.close()
+    await backend.close()
+  }
+}
+
+main().catch((error: Error) => {
+  process.stderr.write(`the worker stopped: ${error.message}\n`)
+  process.exitCode = 1
+})

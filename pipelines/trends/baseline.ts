@@ -1,0 +1,47 @@
+import type { TermBaseline } from '../../schemas/types.ts'
+import { hourOfWeek, sameHourOfWeekBefore, weekOf } from './time.ts'
+
+/** Weight of the newest week in the exponentially weighted mean (DECISIONS: baseline). */
+const NEWEST_WEIGHT = 0.3
+
+/** A baseline that has seen nothing; every hour from `hour` on is observed, the silent ones as zero. */
+export function newBaseline(hour: number): TermBaseline {
+  return { since_hour: hour, seen_hour: hour, hours_of_week: [], means: [], weeks: [] }
+}
+
+/** Whether a term tracked since then has been observed in an earlier week at this hour. */
+export function isKnownAt(sinceHour: number, hour: number): boolean {
+  return sinceHour !== 0 && sinceHour <= sameHourOfWeekBefore(hour)
+}
+
+/** What is usual in this hour of the week, from the weeks before; undefined when none was observed. */
+export function usualAt(baseline: TermBaseline, hour: number): number | undefined {
+  if (!isKnownAt(baseline.since_hour, hour)) return undefined
+  const place = baseline.hours_of_week.indexOf(hourOfWeek(hour))
+  return place < 0 ? 0 : fadedMean(baseline, place, weekOf(hour))
+}
+
+/**
+ * Takes an hour's final count into the mean of its hour of the week. Silent hours need not be told: they count as zero by themselves.
+ * Hours of one hour of the week must come in order.
+ */
+export function learn(baseline: TermBaseline, hour: number, count: number): void {
+  const place = baseline.hours_of_week.indexOf(hourOfWeek(hour))
+  const usual = usualAt(baseline, hour)
+  const mean = usual === undefined ? count : NEWEST_WEIGHT * count + (1 - NEWEST_WEIGHT) * usual
+  baseline.seen_hour = Math.max(baseline.seen_hour, hour)
+  if (place < 0) {
+    baseline.hours_of_week.push(hourOfWeek(hour))
+    baseline.means.push(mean)
+    baseline.weeks.push(weekOf(hour))
+  } else {
+    baseline.means[place] = mean
+    baseline.weeks[place] = weekOf(hour)
+  }
+}
+
+/** The mean after the silent weeks between its last update and `week`. */
+function fadedMean(baseline: TermBaseline, place: number, week: number): number {
+  const silentWeeks = week - baseline.weeks[place] - 1
+  return baseline.means[place] * (1 - NEWEST_WEIGHT) ** Math.max(0, silentWeeks)
+}

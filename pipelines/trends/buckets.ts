@@ -1,0 +1,98 @@
+import type { Buckets } from '../../schemas/types.ts'
+
+/** Counts per bucket of time, sparse and ascending. */
+export function emptyBuckets(): Buckets {
+  return { first: 0, at: [], counts: [] }
+}
+
+/**
+ * Adds to a bucket and drops those that are `keep` or more older than the newest.
+ * @param onDrop told what is dropped, before it is
+ * @returns the bucket's count now; 0 when the bucket itself is too old to be kept
+ */
+export function addTo(
+  buckets: Buckets,
+  bucket: number,
+  count: number,
+  keep: number,
+  onDrop?: (bucket: number, count: number) => void,
+): number {
+  const { at, counts } = buckets
+  if (at.length === 0) {
+    buckets.first = bucket
+    at.push(0)
+    counts.push(count)
+    return count
+  }
+  if (bucket <= newestOf(buckets) - keep) return 0
+  if (bucket < buckets.first) moveFirst(buckets, bucket)
+  const distance = bucket - buckets.first
+  let place = at.length
+  while (place > 0 && at[place - 1] > distance) place--
+  if (place > 0 && at[place - 1] === distance) {
+    counts[place - 1] += count
+    return counts[place - 1]
+  }
+  at.splice(place, 0, distance)
+  counts.splice(place, 0, count)
+  dropBefore(buckets, newestOf(buckets) - keep + 1, onDrop)
+  return count
+}
+
+/** Drops buckets before `oldest`. */
+export function dropBefore(buckets: Buckets, oldest: number, onDrop?: (bucket: number, count: number) => void): void {
+  const { at, counts, first } = buckets
+  let dropped = 0
+  while (dropped < at.length && first + at[dropped] < oldest) {
+    onDrop?.(first + at[dropped], counts[dropped])
+    dropped++
+  }
+  if (dropped === 0) return
+  at.splice(0, dropped)
+  counts.splice(0, dropped)
+  if (at.length > 0) moveFirst(buckets, first + at[0])
+}
+
+/** Sum of the buckets from..to, both included. */
+export function sumOf(buckets: Buckets, from: number, to: number): number {
+  const { at, counts, first } = buckets
+  let sum = 0
+  for (let i = at.length - 1; i >= 0; i--) {
+    const bucket = first + at[i]
+    if (bucket < from) break
+    if (bucket <= to) sum += counts[i]
+  }
+  return sum
+}
+
+/** The newest bucket with contributions; -1 when there is none. */
+export function newestOf(buckets: Buckets): number {
+  const { at, first } = buckets
+  return at.length === 0 ? -1 : first + at[at.length - 1]
+}
+
+/** The newest bucket before `bucket`, or -Infinity. */
+export function bucketBefore(buckets: Buckets, bucket: number): number {
+  const { at, first } = buckets
+  for (let i = at.length - 1; i >= 0; i--) if (first + at[i] < bucket) return first + at[i]
+  return -Infinity
+}
+
+/** The oldest bucket from `bucket` on, or Infinity. */
+export function bucketFrom(buckets: Buckets, bucket: number): number {
+  const { at, first } = buckets
+  let found = Infinity
+  for (let i = at.length - 1; i >= 0 && first + at[i] >= bucket; i--) found = first + at[i]
+  return found
+}
+
+export function eachBucket(buckets: Buckets, visit: (bucket: number, count: number) => void): void {
+  const { at, counts, first } = buckets
+  for (let i = 0; i < at.length; i++) visit(first + at[i], counts[i])
+}
+
+function moveFirst(buckets: Buckets, first: number): void {
+  const shift = buckets.first - first
+  buckets.first = first
+  for (let i = 0; i < buckets.at.length; i++) buckets.at[i] += shift
+}

@@ -1,0 +1,115 @@
+import type { Topic } from '../../schemas/topic.ts'
+import { termKey } from '../../schemas/trends/term.ts'
+import type { NewTermTotals, RegionCandidates, TermTracked, TrendingSince, TrendOutput } from '../../schemas/types.ts'
+import type { KeyedStore } from '../../state/stores/keyed-store.ts'
+import type { Context } from '../engine/api.ts'
+import { addTotals, entryOf, KEPT_TERMS, meanOfNewTerms, rankTerms } from './ranking.ts'
+import { trendScore } from './score.ts'
+import { TOTALS_WOEID } from './term-windows.ts'
+import { MINUTE_MS } from './time.ts'
+import { noteTrending, SERVED_TERMS } from './trending-since.ts'
+
+const TOTALS_KEY = 'last'
+/** Lists made between two pauses, in which heartbeats get through. */
+const LISTS_PER_PAUSE = 16
+
+export interface RegionListsOptions {
+  /** What each partition has reported, by `arrivalKey`. */
+  readonly arrived: KeyedStore<string, RegionCandidates>
+  readonly totals: KeyedStore<string, NewTermTotals>
+  readonly since: KeyedStore<number, TrendingSince>
+  readonly tracked: Topic<string, TermTracked>
+  /** Lists at whole minutes. */
+  readonly snapshots: Topic<number, TrendOutput>
+  /** Lists between them. */
+  readonly renewals: Topic<number, TrendOutput>
+}
+
+/** The third stage: one partition of the regions, and their ranked lists. */
+export interface RegionLists {
+  arrive(report: RegionCandidates): void
+  /** Once every partition has reported the window that ends at `windowEnd`. */
+  publish(windowEnd: number, ctx: Context): Generator<void, void, void>
+}
+
+/**
+ * Partitions run apart: one may report the next window before the last one has reported this. Each report lies by itself, so that it is
+ * written once as it came and never read before its window is complete; those of one region and window are neighbours.
+ */
+function arrivalKey({ window_end, woeid, partition }: RegionCandidates): string {
+  return `${window_end}:${woeid}:${partition}`
+}
+
+export function regionLists(options: RegionListsOptions): RegionLists {
+  const { arrived, totals, since, tracked, snapshots, renewals } = options
+
+  function arrive(report: RegionCandidates): void {
+    if (report.woeid === TOTALS_WOEID) {
+      const known = totals.get(TOTALS_KEY) ?? { moments: [] }
+      addTotals(known.moments, report.window_end, report.new_volume, report.new_terms)
+      totals.put(TOTALS_KEY, known)
+      return
+    }
+    arrived.put(arrivalKey(report), report)
+  }
+
+  function* publish(windowEnd: number, ctx: Context): Generator<void, void, void> {
+    const mean = meanOfNewTerms(totals.get(TOTALS_KEY)?.moments ?? [], windowEnd)
+    let made = 0
+    let region: RegionCandidates | undefined
+    for (const [key, report] of arrived.scan()) {
+      if (report.window_end > windowEnd) break
+      arrived.delete(key)
+      if (report.window_end < windowEnd) continue
+      if (region?.woeid === report.woeid) {
+        region = together(region, report)
+        continue
+      }
+      if (region !== undefined) {
+        publishRegion(region, mean, ctx)
+        if (++made % LISTS_PER_PAUSE === 0) yield
+      }
+      region = report
+    }
+    if (region !== undefined) publishRegion(region, mean, ctx)
+  }
+
+  function publishRegion(report: RegionCandidates, mean: number, ctx: Context): void {
+    const { woeid, window_end } = report
+    const ranked = rankTerms(report.entries, mean)
+    countUncertain(report, ranked.at(KEPT_TERMS - 1)?.score ?? 0, mean, ctx)
+    const trending = sinceWhen(
+      woeid,
+      ranked.slice(0, SERVED_TERMS).map(({ candidate }) => candidate.term),
+      window_end,
+    )
+    const entries = ranked.map((term) => entryOf(term, trending.get(term.candidate.term) ?? window_end))
+    ctx.emit(window_end % MINUTE_MS === 0 ? snapshots : renewals, woeid, { woeid, window_end, source: 'pipeline', entries })
+    for (const { candidate } of ranked) if (!candidate.tracked) ctx.emit(tracked, termKey(woeid, candidate.term), { window_end })
+  }
+
+  function sinceWhen(woeid: number, served: readonly string[], windowEnd: number): ReadonlyMap<string, number> {
+    const known = since.get(woeid) ?? { terms: [] }
+    const { since: found, changed } = noteTrending(known, served, windowEnd)
+    if (!changed) return found
+    if (known.terms.length === 0) since.delete(woeid)
+    else since.put(woeid, known)
+    return found
+  }
+
+  /** Counts lists whose last ranks may miss a term that its partition left out. */
+  function countUncertain({ rest_new, rest_known }: RegionCandidates, leastScore: number, mean: number, ctx: Context): void {
+    if (trendScore(rest_new, mean) > leastScore || rest_known > leastScore) ctx.count('trends_lists_with_uncertain_tail')
+  }
+
+  return { arrive, publish }
+}
+
+function together(known: RegionCandidates, report: RegionCandidates): RegionCandidates {
+  return {
+    ...known,
+    entries: known.entries.concat(report.entries),
+    rest_new: Math.max(known.rest_new, report.rest_new),
+    rest_known: Math.max(known.rest_known, report.rest_known),
+  }
+}

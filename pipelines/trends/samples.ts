@@ -1,0 +1,26 @@
+import type { SampleTweet } from '../../schemas/types.ts'
+
+/** Sample tweets per trend (spec A: 3 per entry). */
+export const SAMPLES = 3
+
+/**
+ * Keeps the newest tweets of distinct users, newest first. Exact however often and in whatever order samples are added:
+ * a user that fell out can only come back with a newer tweet.
+ */
+export function addSample(samples: SampleTweet[], sample: SampleTweet): void {
+  const own = samples.findIndex((known) => known.user_id === sample.user_id)
+  if (own >= 0) {
+    if (!isNewer(sample, samples[own])) return
+    samples.splice(own, 1)
+  }
+  let place = samples.length
+  while (place > 0 && isNewer(sample, samples[place - 1])) place--
+  if (place >= SAMPLES) return
+  samples.splice(place, 0, sample)
+  if (samples.length > SAMPLES) samples.length = SAMPLES
+}
+
+/** Two tweets of one millisecond: the greater id is the newer one. */
+function isNewer(a: SampleTweet, b: SampleTweet): boolean {
+  return a.created_at > b.created_at || (a.created_at === b.created_at && a.tweet_id > b.tweet_id)
+}

@@ -1,0 +1,249 @@
+import { regions } from '../../schemas/places/regions.ts'
+import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
+import type { TermState, TrendCandidate } from '../../schemas/types.ts'
+import type { KeyedStore } from '../../state/stores/keyed-store.ts'
+import { isKnownAt } from './baseline.ts'
+import { type Best, type Contenders, contenders, type Evaluation } from './contenders.ts'
+import { exactTop } from './exact-top.ts'
+import { type NewTerms, newTerms } from './new-terms.ts'
+import { trendScore } from './score.ts'
+import { candidateOf, greatestCountFrom, NO_BASELINE, unchangedThrough, windowCount } from './term-state.ts'
+import { hourOfMinute } from './time.ts'
+
+/** Contenders remembered beyond those asked for, as a share: how far a region may fall before its terms are all visited again. */
+const SPARE_SHARE = 0.25
+/** Terms visited between two pauses, in which heartbeats get through. */
+const TERMS_PER_PAUSE = 2_000
+/** Regions ranked between two pauses. */
+const REGIONS_PER_PAUSE = 8
+
+export interface StandingsOptions {
+  readonly terms: Pick<KeyedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
+  /** What is usual for a known term in an hour (since 1970). */
+  readonly usualOf: (key: string, hour: number) => number
+  /** Reads at once what `usualOf` will be asked for. */
+  readonly prefetchUsual: (keys: readonly string[]) => void
+  /** Candidates per region and kind (with and without baseline). */
+  readonly perRegion: number
+}
+
+/** What a partition sends of one region. */
+export interface RegionStanding {
+  readonly woeid: number
+  readonly entries: TrendCandidate[]
+  /** No term without baseline that was left out has a greater count. */
+  readonly restNew: number
+  /** No term with baseline that was left out has a greater score. */
+  readonly restKnown: number
+}
+
+/**
+ * Which terms of a partition lead in each region, kept up to date with every change instead of visiting all terms at every renewal.
+ * Terms without a baseline are ranked by count: the divisor that turns it into a score is one for all of them, and is not known here.
+ * Terms with a baseline are ranked by score. Which kind a term is changes only with the hour.
+ *
+ * Lives in memory; `rebuild` makes it from the stored terms.
+ */
+export interface Standings {
+  /** False after a start and when a new hour may have made terms known: `rebuild` first. */
+  readyFor(lastMinute: number): boolean
+  /** Visits every term. Pauses now and then. */
+  rebuild(lastMinute: number, visit: (key: string, state: TermState) => void): Generator<void, void, void>
+  /** Before contributions are added to a term's minute. */
+  adding(state: TermState, minute: number, count: number): void
+  /** After they were. */
+  changed(woeid: number, term: string, state: TermState): void
+  /** Sum and number of window counts of the terms without baseline. */
+  newTermTotals(lastMinute: number): { volume: number; terms: number }
+  /** The candidates of every region that has any. Pauses now and then. */
+  rank(lastMinute: number, take: (standing: RegionStanding) => void): Generator<void, void, void>
+  readonly contenders: number
+}
+
+interface RegionContenders {
+  readonly fresh: Contenders
+  readonly known: Contenders
+  /** The terms that led last: most have not changed when they are looked at again, and need not be read and decoded. */
+  looks: Map<string, Look>
+}
+
+/** What a term looks like until something changes. */
+interface Look {
+  readonly candidate: TrendCandidate
+  /** Its greatest possible count from now on. */
+  readonly greatest: number
+  /** Newest bucket of the last window in which it looks so, if no contribution comes. */
+  readonly through: number
+}
+
+export function standings({ terms, usualOf, prefetchUsual, perRegion }: StandingsOptions): Standings {
+  const byRegion = new Map<number, RegionContenders>()
+  const keep = Math.ceil(perRegion * (1 + SPARE_SHARE))
+  let totals: NewTerms = newTerms()
+  let built = false
+  /** The hour (since 1970) that decides which terms are known. */
+  let hour = 0
+  /** The window's newest bucket when it was last looked at. */
+  let lastMinute = 0
+  /** Until a week after it no term is known. */
+  let earliestTracked = Infinity
+
+  function isKnown(state: TermState): boolean {
+    return isKnownAt(state.tracked_hour, hour)
+  }
+
+  function regionContenders(woeid: number): RegionContenders {
+    const existing = byRegion.get(woeid)
+    if (existing !== undefined) return existing
+    const added = { fresh: contenders(keep), known: contenders(keep), looks: new Map() }
+    byRegion.set(woeid, added)
+    return added
+  }
+
+  function offer(woeid: number, term: string, state: TermState): void {
+    if (state.tracked_hour !== 0 && state.tracked_hour < earliestTracked) earliestTracked = state.tracked_hour
+    const bound = greatestCountFrom(state, lastMinute)
+    if (bound === 0 && !byRegion.has(woeid)) return
+    const region = regionContenders(woeid)
+    region.looks.delete(term)
+    if (isKnown(state)) region.known.offer(term, trendScore(bound, usualOf(termKey(woeid, term), hour)))
+    else region.fresh.offer(term, bound)
+  }
+
+  function readyFor(minute: number): boolean {
+    if (!built) return false
+    const next = hourOfMinute(minute)
+    return next === hour || !isKnownAt(earliestTracked, next)
+  }
+
+  function* rebuild(minute: number, visit: (key: string, state: TermState) => void): Generator<void, void, void> {
+    byRegion.clear()
+    totals = newTerms()
+    hour = hourOfMinute(minute)
+    lastMinute = minute
+    let visited = 0
+    for (const [key, state] of terms.scan()) {
+      visit(key, state)
+      offer(woeidOfKey(key), termOfKey(key), state)
+      if (!isKnown(state)) addWhole(state)
+      if (++visited % TERMS_PER_PAUSE === 0) yield
+    }
+    built = true
+  }
+
+  /** Tells the totals about a term as if its minutes came one by one. */
+  function addWhole(state: TermState): void {
+    const { first, at, counts } = state.minutes
+    const sofar = { first, at: [] as number[], counts: [] as number[] }
+    for (let i = 0; i < at.length; i++) {
+      totals.adding(sofar, first + at[i], counts[i])
+      sofar.at.push(at[i])
+      sofar.counts.push(counts[i])
+    }
+  }
+
+  function adding(state: TermState, minute: number, count: number): void {
+    if (built && !isKnown(state)) totals.adding(state.minutes, minute, count)
+  }
+
+  function changed(woeid: number, term: string, state: TermState): void {
+    if (built) offer(woeid, term, state)
+  }
+
+  function newTermTotals(minute: number): { volume: number; terms: number } {
+    return totals.totals(minute)
+  }
+
+  function* rank(minute: number, take: (standing: RegionStanding) => void): Generator<void, void, void> {
+    lastMinute = minute
+    hour = hourOfMinute(minute)
+    let ranked = 0
+    for (const { woeid } of regions) {
+      const region = byRegion.get(woeid)
+      if (region === undefined) continue
+      take(rankRegion(woeid, region))
+      if (++ranked % REGIONS_PER_PAUSE === 0) yield
+    }
+  }
+
+  function rankRegion(woeid: number, region: RegionContenders): RegionStanding {
+    const fresh = region.fresh.best(perRegion, (names) => evaluate(woeid, region, names))
+    const known = region.known.best(perRegion, (names) => evaluate(woeid, region, names))
+    if (fresh !== undefined && known !== undefined) return standingOf(woeid, region, fresh, known)
+    return revisit(woeid, region)
+  }
+
+  function evaluate(woeid: number, region: RegionContenders, names: readonly string[]): Evaluation[] {
+    lookAt(woeid, region, names)
+    return names.map((term) => {
+      const look = region.looks.get(term)
+      if (look === undefined) return { value: 0, bound: 0 }
+      const { candidate, greatest } = look
+      const value = worthOf(candidate.count, candidate.baseline)
+      return { value, bound: greatest === candidate.count ? value : worthOf(greatest, candidate.baseline) }
+    })
+  }
+
+  /** What ranks a term among those of its kind. */
+  function worthOf(count: number, baseline: number): number {
+    return baseline === NO_BASELINE || count === 0 ? count : trendScore(count, baseline)
+  }
+
+  /** Reads the terms whose looks are unknown or may have changed. */
+  function lookAt(woeid: number, region: RegionContenders, names: readonly string[]): void {
+    const { looks } = region
+    const changedOnes = names.filter((term) => !((looks.get(term)?.through ?? 0) >= lastMinute))
+    if (changedOnes.length === 0) return
+    for (const term of changedOnes) terms.prefetch(termKey(woeid, term))
+    terms.loadPrefetched()
+    const states = changedOnes.map((term) => terms.get(termKey(woeid, term)))
+    prefetchUsual(changedOnes.flatMap((term, i) => (states[i] !== undefined && isKnown(states[i]) ? termKey(woeid, term) : [])))
+    for (const [i, term] of changedOnes.entries()) {
+      const state = states[i]
+      if (state === undefined) looks.delete(term)
+      else looks.set(term, lookOf(term, state, isKnown(state) ? usualOf(termKey(woeid, term), hour) : undefined))
+    }
+  }
+
+  function lookOf(term: string, state: TermState, usual: number | undefined): Look {
+    const candidate = candidateOf(term, state, windowCount(state, lastMinute), usual, lastMinute)
+    return { candidate, greatest: greatestCountFrom(state, lastMinute), through: unchangedThrough(state, lastMinute) }
+  }
+
+  /** Contenders have run out, or have too many contributions dated ahead: the region's terms are all looked at. */
+  function revisit(woeid: number, region: RegionContenders): RegionStanding {
+    region.fresh.restart()
+    region.known.restart()
+    const fresh = exactTop(perRegion)
+    const known = exactTop(perRegion)
+    for (const [key, state] of terms.scan({ prefix: Buffer.from(termKey(woeid, '')) })) {
+      const term = termOfKey(key)
+      offer(woeid, term, state)
+      const count = windowCount(state, lastMinute)
+      if (isKnown(state)) known.tell(term, worthOf(count, usualOf(key, hour)))
+      else fresh.tell(term, count)
+    }
+    return standingOf(woeid, region, fresh.best(), known.best())
+  }
+
+  function standingOf(woeid: number, region: RegionContenders, fresh: Best, known: Best): RegionStanding {
+    const names = [...fresh.terms, ...known.terms]
+    lookAt(woeid, region, names)
+    region.looks = new Map(names.map((term) => [term, region.looks.get(term) as Look]))
+    return { woeid, entries: [...region.looks.values()].map((look) => look.candidate), restNew: fresh.rest, restKnown: known.rest }
+  }
+
+  return {
+    readyFor,
+    rebuild,
+    adding,
+    changed,
+    newTermTotals,
+    rank,
+    get contenders() {
+      let sum = 0
+      for (const region of byRegion.values()) sum += region.fresh.size + region.known.size
+      return sum
+    },
+  }
+}

@@ -1,0 +1,94 @@
+import type { TermCounts, TermState, TrendCandidate } from '../../schemas/types.ts'
+import { addTo, emptyBuckets, newestOf, sumOf } from './buckets.ts'
+import { addForm, mostFrequentForm } from './forms.ts'
+import { addSample } from './samples.ts'
+import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
+
+/** The window and the one an hour ago, seen from a newest bucket that may be dated ahead. */
+const KEPT_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES + 1
+/** The last 24 whole hours and the current one, and one that a tweet dated ahead may have opened. */
+const KEPT_HOURS = 26
+const DAY_HOURS = 24
+
+/** No baseline for this hour of the week, in a TrendCandidate. */
+export const NO_BASELINE = -1
+
+export function newTermState(): TermState {
+  return { minutes: emptyBuckets(), hours: emptyBuckets(), forms: [], samples: [], tracked_hour: 0, learned_hour: 0, volumes_round: 0 }
+}
+
+export interface MinuteListener {
+  /** Before a contribution is added to its minute. */
+  adding(state: TermState, minute: number, count: number): void
+  /** The minute's count after it; 0 when it is too old to be kept by the minute. */
+  added(minute: number, volume: number): void
+  /** A minute falls out of the two hours that are kept. */
+  dropping(minute: number, volume: number): void
+}
+
+/** Takes in what was counted since the last time. */
+export function applyCounts(state: TermState, counts: TermCounts, listener: MinuteListener): void {
+  for (let i = 0; i < counts.minutes.length; i++) {
+    const minute = counts.minutes[i]
+    const count = counts.counts[i]
+    listener.adding(state, minute, count)
+    const volume = addTo(state.minutes, minute, count, KEPT_MINUTES, listener.dropping)
+    addTo(state.hours, hourOfMinute(minute), count, KEPT_HOURS)
+    listener.added(minute, volume)
+  }
+  for (const { form, count } of counts.forms) addForm(state.forms, form, count)
+  for (const sample of counts.samples) addSample(state.samples, sample)
+}
+
+/** Contributions in the window whose newest bucket is `lastMinute`. */
+export function windowCount(state: TermState, lastMinute: number): number {
+  return sumOf(state.minutes, lastMinute - WINDOW_MINUTES + 1, lastMinute)
+}
+
+/** What the window can hold at `lastMinute` or any time later without a further contribution: buckets dated ahead included. */
+export function greatestCountFrom(state: TermState, lastMinute: number): number {
+  return sumOf(state.minutes, lastMinute - WINDOW_MINUTES + 1, Infinity)
+}
+
+/** The 24 whole hours before the hour of `lastMinute` and that hour up to `lastMinute`. */
+function dayCount(state: TermState, lastMinute: number): number {
+  const hour = hourOfMinute(lastMinute)
+  const ahead = sumOf(state.minutes, lastMinute + 1, (hour + 1) * MINUTES_PER_HOUR - 1)
+  return sumOf(state.hours, hour - DAY_HOURS, hour) - ahead
+}
+
+/** All that the ranked list needs of a term. */
+export function candidateOf(term: string, state: TermState, count: number, usual: number | undefined, lastMinute: number): TrendCandidate {
+  const windowStart = (lastMinute - WINDOW_MINUTES + 1) * MINUTE_MS
+  return {
+    term,
+    name: mostFrequentForm(state.forms),
+    count,
+    hour_ago: windowCount(state, lastMinute - WINDOW_MINUTES),
+    day: dayCount(state, lastMinute),
+    baseline: usual ?? NO_BASELINE,
+    tracked: state.tracked_hour !== 0,
+    sample_tweets: state.samples.filter((sample) => sample.created_at >= windowStart).map((sample) => sample.tweet_id),
+  }
+}
+
+/**
+ * Newest bucket of the last window for which all that `candidateOf` tells stays the same, if no contribution comes: until a bucket enters the
+ * window, moves from it into the one of an hour ago, or leaves that one too, and at most until the hour ends.
+ */
+export function unchangedThrough(state: TermState, lastMinute: number): number {
+  const { first, at } = state.minutes
+  let next = (hourOfMinute(lastMinute) + 1) * MINUTES_PER_HOUR
+  for (const distance of at) {
+    for (let windows = 0; windows <= 2; windows++) {
+      const change = first + distance + windows * WINDOW_MINUTES
+      if (change > lastMinute && change < next) next = change
+    }
+  }
+  return next - 1
+}
+
+/** Whether nothing of it can show any more: no contribution within the day that volume_24h looks back. */
+export function isSilent(state: TermState, hour: number): boolean {
+  return newestOf(state.hours) < hour - DAY_HOURS
+}

@@ -1,0 +1,183 @@
+import { regions } from '../../schemas/places/regions.ts'
+import type { Topic } from '../../schemas/topic.ts'
+import { termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
+import type { RegionCandidates, TermBaseline, TermCounts, TermState, TermTracked, TrendVolume, VolumesRound } from '../../schemas/types.ts'
+import type { KeyedStore } from '../../state/stores/keyed-store.ts'
+import type { Context, RecordContext } from '../engine/api.ts'
+import { learn, newBaseline, usualAt } from './baseline.ts'
+import { eachBucket, newestOf } from './buckets.ts'
+import { type RegionStanding, standings } from './standings.ts'
+import { sweep } from './sweep.ts'
+import { applyCounts, isSilent, newTermState } from './term-state.ts'
+import { hourOfMinute, lastMinuteOf, MINUTE_MS } from './time.ts'
+import { type PublishVolume, volumeRounds } from './volumes.ts'
+
+/** Totals of a partition travel beside the candidates, under a woeid that no place has. */
+export const TOTALS_WOEID = 0
+
+/** An hour is learned when it is this many hours old: later contributions to it are older than the window and are not counted. */
+const LEARNED_AFTER_HOURS = 2
+/** A baseline is forgotten after four weeks of silence: its means have faded to a quarter by then. */
+const BASELINE_KEPT_HOURS = 4 * 7 * 24
+/** Visited at every renewal until all were, once an hour: up to four million terms per partition, at 1-3 µs each. */
+const TERMS_SWEPT = 32_768
+const BASELINES_SWEPT = 16_384
+
+export interface TermWindowsOptions {
+  readonly terms: KeyedStore<string, TermState>
+  readonly baselines: KeyedStore<string, TermBaseline>
+  readonly volumesRound: KeyedStore<string, VolumesRound>
+  readonly candidates: Topic<number, RegionCandidates>
+  readonly volumes: Topic<string, TrendVolume>
+  /** Candidates per region and kind that this partition sends. */
+  readonly perRegion: number
+  /** Partitions of the counts, as declared: they share out who reports regions that have no candidates. */
+  readonly partitions: number
+}
+
+/** The second stage: one partition of the terms of all regions, their windows, baselines and volumes. */
+export interface TermWindows {
+  /** Announces what `count` and `track` will read. */
+  prefetch(key: string): void
+  count(counts: TermCounts, ctx: RecordContext<string>): void
+  track(tracked: TermTracked, ctx: RecordContext<string>): void
+  beforeCommit(ctx: Context): void
+  /** Reports the window that ends at `windowEnd`. */
+  report(windowEnd: number, ctx: Context): Generator<void, void, void>
+}
+
+export function termWindows(options: TermWindowsOptions): TermWindows {
+  const { terms, baselines, candidates, volumes, perRegion, partitions } = options
+  const rounds = volumeRounds(options.volumesRound)
+  const leaders = standings({ terms, usualOf, prefetchUsual, perRegion })
+  /** The hour of the last report: what has been silent for a day before it is dropped. */
+  let reportedHour = 0
+  const termSweep = sweep(terms, { keysPerRun: TERMS_SWEPT, isExpired: isTermExpired })
+  const baselineSweep = sweep(baselines, {
+    keysPerRun: BASELINES_SWEPT,
+    isExpired: (_key, baseline) => baseline.seen_hour < reportedHour - BASELINE_KEPT_HOURS,
+  })
+
+  function usualOf(key: string, hour: number): number {
+    const baseline = baselines.get(key)
+    return (baseline && usualAt(baseline, hour)) ?? 0
+  }
+
+  /** Baselines too: a term without state may have one, and asking for each by itself costs ten times as much. */
+  function prefetch(key: string): void {
+    terms.prefetch(key)
+    baselines.prefetch(key)
+  }
+
+  function prefetchUsual(keys: readonly string[]): void {
+    for (const key of keys) baselines.prefetch(key)
+    baselines.loadPrefetched()
+  }
+
+  function count(counts: TermCounts, ctx: RecordContext<string>): void {
+    const key = ctx.key as string
+    const state = terms.get(key) ?? returningTerm(key, counts)
+    applyCounts(state, counts, {
+      adding: leaders.adding,
+      added(minute, volume) {
+        if (volume === 0) ctx.count('trends_minutes_too_old')
+        else rounds.changed(key, state, minute, volume)
+      },
+      dropping: (minute, volume) => rounds.dropping(key, state, minute, volume, publishTo(ctx)),
+    })
+    learnHours(key, state, newestOf(state.hours) - LEARNED_AFTER_HOURS)
+    terms.put(key, state)
+    leaders.changed(woeidOfKey(key), termOfKey(key), state)
+  }
+
+  /** A term without state may have a baseline from earlier days. */
+  function returningTerm(key: string, counts: TermCounts): TermState {
+    const state = newTermState()
+    state.tracked_hour = baselines.get(key)?.since_hour ?? 0
+    state.learned_hour = hourOfMinute(Math.min(...counts.minutes)) - 1
+    return state
+  }
+
+  function learnHours(key: string, state: TermState, upTo: number): void {
+    if (state.tracked_hour === 0 || upTo <= state.learned_hour) return
+    const from = Math.max(state.learned_hour + 1, state.tracked_hour)
+    state.learned_hour = upTo
+    const baseline = baselines.get(key) ?? newBaseline(state.tracked_hour)
+    let learned = false
+    eachBucket(state.hours, (hour, volume) => {
+      if (hour < from || hour > upTo) return
+      learn(baseline, hour, volume)
+      learned = true
+    })
+    if (learned) baselines.put(key, baseline)
+  }
+
+  function track({ window_end }: TermTracked, ctx: RecordContext<string>): void {
+    const key = ctx.key as string
+    const state = terms.get(key)
+    if (state === undefined || state.tracked_hour !== 0) return
+    const hour = hourOfMinute(lastMinuteOf(window_end))
+    const baseline = baselines.get(key) ?? newBaseline(hour)
+    baselines.put(key, baseline)
+    state.tracked_hour = baseline.since_hour
+    state.learned_hour = Math.max(state.learned_hour, hour - 1)
+    terms.put(key, state)
+    leaders.changed(woeidOfKey(key), termOfKey(key), state)
+  }
+
+  function* report(windowEnd: number, ctx: Context): Generator<void, void, void> {
+    const lastMinute = lastMinuteOf(windowEnd)
+    const publish = publishTo(ctx)
+    reportedHour = hourOfMinute(lastMinute)
+    if (!leaders.readyFor(lastMinute)) {
+      rounds.publish(publish)
+      yield* leaders.rebuild(lastMinute, (key, state) => rounds.catchUp(key, state, publish))
+      rounds.caughtUp()
+    }
+    const totals = leaders.newTermTotals(lastMinute)
+    ctx.broadcast(candidates, TOTALS_WOEID, {
+      ...noCandidates(TOTALS_WOEID, windowEnd, ctx.partition),
+      new_volume: totals.volume,
+      new_terms: totals.terms,
+    })
+    const silent = new Set(regions.filter((_, index) => index % partitions === ctx.partition).map((region) => region.woeid))
+    yield* leaders.rank(lastMinute, function emitRegion(standing: RegionStanding) {
+      silent.delete(standing.woeid)
+      ctx.emit(candidates, standing.woeid, {
+        ...noCandidates(standing.woeid, windowEnd, ctx.partition),
+        entries: standing.entries,
+        rest_new: standing.restNew,
+        rest_known: standing.restKnown,
+      })
+    })
+    // Regions without any tweet get their empty list too: each is reported by at least one partition.
+    for (const woeid of silent) ctx.emit(candidates, woeid, noCandidates(woeid, windowEnd, ctx.partition))
+    if (windowEnd % MINUTE_MS === 0) rounds.publish(publish)
+    termSweep.run(reportedHour)
+    baselineSweep.run(reportedHour)
+  }
+
+  function isTermExpired(key: string, state: TermState): boolean {
+    if (!isSilent(state, reportedHour)) return false
+    learnHours(key, state, reportedHour)
+    return true
+  }
+
+  function publishTo(ctx: Context): PublishVolume {
+    return function publishVolume(key, minute, volume) {
+      ctx.emit(volumes, key, { woeid: woeidOfKey(key), term: termOfKey(key), minute: minute * MINUTE_MS, volume })
+    }
+  }
+
+  return {
+    prefetch,
+    count,
+    track,
+    beforeCommit: (ctx) => rounds.publish(publishTo(ctx), true),
+    report,
+  }
+}
+
+function noCandidates(woeid: number, windowEnd: number, partition: number): RegionCandidates {
+  return { woeid, window_end: windowEnd, partition, entries: [], rest_new: 0, rest_known: 0, new_volume: 0, new_terms: 0 }
+}

@@ -1,0 +1,72 @@
+import { decimalId, decimalInt, utf8 } from '../../schemas/keys.ts'
+import { avro } from '../../schemas/load.ts'
+import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../schemas/topics.ts'
+import { keyedStore } from '../../state/stores/keyed-store.ts'
+import { topology } from '../engine/topology.ts'
+import { candidatesPerPartition } from './ranking.ts'
+import { regionLists } from './region-lists.ts'
+import { termWindows } from './term-windows.ts'
+import { RENEWAL_MS } from './time.ts'
+import { tweetCounts } from './tweet-counts.ts'
+
+/** Partitions of the terms (of all regions together) and of the regions; docs/operations.md has production's. */
+const TERM_PARTITIONS = 4
+const REGION_PARTITIONS = 4
+
+/** Contributions are put together for so long before they go on: it bounds how often a popular term is sent, and delays it as much. */
+const COMMIT_INTERVAL_MS = 1_000
+/** Tweets that were sent before a renewal have arrived by then. */
+const ARRIVAL_DELAY_MS = 2_000
+/** A look at some of the users, for those who have been silent. */
+const FORGET_EVERY_MS = 60_000
+
+/** Tweets → what counts, per user → windows, per term and region → ranked lists, per region. */
+export const trends = topology(
+  'trends',
+  function declareTrends(t) {
+    const counts = t.repartition('counts', { key: utf8, value: avro('trends/TermCounts'), partitions: TERM_PARTITIONS })
+    const tracked = t.repartition('tracked', { key: utf8, value: avro('trends/TermTracked'), partitions: TERM_PARTITIONS })
+    const candidates = t.repartition('candidates', {
+      key: decimalInt,
+      value: avro('trends/RegionCandidates'),
+      partitions: REGION_PARTITIONS,
+    })
+
+    const users = t.store(keyedStore('users', { key: decimalId, value: avro('trends/UserContributions') }))
+    const tweet = tweetCounts({ users, counts })
+    // Users are told apart by the event's user_id. Where a producer sets no key, the cap per user holds in each partition by itself.
+    t.source(tweets, { keys: 'optional' })
+      .process('count-tweet', { stores: [users], reads: ({ user_id }) => users.prefetch(user_id) }, tweet.count)
+      .tick('forget-users', { everyMs: FORGET_EVERY_MS, clock: 'wall', stores: [users] }, (_now, ctx) => tweet.forget(ctx))
+      .beforeCommit('send-counts', { emits: [counts] }, tweet.send)
+      .markTime({ everyMs: RENEWAL_MS, delayMs: ARRIVAL_DELAY_MS, to: counts })
+
+    const terms = t.store(keyedStore('terms', { key: utf8, value: avro('trends/TermState') }))
+    const baselines = t.store(keyedStore('baselines', { key: utf8, value: avro('trends/TermBaseline') }))
+    const volumesRound = t.store(keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') }))
+    const perRegion = candidatesPerPartition(TERM_PARTITIONS)
+    const term = termWindows({ terms, baselines, volumesRound, candidates, volumes: trendVolumes, perRegion, partitions: TERM_PARTITIONS })
+    const termState = {
+      stores: [terms, baselines, volumesRound],
+      reads: (_value: unknown, key: string | undefined) => term.prefetch(key as string),
+    }
+    t.source(counts, { onBadRecord: 'fail' })
+      .process('count-term', { ...termState, emits: [trendVolumes] }, term.count)
+      .beforeCommit('publish-volumes', { stores: [volumesRound], emits: [trendVolumes] }, term.beforeCommit)
+      .onTime(
+        'report-candidates',
+        { stores: [terms, baselines, volumesRound], emits: [candidates, trendVolumes], forwardTo: candidates },
+        term.report,
+      )
+    t.source(tracked, { onBadRecord: 'fail' }).process('track-term', termState, term.track)
+
+    const arrived = t.store(keyedStore('arrived', { key: utf8, value: avro('trends/RegionCandidates') }))
+    const totals = t.store(keyedStore('totals', { key: utf8, value: avro('trends/NewTermTotals') }))
+    const since = t.store(keyedStore('since', { key: decimalInt, value: avro('trends/TrendingSince') }))
+    const lists = regionLists({ arrived, totals, since, tracked, snapshots: trendOutput, renewals: trendRenewals })
+    t.source(candidates, { onBadRecord: 'fail' })
+      .process('take-candidates', { stores: [arrived, totals] }, lists.arrive)
+      .onTime('publish-lists', { stores: [arrived, totals, since], emits: [trendOutput, trendRenewals, tracked] }, lists.publish)
+  },
+  { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
+)

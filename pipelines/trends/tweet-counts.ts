@@ -1,0 +1,92 @@
+import { pathOf, WORLDWIDE } from '../../schemas/places/regions.ts'
+import type { Topic } from '../../schemas/topic.ts'
+import { termKey } from '../../schemas/trends/term.ts'
+import type { TermCounts, Tweet, UserContributions } from '../../schemas/types.ts'
+import type { KeyedStore } from '../../state/stores/keyed-store.ts'
+import type { Context, Outcome, RecordContext } from '../engine/api.ts'
+import { deadLetter, drop, late } from '../engine/outcome.ts'
+import { admit, forgetBefore, newestContribution, REMEMBERED_MINUTES } from './cap.ts'
+import { pendingCounts } from './pending-counts.ts'
+import { sweep } from './sweep.ts'
+import { termReader } from './terms-of-tweet.ts'
+import { hourOfMinute, MAX_AHEAD_MS, minuteOf, WINDOW_MINUTES } from './time.ts'
+
+/** Events that are more likely than this from a bot are not counted (spec A). */
+const MAX_BOT_SCORE = 0.7
+/** Users looked at per run: with a run every minute, over a million an hour and partition, at about a microsecond each. */
+const USERS_SWEPT = 20_000
+const ONLY_WORLDWIDE = [WORLDWIDE]
+
+export interface TweetCountsOptions {
+  readonly users: KeyedStore<bigint, UserContributions>
+  readonly counts: Topic<string, TermCounts>
+}
+
+/** The first stage: which tweets and terms count, and where. */
+export interface TweetCounts {
+  count(tweet: Tweet, ctx: RecordContext<bigint | undefined>): Outcome
+  /** Sends what was counted since the last commit. */
+  send(ctx: Context): void
+  /** Forgets users who have been silent. */
+  forget(ctx: Context): void
+}
+
+export function tweetCounts({ users, counts }: TweetCountsOptions): TweetCounts {
+  const pending = pendingCounts()
+  const reader = termReader()
+  let oldestRemembered = 0
+  const userSweep = sweep(users, { keysPerRun: USERS_SWEPT, isExpired: (_id, user) => newestContribution(user) < oldestRemembered })
+
+  function count(tweet: Tweet, ctx: RecordContext<bigint | undefined>): Outcome {
+    if (tweet.bot_score > MAX_BOT_SCORE) return drop('bot')
+    if (tweet.created_at > ctx.now + MAX_AHEAD_MS)
+      return deadLetter(
+        'created_in_the_future',
+        `created_at is ${tweet.created_at - ctx.now} ms ahead of the clock: correct the producer's clock`,
+      )
+    const minute = minuteOf(tweet.created_at)
+    if (minute <= minuteOf(sentAt(ctx)) - WINDOW_MINUTES) return late
+    const user = users.get(tweet.user_id) ?? { terms: [] }
+    const path = placesOf(tweet, ctx)
+    let admitted = false
+    for (const [term, original] of reader.termsOf(tweet)) {
+      if (!admit(user, term, minute)) {
+        ctx.count('trends_contributions_capped')
+        continue
+      }
+      admitted = true
+      for (const woeid of path) pending.add(termKey(woeid, term), original, minute, tweet)
+    }
+    if (!admitted) return
+    forgetBefore(user, newestContribution(user) - REMEMBERED_MINUTES)
+    users.put(tweet.user_id, user)
+  }
+
+  /**
+   * A tweet is late when it was older than the window already when it was sent, so that what waited here while the pipeline was down
+   * still enters the history and the volume of the day.
+   */
+  function sentAt(ctx: RecordContext<bigint | undefined>): number {
+    return ctx.timestamp > 0 ? Math.min(ctx.timestamp, ctx.now) : ctx.now
+  }
+
+  function placesOf(tweet: Tweet, ctx: Context): readonly number[] {
+    const path = pathOf(tweet.woeid)
+    if (path !== undefined) return path
+    ctx.count('trends_unknown_woeid')
+    return ONLY_WORLDWIDE
+  }
+
+  function send(ctx: Context): void {
+    pending.drain((key, value) => ctx.emit(counts, key, value))
+  }
+
+  function forget(ctx: Context): void {
+    // By event time, not by the clock: while a backlog is worked off, its users are not silent.
+    if (ctx.streamTime < 0) return
+    oldestRemembered = minuteOf(Math.min(ctx.streamTime, ctx.now)) - REMEMBERED_MINUTES
+    userSweep.run(hourOfMinute(oldestRemembered))
+  }
+
+  return { count, send, forget }
+}

@@ -1,0 +1,89 @@
+import type { TermState, VolumesRound } from '../../schemas/types.ts'
+import type { KeyedStore } from '../../state/stores/keyed-store.ts'
+import { eachBucket } from './buckets.ts'
+
+/** Minutes that wait to be published, at most: reached only while time markers are held back, for example by a backlog. */
+const MAX_WAITING = 50_000
+const ROUND_KEY = 'round'
+
+export type PublishVolume = (key: string, minute: number, volume: number) => void
+
+/**
+ * Publishes how often each term was counted in each minute that changed, once a minute, for exact history. Volumes are absolute and only
+ * grow, so publishing one twice changes nothing.
+ *
+ * What waits is in memory. Every term's state carries the round in which it changed last; after a restart the terms of the round that was
+ * never finished are published whole (`catchUp`).
+ */
+export interface VolumeRounds {
+  /** Stamps a change. */
+  changed(key: string, state: TermState, minute: number, volume: number): void
+  /** A minute leaves the state; publishes it at once when it has not been published. */
+  dropping(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void
+  /** A term as it was found after a restart. */
+  catchUp(key: string, state: TermState, publish: PublishVolume): void
+  /** After every term has been through `catchUp`. */
+  caughtUp(): void
+  /** Publishes what waits; with `onlyWhenFull`, only when there is too much of it. */
+  publish(publish: PublishVolume, onlyWhenFull?: boolean): void
+}
+
+export function volumeRounds(store: KeyedStore<string, VolumesRound>): VolumeRounds {
+  /** Key → minute, volume, minute, volume … */
+  const waiting = new Map<string, number[]>()
+  let isCaughtUp = false
+  let round: number | undefined
+
+  function currentRound(): number {
+    round ??= store.get(ROUND_KEY)?.round ?? 0
+    return round
+  }
+
+  function changed(key: string, state: TermState, minute: number, volume: number): void {
+    state.volumes_round = currentRound()
+    // Until all terms have been through `catchUp`, the stamp alone says what waits.
+    if (!isCaughtUp) return
+    const minutes = waiting.get(key)
+    if (minutes === undefined) {
+      waiting.set(key, [minute, volume])
+      return
+    }
+    for (let i = 0; i < minutes.length; i += 2) {
+      if (minutes[i] !== minute) continue
+      minutes[i + 1] = volume
+      return
+    }
+    minutes.push(minute, volume)
+  }
+
+  function dropping(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void {
+    if (!isCaughtUp && state.volumes_round === currentRound()) publish(key, minute, volume)
+  }
+
+  function catchUp(key: string, state: TermState, publish: PublishVolume): void {
+    if (state.volumes_round === currentRound()) eachBucket(state.minutes, (minute, volume) => publish(key, minute, volume))
+  }
+
+  function publishWaiting(publish: PublishVolume, onlyWhenFull = false): void {
+    if (!isCaughtUp || waiting.size === 0 || (onlyWhenFull && waiting.size < MAX_WAITING)) return
+    for (const [key, minutes] of waiting) for (let i = 0; i < minutes.length; i += 2) publish(key, minutes[i], minutes[i + 1])
+    startRound()
+  }
+
+  function startRound(): void {
+    waiting.clear()
+    round = currentRound() + 1
+    store.put(ROUND_KEY, { round })
+  }
+
+  return {
+    changed,
+    dropping,
+    catchUp,
+    caughtUp() {
+      isCaughtUp = true
+      startRound()
+    },
+    publish: publishWaiting,
+  }
+}

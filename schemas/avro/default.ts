@@ -1,0 +1,100 @@
+import { type AvroType, branchName, type Field } from './types.ts'
+
+const MIN_INT32 = -(2 ** 31)
+const MAX_INT32 = 2 ** 31 - 1
+/** JSON strings stand for bytes one by one: code points up to this. */
+const MAX_BYTE = 0xff
+
+/** @returns why `json` is no default of the type, or undefined when it is one */
+export function checkDefault(type: AvroType, json: unknown): string | undefined {
+  switch (type.kind) {
+    case 'null':
+      return json === null ? undefined : 'null expected'
+    case 'boolean':
+      return typeof json === 'boolean' ? undefined : 'a boolean expected'
+    case 'int':
+      return Number.isInteger(json) && (json as number) >= MIN_INT32 && (json as number) <= MAX_INT32 ? undefined : 'an int expected'
+    case 'long':
+    case 'int64':
+      return Number.isSafeInteger(json) ? undefined : 'an integer within ±(2^53-1) expected, as JSON holds no larger one exactly'
+    case 'float':
+    case 'double':
+      return typeof json === 'number' ? undefined : 'a number expected'
+    case 'string':
+      return typeof json === 'string' ? undefined : 'a string expected'
+    case 'bytes':
+      return isByteText(json) ? undefined : 'a string of the characters U+0000 to U+00FF expected'
+    case 'fixed':
+      return isByteText(json) && json.length === type.size ? undefined : `a string of ${type.size} bytes expected`
+    case 'enum':
+      return type.symbols.includes(json as string) ? undefined : 'one of its symbols expected'
+    case 'array':
+      return Array.isArray(json) ? firstReason(json.map((item) => checkDefault(type.items, item))) : 'an array expected'
+    case 'map':
+      return isObject(json) ? firstReason(Object.values(json).map((value) => checkDefault(type.values, value))) : 'an object expected'
+    case 'union':
+      return defaultBranch(type.branches, json) ? undefined : 'it fits no branch of the union'
+    case 'record':
+      if (!isObject(json)) return 'an object expected'
+      return firstReason(
+        type.fields.map((field) => {
+          const value = fieldValue(json, field)
+          return value === undefined ? `field ${field.name} is missing` : checkDefault(field.type, value)
+        }),
+      )
+  }
+}
+
+/** JavaScript source of an expression that makes a fresh value of the default. The default must have been checked. */
+export function defaultSource(type: AvroType, json: unknown): string {
+  switch (type.kind) {
+    case 'int64':
+      return `${json}n`
+    case 'bytes':
+    case 'fixed':
+      return `Buffer.from(${JSON.stringify(json)}, 'latin1')`
+    case 'array':
+      return `[${(json as unknown[]).map((item) => defaultSource(type.items, item)).join(', ')}]`
+    case 'map': {
+      const entries = Object.entries(json as object)
+      const properties = entries.map(([key, value]) => `[${JSON.stringify(key)}]: ${defaultSource(type.values, value)}`)
+      return `{ __proto__: null, ${properties.join(', ')} }`
+    }
+    case 'union': {
+      const branch = defaultBranch(type.branches, json) as AvroType
+      const value = defaultSource(branch, json)
+      return type.wrapped && branch.kind !== 'null' ? `{ ${JSON.stringify(branchName(branch))}: ${value} }` : value
+    }
+    case 'record': {
+      const given = json as Record<string, unknown>
+      const properties = type.fields.map((field) => {
+        const value = fieldValue(given, field)
+        return `${JSON.stringify(field.name)}: ${defaultSource(field.type, value)}`
+      })
+      return `{ ${properties.join(', ')} }`
+    }
+    default:
+      return JSON.stringify(json)
+  }
+}
+
+/** Avro 1.12 lets a default fit any branch; older schemas mean the first one. */
+function defaultBranch(branches: readonly AvroType[], json: unknown): AvroType | undefined {
+  return branches.find((branch) => checkDefault(branch, json) === undefined)
+}
+
+function fieldValue(json: Record<string, unknown>, field: Field): unknown {
+  return Object.hasOwn(json, field.name) ? json[field.name] : field.default
+}
+
+function isByteText(json: unknown): json is string {
+  return typeof json === 'string' && [...json].every((character) => (character.codePointAt(0) as number) <= MAX_BYTE)
+}
+
+function isObject(json: unknown): json is Record<string, unknown> {
+  return typeof json === 'object' && json !== null && !Array.isArray(json)
+}
+
+function firstReason(reasons: readonly (string | undefined)[]): string | undefined {
+  return reasons.find((reason) => reason !== undefined)
+}

@@ -1,0 +1,191 @@
+import {
+  type AvroType,
+  branchName,
+  type EnumType,
+  type Field,
+  minimumBytes,
+  type PrimitiveKind,
+  type RecordType,
+  type UnionType,
+  unqualified,
+} from './types.ts'
+
+/** Data written with one schema cannot be read with the other. The message says where and why. */
+export class IncompatibleSchemaError extends Error {
+  override readonly name = 'IncompatibleSchemaError'
+}
+
+/** How to read what a writer wrote as what a reader wants: the result of Avro's schema resolution. */
+export type Plan =
+  | { readonly op: 'primitive'; readonly from: PrimitiveKind; readonly to: PrimitiveKind }
+  | RecordPlan
+  | { readonly op: 'enum'; readonly written: number; readonly symbols: readonly (string | undefined)[] }
+  | { readonly op: 'fixed'; readonly size: number }
+  | { readonly op: 'array'; readonly items: Plan; readonly itemBytes: number }
+  | { readonly op: 'map'; readonly values: Plan; readonly itemBytes: number }
+  /** The writer's union: one plan for each branch. */
+  | { readonly op: 'branches'; readonly branches: readonly Plan[] }
+  /** The reader's union wraps the value. */
+  | { readonly op: 'wrap'; readonly name: string; readonly plan: Plan }
+  | IncompatiblePlan
+
+/** Only an error when the data takes this branch of a union. */
+export interface IncompatiblePlan {
+  readonly op: 'incompatible'
+  readonly reason: string
+}
+
+export interface RecordPlan {
+  readonly op: 'record'
+  readonly reader: RecordType
+  /** In the writer's order. */
+  readonly steps: ({ readonly read: Plan; readonly field: Field } | { readonly skip: AvroType; readonly name: string })[]
+  /** Reader's fields that the writer does not have. */
+  readonly defaults: Field[]
+  /** Set when the record turned out to be unreadable after a record inside it had already referred back to this plan. */
+  failure: string | undefined
+}
+
+/** Numeric promotions of the Avro specification, and long ↔ int64, which are the same bytes. */
+const PROMOTIONS: { readonly [from in PrimitiveKind]?: readonly PrimitiveKind[] } = {
+  int: ['long', 'int64', 'float', 'double'],
+  long: ['int64', 'float', 'double'],
+  int64: ['long', 'float', 'double'],
+  float: ['double'],
+  string: ['bytes'],
+  bytes: ['string'],
+}
+
+/**
+ * Resolves by Avro's rules: fields by name and alias, defaults, promotions, unions, enum defaults. Of a reader's union the branch of the
+ * same type and name wins over one that needs a promotion, as in the Java implementation.
+ * @throws IncompatibleSchemaError
+ */
+export function resolve(writer: AvroType, reader: AvroType): Plan {
+  const records = new Map<AvroType, Map<AvroType, RecordPlan>>()
+  const plan = read(writer, reader, '')
+  if (plan.op === 'incompatible') throw new IncompatibleSchemaError(plan.reason)
+  return plan
+
+  function read(from: AvroType, to: AvroType, path: string): Plan {
+    if (from.kind === 'union') return branches(from, to, path)
+    if (to.kind === 'union') return intoUnion(from, to, path)
+    if (from.kind === 'record' && to.kind === 'record' && sameName(from, to)) return record(from, to, path)
+    if (from.kind === 'enum' && to.kind === 'enum' && sameName(from, to)) return enumeration(from, to)
+    if (from.kind === 'fixed' && to.kind === 'fixed' && sameName(from, to)) {
+      if (from.size === to.size) return { op: 'fixed', size: from.size }
+      return incompatible(path, `${to.name} was written with ${from.size} bytes, not ${to.size}`)
+    }
+    if (from.kind === 'array' && to.kind === 'array') {
+      const items = read(from.items, to.items, `${path}[]`)
+      return items.op === 'incompatible' ? items : { op: 'array', items, itemBytes: minimumBytes(from.items) }
+    }
+    if (from.kind === 'map' && to.kind === 'map') {
+      const values = read(from.values, to.values, `${path}{}`)
+      return values.op === 'incompatible' ? values : { op: 'map', values, itemBytes: 1 + minimumBytes(from.values) }
+    }
+    if (isPrimitive(from) && isPrimitive(to) && (from.kind === to.kind || PROMOTIONS[from.kind]?.includes(to.kind))) {
+      return { op: 'primitive', from: from.kind, to: to.kind }
+    }
+    return incompatible(path, `${described(from)} cannot be read as ${described(to)}`)
+  }
+
+  function branches(from: UnionType, to: AvroType, path: string): Plan {
+    const plans = from.branches.map((branch) => read(branch, to, path))
+    const readable = plans.some((each) => each.op !== 'incompatible')
+    return readable ? { op: 'branches', branches: plans } : plans[0]
+  }
+
+  function intoUnion(from: AvroType, to: UnionType, path: string): Plan {
+    const exact = to.branches.findIndex((branch) => branch.kind === from.kind && branchName(branch) === branchName(from))
+    const candidates = exact < 0 ? to.branches : [to.branches[exact], ...to.branches.filter((_, index) => index !== exact)]
+    let exactFailure: IncompatiblePlan | undefined
+    for (const branch of candidates) {
+      const plan = read(from, branch, path)
+      if (plan.op === 'incompatible') {
+        if (branch === to.branches[exact]) exactFailure = plan
+        continue
+      }
+      return to.wrapped && branch.kind !== 'null' ? { op: 'wrap', name: branchName(branch), plan } : plan
+    }
+    return exactFailure ?? incompatible(path, `${described(from)} fits no branch of the union ${to.branches.map(described).join(', ')}`)
+  }
+
+  function record(from: RecordType, to: RecordType, path: string): Plan {
+    const known = records.get(from)?.get(to)
+    if (known) return known.failure === undefined ? known : { op: 'incompatible', reason: known.failure }
+    const plan: RecordPlan = { op: 'record', reader: to, steps: [], defaults: [], failure: undefined }
+    const plans = records.get(from) ?? new Map<AvroType, RecordPlan>()
+    records.set(from, plans.set(to, plan))
+    const failure = fillRecord(plan, from, to, path)
+    if (failure === undefined) return plan
+    plan.failure = failure.reason
+    return failure
+  }
+
+  function fillRecord(plan: RecordPlan, from: RecordType, to: RecordType, path: string): IncompatiblePlan | undefined {
+    const sources = new Map<Field, Field>()
+    for (const field of to.fields) {
+      const names = [field.name, ...field.aliases]
+      const source = names
+        .map((name) => from.fields.find((written) => written.name === name))
+        .find((written) => written && !sources.has(written))
+      if (source) sources.set(source, field)
+      else if (field.default !== undefined) plan.defaults.push(field)
+      else return incompatible(`${path}.${field.name}`, 'the field has no default and the writer does not have it')
+    }
+    for (const written of from.fields) {
+      const field = sources.get(written)
+      if (!field) {
+        plan.steps.push({ skip: written.type, name: written.name })
+        continue
+      }
+      const source = read(written.type, field.type, `${path}.${field.name}`)
+      if (source.op === 'incompatible') return source
+      plan.steps.push({ read: source, field })
+    }
+    return undefined
+  }
+}
+
+function enumeration(from: EnumType, to: EnumType): Plan {
+  const symbols = from.symbols.map((symbol) => (to.symbols.includes(symbol) ? symbol : to.default))
+  return { op: 'enum', written: from.symbols.length, symbols }
+}
+
+/** Unqualified names must match, or the reader's aliases know the writer's name. */
+function sameName(from: { name: string }, to: { name: string; aliases: readonly string[] }): boolean {
+  const name = unqualified(from.name)
+  return name === unqualified(to.name) || to.aliases.some((alias) => alias === from.name || unqualified(alias) === name)
+}
+
+function incompatible(path: string, reason: string): IncompatiblePlan {
+  return { op: 'incompatible', reason: path === '' ? reason : `${path}: ${reason}` }
+}
+
+function isPrimitive(type: AvroType): type is { readonly kind: PrimitiveKind } {
+  switch (type.kind) {
+    case 'record':
+    case 'enum':
+    case 'fixed':
+    case 'array':
+    case 'map':
+    case 'union':
+      return false
+    default:
+      return true
+  }
+}
+
+function described(type: AvroType): string {
+  switch (type.kind) {
+    case 'record':
+    case 'enum':
+    case 'fixed':
+      return `${type.kind} ${type.name}`
+    case 'union':
+      return `union of ${type.branches.map(described).join(', ')}`
+    default:
+      return type.kind
+  }
+}

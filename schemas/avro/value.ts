@@ -1,0 +1,81 @@
+import { type ByteWriter, type Codec, CodecError, UnknownSchemaError } from '../codec.ts'
+import type { AvroSchema, SchemaLookup, ValueFormat } from '../topic.ts'
+import { compileDecoder, type Decode } from './decoder.ts'
+import { compileEncoder, type Encode } from './encoder.ts'
+import { SchemaError } from './parse.ts'
+import { IncompatibleSchemaError } from './resolve.ts'
+
+/** Confluent's wire format: this byte, the schema id as four bytes (big-endian), the Avro binary. */
+const MAGIC = 0
+const HEADER_BYTES = 5
+
+/** Values in Avro, framed with the id of the schema that wrote them; other writers' schemas are resolved to this one. */
+export function avroValue<T>(schema: AvroSchema): ValueFormat<T> {
+  // Compiled once per format, however many tasks open it, and not before it is needed.
+  let own: { encode: Encode<T>; decode: Decode<T> } | undefined
+  const resolved = new WeakMap<object, Decode<T>>()
+
+  function compileOwn(): { encode: Encode<T>; decode: Decode<T> } {
+    own ??= { encode: compileEncoder<T>(schema), decode: compileDecoder<T>(schema) }
+    return own
+  }
+
+  function decoderFrom(writer: AvroSchema): Decode<T> {
+    if (typeof writer !== 'object') return decoderOrRefusal(writer)
+    const known = resolved.get(writer) ?? decoderOrRefusal(writer)
+    resolved.set(writer, known)
+    return known
+  }
+
+  function decoderOrRefusal(writer: AvroSchema): Decode<T> {
+    try {
+      return compileDecoder<T>(writer, schema)
+    } catch (error) {
+      if (!(error instanceof IncompatibleSchemaError || error instanceof SchemaError)) throw error
+      const reason = error.message
+      return function refuse() {
+        throw new CodecError(`the value was written with a schema that cannot be read here: ${reason}`)
+      }
+    }
+  }
+
+  function open(schemaId: number, schemas: SchemaLookup): Codec<T> {
+    const { encode: encodeBody, decode: decodeOwn } = compileOwn()
+    const decoders = new Map<number, Decode<T>>([[schemaId, decodeOwn]])
+
+    function encode(value: T, out: ByteWriter): void {
+      out.reserve(HEADER_BYTES)
+      const start = out.length
+      out.buffer[start] = MAGIC
+      out.buffer.writeInt32BE(schemaId, start + 1)
+      out.length = start + HEADER_BYTES
+      try {
+        encodeBody(value, out)
+      } catch (error) {
+        out.length = start
+        throw error
+      }
+    }
+
+    function decode(buffer: Buffer, start: number, end: number): T {
+      if (end - start < HEADER_BYTES) throw new CodecError(`${end - start} bytes are too few for a value in the schema registry's format`)
+      if (buffer[start] !== MAGIC)
+        throw new CodecError(`the value begins with byte ${buffer[start]}, not with the schema registry's ${MAGIC}`)
+      const id = buffer.readInt32BE(start + 1)
+      const decodeBody = id === schemaId ? decodeOwn : (decoders.get(id) ?? loadedDecoder(id))
+      return decodeBody(buffer, start + HEADER_BYTES, end)
+    }
+
+    function loadedDecoder(id: number): Decode<T> {
+      const writer = schemas.get(id)
+      if (writer === undefined) throw new UnknownSchemaError(id)
+      const decoder = decoderFrom(writer)
+      decoders.set(id, decoder)
+      return decoder
+    }
+
+    return { encode, decode }
+  }
+
+  return { schema, open }
+}

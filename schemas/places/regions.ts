@@ -1,0 +1,38 @@
+import table from './regions.json' with { type: 'json' }
+
+/** A place that has trends of its own. */
+export interface Region {
+  /** Where-on-earth id; cities that the public trend list does not have: 100,000,000 + GeoNames id. */
+  readonly woeid: number
+  readonly name: string
+  readonly type: 'Supername' | 'Country' | 'Town'
+  /** The region around this one; null for the world. */
+  readonly parent: number | null
+  /** ISO 3166-1 alpha-2; empty for the world. */
+  readonly country_code: string
+  /** Inhabitants as GeoNames counts them, 0 where unknown: weights for demonstrations, nothing else. */
+  readonly population: number
+}
+
+export const WORLDWIDE = 1
+
+/** All 551 regions: the world, then 50 countries, then 500 cities, each by woeid. */
+export const regions: readonly Region[] = table as Region[]
+
+const byWoeid: ReadonlyMap<number, Region> = new Map(regions.map((region) => [region.woeid, region]))
+const pathByWoeid: ReadonlyMap<number, readonly number[]> = new Map(regions.map((region) => [region.woeid, pathUp(region)]))
+
+export function regionOf(woeid: number): Region | undefined {
+  return byWoeid.get(woeid)
+}
+
+/** The region itself and those around it, smallest first (city, country, 1); undefined for an unknown woeid. */
+export function pathOf(woeid: number): readonly number[] | undefined {
+  return pathByWoeid.get(woeid)
+}
+
+function pathUp(region: Region): readonly number[] {
+  const path = [region.woeid]
+  for (let parent = region.parent; parent !== null; parent = byWoeid.get(parent)!.parent) path.push(parent)
+  return path
+}

@@ -1,0 +1,40 @@
+import type { Codec } from './codec.ts'
+
+/** An Avro schema as parsed JSON. */
+export type AvroSchema = string | readonly AvroSchema[] | { readonly [property: string]: unknown }
+
+/** Loaded schemas by id; filled by whoever may wait for the registry, read synchronously by decoders. */
+export interface SchemaLookup {
+  /** The schema's JSON, undefined when it is not loaded. */
+  get(schemaId: number): AvroSchema | undefined
+}
+
+/**
+ * How values of a topic or store become bytes.
+ * Formats with a `schema` are Avro in the Confluent wire format (byte 0, schema id as 4 bytes, Avro binary) and need the schema to be registered;
+ * those without one are raw bytes that need no registry.
+ */
+export interface ValueFormat<V> {
+  readonly schema: AvroSchema | undefined
+  /**
+   * @param schemaId the id under which `schema` is registered (ignored by raw formats)
+   * @param schemas for values that were written with other ids: the decoder resolves them to `schema`
+   */
+  open(schemaId: number, schemas: SchemaLookup): Codec<V>
+}
+
+/** A topic and what its keys and values are. The catalogue is schemas/topics.ts; internal topics are made by the engine. */
+export interface Topic<K, V> {
+  readonly name: string
+  readonly key: Codec<K>
+  readonly value: ValueFormat<V>
+  readonly partitions: number
+  /** Partition count that the arithmetic in docs/operations.md asks for in production. */
+  readonly productionPartitions?: number
+  /** Broker configuration, e.g. `cleanup.policy`, `retention.ms`. */
+  readonly config?: Readonly<Record<string, string>>
+}
+
+/** Any topic, where only its name and shape matter. */
+// biome-ignore lint/suspicious/noExplicitAny: keys and values are invariant, so no narrower type accepts every topic
+export type AnyTopic = Topic<any, any>

@@ -1,0 +1,69 @@
+import { decimalId, decimalInt, utf8 } from './keys.ts'
+import { avro } from './load.ts'
+import type { Topic } from './topic.ts'
+import type { TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+/** Only closed segments are deleted: a short retention needs short segments. */
+const SHORT_SEGMENT_MS = 10 * MINUTE_MS
+/** Compaction leaves the open segment alone; without this a quiet topic would keep every version for a week. */
+const COMPACTED_SEGMENT_MS = 6 * HOUR_MS
+
+function keptFor(retentionMs: number, segmentMs: number): Readonly<Record<string, string>> {
+  return { 'cleanup.policy': 'delete', 'retention.ms': String(retentionMs), 'segment.ms': String(segmentMs) }
+}
+
+const compacted: Readonly<Record<string, string>> = { 'cleanup.policy': 'compact', 'segment.ms': String(COMPACTED_SEGMENT_MS) }
+
+/** Tweet events; key: user_id, so that one user's events stay in order. A day: enough to replay what a repaired pipeline missed. */
+export const tweets: Topic<bigint, Tweet> = {
+  name: 'tweets',
+  key: decimalId,
+  value: avro('Tweet'),
+  partitions: 4,
+  productionPartitions: 32,
+  config: keptFor(DAY_MS, HOUR_MS),
+}
+
+/** Interest profiles; key: user_id. */
+export const userInterests: Topic<bigint, UserInterests> = {
+  name: 'user-interests',
+  key: decimalId,
+  value: avro('UserInterests'),
+  partitions: 4,
+  productionPartitions: 16,
+  config: compacted,
+}
+
+/** One ranked list per region and minute; key: woeid. Views are rebuilt from the last minutes, so an hour is plenty. */
+export const trendOutput: Topic<number, TrendOutput> = {
+  name: 'trend-output',
+  key: decimalInt,
+  value: avro('TrendOutput'),
+  partitions: 4,
+  productionPartitions: 8,
+  config: keptFor(HOUR_MS, SHORT_SEGMENT_MS),
+}
+
+/** The same lists at the half minutes: they renew the view and are not history. */
+export const trendRenewals: Topic<number, TrendOutput> = {
+  name: 'trend-renewals',
+  key: decimalInt,
+  value: trendOutput.value,
+  partitions: trendOutput.partitions,
+  productionPartitions: trendOutput.productionPartitions,
+  config: keptFor(HOUR_MS, SHORT_SEGMENT_MS),
+}
+
+/** Counts per term, region and minute; key: <woeid>:<term>. The history of every term; a day, to fill a repaired table. */
+export const trendVolumes: Topic<string, TrendVolume> = {
+  name: 'trend-volumes',
+  key: utf8,
+  value: avro('TrendVolume'),
+  partitions: 4,
+  productionPartitions: 32,
+  config: keptFor(DAY_MS, HOUR_MS),
+}

@@ -1,0 +1,162 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import type { Region } from '../schemas/places/regions.ts'
+import { dataFolder } from './config.ts'
+import { otherNames } from './place-names.ts'
+
+/**
+ * Builds schemas/places/regions.json, the 551 regions of the trends service, from the public list of trend locations and GeoNames:
+ * worldwide, the 50 countries with most towns in the list (ties by population) and 500 cities, the list's towns first,
+ * then the largest cities of those countries. Run: `MILLRACE_DATA=<folder> node scripts/places.ts`
+ */
+const COUNTRIES = 50
+const CITIES = 500
+/** Cities that are not in the public list get this plus their GeoNames id, far above every woeid of the list. */
+const GEONAMES_WOEID_BASE = 100_000_000
+/** GeoNames lists districts of big cities as places of their own; what lies this near to a larger region is a part of it. */
+const SAME_CITY_KM = 10
+/** The public list has two cities (Soweto, Ahsa) whose type it calls unknown. */
+const TOWN_TYPES = ['Town', 'Unknown']
+const SECTION_OF_A_CITY = 'PPLX'
+const EARTH_RADIUS_KM = 6371
+const RADIANS_PER_DEGREE = Math.PI / 180
+
+interface TrendLocation {
+  readonly name: string
+  readonly placeType: { readonly name: string }
+  readonly woeid: number
+  readonly parentid: number
+  readonly countryCode: string
+}
+
+interface City {
+  readonly id: number
+  readonly name: string
+  readonly country: string
+  readonly feature: string
+  readonly population: number
+  readonly lat: number
+  readonly lon: number
+}
+
+const folder = join(dataFolder(), 'places')
+const listed: TrendLocation[] = JSON.parse(readFileSync(join(folder, 'trends_available.json'), 'utf8'))
+const worldwide: TrendLocation = JSON.parse(readFileSync(join(folder, 'worldwide.json'), 'utf8'))
+const citiesOf = Map.groupBy(readCities(join(folder, 'cities1000.csv.gz')), (city) => city.country)
+const regions = buildRegions()
+const file = new URL('../schemas/places/regions.json', import.meta.url)
+writeFileSync(file, `[\n${regions.map((region) => `  ${JSON.stringify(region)}`).join(',\n')}\n]\n`)
+process.stdout.write(`${regions.length} regions written to ${file.pathname}\n`)
+
+function buildRegions(): Region[] {
+  const countries = chosenCountries()
+  const inCountry = new Map(countries.map((country) => [country.countryCode, country]))
+  const towns = placesByCountry(TOWN_TYPES)
+  const taken: City[] = []
+  const cityRegions: Region[] = []
+  for (const country of countries) {
+    for (const town of towns.get(country.countryCode) ?? []) {
+      const city = geoNamesCity(town)
+      if (city !== undefined) taken.push(city)
+      cityRegions.push(region(town, 'Town', country.woeid, city?.population ?? 0))
+    }
+  }
+  for (const city of bySize([...inCountry.keys()].flatMap((code) => citiesOf.get(code) ?? []))) {
+    if (cityRegions.length === CITIES) break
+    if (city.feature === SECTION_OF_A_CITY || taken.some((other) => samePlace(city, other))) continue
+    taken.push(city)
+    const parent = inCountry.get(city.country)!
+    const place = { name: city.name, woeid: GEONAMES_WOEID_BASE + city.id, countryCode: city.country }
+    cityRegions.push(region(place, 'Town', parent.woeid, city.population))
+  }
+  if (cityRegions.length !== CITIES) throw new Error(`the lists hold only ${cityRegions.length} cities, ${CITIES} are needed`)
+  const countryRegions = countries.map((country) => region(country, 'Country', worldwide.woeid, countryPopulation(country.countryCode)))
+  const everybody = countryRegions.reduce((sum, country) => sum + country.population, 0)
+  const world: Region = { ...region({ ...worldwide, countryCode: '' }, 'Supername', 0, everybody), parent: null }
+  return [world, ...byWoeid(countryRegions), ...byWoeid(cityRegions)]
+}
+
+function chosenCountries(): TrendLocation[] {
+  const towns = placesByCountry(['Town'])
+  const count = (country: TrendLocation): number => towns.get(country.countryCode)?.length ?? 0
+  return listed
+    .filter((place) => place.placeType.name === 'Country')
+    .sort((a, b) => count(b) - count(a) || countryPopulation(b.countryCode) - countryPopulation(a.countryCode))
+    .slice(0, COUNTRIES)
+}
+
+function placesByCountry(types: readonly string[]): Map<string, TrendLocation[]> {
+  return Map.groupBy(
+    listed.filter((place) => types.includes(place.placeType.name)),
+    (place) => place.countryCode,
+  )
+}
+
+function region(
+  place: Pick<TrendLocation, 'woeid' | 'name' | 'countryCode'>,
+  type: Region['type'],
+  parent: number,
+  population: number,
+): Region {
+  return { woeid: place.woeid, name: place.name, type, parent, country_code: place.countryCode, population }
+}
+
+function countryPopulation(code: string): number {
+  return (citiesOf.get(code) ?? []).reduce((sum, city) => sum + city.population, 0)
+}
+
+/** The largest city of that name in the town's country. */
+function geoNamesCity(town: TrendLocation): City | undefined {
+  const wanted = plain(otherNames[`${town.countryCode} ${town.name}`] ?? town.name)
+  return bySize((citiesOf.get(town.countryCode) ?? []).filter((city) => plain(city.name) === wanted))[0]
+}
+
+function samePlace(a: City, b: City): boolean {
+  return a.country === b.country && (plain(a.name) === plain(b.name) || kilometres(a, b) < SAME_CITY_KM)
+}
+
+/** Names differ in accents, hyphens and capitals between the two lists. */
+function plain(name: string): string {
+  return name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}]/gu, '')
+}
+
+/** Great-circle distance (haversine). */
+function kilometres(a: City, b: City): number {
+  const dLat = (b.lat - a.lat) * RADIANS_PER_DEGREE
+  const dLon = (b.lon - a.lon) * RADIANS_PER_DEGREE
+  const squared =
+    Math.sin(dLat / 2) ** 2 + Math.cos(a.lat * RADIANS_PER_DEGREE) * Math.cos(b.lat * RADIANS_PER_DEGREE) * Math.sin(dLon / 2) ** 2
+  return 2 * EARTH_RADIUS_KM * Math.asin(Math.sqrt(squared))
+}
+
+function bySize(cities: readonly City[]): City[] {
+  return cities.toSorted((a, b) => b.population - a.population || a.id - b.id)
+}
+
+function byWoeid(places: readonly Region[]): Region[] {
+  return places.toSorted((a, b) => a.woeid - b.woeid)
+}
+
+/** Columns: geonameid, name, country, admin1, feature_code, population, lat, lon. */
+function readCities(path: string): City[] {
+  const [header, ...lines] = gunzipSync(readFileSync(path)).toString('utf8').trimEnd().split('\n')
+  const columns = header.trimEnd().split(',').length
+  return lines.map((line) => {
+    const fields = line
+      .trimEnd()
+      .match(/("([^"]|"")*"|[^,]*)(,|$)/g)!
+      .slice(0, columns)
+      .map(unquoted)
+    const [id, name, country, , feature, population, lat, lon] = fields
+    return { id: Number(id), name, country, feature, population: Number(population), lat: Number(lat), lon: Number(lon) }
+  })
+}
+
+function unquoted(field: string): string {
+  const text = field.replace(/,$/, '')
+  return text.startsWith('"') ? text.slice(1, -1).replaceAll('""', '"') : text
+}

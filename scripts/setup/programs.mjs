@@ -1,0 +1,102 @@
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { Failure, logged, step } from './commands.mjs'
+import { ENV, ROOT, SETUP_LOG, TOOLS } from './config.mjs'
+
+const JAVA_MAJOR = 17
+
+/**
+ * Sees to it that the programs are there; installs them when root.
+ * @returns the java to use
+ */
+export async function ensurePrograms(names) {
+  const missing = missingPrograms(names)
+  if (missing.length > 0) await installPrograms(missing)
+  const still = missingPrograms(names)
+  if (still.length > 0) throw new Failure(cureFor(still))
+  return names.includes('java') ? findJava() : undefined
+}
+
+const PROGRAMS = {
+  java: { what: `a Java runtime, ${JAVA_MAJOR} or newer (for Kafka)`, given: 'KAFKA_BROKERS', present: () => findJava() !== undefined },
+  maven: { what: 'Maven (fetches Kafka)', given: 'KAFKA_BROKERS', present: () => hasBroker() || which('mvn') !== undefined },
+  redis: { what: 'redis-server', given: 'REDIS_URL', present: () => which('redis-server') !== undefined },
+  python: { what: 'Python 3 with venv (independent clients in the tests)', given: undefined, present: hasPython },
+}
+const APT_PACKAGES = { java: javaPackage, maven: () => 'maven', redis: () => 'redis-server', python: () => 'python3-venv' }
+
+function missingPrograms(names) {
+  return names.filter((name) => {
+    const { given, present } = PROGRAMS[name]
+    // Tests start their own servers, whatever is given.
+    const isGiven = given && !names.includes('python') && ENV[given]
+    return !isGiven && !present()
+  })
+}
+
+async function installPrograms(missing) {
+  if (process.getuid?.() !== 0 || !which('apt-get')) throw new Failure(cureFor(missing))
+  await step(`system packages: ${missing.join(', ')}`, async () => {
+    const env = { DEBIAN_FRONTEND: 'noninteractive' }
+    const fail = (failure) => {
+      const output = (failure.output ?? failure.message).trim().split('\n')
+      const reason = output.reverse().find((line) => line.startsWith('E:')) ?? output[0]
+      throw new Failure(`system packages could not be installed: ${reason}. Check the network and start again; details in ${SETUP_LOG}`)
+    }
+    await logged('apt-get', ['update'], ROOT, env).catch(fail)
+    const packages = missing.map((name) => APT_PACKAGES[name]())
+    await logged('apt-get', ['install', '-y', '--no-install-recommends', ...packages], ROOT, env).catch(fail)
+    // Debian starts an installed Redis at once and at every boot, on the port that ours uses.
+    if (missing.includes('redis') && existsSync('/run/systemd/system')) {
+      spawnSync('systemctl', ['disable', '--now', 'redis-server'], { stdio: 'ignore' })
+    }
+  })
+}
+
+function cureFor(missing) {
+  const packages = missing.map((name) => APT_PACKAGES[name]())
+  const needed = missing.map((name) => PROGRAMS[name].what).join(', ')
+  return `missing on this machine: ${needed}. As root: apt-get update && apt-get install -y --no-install-recommends ${packages.join(' ')}`
+}
+
+/** The newest runtime that this Debian has. */
+function javaPackage() {
+  const known = ['openjdk-25-jre-headless', 'openjdk-21-jre-headless', 'openjdk-17-jre-headless']
+  const isOffered = (name) => /Candidate: [^(]/.test(spawnSync('apt-cache', ['policy', name], { encoding: 'utf8' }).stdout ?? '')
+  return known.find(isOffered) ?? known[known.length - 1]
+}
+
+function findJava() {
+  const homes = existsSync('/usr/lib/jvm') ? readdirSync('/usr/lib/jvm').map((name) => join('/usr/lib/jvm', name, 'bin', 'java')) : []
+  const candidates = [ENV.JAVA_HOME && join(ENV.JAVA_HOME, 'bin', 'java'), which('java'), ...homes]
+  return candidates.filter(Boolean).find((java) => javaMajor(java) >= JAVA_MAJOR)
+}
+
+function javaMajor(java) {
+  // The version goes to standard error: `openjdk version "17.0.15" ...`.
+  const { stderr } = spawnSync(java, ['-version'], { encoding: 'utf8' })
+  return Number(/version "(\d+)/.exec(stderr ?? '')?.[1] ?? 0)
+}
+
+function hasBroker() {
+  return existsSync(TOOLS) && readdirSync(TOOLS).some((name) => /^kafka-[0-9a-f]+$/.test(name))
+}
+
+function hasPython() {
+  return spawnSync('python3', ['-c', 'import venv, ensurepip']).status === 0
+}
+
+function which(program) {
+  return (ENV.PATH ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, program))
+    .find((file) => {
+      try {
+        accessSync(file, constants.X_OK)
+        return true
+      } catch {
+        return false
+      }
+    })
+}

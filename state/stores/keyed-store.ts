@@ -1,0 +1,181 @@
+import { byteWriter, type Codec } from '../../schemas/codec.ts'
+import type { ValueFormat } from '../../schemas/topic.ts'
+import { type Entry, entryCache } from './entry-cache.ts'
+import { decodeStored } from './errors.ts'
+import type { ChangelogWriter, EngineStore, StateColumn, StoreContext } from './store.ts'
+
+export interface KeyedStoreOptions<K, V> {
+  readonly key: Codec<K>
+  readonly value: ValueFormat<V>
+  /** Default true. False: no changelog, for state that can be recomputed or lost. */
+  readonly logged?: boolean
+}
+
+/** A range of keys in the order of their encoded bytes. */
+export interface KeyRange<K> {
+  /** First key, inclusive. */
+  readonly gte?: K
+  /** End, exclusive. */
+  readonly lt?: K
+  /** Encoded keys begin with these bytes. */
+  readonly prefix?: Uint8Array
+  readonly limit?: number
+  readonly reverse?: boolean
+}
+
+/**
+ * One object per key. Values are kept decoded: `get` returns the object that was `put`, so change it only to put it again in the same call.
+ * Keys that are objects (buffers, composite keys) are told apart by their encoded bytes and must not be changed afterwards.
+ */
+export interface KeyedStore<K, V> extends EngineStore {
+  /** Announces that the key will be read: all announced keys of a batch are read at once. */
+  prefetch(key: K): void
+  get(key: K): V | undefined
+  put(key: K, value: V): void
+  delete(key: K): void
+  /** Entries in key order, uncommitted changes included. Keys added while it runs may be missing; deleted ones are not shown. */
+  scan(range?: KeyRange<K>): IterableIterator<[key: K, value: V]>
+}
+
+interface Change<K, V> {
+  readonly bytes: Buffer
+  readonly entry: Entry<K, V>
+}
+
+interface ByteBounds {
+  readonly gte?: Buffer
+  readonly lt?: Buffer
+}
+
+export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>): KeyedStore<K, V> {
+  const keys = options.key
+  const keyBytes = byteWriter()
+  const valueBytes = byteWriter()
+  const entries = entryCache<K, V>({ name, key: keys, encodeReadKey: keys.encode, read, write })
+  let values: Codec<V>
+  let column: StateColumn
+
+  function read(entry: Entry<K, V>, bytes: Buffer | undefined): void {
+    entry.absent = bytes === undefined
+    entry.value = bytes && decodeStored(values, bytes, name)
+  }
+
+  function write(entry: Entry<K, V>, to: StateColumn, changelog: ChangelogWriter | undefined): void {
+    if (entry.value === undefined && entry.absent) return
+    let bytes: Buffer | null = null
+    keyBytes.length = 0
+    valueBytes.length = 0
+    keys.encode(entry.key, keyBytes)
+    if (entry.value !== undefined) {
+      values.encode(entry.value, valueBytes)
+      bytes = valueBytes.buffer
+    }
+    entry.absent = bytes === null
+    changelog?.append(keyBytes.buffer, 0, keyBytes.length, bytes, 0, valueBytes.length)
+    to.put(keyBytes.buffer, 0, keyBytes.length, bytes, 0, valueBytes.length)
+  }
+
+  function encodedKey(key: K): Buffer {
+    keyBytes.length = 0
+    keys.encode(key, keyBytes)
+    return Buffer.from(keyBytes.buffer.subarray(0, keyBytes.length))
+  }
+
+  function byteBounds({ gte, lt, prefix }: KeyRange<K>): ByteBounds {
+    const from = gte === undefined ? undefined : encodedKey(gte)
+    const to = lt === undefined ? undefined : encodedKey(lt)
+    if (prefix === undefined) return { gte: from, lt: to }
+    const first = Buffer.from(prefix)
+    const end = prefixEnd(prefix)
+    return {
+      gte: from && Buffer.compare(from, first) > 0 ? from : first,
+      lt: to && (end === undefined || Buffer.compare(to, end) < 0) ? to : end,
+    }
+  }
+
+  /** Changes that the column does not show yet, in the order of the scan. */
+  function changesWithin({ gte, lt }: ByteBounds, direction: 1 | -1): Change<K, V>[] {
+    const changes: Change<K, V>[] = []
+    for (const entry of entries.pending()) {
+      const bytes = encodedKey(entry.key)
+      if ((!gte || Buffer.compare(bytes, gte) >= 0) && (!lt || Buffer.compare(bytes, lt) < 0)) changes.push({ bytes, entry })
+    }
+    return changes.sort((a, b) => Buffer.compare(a.bytes, b.bytes) * direction)
+  }
+
+  /** Merges the column's rows with the changes; a key of both is shown as changed. */
+  function* scan(range: KeyRange<K> = {}): Generator<[K, V]> {
+    const { limit = Infinity, reverse = false } = range
+    const direction = reverse ? -1 : 1
+    const bounds = byteBounds(range)
+    const changes = changesWithin(bounds, direction)
+    const rows = column.scan({ ...bounds, reverse })[Symbol.iterator]()
+    let nextChange = 0
+    let given = 0
+    try {
+      let row = rows.next()
+      while (given < limit && (!row.done || nextChange < changes.length)) {
+        const change = changes[nextChange]
+        const order = row.done ? 1 : change === undefined ? -1 : Buffer.compare(row.value[0], change.bytes) * direction
+        if (order >= 0) nextChange++
+        const shown = row.done || order > 0 ? valueOfChange(change) : valueOfRow(row.value)
+        if (!row.done && order <= 0) row = rows.next()
+        if (shown === undefined) continue
+        given++
+        yield shown
+      }
+    } finally {
+      rows.return?.()
+    }
+  }
+
+  function valueOfChange({ entry }: Change<K, V>): [K, V] | undefined {
+    return entry.value === undefined ? undefined : [entry.key, entry.value]
+  }
+
+  function valueOfRow([rowKey, bytes]: readonly [Buffer, Buffer]): [K, V] | undefined {
+    const key = keys.decode(rowKey, 0, rowKey.length)
+    const entry = entries.peek(key)
+    if (!entry?.loaded) return [key, decodeStored(values, bytes, name)]
+    return valueOfChange({ bytes: rowKey, entry })
+  }
+
+  return {
+    name,
+    values: options.value as ValueFormat<unknown>,
+    logged: options.logged ?? true,
+    open(context: StoreContext) {
+      values = context.codec as Codec<V>
+      column = context.column
+      entries.open(context)
+    },
+    prefetch: entries.prefetch,
+    loadPrefetched: entries.loadPrefetched,
+    get(key) {
+      return entries.entry(key).value
+    },
+    put(key, value) {
+      entries.changed(key).value = value
+    },
+    delete(key) {
+      entries.changed(key).value = undefined
+    },
+    scan,
+    get dirtyKeys() {
+      return entries.dirtyKeys
+    },
+    flush: entries.flush,
+    committed: entries.committed,
+    discard: entries.discard,
+  }
+}
+
+/** The first key after all keys with the prefix; undefined when there is none (all bytes 0xff). */
+function prefixEnd(prefix: Uint8Array): Buffer | undefined {
+  let length = prefix.length
+  while (length > 0 && prefix[length - 1] === 0xff) length--
+  if (length === 0) return undefined
+  const end = Buffer.from(prefix.subarray(0, length))
+  end[length - 1]++
+  return end
+}

@@ -1,0 +1,148 @@
+import { spaceName } from './key-spaces.ts'
+import type { ByteRange, StateBackend, StateColumn, StateSession } from './store.ts'
+
+interface MemoryColumn extends StateColumn {
+  apply(key: string, value: Buffer | null): void
+  clear(): void
+  bytes(): number
+}
+
+/** The state of a process in memory, for the test driver: behaves as RocksDB does, keeps nothing. */
+export function memoryBackend(): StateBackend {
+  const columns = new Map<string, MemoryColumn>()
+  const sessions = new Map<string, StateSession>()
+
+  return {
+    session(topology) {
+      let session = sessions.get(topology)
+      if (session === undefined) {
+        session = memorySession(columns, topology)
+        sessions.set(topology, session)
+      }
+      return session
+    },
+    stats() {
+      let memoryBytes = 0
+      for (const column of columns.values()) memoryBytes += column.bytes()
+      return { diskBytes: 0, memoryBytes }
+    },
+    async close() {},
+  }
+}
+
+function memorySession(columns: Map<string, MemoryColumn>, topology: string): StateSession {
+  const positions = new Map<string, number>()
+  let batch: (() => void)[] = []
+
+  return {
+    column(store, partition) {
+      const name = spaceName(topology, store, partition)
+      let column = columns.get(name)
+      if (column === undefined) {
+        column = memoryColumn((change) => batch.push(change))
+        columns.set(name, column)
+      }
+      return column
+    },
+    write() {
+      for (const change of batch) change()
+      batch = []
+    },
+    dropBatch() {
+      batch = []
+    },
+    putPosition(name, offset) {
+      batch.push(() => {
+        if (offset === null) positions.delete(name)
+        else positions.set(name, offset)
+      })
+    },
+    position(name) {
+      return positions.get(name)
+    },
+    clear(store, partition, cleared = []) {
+      columns.get(spaceName(topology, store, partition))?.clear()
+      for (const name of cleared) positions.delete(name)
+    },
+  }
+}
+
+/** Keys are latin1 strings of their bytes: strings of such characters compare as the bytes do. */
+function memoryColumn(add: (change: () => void) => void): MemoryColumn {
+  const values = new Map<string, Buffer>()
+  /** In order; deleted keys are taken out, and new ones put in, when the next scan begins. */
+  let sortedKeys: string[] = []
+  let added: string[] = []
+  let deleted = 0
+
+  function apply(key: string, value: Buffer | null): void {
+    if (value === null) {
+      if (values.delete(key)) deleted++
+      return
+    }
+    if (!values.has(key)) added.push(key)
+    values.set(key, value)
+  }
+
+  function keysInOrder(): readonly string[] {
+    if (deleted > 0) {
+      // A key that was deleted and added again would otherwise be there twice.
+      const before = new Set(added)
+      sortedKeys = sortedKeys.filter((key) => values.has(key) && !before.has(key))
+      added = [...before].filter((key) => values.has(key))
+      deleted = 0
+    }
+    if (added.length > 0) {
+      // Two runs in order: sorting them is one merge.
+      sortedKeys = sortedKeys.concat(added.sort()).sort()
+      added = []
+    }
+    return sortedKeys
+  }
+
+  function* scan({ gte, lt, limit = Infinity, reverse = false }: ByteRange): Generator<readonly [Buffer, Buffer]> {
+    const inOrder = keysInOrder()
+    const from = gte ? lowerBound(inOrder, gte.toString('latin1')) : 0
+    const to = lt ? lowerBound(inOrder, lt.toString('latin1')) : inOrder.length
+    const keys = inOrder.slice(from, Math.max(from, to))
+    if (reverse) keys.reverse()
+    const rows = keys.slice(0, limit).map((key) => values.get(key) as Buffer)
+    for (let i = 0; i < rows.length; i++) yield [Buffer.from(keys[i], 'latin1'), rows[i]] as const
+  }
+
+  return {
+    multiGet({ bytes, ends }) {
+      return ends.map((end, key) => values.get(bytes.toString('latin1', key === 0 ? 0 : ends[key - 1], end)))
+    },
+    scan,
+    put(key, keyStart, keyEnd, value, valueStart, valueEnd) {
+      const name = Buffer.from(key.subarray(keyStart, keyEnd)).toString('latin1')
+      const copy = value && Buffer.from(value.subarray(valueStart, valueEnd))
+      add(() => apply(name, copy))
+    },
+    apply,
+    clear() {
+      values.clear()
+      sortedKeys = []
+      added = []
+      deleted = 0
+    },
+    bytes() {
+      let total = 0
+      for (const [key, value] of values) total += key.length + value.length
+      return total
+    },
+  }
+}
+
+/** Index of the first key that is not below `bound`. */
+function lowerBound(keys: readonly string[], bound: string): number {
+  let low = 0
+  let high = keys.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (keys[middle] < bound) low = middle + 1
+    else high = middle
+  }
+  return low
+}

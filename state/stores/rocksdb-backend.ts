@@ -1,0 +1,166 @@
+import { mkdirSync } from 'node:fs'
+import { StateCorrupted, StateLocked, StateUnavailable } from './errors.ts'
+import { type Directory, directoryRange, FORMAT_VERSION, formatEntry, readDirectory } from './key-spaces.ts'
+import { type Database, loadRocksdbBinding, type RocksdbBinding } from './rocksdb-binding.ts'
+import { scratch } from './rocksdb-column.ts'
+import { deleteRows, rocksdbSession, type SharedDatabase } from './rocksdb-session.ts'
+import type { StateBackend, StateSession } from './store.ts'
+
+export interface RocksdbOptions {
+  /** One folder per worker process; created where missing. */
+  readonly folder: string
+  /** Memory of the whole database, bytes, whatever the number of stores and partitions. Default 256 MiB. */
+  readonly memoryBudgetBytes?: number
+  /** Threads for flushes and compactions. Default 2: one of each. */
+  readonly backgroundThreads?: number
+  /** Wait for the disk at every write. Default false: state and positions stay consistent without (one atomic batch), and what a power loss takes is restored from the changelog. */
+  readonly sync?: boolean
+}
+
+const DEFAULT_MEMORY_BUDGET_BYTES = 256 * 1024 * 1024
+const DEFAULT_BACKGROUND_THREADS = 2
+/**
+ * The binding lets memtables take 1.5 times what it is told (six buffers of a quarter): up to 3/8 of the budget here. As much is block cache,
+ * index and filter blocks included; the rest is what compactions need while they run (docs/adr/0002).
+ */
+const MEMTABLE_SHARE = 1 / 4
+const CACHE_SHARE = 3 / 8
+const MISSING_FILE = /IO error: No such file or directory/
+const SYNC_WRITE = { sync: true }
+/** Rows of the directory are read at once: a few per store and partition. */
+const ALL_ROWS = 2 ** 31 - 1
+
+/**
+ * Opens the worker's database. Throws StateLocked, StateCorrupted (wipe the folder, restore) or StateUnavailable.
+ *
+ * Durability: a write reaches the operating system before `write` returns, so a killed process loses nothing. After a power loss the last
+ * writes may be missing, but whole batches from the end only: state and positions always belong together.
+ */
+export async function openRocksdbBackend(options: RocksdbOptions): Promise<StateBackend> {
+  const { folder } = options
+  const binding = loadRocksdbBinding()
+  const database = await openDatabase(binding, options)
+  try {
+    const directory = readOrCreateDirectory(binding, database, folder)
+    return rocksdbBackend(binding, database, directory, options)
+  } catch (error) {
+    await closeDatabase(binding, database)
+    throw error
+  }
+}
+
+function rocksdbBackend(binding: RocksdbBinding, database: Database, directory: Directory, options: RocksdbOptions): StateBackend {
+  const { folder } = options
+  const sessions = new Map<string, StateSession>()
+  const shared: SharedDatabase = {
+    binding,
+    database,
+    directory,
+    keys: scratch(),
+    values: scratch(),
+    writeOptions: options.sync ? SYNC_WRITE : undefined,
+    failed: (doing, error) => stateError(`${doing} in ${folder}`, error),
+  }
+
+  return {
+    session(topology) {
+      let session = sessions.get(topology)
+      if (session === undefined) {
+        session = rocksdbSession(shared, topology)
+        sessions.set(topology, session)
+      }
+      return session
+    },
+
+    stats() {
+      const property = (name: string) => Number(binding.db_get_property(database, name)) || 0
+      return {
+        diskBytes: property('rocksdb.total-sst-files-size') + property('rocksdb.cur-size-all-mem-tables'),
+        memoryBytes:
+          property('rocksdb.size-all-mem-tables') + property('rocksdb.block-cache-usage') + property('rocksdb.estimate-table-readers-mem'),
+      }
+    },
+
+    async close() {
+      await closeDatabase(binding, database)
+    },
+  }
+}
+
+async function openDatabase(binding: RocksdbBinding, options: RocksdbOptions): Promise<Database> {
+  const { folder, memoryBudgetBytes = DEFAULT_MEMORY_BUDGET_BYTES, backgroundThreads = DEFAULT_BACKGROUND_THREADS } = options
+  try {
+    mkdirSync(folder, { recursive: true })
+    const database = binding.db_init(folder)
+    await new Promise<void>((resolve, reject) => {
+      binding.db_open(
+        database,
+        {
+          createIfMissing: true,
+          parallelism: backgroundThreads,
+          compaction: 'level',
+          memtableMemoryBudget: Math.floor(memoryBudgetBytes * MEMTABLE_SHARE),
+          cacheSize: Math.floor(memoryBudgetBytes * CACHE_SHARE),
+          cacheIndexAndFilterBlocks: true,
+          optimize: 'point-lookup',
+          walCompression: false,
+        },
+        (error) => (error ? reject(error) : resolve()),
+      )
+    })
+    return database
+  } catch (error) {
+    if (errorCode(error) === 'LEVEL_LOCKED') throw new StateLocked(folder, error)
+    // The folder is there, so a file that RocksDB knows of is missing from it.
+    if (MISSING_FILE.test(String(error))) throw new StateCorrupted(`a file is missing from the state in ${folder}`, error)
+    throw stateError(`opening the state in ${folder}`, error)
+  }
+}
+
+function closeDatabase(binding: RocksdbBinding, database: Database): Promise<void> {
+  return new Promise((resolve, reject) => binding.db_close(database, (error) => (error ? reject(error) : resolve())))
+}
+
+function readOrCreateDirectory(binding: RocksdbBinding, database: Database, folder: string): Directory {
+  try {
+    const rows = readAll(binding, database)
+    const directory = readDirectory(rows)
+    if (rows.length === 0) {
+      const own = binding.batch_init()
+      binding.batch_put(own, ...formatEntry(), undefined)
+      binding.batch_write(database, own, undefined)
+    } else if (directory.format !== FORMAT_VERSION) {
+      throw new StateCorrupted(`the state in ${folder} has format ${directory.format}, this version reads ${FORMAT_VERSION}`)
+    }
+    for (const space of directory.deleted.splice(0)) deleteRows(binding, database, space)
+    return directory
+  } catch (error) {
+    throw stateError(`reading the directory of the state in ${folder}`, error)
+  }
+}
+
+function readAll(binding: RocksdbBinding, database: Database): Buffer[] {
+  const iterator = binding.iterator_init(database, {
+    ...directoryRange(),
+    reverse: false,
+    limit: -1,
+    keyEncoding: 'buffer',
+    valueEncoding: 'buffer',
+  })
+  try {
+    return binding.iterator_nextv_sync(iterator, ALL_ROWS).rows
+  } finally {
+    binding.iterator_close(iterator)
+  }
+}
+
+function stateError(doing: string, error: unknown): Error {
+  if (error instanceof StateCorrupted) return error
+  return errorCode(error) === 'LEVEL_CORRUPTION'
+    ? new StateCorrupted(`corruption found while ${doing}`, error)
+    : new StateUnavailable(doing, error)
+}
+
+function errorCode(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
+}

@@ -1,0 +1,130 @@
+import { PREFIX_BYTES, spacePrefix, writePrefix } from './key-spaces.ts'
+import type { Batch, Database, RocksdbBinding } from './rocksdb-binding.ts'
+import type { ByteRange, PackedKeys, StateColumn } from './store.ts'
+
+/** Where a column's keys lie now: `clear` gives it a new space. */
+export interface ColumnSpace {
+  space: number
+}
+
+/** What all columns of a database share. */
+export interface ColumnDatabase {
+  readonly binding: RocksdbBinding
+  readonly database: Database
+  /** The open batch. */
+  readonly batch: Batch
+  readonly keys: Scratch
+  readonly values: Scratch
+}
+
+/** A buffer with its views made once per length: the binding takes whole buffers only, and a new view per key is garbage. */
+export interface Scratch {
+  readonly bytes: Buffer
+  first(length: number): Buffer
+}
+
+/** Longer keys and values are passed as views of their own instead of through the scratch buffers. */
+const SCRATCH_BYTES = 4096
+/** Rows fetched from the iterator at once: enough to make the call cheap, few enough to stop early cheaply. */
+const ROWS_PER_FETCH = 256
+/** Up to it a loop copies faster than a call; above it Buffer's copy does, with no view to allocate. */
+const SHORT_COPY_BYTES = 24
+
+/** One store's view of the database: adds and removes the key space's prefix. */
+export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (error: unknown) => Error): StateColumn {
+  const { binding, database, batch, keys, values } = shared
+
+  /** The key with its prefix, valid until the next call. */
+  function prefixedKey(key: Uint8Array, start: number, end: number): Uint8Array {
+    const length = PREFIX_BYTES + end - start
+    if (length > SCRATCH_BYTES) return Buffer.concat([spacePrefix(at.space), key.subarray(start, end)])
+    writePrefix(keys.bytes, 0, at.space)
+    copyInto(keys.bytes, PREFIX_BYTES, key, start, end)
+    return keys.first(length)
+  }
+
+  function bounds(range: ByteRange): { gte: Buffer; lt: Buffer } {
+    const prefix = spacePrefix(at.space)
+    return {
+      gte: range.gte ? Buffer.concat([prefix, range.gte]) : prefix,
+      lt: range.lt ? Buffer.concat([prefix, range.lt]) : spacePrefix(at.space + 1),
+    }
+  }
+
+  function* rows(range: ByteRange): Generator<readonly [Buffer, Buffer]> {
+    const options = { reverse: range.reverse ?? false, limit: range.limit ?? -1, keyEncoding: 'buffer', valueEncoding: 'buffer' } as const
+    const iterator = guarded(() => binding.iterator_init(database, { ...bounds(range), ...options }))
+    try {
+      for (;;) {
+        const fetched = guarded(() => binding.iterator_nextv_sync(iterator, ROWS_PER_FETCH))
+        for (let row = 0; row < fetched.rows.length; row += 2) {
+          yield [fetched.rows[row].subarray(PREFIX_BYTES), fetched.rows[row + 1]]
+        }
+        if (fetched.finished) return
+      }
+    } finally {
+      binding.iterator_close(iterator)
+    }
+  }
+
+  function guarded<T>(read: () => T): T {
+    try {
+      return read()
+    } catch (error) {
+      throw failed(error)
+    }
+  }
+
+  return {
+    multiGet({ bytes, ends }: PackedKeys) {
+      const packed = Buffer.allocUnsafe((ends.at(-1) ?? 0) + ends.length * PREFIX_BYTES)
+      const prefixed: Buffer[] = []
+      let to = 0
+      for (let key = 0, from = 0; key < ends.length; from = ends[key++]) {
+        writePrefix(packed, to, at.space)
+        const end = copyInto(packed, to + PREFIX_BYTES, bytes, from, ends[key])
+        prefixed.push(packed.subarray(to, end))
+        to = end
+      }
+      return guarded(() => binding.db_get_many_sync(database, prefixed, undefined))
+    },
+
+    scan(range) {
+      return range.limit === 0 ? [] : rows(range)
+    },
+
+    put(key, keyStart, keyEnd, value, valueStart, valueEnd) {
+      const prefixed = prefixedKey(key, keyStart, keyEnd)
+      if (value === null) {
+        binding.batch_del(batch, prefixed, undefined)
+        return
+      }
+      const length = valueEnd - valueStart
+      if (length > SCRATCH_BYTES) {
+        binding.batch_put(batch, prefixed, value.subarray(valueStart, valueEnd), undefined)
+        return
+      }
+      copyInto(values.bytes, 0, value, valueStart, valueEnd)
+      binding.batch_put(batch, prefixed, values.first(length), undefined)
+    },
+  }
+}
+
+export function scratch(): Scratch {
+  const bytes = Buffer.alloc(SCRATCH_BYTES)
+  const views: Buffer[] = []
+  return {
+    bytes,
+    first(length) {
+      views[length] ??= bytes.subarray(0, length)
+      return views[length]
+    },
+  }
+}
+
+/** @returns where the copy ends */
+function copyInto(target: Uint8Array, at: number, source: Uint8Array, start: number, end: number): number {
+  if (end - start > SHORT_COPY_BYTES) Buffer.prototype.copy.call(source, target, at, start, end)
+  else for (let from = start, to = at; from < end; from++, to++) target[to] = source[from]
+  return at + end - start
+}

@@ -1,0 +1,128 @@
+import {
+  type Directory,
+  deletedEntry,
+  nextSpace,
+  positionKey,
+  positionName,
+  positionValue,
+  spaceEntry,
+  spaceName,
+  spaceRange,
+} from './key-spaces.ts'
+import type { Batch, Database, RocksdbBinding } from './rocksdb-binding.ts'
+import { type ColumnSpace, rocksdbColumn, type Scratch } from './rocksdb-column.ts'
+import type { StateColumn, StateSession } from './store.ts'
+
+/** What all sessions of a database share. */
+export interface SharedDatabase {
+  readonly binding: RocksdbBinding
+  readonly database: Database
+  readonly directory: Directory
+  readonly keys: Scratch
+  readonly values: Scratch
+  readonly writeOptions: { sync: boolean } | undefined
+  /** The error to throw for one of the binding. */
+  failed(doing: string, error: unknown): Error
+}
+
+/** One topology's stores and positions, with an open batch of its own. */
+export function rocksdbSession(shared: SharedDatabase, topology: string): StateSession {
+  const { binding, database, directory, writeOptions, failed } = shared
+  const batch = binding.batch_init()
+  const columns = new Map<string, { readonly column: StateColumn; readonly at: ColumnSpace }>()
+  const positionChanges = new Map<string, number | null>()
+
+  /** A small batch beside the open one. */
+  function writeNow(doing: string, change: (own: Batch) => void): void {
+    try {
+      const own = binding.batch_init()
+      change(own)
+      binding.batch_write(database, own, writeOptions)
+    } catch (error) {
+      throw failed(doing, error)
+    }
+  }
+
+  function createSpace(name: string, store: string): number {
+    const space = nextSpace(directory)
+    writeNow(`creating store ${store}`, (own) => binding.batch_put(own, ...spaceEntry(name, space), undefined))
+    directory.spaces.set(name, space)
+    return space
+  }
+
+  return {
+    column(store, partition) {
+      const name = spaceName(topology, store, partition)
+      let known = columns.get(name)
+      if (known === undefined) {
+        const at = { space: directory.spaces.get(name) ?? createSpace(name, store) }
+        const column = rocksdbColumn({ ...shared, batch }, at, (error) => failed(`reading store ${store}`, error))
+        known = { column, at }
+        columns.set(name, known)
+      }
+      return known.column
+    },
+
+    write() {
+      try {
+        binding.batch_write(database, batch, writeOptions)
+      } catch (error) {
+        throw failed(`writing the state of ${topology}`, error)
+      }
+      binding.batch_clear(batch)
+      for (const [name, offset] of positionChanges) {
+        if (offset === null) directory.positions.delete(name)
+        else directory.positions.set(name, offset)
+      }
+      positionChanges.clear()
+    },
+
+    dropBatch() {
+      binding.batch_clear(batch)
+      positionChanges.clear()
+    },
+
+    putPosition(position, offset) {
+      const name = positionName(topology, position)
+      positionChanges.set(name, offset)
+      if (offset === null) binding.batch_del(batch, positionKey(name), undefined)
+      else binding.batch_put(batch, positionKey(name), positionValue(offset), undefined)
+    },
+
+    position(position) {
+      return directory.positions.get(positionName(topology, position))
+    },
+
+    clear(store, partition, positions = []) {
+      const name = spaceName(topology, store, partition)
+      const names = positions.map((position) => positionName(topology, position))
+      const old = directory.spaces.get(name)
+      const space = old === undefined ? undefined : nextSpace(directory)
+      writeNow(`clearing store ${store}`, (own) => {
+        if (old !== undefined && space !== undefined) {
+          binding.batch_put(own, ...spaceEntry(name, space), undefined)
+          binding.batch_put(own, ...deletedEntry(old), undefined)
+        }
+        for (const position of names) binding.batch_del(own, positionKey(position), undefined)
+      })
+      for (const position of names) directory.positions.delete(position)
+      if (old === undefined || space === undefined) return
+      directory.spaces.set(name, space)
+      const known = columns.get(name)
+      if (known) known.at.space = space
+      try {
+        deleteRows(binding, database, old)
+      } catch (error) {
+        throw failed(`clearing store ${store}`, error)
+      }
+    },
+  }
+}
+
+/** Interrupted between the two steps, it is done again at the next open. */
+export function deleteRows(binding: RocksdbBinding, database: Database, space: number): void {
+  binding.db_clear(database, spaceRange(space))
+  const own = binding.batch_init()
+  binding.batch_del(own, deletedEntry(space)[0], undefined)
+  binding.batch_write(database, own, undefined)
+}

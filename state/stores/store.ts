@@ -1,0 +1,107 @@
+import type { Codec } from '../../schemas/codec.ts'
+import type { ValueFormat } from '../../schemas/topic.ts'
+
+/**
+ * A store as the engine sees it. One instance belongs to one task (sub-topology × partition); processors use the typed
+ * handle that implements this interface (keyedStore, windowedCounterStore, timerStore, topKStore).
+ *
+ * Life of a change: `put` keeps the object in memory (dirty) → `flush` encodes each dirty key once into the changelog and into the
+ * backend's batch → the transaction commits → the batch is written → `committed`. `discard` forgets what was not committed.
+ * The bytes in the backend are exactly the bytes of the changelog record, so restoring is copying.
+ */
+export interface EngineStore {
+  /** Given by the topology's author; names the column family and the changelog topic. */
+  readonly name: string
+  /** What the changelog's values are. */
+  readonly values: ValueFormat<unknown>
+  /** False: no changelog (state that can be recomputed or lost). */
+  readonly logged: boolean
+  /** Called once per life of the task, before any other method, when its state is restored. */
+  open(context: StoreContext): void
+  /** Reads every key asked for by `prefetch(key)` since the last call with one multi-get. May be called again when it threw UnknownSchemaError. */
+  loadPrefetched(): void
+  readonly dirtyKeys: number
+  /** Commit step 1: encodes every dirty key once. Changes made from here on belong to the next commit. */
+  flush(changelog: ChangelogWriter | undefined): void
+  /** After commit step 5: dirty objects are clean now. */
+  committed(): void
+  /** Forgets cache and dirty objects: the transaction was aborted or the task closed. */
+  discard(): void
+}
+
+export interface StoreContext {
+  /** This store's key space in this task's partition. */
+  readonly column: StateColumn
+  /** The codec of `values`, bound to its registered schema. */
+  readonly codec: Codec<unknown>
+  /** Objects kept decoded in memory, at most, by this store instance. */
+  readonly cachedObjects: number
+}
+
+/** Takes changelog records; bytes are copied before it returns. */
+export interface ChangelogWriter {
+  append(key: Uint8Array, keyStart: number, keyEnd: number, value: Uint8Array | null, valueStart: number, valueEnd: number): void
+}
+
+/** Keys laid end to end: key i lies in `bytes` from `ends[i - 1]` (0 for the first) to `ends[i]`. */
+export interface PackedKeys {
+  readonly bytes: Buffer
+  readonly ends: readonly number[]
+}
+
+/** A range of keys in byte order, from `gte` (inclusive) to `lt` (exclusive); either may be absent. */
+export interface ByteRange {
+  readonly gte?: Buffer
+  readonly lt?: Buffer
+  readonly limit?: number
+  readonly reverse?: boolean
+}
+
+/** The key space of one store and partition in the worker's database. Keys are given without the partition prefix. */
+export interface StateColumn {
+  /** One entry per key, in the order asked; undefined where absent. The open batch is not seen. */
+  multiGet(keys: PackedKeys): (Buffer | undefined)[]
+  /** Written entries in ascending (or, with `reverse`, descending) key order, as they were when the scan began. The open batch is not seen. */
+  scan(range: ByteRange): Iterable<readonly [key: Buffer, value: Buffer]>
+  /** Adds to the worker's open batch; null deletes. The bytes are copied. */
+  put(key: Uint8Array, keyStart: number, keyEnd: number, value: Uint8Array | null, valueStart: number, valueEnd: number): void
+}
+
+/**
+ * The process's one database: every store of every task of every topology, and the positions, in one place with one
+ * memory budget. A process may host several workers (one per topology), each in the middle of its own transaction: each writes
+ * through its own session, so that the open batch of one worker never goes out with the commit of another.
+ */
+export interface StateBackend {
+  /** The part of the database that belongs to one topology: its stores and its positions. The same session for the same name. */
+  session(topology: string): StateSession
+  /** Bytes on disk and in memory, for /metrics and /tasks. */
+  stats(): StateStats
+  /** Releases the lock. What is in open batches is lost. */
+  close(): Promise<void>
+}
+
+/** One worker's view of the database, with an open batch of its own. */
+export interface StateSession {
+  /** Opens (creating it where missing) the key space of a store in a partition. */
+  column(store: string, partition: number): StateColumn
+  /** Writes all that was put through this session since its last write, with the positions, as one atomic batch. Synchronous. When it throws (disk full), nothing of the batch is seen; the database takes no more writes until it is opened again. */
+  write(): void
+  /** Drops what was put through this session since its last write. */
+  dropBatch(): void
+  /** Adds a position to the open batch: changelog positions and source offsets by name. Null removes it. */
+  putPosition(name: string, offset: number | null): void
+  /** As last written; undefined where there is none. */
+  position(name: string): number | undefined
+  /**
+   * Empties a key space at once and atomically with its positions (state that is older than its changelog allows to repair, or wiped by request).
+   * Not part of the open batch, which must hold nothing of this key space. Columns opened before see it empty.
+   */
+  clear(store: string, partition: number, positions?: readonly string[]): void
+}
+
+export interface StateStats {
+  readonly diskBytes: number
+  /** Memtables, block cache and table readers. */
+  readonly memoryBytes: number
+}

@@ -1,0 +1,207 @@
+import { avroValue } from '../../schemas/avro/value.ts'
+import { type ByteWriter, byteWriter, type Codec } from '../../schemas/codec.ts'
+import type { ValueFormat } from '../../schemas/topic.ts'
+import { type Entry, entryCache } from './entry-cache.ts'
+import { decodeStored } from './errors.ts'
+import type { ChangelogWriter, EngineStore, StateColumn, StoreContext } from './store.ts'
+
+export interface TimerStoreOptions<K> {
+  readonly key: Codec<K>
+  /** Default true. */
+  readonly logged?: boolean
+}
+
+/** At most one timer per key. Times are epoch ms of whatever clock the author uses, not negative. */
+export interface TimerStore<K> extends EngineStore {
+  prefetch(key: K): void
+  /** Sets the key's timer, instead of an earlier one. */
+  schedule(key: K, due: number): void
+  cancel(key: K): void
+  /** When the key's timer is due, undefined when it has none. */
+  dueTime(key: K): number | undefined
+  /** Timers that are due at `now`, earliest first (equal ones in key order), at most `limit`. They stay until cancelled. */
+  due(now: number, limit: number): Timer<K>[]
+  /** As `due`, and cancels them. */
+  takeDue(now: number, limit: number): Timer<K>[]
+}
+
+export interface Timer<K> {
+  readonly key: K
+  readonly due: number
+}
+
+interface TimerState {
+  due: number | undefined
+  /** Due time of the key's row under BY_TIME, which must go when the timer changes. */
+  written: number | undefined
+}
+
+/** Rows under the key: what is set. */
+const BY_KEY = 0x6b
+/** Rows under due time and key: what is due is a prefix of them. */
+const BY_TIME = 0x74
+/** Due times as big-endian doubles: those that are not negative sort like their bytes. */
+const TIME_BYTES = 8
+const KEY_AT = 1 + TIME_BYTES
+
+/** Both kinds of rows hold the due time. */
+const dueFormat: ValueFormat<number> = avroValue<number>('long')
+
+export function timerStore<K>(name: string, options: TimerStoreOptions<K>): TimerStore<K> {
+  const keys = options.key
+  const keyBytes = byteWriter()
+  const valueBytes = byteWriter()
+  const entries = entryCache<K, TimerState>({ name, key: keys, encodeReadKey, read, write })
+  let values: Codec<number>
+  let column: StateColumn
+  /** No row under BY_TIME lies before it: a scan need not step over the tombstones of all the timers that have fired. */
+  let firstRow = 0
+
+  function encodeReadKey(key: K, out: ByteWriter): void {
+    out.reserve(1)
+    out.buffer[out.length++] = BY_KEY
+    keys.encode(key, out)
+  }
+
+  function encodeTimeKey(due: number, key: K): void {
+    keyBytes.length = 0
+    keyBytes.reserve(KEY_AT)
+    keyBytes.buffer[0] = BY_TIME
+    keyBytes.buffer.writeDoubleBE(due, 1)
+    keyBytes.length = KEY_AT
+    keys.encode(key, keyBytes)
+  }
+
+  function read(entry: Entry<K, TimerState>, bytes: Buffer | undefined): void {
+    const due = bytes && decodeStored(values, bytes, name)
+    entry.value = { due, written: due }
+  }
+
+  function write({ key, value }: Entry<K, TimerState>, _to: StateColumn, changelog: ChangelogWriter | undefined): void {
+    const { due, written } = value as TimerState
+    if (due === written) return
+    valueBytes.length = 0
+    if (written !== undefined) {
+      encodeTimeKey(written, key)
+      writeRow(null, changelog)
+    }
+    let bytes: Buffer | null = null
+    if (due !== undefined) {
+      values.encode(due, valueBytes)
+      bytes = valueBytes.buffer
+      encodeTimeKey(due, key)
+      writeRow(bytes, changelog)
+      firstRow = Math.min(firstRow, due)
+    }
+    keyBytes.length = 0
+    encodeReadKey(key, keyBytes)
+    writeRow(bytes, changelog)
+    ;(value as TimerState).written = due
+  }
+
+  function writeRow(value: Buffer | null, changelog: ChangelogWriter | undefined): void {
+    changelog?.append(keyBytes.buffer, 0, keyBytes.length, value, 0, valueBytes.length)
+    column.put(keyBytes.buffer, 0, keyBytes.length, value, 0, valueBytes.length)
+  }
+
+  function timeBound(time: number): Buffer {
+    const bound = Buffer.alloc(KEY_AT)
+    bound[0] = BY_TIME
+    bound.writeDoubleBE(time, 1)
+    return bound
+  }
+
+  /** Due timers whose rows the column does not show yet, in order. */
+  function pendingDue(pending: ReadonlySet<Entry<K, TimerState>>, now: number): { row: Buffer; timer: Timer<K> }[] {
+    const list: { row: Buffer; timer: Timer<K> }[] = []
+    for (const { key, value } of pending) {
+      const due = value?.due
+      if (due === undefined || due > now) continue
+      encodeTimeKey(due, key)
+      list.push({ row: Buffer.from(keyBytes.buffer.subarray(0, keyBytes.length)), timer: { key, due } })
+    }
+    return list.sort((a, b) => Buffer.compare(a.row, b.row))
+  }
+
+  /** Flushed rows may be on their way into the column. */
+  function firstWritten(pending: ReadonlySet<Entry<K, TimerState>>): number {
+    let first = Infinity
+    for (const { value } of pending) first = Math.min(first, value?.written ?? Infinity)
+    return first
+  }
+
+  function due(now: number, limit: number): Timer<K>[] {
+    if (limit <= 0) return []
+    const pending = entries.pending()
+    const changes = pendingDue(pending, now)
+    const timers: Timer<K>[] = []
+    let nextChange = 0
+    let firstSeen: number | undefined
+    const someRows = now >= firstRow
+    const rows = someRows ? column.scan({ gte: timeBound(firstRow), lt: timeBound(nextAfter(now)), limit: limit + pending.size }) : []
+    for (const [row] of rows) {
+      const time = row.readDoubleBE(1)
+      firstSeen ??= time
+      while (nextChange < changes.length && timers.length < limit && Buffer.compare(changes[nextChange].row, row) < 0) {
+        timers.push(changes[nextChange++].timer)
+      }
+      if (timers.length >= limit) break
+      const key = keys.decode(row, KEY_AT, row.length)
+      const entry = entries.peek(key)
+      // A changed timer is in `changes` with its new time, or cancelled.
+      if (entry === undefined || !pending.has(entry)) timers.push({ key, due: time })
+    }
+    if (someRows) firstRow = Math.min(firstSeen ?? nextAfter(now), firstWritten(pending))
+    while (nextChange < changes.length && timers.length < limit) timers.push(changes[nextChange++].timer)
+    return timers
+  }
+
+  function set(entry: Entry<K, TimerState>, due: number | undefined): void {
+    const state = entry.value as TimerState
+    if (state.due === due) return
+    entries.changed(entry.key)
+    state.due = due
+  }
+
+  return {
+    name,
+    values: dueFormat as ValueFormat<unknown>,
+    logged: options.logged ?? true,
+    open(context: StoreContext) {
+      values = context.codec as Codec<number>
+      column = context.column
+      firstRow = 0
+      entries.open(context)
+    },
+    prefetch: entries.prefetch,
+    loadPrefetched: entries.loadPrefetched,
+    schedule(key, time) {
+      if (!(Number.isSafeInteger(time) && time >= 0)) throw new RangeError(`store ${name}: ${time} is no time in epoch ms`)
+      // Plus zero: -0 would sort behind every other time.
+      set(entries.entry(key), time + 0)
+    },
+    cancel(key) {
+      set(entries.entry(key), undefined)
+    },
+    dueTime(key) {
+      return entries.entry(key).value?.due
+    },
+    due,
+    takeDue(now, limit) {
+      const timers = due(now, limit)
+      for (const { key, due: time } of timers) set(entries.known(key, { due: time, written: time }), undefined)
+      return timers
+    },
+    get dirtyKeys() {
+      return entries.dirtyKeys
+    },
+    flush: entries.flush,
+    committed: entries.committed,
+    discard: entries.discard,
+  }
+}
+
+/** The next whole millisecond: the end of a range that includes `time`. */
+function nextAfter(time: number): number {
+  return Math.floor(time) + 1
+}

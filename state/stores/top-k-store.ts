@@ -1,0 +1,93 @@
+import type { Codec } from '../../schemas/codec.ts'
+import type { ValueFormat } from '../../schemas/topic.ts'
+import { type KeyRange, keyedStore } from './keyed-store.ts'
+import type { EngineStore } from './store.ts'
+import { storeLife } from './store-life.ts'
+
+export interface TopKOptions<G, T> {
+  readonly group: Codec<G>
+  /** The format of a whole list: an Avro array of the items. */
+  readonly list: ValueFormat<T[]>
+  /** Items kept per group. */
+  readonly k: number
+  /** What makes two items the same one. */
+  readonly id: (item: T) => string | number | bigint
+  /** Negative when `a` ranks before `b`. Must order any two different items (the tie rule), or the list depends on the order of arrival. */
+  readonly compare: (a: T, b: T) => number
+  /** Default true. */
+  readonly logged?: boolean
+}
+
+/**
+ * Per group the K best items. An item that fell out or was removed leaves its place to whatever is added next:
+ * those that were cut off before are not remembered.
+ */
+export interface TopKStore<G, T> extends EngineStore {
+  prefetch(group: G): void
+  /** Puts the item in its place, instead of an older version of it. @returns whether it is among the K best */
+  add(group: G, item: T): boolean
+  /** @returns whether it was there */
+  remove(group: G, id: string | number | bigint): boolean
+  /** Best first. The store's own array: read only. */
+  list(group: G): readonly T[]
+  delete(group: G): void
+  /** Groups in the order of their encoded bytes. */
+  groups(range?: KeyRange<G>): IterableIterator<G>
+}
+
+export function topKStore<G, T>(name: string, options: TopKOptions<G, T>): TopKStore<G, T> {
+  const { k, id, compare } = options
+  if (!(k > 0)) throw new RangeError(`store ${name}: k must be positive`)
+  const lists = keyedStore<G, T[]>(name, { key: options.group, value: options.list, logged: options.logged })
+
+  /** Where the item belongs in a sorted list. */
+  function place(list: readonly T[], item: T): number {
+    let low = 0
+    let high = list.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (compare(list[middle], item) <= 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  function drop(list: T[], itemId: string | number | bigint): boolean {
+    const at = list.findIndex((item) => id(item) === itemId)
+    if (at < 0) return false
+    list.splice(at, 1)
+    return true
+  }
+
+  function* groups(range?: KeyRange<G>): Generator<G> {
+    for (const [group] of lists.scan(range)) yield group
+  }
+
+  return Object.assign(storeLife(lists), {
+    prefetch: lists.prefetch,
+    add(group: G, item: T) {
+      const list = lists.get(group) ?? []
+      // Written by a version that kept more.
+      if (list.length > k) list.length = k
+      drop(list, id(item))
+      const at = place(list, item)
+      if (at >= k) return false
+      list.splice(at, 0, item)
+      if (list.length > k) list.pop()
+      lists.put(group, list)
+      return true
+    },
+    remove(group: G, itemId: string | number | bigint) {
+      const list = lists.get(group)
+      if (list === undefined || !drop(list, itemId)) return false
+      if (list.length === 0) lists.delete(group)
+      else lists.put(group, list)
+      return true
+    },
+    list(group: G) {
+      return lists.get(group) ?? []
+    },
+    delete: lists.delete,
+    groups,
+  })
+}

@@ -1,0 +1,84 @@
+import { avroValue } from '../../schemas/avro/value.ts'
+import type { Codec } from '../../schemas/codec.ts'
+import { type KeyRange, keyedStore } from './keyed-store.ts'
+import type { EngineStore } from './store.ts'
+import { storeLife } from './store-life.ts'
+import { addToCounter, countBetween, dropBefore, newCounter, type WindowedCounter, windowedCounterSchema } from './windowed-counter.ts'
+
+export interface WindowedCounterOptions<K> {
+  readonly key: Codec<K>
+  /** Length of a bucket, ms; buckets begin at its multiples. */
+  readonly bucketMs: number
+  /** Buckets kept per key, counted back from the key's newest. */
+  readonly buckets: number
+  /** Default true. */
+  readonly logged?: boolean
+}
+
+/** Counts per key in a ring of time buckets. Times are epoch ms. */
+export interface WindowedCounterStore<K> extends EngineStore {
+  prefetch(key: K): void
+  /**
+   * Adds `by` (an integer, default 1) to the bucket of `time`; a bucket newer than the key's newest moves its ring on.
+   * @returns false when the time lies behind the key's ring: nothing is counted
+   */
+  add(key: K, time: number, by?: number): boolean
+  /** The sum of the buckets that begin at `from` or later and before `to`. */
+  count(key: K, from: number, to: number): number
+  /** The key's non-empty buckets, oldest first, as [start of the bucket, count]. */
+  buckets(key: K): [start: number, count: number][]
+  /** Drops the buckets that begin before `time`; a key without buckets is deleted. */
+  trim(key: K, time: number): void
+  delete(key: K): void
+  /** Keys in the order of their encoded bytes. */
+  keys(range?: KeyRange<K>): IterableIterator<K>
+}
+
+export function windowedCounterStore<K>(name: string, options: WindowedCounterOptions<K>): WindowedCounterStore<K> {
+  const { bucketMs, buckets: ring } = options
+  if (!(bucketMs > 0 && ring > 0)) throw new RangeError(`store ${name}: bucketMs and buckets must be positive`)
+  const value = avroValue<WindowedCounter>(windowedCounterSchema)
+  const counters = keyedStore<K, WindowedCounter>(name, { key: options.key, value, logged: options.logged })
+
+  /** First bucket that begins at `time` or later. */
+  function firstFrom(time: number): number {
+    return Math.ceil(time / bucketMs)
+  }
+
+  function* keys(range?: KeyRange<K>): Generator<K> {
+    for (const [key] of counters.scan(range)) yield key
+  }
+
+  return Object.assign(storeLife(counters), {
+    prefetch: counters.prefetch,
+    add(key: K, time: number, by = 1) {
+      const bucket = Math.floor(time / bucketMs)
+      const counter = counters.get(key)
+      if (counter === undefined) counters.put(key, newCounter(bucket, by))
+      else if (addToCounter(counter, bucket, by, ring)) counters.put(key, counter)
+      else return false
+      return true
+    },
+    count(key: K, from: number, to: number) {
+      const counter = counters.get(key)
+      return counter === undefined ? 0 : countBetween(counter, firstFrom(from), firstFrom(to))
+    },
+    buckets(key: K) {
+      const counter = counters.get(key)
+      const list: [number, number][] = []
+      let bucket = counter?.newest ?? 0
+      for (let at = (counter?.gaps.length ?? 0) - 1; counter !== undefined && at >= 0; bucket -= counter.gaps[at--]) {
+        list.push([bucket * bucketMs, counter.counts[at]])
+      }
+      return list.reverse()
+    },
+    trim(key: K, time: number) {
+      const counter = counters.get(key)
+      if (counter === undefined || !dropBefore(counter, firstFrom(time))) return
+      if (counter.counts.length === 0) counters.delete(key)
+      else counters.put(key, counter)
+    },
+    delete: counters.delete,
+    keys,
+  })
+}

@@ -1,0 +1,73 @@
+import type { ClickHouseClient } from '@clickhouse/client'
+import { type ClusterOptions, createStatement, ddlParts, type Table } from './table.ts'
+
+/** Which migrations a table has had; a table that was dropped and made again has another identity and starts anew. */
+const MIGRATIONS_TABLE = 'table_migrations'
+
+export interface MigrateDeps {
+  readonly client: ClickHouseClient
+  /** Unique text for a new table: crypto.randomUUID. */
+  readonly newIdentity: () => string
+}
+
+/**
+ * Creates the table where it is missing, or brings an older one up to date. Safe to run from several sinks at once: every statement
+ * must be repeatable (IF NOT EXISTS).
+ * @returns the table's identity
+ */
+export async function migrateTable(
+  table: Table<never, never>,
+  cluster: ClusterOptions,
+  { client, newIdentity }: MigrateDeps,
+): Promise<string> {
+  const { onCluster } = ddlParts(cluster)
+  await client.command({
+    query: `CREATE TABLE IF NOT EXISTS ${MIGRATIONS_TABLE}${onCluster} (table_name String, identity String, migration String, applied_at DateTime DEFAULT now())
+ENGINE = ${cluster.cluster === undefined ? 'MergeTree' : `ReplicatedMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}')`}
+ORDER BY (table_name, identity, migration)`,
+  })
+  const { migrations = [] } = table
+  const existing = await identityOf(client, table.name)
+  if (existing === undefined) {
+    await client.command({ query: createStatement(table, newIdentity(), cluster) })
+    // Another sink may have been quicker: its identity counts.
+    const identity = (await identityOf(client, table.name)) as string
+    for (const { id } of migrations) await record(id, identity)
+    return identity
+  }
+  const applied = await appliedTo(existing)
+  for (const { id, statements } of migrations) {
+    if (applied.has(id)) continue
+    for (const query of statements(ddlParts(cluster))) await client.command({ query })
+    await record(id, existing)
+  }
+  return existing
+
+  async function appliedTo(identity: string): Promise<Set<string>> {
+    const result = await client.query({
+      query: `SELECT migration FROM ${MIGRATIONS_TABLE} WHERE table_name = {name:String} AND identity = {identity:String}`,
+      query_params: { name: table.name, identity },
+      format: 'JSONEachRow',
+    })
+    return new Set((await result.json<{ migration: string }>()).map(({ migration }) => migration))
+  }
+
+  async function record(migration: string, identity: string): Promise<void> {
+    await client.insert({
+      table: MIGRATIONS_TABLE,
+      values: [{ table_name: table.name, identity, migration }],
+      format: 'JSONEachRow',
+      clickhouse_settings: { async_insert: 0 },
+    })
+  }
+}
+
+async function identityOf(client: ClickHouseClient, name: string): Promise<string | undefined> {
+  const result = await client.query({
+    query: 'SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = {name:String}',
+    query_params: { name },
+    format: 'JSONEachRow',
+  })
+  const [row] = await result.json<{ comment: string }>()
+  return row?.comment
+}

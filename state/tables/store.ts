@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from '@clickhouse/client'
+import { migrateTable } from './migrate.ts'
+import type { ClusterOptions, Row, Table } from './table.ts'
+
+/** Rows of one stretch of one Kafka partition, all in one partition of the table. */
+export interface Insert {
+  readonly topic: string
+  readonly partition: number
+  readonly rows: readonly OffsetRow[]
+}
+
+export interface OffsetRow {
+  readonly offset: number
+  readonly row: Row
+}
+
+/** Where a sink writes rows: one table. */
+export interface TableStore {
+  /** Makes or migrates the table. @returns its identity: another one after it was dropped and made again */
+  prepare(): Promise<string>
+  /** The next offset that the table lacks; undefined when it has no row of this Kafka partition. */
+  position(topic: string, partition: number): Promise<number | undefined>
+  /** Writes all rows as one part, or none. When the answer is lost, `position` tells. */
+  insert(insert: Insert): Promise<void>
+}
+
+/** ClickHouse does not answer, or not now. Whether the last insert was applied is unknown. All methods throw it when trying again may help. */
+export class TableStoreUnavailableError extends Error {
+  override readonly name = 'TableStoreUnavailableError'
+}
+
+/**
+ * Errors with which ClickHouse says "not now". Any other is a bug or a wrong configuration (an unknown table or column, a value that does
+ * not fit), which no retry cures.
+ */
+const PASSING = new Set([
+  '3', // UNEXPECTED_END_OF_FILE
+  '159', // TIMEOUT_EXCEEDED
+  '164', // READONLY
+  '202', // TOO_MANY_SIMULTANEOUS_QUERIES
+  '203', // NO_FREE_CONNECTION
+  '209', // SOCKET_TIMEOUT
+  '210', // NETWORK_ERROR
+  '225', // NO_ZOOKEEPER
+  '236', // ABORTED
+  '241', // MEMORY_LIMIT_EXCEEDED
+  '242', // TABLE_IS_READ_ONLY
+  '243', // NOT_ENOUGH_SPACE
+  '252', // TOO_MANY_PARTS
+  '285', // TOO_FEW_LIVE_REPLICAS
+  '286', // UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE
+  '319', // UNKNOWN_STATUS_OF_INSERT
+  '394', // QUERY_WAS_CANCELLED
+  '425', // SYSTEM_ERROR
+  '473', // DEADLOCK_AVOIDED
+  '999', // KEEPER_EXCEPTION
+])
+
+/** More rows than any insert has: what is sent at once is one block. */
+const ONE_BLOCK = '100000000'
+
+const INSERT_SETTINGS: ClickHouseSettings = {
+  // Since 26.7 inserts are asynchronous by default: the answer would not mean stored.
+  async_insert: 0,
+  // Parallel parsing, and squashing of small blocks, would make several blocks of one insert.
+  input_format_parallel_parsing: 0,
+  max_insert_block_size: ONE_BLOCK,
+  insert_deduplicate: 1,
+  date_time_input_format: 'best_effort',
+}
+const QUORUM_INSERT: ClickHouseSettings = { insert_quorum: 'auto' as never, insert_quorum_parallel: 0 }
+const QUORUM_READ: ClickHouseSettings = { select_sequential_consistency: '1' }
+
+export function tableStore<K, V>(table: Table<K, V>, client: ClickHouseClient, cluster: ClusterOptions): TableStore {
+  const isReplicated = cluster.cluster !== undefined
+  const insertSettings = isReplicated ? { ...INSERT_SETTINGS, ...QUORUM_INSERT } : INSERT_SETTINGS
+
+  function prepare(): Promise<string> {
+    return asking(() => migrateTable(table as unknown as Table<never, never>, cluster, { client, newIdentity: randomUUID }))
+  }
+
+  async function position(topic: string, partition: number): Promise<number | undefined> {
+    const rows = await asking(async () => {
+      const result = await client.query({
+        query: `SELECT toString(max(kafka_offset)) AS last FROM ${table.name}
+WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROUP BY kafka_topic, kafka_partition`,
+        query_params: { topic, partition },
+        format: 'JSONEachRow',
+        clickhouse_settings: isReplicated ? QUORUM_READ : {},
+      })
+      return result.json<{ last: string }>()
+    })
+    return rows.length === 0 ? undefined : Number(rows[0].last) + 1
+  }
+
+  async function insert({ topic, partition, rows }: Insert): Promise<void> {
+    const token = `${topic}-${partition}-${rows[0].offset}-${rows[rows.length - 1].offset}-${rows.length}`
+    await asking(() =>
+      client.insert({
+        table: table.name,
+        values: rows.map(({ offset, row }) => ({ ...row, kafka_topic: topic, kafka_partition: partition, kafka_offset: offset })),
+        format: 'JSONEachRow',
+        clickhouse_settings: { ...insertSettings, insert_deduplication_token: token },
+      }),
+    )
+  }
+
+  return { prepare, position, insert }
+}
+
+async function asking<T>(question: () => Promise<T>): Promise<T> {
+  try {
+    return await question()
+  } catch (error) {
+    if (error instanceof ClickHouseError && !PASSING.has(error.code)) throw error
+    if (error instanceof TypeError || error instanceof RangeError) throw error
+    throw new TableStoreUnavailableError(`ClickHouse does not take the rows: ${(error as Error).message}`, { cause: error })
+  }
+}

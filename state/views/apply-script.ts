@@ -1,0 +1,60 @@
+/**
+ * Applies a batch of operations and the offset behind it in one atomic step, if the view stands where the batch begins.
+ *
+ * KEYS: 1 the partition's positions, 2 its caught-up flag, then the keys of the operations.
+ * ARGV: 1 topic, 2 position expected ('' for none), 3 position afterwards, 4 now (epoch ms), 5 '1' when this reaches the log's end,
+ * 6 number of the view's topics, then their names, then the operations: code, index into KEYS, arguments.
+ * Returns {1} when applied, {0} when the view holds nothing of the topic, {0, position} when it stands elsewhere.
+ *
+ * A view that went back (emptied, or failed over to an older copy) loses its caught-up flag here: what it lacks is not absent.
+ */
+export const APPLY_SCRIPT = `
+local positions, flag, topic = KEYS[1], KEYS[2], ARGV[1]
+local stored = redis.call('HGET', positions, topic)
+if (stored or '') ~= ARGV[2] then
+  if ARGV[2] ~= '' and (not stored or tonumber(stored) < tonumber(ARGV[2])) then
+    redis.call('HDEL', positions, topic .. ':caught-up')
+    redis.call('DEL', flag)
+  end
+  if stored then return {0, stored} end
+  return {0}
+end
+local topics = tonumber(ARGV[6])
+local at = 7 + topics
+while ARGV[at] do
+  local code, key = ARGV[at], KEYS[tonumber(ARGV[at + 1])]
+  if code == 'set' then
+    redis.call('SET', key, ARGV[at + 2])
+    at = at + 3
+  elseif code == 'newer' then
+    local version = redis.call('HGET', key, 'version')
+    if not version or tonumber(version) < tonumber(ARGV[at + 2]) then
+      redis.call('HSET', key, 'version', ARGV[at + 2], 'value', ARGV[at + 3])
+    end
+    at = at + 4
+  elseif code == 'del' then
+    redis.call('DEL', key)
+    at = at + 2
+  elseif code == 'hset' then
+    local last = at + 2 + 2 * tonumber(ARGV[at + 2])
+    for field = at + 3, last, 2 do redis.call('HSET', key, ARGV[field], ARGV[field + 1]) end
+    at = last + 1
+  elseif code == 'expire' then
+    redis.call('EXPIRE', key, ARGV[at + 2])
+    at = at + 3
+  elseif code == 'publish' then
+    redis.call('PUBLISH', ARGV[at + 2], ARGV[at + 3])
+    at = at + 4
+  else
+    return redis.error_reply('ERR unknown view operation ' .. code)
+  end
+end
+redis.call('HSET', positions, topic, ARGV[3], topic .. ':at', ARGV[4])
+if ARGV[5] == '1' and redis.call('HSET', positions, topic .. ':caught-up', '1') == 1 then
+  for index = 7, 6 + topics do
+    if redis.call('HEXISTS', positions, ARGV[index] .. ':caught-up') == 0 then return {1} end
+  end
+  redis.call('SET', flag, ARGV[4])
+end
+return {1}
+`

@@ -1,0 +1,44 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../api/main.ts', import.meta.url))
+
+export interface ApiProcess {
+  readonly url: string
+  /** Every log line so far. */
+  readonly lines: readonly Record<string, unknown>[]
+  readonly child: ChildProcess
+  /** SIGTERM; the exit code. */
+  stop(): Promise<number | null>
+}
+
+/** Starts the real API process on a free port. Its working folder lies in `folder`, whose guardian ends it if nobody else does. */
+export async function startApiProcess(folder: string, env: Record<string, string>): Promise<ApiProcess> {
+  const child = spawn(process.execPath, [MAIN], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, API_PORT: '0', MILLRACE_HOME: folder, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines: Record<string, unknown>[] = []
+  const exited = once(child, 'close')
+  const url = await new Promise<string>((resolve, reject) => {
+    let failure = ''
+    child.stderr.on('data', (data) => {
+      failure += data
+    })
+    exited.then(([code]) => reject(new Error(`the API ended with ${code}: ${failure}`)))
+    createInterface({ input: child.stdout }).on('line', (text) => {
+      const line = JSON.parse(text) as Record<string, unknown>
+      lines.push(line)
+      if (line.event === 'api_started') resolve(line.url as string)
+    })
+  })
+  async function stop(): Promise<number | null> {
+    child.kill('SIGTERM')
+    const [code] = await exited
+    return code
+  }
+  return { url, lines, child, stop }
+}

@@ -1,0 +1,287 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { createClient } from '@clickhouse/client'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { kafkaFacts } from '../../api/kit/facts.ts'
+import { createLogger } from '../../api/kit/logging.ts'
+import type { Component } from '../../deploy/local/component.ts'
+import { provisionTopics } from '../../deploy/local/provision.ts'
+import { partitionFor } from '../../kafka/partitioner.ts'
+import { registryClient } from '../../kafka/registry.ts'
+import { trendOutput, trendVolumes, userInterests } from '../../schemas/topics.ts'
+import { termKey } from '../../schemas/trends/term.ts'
+import { guardedFolder } from '../stack/folder.ts'
+import { testStack, uniqueName } from '../stack/index.ts'
+import { pythonEnvironment, runPython } from '../stack/python.ts'
+import { newKafka, newRedis, newRegistry } from '../stack/servers.ts'
+import { type ApiProcess, startApiProcess } from './api-process.ts'
+import { startTrendSinks } from './running-sinks.ts'
+
+const run = promisify(execFile)
+const TOKEN_COMMAND = fileURLToPath(new URL('../../api/kit/auth/token.ts', import.meta.url))
+const MINUTE_MS = 60_000
+/** A server that was down is noticed, and a view is caught up, well within this. */
+/** Nothing in it may reach SQL. */
+const ODD_TERM = "it's \\ odd\t{x:int32} %_"
+const SOON = { timeout: 30_000, interval: 100 }
+/** The handler's own limit, and a little. */
+const WRITE_LIMIT_MS = 8_000
+const SETUP_TIMEOUT_MS = 120_000
+/** Installing the fuzzer once may take a minute or two. */
+const FUZZ_TIMEOUT_MS = 300_000
+const FUZZ_EXAMPLES = '50'
+/** A failure is found again. */
+const FUZZ_SEED = '20260115'
+const FUZZ_OUTPUT_BYTES = 64 * 1024 * 1024
+
+const log = createLogger('silent')
+const folder = guardedFolder()
+const database = uniqueName('api').replaceAll('-', '_')
+let env: Record<string, string>
+let kafka: Component
+let redis: Component
+let registry: Component
+let sinks: { stop(): Promise<void> } | undefined
+let apis: ApiProcess[]
+
+beforeAll(async () => {
+  kafka = await newKafka(folder.path)
+  redis = await newRedis(folder.path)
+  registry = await newRegistry(folder.path, kafka.address)
+  env = {
+    KAFKA_BROKERS: kafka.address,
+    REDIS_URL: redis.address,
+    SCHEMA_REGISTRY_URL: registry.address,
+    CLICKHOUSE_URL: await testStack().clickhouse(),
+    CLICKHOUSE_DATABASE: database,
+  }
+  const admin = createClient({ url: env.CLICKHOUSE_URL })
+  await admin.command({ query: `CREATE DATABASE ${database}` })
+  await admin.close()
+}, SETUP_TIMEOUT_MS)
+
+afterAll(async () => {
+  await sinks?.stop()
+  await folder.finish()
+}, SETUP_TIMEOUT_MS)
+
+async function get(path: string, headers: Record<string, string> = {}, api = apis[0]) {
+  const response = await fetch(`${api.url}${path}`, { headers })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) }
+}
+
+async function token(...args: string[]): Promise<{ authorization: string }> {
+  const { stdout } = await run(process.execPath, [TOKEN_COMMAND, ...args], {
+    env: { ...process.env, NODE_ENV: 'development', MILLRACE_HOME: folder.path },
+  })
+  return { authorization: `Bearer ${stdout.trim()}` }
+}
+
+async function refresh(windowEnd: number, terms: readonly string[], woeid = 1) {
+  const body = {
+    woeid,
+    window_end: new Date(windowEnd).toISOString(),
+    top_k: terms.map((term) => ({ term, count: 5, velocity: 1, sample_ids: ['1'] })),
+  }
+  const headers = { ...(await token('--sub', 'pipeline', '--scope', 'internal')), 'content-type': 'application/json' }
+  return (await fetch(`${apis[0].url}/v1/internal/trends/refresh`, { method: 'POST', headers, body: JSON.stringify(body) })).status
+}
+
+async function missingNames(): Promise<string[]> {
+  const { body } = await get('/readyz')
+  return (body.missing ?? []).map(({ name }: { name: string }) => name)
+}
+
+/**
+ * Runs schemathesis; throws with its report when it finds something. Left out: the check that every request which fits the schema is accepted,
+ * because some rules span several fields, and /metrics, whose text is no JSON.
+ */
+async function fuzz(url: string, authorization: string): Promise<void> {
+  const bin = await pythonEnvironment('schemathesis')
+  const args = ['run', `${url}/openapi.json`, '--url', url, '-H', `Authorization: ${authorization}`, '--exclude-path', '/metrics']
+  args.push('--exclude-checks', 'positive_data_acceptance', '--max-examples', FUZZ_EXAMPLES, '--seed', FUZZ_SEED)
+  try {
+    await run(join(bin, 'schemathesis'), args, { cwd: folder.path, maxBuffer: FUZZ_OUTPUT_BYTES })
+  } catch (error) {
+    throw new Error((error as { stdout: string }).stdout.replaceAll(/(.{400}).+/g, '$1 …'))
+  }
+}
+
+describe('the API process', () => {
+  test('starts without any server, says what is missing and answers 503', async () => {
+    apis = [await startApiProcess(folder.path, env), await startApiProcess(folder.path, env)]
+    expect((await get('/livez')).status).toBe(200)
+    expect(await missingNames()).toEqual(['redis', 'view trends', 'view interests'])
+    expect((await get('/readyz')).body.degraded.map(({ name }: { name: string }) => name)).toContain('kafka')
+    expect((await get('/v1/trends')).body.error).toBe('not_ready')
+    expect(await refresh(Date.now(), ['a'])).toBe(503)
+    expect((await get('/v1/trends/x/history')).body.error).toMatch(/not_ready|unavailable/)
+  })
+
+  test(
+    'gets ready by itself when the servers come and the views are caught up',
+    async () => {
+      await Promise.all([kafka.start(), redis.start()])
+      await registry.start()
+      await provisionTopics(kafka.address, registry.address)
+      await expect.poll(missingNames, SOON).toEqual(['view trends', 'view interests'])
+      expect((await get('/v1/trends')).body.error).toBe('not_ready')
+      sinks = await startTrendSinks(env)
+      await expect.poll(missingNames, SOON).toEqual([])
+      expect((await get('/v1/trends')).body.message).toContain('no list yet')
+    },
+    SETUP_TIMEOUT_MS,
+  )
+
+  test('a posted list goes through Kafka and Redis; every process answers the same bytes and tag', async () => {
+    const now = Date.now()
+    expect(await refresh(now, ['#Café', 'second'])).toBe(204)
+    for (const api of apis) await expect.poll(async () => (await get('/v1/trends', {}, api)).status, SOON).toBe(200)
+    const [one, other] = await Promise.all(apis.map((api) => get('/v1/trends?woeid=1', {}, api)))
+    expect(one.body).toMatchObject({
+      as_of: new Date(now).toISOString(),
+      trends: [{ rank: 1, name: '#Café', query: '%23Caf%C3%A9', term: 'café' }, { rank: 2 }],
+    })
+    expect(other.text).toBe(one.text)
+    expect(other.headers.get('etag')).toBe(one.headers.get('etag'))
+    expect((await get('/v1/trends', { 'if-none-match': one.headers.get('etag')! }, apis[1])).status).toBe(304)
+  })
+
+  test('an older list changes nothing; a newer one is seen within about a second', async () => {
+    const { body } = await get('/v1/trends')
+    expect(await refresh(Date.parse(body.as_of) - MINUTE_MS, ['old'])).toBe(204)
+    expect(await refresh(Date.parse(body.as_of) + 1, ['new'])).toBe(204)
+    await expect.poll(async () => (await get('/v1/trends')).body.trends[0].name, SOON).toBe('new')
+    expect(await refresh(Date.now() - 4 * MINUTE_MS, ['stale'], 23424977)).toBe(204)
+    await expect.poll(async () => (await get('/v1/trends?woeid=23424977')).body.error, SOON).toBe('trends_stale')
+  })
+
+  test('interests are written through Kafka and rerank the list', async () => {
+    await refresh(Date.now(), ['one', 'two', 'three'])
+    const headers = { ...(await token('--sub', '9007199254740993')), 'content-type': 'application/json' }
+    const body = JSON.stringify({ topic_weights: { '#Three': 2 }, exclude_topics: ['one'] })
+    const written = await fetch(`${apis[0].url}/v1/me/interests`, { method: 'PUT', headers, body })
+    expect(written.status).toBe(200)
+    expect((await get('/v1/me/interests', headers, apis[1])).body).toMatchObject({
+      user_id: '9007199254740993',
+      topic_weights: { '#Three': 2 },
+    })
+    await expect
+      .poll(
+        async () => (await get('/v1/trends?personalized=true', headers, apis[1])).body.trends.map(({ term }: { term: string }) => term),
+        SOON,
+      )
+      .toEqual(['three', 'two'])
+  })
+
+  test('history is read from ClickHouse: the greatest count of each minute, summed by step', async () => {
+    const step = Math.floor(Date.now() / (5 * MINUTE_MS)) * 5 * MINUTE_MS
+    const counted = (woeid: number, term: string, minute: number, volume: number) => ({ woeid, term, minute, volume })
+    const counts = [
+      counted(1, 'café', step - 5 * MINUTE_MS, 4),
+      counted(1, 'café', step - 5 * MINUTE_MS, 9),
+      counted(1, 'café', step - 4 * MINUTE_MS, 100),
+      counted(44418, 'café', step - 5 * MINUTE_MS, 1_000),
+      counted(1, 'cafe', step - 5 * MINUTE_MS, 1_000),
+      counted(1, ODD_TERM, step, 2_000_000_000),
+    ]
+    const facts = kafkaFacts({ brokers: [kafka.address], registry: registryClient({ url: registry.address }), topics: [trendVolumes], log })
+    await expect.poll(() => facts.probe.check(), SOON).toBeUndefined()
+    for (const count of counts) await facts.publish(trendVolumes, termKey(count.woeid, count.term), count)
+    await facts.close()
+
+    const series = async (term: string) => (await get(`/v1/trends/${encodeURIComponent(term)}/history?hours=1`)).body.data_points
+    await expect.poll(async () => (await series(ODD_TERM))?.at(-1).volume, SOON).toBe(2_000_000_000)
+    const points = await series('#CAFÉ')
+    expect(points).toHaveLength(12)
+    expect(points.filter(({ volume }: { volume: number }) => volume > 0)).toEqual([
+      { ts: new Date(step - 5 * MINUTE_MS).toISOString(), volume: 109 },
+    ])
+  })
+
+  test('what was published is read by an independent client: keys, partitions and Avro', async () => {
+    const [lists, profiles] = JSON.parse(
+      await runPython(join(import.meta.dirname, 'read_facts.py'), {
+        args: [kafka.address, registry.address, 'trend-output', 'user-interests'],
+      }),
+    )
+    expect(lists.find(({ value }: { value: { entries: { name: string }[] } }) => value.entries[0]?.name === '#Café')).toMatchObject({
+      key: '1',
+      partition: partitionFor(Buffer.from('1'), trendOutput.partitions),
+      value: { woeid: 1, source: 'endpoint', entries: [{ term: 'café', tweet_volume: 5, sample_tweets: [1] }, { term: 'second' }] },
+    })
+    expect(profiles).toMatchObject([
+      {
+        key: '9007199254740993',
+        partition: partitionFor(Buffer.from('9007199254740993'), userInterests.partitions),
+        value: { user_id: '9007199254740993', topic_weights: { '#Three': 2 }, exclude_topics: ['one'] },
+      },
+    ])
+  })
+
+  test('Redis away: 503 and not ready; back: it answers again', async () => {
+    await refresh(Date.now(), ['kept'])
+    await expect.poll(async () => (await get('/v1/trends')).body.trends?.[0]?.name, SOON).toBe('kept')
+    await redis.kill()
+    await expect.poll(async () => (await get('/v1/trends')).body.error, SOON).toBe('unavailable')
+    expect(await missingNames()).toContain('redis')
+    await redis.start()
+    await expect.poll(async () => (await get('/v1/trends')).status, SOON).toBe(200)
+  })
+
+  test('Redis emptied: not_ready, never a wrong answer, until the view is rebuilt from the log', async () => {
+    await sinks?.stop()
+    const client = new Redis(redis.address)
+    await client.flushall()
+    await expect.poll(async () => (await get('/v1/trends')).body.error, SOON).toBe('not_ready')
+    expect((await get('/v1/me/interests', await token('--sub', '9007199254740993'))).body.error).toBe('not_ready')
+    sinks = await startTrendSinks(env)
+    await expect.poll(async () => (await get('/v1/trends')).status, SOON).toBe(200)
+    expect((await get('/v1/trends')).body.trends[0].name).toBe('kept')
+    client.disconnect()
+  })
+
+  test('Kafka away: lists are served on, writes are 503 within the time limit; back: writes are taken again', async () => {
+    const headers = { ...(await token('--sub', '77')), 'content-type': 'application/json' }
+    const write = () => fetch(`${apis[0].url}/v1/me/interests`, { method: 'PUT', headers, body: '{}' })
+    await kafka.kill()
+    const startedAt = performance.now()
+    const refused = await write()
+    expect([refused.status, ((await refused.json()) as { error: string }).error]).toEqual([503, 'unavailable'])
+    expect(refused.headers.get('retry-after')).toBe('1')
+    expect(performance.now() - startedAt).toBeLessThan(WRITE_LIMIT_MS)
+    expect((await get('/v1/trends')).status).toBe(200)
+    const ready = await get('/readyz')
+    expect([ready.status, ready.body.degraded.map(({ name }: { name: string }) => name)]).toEqual([200, ['kafka']])
+    await kafka.start()
+    await expect.poll(async () => (await write()).status, SOON).toBe(200)
+  })
+
+  test(
+    'a fuzzer made from /openapi.json finds no 5xx and no undocumented answer',
+    async ({ skip }) => {
+      await run('python3', ['--version']).catch(() => skip('python3 is not installed'))
+      await refresh(Date.now(), ['for the fuzzer'])
+      await expect.poll(async () => (await get('/v1/trends')).status, SOON).toBe(200)
+      const { authorization } = await token('--sub', '42', '--scope', 'internal')
+      await fuzz(apis[0].url, authorization)
+    },
+    FUZZ_TIMEOUT_MS,
+  )
+
+  test('SIGTERM ends it in order', async () => {
+    expect(await apis[1].stop()).toBe(0)
+    expect(apis[1].lines.at(-1)).toMatchObject({ event: 'api_stopped', connections_cut: 0 })
+    expect(await get('/livez')).toMatchObject({ status: 200 })
+  })
+
+  test('a wrong setting stops the start with its cure', async () => {
+    await expect(startApiProcess(join(folder.path), { ...env, REDIS_URL: 'nowhere', NODE_ENV: 'production' })).rejects.toThrow(
+      /ended with 1: the API cannot start: wrong settings:[\s\S]*REDIS_URL: must start with redis/,
+    )
+  })
+})

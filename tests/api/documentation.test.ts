@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'vitest'
+import type { ErrorDefinition } from '../../api/kit/errors.ts'
+import { trendsApi } from './trends/harness.ts'
+
+interface OpenApi {
+  openapi: string
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, unknown>; securitySchemes: Record<string, unknown> }
+}
+
+interface Operation {
+  operationId: string
+  security?: Record<string, string[]>[]
+  responses: Record<string, { description: string; content?: Record<string, { examples?: Record<string, { value: { error: string } }> }> }>
+  parameters?: { name: string; in: string; schema: Record<string, unknown> }[]
+}
+
+async function documented() {
+  const api = await trendsApi()
+  const response = await api.app.request('/openapi.json')
+  return { ...api, response, document: (await response.json()) as OpenApi }
+}
+
+/** The catalogue as the documentation shows it, aligned as the formatter leaves it. */
+function errorTable(definitions: readonly ErrorDefinition[]): string {
+  const rows = definitions.map(({ code, status, retryable, when }) => [`\`${code}\``, String(status), retryable ? 'yes' : 'no', when])
+  rows.sort(([one], [other]) => (one < other ? -1 : 1))
+  const header = ['error', 'status', 'retry', 'when']
+  const widths = header.map((_, column) => Math.max(...[header, ...rows].map((row) => row[column].length)))
+  const line = (cells: readonly string[]) => `| ${cells.map((cell, column) => cell.padEnd(widths[column])).join(' | ')} |`
+  const rule = line(widths.map((width) => '-'.repeat(width)))
+  return `# Error catalogue
+
+Every error has the body \`{"error", "message", "request_id"}\`; \`invalid_request\` adds \`details\`, a list of \`{"path", "message"}\`.
+\`error\` is made for programs and never changes its meaning; \`message\` is made for people. Retry: the same request may succeed later.
+The table is written by \`npx vitest run tests/api/documentation.test.ts --update\`.
+
+${[line(header), rule, ...rows.map(line)].join('\n')}
+`
+}
+
+test('the error catalogue in api/ERRORS.md is the one in the code', async () => {
+  const { service } = await trendsApi()
+  const { errors } = await import('../../api/kit/errors.ts')
+  await expect(errorTable([...Object.values(errors), ...service.errors])).toMatchFileSnapshot('../../api/ERRORS.md')
+})
+
+describe('/openapi.json', () => {
+  test('documents every operation with every status that it answers', async () => {
+    const { document } = await documented()
+    const statuses = Object.fromEntries(
+      Object.entries(document.paths).flatMap(([path, methods]) =>
+        Object.entries(methods).map(([method, operation]) => [`${method} ${path}`, Object.keys(operation.responses).map(Number).join(' ')]),
+      ),
+    )
+    expect(document.openapi).toBe('3.1.0')
+    expect(statuses).toMatchObject({
+      'get /v1/trends': '200 304 400 401 403 404 405 431 500 503',
+      'get /v1/trends/available': '200 304 400 401 403 405 431 500 503',
+      'get /v1/trends/{term}/history': '200 304 400 401 403 404 405 431 500 503',
+      'post /v1/internal/trends/refresh': '204 400 401 403 404 405 408 413 415 431 500 503',
+      'get /v1/me/interests': '200 400 401 403 405 431 500 503',
+      'put /v1/me/interests': '200 202 400 401 403 405 408 413 415 431 500 503',
+      'get /readyz': '200 400 405 431 500 503',
+    })
+  })
+
+  test('names the codes of each status, with an example of each', async () => {
+    const { document } = await documented()
+    const { responses } = document.paths['/v1/trends'].get
+    expect(responses[503].description).toContain('`trends_stale`')
+    expect(Object.keys(responses[503].content!['application/json'].examples!)).toEqual(['trends_stale', 'not_ready', 'unavailable'])
+    expect(responses[404].content!['application/json'].examples!.unknown_location.value.error).toBe('unknown_location')
+  })
+
+  test('says what parameters are, and who may call', async () => {
+    const { document } = await documented()
+    const { parameters, security } = document.paths['/v1/trends'].get
+    const limit = parameters!.find((parameter) => parameter.name === 'limit')!
+    expect(limit).toMatchObject({ in: 'query', schema: { type: 'integer', minimum: 1, maximum: 30, default: 30 } })
+    expect(security).toEqual([{}, { bearer: [] }])
+    expect(document.paths['/v1/internal/trends/refresh'].post.security).toEqual([{ bearer: ['internal'] }])
+    expect(document.components.securitySchemes.bearer).toMatchObject({ type: 'http', scheme: 'bearer' })
+    const ids = Object.values(document.paths).flatMap((methods) => Object.values(methods).map((operation) => operation.operationId))
+    expect(new Set(ids).size).toBe(ids.length)
+  })
+
+  test('may be kept and revalidated', async () => {
+    const { app, response } = await documented()
+    const etag = response.headers.get('etag')!
+    expect((await app.request('/openapi.json', { headers: { 'if-none-match': etag } })).status).toBe(304)
+  })
+})
+
+describe('/docs', () => {
+  test('is where the root leads', async () => {
+    const { app } = await trendsApi()
+    const root = await app.request('/')
+    expect([root.status, root.headers.get('location')]).toEqual([302, '/docs'])
+  })
+
+  test('is a page that loads everything from this server', async () => {
+    const { app } = await trendsApi()
+    const page = await app.request('/docs')
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
+    const html = await page.text()
+    const loaded = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map((match) => match[1])
+    expect(loaded.length).toBe(4)
+    for (const address of loaded) {
+      expect(address).toMatch(/^\/docs\//)
+      const asset = await app.request(address)
+      expect([address, asset.status, asset.headers.get('x-content-type-options')]).toEqual([address, 200, 'nosniff'])
+      expect((await asset.arrayBuffer()).byteLength).toBeGreaterThan(50)
+    }
+  })
+})

@@ -1,0 +1,275 @@
+import { describe, expect, test } from 'vitest'
+import { errors } from '../../../api/kit/errors.ts'
+import { echoService, INTERNAL_DETAIL } from './echo-service.ts'
+import { testApp } from './harness.ts'
+
+const JSON_HEADERS = { 'content-type': 'application/json' }
+
+async function echoApp(options: Parameters<typeof testApp>[0] = {}) {
+  return await testApp({ services: [echoService()], ...options })
+}
+
+async function failureOf(response: Response | Promise<Response>) {
+  const answered = await response
+  return { status: answered.status, headers: answered.headers, body: (await answered.json()) as Record<string, unknown> }
+}
+
+describe('every answer', () => {
+  test('carries the request id that was given, or a new one where it is unfit', async () => {
+    const { app } = await echoApp()
+    const given = await app.request('/open', { headers: { 'x-request-id': 'trace:7f.a_B-1' } })
+    expect(given.headers.get('x-request-id')).toBe('trace:7f.a_B-1')
+    for (const unfit of ['has space', 'ü', 'x'.repeat(129), '<script>']) {
+      const answered = await app.request('/open', { headers: { 'x-request-id': unfit.replace('ü', '%') } })
+      expect(answered.headers.get('x-request-id')).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/)
+    }
+  })
+
+  test('has security and CORS headers, errors too', async () => {
+    const { app } = await echoApp()
+    for (const path of ['/open', '/nothing', '/broken']) {
+      const { headers } = await app.request(path)
+      expect(headers.get('x-content-type-options')).toBe('nosniff')
+      expect(headers.get('access-control-allow-origin')).toBe('*')
+      expect(headers.get('access-control-expose-headers')).toContain('X-Request-Id')
+      expect(headers.get('content-security-policy')).toContain("default-src 'none'")
+      expect(headers.get('cache-control')).toBe('no-store')
+    }
+  })
+
+  test('is logged once with its id, route and status, and counted by route, not by address', async () => {
+    const { app, lines, metrics } = await echoApp()
+    await app.request('/items/one/detail', { headers: { 'x-request-id': 'r1' } })
+    await app.request('/items/two/detail')
+    await app.request('/nothing/here')
+    expect(lines.filter((line) => line.event === 'request_completed')).toHaveLength(3)
+    expect(lines[0]).toMatchObject({
+      level: 'info',
+      event: 'request_completed',
+      request_id: 'r1',
+      method: 'GET',
+      route: '/items/{name}/detail',
+      status: 200,
+    })
+    const text = await metrics.text()
+    expect(text).toContain('http_request_duration_seconds_count{method="GET",route="/items/{name}/detail",status="200"} 2')
+    expect(text).toContain('http_request_duration_seconds_count{method="GET",route="(none)",status="404"} 1')
+    expect(text).toContain('http_errors_total{code="not_found"} 1')
+    expect(text).not.toContain('/nothing/here')
+  })
+})
+
+describe('input', () => {
+  test('a query is typed, with its defaults', async () => {
+    const { app } = await echoApp()
+    expect(await (await app.request('/query')).json()).toEqual({ size: 7, flag: false })
+    expect(await (await app.request('/query?size=30&flag=true&other=1')).json()).toEqual({ size: 30, flag: true })
+  })
+
+  test.each([
+    'size=0',
+    'size=31',
+    'size=-1',
+    'size=5.0',
+    'size=1e1',
+    'size=',
+    'size=%205',
+    'size=07',
+    'size=1&size=2',
+    `size=${'9'.repeat(40)}`,
+  ])('%s is refused, and details name the parameter', async (query) => {
+    const { app } = await echoApp()
+    const { status, body } = await failureOf(app.request(`/query?${query}`))
+    expect(status).toBe(400)
+    expect(body).toMatchObject({ error: 'invalid_request', details: [{ path: 'query.size', message: 'must be an integer from 1 to 30' }] })
+  })
+
+  test('several wrong parts are all named', async () => {
+    const { app } = await echoApp()
+    const { body } = await failureOf(app.request('/query?size=x&flag=yes'))
+    expect((body.details as { path: string }[]).map((detail) => detail.path)).toEqual(['query.size', 'query.flag'])
+  })
+
+  test.each([
+    ['AC%2FDC', 'AC/DC'],
+    ['100%25', '100%'],
+    ['%2525', '%25'],
+    ['caf%C3%A9', 'café'],
+    ['a+b', 'a+b'],
+    ['%23x', '#x'],
+  ])('the path segment %s reads %s', async (sent, read) => {
+    const { app } = await echoApp()
+    expect(await (await app.request(`/items/${sent}/detail`)).json()).toEqual({ name: read })
+  })
+
+  test.each(['/items/%FF/detail', '/items/a%00b/detail', '/query?size=%C3%28', '/query?size=%00', '/nothing/%E0%A4'])(
+    '%s is no clean UTF-8: invalid_encoding',
+    async (path) => {
+      const { app } = await echoApp()
+      expect(await failureOf(app.request(path))).toMatchObject({ status: 400, body: { error: 'invalid_encoding' } })
+    },
+  )
+
+  test('a body is validated, typed, and unknown fields are dropped', async () => {
+    const { app } = await echoApp()
+    const send = (body: unknown) => app.request('/items/a', { method: 'PUT', headers: JSON_HEADERS, body: JSON.stringify(body) })
+    expect(await (await send({ text: 'x', more: 1 })).json()).toEqual({ text: 'x' })
+    const wrong = await failureOf(send({ text: 1, numbers: [1, 'two'] }))
+    expect(wrong.status).toBe(400)
+    expect((wrong.body.details as { path: string }[]).map((detail) => detail.path)).toEqual(['body.text', 'body.numbers[1]'])
+  })
+
+  test.each([
+    ['no JSON', JSON_HEADERS, '{"text":', 400, 'invalid_request'],
+    ['an empty body', JSON_HEADERS, '', 400, 'invalid_request'],
+    ['invalid UTF-8', JSON_HEADERS, Buffer.from([0x22, 0xff, 0x22]), 400, 'invalid_encoding'],
+    ['an escaped NUL', JSON_HEADERS, '{"text":"a\\u0000b"}', 400, 'invalid_encoding'],
+    ['a NUL in a name', JSON_HEADERS, '{"text":"a","\\u0000":1}', 400, 'invalid_encoding'],
+    ['a lone surrogate', JSON_HEADERS, '{"text":"\\ud800"}', 400, 'invalid_encoding'],
+    ['too many bytes', JSON_HEADERS, JSON.stringify({ text: 'x'.repeat(64) }), 413, 'content_too_large'],
+    ['another type', { 'content-type': 'text/plain' }, '{"text":"x"}', 415, 'unsupported_media_type'],
+    ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 'text=x', 415, 'unsupported_media_type'],
+    ['another charset', { 'content-type': 'application/json; charset=latin1' }, '{"text":"x"}', 415, 'unsupported_media_type'],
+    ['JSON with a suffix type', { 'content-type': 'application/merge-patch+json; charset="UTF-8"' }, '{"text":"x"}', 200, undefined],
+  ])('a body with %s', async (_what, headers, body, status, code) => {
+    const { app } = await echoApp()
+    const answered = await app.request('/items/a', { method: 'PUT', headers: headers as Record<string, string>, body })
+    expect(answered.status).toBe(status)
+    expect(((await answered.json()) as { error?: string }).error).toBe(code)
+  })
+
+  test('a body that comes too slowly is given up: request_timeout', async () => {
+    const { app } = await echoApp({ bodyTimeoutMs: 20 })
+    const slow = new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('{"te')) })
+    const request = new Request('http://localhost/items/a', {
+      method: 'PUT',
+      headers: JSON_HEADERS,
+      body: slow,
+      duplex: 'half',
+    } as RequestInit)
+    expect(await failureOf(app.request(request))).toMatchObject({ status: 408, body: { error: 'request_timeout' } })
+  })
+})
+
+describe('addresses and methods', () => {
+  test('nothing there: 404; another method: 405 with Allow', async () => {
+    const { app } = await echoApp()
+    expect(await failureOf(app.request('/items'))).toMatchObject({ status: 404, body: { error: 'not_found' } })
+    expect(await failureOf(app.request('/items//detail'))).toMatchObject({ status: 404 })
+    const other = await failureOf(app.request('/items/a/detail', { method: 'DELETE' }))
+    expect(other).toMatchObject({ status: 405, body: { error: 'method_not_allowed' } })
+    expect(other.headers.get('allow')).toBe('GET, HEAD, OPTIONS')
+    expect((await app.request('/items/a', { method: 'GET' })).headers.get('allow')).toBe('OPTIONS, PUT')
+  })
+
+  test('HEAD answers as GET does, without a body', async () => {
+    const { app } = await echoApp()
+    const head = await app.request('/cached', { method: 'HEAD' })
+    expect(head.status).toBe(200)
+    expect(await head.text()).toBe('')
+    expect(head.headers.get('etag')).toMatch(/^"[\w-]{22}"$/)
+    expect((await app.request('/items/a', { method: 'HEAD' })).status).toBe(405)
+  })
+
+  test('OPTIONS answers a preflight, and names the methods to anybody else', async () => {
+    const { app } = await echoApp()
+    const preflight = await app.request('/items/a', {
+      method: 'OPTIONS',
+      headers: { origin: 'https://page.example', 'access-control-request-method': 'PUT' },
+    })
+    expect(preflight.status).toBe(204)
+    expect(preflight.headers.get('access-control-allow-methods')).toBe('OPTIONS, PUT')
+    expect(preflight.headers.get('access-control-allow-headers')).toContain('Authorization')
+    expect(preflight.headers.get('access-control-max-age')).toBe('7200')
+    const plain = await app.request('/open', { method: 'OPTIONS' })
+    expect([plain.status, plain.headers.get('allow'), plain.headers.get('access-control-allow-methods')]).toEqual([
+      204,
+      'GET, HEAD, OPTIONS',
+      null,
+    ])
+    expect((await app.request('/nothing', { method: 'OPTIONS' })).status).toBe(404)
+  })
+})
+
+describe('failures', () => {
+  test('a fault is 500 without its internals; the log has them under the request id', async () => {
+    const { app, lines } = await echoApp()
+    const { status, body } = await failureOf(app.request('/broken', { headers: { 'x-request-id': 'r9' } }))
+    expect([status, body]).toEqual([500, { error: 'internal_error', message: errors.internal_error.message, request_id: 'r9' }])
+    expect(JSON.stringify(body)).not.toContain(INTERNAL_DETAIL)
+    expect(lines.find((line) => line.event === 'request_failed')).toMatchObject({ level: 'error', request_id: 'r9', route: '/broken' })
+  })
+
+  test('503 says when to come back and which command it was', async () => {
+    const { app } = await echoApp()
+    const { status, headers, body } = await failureOf(app.request('/busy'))
+    expect([status, headers.get('retry-after'), body.error, body.command_id]).toEqual([503, '3', 'unavailable', 'c-1'])
+  })
+
+  test('a handler that takes too long is given up', async () => {
+    const { app } = await echoApp()
+    const { status, headers, body } = await failureOf(app.request('/endless'))
+    expect([status, headers.get('retry-after'), body.error]).toEqual([503, '1', 'unavailable'])
+  })
+})
+
+describe('caching', () => {
+  test.each(['same', 'weak', 'listed', '*'])('If-None-Match with the tag (%s): 304 with the headers that count', async (form) => {
+    const etag = (await (await echoApp()).app.request('/cached')).headers.get('etag')!
+    const sent = { same: etag, weak: `W/${etag}`, listed: `"other", ${etag}`, '*': '*' }[form]!
+    const answered = await (await echoApp()).app.request('/cached', { headers: { 'if-none-match': sent } })
+    expect([answered.status, await answered.text()]).toEqual([304, ''])
+    expect(answered.headers.get('cache-control')).toBe('public, max-age=60')
+    expect(answered.headers.get('vary')).toBe('Accept')
+    expect(answered.headers.get('etag')).toBe(etag)
+    expect(answered.headers.get('content-type')).toBeNull()
+  })
+
+  test('another tag, or a body that has changed: 200 with the new one', async () => {
+    const { app } = await echoApp()
+    const first = await app.request('/cached')
+    const second = await app.request('/cached', { headers: { 'if-none-match': first.headers.get('etag')! } })
+    expect([second.status, await second.json()]).toEqual([200, { run: 2 }])
+    expect(second.headers.get('etag')).not.toBe(first.headers.get('etag'))
+  })
+})
+
+describe('operations', () => {
+  test('/livez answers while /readyz names what is missing', async () => {
+    const state = { redis: 'no connection' as string | undefined }
+    const probes = [
+      { name: 'redis', check: async () => state.redis },
+      { name: 'kafka', check: () => Promise.reject(new Error('refused')) },
+      { name: 'view', check: () => new Promise<undefined>(() => undefined) },
+      { name: 'fine', check: async () => undefined },
+      { name: 'history', optional: true, check: async () => 'no answer' },
+    ]
+    const { app } = await testApp({ probes })
+    expect((await app.request('/livez')).status).toBe(200)
+    const { status, headers, body } = await failureOf(app.request('/readyz'))
+    expect([status, headers.get('retry-after'), body.error]).toEqual([503, '1', 'not_ready'])
+    expect(body.missing).toEqual([
+      { name: 'redis', reason: 'no connection' },
+      { name: 'kafka', reason: 'refused' },
+      { name: 'view', reason: 'no answer within 50 ms' },
+    ])
+    expect(body.degraded).toEqual([{ name: 'history', reason: 'no answer' }])
+  })
+
+  test('ready without an optional part, until it drains', async () => {
+    const { app, readiness } = await testApp({ probes: [{ name: 'history', optional: true, check: async () => 'gone' }] })
+    const ready = await app.request('/readyz')
+    expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready', degraded: [{ name: 'history', reason: 'gone' }] }])
+    readiness.startDraining()
+    const { status, body } = await failureOf(app.request('/readyz'))
+    expect([status, body.missing]).toEqual([503, [{ name: 'process', reason: 'stopping' }]])
+    expect((await app.request('/livez')).headers.get('connection')).toBe('close')
+  })
+
+  test('/metrics is text for Prometheus', async () => {
+    const { app } = await testApp()
+    const answered = await app.request('/metrics')
+    expect(answered.headers.get('content-type')).toContain('text/plain')
+    expect(await answered.text()).toContain('# TYPE http_request_duration_seconds histogram')
+  })
+})

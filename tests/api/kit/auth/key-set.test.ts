@@ -1,0 +1,116 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { JSONWebKeySet } from 'jose'
+import { expect, onTestFinished, test } from 'vitest'
+import type { AuthConfig } from '../../../../api/config.ts'
+import { keySet } from '../../../../api/kit/auth/key-set.ts'
+import { keySetFor } from '../../../../api/kit/auth/key-source.ts'
+import { tokenVerifier } from '../../../../api/kit/auth/verify.ts'
+import { AUDIENCE, ISSUER, type SigningKey, START, signingKey, signToken } from '../harness.ts'
+
+const COOLDOWN_MS = 10_000
+const MAX_AGE_MS = 600_000
+
+/** An identity provider whose keys and health the test sets. */
+function provider(...keys: SigningKey[]) {
+  const state = { keys, loads: 0, down: false, now: START }
+  async function load(): Promise<JSONWebKeySet> {
+    state.loads++
+    if (state.down) throw new Error('connection refused')
+    return { keys: state.keys.map((key) => key.publicJwk) }
+  }
+  const set = keySet({ load, now: () => state.now, cooldownMs: COOLDOWN_MS, maxAgeMs: MAX_AGE_MS })
+  const verifier = tokenVerifier({ keys: set, issuer: ISSUER, audience: AUDIENCE, now: () => state.now })
+  async function verify(key: SigningKey): Promise<string> {
+    try {
+      return (await verifier.verify(await signToken(key, { sub: '1', exp: START + 24 * 3_600_000 }))).subject
+    } catch (error) {
+      return (error as { definition: { code: string } }).definition.code
+    }
+  }
+  return { state, verify }
+}
+
+test('a new key is found when a token first names it; the old one is refused once it is gone', async () => {
+  const [old, fresh] = [await signingKey('old'), await signingKey('fresh')]
+  const { state, verify } = provider(old)
+  expect(await verify(old)).toBe('1')
+  state.keys = [fresh]
+  state.now += COOLDOWN_MS
+  expect(await verify(fresh)).toBe('1')
+  expect(state.loads).toBe(2)
+  expect(await verify(old)).toBe('unauthorized')
+})
+
+test('unknown key ids load the set once per cooldown, however many there are', async () => {
+  const known = await signingKey('known')
+  const { state, verify } = provider(known)
+  await verify(known)
+  const forged = await Promise.all(Array.from({ length: 5 }, (_, i) => signingKey(`forged-${i}`)))
+  for (const key of forged) expect(await verify(key)).toBe('unauthorized')
+  expect(state.loads).toBe(1)
+  state.now += COOLDOWN_MS
+  for (const key of forged) expect(await verify(key)).toBe('unauthorized')
+  expect(state.loads).toBe(2)
+})
+
+test('concurrent first tokens load the set once', async () => {
+  const key = await signingKey('k')
+  const { state, verify } = provider(key)
+  expect(await Promise.all([verify(key), verify(key), verify(key)])).toEqual(['1', '1', '1'])
+  expect(state.loads).toBe(1)
+})
+
+test('without any keys a token is neither good nor bad: unavailable, and tried again after the cooldown', async () => {
+  const key = await signingKey('k')
+  const { state, verify } = provider(key)
+  state.down = true
+  expect(await verify(key)).toBe('unavailable')
+  expect(await verify(key)).toBe('unavailable')
+  expect(state.loads).toBe(1)
+  state.down = false
+  state.now += COOLDOWN_MS
+  expect(await verify(key)).toBe('1')
+})
+
+test('a provider that is down later does not matter for known keys', async () => {
+  const [known, unknown] = [await signingKey('known'), await signingKey('unknown')]
+  const { state, verify } = provider(known)
+  await verify(known)
+  state.down = true
+  state.now += MAX_AGE_MS + 1
+  expect(await verify(known)).toBe('1')
+  expect(await verify(unknown)).toBe('unauthorized')
+})
+
+test('a revoked key is forgotten after the greatest age', async () => {
+  const [kept, revoked] = [await signingKey('kept'), await signingKey('revoked')]
+  const { state, verify } = provider(kept, revoked)
+  expect(await verify(revoked)).toBe('1')
+  state.keys = [kept]
+  state.now += MAX_AGE_MS + 1
+  expect(await verify(revoked)).toBe('unauthorized')
+})
+
+test('keys are fetched from an address or read from a file', async () => {
+  const key = await signingKey('k')
+  const jwks = JSON.stringify({ keys: [key.publicJwk] })
+  const server = createServer((request, response) => response.writeHead(request.url === '/jwks' ? 200 : 500).end(jwks))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const folder = await mkdtemp(join(tmpdir(), 'millrace-keys-'))
+  onTestFinished(() => rm(folder, { recursive: true }))
+  await writeFile(join(folder, 'jwks.json'), jwks)
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const token = await signToken(key, { sub: '7' })
+  const verify = async (keys: AuthConfig['keys']) => {
+    const set = await keySetFor({ issuer: ISSUER, audience: AUDIENCE, keys }, () => START)
+    return (await tokenVerifier({ keys: set, issuer: ISSUER, audience: AUDIENCE, now: () => START }).verify(token)).subject
+  }
+  expect(await verify({ kind: 'url', url: `${base}/jwks` })).toBe('7')
+  expect(await verify({ kind: 'file', path: join(folder, 'jwks.json') })).toBe('7')
+  await expect(verify({ kind: 'url', url: `${base}/broken` })).rejects.toThrow(/cannot be read/)
+})

@@ -1,0 +1,46 @@
+import { gunzipSync } from 'node:zlib'
+import { expect, test } from 'vitest'
+import { cacheableAnswer } from '../../../api/kit/answer.ts'
+import { acceptsGzip, variantFor } from '../../../api/kit/conditional.ts'
+
+const HEADERS = { 'Content-Type': 'text/plain', 'Cache-Control': 'public, max-age=60' }
+const large = cacheableAnswer('x'.repeat(2_000), HEADERS)
+const small = cacheableAnswer('x'.repeat(20), HEADERS)
+
+test.each([
+  [undefined, false],
+  ['', false],
+  ['gzip', true],
+  ['GZIP', true],
+  ['br, gzip;q=0.5', true],
+  ['deflate, *', true],
+  ['gzip;q=0', false],
+  ['gzip; q=0.000, *', false],
+  ['*;q=0', false],
+  ['identity', false],
+  ['xgzip', false],
+])('Accept-Encoding %j takes gzip: %s', (header, expected) => {
+  expect(acceptsGzip(header)).toBe(expected)
+})
+
+test('a large body is sent compressed to those who take it, under a tag of its own', () => {
+  const plain = variantFor(large, { ifNoneMatch: undefined, acceptEncoding: undefined })
+  const gzip = variantFor(large, { ifNoneMatch: undefined, acceptEncoding: 'gzip' })
+  expect(gunzipSync(gzip.body as Uint8Array)).toEqual(plain.body)
+  expect([plain.headers['Content-Encoding'], gzip.headers['Content-Encoding']]).toEqual([undefined, 'gzip'])
+  expect([plain.headers.Vary, gzip.headers.Vary]).toEqual(['Accept-Encoding', 'Accept-Encoding'])
+  expect(gzip.headers.ETag).toBe(plain.headers.ETag.replace(/"$/, '-gzip"'))
+  expect(variantFor(small, { ifNoneMatch: undefined, acceptEncoding: 'gzip' })).toBe(small)
+})
+
+test('the tag of either form is revalidated by either', () => {
+  const tags = [large.headers.ETag, `W/${large.headers.ETag}`, large.headers.ETag.replace(/"$/, '-gzip"')]
+  for (const ifNoneMatch of tags) {
+    for (const acceptEncoding of [undefined, 'gzip']) {
+      const { status, body, headers } = variantFor(large, { ifNoneMatch, acceptEncoding })
+      expect([status, body, headers['Content-Encoding'], headers.Vary]).toEqual([304, null, undefined, 'Accept-Encoding'])
+      expect(headers.ETag.endsWith('-gzip"')).toBe(acceptEncoding === 'gzip')
+    }
+  }
+  expect(variantFor(large, { ifNoneMatch: '"other"', acceptEncoding: undefined })).toBe(large)
+})

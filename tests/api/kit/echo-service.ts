@@ -1,0 +1,103 @@
+import { z } from '@hono/zod-openapi'
+import { jsonAnswer } from '../../../api/kit/answer.ts'
+import { etagOf } from '../../../api/kit/conditional.ts'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import { booleanParameter, integerParameter } from '../../../api/kit/parameters.ts'
+import { type AuthRule, type BoundRoute, bind, defineRoute } from '../../../api/kit/route.ts'
+import type { Service } from '../../../api/kit/service.ts'
+
+/** Holds a password, which no answer and no log line may show. */
+export const INTERNAL_DETAIL = 'redis://user:hunter2@10.0.0.1'
+
+function whoami(path: string, auth: AuthRule): BoundRoute {
+  const definition = defineRoute({
+    method: 'get',
+    path,
+    operationId: path.slice(1),
+    summary: 'who',
+    description: 'who calls',
+    tag: 'echo',
+    auth,
+    answers: { 200: { description: 'the caller', schema: z.object({ subject: z.string().nullable() }) } },
+    errors: [],
+  })
+  return bind(definition, ({ caller }) => jsonAnswer(200, { subject: caller?.subject ?? null }))
+}
+
+const shared = { summary: 's', description: 'd', tag: 'echo', auth: { kind: 'open' } as const, errors: [] }
+const anything = { 200: { description: 'ok', schema: z.unknown() } }
+
+const query = defineRoute({
+  ...shared,
+  method: 'get',
+  path: '/query',
+  operationId: 'query',
+  query: z.object({
+    size: integerParameter({ minimum: 1, maximum: 30, default: 7, description: 'a size' }),
+    flag: booleanParameter({ default: false, description: 'a flag' }),
+  }),
+  answers: anything,
+})
+
+const item = defineRoute({
+  ...shared,
+  method: 'get',
+  path: '/items/{name}/detail',
+  operationId: 'item',
+  params: z.object({ name: z.string() }),
+  answers: anything,
+})
+
+const write = defineRoute({
+  ...shared,
+  method: 'put',
+  path: '/items/{name}',
+  operationId: 'write',
+  params: z.object({ name: z.string() }),
+  body: z.object({ text: z.string(), numbers: z.array(z.number()).optional() }),
+  maxBodyBytes: 64,
+  answers: anything,
+})
+
+const cached = defineRoute({
+  ...shared,
+  method: 'get',
+  path: '/cached',
+  operationId: 'cached',
+  auth: { kind: 'optional' },
+  answers: anything,
+})
+const broken = defineRoute({ ...shared, method: 'get', path: '/broken', operationId: 'broken', answers: anything })
+const busy = defineRoute({ ...shared, method: 'get', path: '/busy', operationId: 'busy', answers: anything })
+const endless = defineRoute({ ...shared, method: 'get', path: '/endless', operationId: 'endless', timeoutMs: 20, answers: anything })
+
+/** A service that shows what the kit hands to handlers. */
+export function echoService(state: { runs: number; reusableUntil?: number } = { runs: 0 }): Service {
+  return {
+    name: 'echo',
+    description: 'says what it was told',
+    errors: [],
+    probes: [],
+    routes: [
+      whoami('/open', { kind: 'open' }),
+      whoami('/optional', { kind: 'optional' }),
+      whoami('/user', { kind: 'user' }),
+      whoami('/internal', { kind: 'scope', scope: 'internal' }),
+      bind(query, (input) => jsonAnswer(200, input.query)),
+      bind(item, (input) => jsonAnswer(200, input.params)),
+      bind(write, (input) => jsonAnswer(200, input.body)),
+      bind(cached, () => {
+        const body = JSON.stringify({ run: ++state.runs })
+        const headers = { 'Content-Type': 'application/json', 'Cache-Control': 'public, max-age=60', ETag: etagOf(body), Vary: 'Accept' }
+        return { status: 200, headers, body, reusableUntil: state.reusableUntil }
+      }),
+      bind(broken, () => {
+        throw new Error(`cannot reach ${INTERNAL_DETAIL}`)
+      }),
+      bind(busy, () => {
+        throw new ApiError(errors.unavailable, { retryAfter: 3, fields: { command_id: 'c-1' } })
+      }),
+      bind(endless, () => new Promise(() => undefined)),
+    ],
+  }
+}

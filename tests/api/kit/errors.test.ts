@@ -1,0 +1,54 @@
+import { z } from '@hono/zod-openapi'
+import { expect, test } from 'vitest'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import { bind, defineRoute } from '../../../api/kit/route.ts'
+import { trendsErrors } from '../../../api/trends/errors.ts'
+import { testApp } from './harness.ts'
+
+const statuses: Record<string, number> = {
+  invalid_request: 400,
+  invalid_encoding: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  unknown_location: 404,
+  method_not_allowed: 405,
+  request_timeout: 408,
+  idempotency_conflict: 409,
+  content_too_large: 413,
+  unsupported_media_type: 415,
+  rate_limit_exceeded: 429,
+  headers_too_large: 431,
+  internal_error: 500,
+  not_ready: 503,
+  trends_stale: 503,
+  unavailable: 503,
+}
+const catalogue = Object.values({ ...errors, ...trendsErrors })
+
+test('every code is in this table', () => {
+  expect(catalogue.map(({ code }) => code).sort()).toEqual(Object.keys(statuses).sort())
+})
+
+test.each(catalogue)('$code is answered with its status, message and body', async (definition) => {
+  const route = defineRoute({
+    method: 'get',
+    path: '/fails',
+    operationId: 'fails',
+    summary: 's',
+    description: 'd',
+    tag: 't',
+    auth: { kind: 'open' },
+    answers: { 200: { description: 'never', schema: z.unknown() } },
+    errors: [definition],
+  })
+  const fails = bind(route, () => {
+    throw new ApiError(definition)
+  })
+  const { app, metrics } = await testApp({ services: [{ name: 't', description: 'd', routes: [fails], errors: [], probes: [] }] })
+  const answered = await app.request('/fails', { headers: { 'x-request-id': 'r' } })
+  expect(answered.status).toBe(statuses[definition.code])
+  expect(await answered.json()).toEqual({ error: definition.code, message: definition.message, request_id: 'r' })
+  expect(answered.headers.has('retry-after')).toBe(definition.status === 429 || definition.status === 503)
+  expect(await metrics.text()).toContain(`http_errors_total{code="${definition.code}"} 1`)
+})

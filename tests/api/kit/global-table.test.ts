@@ -1,0 +1,115 @@
+import fc from 'fast-check'
+import { expect, onTestFinished, test } from 'vitest'
+import { type GlobalTableOptions, globalTable } from '../../../api/kit/global-table.ts'
+import { createLogger } from '../../../api/kit/logging.ts'
+import { memoryBroker } from '../../../kafka/memory/broker.ts'
+import { memoryRegistry } from '../../../kafka/memory/registry.ts'
+import { memoryTransport } from '../../../kafka/memory/transport.ts'
+import { openSerdes } from '../../../kafka/serdes.ts'
+import type { Transport } from '../../../kafka/transport.ts'
+import { byteWriter } from '../../../schemas/codec.ts'
+import { userInterests } from '../../../schemas/topics.ts'
+import type { UserInterests } from '../../../schemas/types.ts'
+
+const log = createLogger('silent')
+const topic = userInterests
+
+/** A broker with the topic, and what writes to it and reads it. */
+async function world() {
+  const broker = memoryBroker()
+  broker.createTopic({ name: topic.name, partitions: topic.partitions })
+  const registry = memoryRegistry()
+  const serdes = await openSerdes(registry, [topic])
+  const codec = serdes.codecFor(topic)
+
+  function put(userId: bigint, music: number | undefined): void {
+    const out = byteWriter()
+    if (music !== undefined) codec.encode({ user_id: userId, topic_weights: { music }, exclude_topics: [], updated_at: 1 }, out)
+    putRaw(String(userId), music === undefined ? null : Buffer.from(out.buffer.subarray(0, out.length)))
+  }
+
+  function putRaw(key: string | null, value: Buffer | null): void {
+    const partition = Number(BigInt.asUintN(8, BigInt(key?.length ?? 0))) % topic.partitions
+    broker.append(topic.name, partition, { timestamp: 1, key: key === null ? null : Buffer.from(key), value, headers: [] })
+  }
+
+  function open(more: Partial<GlobalTableOptions<bigint, UserInterests>> = {}) {
+    const table = globalTable({ transport: memoryTransport(broker), topic, values: codec, loadSchema: serdes.schemas.load, log, ...more })
+    onTestFinished(() => table.close())
+    return table
+  }
+  return { broker, registry, serdes, put, putRaw, open }
+}
+
+test('holds the last value of every key, and none of those deleted', async () => {
+  const change = fc.tuple(fc.bigInt({ min: 1n, max: 12n }), fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }))
+  await fc.assert(
+    fc.asyncProperty(fc.array(change), fc.array(change), async (before, after) => {
+      const { put, open } = await world()
+      for (const [userId, music] of before) put(userId, music)
+      const table = open()
+      await expect.poll(() => table.probe.check()).toBeUndefined()
+      for (const [userId, music] of after) put(userId, music)
+      const expected = new Map([...before, ...after])
+      for (const [userId, music] of expected) {
+        await expect.poll(() => table.get(userId)?.topic_weights.music).toBe(music)
+      }
+      const live = [...expected].filter(([, music]) => music !== undefined).map(([userId]) => userId)
+      expect([...table.entries()].map(([userId]) => userId).sort()).toEqual(live.sort())
+      expect(table.size).toBe(live.length)
+      await table.close()
+    }),
+    { numRuns: 20 },
+  )
+})
+
+test('before it has read to the end, absence means nothing: not_ready', async () => {
+  const { put, open, broker } = await world()
+  put(1n, 5)
+  const held = Promise.withResolvers<void>()
+  const transport = memoryTransport(broker)
+  const slow: Transport = { ...transport, offsets: (...args) => held.promise.then(() => transport.offsets(...args)) }
+  const table = open({ transport: slow })
+  expect(() => table.get(1n)).toThrow(expect.objectContaining({ definition: expect.objectContaining({ code: 'not_ready' }) }))
+  expect(() => table.entries()).toThrow(/still being loaded/)
+  expect(await table.probe.check()).toContain('user-interests')
+  held.resolve()
+  await expect.poll(() => table.probe.check()).toBeUndefined()
+  expect(table.get(1n)?.topic_weights.music).toBe(5)
+})
+
+test('a record that cannot be read is left out and logged; the others are there', async () => {
+  const { put, putRaw, open, broker } = await world()
+  const lines: string[] = []
+  put(1n, 5)
+  putRaw('not a number', Buffer.from('x'))
+  putRaw('2', Buffer.from([0, 0, 0, 0, 99, 1]))
+  putRaw(null, Buffer.from('x'))
+  put(3n, 7)
+  const table = open({ log: createLogger('error', { write: (line: string) => void lines.push(line) }) })
+  await expect.poll(() => table.probe.check()).toBeUndefined()
+  expect([table.get(1n)?.topic_weights.music, table.get(2n), table.get(3n)?.topic_weights.music]).toEqual([5, undefined, 7])
+  expect(lines.filter((line) => line.includes('global_table_bad_record'))).toHaveLength(2)
+  expect(broker.records(topic.name)).toHaveLength(5)
+})
+
+test('a transport that fails is asked again, from where reading stopped', async () => {
+  const { put, open, broker } = await world()
+  const transport = memoryTransport(broker)
+  let failures = 1
+  const changes: bigint[] = []
+  const flaky: Transport = {
+    ...transport,
+    fetcher(options) {
+      const fetcher = transport.fetcher(options)
+      return { ...fetcher, poll: async (ms) => (failures-- > 0 ? Promise.reject(new Error('connection reset')) : fetcher.poll(ms)) }
+    },
+  }
+  put(1n, 5)
+  const table = open({ transport: flaky, onChange: (key) => void changes.push(key) })
+  await expect.poll(() => table.probe.check()).toBe('connection reset')
+  await expect.poll(() => table.probe.check(), { timeout: 5_000 }).toBeUndefined()
+  put(1n, 6)
+  await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(6)
+  expect(changes).toEqual([1n, 1n])
+})

@@ -1,0 +1,88 @@
+import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import { answerCache } from '../../../api/kit/answer-cache.ts'
+import { createApp } from '../../../api/kit/app.ts'
+import { isDecimalUserId } from '../../../api/kit/auth/authorize.ts'
+import { keySet } from '../../../api/kit/auth/key-set.ts'
+import { tokenVerifier } from '../../../api/kit/auth/verify.ts'
+import { createLogger } from '../../../api/kit/logging.ts'
+import { httpMetrics } from '../../../api/kit/metrics.ts'
+import { type ReadinessProbe, readiness } from '../../../api/kit/readiness.ts'
+import type { Service } from '../../../api/kit/service.ts'
+
+export const ISSUER = 'https://issuer.example'
+export const AUDIENCE = 'millrace-test'
+export const START = Date.UTC(2026, 0, 15, 12, 0, 0)
+
+export interface SigningKey {
+  readonly alg: string
+  readonly kid: string
+  readonly privateKey: CryptoKey
+  readonly publicJwk: JWK
+}
+
+export async function signingKey(kid: string, alg: 'ES256' | 'RS256' | 'EdDSA' | 'PS256' = 'ES256'): Promise<SigningKey> {
+  const { privateKey, publicKey } = await generateKeyPair(alg, { extractable: true })
+  return { alg, kid, privateKey, publicJwk: { ...(await exportJWK(publicKey)), kid, alg, use: 'sig' } }
+}
+
+export interface TokenClaims {
+  sub?: string
+  scope?: string
+  iss?: string
+  aud?: string
+  /** Epoch ms. */
+  exp?: number | null
+}
+
+export async function signToken(key: SigningKey, claims: TokenClaims = {}): Promise<string> {
+  const payload: Record<string, unknown> = { iss: claims.iss ?? ISSUER, aud: claims.aud ?? AUDIENCE, iat: START / 1000 }
+  if (claims.sub !== undefined) payload.sub = claims.sub
+  if (claims.scope !== undefined) payload.scope = claims.scope
+  if (claims.exp !== null) payload.exp = (claims.exp ?? START + 3_600_000) / 1000
+  return await new SignJWT(payload).setProtectedHeader({ alg: key.alg, kid: key.kid }).sign(key.privateKey)
+}
+
+/** An app with one signing key, a manual clock and captured log lines. */
+export async function testApp(options: { services?: Service[]; probes?: ReadinessProbe[]; bodyTimeoutMs?: number } = {}) {
+  const clock = { now: START }
+  const key = await signingKey('key-1')
+  const published = { keys: [key.publicJwk] }
+  const lines: Record<string, unknown>[] = []
+  const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const metrics = httpMetrics({ process: false })
+  const ready = readiness(options.probes ?? [], 50)
+  const answers = answerCache()
+  const verifier = tokenVerifier({
+    keys: keySet({ load: async () => ({ keys: [...published.keys] }), now: () => clock.now }),
+    issuer: ISSUER,
+    audience: AUDIENCE,
+    now: () => clock.now,
+  })
+  const app = createApp({
+    services: options.services ?? [],
+    verifier,
+    isUserId: isDecimalUserId,
+    log,
+    metrics,
+    readiness: ready,
+    answers,
+    publicUrl: 'http://localhost:8080',
+    monotonic: () => clock.now,
+    bodyTimeoutMs: options.bodyTimeoutMs,
+  })
+  return {
+    app,
+    clock,
+    key,
+    published,
+    lines,
+    log,
+    metrics,
+    readiness: ready,
+    answers,
+    verifier,
+    bearer: async (claims: TokenClaims) => ({ authorization: `Bearer ${await signToken(key, claims)}` }),
+  }
+}
+
+export type TestApp = Awaited<ReturnType<typeof testApp>>

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { createLogger } from '../../../api/kit/logging.ts'
+
+function captured() {
+  const lines: Record<string, unknown>[] = []
+  return { lines, log: createLogger('info', { write: (line: string) => void lines.push(JSON.parse(line)) }) }
+}
+
+test('a line is an event with its fields, its time and its level', () => {
+  const { lines, log } = captured()
+  log.info({ request_id: 'r', count: 1 }, 'request_completed')
+  log.debug({}, 'too_fine')
+  log.child({ route: '/x' }).warn({}, 'odd')
+  expect(lines).toEqual([
+    { level: 'info', time: expect.stringMatching(/^\d{4}-.*Z$/), request_id: 'r', count: 1, event: 'request_completed' },
+    { level: 'warn', time: expect.anything(), route: '/x', event: 'odd' },
+  ])
+})
+
+test('secrets are not written, and the caller keeps its object', () => {
+  const { lines, log } = captured()
+  const fields = { token: 't0p', user: { password: 't0p', name: 'a', deeper: { api_key: 't0p' } }, list: [1], error: undefined }
+  log.info(fields, 'e')
+  expect(JSON.stringify(lines)).not.toContain('t0p')
+  expect(lines[0]).toMatchObject({ token: '[redacted]', user: { name: 'a', deeper: {} }, list: [1] })
+  expect(fields.user.password).toBe('t0p')
+})

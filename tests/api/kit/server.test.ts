@@ -1,0 +1,114 @@
+import { connect } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { type RunningServer, startServer } from '../../../api/kit/server.ts'
+import { echoService } from './echo-service.ts'
+import { START, testApp } from './harness.ts'
+
+async function served(state: { runs: number; reusableUntil?: number } = { runs: 0 }, limits = {}) {
+  const api = await testApp({ services: [echoService(state)] })
+  const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now, limits })
+  onTestFinished(() => server.close(0).then(() => undefined))
+  return { ...api, server, state }
+}
+
+/** Sends raw bytes and returns all that comes back until the server closes. */
+function raw(server: RunningServer, bytes: string | Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1', () => socket.write(bytes))
+    let text = ''
+    socket.on('data', (data) => {
+      text += data.toString('latin1')
+    })
+    socket.on('close', () => resolve(text))
+    socket.on('error', reject)
+  })
+}
+
+test('a kept answer is the same answer, without running the handler', async () => {
+  const { server, state, clock, metrics } = await served({ runs: 0, reusableUntil: START + 1_000 })
+  const first = await fetch(`${server.url}/cached`)
+  const second = await fetch(`${server.url}/cached`, { headers: { 'x-request-id': 'mine' } })
+  expect([await first.json(), await second.json(), state.runs]).toEqual([{ run: 1 }, { run: 1 }, 1])
+  const comparable = (response: Response) =>
+    [...response.headers].filter(([name]) => !['date', 'x-request-id', 'connection', 'keep-alive'].includes(name)).sort()
+  expect(comparable(second)).toEqual(comparable(first))
+  expect(second.headers.get('x-request-id')).toBe('mine')
+  const unchanged = await fetch(`${server.url}/cached`, { headers: { 'if-none-match': first.headers.get('etag')! } })
+  expect([unchanged.status, await unchanged.text(), unchanged.headers.get('cache-control')]).toEqual([304, '', 'public, max-age=60'])
+  expect(await metrics.text()).toContain('http_answers_reused_total 2')
+  clock.now += 1_000
+  expect(await (await fetch(`${server.url}/cached`)).json()).toEqual({ run: 2 })
+})
+
+test('a token, HEAD or another target never gets a kept answer', async () => {
+  const { server, state, bearer } = await served({ runs: 0, reusableUntil: START + 1_000 })
+  await fetch(`${server.url}/cached`)
+  await fetch(`${server.url}/cached`, { headers: await bearer({ sub: '1' }) })
+  expect((await fetch(`${server.url}/cached`, { headers: { authorization: 'Bearer x' } })).status).toBe(401)
+  await fetch(`${server.url}/cached`, { method: 'HEAD' })
+  await fetch(`${server.url}/cached?x`)
+  expect(state.runs).toBe(4)
+})
+
+test('an answer that a token got is never kept', async () => {
+  const { server, bearer } = await served({ runs: 0, reusableUntil: START + 1_000 })
+  await fetch(`${server.url}/cached`, { headers: await bearer({ sub: '1' }) })
+  expect(await (await fetch(`${server.url}/cached`)).json()).toEqual({ run: 2 })
+})
+
+test.each([
+  ['no HTTP', 'hello\r\n\r\n', 400, 'invalid_request'],
+  ['too many header bytes', `GET / HTTP/1.1\r\nHost: x\r\nX-Big: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
+  ['raw bytes beyond ASCII', 'GET /items/café/detail HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'invalid_request'],
+  ['a path with dots', 'GET /a/../open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 200, undefined],
+  ['no host', 'GET /open HTTP/1.0\r\n\r\n', 200, undefined],
+  ['TRACE', 'TRACE /open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
+  ['an evil host', 'GET /open HTTP/1.1\r\nHost: a b<c>\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
+  ['a target that is no path', 'GET open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
+])('a request with %s gets an answer of the documented form', async (_what, bytes, status, code) => {
+  const { server } = await served()
+  const text = await raw(server, bytes)
+  expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+  if (code !== undefined) expect(text).toContain(`"error":"${code}"`)
+  expect(text.toLowerCase()).toContain('x-request-id: ')
+})
+
+test('headers that come too slowly are given up: request_timeout', async () => {
+  const { server } = await served({ runs: 0 }, { headersTimeoutMs: 50, requestTimeoutMs: 100, checkIntervalMs: 20 })
+  expect(await raw(server, 'GET / HTTP/1.1\r\nHost')).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"request_timeout"/)
+})
+
+test('closing lets a running request end, and takes no new ones', async () => {
+  const { server, readiness } = await served()
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+  let text = ''
+  socket.on('data', (data) => {
+    text += data
+  })
+  const ended = new Promise((resolve) => socket.on('close', resolve))
+  socket.write('PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{"te')
+  await expect.poll(() => server.connections()).toBe(1)
+  readiness.startDraining()
+  const closing = server.close(5_000)
+  await expect(fetch(`${server.url}/open`)).rejects.toThrow()
+  socket.write('xt":"y"}')
+  expect(await closing).toBe(0)
+  await ended
+  expect(text).toContain('{"text":"y"}')
+  expect(text.toLowerCase()).toContain('connection: close')
+})
+
+test('closing cuts what does not end in time', async () => {
+  const { server } = await served()
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+  socket.on('error', () => undefined)
+  socket.write('PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 12\r\n\r\n{"te')
+  await expect.poll(() => server.connections()).toBe(1)
+  expect(await server.close(30)).toBe(1)
+})
+
+test('a port in use is told with its cure', async () => {
+  const { server, ...api } = await served()
+  const port = Number(new URL(server.url).port)
+  await expect(startServer({ ...api, host: '127.0.0.1', port, now: Date.now })).rejects.toThrow(/in use: stop what uses it or set API_PORT/)
+})

@@ -1,0 +1,30 @@
+import { randomUUID } from 'node:crypto'
+import { kafkaTransport } from '../../kafka/client/index.ts'
+import { registryClient } from '../../kafka/registry.ts'
+import { readPipelinesConfig } from '../../pipelines/config.ts'
+import type { MemberIdentity } from '../../pipelines/engine/worker-parts.ts'
+import { trendSinks } from '../../pipelines/trends/sinks.ts'
+
+/** The sinks of the trends service in this process, as a worker runs them, but without the pipeline that makes lists. */
+export async function startTrendSinks(env: Readonly<Record<string, string>>) {
+  const config = readPipelinesConfig(env)
+  const log = { debug() {}, info() {}, warn() {}, error() {} }
+  const transport = kafkaTransport({ brokers: [...config.brokers], clientId: 'test-sinks' }, { clock: Date, log })
+  await transport.connect()
+  const identities = new Map<string, MemberIdentity>()
+
+  function identity(name: string): MemberIdentity {
+    const kept = identities.get(name) ?? { memberId: randomUUID(), transactionalId: randomUUID() }
+    identities.set(name, kept)
+    return kept
+  }
+
+  const runners = trendSinks({ config, transport, registry: registryClient({ url: config.schemaRegistryUrl }), log, identity })
+  for (const runner of runners) await runner.start()
+  return {
+    async stop() {
+      await Promise.all(runners.map((runner) => runner.stop()))
+      await transport.close()
+    },
+  }
+}

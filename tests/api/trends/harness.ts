@@ -1,0 +1,101 @@
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import type { Facts } from '../../../api/kit/facts.ts'
+import { trendsService } from '../../../api/trends/service.ts'
+import { partitionFor } from '../../../kafka/partitioner.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import { trendOutput, userInterests } from '../../../schemas/topics.ts'
+import type { TrendOutput, UserInterests } from '../../../schemas/types.ts'
+import type { TableReader } from '../../../state/tables/trends.ts'
+import { INTERESTS_VIEW, interestsView } from '../../../state/views/interests.ts'
+import { TRENDS_VIEW, trendsView } from '../../../state/views/trends.ts'
+import type { ViewReader } from '../../../state/views/view.ts'
+import { entry } from '../../state/views/entries.ts'
+import { fakeRedis } from '../../state/views/fake-redis.ts'
+import { testApp } from '../kit/harness.ts'
+
+const PARTITIONS = 4
+
+export interface Published {
+  readonly topic: string
+  readonly key: unknown
+  readonly value: unknown
+}
+
+/** The trends API on fakes: what is published goes into the view as a sink would put it there, unless `sink` is off. */
+export async function trendsApi(options: { caughtUp?: boolean } = {}) {
+  const redis = fakeRedis()
+  const published: Published[] = []
+  const kafka = { down: false, sink: true, known: true }
+  const table = {
+    rows: [] as [number, number][],
+    requests: [] as { query_params: Record<string, unknown> }[],
+    error: undefined as Error | undefined,
+  }
+
+  const facts: Facts = {
+    async publish<K, V>(topic: Topic<K, V>, key: K, value: V | null) {
+      if (kafka.down) throw new ApiError(errors.unavailable)
+      published.push({ topic: topic.name, key, value })
+      const partition = facts.partitionOf(topic as unknown as Topic<K, unknown>, key)
+      if (!kafka.sink) return
+      if (topic.name === trendOutput.name) redis.apply(trendsView.operationsFor(partition, key as number, value as TrendOutput))
+      if (topic.name === userInterests.name) redis.apply(interestsView.operationsFor(partition, key as bigint, value as UserInterests))
+    },
+    partitionOf: (_topic, key) => partitionFor(Buffer.from(String(key)), facts.partitionsOf({ name: '' })),
+    partitionsOf() {
+      if (!kafka.known) throw new ApiError(errors.not_ready)
+      return PARTITIONS
+    },
+  }
+  const tables: TableReader = {
+    async query(request) {
+      table.requests.push(request)
+      if (table.error !== undefined) throw table.error
+      return { json: async <Row>() => table.rows as Row[] }
+    },
+  }
+  /** As connectViewRedis answers for a Redis that is away. */
+  const views: ViewReader = {
+    get: (key) => redis.reader.get(key).catch(unavailable),
+    hget: (key, field) => redis.reader.hget(key, field).catch(unavailable),
+  }
+  const service = trendsService({ views, tables, facts, now: () => api.clock.now, sleep: async () => undefined })
+  const api = await testApp({ services: [service], probes: [...service.probes] })
+  if (options.caughtUp !== false) {
+    redis.caughtUp(TRENDS_VIEW, PARTITIONS)
+    redis.caughtUp(INTERESTS_VIEW, PARTITIONS)
+  }
+
+  /** Puts a list into the view, as if the pipeline had made it. */
+  function putList(more: Partial<TrendOutput> = {}): void {
+    const list: TrendOutput = { woeid: 1, window_end: api.clock.now, source: 'pipeline', entries: terms(40), ...more }
+    redis.apply(trendsView.operationsFor(facts.partitionOf(trendOutput, list.woeid), list.woeid, list))
+  }
+
+  async function get(path: string, headers: Record<string, string> = {}) {
+    const response = await api.app.request(path, { headers })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, body: text === '' ? undefined : JSON.parse(text) }
+  }
+
+  async function send(method: string, path: string, body: unknown, headers: Record<string, string> = {}) {
+    const response = await api.app.request(path, {
+      method,
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(body),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
+  }
+
+  return { ...api, redis, kafka, table, published, putList, get, send, service }
+}
+
+function unavailable(): never {
+  throw new ApiError(errors.unavailable)
+}
+
+/** `term1` … with falling scores. */
+export function terms(count: number) {
+  return Array.from({ length: count }, (_, index) => entry(`term${index + 1}`, { score: count - index }))
+}

@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest'
+import { START } from '../kit/harness.ts'
+import { trendsApi } from './harness.ts'
+
+const USER = '9223372036854775807'
+const PATH = '/v1/me/interests'
+
+test('what is put is read again, exactly; a float is kept in 32 bits', async () => {
+  const { get, send, bearer, published } = await trendsApi()
+  const headers = await bearer({ sub: USER })
+  expect((await get(PATH, headers)).body).toEqual({ user_id: USER, topic_weights: {}, exclude_topics: [], updated_at: null })
+  const body = { topic_weights: { 'Café #1': 0.1, music: 2 }, exclude_topics: ['Spoilers', '#SPOILERS', 'dogs'] }
+  const written = await send('PUT', PATH, body, headers)
+  expect(written.status).toBe(200)
+  expect(written.headers.get('cache-control')).toBe('private, no-store')
+  const expected = {
+    user_id: USER,
+    topic_weights: { 'Café #1': Math.fround(0.1), music: 2 },
+    exclude_topics: ['Spoilers', 'dogs'],
+    updated_at: new Date(START).toISOString(),
+  }
+  expect(written.body).toEqual(expected)
+  const read = await get(PATH, headers)
+  expect([read.body, read.headers.get('cache-control')]).toEqual([expected, 'private, no-store'])
+  expect(published).toEqual([
+    {
+      topic: 'user-interests',
+      key: BigInt(USER),
+      value: { user_id: BigInt(USER), topic_weights: expected.topic_weights, exclude_topics: expected.exclude_topics, updated_at: START },
+    },
+  ])
+  expect((await get(PATH, await bearer({ sub: '1' }))).body.topic_weights).toEqual({})
+})
+
+test('stored but not readable yet: 202', async () => {
+  const { send, bearer, kafka } = await trendsApi()
+  kafka.sink = false
+  expect((await send('PUT', PATH, { topic_weights: { a: 1 } }, await bearer({ sub: '1' }))).status).toBe(202)
+})
+
+test.each([
+  [{ topic_weights: { a: -1 } }, 'body.topic_weights.a'],
+  [{ topic_weights: { a: 1e9 } }, 'body.topic_weights.a'],
+  [{ topic_weights: { a: '1' } }, 'body.topic_weights.a'],
+  [{ topic_weights: { Cats: 1, '#cats': 2 } }, 'body.topic_weights.#cats'],
+  [{ topic_weights: { '#': 1 } }, 'body.topic_weights.#'],
+  [{ topic_weights: [] }, 'body.topic_weights'],
+  [{ topic_weights: Object.fromEntries(Array.from({ length: 1_001 }, (_, index) => [`t${index}`, 1])) }, 'body.topic_weights'],
+  [{ exclude_topics: [''] }, 'body.exclude_topics[0]'],
+  [{ exclude_topics: ['x'.repeat(141)] }, 'body.exclude_topics[0]'],
+  [{ exclude_topics: 'cats' }, 'body.exclude_topics'],
+  [[], 'body'],
+])('%j: invalid_request', async (body, path) => {
+  const { send, bearer, published } = await trendsApi()
+  const answered = await send('PUT', PATH, body, await bearer({ sub: '1' }))
+  expect(answered).toMatchObject({ status: 400, body: { error: 'invalid_request', details: [{ path }] } })
+  expect(published).toEqual([])
+})
+
+test('an odd name is only a name', async () => {
+  const { app, get, bearer } = await trendsApi()
+  const headers = await bearer({ sub: '1' })
+  const odd = '{"topic_weights":{"constructor":1,"toString":2},"exclude_topics":["hasOwnProperty"]}'
+  const written = await app.request(PATH, { method: 'PUT', headers: { 'content-type': 'application/json', ...headers }, body: odd })
+  expect(written.status).toBe(200)
+  expect((await get(PATH, headers)).body).toMatchObject({
+    topic_weights: { constructor: 1, toString: 2 },
+    exclude_topics: ['hasOwnProperty'],
+  })
+})
+
+test('needs a user; unavailable without Kafka, not_ready before the view is', async () => {
+  const { get, send, bearer, kafka, redis } = await trendsApi()
+  expect(await get(PATH)).toMatchObject({ status: 401, body: { error: 'unauthorized' } })
+  expect(await send('PUT', PATH, {})).toMatchObject({ status: 401 })
+  expect(await get(PATH, await bearer({ sub: 'b7c5' }))).toMatchObject({ status: 403, body: { error: 'forbidden' } })
+  kafka.down = true
+  expect(await send('PUT', PATH, {}, await bearer({ sub: '1' }))).toMatchObject({ status: 503, body: { error: 'unavailable' } })
+  redis.flush()
+  expect(await get(PATH, await bearer({ sub: '1' }))).toMatchObject({ status: 503, body: { error: 'not_ready' } })
+})

@@ -1,0 +1,216 @@
+import { describe, expect, test } from 'vitest'
+import { TrendListSchema } from '../../../api/trends/model.ts'
+import { START } from '../kit/harness.ts'
+import { terms, trendsApi } from './harness.ts'
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+/** Any town of the table. */
+const LONDON = 44418
+
+describe('GET /v1/trends', () => {
+  test('answers the documented list, worldwide and 30 entries by default', async () => {
+    const { get, putList } = await trendsApi()
+    putList()
+    const { status, headers, body } = await get('/v1/trends')
+    expect(status).toBe(200)
+    expect(headers.get('content-type')).toBe('application/json; charset=utf-8')
+    expect(TrendListSchema.strict().parse(body)).toEqual(body)
+    expect(body).toMatchObject({
+      as_of: '2026-01-15T12:00:00.000Z',
+      ttl_s: 60,
+      location: { woeid: 1, name: 'Worldwide' },
+      personalized: false,
+    })
+    expect(body.trends.map(({ rank, term }: { rank: number; term: string }) => [rank, term])).toEqual(
+      Array.from({ length: 30 }, (_, index) => [index + 1, `term${index + 1}`]),
+    )
+  })
+
+  test('takes a location and a limit', async () => {
+    const { get, putList } = await trendsApi()
+    putList({ woeid: LONDON, entries: terms(5) })
+    const { body } = await get(`/v1/trends?woeid=${LONDON}&limit=2`)
+    expect([body.location, body.trends.length]).toEqual([{ woeid: LONDON, name: 'London' }, 2])
+    expect((await get(`/v1/trends?woeid=${LONDON}&limit=30`)).body.trends).toHaveLength(5)
+  })
+
+  test.each(['woeid=x', 'woeid=-1', 'woeid=99999999999', 'limit=0', 'limit=31', 'limit=1.5', 'personalized=1', 'woeid=1&woeid=2'])(
+    '%s: invalid_request',
+    async (query) => {
+      const { get } = await trendsApi()
+      expect(await get(`/v1/trends?${query}`)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+    },
+  )
+
+  test.each(['0', '2', '2147483647'])('woeid %s: unknown_location', async (woeid) => {
+    const { get } = await trendsApi()
+    expect(await get(`/v1/trends?woeid=${woeid}`)).toMatchObject({ status: 404, body: { error: 'unknown_location' } })
+  })
+
+  test('a list is public for 60 s, less when it is older than 2 minutes, and never served after 3', async () => {
+    const { get, putList, clock } = await trendsApi()
+    putList()
+    const cacheControlAfter = async (ageMs: number) => {
+      clock.now = START + ageMs
+      return (await get('/v1/trends')).headers.get('cache-control')
+    }
+    expect(await cacheControlAfter(0)).toBe('public, max-age=60')
+    expect(await cacheControlAfter(2 * MINUTE_MS)).toBe('public, max-age=60')
+    expect(await cacheControlAfter(2 * MINUTE_MS + 500)).toBe('public, max-age=59')
+    expect(await cacheControlAfter(2 * MINUTE_MS + 45 * SECOND_MS)).toBe('public, max-age=15')
+    expect(await cacheControlAfter(3 * MINUTE_MS)).toBe('public, max-age=0')
+    clock.now = START + 3 * MINUTE_MS + 1
+    const stale = await get('/v1/trends')
+    expect(stale).toMatchObject({ status: 503, body: { error: 'trends_stale' } })
+    expect([stale.headers.get('retry-after'), stale.headers.get('cache-control')]).toEqual(['5', 'no-store'])
+  })
+
+  test('a kept answer ends when the list becomes stale', async () => {
+    const { app, answers, putList, clock } = await trendsApi()
+    putList()
+    clock.now = START + 3 * MINUTE_MS - 200
+    await app.request('/v1/trends', {}, { incoming: { url: '/v1/trends' } })
+    expect(answers.get('/v1/trends', clock.now)).toBeDefined()
+    expect(answers.get('/v1/trends', START + 3 * MINUTE_MS)).toBeUndefined()
+  })
+
+  test('ETag and 304; the tag changes with the list and differs between limits', async () => {
+    const { get, putList, clock } = await trendsApi()
+    putList()
+    const first = await get('/v1/trends')
+    const etag = first.headers.get('etag')!
+    expect((await get('/v1/trends?limit=29')).headers.get('etag')).not.toBe(etag)
+    expect(await get('/v1/trends', { 'if-none-match': etag })).toMatchObject({ status: 304, text: '' })
+    clock.now += 30 * SECOND_MS
+    putList({ entries: terms(3) })
+    const renewed = await get('/v1/trends', { 'if-none-match': etag })
+    expect([renewed.status, renewed.body.trends.length]).toEqual([200, 3])
+  })
+
+  test('two processes answer the same bytes with the same tag', async () => {
+    const [one, other] = [await trendsApi(), await trendsApi()]
+    one.putList()
+    other.putList()
+    other.clock.now += 7 * SECOND_MS
+    const [first, second] = [await one.get('/v1/trends'), await other.get('/v1/trends')]
+    expect(second.text).toBe(first.text)
+    expect(second.headers.get('etag')).toBe(first.headers.get('etag'))
+  })
+
+  test('HEAD has the headers of GET', async () => {
+    const { app, get, putList } = await trendsApi()
+    putList()
+    const head = await app.request('/v1/trends', { method: 'HEAD' })
+    const { headers } = await get('/v1/trends')
+    expect([head.status, await head.text()]).toEqual([200, ''])
+    for (const name of ['etag', 'cache-control', 'content-type']) expect(head.headers.get(name)).toBe(headers.get(name))
+  })
+
+  test('Redis is asked once a second, however many ask', async () => {
+    const { get, putList, redis, clock } = await trendsApi()
+    putList()
+    await Promise.all(Array.from({ length: 20 }, (_, index) => get(`/v1/trends?limit=${index + 1}`)))
+    expect(redis.state.reads).toBe(2)
+    clock.now += SECOND_MS
+    await get('/v1/trends')
+    expect(redis.state.reads).toBe(4)
+  })
+
+  test('not_ready until the view is caught up, and while there is no list; unavailable without Redis; then it answers again', async () => {
+    const { get, putList, redis } = await trendsApi({ caughtUp: false })
+    putList()
+    const notReady = await get('/v1/trends')
+    expect([notReady.status, notReady.body.error, notReady.headers.get('retry-after')]).toEqual([503, 'not_ready', '5'])
+    redis.caughtUp('trends', 4)
+    expect((await get(`/v1/trends?woeid=${LONDON}`)).body.error).toBe('not_ready')
+    redis.state.down = true
+    expect(await get('/v1/trends')).toMatchObject({ status: 503, body: { error: 'unavailable' } })
+    redis.state.down = false
+    expect((await get('/v1/trends')).status).toBe(200)
+  })
+})
+
+describe('personalized', () => {
+  const profile = { topic_weights: { '#TERM40': 100, term2: 0 }, exclude_topics: ['Term1'] }
+
+  test("reranks the candidates by the caller's interests, for the caller alone", async () => {
+    const { get, send, putList, bearer } = await trendsApi()
+    putList()
+    const headers = await bearer({ sub: '42' })
+    await send('PUT', '/v1/me/interests', profile, headers)
+    const answered = await get('/v1/trends?personalized=true&limit=3', headers)
+    expect([answered.headers.get('cache-control'), answered.headers.get('vary'), answered.headers.get('etag')]).toEqual([
+      'private, no-store',
+      'Authorization',
+      null,
+    ])
+    expect(TrendListSchema.strict().parse(answered.body)).toEqual(answered.body)
+    expect(answered.body.personalized).toBe(true)
+    expect(answered.body.trends.map(({ rank, term }: { rank: number; term: string }) => [rank, term])).toEqual([
+      [1, 'term40'],
+      [2, 'term3'],
+      [3, 'term4'],
+    ])
+    expect((await get('/v1/trends?personalized=true', headers)).body.trends).toHaveLength(30)
+  })
+
+  test('without a token, or without being asked for: the plain list; shared caches keep the two apart', async () => {
+    const { get, putList, bearer } = await trendsApi()
+    putList()
+    const anonymous = await get('/v1/trends?personalized=true')
+    expect([anonymous.body.personalized, anonymous.headers.get('cache-control'), anonymous.headers.get('vary')]).toEqual([
+      false,
+      'public, max-age=60',
+      'Accept-Encoding, Authorization',
+    ])
+    const plain = await get('/v1/trends', await bearer({ sub: '42' }))
+    expect([plain.body.personalized, plain.headers.get('cache-control')]).toEqual([false, 'public, max-age=60'])
+    expect(plain.text).toBe(anonymous.text)
+  })
+
+  test('a bad token is 401, a subject that is no user 403', async () => {
+    const { get, putList, bearer } = await trendsApi()
+    putList()
+    expect(await get('/v1/trends', { authorization: 'Bearer x.y.z' })).toMatchObject({ status: 401, body: { error: 'unauthorized' } })
+    expect(await get('/v1/trends', await bearer({ sub: 'abc' }))).toMatchObject({ status: 403, body: { error: 'forbidden' } })
+  })
+
+  test('a user without a profile gets the order of the list', async () => {
+    const { get, putList, bearer } = await trendsApi()
+    putList()
+    const { body } = await get('/v1/trends?personalized=true', await bearer({ sub: '7' }))
+    expect([body.personalized, body.trends[0].term, body.trends[29].term]).toEqual([true, 'term1', 'term30'])
+  })
+
+  test('is as stale as its list', async () => {
+    const { get, putList, bearer, clock } = await trendsApi()
+    putList()
+    clock.now += 3 * MINUTE_MS + 1
+    expect(await get('/v1/trends?personalized=true', await bearer({ sub: '7' }))).toMatchObject({
+      status: 503,
+      body: { error: 'trends_stale' },
+    })
+  })
+})
+
+test('GET /v1/trends/available lists the 551 locations, to be kept for an hour', async () => {
+  const { get } = await trendsApi()
+  const { status, headers, body } = await get('/v1/trends/available')
+  expect([status, body.length, headers.get('cache-control')]).toEqual([200, 551, 'public, max-age=3600'])
+  expect(body[0]).toEqual({ woeid: 1, name: 'Worldwide', type: 'Supername', parent: null, country_code: null })
+  const count = (type: string) => body.filter((place: { type: string }) => place.type === type).length
+  expect([count('Supername'), count('Country'), count('Town')]).toEqual([1, 50, 500])
+  expect((await get('/v1/trends/available', { 'if-none-match': headers.get('etag')! })).status).toBe(304)
+})
+
+test('/readyz names the views that are still being built', async () => {
+  const { get, redis, kafka } = await trendsApi({ caughtUp: false })
+  redis.caughtUp('interests', 4)
+  redis.caughtUp('trends', 2)
+  expect((await get('/readyz')).body.missing).toEqual([{ name: 'view trends', reason: 'still being built: partitions 2, 3' }])
+  redis.caughtUp('trends', 4)
+  expect((await get('/readyz')).status).toBe(200)
+  kafka.known = false
+  expect((await get('/v1/trends')).body.error).toBe('not_ready')
+})

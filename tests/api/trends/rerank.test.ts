@@ -1,0 +1,32 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { rerank } from '../../../api/trends/rerank.ts'
+
+const term = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
+const candidatesOf = fc
+  .uniqueArray(fc.record({ term, score: fc.double({ min: 0, max: 1e6, noNaN: true }) }), { selector: ({ term }) => term })
+  .map((list) => list.map((one) => ({ ...one, entry: `"${one.term}"` })))
+const profileOf = fc.record({
+  topic_weights: fc.dictionary(term, fc.double({ min: 0, max: 100, noNaN: true })),
+  exclude_topics: fc.array(term),
+  updated_at: fc.constant(1),
+})
+
+test('is the formula of the specification: muted skipped, score × weight (0.5 without one), best first, at most the limit', () => {
+  fc.assert(
+    fc.property(candidatesOf, profileOf, fc.integer({ min: 1, max: 30 }), (candidates, profile, limit) => {
+      const expected = candidates
+        .filter((candidate) => !profile.exclude_topics.includes(candidate.term))
+        .map((candidate, index) => ({ candidate, index, score: candidate.score * (profile.topic_weights[candidate.term] ?? 0.5) }))
+        .sort((one, other) => other.score - one.score || one.index - other.index)
+        .slice(0, limit)
+      expect(rerank(candidates, profile, limit)).toEqual(expected.map(({ candidate }) => candidate))
+    }),
+  )
+})
+
+test('topics are matched as terms are: case, width and # do not matter', () => {
+  const candidates = ['cafe', 'tea', 'water'].map((name) => ({ term: name, score: 10, entry: '' }))
+  const profile = { topic_weights: { '＃ＴＥＡ': 2 }, exclude_topics: ['#Water'], updated_at: 1 }
+  expect(rerank(candidates, profile, 30).map((candidate) => candidate.term)).toEqual(['tea', 'cafe'])
+})

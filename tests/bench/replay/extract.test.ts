@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { extractTerms } from '../../../bench/replay/extract.ts'
+
+test('hashtags keep their form; digits alone are none', () => {
+  expect(extractTerms('#Sandy hits #NYC, #1 of #2012 #Sandy ＃台風 #a_b').hashtags).toEqual(['#Sandy', '#NYC', '#台風', '#a_b'])
+})
+
+test('phrases are two or three neighbouring words that carry a topic', () => {
+  expect(extractTerms('Hurricane Sandy approaches the East Coast').phrases).toEqual([
+    'Hurricane Sandy',
+    'Hurricane Sandy approaches',
+    'Sandy approaches',
+    'approaches the East',
+    'East Coast',
+  ])
+})
+
+test('a phrase may hold a stop word inside, never at its ends', () => {
+  expect(extractTerms('state of emergency').phrases).toEqual(['state of emergency'])
+})
+
+test('punctuation, links, mentions and hashtags end a phrase', () => {
+  expect(extractTerms('power outage. Stay safe http://t.co/x1 friends @you family #now people').phrases).toEqual([
+    'power outage',
+    'Stay safe',
+  ])
+})
+
+test('a long text gives a bounded number', () => {
+  expect(extractTerms(Array.from({ length: 100 }, (_, i) => `word${i}x`).join(' ')).phrases).toHaveLength(20)
+})

@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { afterAll, expect, test } from 'vitest'
+import { readCsv } from '../../../bench/replay/csv.ts'
+import { readRecording, tweetMaker } from '../../../bench/replay/recording.ts'
+import { replayTimes } from '../../../bench/replay/replay-times.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function file(name: string, content: string): string {
+  const path = join(folder, name)
+  writeFileSync(path, name.endsWith('.gz') ? gzipSync(content) : content)
+  return path
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  return Array.fromAsync(items)
+}
+
+test('CSV: quotes, commas, line breaks inside quotes, CRLF, no last line end', async () => {
+  const path = file('a.csv', 'a,b\r\n1,"x, ""y""\nz"\n\n2,é')
+  expect(await all(readCsv(path))).toEqual([
+    { a: '1', b: 'x, "y"\nz' },
+    { a: '2', b: 'é' },
+  ])
+})
+
+test('a recording may be gzipped; rows that are no tweets are told and left out', async () => {
+  const path = file(
+    'b.csv.gz',
+    'tweet_id,created_at,event,text\n262342930549850112,2012-10-28T00:00:03.396Z,Sandy,hi #there\nx,2012-10-28T00:00:03Z,Sandy,no\n',
+  )
+  const bad: string[] = []
+  const rows = await all(readRecording(path, (reason) => bad.push(reason)))
+  expect(rows).toEqual([{ tweet_id: 262342930549850112n, recordedAt: 1351382403396, event: 'Sandy', text: 'hi #there' }])
+  expect(bad).toEqual(['row 3: tweet_id x, created_at 2012-10-28T00:00:03Z'])
+})
+
+test('a file without the columns is refused with their names', async () => {
+  await expect(all(readRecording(file('c.csv', 'id,text\n1,x\n'), () => {}))).rejects.toThrow('no column tweet_id, created_at')
+})
+
+test('a recording that is not there is an error, not a crash', async () => {
+  await expect(all(readRecording(join(folder, 'none.csv.gz'), () => {}))).rejects.toThrow('ENOENT')
+})
+
+test('the same tweet has the same user and place at every replay', () => {
+  const recorded = { tweet_id: 262342930549850112n, recordedAt: 0, event: '2012_Sandy_Hurricane', text: 'Hurricane Sandy' }
+  expect(tweetMaker()(recorded, 5)).toEqual(tweetMaker()(recorded, 5))
+})
+
+test('times keep the rhythm, faster, with silences cut', () => {
+  const times = replayTimes(10, 1_000)
+  expect([0, 100, 150, 100_000, 100_010].map((at) => times.next(at))).toEqual([0, 10, 15, 115, 116])
+})

@@ -1,0 +1,21 @@
+import { z } from 'zod'
+
+/** How long and how hard the chaos tests are. */
+export interface ChaosConfig {
+  /** Decides every moment; told in the output, so that a failure can be repeated. */
+  readonly seed: number
+  /** Kills of each part. */
+  readonly rounds: number
+}
+
+const MAX_SEED = 2 ** 32
+
+const Environment = z.object({
+  CHAOS_SEED: z.coerce.number().int().min(0).max(MAX_SEED).optional(),
+  CHAOS_ROUNDS: z.coerce.number().int().min(1).default(10),
+})
+
+export function chaosConfig(env: NodeJS.ProcessEnv = process.env): ChaosConfig {
+  const { CHAOS_SEED, CHAOS_ROUNDS } = Environment.parse(env)
+  return { seed: CHAOS_SEED ?? Math.floor(Math.random() * MAX_SEED), rounds: CHAOS_ROUNDS }
+}

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { demoStream } from '../../bench/demo/stream.ts'
+import { readRecording, tweetMaker } from '../../bench/replay/recording.ts'
+import { seededRandom } from '../../bench/tweets/random.ts'
+import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from '../e2e/kills.ts'
+import type { LiveEvent } from '../e2e/live-tweets.ts'
+import { recordingFile } from '../e2e/recording.ts'
+import { type System, startSystem } from '../e2e/system.ts'
+import { chaosConfig } from './config.ts'
+
+const { seed, rounds } = chaosConfig()
+const TWEETS_PER_SECOND = 40
+const SECOND_MS = 1_000
+/** Renewals come every half minute: a kill may fall anywhere between them. */
+const WITHIN_MS = 30 * SECOND_MS
+/** A kill, the recovery and the window after it, on a busy machine. */
+const ROUND_TIMEOUT_MS = 240_000
+const PARTS = 4
+
+let system: System
+let trial: Ordeal
+
+beforeAll(async () => {
+  process.stderr.write(`chaos: CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}\n`)
+  system = await startSystem({ workers: 2, apis: 1 })
+})
+
+afterAll(async () => {
+  await (trial?.finish() ?? system?.finish())
+})
+
+/** The recorded tweets one after the other, and the demo's when they are used up or not there. */
+async function tweetsFromNow(): Promise<() => LiveEvent> {
+  const file = recordingFile()
+  const makeTweet = tweetMaker()
+  const recorded = file === undefined ? [] : await Array.fromAsync(readRecording(file, () => undefined))
+  const startAt = Date.now()
+  const gapMs = SECOND_MS / TWEETS_PER_SECOND
+  const demo = demoStream({ seed, rate: TWEETS_PER_SECOND, startAt: startAt + recorded.length * gapMs })
+  let next = 0
+  return function nextEvent() {
+    if (next >= recorded.length) return demo.next()
+    const at = Math.floor(startAt + next * gapMs)
+    return { at, tweet: makeTweet(recorded[next++], at) }
+  }
+}
+
+test(
+  `each part is killed ${rounds} times: every published list is right, and so is the table`,
+  async () => {
+    const random = seededRandom(seed)
+    trial = ordeal(system, (text) => process.stderr.write(`chaos: ${text}\n`), await tweetsFromNow())
+    await trial.nextWindow()
+    for (let round = 1; round <= rounds; round++) {
+      for (const incident of [
+        () => trial.kill(system.workers[round % system.workers.length]),
+        () => trial.kill(system.kafka),
+        () => trial.kill(system.redis),
+        () => leaveAndComeBack(system.workers[round % system.workers.length]),
+      ]) {
+        await randomMoment(random, WITHIN_MS)
+        await incident()
+        await trial.nextWindow()
+        await trial.checkPublished()
+      }
+      await trial.checkTable()
+      process.stderr.write(`chaos: round ${round} of ${rounds} is over\n`)
+    }
+    await trial.endInput()
+    const windowEnd = await trial.nextWindow({ wholeMinute: true })
+    await trial.checkPublished()
+    expect(trial.isExact(windowEnd)).toBe(true)
+    await trial.checkTable()
+    await trial.flushRedis()
+  },
+  (rounds * PARTS + 2) * ROUND_TIMEOUT_MS,
+)

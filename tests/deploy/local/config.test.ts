@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { ConfigError, localConfig } from '../../../deploy/local/config.ts'
+
+function refusal(env: Record<string, string>): string {
+  try {
+    localConfig(env)
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    return (error as Error).message
+  }
+  throw new Error('was accepted')
+}
+
+test('nothing set: everything local on the usual ports', () => {
+  expect(localConfig({})).toMatchObject({
+    home: expect.stringMatching(/\.millrace$/),
+    kafka: { given: undefined, port: 9092, controllerPort: 9093 },
+    redis: { given: undefined, port: 6379 },
+    clickhouse: { given: undefined, port: 8123 },
+    registry: { given: undefined, port: 8081 },
+    workers: 1,
+    apiProcesses: 1,
+    apiPort: 8080,
+    demo: true,
+  })
+})
+
+test('given servers are taken instead of local ones', () => {
+  const config = localConfig({
+    KAFKA_BROKERS: 'a:9092,b:9092',
+    REDIS_URL: 'rediss://user:secret@cache:6380',
+    CLICKHOUSE_URL: 'https://tables:8443',
+    SCHEMA_REGISTRY_URL: 'http://registry',
+  })
+  expect(config.kafka).toEqual({ given: 'a:9092,b:9092' })
+  expect(config.redis).toEqual({ given: 'rediss://user:secret@cache:6380' })
+  expect(config.clickhouse).toEqual({ given: 'https://tables:8443' })
+  expect(config.registry).toEqual({ given: 'http://registry' })
+})
+
+test('an empty variable counts as unset, a relative folder is taken from here', () => {
+  expect(localConfig({ KAFKA_BROKERS: '', MILLRACE_DEMO: '0' })).toMatchObject({ kafka: { given: undefined }, demo: false })
+  expect(localConfig({ MILLRACE_HOME: 'some/where' }).home).toBe(`${process.cwd()}/some/where`)
+})
+
+test.each([
+  [{ API_PORT: 'eighty' }, 'API_PORT=eighty: is not a port'],
+  [{ API_PORT: '70000' }, 'API_PORT=70000: is not a port'],
+  [{ WORKERS: '1.5' }, 'WORKERS=1.5: is not a whole number'],
+  [{ WORKERS: '-1' }, 'WORKERS=-1: is less than 0'],
+  [{ KAFKA_BROKERS: 'localhost' }, 'KAFKA_BROKERS=localhost: is not a list of host:port'],
+  [{ REDIS_URL: 'localhost:6379' }, 'REDIS_URL=localhost:6379: does not begin with redis:// or rediss://'],
+  [{ CLICKHOUSE_URL: 'tcp://x' }, 'CLICKHOUSE_URL=tcp://x: does not begin with http:// or https://'],
+  [{ MILLRACE_DEMO: 'yes' }, 'MILLRACE_DEMO=yes: is neither 0 nor 1'],
+  [{ KAFKA_HEAP_MB: '64' }, 'KAFKA_HEAP_MB=64: is less than 256: the broker needs it to start'],
+  [{ API_PORT: '8123' }, 'API_PORT=8123: is port 8123, and so is CLICKHOUSE_PORT: choose another one for one of them'],
+  [
+    { WORKERS: '2', WORKER_HEALTH_PORT: '8122' },
+    'WORKER_HEALTH_PORT=8122: is port 8123, and so is CLICKHOUSE_PORT: choose another one for one of them',
+  ],
+  [{ API_PROCESSES: '2', API_PORT: '65500' }, 'API_PORT=65500: leads to port 65600: the highest is 65535'],
+])('%j is refused: %s', (env, message) => {
+  expect(refusal(env)).toBe(message)
+})
+
+test('a port of a server that is given is free for others', () => {
+  expect(localConfig({ API_PORT: '6379', REDIS_URL: 'redis://elsewhere' }).apiPort).toBe(6379)
+})
+
+test('all faults are told at once', () => {
+  expect(refusal({ API_PORT: 'x', WORKERS: 'y' }).split('\n')).toHaveLength(2)
+})

@@ -1,0 +1,69 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { processMark } from '../../../deploy/local/child.ts'
+import { findHome, HomeError, lockHolder, lockHome, openHome, resetHome } from '../../../deploy/local/home.ts'
+
+function folder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'millrace-home-'))
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }))
+  return join(path, 'home')
+}
+
+test('a folder is made, marked and found again', () => {
+  const path = folder()
+  expect(findHome(path)).toBeUndefined()
+  const home = openHome(path)
+  expect(existsSync(home.data)).toBe(true)
+  expect(findHome(path)).toEqual(home)
+})
+
+test('a folder that cannot be made is told with the setting', () => {
+  expect(() => openHome('/dev/null/home')).toThrow(HomeError)
+  expect(() => openHome('/dev/null/home')).toThrow(/MILLRACE_HOME/)
+})
+
+test('a reset deletes data, state and logs, and keeps tools', () => {
+  const home = openHome(folder())
+  for (const part of [home.data, home.state, home.logs, home.tools]) writeFileSync(join(part, 'file'), '')
+  resetHome(home.path)
+  expect([home.data, home.state, home.logs].some(existsSync)).toBe(false)
+  expect(existsSync(join(home.tools, 'file'))).toBe(true)
+})
+
+test('a reset refuses a folder that was not made by Millrace, and one that holds something else', () => {
+  const path = folder()
+  mkdirSync(join(path, 'data'), { recursive: true })
+  expect(() => resetHome(path)).toThrow(/no file millrace-home/)
+  const home = openHome(path)
+  writeFileSync(join(path, 'thesis.txt'), '')
+  expect(() => resetHome(path)).toThrow(/it holds thesis.txt/)
+  expect(existsSync(home.data)).toBe(true)
+})
+
+test('a reset of nothing is nothing', () => {
+  expect(() => resetHome(folder())).not.toThrow()
+})
+
+test('a folder belongs to one process at a time', () => {
+  const home = openHome(folder())
+  const unlock = lockHome(home)
+  expect(lockHolder(home)).toBe(process.pid)
+  expect(() => lockHome(home)).toThrow(/is in use by a running `npm start` \(pid \d+\)/)
+  unlock()
+  expect(lockHolder(home)).toBeUndefined()
+  lockHome(home)()
+})
+
+test.each([
+  ['a process that is gone', { pid: 2 ** 22 + 1, startedAtTicks: '1' }],
+  ['another process that has got its pid', { ...processMark(process.pid), startedAtTicks: '1' }],
+  ['nothing that can be read', 'x'],
+])('the lock of %s is taken over', (_who, mark) => {
+  const home = openHome(folder())
+  writeFileSync(join(home.path, 'lock'), JSON.stringify(mark))
+  const unlock = lockHome(home)
+  expect(lockHolder(home)).toBe(process.pid)
+  unlock()
+})

@@ -1,0 +1,58 @@
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { ensureKafkaJars } from '../../../../deploy/local/kafka/jars.ts'
+
+const path = process.env.PATH
+let folder: string
+let tools: string
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'millrace-jars-'))
+  tools = join(folder, 'tools')
+})
+afterEach(() => {
+  process.env.PATH = path
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** A Maven that does this; `$OUT` is the folder that the jars belong into. */
+function maven(script: string): void {
+  writeFileSync(
+    join(folder, 'mvn'),
+    `#!/bin/sh\nfor a; do case $a in -DoutputDirectory=*) OUT="\${a#-DoutputDirectory=}";; esac; done\n${script}\n`,
+  )
+  chmodSync(join(folder, 'mvn'), 0o755)
+  process.env.PATH = `${folder}:/usr/bin:/bin`
+}
+
+const DOWNLOADS = `echo call >> ${'$'}(dirname "$0")/calls; printf content > "$OUT/broker.jar"`
+const calls = () => readFileSync(join(folder, 'calls'), 'utf8').split('\n').length - 1
+
+test('jars are downloaded once, and again when one is damaged', async () => {
+  maven(DOWNLOADS)
+  const jars = await ensureKafkaJars(tools)
+  expect(readdirSync(jars).sort()).toEqual(['broker.jar', 'manifest.json'])
+  expect(await ensureKafkaJars(tools)).toBe(jars)
+  expect(calls()).toBe(1)
+  writeFileSync(join(jars, 'broker.jar'), 'cut')
+  expect(await ensureKafkaJars(tools)).toBe(jars)
+  expect(readFileSync(join(jars, 'broker.jar'), 'utf8')).toBe('content')
+  expect(calls()).toBe(2)
+})
+
+test("a download that fails is told with Maven's reason, and leaves nothing that looks whole", async () => {
+  maven('printf half > "$OUT/broker.jar"; echo "[ERROR] Could not transfer artifact x: Connection refused"; exit 1')
+  await expect(ensureKafkaJars(tools)).rejects.toThrow(
+    'the Kafka broker could not be downloaded from Maven Central: Could not transfer artifact x: Connection refused. Check the network and start again',
+  )
+  expect(readdirSync(tools)).toEqual([])
+  maven(DOWNLOADS)
+  expect(readdirSync(await ensureKafkaJars(tools))).toContain('broker.jar')
+})
+
+test('a missing Maven is told with the package that brings it', async () => {
+  process.env.PATH = folder
+  await expect(ensureKafkaJars(tools)).rejects.toThrow('Maven is missing (it fetches the Kafka broker): apt-get install maven')
+})

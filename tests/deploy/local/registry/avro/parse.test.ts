@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { canonicalText } from '../../../../../deploy/local/registry/avro/canonical.ts'
+import { InvalidSchemaError, parseSchema } from '../../../../../deploy/local/registry/avro/parse.ts'
+
+function canonical(schema: unknown): string {
+  return canonicalText(parseSchema(typeof schema === 'string' ? schema : JSON.stringify(schema)))
+}
+
+const order = { type: 'record', name: 'Order', namespace: 'shop', fields: [{ name: 'id', type: 'long' }] }
+
+test('a schema has one canonical text whatever its white space, attribute order and way to write names', () => {
+  const text = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"long"}]}'
+  expect(canonical(order)).toBe(text)
+  expect(canonical(JSON.stringify(order, null, 4))).toBe(text)
+  expect(canonical({ fields: [{ type: { type: 'long' }, name: 'id' }], name: 'shop.Order', type: 'record' })).toBe(text)
+  expect(
+    canonical({ type: 'record', name: 'shop.Order', namespace: 'ignored', fields: [{ name: 'id', type: 'long', order: 'ascending' }] }),
+  ).toBe(text)
+})
+
+test('canonical text is a fixed point', () => {
+  const once = canonical({
+    type: 'record',
+    name: 'a.Node',
+    doc: 'a list',
+    aliases: ['Old', 'b.Older'],
+    fields: [
+      { name: 'next', type: ['null', 'Node'], default: null, order: 'ignore' },
+      {
+        name: 'kind',
+        type: { type: 'enum', name: 'b.Kind', symbols: ['A', 'B'], default: 'A', 'x-note': { z: 1, a: [2] } },
+        aliases: ['sort'],
+      },
+      { name: 'other', type: 'b.Kind', default: 'B' },
+      { name: 'at', type: { type: 'long', logicalType: 'timestamp-millis' } },
+      { name: 'hash', type: { type: 'fixed', name: 'Hash', size: 16 } },
+      { name: 'tags', type: { type: 'map', values: { type: 'array', items: 'string' } }, default: {} },
+    ],
+  })
+  expect(canonical(once)).toBe(once)
+  expect(once).toContain('"type":["null","Node"]')
+  expect(once).toContain('{"name":"other","type":"b.Kind","default":"B"}')
+  expect(once).toContain('"aliases":["a.Old","b.Older"]')
+})
+
+test('what changes reading or meaning changes the text', () => {
+  const texts = [
+    order,
+    { ...order, doc: 'an order' },
+    { ...order, aliases: ['Purchase'] },
+    { ...order, fields: [{ name: 'id', type: 'long', default: 0 }] },
+    { ...order, fields: [{ name: 'id', type: { type: 'long', logicalType: 'timestamp-millis' } }] },
+  ].map(canonical)
+  expect(new Set(texts).size).toBe(texts.length)
+})
+
+test('a long default beyond 2^53 keeps its digits', () => {
+  const text = '{"type":"record","name":"R","fields":[{"name":"n","type":"long","default":9223372036854775807}]}'
+  expect(canonical(text)).toBe(text)
+})
+
+test('a bare type name is a schema, with or without quotes', () => {
+  expect(canonical('"string"')).toBe('"string"')
+  expect(canonical('string')).toBe('"string"')
+})
+
+test.each([
+  ['not JSON', '{', /not JSON/],
+  ['an unknown type', '"strang"', /unknown type "strang"/],
+  ['a record without fields', { type: 'record', name: 'R' }, /record "R" without "fields"/],
+  ['a record without name', { type: 'record', fields: [] }, /without a name/],
+  ['an illegal name', { type: 'record', name: 'my-record', fields: [] }, /"my-record" is not a legal name/],
+  ['a field twice', { ...order, fields: [...order.fields, { name: 'id', type: 'int' }] }, /field "id" twice in record "shop.Order"/],
+  ['a field without type', { ...order, fields: [{ name: 'id' }] }, /field "shop.Order.id" without "type"/],
+  ['a default of the wrong type', { ...order, fields: [{ name: 'id', type: 'long', default: 'x' }] }, /default "x" does not fit/],
+  ['an int default out of range', { ...order, fields: [{ name: 'id', type: 'int', default: 2147483648 }] }, /does not fit/],
+  [
+    'a long default out of range',
+    '{"type":"record","name":"R","fields":[{"name":"n","type":"long","default":9223372036854775808}]}',
+    /does not fit/,
+  ],
+  ['a union in a union', ['null', ['string']], /union directly inside a union/],
+  ['a type twice in a union', ['string', 'null', 'string'], /"string" twice/],
+  ['a name defined twice', [order, order], /"shop.Order" is defined twice/],
+  ['a symbol twice', { type: 'enum', name: 'E', symbols: ['A', 'A'] }, /symbol twice/],
+  ['an enum default that is no symbol', { type: 'enum', name: 'E', symbols: ['A'], default: 'B' }, /default "B"/],
+  ['a fixed without size', { type: 'fixed', name: 'F' }, /size of fixed "F"/],
+  ['an array without items', { type: 'array' }, /an array without "items"/],
+  ['a number', '3', /3 is not a schema/],
+])('%s is refused with the reason', (_what, schema, reason) => {
+  expect(() => canonical(schema)).toThrow(InvalidSchemaError)
+  expect(() => canonical(schema)).toThrow(reason)
+})
+
+test('very deep nesting is refused instead of ending the process', () => {
+  const deep = `${'{"type":"array","items":'.repeat(1_000)}"int"${'}'.repeat(1_000)}`
+  expect(() => canonical(deep)).toThrow(/nested deeper/)
+})

@@ -1,0 +1,38 @@
+import { decodeRecord, type EncodedRecord, encodeRecord } from '../../../../deploy/local/registry/records.ts'
+import type { SchemasTopic } from '../../../../deploy/local/registry/schemas-topic.ts'
+
+export interface MemoryTopic extends SchemasTopic {
+  readonly log: EncodedRecord[]
+  /** The next append fails, before or after the records are stored. */
+  failNext(when: 'before' | 'after'): void
+  /** Another process of the registry that starts on the same log. */
+  reopened(): MemoryTopic
+}
+
+/** The schemas topic without a broker: keys and values pass through their encoding, as on the real one. */
+export function memoryTopic(log: EncodedRecord[] = []): MemoryTopic {
+  let position = 0
+  let failure: 'before' | 'after' | undefined
+  return {
+    log,
+    failNext(when) {
+      failure = when
+    },
+    reopened: () => memoryTopic(log),
+    open: async () => undefined,
+    async catchUp(apply) {
+      for (; position < log.length; position++) {
+        const record = decodeRecord(log[position])
+        if (record) apply(record)
+      }
+    },
+    async append(records) {
+      const failing = failure
+      failure = undefined
+      if (failing === 'before') throw new Error('broker unreachable')
+      log.push(...records.map(encodeRecord))
+      if (failing === 'after') throw new Error('timed out')
+    },
+    close: async () => undefined,
+  }
+}

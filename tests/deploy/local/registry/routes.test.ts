@@ -1,0 +1,315 @@
+import { beforeEach, expect, test } from 'vitest'
+import { createRegistry } from '../../../../deploy/local/registry/registry.ts'
+import { registryRoutes } from '../../../../deploy/local/registry/routes.ts'
+import { openStore } from '../../../../deploy/local/registry/store.ts'
+import { type MemoryTopic, memoryTopic } from './memory-topic.ts'
+
+let topic: MemoryTopic
+let app: ReturnType<typeof registryRoutes>
+
+beforeEach(async () => {
+  topic = memoryTopic()
+  await restart()
+})
+
+/** Another life of the registry on the same log. */
+async function restart(): Promise<void> {
+  topic = topic.reopened()
+  app = registryRoutes(createRegistry(await openStore(topic)))
+}
+
+async function call(method: string, path: string, body?: unknown): Promise<{ status: number; body: unknown }> {
+  const response = await app.request(path, { method, body: body === undefined ? undefined : JSON.stringify(body) })
+  expect(response.headers.get('content-type')).toBe('application/vnd.schemaregistry.v1+json')
+  return { status: response.status, body: await response.json() }
+}
+
+const ok = (body: unknown) => ({ status: 200, body })
+const refused = (code: number) => ({ status: Number(String(code).slice(0, 3)), body: expect.objectContaining({ error_code: code }) })
+
+const field = (name: string, type: unknown = 'int', more: object = {}) => ({ name, type, ...more })
+const recordOf = (...fields: unknown[]) => ({ schema: JSON.stringify({ type: 'record', name: 'R', fields }) })
+const V1 = recordOf(field('a'))
+const V2 = recordOf(field('a'), field('b', 'int', { default: 0 }))
+const V3 = recordOf(field('a'), field('b', 'int', { default: 0 }), field('c', 'string', { default: '' }))
+const INCOMPATIBLE = recordOf(field('a'), field('b'))
+
+const register = (subject: string, schema: unknown) => call('POST', `/subjects/${subject}/versions`, schema)
+
+test('versions count up, ids are shared by equal schemas, and both survive a restart', async () => {
+  expect(await register('s', V1)).toEqual(ok({ id: 1 }))
+  expect(await register('s', V2)).toEqual(ok({ id: 2 }))
+  expect(await register('other', V2)).toEqual(ok({ id: 2 }))
+  expect(await register('s', V1)).toEqual(ok({ id: 1 }))
+  await restart()
+  expect(await call('GET', '/subjects')).toEqual(ok(['other', 's']))
+  expect(await call('GET', '/subjects/s/versions')).toEqual(ok([1, 2]))
+  expect(await call('GET', '/subjects/s/versions/latest')).toEqual(ok({ subject: 's', version: 2, id: 2, schema: V2.schema }))
+  expect(await call('GET', '/subjects/s/versions/-1')).toEqual(ok({ subject: 's', version: 2, id: 2, schema: V2.schema }))
+  expect(await call('GET', '/subjects/s/versions/1/schema')).toEqual(ok(JSON.parse(V1.schema)))
+  expect(await call('GET', '/schemas/ids/2')).toEqual(ok({ schema: V2.schema }))
+  expect(await call('GET', '/schemas/ids/2/schema')).toEqual(ok(JSON.parse(V2.schema)))
+  expect(await call('GET', '/schemas/ids/2/subjects')).toEqual(ok(['s', 'other']))
+  expect(await call('GET', '/schemas/ids/2/versions')).toEqual(
+    ok([
+      { subject: 's', version: 2 },
+      { subject: 'other', version: 1 },
+    ]),
+  )
+  expect(await register('new', recordOf())).toEqual(ok({ id: 3 }))
+  expect(await call('GET', '/schemas?subjectPrefix=s&latestOnly=true')).toEqual(
+    ok([{ subject: 's', version: 2, id: 2, schema: V2.schema }]),
+  )
+})
+
+test('the same schema written otherwise is the same version', async () => {
+  await register('s', V1)
+  const spaced = { schema: JSON.stringify({ fields: [{ type: { type: 'int' }, name: 'a' }], name: 'R', type: 'record' }, null, 2) }
+  expect(await register('s', spaced)).toEqual(ok({ id: 1 }))
+  expect(await call('GET', '/subjects/s/versions')).toEqual(ok([1]))
+  expect(await call('POST', '/subjects/s', spaced)).toEqual(ok({ subject: 's', version: 1, id: 1, schema: V1.schema }))
+})
+
+test('records have the format of Confluent', async () => {
+  await register('s', V1)
+  await call('PUT', '/config', { compatibility: 'full' })
+  await call('PUT', '/config/s', { compatibility: 'NONE' })
+  await call('PUT', '/mode/s', { mode: 'READONLY' })
+  await call('PUT', '/mode/s', { mode: 'READWRITE' })
+  await call('DELETE', '/subjects/s/versions/1')
+  await call('DELETE', '/subjects/s/versions/1?permanent=true')
+  expect(topic.log).toEqual([
+    {
+      key: '{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}',
+      value: JSON.stringify({ subject: 's', version: 1, id: 1, schema: V1.schema, deleted: false }),
+    },
+    { key: '{"keytype":"CONFIG","subject":null,"magic":0}', value: '{"compatibilityLevel":"FULL"}' },
+    { key: '{"keytype":"CONFIG","subject":"s","magic":0}', value: '{"compatibilityLevel":"NONE"}' },
+    { key: '{"keytype":"MODE","subject":"s","magic":0}', value: '{"mode":"READONLY"}' },
+    { key: '{"keytype":"MODE","subject":"s","magic":0}', value: '{"mode":"READWRITE"}' },
+    {
+      key: '{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}',
+      value: JSON.stringify({ subject: 's', version: 1, id: 1, schema: V1.schema, deleted: true }),
+    },
+    { key: '{"keytype":"SCHEMA","subject":"s","version":1,"magic":1}', value: null },
+  ])
+})
+
+test('a log written by another registry is read: no canonical text, NOOP and unknown keys', async () => {
+  topic.log.push(
+    { key: '{"keytype":"NOOP","magic":0}', value: null },
+    { key: '{"keytype":"CONTEXT","tenant":"default","magic":0}', value: '{}' },
+    {
+      key: '{"keytype":"SCHEMA","subject":"s","version":3,"magic":1}',
+      value: '{"subject":"s","version":3,"id":7,"schema":"{ \\"type\\": \\"string\\" }","deleted":false}',
+    },
+  )
+  await restart()
+  expect(await call('GET', '/schemas/ids/7')).toEqual(ok({ schema: '{ "type": "string" }' }))
+  expect(await register('s', { schema: '"string"' })).toEqual(ok({ id: 7 }))
+  expect(await register('s', { schema: '"bytes"' })).toEqual(ok({ id: 8 }))
+  expect(await call('GET', '/subjects/s/versions')).toEqual(ok([3, 4]))
+})
+
+test('what is missing has its code', async () => {
+  await register('s', V1)
+  expect(await call('GET', '/subjects/none/versions')).toEqual(refused(40401))
+  expect(await call('GET', '/subjects/none/versions/1')).toEqual(refused(40401))
+  expect(await call('POST', '/subjects/none', V1)).toEqual(refused(40401))
+  expect(await call('DELETE', '/subjects/none')).toEqual(refused(40401))
+  expect(await call('GET', '/subjects/s/versions/2')).toEqual(refused(40402))
+  expect(await call('GET', '/subjects/s/versions/zero')).toEqual(refused(42202))
+  expect(await call('GET', '/subjects/s/versions/0')).toEqual(refused(42202))
+  expect(await call('POST', '/subjects/s', V2)).toEqual(refused(40403))
+  expect(await call('GET', '/schemas/ids/99')).toEqual(refused(40403))
+  expect(await call('GET', '/schemas/ids/none')).toEqual(refused(40403))
+  expect(await call('GET', '/config/s')).toEqual(refused(40408))
+  expect(await call('GET', '/mode/s')).toEqual(refused(40409))
+  expect(await call('GET', '/nowhere')).toEqual({ status: 404, body: { error_code: 404, message: 'HTTP 404 Not Found' } })
+})
+
+test('what is no schema, or not supported, has its code and a reason', async () => {
+  expect(await register('s', { schema: '{"type":"record"}' })).toEqual(refused(42201))
+  expect(await register('s', { schema: '' })).toEqual(refused(42201))
+  expect(await register('s', {})).toEqual(refused(42201))
+  expect(await register('s', { schema: '{}', schemaType: 'PROTOBUF' })).toEqual({
+    status: 422,
+    body: { error_code: 42201, message: 'Schema type PROTOBUF is not supported here: AVRO only' },
+  })
+  expect(await register('s', { ...V1, references: [{ name: 'a', subject: 'b', version: 1 }] })).toEqual({
+    status: 422,
+    body: { error_code: 42201, message: expect.stringContaining('references are not supported') },
+  })
+  expect(await register('s', { ...V1, references: [], schemaType: 'AVRO' })).toEqual(ok({ id: 1 }))
+  expect(await call('PUT', '/config', { compatibility: 'SIDEWARD' })).toEqual(refused(42203))
+  expect(await call('PUT', '/mode', { mode: 'ASLEEP' })).toEqual(refused(42204))
+  const response = await app.request('/subjects/s/versions', { method: 'POST', body: '{' })
+  expect(response.status).toBe(400)
+  expect(await register('s', [])).toEqual(refused(42201))
+})
+
+test('BACKWARD is the default: an incompatible schema is refused and told why', async () => {
+  await register('s', V1)
+  expect(await register('s', INCOMPATIBLE)).toEqual({
+    status: 409,
+    body: {
+      error_code: 409,
+      message: expect.stringMatching(
+        /incompatible with an earlier schema for subject "s".*field 'b' of record R is not in the writer's schema and has no default/,
+      ),
+    },
+  })
+  expect(await call('GET', '/subjects/s/versions')).toEqual(ok([1]))
+})
+
+const OPTIONAL = { default: 0 }
+const WITH_A = recordOf(field('a'))
+const WITH_AB = recordOf(field('a'), field('b'))
+const WITH_AB_OPTIONAL = recordOf(field('a'), field('b', 'int', OPTIONAL))
+const WITH_B_OPTIONAL = recordOf(field('b', 'int', OPTIONAL))
+const A_OPTIONAL = recordOf(field('a', 'int', OPTIONAL))
+const NOTHING = recordOf()
+
+test.each([
+  // level, history, next, accepted
+  ['NONE', [WITH_A], { schema: '"string"' }, true],
+  ['BACKWARD', [WITH_A], NOTHING, true],
+  ['BACKWARD', [WITH_A], WITH_AB, false],
+  ['BACKWARD', [WITH_A], WITH_AB_OPTIONAL, true],
+  // The last version only: version 1 had no b.
+  ['BACKWARD', [WITH_A, WITH_AB_OPTIONAL], WITH_AB, true],
+  ['BACKWARD_TRANSITIVE', [WITH_A, WITH_AB_OPTIONAL], WITH_AB, false],
+  ['BACKWARD_TRANSITIVE', [WITH_A, WITH_AB_OPTIONAL], WITH_B_OPTIONAL, true],
+  ['FORWARD', [WITH_A], WITH_AB, true],
+  ['FORWARD', [WITH_A], NOTHING, false],
+  ['FORWARD', [A_OPTIONAL], NOTHING, true],
+  ['FORWARD', [WITH_A, A_OPTIONAL], NOTHING, true],
+  ['FORWARD_TRANSITIVE', [WITH_A, A_OPTIONAL], NOTHING, false],
+  ['FULL', [WITH_A], WITH_AB, false],
+  ['FULL', [WITH_A], NOTHING, false],
+  ['FULL', [WITH_A], WITH_AB_OPTIONAL, true],
+  ['FULL', [WITH_A, A_OPTIONAL], NOTHING, true],
+  ['FULL_TRANSITIVE', [WITH_A, A_OPTIONAL], NOTHING, false],
+  ['FULL_TRANSITIVE', [WITH_A, WITH_AB_OPTIONAL], A_OPTIONAL, true],
+])('%s after %j: %j is accepted: %s', async (level, history, next, accepted) => {
+  for (const schema of history) expect((await register('s', schema)).status).toBe(200)
+  await call('PUT', '/config/s', { compatibility: level })
+  const check = await call('POST', '/compatibility/subjects/s/versions', next)
+  expect(check.body).toEqual({ is_compatible: accepted })
+  expect((await register('s', next)).status).toBe(accepted ? 200 : 409)
+})
+
+test('the compatibility check tells the reasons when asked, against one version or as the level says', async () => {
+  await register('s', V1)
+  await register('s', V2)
+  expect(await call('POST', '/compatibility/subjects/s/versions/latest?verbose=true', V3)).toEqual(
+    ok({ is_compatible: true, messages: [] }),
+  )
+  expect(await call('POST', '/compatibility/subjects/s/versions/1?verbose=true', INCOMPATIBLE)).toEqual(
+    ok({ is_compatible: false, messages: [expect.stringContaining('READER_FIELD_MISSING_DEFAULT_VALUE')] }),
+  )
+  expect(await call('POST', '/compatibility/subjects/s/versions/2', INCOMPATIBLE)).toEqual(ok({ is_compatible: true }))
+  expect(await call('POST', '/compatibility/subjects/none/versions', V1)).toEqual(ok({ is_compatible: true }))
+  expect(await call('POST', '/compatibility/subjects/none/versions/latest', V1)).toEqual(refused(40401))
+  expect(await call('POST', '/compatibility/subjects/s/versions/9', V1)).toEqual(refused(40402))
+})
+
+test('the level: global, per subject, removed again', async () => {
+  expect(await call('GET', '/config')).toEqual(ok({ compatibilityLevel: 'BACKWARD' }))
+  expect(await call('PUT', '/config', { compatibility: 'FULL' })).toEqual(ok({ compatibility: 'FULL' }))
+  expect(await call('GET', '/config/s?defaultToGlobal=true')).toEqual(ok({ compatibilityLevel: 'FULL' }))
+  await call('PUT', '/config/s', { compatibility: 'NONE' })
+  await restart()
+  expect(await call('GET', '/config/s')).toEqual(ok({ compatibilityLevel: 'NONE' }))
+  expect(await call('DELETE', '/config/s')).toEqual(ok({ compatibilityLevel: 'NONE' }))
+  expect(await call('GET', '/config/s')).toEqual(refused(40408))
+  expect(await call('DELETE', '/config')).toEqual(ok({ compatibilityLevel: 'FULL' }))
+  expect(await call('GET', '/config')).toEqual(ok({ compatibilityLevel: 'BACKWARD' }))
+})
+
+test('soft deletion hides, keeps the ids readable, and can be undone by registering again', async () => {
+  await register('s', V1)
+  await register('s', V2)
+  await call('PUT', '/config/s', { compatibility: 'NONE' })
+  expect(await call('DELETE', '/subjects/s?permanent=true')).toEqual(refused(40405))
+  expect(await call('DELETE', '/subjects/s')).toEqual(ok([1, 2]))
+  await restart()
+  expect(await call('GET', '/subjects')).toEqual(ok([]))
+  expect(await call('GET', '/subjects?deleted=true')).toEqual(ok(['s']))
+  expect(await call('GET', '/subjects?deletedOnly=true')).toEqual(ok(['s']))
+  expect(await call('GET', '/subjects/s/versions')).toEqual(refused(40401))
+  expect(await call('GET', '/subjects/s/versions?deleted=true')).toEqual(ok([1, 2]))
+  expect(await call('GET', '/schemas/ids/1')).toEqual(ok({ schema: V1.schema }))
+  expect(await call('GET', '/schemas/ids/1/versions')).toEqual(ok([]))
+  expect(await call('GET', '/config/s')).toEqual(refused(40408))
+  expect(await call('POST', '/subjects/s?deleted=true', V1)).toEqual(ok({ subject: 's', version: 1, id: 1, schema: V1.schema }))
+  expect(await call('DELETE', '/subjects/s')).toEqual(refused(40404))
+  expect(await register('s', V1)).toEqual(ok({ id: 1 }))
+  expect(await call('GET', '/subjects/s/versions')).toEqual(ok([3]))
+})
+
+test('permanent deletion forgets the versions, and the id where no other subject has it', async () => {
+  await register('s', V1)
+  await register('s', V2)
+  await register('other', V2)
+  await call('DELETE', '/subjects/s')
+  expect(await call('DELETE', '/subjects/s?permanent=true')).toEqual(ok([1, 2]))
+  await restart()
+  expect(await call('GET', '/subjects?deleted=true')).toEqual(ok(['other']))
+  expect(await call('GET', '/schemas/ids/1')).toEqual(refused(40403))
+  expect(await call('GET', '/schemas/ids/2')).toEqual(ok({ schema: V2.schema }))
+  expect(await register('s', V1)).toEqual(ok({ id: 3 }))
+  expect(await call('GET', '/subjects/s/versions')).toEqual(ok([1]))
+})
+
+test('one version is deleted, softly first', async () => {
+  await register('s', V1)
+  await register('s', V2)
+  expect(await call('DELETE', '/subjects/s/versions/2?permanent=true')).toEqual(refused(40407))
+  expect(await call('DELETE', '/subjects/s/versions/latest')).toEqual(ok(2))
+  expect(await call('DELETE', '/subjects/s/versions/2')).toEqual(refused(40406))
+  expect(await call('GET', '/subjects/s/versions/latest')).toEqual(ok(expect.objectContaining({ version: 1 })))
+  expect(await call('GET', '/subjects/s/versions/2')).toEqual(refused(40402))
+  expect(await call('GET', '/subjects/s/versions/2?deleted=true')).toEqual(ok(expect.objectContaining({ version: 2 })))
+  expect(await call('DELETE', '/subjects/s/versions/2?permanent=true')).toEqual(ok(2))
+  expect(await call('GET', '/subjects/s/versions?deleted=true')).toEqual(ok([1]))
+})
+
+test('modes: read-only refuses changes, import takes ids as given', async () => {
+  expect(await call('GET', '/mode')).toEqual(ok({ mode: 'READWRITE' }))
+  expect(await register('s', { ...V1, id: 5 })).toEqual(refused(42205))
+  await register('s', V1)
+  expect(await call('PUT', '/mode/s', { mode: 'READONLY' })).toEqual(ok({ mode: 'READONLY' }))
+  expect(await register('s', V2)).toEqual(refused(42205))
+  expect(await call('DELETE', '/subjects/s')).toEqual(refused(42205))
+  expect(await register('other', V2)).toEqual(ok({ id: 2 }))
+  expect(await call('DELETE', '/mode/s')).toEqual(ok({ mode: 'READONLY' }))
+  expect(await call('PUT', '/mode', { mode: 'IMPORT' })).toEqual(refused(42205))
+  expect(await call('PUT', '/mode/moved', { mode: 'IMPORT' })).toEqual(ok({ mode: 'IMPORT' }))
+  expect(await register('moved', { ...V3, id: 100, version: 9 })).toEqual(ok({ id: 100 }))
+  expect(await register('moved', { ...V1, id: 100, version: 10 })).toEqual(refused(42205))
+  expect(await call('GET', '/subjects/moved/versions/9')).toEqual(ok(expect.objectContaining({ id: 100 })))
+  expect(await register('after', recordOf(field('z')))).toEqual(ok({ id: 101 }))
+})
+
+test('two registrations at once get different ids, the same schema twice gets one', async () => {
+  const answers = await Promise.all([register('a', V1), register('b', V2), register('c', V1), register('a', V1)])
+  expect(answers.map(({ body }) => (body as { id: number }).id)).toEqual([1, 2, 1, 1])
+})
+
+test('a write that fails changes nothing; one with an unknown outcome is seen by the next change', async () => {
+  topic.failNext('before')
+  expect(await register('s', V1)).toEqual(refused(50001))
+  expect(await call('GET', '/subjects')).toEqual(ok([]))
+  topic.failNext('after')
+  expect(await register('s', V1)).toEqual(refused(50001))
+  expect(await register('s', V2)).toEqual(ok({ id: 2 }))
+  expect(await call('GET', '/subjects/s/versions')).toEqual(ok([1, 2]))
+})
+
+test('subjects with slashes and spaces are found again', async () => {
+  const subject = encodeURIComponent('team/topic value')
+  await register(subject, V1)
+  expect(await call('GET', '/subjects')).toEqual(ok(['team/topic value']))
+  expect(await call('GET', `/subjects/${subject}/versions`)).toEqual(ok([1]))
+})

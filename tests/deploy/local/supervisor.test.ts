@@ -1,0 +1,93 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { Component } from '../../../deploy/local/component.ts'
+import { supervisor } from '../../../deploy/local/supervisor.ts'
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] })
+})
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** A process that ends when told to, and whose next starts may fail. */
+function fakeComponent() {
+  const started: number[] = []
+  let failures = 0
+  let end: (reason: { code: number | null; signal: NodeJS.Signals | null }) => void
+  let exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  const arm = () => {
+    exited = new Promise((resolve) => {
+      end = resolve
+    })
+  }
+  arm()
+  const component: Component = {
+    name: 'broker',
+    address: '',
+    logFile: 'broker.log',
+    pid: undefined,
+    isHealthy: async () => true,
+    whenExited: () => exited,
+    stop: async () => undefined,
+    kill: async () => undefined,
+    async start() {
+      started.push(Date.now())
+      if (failures > 0) {
+        failures--
+        throw new Error('port in use')
+      }
+      arm()
+      return 'started'
+    },
+  }
+  return { component, started, crash: () => end({ code: null, signal: 'SIGKILL' }), failNext: (count: number) => (failures = count) }
+}
+
+/** The pauses come from node:timers/promises, which fake timers leave alone; so the supervisor is given its own. */
+function watched() {
+  const said: string[] = []
+  const pauses: number[] = []
+  const watch = supervisor((text) => said.push(text), {
+    now: () => Date.now(),
+    pause: async (ms) => {
+      pauses.push(ms)
+    },
+  })
+  return { said, pauses, watch }
+}
+
+const settle = () => new Promise((resolve) => setImmediate(resolve))
+
+test('a crashed process is started again, and it is told', async () => {
+  const { component, started, crash } = fakeComponent()
+  const { said, watch } = watched()
+  watch.watch(component)
+  crash()
+  await settle()
+  expect(started).toHaveLength(1)
+  expect(said).toEqual(['broker has ended (SIGKILL; log: broker.log); starting it again in 1 s', 'broker runs again'])
+})
+
+test('pauses double while it does not recover, and begin anew once it has', async () => {
+  const { component, crash, failNext } = fakeComponent()
+  const { pauses, watch } = watched()
+  watch.watch(component)
+  failNext(6)
+  crash()
+  await settle()
+  expect(pauses).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000])
+  vi.setSystemTime(Date.now() + 61_000)
+  crash()
+  await settle()
+  expect(pauses.at(-1)).toBe(1_000)
+})
+
+test('nothing is started again after the release', async () => {
+  const { component, started, crash } = fakeComponent()
+  const { watch } = watched()
+  watch.watch(component)
+  await watch.release()
+  crash()
+  await settle()
+  expect(started).toEqual([])
+})

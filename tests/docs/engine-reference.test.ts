@@ -1,0 +1,188 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { readPipelinesConfig } from '../../pipelines/config.ts'
+import { DEAD_LETTER_HEADERS, REPLAY_HEADER } from '../../pipelines/engine/dead-letter.ts'
+import { changelogSpec, deadLetterSpec, repartitionSpec } from '../../pipelines/engine/internal-topics.ts'
+import { sinkMetrics } from '../../pipelines/engine/sinks/metrics.ts'
+
+const ROOT = join(import.meta.dirname, '..', '..')
+const source = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+const reference = source('docs/engine-reference.md')
+
+/** The rows of the tables below a heading, up to the next heading, as cells without backticks. */
+function rows(heading: string): string[][] {
+  const lines = reference.split('\n')
+  const start = lines.findIndex((line) => /^#+ /.test(line) && line.replaceAll('`', '').replace(/^#+ /, '') === heading)
+  expect(start, `heading ${heading}`).toBeGreaterThan(0)
+  const length = lines.slice(start + 1).findIndex((line) => /^#+ /.test(line))
+  const table = lines.slice(start + 1, length < 0 ? undefined : start + 1 + length).filter((line) => line.startsWith('| '))
+  return table.map((line) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.replaceAll('`', '').trim()),
+  )
+}
+const firstCells = (heading: string) => rows(heading).map((row) => row[0])
+const cell = (heading: string, first: string, column: number) => rows(heading).find((row) => row[0] === first)?.[column]
+
+/** The members of an interface, in the order of the source. */
+function members(path: string, name: string): string[] {
+  const body = new RegExp(`export interface ${name}\\b[^{]*\\{\\n([\\s\\S]*?)\\n\\}`).exec(source(path))?.[1] ?? ''
+  return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??[:(]/gm)].map((match) => match[1])
+}
+
+test.each([
+  ['pipelines/engine/topology.ts', 'TopologyOptions'],
+  ['pipelines/engine/api.ts', 'SourceOptions'],
+  ['pipelines/engine/api.ts', 'ProcessOptions'],
+  ['pipelines/engine/api.ts', 'TickOptions'],
+  ['pipelines/engine/api.ts', 'EmitOptions'],
+  ['state/stores/keyed-store.ts', 'KeyedStoreOptions'],
+  ['state/stores/windowed-counter-store.ts', 'WindowedCounterOptions'],
+  ['state/stores/timer-store.ts', 'TimerStoreOptions'],
+  ['state/stores/top-k-store.ts', 'TopKOptions'],
+  ['pipelines/engine/worker-parts.ts', 'WorkerConfig'],
+  ['state/stores/rocksdb-backend.ts', 'RocksdbOptions'],
+  ['pipelines/engine/sinks/sink.ts', 'SinkOptions'],
+])('%s: every option of %s', (path, name) => {
+  const [, ...listed] = firstCells(name)
+  expect(members(path, name)).not.toEqual([])
+  expect(listed.sort()).toEqual(members(path, name).sort())
+})
+
+/** The value of a constant that its file keeps to itself. */
+function constant(path: string, name: string): number {
+  const expression = new RegExp(`\\b${name}(?:: \\w+)? ?[=:] ([\\d_ *]+)`).exec(source(path))?.[1]
+  expect(expression, `${name} in ${path}`).toBeDefined()
+  return (expression ?? '').split('*').reduce((product, factor) => product * Number(factor.replaceAll('_', '').trim()), 1)
+}
+const KIB = 1024
+const MIB = KIB * KIB
+const comma = (value: number) => value.toLocaleString('en')
+
+test('defaults and limits are those of the code', () => {
+  const worker = 'pipelines/engine/worker.ts'
+  const table = 'pipelines/engine/sinks/table-target.ts'
+  const view = 'pipelines/engine/sinks/view-target.ts'
+  const interval = `${constant(worker, 'DEFAULT_COMMIT_INTERVAL_MS')} ms`
+  const batch = (path: string, unit: number, name: string) =>
+    `${comma(constant(path, 'maxRecords'))} records or ${constant(path, 'maxBytes') / unit} ${name}`
+
+  expect(cell('TopologyOptions', 'commitIntervalMs', 1)).toBe(`the worker's, ${interval}`)
+  expect(cell('WorkerConfig', 'commitIntervalMs', 1)).toBe(interval)
+  expect(cell('WorkerConfig', 'cachedObjects', 1)).toBe(comma(constant(worker, 'DEFAULT_CACHED_OBJECTS')))
+  expect(cell('RocksdbOptions', 'memoryBudgetBytes', 1)).toBe(
+    `${constant('state/stores/rocksdb-backend.ts', 'DEFAULT_MEMORY_BUDGET_BYTES') / MIB} MiB`,
+  )
+  expect(cell('RocksdbOptions', 'backgroundThreads', 1)).toBe(
+    String(constant('state/stores/rocksdb-backend.ts', 'DEFAULT_BACKGROUND_THREADS')),
+  )
+  expect(cell('Targets', 'table (ClickHouse)', 1)).toBe(batch(table, MIB, 'MiB'))
+  expect(cell('Targets', 'view (Redis)', 1)).toBe(batch(view, KIB, 'KiB'))
+  expect(cell('Targets', 'table (ClickHouse)', 2)).toBe(`${constant(table, 'lingerMs') / 1_000} s`)
+  expect(cell('Targets', 'view (Redis)', 3)).toBe(`every ${constant(view, 'PROBE_EVERY_MS') / 1_000} s`)
+  expect(reference).toContain(
+    `asked again after ${constant('pipelines/engine/sinks/lane.ts', 'FIRST_RETRY_MS')} ms to ${constant('pipelines/engine/sinks/lane.ts', 'LONGEST_RETRY_MS') / 1_000} s`,
+  )
+  expect(reference).toContain(`Above ${constant('pipelines/engine/sinks/lane.ts', 'MAX_QUEUED_BYTES') / MIB} MiB of waiting records`)
+  expect(reference).toContain(`at most ${comma(constant('pipelines/engine/dead-letter.ts', 'MAX_MESSAGE_CHARACTERS'))} characters`)
+  expect(reference).toContain(`more than ${constant('pipelines/engine/membership.ts', 'MAX_FENCES')} in a minute stop it`)
+  expect(constant('pipelines/engine/membership.ts', 'FENCE_WINDOW_MS')).toBe(60_000)
+  expect(rows('Limits')).toEqual([
+    ['what', 'value'],
+    [
+      'memory for one transaction',
+      `committed early above ${constant('pipelines/engine/committer.ts', 'MAX_TRANSACTION_BYTES') / MIB} MiB of unsent output`,
+    ],
+    [
+      'fetched records that wait in a worker',
+      `no poll above ${constant(worker, 'MAX_QUEUED_BYTES') / MIB} MiB; a task above ${constant('pipelines/engine/task-set.ts', 'PAUSE_TASK_BYTES') / MIB} MiB is paused`,
+    ],
+    ['one round of work', `${constant('pipelines/engine/task-set.ts', 'ROUND_MS')} ms, then sockets and heartbeats`],
+    ['transaction time-out', `${constant('kafka/client/producer.ts', 'TRANSACTION_TIMEOUT_MS') / 1_000} s`],
+  ])
+})
+
+test('the environment and its defaults', () => {
+  const heading = 'Environment of a worker process'
+  const variables = [...source('pipelines/config.ts').matchAll(/^ {2}([A-Z_]+): z/gm)].map((match) => match[1])
+  expect(firstCells(heading).slice(1)).toEqual(variables)
+
+  const config = readPipelinesConfig({})
+  const defaults = {
+    KAFKA_BROKERS: config.brokers.join(),
+    SCHEMA_REGISTRY_URL: config.schemaRegistryUrl,
+    REDIS_URL: config.redisUrl,
+    REDIS_CLUSTER: config.redisCluster ? '1' : '0',
+    CLICKHOUSE_URL: config.clickhouse.url,
+    CLICKHOUSE_DATABASE: config.clickhouse.database,
+    CLICKHOUSE_USER: config.clickhouse.username,
+    CLICKHOUSE_PASSWORD: config.clickhouse.password || 'empty',
+    WORKER_SLOT: String(config.slot),
+    STATE_MEMORY_MB: `${config.stateMemoryBytes / MIB} MiB`,
+    COMMIT_INTERVAL_MS: `${config.commitIntervalMs} ms`,
+    PROCESSING_GUARANTEE: config.guarantee,
+    HEALTH_HOST: config.healthHost,
+    HEALTH_PORT: String(config.healthPort),
+    LOG_LEVEL: config.logLevel,
+  }
+  const documented = Object.fromEntries(Object.keys(defaults).map((variable) => [variable, cell(heading, variable, 1)]))
+  expect(documented).toEqual(defaults)
+})
+
+test('outcomes, codes and headers', () => {
+  const listed = firstCells('Outcomes and dead letters')
+  const code = /readonly code: ((?:'\w+'(?: \| )?)+)/.exec(source('pipelines/engine/intake.ts'))?.[1] ?? ''
+  const codes = [...code.matchAll(/'(\w+)'/g)].map((match) => match[1])
+  const headers = [...Object.values(DEAD_LETTER_HEADERS), REPLAY_HEADER]
+  const outcomes = ['nothing', 'drop(reason)', 'late', 'deadLetter(code, message)', '(it throws)']
+
+  expect(codes).not.toEqual([])
+  const [first, second, third] = ['a processor returns', 'code', 'header']
+  expect(listed.sort()).toEqual([first, ...outcomes, second, ...codes, third, ...headers].sort())
+})
+
+/** Folders whose errors an author or operator may meet; those of the Kafka client leave it as FencedError or TransportError. */
+const ERROR_FOLDERS = ['pipelines/engine', 'state/stores', 'kafka', 'schemas']
+
+test('every error', () => {
+  const files = ERROR_FOLDERS.flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts') && !file.startsWith('client'))
+      .map((file) => join(folder, file)),
+  )
+  const errors = files.flatMap((file) => [...source(file).matchAll(/export class (\w+) extends Error/g)].map((match) => match[1]))
+  expect(firstCells('Errors').slice(1).sort()).toEqual(errors.sort())
+})
+
+test('names and retention of internal topics', () => {
+  const DAY_MS = 24 * 3_600_000
+  const heading = 'Names in Kafka'
+  const days = (spec: { config?: Readonly<Record<string, string>> }) => Number(spec.config?.['retention.ms']) / DAY_MS
+  expect(cell(heading, 'repartition topic', 2)).toBe(`${days(repartitionSpec('r', 1))} days`)
+  expect(cell(heading, 'dead letters', 2)).toBe(`${days(deadLetterSpec('<topology>'))} days, one partition`)
+  expect(cell(heading, 'dead letters', 1)).toContain(deadLetterSpec('<topology>').name)
+  expect(cell(heading, 'changelog', 1)).toBe(changelogSpec('<topology>', '<store>', 1).name)
+  const tombstones = Number(changelogSpec('t', 's', 1).config?.['delete.retention.ms']) / 3_600_000
+  expect(cell(heading, 'changelog', 2)).toBe(`compacted; tombstones ${tombstones} hours`)
+})
+
+test('endpoints', () => {
+  const paths = [...source('pipelines/engine/introspection.ts').matchAll(/case '(\/\w+)'/g)].map((match) => match[1])
+  expect(firstCells('HTTP endpoints of a worker process').slice(1)).toEqual(paths)
+})
+
+test('metrics', () => {
+  const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  const named = ['worker-runner', 'introspection', 'sinks/sink-runner'].flatMap((file) =>
+    [
+      ...source(`pipelines/engine/${file}.ts`).matchAll(/(?:(?:counter|gauge)\(|name: )(?:'|`\$\{METRIC_PREFIX\})([a-z]+_[a-z_]+)['`]/g),
+    ].map((match) => match[1]),
+  )
+  const counted = Object.keys(sinkMetrics()).map((name) => `sink_${snake(name)}_total`)
+  const listed = firstCells('Metrics').slice(1)
+  expect(named.length).toBeGreaterThan(10)
+  expect(listed.map((name) => name.replace(/ \[.*/, '')).sort()).toEqual([...named, ...counted].sort())
+})

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import { expectedLists, type KnownTweet } from './expected.ts'
+
+const NOON = Date.UTC(2026, 0, 1, 12)
+const WORLD = 1
+
+function known(user: bigint, phrases: string[], createdAt: number, acknowledgedAt = createdAt): KnownTweet {
+  const tweet = {
+    tweet_id: user,
+    user_id: user,
+    text: '',
+    hashtags: [],
+    phrases,
+    lang: 'en',
+    woeid: WORLD,
+    bot_score: 0,
+    created_at: createdAt,
+  }
+  return { tweet, sentAt: createdAt, acknowledgedAt }
+}
+
+// Two tweets of "a" and one of "b" in time, and one more of "b" that nobody knew of when the window was due.
+const expected = expectedLists([
+  known(1n, ['a'], NOON - 1_000),
+  known(2n, ['a', 'b'], NOON - 2_000),
+  known(3n, ['b'], NOON - 3_000, NOON + 10_000),
+  known(4n, ['old'], NOON - 3_601_000),
+])
+
+function faults(...counts: [term: string, tweet_volume: number][]): string[] {
+  const entries = counts.map(([term, tweet_volume]) => ({ term, tweet_volume }))
+  return expected.faults({ woeid: WORLD, window_end: NOON, source: 'pipeline', entries })
+}
+
+test('right lists have no fault, with or without what was under way', () => {
+  expect(faults(['a', 2], ['b', 1])).toEqual([])
+  expect(faults(['a', 2], ['b', 2])).toEqual([])
+  expect(expected.isExact(NOON)).toBe(false)
+  expect(expected.isExact(NOON + 60_000)).toBe(true)
+})
+
+test.each([
+  [
+    'undercounted',
+    [
+      ['a', 1],
+      ['b', 1],
+    ],
+    /a has 1, right is 2 to 2/,
+  ],
+  [
+    'overcounted',
+    [
+      ['a', 3],
+      ['b', 1],
+    ],
+    /a has 3, right is 2 to 2/,
+  ],
+  ['missing', [['a', 2]], /b \(1\) is missing/],
+  [
+    'never sent',
+    [
+      ['a', 2],
+      ['b', 1],
+      ['c', 1],
+    ],
+    /c has 1, right is 0 to 0/,
+  ],
+  [
+    'older than the window',
+    [
+      ['a', 2],
+      ['b', 1],
+      ['old', 1],
+    ],
+    /old has 1, right is 0 to 0/,
+  ],
+  [
+    'out of order',
+    [
+      ['b', 1],
+      ['a', 2],
+    ],
+    /b \(1\) stands above a \(2\)/,
+  ],
+] as const)('a term that is %s is a fault', (_, counts, reason) => {
+  expect(faults(...counts.map(([term, volume]): [string, number] => [term, volume]))).toContainEqual(expect.stringMatching(reason))
+})

@@ -1,0 +1,241 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { createClient } from '@clickhouse/client'
+import { Redis } from 'ioredis'
+import { expect } from 'vitest'
+import type { Random } from '../../bench/tweets/random.ts'
+import type { Component } from '../../deploy/local/component.ts'
+import { supervisor } from '../../deploy/local/supervisor.ts'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import { regions } from '../../schemas/places/regions.ts'
+import { expectedLists } from './expected.ts'
+import { type LiveEvent, liveTweets } from './live-tweets.ts'
+import { type LoggedTweet, logReader, type PublishedList } from './log.ts'
+import { type System, untilReady } from './system.ts'
+import { get, type ListBody, listOf } from './trends-api.ts'
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+/** Two renewals, a restart, and what a busy machine adds. */
+const RECOVERY_TIMEOUT_MS = 180_000
+const SINK_TIMEOUT_MS = 60_000
+const LOOK_EVERY_MS = 200
+/** Each look starts a reader. */
+const READ_EVERY_MS = 1_000
+const SNAPSHOT_RANKS = 100
+const MAX_SHOWN = 10
+const WORLD = 1
+
+/** A running system that loses parts while tweets come in, and everything that it has published so far. */
+export interface Ordeal {
+  /** kill -9; it is started again as `npm start` does it. Resolves when it is back. */
+  kill(victim: Component): Promise<void>
+  /** Resolves with the end of the first window that every region has a list of and that ends after now. */
+  nextWindow(options?: { readonly wholeMinute?: boolean }): Promise<number>
+  /** Ends the input; resolves when all is acknowledged. */
+  endInput(): Promise<void>
+  /** Reads back what has been published since the last time, and finds nothing wrong in it. */
+  checkPublished(): Promise<void>
+  /** Finds exactly the published snapshots in ClickHouse: one row per region, window and rank. */
+  checkTable(): Promise<void>
+  /** True when every tweet of that window was acknowledged before it was due: its counts are those of an offline computation. */
+  isExact(windowEnd: number): boolean
+  /** Empties Redis: readers are told to wait until the views are there again. */
+  flushRedis(): Promise<void>
+  finish(): Promise<void>
+}
+
+export function ordeal(system: System, say: (text: string) => void, nextEvent: () => LiveEvent): Ordeal {
+  const watch = supervisor(say)
+  for (const part of [system.kafka, system.redis, ...system.workers]) watch.watch(part)
+  const live = liveTweets(system, nextEvent)
+  const reader = logReader(system)
+  const log: LoggedTweet[] = []
+  let expected = expectedLists([])
+  /** How many regions have a list, by window. */
+  const regionsOf = new Map<number, Set<number>>()
+  const unchecked: PublishedList[] = []
+  /** Rows that the table must have, by window; only those that have not been looked for yet. */
+  const rowsOf = new Map<number, Set<string>>()
+  let rowsFound = 0
+  const answers = watchAnswers(system)
+
+  async function kill(victim: Component): Promise<void> {
+    const before = victim.pid
+    process.kill(before as number, 'SIGKILL')
+    await waitUntil(() => victim.pid !== undefined && victim.pid !== before && victim.isHealthy(), {
+      what: `${victim.name} again`,
+      timeoutMs: RECOVERY_TIMEOUT_MS,
+      intervalMs: LOOK_EVERY_MS,
+    })
+  }
+
+  async function nextWindow({ wholeMinute = false } = {}): Promise<number> {
+    const after = Date.now()
+    let windowEnd = 0
+    await waitUntil(
+      async () => {
+        windowEnd = Date.parse((await listOf(system.apis[0], WORLD)).as_of)
+        return windowEnd > after && (!wholeMinute || windowEnd % MINUTE_MS === 0)
+      },
+      { what: `a window after ${new Date(after).toISOString()}`, timeoutMs: RECOVERY_TIMEOUT_MS, intervalMs: LOOK_EVERY_MS },
+    )
+    // Its other partitions may be a moment behind.
+    await waitUntil(async () => (await readPublished(windowEnd)) === regions.length, {
+      what: `all regions at ${new Date(windowEnd).toISOString()}`,
+      timeoutMs: RECOVERY_TIMEOUT_MS,
+      intervalMs: READ_EVERY_MS,
+    })
+    return windowEnd
+  }
+
+  /** @returns how many lists of that window are known */
+  async function readPublished(windowEnd: number): Promise<number> {
+    for (const list of await reader.lists()) {
+      const { woeid, window_end, entries } = list
+      const woeids = regionsOf.get(window_end) ?? new Set()
+      regionsOf.set(window_end, woeids)
+      expect(woeids.has(woeid), `a second list of ${woeid} at ${new Date(window_end).toISOString()}`).toBe(false)
+      woeids.add(woeid)
+      unchecked.push(list)
+      if (window_end % MINUTE_MS !== 0) continue
+      const rows = rowsOf.get(window_end) ?? new Set()
+      rowsOf.set(window_end, rows)
+      entries.slice(0, SNAPSHOT_RANKS).forEach(({ term, tweet_volume }, index) => {
+        rows.add(`${woeid} ${index + 1} ${term} ${tweet_volume}`)
+      })
+    }
+    return regionsOf.get(windowEnd)?.size ?? 0
+  }
+
+  async function checkPublished(): Promise<void> {
+    await readPublished(0)
+    // Read after the lists: it has every tweet that they may hold.
+    log.push(...(await reader.tweets()))
+    expected = expectedLists(live.known(log))
+    const newest = Math.max(...regionsOf.keys())
+    for (const [windowEnd, { size }] of regionsOf) {
+      if (windowEnd < newest) expect(size, `regions at ${new Date(windowEnd).toISOString()}`).toBe(regions.length)
+    }
+    const checked = unchecked.splice(0)
+    expect(checked.flatMap(expected.faults).slice(0, MAX_SHOWN)).toEqual([])
+    say(`${checked.length} more lists are right; in all ${regionsOf.size} windows over ${log.length} tweets`)
+  }
+
+  async function checkTable(): Promise<void> {
+    const client = createClient({ url: system.clickhouse.address })
+    async function ask(query: string): Promise<unknown[][]> {
+      return (await client.query({ query, format: 'JSONCompactEachRow' })).json<unknown[]>()
+    }
+    try {
+      for (const [windowEnd, wanted] of rowsOf) {
+        // Other regions of the newest window may still come.
+        if (regionsOf.get(windowEnd)?.size !== regions.length) continue
+        const at = `window_end = toDateTime(${windowEnd / SECOND_MS})`
+        const count = async () => Number((await ask(`SELECT count() FROM trend_snapshots WHERE ${at}`))[0][0])
+        await waitUntil(async () => (await count()) >= wanted.size, { what: 'all rows', timeoutMs: SINK_TIMEOUT_MS })
+        const rows = await ask(`SELECT woeid, rank, term, toString(tweet_volume) FROM trend_snapshots WHERE ${at}`)
+        expect(new Set(rows.map((row) => row.join(' '))).symmetricDifference(wanted).size).toBe(0)
+        rowsFound += wanted.size
+        rowsOf.delete(windowEnd)
+      }
+      const windows = [...regionsOf].filter(([windowEnd, { size }]) => windowEnd % MINUTE_MS === 0 && size === regions.length)
+      const complete = `window_end IN (${windows.map(([windowEnd]) => windowEnd / SECOND_MS).join()})`
+      expect(rowsFound).toBeGreaterThan(0)
+      // Also before any merge: nothing is ever written twice.
+      const counts = `count(), uniqExact(woeid, window_end, rank)`
+      for (const table of ['trend_snapshots', 'trend_snapshots FINAL'])
+        expect((await ask(`SELECT ${counts} FROM ${table} WHERE ${complete}`))[0].map(Number)).toEqual([rowsFound, rowsFound])
+    } finally {
+      await client.close()
+    }
+  }
+
+  async function flushRedis(): Promise<void> {
+    const counted = expected.woeids
+    const before = new Map<number, ListBody>()
+    for (const woeid of counted) before.set(woeid, await listOf(system.apis[0], woeid))
+    const redis = new Redis(system.redis.address)
+    let waited = 0
+    try {
+      await redis.flushall()
+      // One region after the other, so that none comes from what the API keeps for a second.
+      for (const woeid of counted) {
+        for (;;) {
+          const { status, text } = await get(system.apis[0], `/v1/trends?woeid=${woeid}`)
+          if (status === 200) {
+            const list = JSON.parse(text) as ListBody
+            const known = before.get(woeid) as ListBody
+            expect(list.as_of >= known.as_of, `${woeid} is of ${list.as_of} after ${known.as_of}`).toBe(true)
+            if (list.as_of === known.as_of) expect(list).toEqual(known)
+            break
+          }
+          expect(status, text).toBe(503)
+          waited++
+          await delay(LOOK_EVERY_MS)
+        }
+      }
+      expect(waited).toBeGreaterThan(0)
+    } finally {
+      redis.disconnect()
+    }
+  }
+
+  return {
+    kill,
+    nextWindow,
+    endInput: () => live.stop(),
+    checkPublished,
+    checkTable,
+    isExact: (windowEnd) => expected.isExact(windowEnd),
+    flushRedis,
+    async finish() {
+      answers.stop()
+      await watch.release()
+      await system.finish()
+      expect(answers.wrong()).toEqual([])
+    },
+  }
+}
+
+/** Leaves in order and comes back, as in a rolling deployment. The supervisor starts it again. */
+export async function leaveAndComeBack(worker: Component): Promise<void> {
+  const before = worker.pid
+  process.kill(before as number, 'SIGTERM')
+  await waitUntil(() => worker.pid !== undefined && worker.pid !== before, {
+    what: `${worker.name} again`,
+    timeoutMs: RECOVERY_TIMEOUT_MS,
+    intervalMs: LOOK_EVERY_MS,
+  })
+  await untilReady(worker)
+}
+
+/** Readers ask all the time: they may be told to wait, but never get a wrong list, an empty one or none. */
+function watchAnswers({ apis }: System): { stop(): void; wrong(): readonly string[] } {
+  const wrong: string[] = []
+  let stopped = false
+  let hasTrends = false
+
+  async function ask(): Promise<void> {
+    while (!stopped) {
+      const answer = await get(apis[0], `/v1/trends?woeid=${WORLD}`).catch((error: Error) => ({ status: 0, text: error.message }))
+      if (stopped) return
+      const isEmpty = answer.status === 200 && (JSON.parse(answer.text) as ListBody).trends.length === 0
+      if (answer.status === 200 && !isEmpty) hasTrends = true
+      if (answer.status !== 503 && (answer.status !== 200 || (isEmpty && hasTrends))) wrong.push(`${answer.status} ${answer.text}`)
+      await delay(LOOK_EVERY_MS)
+    }
+  }
+
+  void ask()
+  return {
+    stop: () => {
+      stopped = true
+    },
+    wrong: () => wrong.slice(0, MAX_SHOWN),
+  }
+}
+
+/** A moment that the seed decides. */
+export function randomMoment(random: Random, withinMs: number): Promise<void> {
+  return delay(Math.floor(random() * withinMs))
+}

@@ -1,0 +1,79 @@
+import { join } from 'node:path'
+import type { Tweet } from '../../schemas/types.ts'
+import { runPython } from '../stack/python.ts'
+import type { System } from './system.ts'
+
+const READER = join(import.meta.dirname, 'read_topics.py')
+const TIMEOUT_MS = 120_000
+
+interface Logged<V> {
+  readonly partition: number
+  readonly offset: number
+  readonly timestamp: number
+  readonly key: string | null
+  readonly value: V
+}
+
+type EntryTuple = [term: string, volume: number]
+
+/** A list as it was published. */
+export interface PublishedList {
+  readonly woeid: number
+  readonly window_end: number
+  readonly source: string
+  readonly entries: readonly PublishedEntry[]
+}
+
+export interface PublishedEntry {
+  readonly term: string
+  readonly tweet_volume: number
+}
+
+/** A tweet as it lies in the log. */
+export interface LoggedTweet {
+  readonly tweet: Tweet
+  /** Of the record, epoch ms. */
+  readonly timestamp: number
+}
+
+/** What an independent consumer (librdkafka, read_committed) finds in the topics; each call gives what has come since the last one. */
+export interface LogReader {
+  /** In the log's order, partition by partition. Records that are no tweet are left out. */
+  tweets(): Promise<LoggedTweet[]>
+  /** Lists of `trend-output` and `trend-renewals`. */
+  lists(): Promise<PublishedList[]>
+  /** Values of any topic, as latin1 text. */
+  raw(topic: string): Promise<string[]>
+}
+
+export function logReader(system: Pick<System, 'kafka' | 'registry'>): LogReader {
+  const positions: Record<string, Record<string, number>> = {}
+
+  async function read<V>(topics: readonly string[]): Promise<Record<string, { records: Logged<V>[] }>> {
+    const from = Object.fromEntries(topics.map((topic) => [topic, positions[topic] ?? {}]))
+    const request = { brokers: system.kafka.address, registry: system.registry.address, from }
+    const answer = JSON.parse(await runPython(READER, { input: JSON.stringify(request), timeoutMs: TIMEOUT_MS }))
+    for (const topic of topics) positions[topic] = answer[topic].next
+    return answer
+  }
+
+  return {
+    async tweets() {
+      const { tweets } = await read<(Omit<Tweet, 'tweet_id' | 'user_id'> & { tweet_id: string; user_id: string }) | null>(['tweets'])
+      const inOrder = tweets.records.toSorted((a, b) => a.partition - b.partition || a.offset - b.offset)
+      return inOrder.flatMap(({ timestamp, value }) =>
+        value === null ? [] : [{ timestamp, tweet: { ...value, tweet_id: BigInt(value.tweet_id), user_id: BigInt(value.user_id) } }],
+      )
+    },
+    async lists() {
+      type Shape = Omit<PublishedList, 'entries'> & { entries: EntryTuple[] }
+      const found = await read<Shape>(['trend-output', 'trend-renewals'])
+      return Object.values(found).flatMap(({ records }) =>
+        records.map(({ value }) => ({ ...value, entries: value.entries.map(([term, tweet_volume]) => ({ term, tweet_volume })) })),
+      )
+    },
+    async raw(topic) {
+      return (await read<string>([topic]))[topic].records.map(({ value }) => value)
+    },
+  }
+}

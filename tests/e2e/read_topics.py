@@ -1,0 +1,89 @@
+"""Reads topics as an independent consumer does: librdkafka, read_committed, Confluent's Avro deserializer.
+
+Standard input: {"brokers", "registry", "from": {topic: {partition: offset}}}; partitions that are not named are read from their beginning.
+Prints {topic: {"next": {partition: offset}, "records": [...]}} for everything committed so far. 64-bit ids are text, times epoch ms.
+"""
+
+import json
+import sys
+import time
+from datetime import datetime, timedelta, timezone
+
+from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka.schema_registry import SchemaRegistryClient
+from confluent_kafka.schema_registry.avro import AvroDeserializer
+from confluent_kafka.serialization import SerializationError
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+MILLISECOND = timedelta(milliseconds=1)
+DEADLINE_SECONDS = 30
+BATCH = 2000
+# A batch that is not full comes after this time, so it is short.
+BATCH_SECONDS = 0.2
+
+request = json.load(sys.stdin)
+deserialize = AvroDeserializer(SchemaRegistryClient({"url": request["registry"]}))
+
+
+def millis(time):
+    return (time - EPOCH) // MILLISECOND
+
+
+def tweet(value):
+    ids = {"tweet_id": str(value["tweet_id"]), "user_id": str(value["user_id"])}
+    return {**value, **ids, "text": "", "created_at": millis(value["created_at"])}
+
+
+def trend_list(value):
+    entries = [[entry["term"], entry["tweet_volume"]] for entry in value["entries"]]
+    return {"woeid": value["woeid"], "window_end": millis(value["window_end"]), "source": value["source"], "entries": entries}
+
+
+def raw(value):
+    return value.decode("latin1")
+
+
+SHAPES = {"tweets": tweet, "trend-output": trend_list, "trend-renewals": trend_list}
+
+
+def decoded(topic, message):
+    if topic not in SHAPES:
+        return raw(message.value())
+    try:
+        value = deserialize(message.value(), None)
+    except SerializationError:
+        return None
+    return SHAPES[topic](value)
+
+
+def read(topic, offsets):
+    consumer = Consumer({
+        "bootstrap.servers": request["brokers"], "group.id": "reader", "enable.auto.commit": False,
+        "isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "earliest",
+    })
+    partitions = consumer.list_topics(topic, timeout=DEADLINE_SECONDS).topics[topic].partitions
+    following = {number: offsets.get(str(number), 0) for number in partitions}
+    consumer.assign([TopicPartition(topic, number, offset) for number, offset in following.items()])
+    unread = set(partitions)
+    records = []
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while unread:
+        messages = consumer.consume(BATCH, timeout=BATCH_SECONDS)
+        if time.monotonic() > deadline:
+            raise SystemExit(f"{topic}: the end of partitions {unread} was not reached")
+        for message in messages:
+            if message.error() is not None:
+                if message.error().code() != KafkaError._PARTITION_EOF:
+                    raise SystemExit(f"{topic}: {message.error()}")
+                unread.discard(message.partition())
+                continue
+            following[message.partition()] = message.offset() + 1
+            records.append({
+                "partition": message.partition(), "offset": message.offset(), "timestamp": message.timestamp()[1],
+                "key": None if message.key() is None else message.key().decode("latin1"), "value": decoded(topic, message),
+            })
+    consumer.close()
+    return {"next": following, "records": records}
+
+
+json.dump({topic: read(topic, offsets) for topic, offsets in request["from"].items()}, sys.stdout)

@@ -1,0 +1,226 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createClient } from '@clickhouse/client'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import { findChild } from '../../deploy/local/child.ts'
+import { freePort, LOOPBACK } from '../../deploy/local/ports.ts'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import { type GuardedFolder, guardedFolder } from '../stack/folder.ts'
+import { TOOLS } from '../stack/servers.ts'
+
+const FILES = fileURLToPath(new URL('../../deploy/local/', import.meta.url))
+const READY_TIMEOUT_MS = 90_000
+/** Lists are renewed every 30 s; the first one has some tweets in it. */
+const FIRST_TRENDS_TIMEOUT_MS = 120_000
+const STOP_TIMEOUT_MS = 60_000
+const TEST_TIMEOUT_MS = 300_000
+
+let shared: GuardedFolder | undefined
+
+interface Installation {
+  readonly home: string
+  readonly env: Record<string, string>
+}
+
+/** A data folder of its own with free ports, in a folder that disappears with this process. */
+async function installation(): Promise<Installation> {
+  shared ??= guardedFolder()
+  const home = join(shared.path, `home-${Math.random().toString(36).slice(2)}`)
+  mkdirSync(home)
+  symlinkSync(TOOLS, join(home, 'tools'))
+  const names = [
+    'KAFKA_PORT',
+    'KAFKA_CONTROLLER_PORT',
+    'REDIS_PORT',
+    'CLICKHOUSE_PORT',
+    'SCHEMA_REGISTRY_PORT',
+    'API_PORT',
+    'WORKER_HEALTH_PORT',
+  ]
+  const ports = new Set<number>()
+  while (ports.size < names.length) ports.add(await freePort())
+  const env = Object.fromEntries(names.map((name, index) => [name, String([...ports][index])]))
+  return { home, env: { ...env, MILLRACE_HOME: home, MILLRACE_DEMO: '0', WORKERS: '0' } }
+}
+
+interface Run {
+  readonly process: ChildProcess
+  output(): string
+  ready(): Promise<void>
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+function run(file: string, { home, env }: Installation, args: string[] = []): Run {
+  const child = spawn(process.execPath, [join(FILES, file), ...args], {
+    cwd: home,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let text = ''
+  for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (chunk) => (text += chunk))
+  const exited = once(child, 'exit')
+  onTestFinished(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  return {
+    process: child,
+    output: () => text,
+    ready: () =>
+      waitUntil(() => text.includes('Ctrl-C stops everything'), {
+        what: 'start',
+        timeoutMs: READY_TIMEOUT_MS,
+        givenUp: () => (child.exitCode === null ? undefined : text),
+      }),
+    async stop(signal = 'SIGINT') {
+      child.kill(signal)
+      const [code] = (await exited) as [number | null]
+      return code
+    },
+  }
+}
+
+async function finished(file: string, where: Installation, args: string[] = []): Promise<{ code: number | null; output: string }> {
+  const started = run(file, where, args)
+  await waitUntil(() => started.process.exitCode !== null, { what: file, timeoutMs: STOP_TIMEOUT_MS })
+  return { code: started.process.exitCode, output: started.output() }
+}
+
+const clickhouse = ({ env }: Installation) => createClient({ url: `http://${LOOPBACK}:${env.CLICKHOUSE_PORT}` })
+
+test(
+  'start, status, a second start on the same data, stop and go on',
+  async () => {
+    const where = await installation()
+    const first = run('start.ts', where)
+    await first.ready()
+    expect((await fetch(`http://${LOOPBACK}:${where.env.API_PORT}/livez`)).status).toBe(200)
+    expect(await (await fetch(`http://${LOOPBACK}:${where.env.SCHEMA_REGISTRY_PORT}/subjects`)).json()).toContain('tweets-value')
+    const redis = new Redis(`redis://${LOOPBACK}:${where.env.REDIS_PORT}`)
+    await redis.set('kept', 'yes')
+    redis.disconnect()
+    const tables = clickhouse(where)
+    await tables.command({ query: 'CREATE TABLE kept (a UInt8) ENGINE = MergeTree ORDER BY a' })
+    await tables.insert({ table: 'kept', values: [{ a: 7 }], format: 'JSONEachRow' })
+    await tables.close()
+
+    const status = await finished('status.ts', where)
+    for (const part of ['kafka', 'redis', 'clickhouse', 'registry']) expect(status.output).toMatch(new RegExp(`${part} +\\d+ +ok`))
+    const second = await finished('start.ts', where)
+    expect(second.code).toBe(1)
+    expect(second.output).toMatch(/is in use by a running `npm start` \(pid \d+\)/)
+    const refusedReset = await finished('start.ts', where, ['--reset'])
+    expect(refusedReset.output).toMatch(/stop it before --reset/)
+
+    expect(await first.stop()).toBe(0)
+    expect(first.output()).toContain('Stopped.')
+    expect((await finished('status.ts', where)).output).toMatch(/Nothing runs/)
+
+    const again = run('start.ts', where)
+    await again.ready()
+    const found = new Redis(`redis://${LOOPBACK}:${where.env.REDIS_PORT}`)
+    expect(await found.get('kept')).toBe('yes')
+    found.disconnect()
+    const rows = clickhouse(where)
+    expect(await (await rows.query({ query: 'SELECT a FROM kept', format: 'JSONEachRow' })).json()).toEqual([{ a: 7 }])
+    await rows.close()
+    expect(await again.stop('SIGTERM')).toBe(0)
+
+    const fresh = run('start.ts', where, ['--reset'])
+    await fresh.ready()
+    const empty = new Redis(`redis://${LOOPBACK}:${where.env.REDIS_PORT}`)
+    expect(await empty.get('kept')).toBeNull()
+    empty.disconnect()
+    expect(await fresh.stop()).toBe(0)
+  },
+  TEST_TIMEOUT_MS,
+)
+
+test(
+  'after kill -9 the next start takes over the servers, and a killed part is started again',
+  async () => {
+    const where = await installation()
+    const first = run('start.ts', where)
+    await first.ready()
+    const pidOf = (name: string) => findChild(join(where.home, 'run'), name)?.pid
+    const [broker, api] = [pidOf('kafka'), pidOf('api-0')]
+    await first.stop('SIGKILL')
+
+    const second = run('start.ts', where)
+    await second.ready()
+    expect(second.output()).toMatch(/kafka .*\(was running\)/)
+    expect(pidOf('kafka')).toBe(broker)
+    expect(pidOf('api-0')).not.toBe(api)
+
+    process.kill(pidOf('redis')!, 'SIGKILL')
+    await waitUntil(() => second.output().includes('redis runs again'), { what: 'redis', timeoutMs: READY_TIMEOUT_MS })
+    expect(second.output()).toContain('redis has ended (')
+    expect(await second.stop()).toBe(0)
+    expect(pidOf('kafka')).toBeUndefined()
+    expect(existsSync(join(where.home, 'lock'))).toBe(false)
+  },
+  TEST_TIMEOUT_MS,
+)
+
+test(
+  'with nothing set but the folder, the demo stream becomes worldwide trends over HTTP',
+  async () => {
+    const { home, env } = await installation()
+    const where = { home, env: { ...env, MILLRACE_DEMO: '1', WORKERS: '1' } }
+    const stack = run('start.ts', where)
+    await stack.ready()
+    const url = `http://${LOOPBACK}:${env.API_PORT}/v1/trends?woeid=1&limit=5`
+    await waitUntil(async () => ((await (await fetch(url)).json()) as { trends?: unknown[] }).trends?.length === 5, {
+      what: 'worldwide trends',
+      timeoutMs: FIRST_TRENDS_TIMEOUT_MS,
+      intervalMs: 1_000,
+    })
+    const { trends } = (await (await fetch(url)).json()) as { trends: { rank: number; tweet_volume: number }[] }
+    expect(trends.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5])
+    expect(trends[0].tweet_volume).toBeGreaterThan(0)
+    const status = await finished('status.ts', where)
+    expect(status.output).toMatch(/worker-0 +\d+ +ok/)
+    expect(status.output).toMatch(/api-0 +\d+ +ok/)
+    expect(status.output).toMatch(/lag of trends: \d+ records over \d+ partitions/)
+    expect(status.code).toBe(0)
+    expect(await stack.stop()).toBe(0)
+  },
+  TEST_TIMEOUT_MS,
+)
+
+test('a port in use, wrong settings and a server that is not there are told in one line, and nothing is left running', async () => {
+  const where = await installation()
+  const stranger = createServer().listen(Number(where.env.REDIS_PORT), LOOPBACK)
+  await once(stranger, 'listening')
+  const refused = await finished('start.ts', where)
+  stranger.close()
+  expect(refused.code).toBe(1)
+  expect(refused.output).toContain(
+    `millrace: redis: port ${where.env.REDIS_PORT} is in use by another program. Stop it, or choose another one with REDIS_PORT\n`,
+  )
+  expect(findChild(join(where.home, 'run'), 'kafka')).toBeUndefined()
+
+  const wrong = await finished('start.ts', { ...where, env: { ...where.env, API_PORT: 'x' } })
+  expect(wrong).toEqual({ code: 1, output: 'millrace: API_PORT=x: is not a port\n' })
+
+  const missing = await finished('start.ts', { ...where, env: { ...where.env, KAFKA_BROKERS: `${LOOPBACK}:1` } })
+  expect(missing.code).toBe(1)
+  expect(missing.output).toContain(
+    `millrace: kafka: no answer from ${LOOPBACK}:1, which KAFKA_BROKERS names. Start it, or unset KAFKA_BROKERS to have a local one\n`,
+  )
+})
+
+test('Ctrl-C in the middle of a start stops what has started', async () => {
+  const where = await installation()
+  const started = run('start.ts', where)
+  await waitUntil(() => started.output().includes('redis '), { what: 'redis', timeoutMs: READY_TIMEOUT_MS })
+  expect(await started.stop()).toBe(0)
+  expect(started.output()).toContain('Stopped.')
+  for (const name of ['kafka', 'redis', 'clickhouse']) expect(findChild(join(where.home, 'run'), name)).toBeUndefined()
+  expect(readFileSync(join(where.home, 'millrace-home'), 'utf8')).not.toBe('')
+})

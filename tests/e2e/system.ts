@@ -1,0 +1,71 @@
+import { join } from 'node:path'
+import type { Component } from '../../deploy/local/component.ts'
+import { API_PORT_STEP, localConfig } from '../../deploy/local/config.ts'
+import { answersOk } from '../../deploy/local/health.ts'
+import { openHome } from '../../deploy/local/home.ts'
+import { freePort } from '../../deploy/local/ports.ts'
+import { type Addresses, apiProcess, workerProcess } from '../../deploy/local/processes.ts'
+import { provisionTopics } from '../../deploy/local/provision.ts'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import { guardedFolder } from '../stack/folder.ts'
+import { newClickhouse, newKafka, newRedis, newRegistry } from '../stack/servers.ts'
+
+/** Everything that `npm start` runs, for one test file: real servers, worker processes and API processes, each to be killed at will. */
+export interface System {
+  readonly kafka: Component
+  readonly redis: Component
+  readonly clickhouse: Component
+  readonly registry: Component
+  readonly workers: readonly Component[]
+  readonly apis: readonly Component[]
+  /** Settings with which a command of the project finds these servers. */
+  readonly env: Readonly<Record<string, string>>
+  /** Ends all of it and deletes its folder. */
+  finish(): Promise<void>
+}
+
+/** Groups are joined, views are caught up; on a busy machine this takes a while. */
+const READY_TIMEOUT_MS = 90_000
+
+export async function startSystem({ workers: workerCount, apis: apiCount }: { workers: number; apis: number }): Promise<System> {
+  const folder = guardedFolder()
+  const home = openHome(join(folder.path, 'home'))
+  const [kafka, redis, clickhouse] = await Promise.all([newKafka(folder.path), newRedis(folder.path), newClickhouse(folder.path)])
+  await Promise.all([kafka, redis, clickhouse].map((server) => server.start()))
+  const registry = await newRegistry(folder.path, kafka.address)
+  await registry.start()
+  await provisionTopics(kafka.address, registry.address)
+
+  const config = localConfig({ MILLRACE_HOME: home.path })
+  const addresses: Addresses = { kafka: kafka.address, redis: redis.address, clickhouse: clickhouse.address, registry: registry.address }
+  const workers: Component[] = []
+  for (let slot = 0; slot < workerCount; slot++)
+    workers.push(workerProcess(slot, { ...config, workerHealthPort: (await freePort()) - slot }, home, addresses))
+  const apis: Component[] = []
+  for (let index = 0; index < apiCount; index++)
+    apis.push(apiProcess(index, { ...config, apiPort: (await freePort()) - index * API_PORT_STEP }, home, addresses))
+  const processes = [...workers, ...apis]
+  await Promise.all(processes.map((process) => process.start()))
+  await Promise.all(processes.map(untilReady))
+
+  return {
+    kafka,
+    redis,
+    clickhouse,
+    registry,
+    workers,
+    apis,
+    env: {
+      KAFKA_BROKERS: kafka.address,
+      REDIS_URL: redis.address,
+      CLICKHOUSE_URL: clickhouse.address,
+      SCHEMA_REGISTRY_URL: registry.address,
+      MILLRACE_HOME: home.path,
+    },
+    finish: () => folder.finish(),
+  }
+}
+
+export function untilReady(process: Component): Promise<void> {
+  return waitUntil(() => answersOk(process.address, '/readyz'), { what: `${process.name} ready`, timeoutMs: READY_TIMEOUT_MS })
+}

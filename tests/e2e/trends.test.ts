@@ -1,0 +1,277 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { createClient } from '@clickhouse/client'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { partitionFor } from '../../kafka/partitioner.ts'
+import { regions } from '../../schemas/places/regions.ts'
+import { tweets } from '../../schemas/topics.ts'
+import { countedContributions } from '../pipelines/trends/offline.ts'
+import { runPython } from '../stack/python.ts'
+import { type Expected, expectedLists, type KnownTweet } from './expected.ts'
+import { logReader, type PublishedList } from './log.ts'
+import { recordingFile } from './recording.ts'
+import { type System, startSystem } from './system.ts'
+import { get, type ListBody, listOf, tokenFor } from './trends-api.ts'
+
+const run = promisify(execFile)
+const REPLAY = fileURLToPath(new URL('../../bench/replay/main.ts', import.meta.url))
+const DLQ = fileURLToPath(new URL('../../pipelines/engine/dlq/main.ts', import.meta.url))
+const PRODUCER = join(import.meta.dirname, 'produce_tweets.py')
+
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
+const MAX_AHEAD_MS = 5 * MINUTE_MS
+/** Two renewals and what a busy machine adds. */
+const LISTED = { timeout: 120_000, interval: 200 }
+const SOON = { timeout: 30_000, interval: 100 }
+/** Each look reads all of it. */
+const TABLE = { timeout: 30_000, interval: 2_000 }
+/** Each look starts a reader; a minute, and what a busy machine adds. */
+const SNAPSHOT = { timeout: 120_000, interval: 2_000 }
+const SERVED = 30
+const WORLD = 1
+const TOKYO = 1118370
+const JAPAN = 23424856
+/** So long a posted list stands for sure; the pipeline's first one after that replaces it. */
+const POSTED_AHEAD_MS = 15 * SECOND_MS
+/** Nobody tweets there. */
+const SILENT_CITY = regions.find(({ name, type }) => type === 'Town' && name === 'Ankara')!.woeid
+/** The terms of the six events of the recording. */
+const KNOWN_EVENTS = ['hurricane sandy', 'boston marathon', 'fertilizer plant', 'oklahoma tornado', 'queensland flood', 'yycflood']
+
+const recording = recordingFile()
+if (recording === undefined)
+  process.stderr.write('trends.test.ts: no recorded tweets found (set MILLRACE_DATA): what needs them is skipped\n')
+
+let system: System
+let sentBy: number
+let log: KnownTweet[]
+let expected: Expected
+let counted: ReturnType<typeof countedContributions>
+let produced: { schema: number; partitions: Record<string, number> }
+/** Refused when it is sent, and welcome soon after. */
+let early: { tag: string; createdAt: number }
+
+const pythonTweet = (sequence: number, user: number, hashtag: string, createdAt: number) => ({
+  // Beyond 2^53.
+  tweet_id: `12345678901234${String(50_000 + sequence)}`,
+  user_id: user,
+  text: 'from Python',
+  hashtags: [hashtag],
+  phrases: [],
+  lang: 'ja',
+  woeid: TOKYO,
+  bot_score: 0,
+  created_at: createdAt,
+})
+
+beforeAll(async () => {
+  system = await startSystem({ workers: 2, apis: 2 })
+  const now = Date.now()
+  early = { tag: '#TooEarly', createdAt: now + MAX_AHEAD_MS + 20 * SECOND_MS }
+  const fromPython = Array.from({ length: 20 }, (_, i) => pythonTweet(i, 7_000_000 + i, i % 2 === 0 ? '#FromPython' : '#frompython', now))
+  // Five of one user: three count.
+  for (let i = 0; i < 5; i++) fromPython.push(pythonTweet(100 + i, 7_100_000, '#FromPython', now))
+  fromPython.push(pythonTweet(200, 7_200_000, early.tag, early.createdAt))
+  const request = {
+    brokers: system.kafka.address,
+    registry: system.registry.address,
+    tweets: fromPython,
+    raw: [{ key: '4711', value: 'no tweet' }],
+  }
+  const [answer] = await Promise.all([
+    runPython(PRODUCER, { input: JSON.stringify(request).replaceAll(/"tweet_id":"(\d+)"/g, '"tweet_id":$1') }),
+    recording === undefined
+      ? undefined
+      : run(process.execPath, [REPLAY, recording, '--at-once', '50m'], { env: { ...process.env, ...system.env } }),
+  ])
+  produced = JSON.parse(answer)
+  sentBy = Date.now()
+  log = (await logReader(system).tweets()).map(({ tweet, timestamp }) => ({ tweet, sentAt: timestamp, acknowledgedAt: timestamp }))
+  counted = countedContributions(log)
+  expected = expectedLists(log, counted)
+})
+
+afterAll(async () => {
+  await system?.finish()
+})
+
+/** Lists of all regions, of windows that hold everything that was sent. */
+async function fullLists(api = system.apis[0]): Promise<Map<number, ListBody>> {
+  const lists = new Map<number, ListBody>()
+  for (const { woeid } of regions) {
+    await expect
+      .poll(async () => {
+        const list = await listOf(api, woeid)
+        lists.set(woeid, list)
+        return Date.parse(list.as_of)
+      }, LISTED)
+      .toBeGreaterThanOrEqual(sentBy)
+  }
+  return lists
+}
+
+function trueTop(woeid: number, windowEnd: number): { term: string; tweet_volume: number }[] {
+  const counts = [...expected.bounds(woeid, windowEnd)].map(([term, { most }]) => ({ term, tweet_volume: most }))
+  counts.sort((a, b) => b.tweet_volume - a.tweet_volume || (a.term < b.term ? -1 : 1))
+  return counts.slice(0, SERVED)
+}
+
+const countsOf = (list: ListBody) => list.trends.map(({ term, tweet_volume }) => ({ term, tweet_volume }))
+
+test('every region serves its true top 30, with the counts of an offline computation', async () => {
+  const lists = await fullLists()
+  let withTrends = 0
+  for (const [woeid, list] of lists) {
+    expect(countsOf(list), `region ${woeid}`).toEqual(trueTop(woeid, Date.parse(list.as_of)))
+    // Everything is younger than the window: nothing was there an hour before.
+    for (const trend of list.trends) expect(trend).toMatchObject({ volume_24h: trend.tweet_volume, velocity: trend.tweet_volume })
+    if (list.trends.length > 0) withTrends++
+  }
+  expect(withTrends).toBe(expected.woeids.length)
+})
+
+test.skipIf(recording === undefined)('replayed tweets: the events of those days lead', async () => {
+  const terms = (await listOf(system.apis[0], WORLD)).trends.map(({ term }) => term)
+  for (const term of KNOWN_EVENTS) expect(terms).toContain(term)
+  expect(log.length).toBeGreaterThan(60_000)
+})
+
+test('tweets of a Python producer are counted, and land where ours would', async () => {
+  const tokyo = await listOf(system.apis[0], TOKYO)
+  expect(tokyo.trends[0]).toMatchObject({ term: 'frompython', name: '#FromPython', tweet_volume: 23 })
+  expect((await listOf(system.apis[0], JAPAN)).trends[0]).toMatchObject({ term: 'frompython', tweet_volume: 23 })
+  for (const [key, partition] of Object.entries(produced.partitions))
+    expect(partition).toBe(partitionFor(Buffer.from(key), tweets.partitions))
+  expect(Object.keys(produced.partitions)).toHaveLength(23)
+})
+
+test('two API processes answer the same bytes, under the same tag', async () => {
+  for (const { woeid } of regions) {
+    await expect
+      .poll(async () => {
+        const [one, other] = await Promise.all(system.apis.map((api) => get(api, `/v1/trends?woeid=${woeid}`)))
+        if (JSON.parse(one.text).as_of !== JSON.parse(other.text).as_of) return 'of two windows'
+        expect(other.text).toBe(one.text)
+        expect(other.headers.get('etag')).toBe(one.headers.get('etag'))
+        return one.status
+      }, SOON)
+      .toBe(200)
+  }
+})
+
+test('interests written through one process rerank the lists of the other', async () => {
+  const [one, other] = system.apis
+  const headers = { ...(await tokenFor(system, '--sub', '9007199254740993')), 'content-type': 'application/json' }
+  const { trends } = await listOf(one, WORLD)
+  const [loved, muted] = [trends.at(-1)!, trends[0]]
+  const body = JSON.stringify({ topic_weights: { [loved.name]: 1_000 }, exclude_topics: [muted.name] })
+  expect((await fetch(`${one.address}/v1/me/interests`, { method: 'PUT', headers, body })).ok).toBe(true)
+  const personal = async () => (await listOf(other, WORLD, '&personalized=true', headers)).trends.map(({ term }) => term)
+  await expect.poll(async () => (await personal())[0], SOON).toBe(loved.term)
+  expect(await personal()).not.toContain(muted.term)
+  expect((await listOf(other, WORLD, '&personalized=true')).personalized).toBe(false)
+})
+
+test('a posted list is served by every process', async () => {
+  const headers = { ...(await tokenFor(system, '--sub', 'pipeline', '--scope', 'internal')), 'content-type': 'application/json' }
+  const windowEnd = new Date(Date.now() + POSTED_AHEAD_MS).toISOString()
+  const top_k = [{ term: '#Posted', count: 5, velocity: 1, sample_ids: ['1'] }]
+  const body = JSON.stringify({ woeid: SILENT_CITY, window_end: windowEnd, top_k })
+  expect((await fetch(`${system.apis[0].address}/v1/internal/trends/refresh`, { method: 'POST', headers, body })).status).toBe(204)
+  for (const api of system.apis) {
+    await expect.poll(async () => countsOf(await listOf(api, SILENT_CITY)), SOON).toEqual([{ term: 'posted', tweet_volume: 5 }])
+  }
+})
+
+describe('history', () => {
+  test('is the offline count of every minute, in city, country and world', async () => {
+    const [api] = system.apis
+    const events = recording === undefined ? [] : KNOWN_EVENTS.map((term) => ({ woeid: WORLD, term }))
+    for (const { woeid, term } of [...[TOKYO, JAPAN, WORLD].map((each) => ({ woeid: each, term: 'frompython' })), ...events]) {
+      const perMinute = new Map<string, number>()
+      for (const contribution of counted) {
+        if (contribution.term !== term || !contribution.woeids.includes(woeid)) continue
+        const ts = new Date(contribution.minute * MINUTE_MS).toISOString()
+        perMinute.set(ts, (perMinute.get(ts) ?? 0) + 1)
+      }
+      expect(perMinute.size).toBeGreaterThan(0)
+      await expect
+        .poll(async () => {
+          const { text } = await get(api, `/v1/trends/${encodeURIComponent(term)}/history?woeid=${woeid}&hours=2&resolution=1m`)
+          const points = JSON.parse(text).data_points as { ts: string; volume: number }[]
+          return new Map(points.filter(({ volume }) => volume > 0).map(({ ts, volume }) => [ts, volume]))
+        }, LISTED)
+        .toEqual(perMinute)
+    }
+  })
+
+  test('every minute snapshot stands in ClickHouse, one row per rank, as it was published', async () => {
+    const client = createClient({ url: system.clickhouse.address })
+    const reader = logReader(system)
+    const snapshots: PublishedList[] = []
+    // The newest window may be under way.
+    const complete = () =>
+      [...Map.groupBy(snapshots, ({ window_end }) => window_end)].filter(([, lists]) => lists.length === regions.length)
+    await expect
+      .poll(async () => {
+        snapshots.push(...(await reader.lists()).filter(({ window_end }) => window_end % MINUTE_MS === 0))
+        return Math.max(0, ...complete().map(([windowEnd]) => windowEnd))
+      }, SNAPSHOT)
+      .toBeGreaterThanOrEqual(sentBy)
+    const published = complete().flatMap(([, lists]) => lists)
+    const rows = published.flatMap(({ woeid, window_end, entries }) =>
+      entries
+        .slice(0, 100)
+        .map(({ term, tweet_volume }, index) => [woeid, window_end / SECOND_MS, index + 1, term, String(tweet_volume)].join(' ')),
+    )
+    const windows = [...new Set(published.map(({ window_end }) => window_end / SECOND_MS))]
+    await expect
+      .poll(async () => {
+        const result = await client.query({
+          query:
+            'SELECT woeid, toUnixTimestamp(window_end), rank, term, toString(tweet_volume) FROM trend_snapshots WHERE window_end IN {windows:Array(UInt32)}',
+          query_params: { windows },
+          format: 'JSONCompactEachRow',
+        })
+        return new Set((await result.json<unknown[]>()).map((row) => row.join(' '))).symmetricDifference(new Set(rows)).size
+      }, TABLE)
+      .toBe(0)
+    await client.close()
+  })
+})
+
+test('dead letters are listed, shown and replayed', async () => {
+  const dlq = async (...args: string[]) => (await run(process.execPath, [DLQ, ...args], { env: { ...process.env, ...system.env } })).stdout
+  const listed = await dlq('list')
+  expect(listed).toMatch(/trends/)
+  expect(listed).toMatch(/undecodable_value/)
+  expect(listed).toMatch(/created_in_the_future/)
+  const shown = await dlq('show', 'trends')
+  expect(shown).toContain('no tweet')
+  expect(shown).toContain('4711')
+  expect(shown).toContain('#TooEarly')
+
+  // By now the clock has caught up with it; the one that is no tweet comes back.
+  await expect.poll(() => Date.now(), LISTED).toBeGreaterThan(early.createdAt - MAX_AHEAD_MS)
+  expect(await dlq('replay', 'trends', '--all')).toContain('replayed 2')
+  await expect.poll(() => dlq('show', 'trends', '--code', 'undecodable_value'), SOON).toMatch(/replays/)
+  expect(await dlq('replay', 'trends', '--all')).toContain('left out')
+  const client = createClient({ url: system.clickhouse.address })
+  await expect
+    .poll(async () => {
+      const result = await client.query({
+        query: "SELECT max(volume) AS volume FROM trend_volumes WHERE term = 'tooearly' AND woeid = 1 GROUP BY minute",
+        format: 'JSONEachRow',
+      })
+      return (await result.json<{ volume: string }>()).map(({ volume }) => Number(volume))
+    }, LISTED)
+    .toEqual([1])
+  await client.close()
+})
+
+test('the next list of the pipeline takes the place of the posted one', async () => {
+  await expect.poll(async () => countsOf(await listOf(system.apis[1], SILENT_CITY)), LISTED).toEqual([])
+})

@@ -1,0 +1,175 @@
+import type { AddressInfo } from 'node:net'
+import { createServer, connect as dial, type Server, type Socket } from 'node:net'
+
+/** Keys of the requests that tests interfere with. */
+const API = {
+  produce: 0,
+  fetch: 1,
+  metadata: 3,
+  findCoordinator: 10,
+  initProducerId: 22,
+  addPartitionsToTxn: 24,
+  addOffsetsToTxn: 25,
+  endTxn: 26,
+  txnOffsetCommit: 28,
+  consumerGroupHeartbeat: 68,
+} as const
+export type ApiName = keyof typeof API
+
+/** What happens to one exchange. Positions in a response count from the byte after its 4-byte length. */
+export interface Interference {
+  readonly api: ApiName
+  /** How many exchanges it hits; the rest pass. Default 1. */
+  readonly times?: number
+  /** Exchanges that pass first. Default 0. */
+  readonly after?: number
+  /**
+   * lose-request: the broker never sees it. lose-response: the broker has done it, the client never hears of it.
+   * cut: as lose-response, and the connection closes. edit: the response is changed.
+   */
+  readonly action: 'lose-request' | 'lose-response' | 'cut' | 'edit'
+  readonly edit?: (response: Buffer) => Buffer
+}
+
+export interface BrokerProxy {
+  readonly address: string
+  /** Requests seen so far of one kind, oldest first, each without its 4-byte length. */
+  requests(api: ApiName): Buffer[]
+  interfere(interference: Interference): void
+  /** Closes all connections; new ones are accepted. */
+  cutAll(): void
+  /** Until `thaw` nothing passes in either direction, and no connection is closed: a network that is gone. */
+  freeze(): void
+  thaw(): void
+  close(): Promise<void>
+}
+
+const LENGTH_BYTES = 4
+const LOOPBACK = '127.0.0.1'
+const BROKER_NAME = Buffer.concat([Buffer.from([LOOPBACK.length + 1]), Buffer.from(LOOPBACK)])
+
+/**
+ * Stands between a client and a real broker, so that a test can lose or change single messages while all else is real.
+ * The broker's own address inside its answers is replaced by the proxy's: the client never goes around it.
+ */
+export async function brokerProxy(broker: string): Promise<BrokerProxy> {
+  const brokerPort = Number(broker.slice(broker.lastIndexOf(':') + 1))
+  const seen: { api: number; request: Buffer }[] = []
+  const planned: { left: number; skip: number; interference: Interference }[] = []
+  const sockets = new Set<Socket>()
+  let frozen = false
+  let held: (() => void)[] = []
+
+  function whenThawed(pass: () => void): void {
+    if (frozen) held.push(pass)
+    else pass()
+  }
+
+  function plan(api: number): Interference | undefined {
+    const entry = planned.find(({ left, interference }) => left > 0 && API[interference.api] === api)
+    if (entry === undefined) return undefined
+    if (entry.skip-- > 0) return undefined
+    entry.left--
+    return entry.interference
+  }
+
+  function serve(client: Socket): void {
+    const upstream = dial(brokerPort, LOOPBACK)
+    const waiting = new Map<number, { api: number; interference: Interference | undefined }>()
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.setNoDelay(true)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        client.destroy()
+        upstream.destroy()
+      })
+    }
+    client.on(
+      'data',
+      frames((request) => {
+        const api = request.readInt16BE(0)
+        seen.push({ api, request })
+        const interference = plan(api)
+        if (interference?.action === 'lose-request') return
+        waiting.set(request.readInt32BE(4), { api, interference })
+        whenThawed(() => upstream.write(framed(request)))
+      }),
+    )
+    upstream.on(
+      'data',
+      frames((response) => {
+        const exchange = waiting.get(response.readInt32BE(0))
+        waiting.delete(response.readInt32BE(0))
+        const interference = exchange?.interference
+        if (interference?.action === 'lose-response') return
+        if (interference?.action === 'cut') {
+          client.destroy()
+          return
+        }
+        let answer = response
+        if (exchange?.api === API.metadata || exchange?.api === API.findCoordinator) answer = readdressed(answer)
+        if (interference?.action === 'edit') answer = (interference.edit as (response: Buffer) => Buffer)(answer)
+        whenThawed(() => client.write(framed(answer)))
+      }),
+    )
+  }
+
+  const server: Server = createServer(serve)
+  await new Promise<void>((resolve) => server.listen(0, LOOPBACK, resolve))
+  const { port } = server.address() as AddressInfo
+
+  function readdressed(response: Buffer): Buffer {
+    const copy = Buffer.from(response)
+    for (let at = copy.indexOf(BROKER_NAME); at >= 0; at = copy.indexOf(BROKER_NAME, at + 1)) {
+      const portAt = at + BROKER_NAME.length
+      if (portAt + 4 <= copy.length && copy.readInt32BE(portAt) === brokerPort) copy.writeInt32BE(port, portAt)
+    }
+    return copy
+  }
+
+  function cutAll(): void {
+    for (const socket of sockets) socket.destroy()
+  }
+
+  return {
+    address: `${LOOPBACK}:${port}`,
+    requests: (name) => seen.filter(({ api }) => api === API[name]).map(({ request }) => request),
+    interfere: (interference) => planned.push({ left: interference.times ?? 1, skip: interference.after ?? 0, interference }),
+    cutAll,
+    freeze: () => {
+      frozen = true
+    },
+    thaw: () => {
+      frozen = false
+      const passing = held
+      held = []
+      for (const pass of passing) pass()
+    },
+    close: async () => {
+      cutAll()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+function framed(message: Buffer): Buffer {
+  const frame = Buffer.allocUnsafe(LENGTH_BYTES + message.length)
+  frame.writeInt32BE(message.length, 0)
+  message.copy(frame, LENGTH_BYTES)
+  return frame
+}
+
+function frames(each: (message: Buffer) => void): (chunk: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0)
+  return (chunk) => {
+    rest = Buffer.concat([rest, chunk])
+    while (rest.length >= LENGTH_BYTES && rest.length >= LENGTH_BYTES + rest.readInt32BE(0)) {
+      const end = LENGTH_BYTES + rest.readInt32BE(0)
+      const message = Buffer.from(rest.subarray(LENGTH_BYTES, end))
+      rest = rest.subarray(end)
+      each(message)
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import { refuseOldBroker } from '../../../kafka/client/broker-version.ts'
+
+/** What Kafka 4.2 answers to ApiVersions, as far as the transport looks at it. */
+const KAFKA_4_2 = new Map([
+  [0, [3, 13]],
+  [1, [4, 18]],
+  [2, [1, 11]],
+  [3, [0, 13]],
+  [8, [2, 10]],
+  [9, [1, 10]],
+  [10, [0, 6]],
+  [19, [2, 7]],
+  [22, [0, 6]],
+  [24, [0, 5]],
+  [25, [0, 4]],
+  [26, [0, 5]],
+  [28, [0, 5]],
+  [68, [0, 1]],
+])
+
+function broker(changes: Record<number, readonly [number, number] | undefined> = {}, groupVersion = 1) {
+  const apis = new Map<number, readonly number[] | undefined>([
+    ...KAFKA_4_2,
+    ...Object.entries(changes).map(([key, range]) => [Number(key), range] as const),
+  ])
+  return {
+    errorCode: 0,
+    apiKeys: [...apis]
+      .filter(([, range]) => range !== undefined)
+      .map(([apiKey, range]) => ({ apiKey, minVersion: range![0], maxVersion: range![1] })),
+    finalizedFeatures: [{ name: 'group.version', maxVersionLevel: groupVersion }],
+  }
+}
+
+test('Kafka 4.2 is accepted', () => {
+  expect(() => refuseOldBroker(broker(), 'b:1')).not.toThrow()
+})
+
+test.each([
+  [
+    'Kafka 3.9: the group protocol is an early version',
+    broker({ 68: [0, 0] }),
+    /knows ConsumerGroupHeartbeat up to v0, v1 is needed; upgrade to Kafka 4\.0/,
+  ],
+  ['Kafka 3.6: no such group protocol', broker({ 68: undefined }), /knows ConsumerGroupHeartbeat not at all/],
+  ['a group protocol that is switched off', broker({}, 0), /group\.version is off; enable it: kafka-features\.sh upgrade/],
+  ['a broker of the future', broker({ 1: [18, 25] }), /no longer speaks Fetch v17 \(oldest: v18\)/],
+  ['a broker that does not know the question', { errorCode: 35, apiKeys: [] }, /UNSUPPORTED_VERSION.*Kafka 4\.0 or newer/],
+])('refused: %s', (_name, versions, reason) => {
+  expect(() => refuseOldBroker(versions, 'b:1')).toThrow(reason)
+  expect(() => refuseOldBroker(versions, 'b:1')).toThrow(expect.objectContaining({ code: 'UNSUPPORTED_BROKER', fatal: true }))
+})

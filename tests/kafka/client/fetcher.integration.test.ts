@@ -1,0 +1,376 @@
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { partitionKey } from '../../../kafka/transport.ts'
+import { testStack } from '../../stack/index.ts'
+import { brokerProxy } from './broker-proxy.ts'
+import { append, commit, connected, DEADLINE_MS, flatten, newProducer, newTopic, pollUntil, readToEnd, valuesOf } from './harness.ts'
+
+let brokers: string
+beforeAll(async () => {
+  brokers = await testStack().kafka()
+})
+
+const KIB = 1_024
+const LARGE = 'v'.repeat(10 * KIB)
+/** Of an answer to Fetch: throttle time, error, session id, then one topic with one partition; the error follows the partition index. */
+const FETCH_ERROR_AT = 5 + 4 + 2 + 4 + 1 + 16 + 1 + 4
+
+test('records arrive while the reader waits, well before the longest wait', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport)
+  const fetcher = transport.fetcher({ maxWaitMs: 20_000 })
+  fetcher.assign({ topic, partition: 0 }, 0, 'fail')
+  const polling = pollUntil(fetcher, (data) => flatten(data).length > 0, 'the record')
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'a')
+  const committedAt = Date.now()
+  await commit(producer)
+  expect(valuesOf(flatten(await polling))).toEqual(['a'])
+  expect(Date.now() - committedAt).toBeLessThan(5_000)
+})
+
+test('a partition that is assigned while another waits for data does not wait with it', async () => {
+  const transport = await connected(brokers)
+  const [quiet, full] = [await newTopic(transport), await newTopic(transport)]
+  const producer = await newProducer(transport)
+  append(producer, full, 0, 'a')
+  await commit(producer)
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const reader = await connected(proxy.address)
+  const fetcher = reader.fetcher({ maxWaitMs: 20_000 })
+  fetcher.assign({ topic: quiet, partition: 0 }, 0, 'fail')
+  await waitUntil(() => proxy.requests('fetch').length === 1, { what: 'the waiting fetch', timeoutMs: DEADLINE_MS })
+  const assignedAt = Date.now()
+  fetcher.assign({ topic: full, partition: 0 }, 0, 'fail')
+  await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the record')
+  expect(Date.now() - assignedAt).toBeLessThan(5_000)
+})
+
+test('partitions that are assigned one after the other share one request', async () => {
+  const direct = await connected(brokers)
+  const topic = await newTopic(direct, 12)
+  const producer = await newProducer(direct)
+  append(producer, topic, 11, 'in the last one')
+  await commit(producer)
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address)
+  await transport.partitionCounts([topic])
+  const fetcher = transport.fetcher({ maxWaitMs: 20_000 })
+  for (let partition = 0; partition < 12; partition++) fetcher.assign({ topic, partition }, 0, 'fail')
+  await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the record')
+  expect(proxy.requests('fetch').length).toBeLessThanOrEqual(2)
+})
+
+test('seek drops what was fetched before, unassign ends it, position tells what poll returns next', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport)
+  const partition = { topic, partition: 0 }
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'a', 'b', 'c')
+  await commit(producer)
+  const fetcher = transport.fetcher({ maxWaitMs: 50 })
+  expect(fetcher.position(partition)).toBeUndefined()
+  fetcher.assign(partition, 0, 'fail')
+  expect(fetcher.position(partition)).toBe(0)
+  const [first] = await pollUntil(fetcher, (data) => flatten(data).length > 0, 'records')
+  expect(flatten([first])).toHaveLength(3)
+  expect(first.nextOffset).toBeGreaterThanOrEqual(3)
+  expect(fetcher.position(partition)).toBe(first.nextOffset)
+  fetcher.assign(partition, 1, 'fail')
+  expect(fetcher.position(partition)).toBe(1)
+  expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'records')))).toEqual(['b', 'c'])
+  fetcher.unassign(partition)
+  expect(fetcher.position(partition)).toBeUndefined()
+  append(producer, topic, 0, 'd')
+  await commit(producer)
+  expect(await fetcher.poll(200)).toEqual([])
+})
+
+test('what was fetched before the pause waits for resume', async () => {
+  const direct = await connected(brokers)
+  const topic = await newTopic(direct)
+  const producer = await newProducer(direct)
+  append(producer, topic, 0, 'a', 'b')
+  await commit(producer)
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address)
+  const fetcher = transport.fetcher({ maxWaitMs: 50 })
+  fetcher.assign({ topic, partition: 0 }, 0, 'fail')
+  // The third request goes out when the answer to the first was taken over.
+  await waitUntil(() => proxy.requests('fetch').length > 2, { what: 'answers', timeoutMs: DEADLINE_MS })
+  fetcher.pause({ topic, partition: 0 })
+  expect(await fetcher.poll(100)).toEqual([])
+  expect(fetcher.position({ topic, partition: 0 })).toBe(0)
+  fetcher.resume({ topic, partition: 0 })
+  expect(valuesOf(flatten(await fetcher.poll(DEADLINE_MS)))).toEqual(['a', 'b'])
+})
+
+test('an answer that comes after the partition was given up is not told, not even its error', async () => {
+  const direct = await connected(brokers)
+  const topic = await newTopic(direct)
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address)
+  await transport.partitionCounts([topic])
+  const fetcher = transport.fetcher({ maxWaitMs: 50 })
+  proxy.freeze()
+  fetcher.assign({ topic, partition: 0 }, 77, 'fail')
+  await waitUntil(() => proxy.requests('fetch').length === 1, { what: 'the request', timeoutMs: DEADLINE_MS })
+  fetcher.assign({ topic, partition: 0 }, 0, 'fail')
+  proxy.thaw()
+  const data = await pollUntil(fetcher, (seen) => seen.length > 2, 'empty answers')
+  expect(data.every(({ nextOffset }) => nextOffset === 0)).toBe(true)
+})
+
+test('a paused partition is not asked for; others go on; resume gives all of it once', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 2)
+  const producer = await newProducer(transport)
+  const texts = Array.from({ length: 50 }, (_, i) => `${i}`)
+  append(producer, topic, 0, ...texts)
+  append(producer, topic, 1, ...texts)
+  await commit(producer)
+  const fetcher = transport.fetcher({ maxWaitMs: 50 })
+  for (const partition of [0, 1]) fetcher.assign({ topic, partition }, 0, 'fail')
+  fetcher.pause({ topic, partition: 0 })
+  const first = await pollUntil(fetcher, (data) => flatten(data).length === 50 && data.length > 3, 'the other partition')
+  expect(new Set(first.map(({ partition }) => partition))).toEqual(new Set([1]))
+  fetcher.resume({ topic, partition: 0 })
+  const rest = await pollUntil(fetcher, (data) => flatten(data).length >= 50, 'the resumed partition')
+  expect(valuesOf(flatten(rest.filter(({ partition }) => partition === 0)))).toEqual(texts)
+})
+
+test('back-pressure: what is not polled is bounded, and a paused partition is not asked for', async () => {
+  const direct = await connected(brokers)
+  const topic = await newTopic(direct, 2)
+  const producer = await newProducer(direct)
+  const count = 200
+  for (let i = 0; i < count; i++) {
+    for (const partition of [0, 1]) append(producer, topic, partition, `${i} ${LARGE}`)
+    // Small batches: a broker always returns at least one whole batch, whatever the limits.
+    if (i % 4 === 3) await commit(producer)
+  }
+
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address)
+  const fetcher = transport.fetcher({ maxWaitMs: 50, maxPartitionBytes: 50 * KIB, maxBufferedBytes: 200 * KIB, maxPollBytes: 60 * KIB })
+  for (const partition of [0, 1]) fetcher.assign({ topic, partition }, 0, 'fail')
+  // Nobody polls: the requests stop by themselves.
+  let before = -1
+  await waitUntil(
+    () => {
+      const now = proxy.requests('fetch').length
+      const still = now === before
+      before = now
+      return still && now > 0
+    },
+    { what: 'the end of the requests', timeoutMs: DEADLINE_MS, intervalMs: 500 },
+  )
+  expect(before).toBeLessThan(10)
+  const first = await fetcher.poll(0)
+  const firstBytes = flatten(first).reduce((sum, { value }) => sum + (value as string).length, 0)
+  expect(firstBytes).toBeLessThan(200 * KIB)
+  const rest = await pollUntil(fetcher, (data) => flatten(data).length + flatten(first).length === 2 * count, 'everything')
+  for (const partition of [0, 1]) {
+    const values = valuesOf(flatten([...first, ...rest].filter((data) => data.partition === partition)))
+    expect(values).toEqual(Array.from({ length: count }, (_, i) => `${i} ${LARGE}`))
+  }
+})
+
+test('wake makes a waiting poll return at once', async () => {
+  const transport = await connected(brokers)
+  const fetcher = transport.fetcher()
+  const startedAt = Date.now()
+  const polling = fetcher.poll(20_000)
+  fetcher.wake()
+  expect(await polling).toEqual([])
+  expect(Date.now() - startedAt).toBeLessThan(5_000)
+})
+
+test.each([
+  ['earliest', 'old'],
+  ['latest', 'new'],
+] as const)('an offset that does not exist: reset to %s', async (reset, value) => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport)
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'old')
+  await commit(producer)
+  const fetcher = transport.fetcher({ maxWaitMs: 50 })
+  fetcher.assign({ topic, partition: 0 }, 1_000, reset)
+  await waitUntil(() => fetcher.position({ topic, partition: 0 }) !== 1_000, { what: 'the reset', timeoutMs: DEADLINE_MS })
+  append(producer, topic, 0, 'new')
+  await commit(producer)
+  const records = flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'a record'))
+  expect(records[0].value).toBe(value)
+})
+
+test('an offset that does not exist, reset "fail": poll throws a fatal error once; other partitions go on', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 2)
+  const producer = await newProducer(transport)
+  append(producer, topic, 1, 'good')
+  await commit(producer)
+  const fetcher = transport.fetcher({ maxWaitMs: 50 })
+  fetcher.assign({ topic, partition: 0 }, 77, 'fail')
+  await expect(pollUntil(fetcher, () => false, 'the error')).rejects.toMatchObject({
+    name: 'TransportError',
+    code: 'OFFSET_OUT_OF_RANGE',
+    fatal: true,
+  })
+  fetcher.assign({ topic, partition: 1 }, 0, 'fail')
+  expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the good partition')))).toEqual(['good'])
+})
+
+test('a corrupted batch is a fatal error that names partition and offset, and nothing of it is returned', async () => {
+  const direct = await connected(brokers)
+  const topic = await newTopic(direct)
+  const producer = await newProducer(direct)
+  append(producer, topic, 0, 'first')
+  await commit(producer)
+  append(producer, topic, 0, 'damaged on the way')
+  await commit(producer)
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address)
+  proxy.interfere({
+    api: 'fetch',
+    times: 100,
+    action: 'edit',
+    edit: (response) => {
+      const at = response.indexOf('damaged on the way')
+      if (at >= 0) response[at] ^= 1
+      return response
+    },
+  })
+  const fetcher = transport.fetcher({ maxWaitMs: 50 })
+  fetcher.assign({ topic, partition: 0 }, 0, 'fail')
+  const seen: unknown[] = []
+  await expect(
+    pollUntil(
+      fetcher,
+      (data) => {
+        seen.push(...flatten(data))
+        return false
+      },
+      'the error',
+    ),
+  ).rejects.toMatchObject({
+    code: 'CORRUPT_BATCH',
+    fatal: true,
+    message: expect.stringMatching(new RegExp(`^${topic}-0: the record batch at offset 2 has checksum`)),
+  })
+  expect(JSON.stringify(seen)).not.toContain('damaged')
+})
+
+test.each([
+  ['NOT_LEADER_OR_FOLLOWER', 6],
+  ['FENCED_LEADER_EPOCH', 74],
+  ['UNKNOWN_LEADER_EPOCH', 75],
+  ['UNKNOWN_TOPIC_ID', 100],
+  ['UNKNOWN_SERVER_ERROR', -1],
+])('%s: metadata is refreshed and the reader goes on, nothing lost and nothing twice', async (_name, code) => {
+  const direct = await connected(brokers)
+  const topic = await newTopic(direct)
+  const producer = await newProducer(direct)
+  const texts = Array.from({ length: 20 }, (_, i) => `${i}`)
+  for (const text of texts) {
+    append(producer, topic, 0, text)
+    await commit(producer)
+  }
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address)
+  const edit = (response: Buffer) => {
+    response.writeInt16BE(code, FETCH_ERROR_AT)
+    return response
+  }
+  proxy.interfere({ api: 'fetch', after: 1, times: 3, action: 'edit', edit })
+  const metadata = proxy.requests('metadata').length
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }, { maxPartitionBytes: 150 }))).toEqual(texts)
+  expect(proxy.requests('metadata').length).toBeGreaterThan(metadata + 1)
+})
+
+test('lost answers and cut connections: nothing lost and nothing twice', async () => {
+  const direct = await connected(brokers)
+  const topic = await newTopic(direct)
+  const producer = await newProducer(direct)
+  const texts = Array.from({ length: 20 }, (_, i) => `${i}`)
+  for (const text of texts) {
+    append(producer, topic, 0, text)
+    await commit(producer)
+  }
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address, { requestTimeoutMs: 1_000 })
+  proxy.interfere({ api: 'fetch', after: 1, action: 'cut' })
+  proxy.interfere({ api: 'fetch', after: 2, action: 'lose-response' })
+  proxy.interfere({ api: 'fetch', after: 2, action: 'cut', times: 3 })
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }, { maxPartitionBytes: 150 }))).toEqual(texts)
+})
+
+test('a topic that was deleted and made anew is a fatal error: its offsets mean other records', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport)
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'of the old topic')
+  await commit(producer)
+  const fetcher = transport.fetcher({ maxWaitMs: 50 })
+  fetcher.assign({ topic, partition: 0 }, 0, 'earliest')
+  await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the first record')
+
+  const { Admin } = await import('@platformatic/kafka')
+  const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })
+  onTestFinished(() => admin.close())
+  await admin.deleteTopics({ topics: [topic] })
+  const other = await connected(brokers)
+  await waitUntil(async () => !(await other.partitionCounts([topic])).has(topic), { what: 'the deletion', timeoutMs: DEADLINE_MS })
+  await other.ensureTopics([{ name: topic, partitions: 1 }])
+  await expect(pollUntil(fetcher, () => false, 'the error')).rejects.toMatchObject({ code: 'TOPIC_RECREATED', fatal: true })
+})
+
+test('the log after compaction: gaps in the offsets, and the position goes on behind them', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1, {
+    'cleanup.policy': 'compact',
+    'min.cleanable.dirty.ratio': '0.0',
+    'segment.ms': '100',
+    'delete.retention.ms': '0',
+  })
+  const producer = await newProducer(transport)
+  const value = Buffer.from('v')
+  const write = async (keys: readonly string[]) => {
+    for (const text of keys) {
+      const key = Buffer.from(text)
+      producer.appender(topic, 0).append(Date.now(), key, 0, key.length, value, 0, 1)
+    }
+    await commit(producer)
+  }
+  await write(['a', 'b', 'a', 'c', 'b', 'a'])
+  let records = await readToEnd(transport, { topic, partition: 0 })
+  await waitUntil(
+    async () => {
+      // A record now and then closes the segment before it: only closed ones are compacted.
+      await write(['last'])
+      records = await readToEnd(transport, { topic, partition: 0 })
+      return records.filter(({ key }) => key === 'a').length === 1
+    },
+    { what: 'the compaction', timeoutMs: 50_000, intervalMs: 1_000 },
+  )
+  const old = records.filter(({ key }) => key !== 'last')
+  expect(old.map(({ offset, key }) => [offset, key])).toEqual([
+    [3, 'c'],
+    [4, 'b'],
+    [5, 'a'],
+  ])
+  const end = (await transport.offsets([{ topic, partition: 0 }], 'end')).get(partitionKey(topic, 0)) as number
+  for (let from = 0; from < end; from++) {
+    // The cleaner goes on meanwhile, but only the records of the last key can still change.
+    const seen = await readToEnd(transport, { topic, partition: 0 }, { from })
+    expect(seen.filter(({ key }) => key !== 'last')).toEqual(old.filter(({ offset }) => offset >= from))
+  }
+})

@@ -1,0 +1,248 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { Cluster } from '../../../kafka/client/cluster.ts'
+import type { Coordinator } from '../../../kafka/client/coordinator.ts'
+import { Disconnected } from '../../../kafka/client/errors.ts'
+import { openGroupMember } from '../../../kafka/client/group-member.ts'
+import { type Context, kafkaOptions } from '../../../kafka/client/options.ts'
+import type { GroupMember } from '../../../kafka/transport.ts'
+import { silent } from './harness.ts'
+
+/** What a heartbeat request says (ConsumerGroupHeartbeat v1). */
+interface Heartbeat {
+  readonly memberId: string
+  readonly epoch: number
+  readonly rebalanceTimeoutMs: number
+  readonly topics: readonly string[] | null
+  readonly assignor: string | null
+  readonly owned: readonly { topicId: string; partitions: number[] }[] | null
+}
+
+interface Answer {
+  readonly intervalMs?: number
+  readonly errorCode?: number
+  readonly errorMessage?: string
+  readonly memberEpoch?: number
+  readonly assignment?: readonly number[]
+  /** Answered when `release` is called. */
+  readonly held?: boolean
+}
+
+const FENCED_MEMBER_EPOCH = 110
+const GROUP_AUTHORIZATION_FAILED = 30
+const COORDINATOR_LOAD_IN_PROGRESS = 14
+const UNCHANGED = -1
+const INTERVAL_MS = 10
+
+/** A member whose coordinator answers what the script says, one entry per heartbeat; the last one repeats. */
+function scripted(script: readonly (Answer | 'lost')[]): {
+  member: GroupMember
+  heartbeats: Heartbeat[]
+  forgotten: () => number
+  release: () => void
+} {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>()
+  const heartbeats: Heartbeat[] = []
+  let forgotten = 0
+  const coordinator = {
+    send: async (_api: unknown, ...args: unknown[]) => {
+      const [, memberId, epoch, , , rebalanceTimeoutMs, topics, , assignor, owned] = args
+      const answer = script[Math.min(heartbeats.length, script.length - 1)]
+      heartbeats.push({ memberId, epoch, rebalanceTimeoutMs, topics, assignor, owned } as Heartbeat)
+      if (answer === 'lost') throw new Disconnected('lost')
+      if (answer.held) await released
+      return {
+        throttleTimeMs: 0,
+        errorCode: answer.errorCode ?? 0,
+        errorMessage: answer.errorMessage ?? null,
+        memberId: null,
+        memberEpoch: answer.memberEpoch ?? 1,
+        heartbeatIntervalMs: answer.intervalMs ?? INTERVAL_MS,
+        assignment:
+          answer.assignment === undefined ? null : { topicPartitions: [{ topicId: 'id-of-t', partitions: [...answer.assignment] }] },
+      }
+    },
+    forget: () => {
+      forgotten++
+    },
+    close: async () => {},
+  } as unknown as Coordinator
+  const cluster = {
+    refresh: async () => {},
+    topicId: (topic: string) => `id-of-${topic}`,
+    topicName: (id: string) => id.replace('id-of-', ''),
+  } as unknown as Cluster
+  const context: Context = {
+    options: kafkaOptions.parse({ brokers: ['localhost:9092'], clientId: 'test' }),
+    clock: Date,
+    log: silent,
+    random: () => 0.5,
+    newMemberId: () => 'a new id',
+  }
+  const member = openGroupMember(context, cluster, { groupId: 'g', memberId: 'the kept id', topics: ['t'] }, coordinator)
+  onTestFinished(() => member.leave())
+  return { member, heartbeats, forgotten: () => forgotten, release }
+}
+
+test('the join says everything, later heartbeats only the epoch', async () => {
+  const { member, heartbeats } = scripted([{ memberEpoch: 1 }, { memberEpoch: 1 }])
+  await member.join()
+  await member.heartbeat()
+  expect(heartbeats[0]).toEqual({
+    memberId: 'the kept id',
+    epoch: 0,
+    rebalanceTimeoutMs: 300_000,
+    topics: ['t'],
+    assignor: 'range',
+    owned: [],
+  })
+  expect(heartbeats[1]).toEqual({
+    memberId: 'the kept id',
+    epoch: 1,
+    rebalanceTimeoutMs: UNCHANGED,
+    topics: null,
+    assignor: null,
+    owned: null,
+  })
+})
+
+test('Kafka 4.0 and 4.1 refuse epoch 0 from a known member (KAFKA-19233): a new id gets in', async () => {
+  const { member, heartbeats } = scripted([{ errorCode: FENCED_MEMBER_EPOCH }, { memberEpoch: 3 }])
+  await member.join()
+  expect(heartbeats.map(({ memberId, epoch }) => [memberId, epoch])).toEqual([
+    ['the kept id', 0],
+    ['a new id', 0],
+  ])
+  expect(member.memberId).toBe('a new id')
+  expect(member.epoch).toBe(3)
+  expect(member.takeEvent()).toBeUndefined()
+})
+
+test('an assignment is told once; what is owned is reported only after acknowledge, and at once', async () => {
+  const { member, heartbeats } = scripted([{ assignment: [0, 1] }, { assignment: [0, 1] }, {}])
+  await member.join()
+  expect(member.takeEvent()).toEqual({
+    type: 'assignment',
+    partitions: [
+      { topic: 't', partition: 0 },
+      { topic: 't', partition: 1 },
+    ],
+  })
+  await member.heartbeat()
+  expect(member.takeEvent()).toBeUndefined()
+  expect(heartbeats[1].owned).toBeNull()
+  member.acknowledge([{ topic: 't', partition: 1 }])
+  await vi.waitFor(() => expect(heartbeats.some(({ owned }) => owned !== null && owned.length > 0)).toBe(true))
+  const reports = heartbeats.filter(({ owned }, i) => i > 0 && owned !== null)
+  expect(reports.map(({ owned }) => owned)).toEqual([[{ topicId: 'id-of-t', partitions: [1] }]])
+})
+
+test('an acknowledgement does not wait for the next heartbeat', async () => {
+  const { member, heartbeats } = scripted([{ assignment: [0], intervalMs: 60_000 }, { intervalMs: 60_000 }])
+  await member.join()
+  member.acknowledge([{ topic: 't', partition: 0 }])
+  await vi.waitFor(() => expect(heartbeats.length).toBe(2))
+  expect(heartbeats[1].owned).toEqual([{ topicId: 'id-of-t', partitions: [0] }])
+  // Also while a heartbeat is under way.
+  const beating = member.heartbeat()
+  member.acknowledge([])
+  await beating
+  await vi.waitFor(() => expect(heartbeats.at(-1)?.owned).toEqual([]))
+})
+
+test('a later assignment replaces one that was not taken yet', async () => {
+  const { member } = scripted([{ assignment: [0, 1] }, { assignment: [1] }, {}])
+  await member.join()
+  await member.heartbeat()
+  expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 1 }] })
+  expect(member.takeEvent()).toBeUndefined()
+})
+
+test('after a heartbeat without an answer the next one says everything again', async () => {
+  const { member, heartbeats } = scripted([{}, 'lost', {}, {}])
+  await member.join()
+  await vi.waitFor(() => expect(heartbeats.length).toBeGreaterThan(3))
+  expect(heartbeats[2]).toMatchObject({ epoch: 1, topics: ['t'], assignor: 'range', owned: [] })
+  expect(heartbeats[3]).toMatchObject({ epoch: 1, topics: null, owned: null })
+})
+
+test('a coordinator that moves is looked for again, and nobody is told', async () => {
+  const { member, forgotten } = scripted([{ errorCode: COORDINATOR_LOAD_IN_PROGRESS }, {}])
+  await member.join()
+  expect(forgotten()).toBe(1)
+  expect(member.takeEvent()).toBeUndefined()
+})
+
+test('a fenced member tells so and stops beating; rejoin begins with epoch 0 and nothing owned', async () => {
+  const { member, heartbeats } = scripted([{ assignment: [0] }, { errorCode: FENCED_MEMBER_EPOCH }, { memberEpoch: 9, assignment: [0] }])
+  await member.join()
+  await vi.waitFor(() => expect(heartbeats.length).toBe(2))
+  expect(member.takeEvent()).toEqual({ type: 'fenced', reason: 'FENCED_MEMBER_EPOCH' })
+  expect(member.takeEvent()).toBeUndefined()
+  await expect(member.heartbeat()).rejects.toThrow('is fenced')
+  expect(heartbeats.length).toBe(2)
+  await member.rejoin()
+  expect(heartbeats[2]).toMatchObject({ memberId: 'the kept id', epoch: 0, owned: [] })
+  expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 0 }] })
+})
+
+test('a member that was never fenced rejoins too: its producer has lost its place, and it begins anew', async () => {
+  const { member, heartbeats } = scripted([
+    { memberEpoch: 4, assignment: [0], intervalMs: 60_000 },
+    { memberEpoch: 4, assignment: [0], intervalMs: 60_000 },
+  ])
+  await member.join()
+  member.takeEvent()
+  await member.rejoin()
+  expect(heartbeats.at(-1)).toMatchObject({ memberId: 'the kept id', epoch: 0, owned: [] })
+  expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 0 }] })
+  member.acknowledge([{ topic: 't', partition: 0 }])
+  await vi.waitFor(() => expect(heartbeats.at(-1)).toMatchObject({ epoch: 4, owned: [{ topicId: 'id-of-t', partitions: [0] }] }))
+})
+
+test('an answer to a heartbeat of the life before says nothing about the new one', async () => {
+  const { member, heartbeats, release } = scripted([
+    { assignment: [0], intervalMs: 60_000 },
+    { held: true, errorCode: FENCED_MEMBER_EPOCH },
+    { memberEpoch: 9, assignment: [1], intervalMs: 60_000 },
+  ])
+  await member.join()
+  const beating = member.heartbeat().catch(() => {})
+  await vi.waitFor(() => expect(heartbeats.length).toBe(2))
+  const rejoining = member.rejoin()
+  release()
+  await Promise.all([beating, rejoining])
+  expect(member.epoch).toBe(9)
+  expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 1 }] })
+  expect(member.takeEvent()).toBeUndefined()
+})
+
+test('a heartbeat that nobody answers does not confirm the membership', async () => {
+  const { member } = scripted([{ assignment: [0], intervalMs: 60_000 }, 'lost', {}])
+  await member.join()
+  await expect(member.heartbeat()).rejects.toMatchObject({ code: 'DISCONNECTED', fatal: false })
+  await member.heartbeat()
+})
+
+test('what no retry can cure fails the join with its reason', async () => {
+  const { member } = scripted([{ errorCode: GROUP_AUTHORIZATION_FAILED, errorMessage: 'no access' }])
+  await expect(member.join()).rejects.toMatchObject({
+    code: 'GROUP_AUTHORIZATION_FAILED',
+    fatal: true,
+    message: expect.stringContaining('no access'),
+  })
+})
+
+test('what no retry can cure later is an event', async () => {
+  const { member, heartbeats } = scripted([{}, { errorCode: GROUP_AUTHORIZATION_FAILED }])
+  await member.join()
+  await vi.waitFor(() => expect(heartbeats.length).toBe(2))
+  expect(member.takeEvent()).toMatchObject({ type: 'failed', error: { code: 'GROUP_AUTHORIZATION_FAILED', fatal: true } })
+})
+
+test('leaving says so with epoch -1 and ends the heartbeats', async () => {
+  const { member, heartbeats } = scripted([{}])
+  await member.join()
+  await member.leave()
+  expect(heartbeats.at(-1)).toMatchObject({ epoch: -1, topics: null, owned: null })
+  await expect(member.heartbeat()).rejects.toThrow('is left')
+})

@@ -1,0 +1,289 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { FencedError } from '../../../kafka/transport.ts'
+import { guardedFolder } from '../../stack/folder.ts'
+import { testStack, uniqueName } from '../../stack/index.ts'
+import { brokerProxy } from './broker-proxy.ts'
+import {
+  append,
+  commit,
+  connected,
+  DEADLINE_MS,
+  newMember,
+  newProducer,
+  newTopic,
+  nextEvent,
+  offsetsOf,
+  ownPartitions,
+  readToEnd,
+  valuesOf,
+} from './harness.ts'
+
+let brokers: string
+beforeAll(async () => {
+  brokers = await testStack().kafka()
+})
+
+/** The test broker's group.consumer.session.timeout.ms. */
+const SESSION_TIMEOUT_MS = 6_000
+/** "At once": far below the session time-out, far above what a busy machine needs. */
+const AT_ONCE_MS = 2_500
+
+test('a member joins with epoch 1, gets all partitions, and its heartbeats keep it', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 3)
+  const member = newMember(transport, uniqueName('group'), [topic])
+  await member.join()
+  const owned = await ownPartitions(member, 3)
+  expect(owned.map(({ partition }) => partition).sort()).toEqual([0, 1, 2])
+  const { epoch } = member
+  expect(epoch).toBeGreaterThan(0)
+  await member.heartbeat()
+  expect(member.epoch).toBe(epoch)
+  expect(member.takeEvent()).toBeUndefined()
+})
+
+test('a second member gets partitions only after the first has given them up', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 4)
+  const groupId = uniqueName('group')
+  const first = newMember(transport, groupId, [topic])
+  await first.join()
+  await ownPartitions(first, 4)
+
+  const second = newMember(transport, groupId, [topic])
+  await second.join()
+  const revoking = await nextEvent(first, 'assignment')
+  expect(revoking.partitions).toHaveLength(2)
+  // The first still owns all four: nothing reaches the second, however often it asks, and the first can still commit.
+  await second.heartbeat()
+  await second.heartbeat()
+  const early = second.takeEvent()
+  expect(early === undefined || (early.type === 'assignment' && early.partitions.length === 0)).toBe(true)
+  await first.commit(
+    offsetsOf(
+      [
+        { topic, partition: 0 },
+        { topic, partition: 1 },
+        { topic, partition: 2 },
+        { topic, partition: 3 },
+      ],
+      7,
+      'kept',
+    ),
+  )
+
+  first.acknowledge(revoking.partitions)
+  const given = await ownPartitions(second, 2)
+  expect([...revoking.partitions, ...given].map(({ partition }) => partition).sort()).toEqual([0, 1, 2, 3])
+  expect([...(await second.committed(given)).values()]).toEqual([
+    { offset: 7, metadata: 'kept' },
+    { offset: 7, metadata: 'kept' },
+  ])
+
+  await second.leave()
+  await ownPartitions(first, 4)
+})
+
+test('partitions without a committed offset are absent', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 2)
+  const member = newMember(transport, uniqueName('group'), [topic])
+  await member.join()
+  const owned = await ownPartitions(member, 2)
+  await member.commit(offsetsOf([{ topic, partition: 1 }], 5))
+  expect(await member.committed(owned)).toEqual(new Map([[`${topic}-1`, { offset: 5, metadata: '' }]]))
+})
+
+test('a member that leaves in order frees its partitions at once', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 2)
+  const groupId = uniqueName('group')
+  const first = newMember(transport, groupId, [topic])
+  await first.join()
+  await ownPartitions(first, 2)
+  const leftAt = Date.now()
+  await first.leave()
+  const second = newMember(transport, groupId, [topic])
+  await second.join()
+  await ownPartitions(second, 2)
+  expect(Date.now() - leftAt).toBeLessThan(AT_ONCE_MS)
+})
+
+test('a topic that is created after the join is assigned when it is there', async () => {
+  const transport = await connected(brokers)
+  const topic = uniqueName('later')
+  const member = newMember(transport, uniqueName('group'), [topic])
+  await member.join()
+  await transport.ensureTopics([{ name: topic, partitions: 2 }])
+  await ownPartitions(member, 2)
+})
+
+/** Starts the worker of member-process.ts and waits until it owns its partitions and its transaction is open. */
+async function startWorker(args: readonly string[]): Promise<ChildProcess> {
+  const script = fileURLToPath(new URL('./member-process.ts', import.meta.url))
+  const child = spawn(process.execPath, [script, ...args], { cwd: guardedFolder().path, stdio: ['ignore', 'pipe', 'inherit'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const lines: string[] = []
+  createInterface({ input: child.stdout! }).on('line', (line) => lines.push(line))
+  await waitUntil(() => lines.includes('open') && lines.length >= 2, {
+    what: 'the worker with its open transaction',
+    timeoutMs: DEADLINE_MS,
+  })
+  return child
+}
+
+test('a killed worker comes back at once with its member id; its open transaction is aborted and its offsets are readable', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 2)
+  const [groupId, transactionalId, memberId] = [uniqueName('group'), uniqueName('producer'), randomUUID()]
+  const before = newMember(transport, groupId, [topic])
+  await before.join()
+  await before.commit(offsetsOf(await ownPartitions(before, 2), 3))
+  await before.leave()
+
+  const worker = await startWorker([brokers, groupId, memberId, topic, transactionalId])
+  worker.kill('SIGKILL')
+  await new Promise((resolve) => worker.once('exit', resolve))
+
+  const killedAt = Date.now()
+  const producer = await newProducer(transport, transactionalId)
+  const member = newMember(transport, groupId, [topic], memberId)
+  await member.join()
+  const owned = await ownPartitions(member, 2)
+  expect(Date.now() - killedAt).toBeLessThan(AT_ONCE_MS)
+  expect([...(await member.committed(owned)).values()].map(({ offset }) => offset)).toEqual([3, 3])
+
+  append(producer, topic, 0, 'the new life')
+  await producer.commit(offsetsOf(owned, 4), member)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['the new life'])
+})
+
+test('a new member id waits for the session time-out of the killed one', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 2)
+  const groupId = uniqueName('group')
+  const worker = await startWorker([brokers, groupId, randomUUID(), topic, uniqueName('producer')])
+  worker.kill('SIGKILL')
+  await new Promise((resolve) => worker.once('exit', resolve))
+  const killedAt = Date.now()
+  const member = newMember(transport, groupId, [topic])
+  await member.join()
+  await ownPartitions(member, 2)
+  expect(Date.now() - killedAt).toBeGreaterThan(SESSION_TIMEOUT_MS - 2_500)
+})
+
+test('a member that was silent too long learns that it is fenced, and rejoins', async () => {
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address)
+  const watcher = await connected(brokers)
+  const topic = await newTopic(transport, 2)
+  const groupId = uniqueName('group')
+  const member = newMember(transport, groupId, [topic])
+  await member.join()
+  const owned = await ownPartitions(member, 2)
+  await member.heartbeat()
+
+  proxy.freeze()
+  const other = newMember(watcher, groupId, [topic])
+  await other.join()
+  await ownPartitions(other, 2)
+  proxy.thaw()
+
+  expect((await nextEvent(member, 'fenced')).reason).toMatch(/UNKNOWN_MEMBER_ID|FENCED_MEMBER_EPOCH/)
+  await expect(member.heartbeat()).rejects.toThrow(FencedError)
+  await expect(member.commit(offsetsOf(owned, 1))).rejects.toThrow(FencedError)
+  await other.leave()
+  await member.rejoin()
+  await ownPartitions(member, 2)
+  await member.commit(offsetsOf(owned, 1))
+})
+
+test('a heartbeat that is not answered, and a lost connection, cost nothing', async () => {
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address, { requestTimeoutMs: 1_000 })
+  const topic = await newTopic(transport, 2)
+  const member = newMember(transport, uniqueName('group'), [topic])
+  await member.join()
+  const owned = await ownPartitions(member, 2)
+  await member.heartbeat()
+  proxy.interfere({ api: 'consumerGroupHeartbeat', action: 'lose-response' })
+  proxy.interfere({ api: 'consumerGroupHeartbeat', action: 'cut' })
+  await waitUntil(() => proxy.requests('consumerGroupHeartbeat').length > 7, { what: 'more heartbeats', timeoutMs: DEADLINE_MS })
+  await member.heartbeat()
+  expect(member.takeEvent()).toBeUndefined()
+  await member.commit(offsetsOf(owned, 1))
+})
+
+test('offsets are read only when no transaction is open on them', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const member = newMember(transport, uniqueName('group'), [topic])
+  await member.join()
+  const owned = await ownPartitions(member, 1)
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const slow = await connected(proxy.address)
+  const producer = await newProducer(slow)
+  append(producer, topic, 0, 'a')
+  // The end of the transaction does not get through: its offsets are pending.
+  proxy.interfere({ api: 'endTxn', action: 'lose-request' })
+  const committing = producer.commit(offsetsOf(owned, 9), member)
+  await waitUntil(() => proxy.requests('endTxn').length > 0, { what: 'EndTxn', timeoutMs: DEADLINE_MS })
+  let read = false
+  const reading = member.committed(owned).then((found) => {
+    read = true
+    return found
+  })
+  await member.heartbeat()
+  await member.heartbeat()
+  expect(read).toBe(false)
+  proxy.cutAll()
+  await committing
+  expect((await reading).get(`${topic}-0`)?.offset).toBe(9)
+})
+
+test('a healthy member rejoins and gets its partitions back: what a worker does whose transaction has timed out', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 2)
+  const member = newMember(transport, uniqueName('group'), [topic])
+  await member.join()
+  await ownPartitions(member, 2)
+  await member.rejoin()
+  await ownPartitions(member, 2)
+  await member.heartbeat()
+  expect(member.takeEvent()).toBeUndefined()
+})
+
+test('a member that has left neither beats nor joins again', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const groupId = uniqueName('group')
+  const member = newMember(transport, groupId, [topic])
+  await member.join()
+  await ownPartitions(member, 1)
+  await member.leave()
+  await expect(member.heartbeat()).rejects.toThrow(FencedError)
+  await expect(member.join()).rejects.toMatchObject({ code: 'ILLEGAL_STATE' })
+})
+
+test('the commit is seen by a producer without transactions too', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const member = newMember(transport, uniqueName('group'), [topic])
+  await member.join()
+  const owned = await ownPartitions(member, 1)
+  const producer = transport.producer({})
+  await producer.init()
+  append(producer, topic, 0, 'a', 'b')
+  expect(await producer.commit(offsetsOf(owned, 2), member)).toEqual(new Map([[`${topic}-0`, 2]]))
+  append(producer, topic, 0, 'c')
+  expect(await commit(producer)).toEqual(new Map([[`${topic}-0`, 3]]))
+  expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(2)
+})

@@ -1,0 +1,27 @@
+/** A worker to be killed: joins a group, opens a transaction, tells its partitions on standard output and goes on beating. */
+import { pino } from 'pino'
+import { kafkaTransport } from '../../../kafka/client/index.ts'
+import { partitionKey } from '../../../kafka/transport.ts'
+
+const [brokers, groupId, memberId, topic, transactionalId] = process.argv.slice(2)
+/** Large enough that flushFull sends it: the transaction is in the log when the process dies. */
+const FULL_BATCH_BYTES = 950_000
+
+const transport = kafkaTransport({ brokers: [brokers], clientId: 'to-be-killed' }, { clock: Date, log: pino({ level: 'silent' }) })
+await transport.connect()
+const producer = transport.producer({ transactionalId })
+await producer.init()
+const member = transport.groupMember({ groupId, memberId, topics: [topic] })
+await member.join()
+setInterval(() => {
+  const event = member.takeEvent()
+  if (event?.type !== 'assignment') return
+  member.acknowledge(event.partitions)
+  if (event.partitions.length > 0)
+    process.stdout.write(`${event.partitions.map(({ topic: name, partition }) => partitionKey(name, partition)).join(' ')}\n`)
+}, 5)
+const value = Buffer.alloc(FULL_BATCH_BYTES, 'x')
+producer.appender(topic, 0).append(1_000, null, 0, 0, value, 0, value.length)
+producer.appender(topic, 0).append(1_000, null, 0, 0, value, 0, 1)
+await producer.flushFull()
+process.stdout.write('open\n')

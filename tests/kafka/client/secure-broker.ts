@@ -1,0 +1,111 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { onTestFinished } from 'vitest'
+import { ensureKafkaJars } from '../../../deploy/local/kafka/jars.ts'
+import { brokerProperties } from '../../../deploy/local/kafka/settings.ts'
+import { accepts, freePort } from '../../../deploy/local/ports.ts'
+import { serverComponent } from '../../../deploy/local/server.ts'
+import { guardedFolder } from '../../stack/folder.ts'
+import { TOOLS } from '../../stack/servers.ts'
+
+const run = promisify(execFile)
+const LOG_CONFIG = fileURLToPath(new URL('../../../deploy/local/kafka/log4j2.properties', import.meta.url))
+const START_TIMEOUT_MS = 90_000
+const STOP_GRACE_MS = 10_000
+const STORE_PASSWORD = 'changeit'
+
+export interface SecureBroker {
+  /** By host name: the certificate names `localhost`. */
+  readonly address: string
+  readonly port: number
+  readonly certificate: string
+  readonly users: Readonly<Record<'plain' | 'scram', { username: string; password: string }>>
+}
+
+/** A broker whose clients need TLS and a password (SASL_SSL with PLAIN and SCRAM-SHA-512); gone when the test ends. */
+export async function secureBroker(): Promise<SecureBroker> {
+  const folder = guardedFolder().path
+  const dataDir = join(folder, 'secure-kafka')
+  const ports = { client: await freePort(), controller: await freePort() }
+  const users = {
+    plain: { username: 'anna', password: randomBytes(8).toString('hex') },
+    scram: { username: 'bert', password: randomBytes(8).toString('hex') },
+  }
+  const keystore = join(dataDir, 'keystore.p12')
+  const properties = join(dataDir, 'server.properties')
+  const logFile = join(folder, 'secure-kafka.log')
+
+  async function prepare() {
+    const classPath = join(await ensureKafkaJars(TOOLS), '*')
+    await mkdir(join(dataDir, 'logs'), { recursive: true })
+    await keytool(
+      '-genkeypair',
+      '-alias',
+      'broker',
+      '-keyalg',
+      'EC',
+      '-dname',
+      'CN=localhost',
+      '-ext',
+      'san=dns:localhost,ip:127.0.0.1',
+      '-validity',
+      '2',
+    )
+    await keytool('-exportcert', '-alias', 'broker', '-rfc', '-file', join(dataDir, 'broker.pem'))
+    await writeFile(properties, secured(brokerProperties(dataDir, ports)))
+    const java = ['-Xmx384m', '-XX:+UseSerialGC', `-Dlog4j2.configurationFile=${LOG_CONFIG}`, `-Dmillrace.log=${logFile}`, '-cp', classPath]
+    const scram = `SCRAM-SHA-512=[name=${users.scram.username},password=${users.scram.password}]`
+    const clusterId = randomBytes(16).toString('base64url').replace(/^-/, 'A')
+    await run('java', [...java, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', properties, '--add-scram', scram])
+    return { command: 'java', args: [...java, 'kafka.Kafka', properties] }
+  }
+
+  function keytool(...args: string[]) {
+    return run('keytool', [...args, '-keystore', keystore, '-storetype', 'PKCS12', '-storepass', STORE_PASSWORD])
+  }
+
+  function secured(plain: string): string {
+    const { username, password } = users.plain
+    return `${plain
+      .replace(`listeners=PLAINTEXT://127.0.0.1:${ports.client}`, `listeners=SASL_SSL://127.0.0.1:${ports.client}`)
+      .replace(/advertised\.listeners=.*/, `advertised.listeners=SASL_SSL://localhost:${ports.client}`)}
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL
+inter.broker.listener.name=SASL_SSL
+ssl.keystore.location=${keystore}
+ssl.keystore.password=${STORE_PASSWORD}
+ssl.truststore.location=${keystore}
+ssl.truststore.password=${STORE_PASSWORD}
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-512
+sasl.mechanism.inter.broker.protocol=PLAIN
+listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required username="${username}" password="${password}" user_${username}="${password}";
+listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+connections.max.reauth.ms=3000
+`
+  }
+
+  const server = serverComponent({
+    name: 'secure-kafka',
+    address: `localhost:${ports.client}`,
+    ports: [ports.client, ports.controller],
+    portOption: 'nothing: the ports are chosen at random',
+    dataDir,
+    logFile,
+    runDir: join(folder, 'run'),
+    startTimeoutMs: START_TIMEOUT_MS,
+    stopGraceMs: STOP_GRACE_MS,
+    prepare,
+    isHealthy: () => accepts(ports.client),
+  })
+  onTestFinished(() => server.kill(), STOP_GRACE_MS)
+  await server.start()
+  return {
+    address: `localhost:${ports.client}`,
+    port: ports.client,
+    certificate: await readFile(join(dataDir, 'broker.pem'), 'utf8'),
+    users,
+  }
+}

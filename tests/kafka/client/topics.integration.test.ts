@@ -1,0 +1,73 @@
+import { beforeAll, expect, test } from 'vitest'
+import { freePort } from '../../../deploy/local/ports.ts'
+import { kafkaTransport } from '../../../kafka/client/index.ts'
+import { partitionKey } from '../../../kafka/transport.ts'
+import { testStack, uniqueName } from '../../stack/index.ts'
+import { append, commit, connected, newProducer, newTopic, silent } from './harness.ts'
+
+let brokers: string
+beforeAll(async () => {
+  brokers = await testStack().kafka()
+})
+
+test('ensureTopics creates what is missing with its configuration and leaves what is there', async () => {
+  const transport = await connected(brokers)
+  const [first, second] = [uniqueName('first'), uniqueName('second')]
+  await transport.ensureTopics([{ name: first, partitions: 3, config: { 'cleanup.policy': 'compact' } }])
+  await transport.ensureTopics([
+    { name: first, partitions: 3 },
+    { name: second, partitions: 1 },
+  ])
+  expect(await transport.partitionCounts([first, second, uniqueName('absent')])).toEqual(
+    new Map([
+      [first, 3],
+      [second, 1],
+    ]),
+  )
+  // Their leaders answer at once.
+  expect((await transport.offsets([{ topic: first, partition: 2 }], 'end')).get(`${first}-2`)).toBe(0)
+})
+
+test('another number of partitions is an error that names both', async () => {
+  const transport = await connected(brokers)
+  const name = await newTopic(transport, 2)
+  await expect(transport.ensureTopics([{ name, partitions: 3 }])).rejects.toMatchObject({ code: 'PARTITION_COUNT_MISMATCH', fatal: true })
+  await expect(transport.ensureTopics([{ name, partitions: 3 }])).rejects.toThrow(`topic ${name} has 2 partitions, 3 are declared`)
+})
+
+test('a setting that the broker does not know is an error with its reason', async () => {
+  const transport = await connected(brokers)
+  await expect(transport.ensureTopics([{ name: uniqueName('bad'), partitions: 1, config: { 'no.such.setting': '1' } }])).rejects.toThrow(
+    /INVALID_CONFIG.*no\.such\.setting/,
+  )
+})
+
+test('the end is the high watermark: it passes over an open transaction, which the last stable offset does not', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport)
+  const closed = await newProducer(transport)
+  append(closed, topic, 0, 'a', 'b')
+  await commit(closed)
+  const open = transport.producer({ transactionalId: uniqueName('open') })
+  await open.init()
+  append(open, topic, 0, 'x'.repeat(950_000), 'y')
+  await open.flushFull()
+  const key = partitionKey(topic, 0)
+  // a, b, their marker, and the open transaction's full batch.
+  expect((await transport.offsets([{ topic, partition: 0 }], 'end')).get(key)).toBe(4)
+  expect((await transport.offsets([{ topic, partition: 0 }], 'earliest')).get(key)).toBe(0)
+  await open.abort()
+})
+
+test('nobody at the address is an error that says what to look at', async () => {
+  const address = `127.0.0.1:${await freePort()}`
+  const transport = kafkaTransport({ brokers: [address], clientId: 'test' }, { clock: Date, log: silent })
+  await expect(transport.connect()).rejects.toMatchObject({ code: 'BROKERS_UNREACHABLE', fatal: false })
+  await expect(transport.connect()).rejects.toThrow(new RegExp(`${address}.*is Kafka running`))
+  await transport.close()
+})
+
+test('a dead address beside a living one does not matter', async () => {
+  const transport = await connected(brokers, { brokers: [`127.0.0.1:${await freePort()}`, brokers] })
+  expect(await transport.partitionCounts([])).toEqual(new Map())
+})

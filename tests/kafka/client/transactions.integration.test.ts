@@ -1,0 +1,439 @@
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { FencedError } from '../../../kafka/transport.ts'
+import { testStack, uniqueName } from '../../stack/index.ts'
+import { type BrokerProxy, brokerProxy } from './broker-proxy.ts'
+import {
+  append,
+  commit,
+  connected,
+  DEADLINE_MS,
+  newMember,
+  newProducer,
+  newTopic,
+  nextEvent,
+  offsetsOf,
+  ownPartitions,
+  readToEnd,
+  valuesOf,
+} from './harness.ts'
+
+let brokers: string
+beforeAll(async () => {
+  brokers = await testStack().kafka()
+})
+
+/** Above the batch limit: makes `flushFull` send what was appended before it. */
+const FILLER = 'f'.repeat(950_000)
+const SHORT_REQUEST_TIMEOUT_MS = 1_000
+
+async function throughProxy(): Promise<BrokerProxy> {
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  return proxy
+}
+
+/** Byte positions in answers, counted from the correlation id: 4 bytes of it, 1 of header tags. */
+const BODY_AT = 5
+/** After the throttle time. */
+const ERROR_AFTER_THROTTLE_AT = BODY_AT + 4
+
+function errorAt(at: number, code: number): (response: Buffer) => Buffer {
+  return (response) => {
+    const changed = Buffer.from(response)
+    changed.writeInt16BE(code, at)
+    return changed
+  }
+}
+
+test('commits, and tells for every partition where its records end', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 3)
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'a', 'b')
+  append(producer, topic, 2, 'c')
+  expect(producer.appender(topic, 0).pendingRecords).toBe(2)
+  expect(producer.pendingBytes).toBeGreaterThan(0)
+  expect(await commit(producer)).toEqual(
+    new Map([
+      [`${topic}-0`, 2],
+      [`${topic}-2`, 1],
+    ]),
+  )
+  expect(producer.pendingBytes).toBe(0)
+  expect(producer.appender(topic, 0).pendingRecords).toBe(0)
+  append(producer, topic, 0, 'd')
+  // The commit marker took offset 2.
+  expect(await commit(producer)).toEqual(new Map([[`${topic}-0`, 4]]))
+  expect(await commit(producer)).toEqual(new Map())
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b', 'd'])
+})
+
+test('offsets and records are committed together, by the steps in order; offsets alone too', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const member = newMember(transport, uniqueName('group'), [topic])
+  await member.join()
+  const owned = await ownPartitions(member, 1)
+  const steps: string[] = []
+  const producer = transport.producer({ transactionalId: uniqueName('producer'), onCommitStep: (step) => steps.push(step) })
+  await producer.init()
+  append(producer, topic, 0, 'a')
+  await producer.commit(offsetsOf(owned, 5, 'event time 17'), member)
+  expect(steps.slice(0, 2).sort()).toEqual(['offsets-added', 'produced'])
+  expect(steps[2]).toBe('committed')
+  expect(await member.committed(owned)).toEqual(new Map([[`${topic}-0`, { offset: 5, metadata: 'event time 17' }]]))
+  await producer.commit(offsetsOf(owned, 6), member)
+  expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(6)
+})
+
+test('a batch is split below the limit of the broker, several partitions go in one request', async () => {
+  const proxy = await throughProxy()
+  const transport = await connected(proxy.address)
+  const topic = await newTopic(transport, 2)
+  const producer = await newProducer(transport)
+  const texts = Array.from({ length: 4_000 }, (_, i) => `${i} `.repeat(200))
+  for (const text of texts) for (const partition of [0, 1]) append(producer, topic, partition, text)
+  await commit(producer)
+  for (const partition of [0, 1]) expect(valuesOf(await readToEnd(transport, { topic, partition }))).toEqual(texts)
+  const sizes = proxy.requests('produce').map(({ length }) => length)
+  expect(Math.max(...sizes)).toBeGreaterThan(1_500_000)
+  expect(Math.max(...sizes)).toBeLessThan(2_000_000)
+})
+
+test('full batches that are sent early, without waiting for them, are part of the commit that follows', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 2)
+  const producer = await newProducer(transport)
+  const expected: string[] = []
+  for (let round = 0; round < 40; round++) {
+    append(producer, topic, 0, `${round} ${FILLER}`, `${round} small`)
+    const flushing = producer.flushFull()
+    // The commit comes at every stage of the flush: while it is admitted, sent, answered, and at its end.
+    for (let ticks = 0; ticks < round; ticks++) await Promise.resolve()
+    if (round % 5 === 4) await flushing
+    append(producer, topic, 1, `${round}`)
+    const next = await commit(producer)
+    expect(producer.pendingBytes).toBe(0)
+    expect(next.size).toBe(2)
+    expected.push(`${round} ${FILLER}`, `${round} small`)
+    await flushing
+  }
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(expected)
+})
+
+test('a commit that joins a flush with nothing to do sends its own records', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'small')
+  const flushing = producer.flushFull()
+  expect(await commit(producer)).toEqual(new Map([[`${topic}-0`, 1]]))
+  expect(producer.pendingBytes).toBe(0)
+  await flushing
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['small'])
+})
+
+test('offsets without the member that owns them are refused', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  await expect(producer.commit(offsetsOf([{ topic, partition: 0 }], 1), undefined)).rejects.toMatchObject({
+    code: 'ILLEGAL_ARGUMENT',
+    fatal: true,
+  })
+})
+
+test('a record above the broker limit is a clear error, and the producer goes on after the abort', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'x'.repeat(2_000_000))
+  await expect(commit(producer)).rejects.toMatchObject({
+    code: expect.stringMatching(/MESSAGE_TOO_LARGE|RECORD_LIST_TOO_LARGE/),
+    fatal: true,
+  })
+  await producer.abort()
+  append(producer, topic, 0, 'small')
+  await commit(producer)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['small'])
+})
+
+test('InitProducerId fences the earlier life: it can neither commit nor come back by its abort', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const transactionalId = uniqueName('slot')
+  const old = await newProducer(transport, transactionalId)
+  append(old, topic, 0, 'committed by the old life')
+  await commit(old)
+  append(old, topic, 0, FILLER, 'lost')
+  await old.flushFull()
+
+  const young = await newProducer(transport, transactionalId)
+  await expect(commit(old)).rejects.toThrow(FencedError)
+  await old.abort()
+  append(old, topic, 0, 'still lost')
+  await expect(commit(old)).rejects.toThrow(FencedError)
+
+  append(young, topic, 0, 'committed by the young life')
+  await commit(young)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([
+    'committed by the old life',
+    'committed by the young life',
+  ])
+})
+
+test('a zombie that was replaced in the group cannot commit its offsets (KIP-447), nor the records beside them', async () => {
+  const proxy = await throughProxy()
+  const frozen = await connected(proxy.address)
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const groupId = uniqueName('group')
+  const zombieMember = newMember(frozen, groupId, [topic])
+  await zombieMember.join()
+  const owned = await ownPartitions(zombieMember, 1)
+  // Its producer works all the time: only its heartbeats are lost, as in a process that was stopped.
+  const zombie = await newProducer(transport)
+  append(zombie, topic, 0, FILLER, 'of the zombie')
+  await zombie.flushFull()
+  proxy.freeze()
+
+  const member = newMember(transport, groupId, [topic])
+  await member.join()
+  await ownPartitions(member, 1)
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'of the new owner')
+  await producer.commit(offsetsOf(owned, 10), member)
+
+  const stale = { ...zombieMember, memberId: zombieMember.memberId, epoch: zombieMember.epoch, groupId }
+  await expect(zombie.commit(offsetsOf(owned, 5), stale)).rejects.toThrow(FencedError)
+  await zombie.abort()
+  expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(10)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['of the new owner'])
+  // The zombie lost its membership, not its producer: it may work again as another member.
+  append(zombie, topic, 0, 'reformed')
+  await commit(zombie)
+  proxy.thaw()
+})
+
+test('a raised member epoch is no fencing: the commit takes it by a heartbeat and is repeated', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 2)
+  const groupId = uniqueName('group')
+  const member = newMember(transport, groupId, [topic])
+  await member.join()
+  const owned = await ownPartitions(member, 2)
+  await member.heartbeat()
+  const oldEpoch = member.epoch
+
+  const second = newMember(transport, groupId, [topic])
+  await second.join()
+  const { partitions } = await nextEvent(member, 'assignment')
+  member.acknowledge(partitions)
+  await ownPartitions(second, 1)
+  await member.heartbeat()
+  expect(member.epoch).toBeGreaterThan(oldEpoch)
+
+  // The commit is sent with the epoch that the member had before.
+  let epoch = oldEpoch
+  const behind = {
+    ...member,
+    groupId,
+    memberId: member.memberId,
+    get epoch() {
+      return epoch
+    },
+    heartbeat: async () => {
+      await member.heartbeat()
+      epoch = member.epoch
+    },
+  }
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'a')
+  const kept = owned.filter(({ partition }) => partitions.some((own) => own.partition === partition))
+  await producer.commit(offsetsOf(kept, 3), behind)
+  expect(epoch).toBe(member.epoch)
+  expect([...(await member.committed(kept)).values()]).toEqual([{ offset: 3, metadata: '' }])
+})
+
+test('sequence numbers run on over commits and aborts', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  const expected: string[] = []
+  for (let round = 0; round < 6; round++) {
+    append(producer, topic, 0, `${round} a`, `${round} b`)
+    if (round % 3 === 1) await producer.abort()
+    else if (round % 3 === 2) {
+      append(producer, topic, 0, FILLER, 'not sent')
+      await producer.flushFull()
+      await producer.abort()
+    } else {
+      await commit(producer)
+      expected.push(`${round} a`, `${round} b`)
+    }
+  }
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(expected)
+})
+
+test('an abort with an unanswered batch starts a new epoch, and its sequence numbers from 0', async () => {
+  const proxy = await throughProxy()
+  const transport = await connected(proxy.address, {
+    requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
+    deliveryTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
+  })
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'first')
+  await commit(producer)
+  const inits = proxy.requests('initProducerId').length
+  proxy.interfere({ api: 'produce', action: 'lose-response', times: 100 })
+  append(producer, topic, 0, 'unanswered')
+  await expect(commit(producer)).rejects.toMatchObject({ name: 'TransportError', fatal: false })
+  await producer.abort()
+  expect(proxy.requests('initProducerId').length).toBeGreaterThan(inits)
+
+  const direct = await connected(brokers)
+  const fresh = await newProducer(direct)
+  append(fresh, topic, 0, 'by another')
+  await commit(fresh)
+  expect(valuesOf(await readToEnd(direct, { topic, partition: 0 }))).toEqual(['first', 'by another'])
+})
+
+test('a produce that was done but not answered is repeated with the same sequence number and written once', async () => {
+  const proxy = await throughProxy()
+  const transport = await connected(proxy.address, { requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS })
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'zero')
+  await commit(producer)
+  proxy.interfere({ api: 'produce', action: 'lose-response' })
+  proxy.interfere({ api: 'produce', action: 'cut' })
+  append(producer, topic, 0, 'once')
+  expect(await commit(producer)).toEqual(new Map([[`${topic}-0`, 3]]))
+  expect(proxy.requests('produce')).toHaveLength(4)
+  append(producer, topic, 0, 'next')
+  await commit(producer)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['zero', 'once', 'next'])
+})
+
+/** ProduceResponse v11 with one topic and one partition: the partition's error follows the topic's name and the index. */
+function produceError(topic: string, code: number): (response: Buffer) => Buffer {
+  const partitionsLength = 1
+  const index = 4
+  return (response) => errorAt(response.indexOf(topic) + topic.length + partitionsLength + index, code)(response)
+}
+
+test('DUPLICATE_SEQUENCE_NUMBER is success, also where its offset is unknown', async () => {
+  const proxy = await throughProxy()
+  const transport = await connected(proxy.address)
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  const duplicateSequenceNumber = 46
+  proxy.interfere({ api: 'produce', action: 'edit', edit: produceError(topic, duplicateSequenceNumber) })
+  append(producer, topic, 0, 'a', 'b')
+  expect(await commit(producer)).toEqual(new Map([[`${topic}-0`, 2]]))
+  expect(proxy.requests('produce')).toHaveLength(1)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
+})
+
+test.each([
+  ['NOT_ENOUGH_REPLICAS', 19],
+  ['NOT_LEADER_OR_FOLLOWER', 6],
+  ['REQUEST_TIMED_OUT', 7],
+  ['KAFKA_STORAGE_ERROR', 56],
+])('%s of a produce is repeated with the same bytes', async (_name, code) => {
+  const proxy = await throughProxy()
+  const transport = await connected(proxy.address)
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  proxy.interfere({ api: 'produce', action: 'edit', edit: produceError(topic, code), times: 2 })
+  append(producer, topic, 0, 'a')
+  await commit(producer)
+  const correlationBytes = 8
+  const bodies = proxy.requests('produce').map((request) => request.subarray(correlationBytes).toString('hex'))
+  expect(bodies).toHaveLength(3)
+  expect(new Set(bodies).size).toBe(1)
+  append(producer, topic, 0, 'b')
+  await commit(producer)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
+})
+
+test.each([
+  ['COORDINATOR_LOAD_IN_PROGRESS', 14],
+  ['NOT_COORDINATOR', 16],
+  ['CONCURRENT_TRANSACTIONS', 51],
+])('%s of the transaction coordinator is retried, at every step', async (_name, code) => {
+  const proxy = await throughProxy()
+  const transport = await connected(proxy.address)
+  const topic = await newTopic(transport, 1)
+  const member = newMember(transport, uniqueName('group'), [topic])
+  await member.join()
+  const owned = await ownPartitions(member, 1)
+  const steps = ['initProducerId', 'addOffsetsToTxn', 'endTxn'] as const
+  for (const api of steps) proxy.interfere({ api, action: 'edit', edit: errorAt(ERROR_AFTER_THROTTLE_AT, code) })
+  const addPartitionsError = (response: Buffer) => errorAt(response.indexOf(topic) + topic.length + 1 + 4, code)(response)
+  proxy.interfere({ api: 'addPartitionsToTxn', action: 'edit', edit: addPartitionsError })
+  const producer = await newProducer(transport)
+  append(producer, topic, 0, 'a')
+  await producer.commit(offsetsOf(owned, 1), member)
+  for (const api of [...steps, 'addPartitionsToTxn'] as const) expect(proxy.requests(api).length, api).toBeGreaterThan(1)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
+})
+
+test('EndTxn that is not answered is repeated until the outcome is known: committed once', async () => {
+  const proxy = await throughProxy()
+  const transport = await connected(proxy.address, { requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS })
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  proxy.interfere({ api: 'endTxn', action: 'lose-response' })
+  proxy.interfere({ api: 'endTxn', action: 'lose-request' })
+  proxy.interfere({ api: 'endTxn', action: 'cut' })
+  append(producer, topic, 0, 'a')
+  await commit(producer)
+  expect(proxy.requests('endTxn').length).toBeGreaterThanOrEqual(4)
+  append(producer, topic, 0, 'b')
+  await commit(producer)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
+})
+
+test('a transaction that the broker has timed out is fenced; nothing of it is seen, and init makes the producer good again', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const producer = transport.producer({ transactionalId: uniqueName('slow'), transactionTimeoutMs: 4_000 })
+  await producer.init()
+  append(producer, topic, 0, FILLER, 'too late')
+  await producer.flushFull()
+  const [{ lastStableOffset }] = await waitForStable(topic)
+  expect(lastStableOffset).toBeGreaterThan(1)
+  await expect(commit(producer)).rejects.toThrow(FencedError)
+  await producer.abort()
+  await expect(commit(producer)).rejects.toThrow(/call init/)
+  await producer.init()
+  append(producer, topic, 0, 'in time')
+  await commit(producer)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['in time'])
+
+  async function waitForStable(name: string) {
+    const fetcher = transport.fetcher({ maxWaitMs: 100 })
+    fetcher.assign({ topic: name, partition: 0 }, 0, 'fail')
+    let seen: { lastStableOffset: number }[] = []
+    await waitUntil(
+      async () => {
+        seen = await fetcher.poll(500)
+        return seen.some((data) => data.lastStableOffset > 1)
+      },
+      { what: 'the end of the timed-out transaction', timeoutMs: DEADLINE_MS },
+    )
+    await fetcher.close()
+    return seen
+  }
+})
+
+test('before init nothing can be committed', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const producer = transport.producer({ transactionalId: uniqueName('producer') })
+  append(producer, topic, 0, 'a')
+  await expect(commit(producer)).rejects.toThrow(/call init first/)
+})

@@ -1,0 +1,189 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { offsetAfter } from '../../../kafka/record-batch/batches.ts'
+import type { AbortedTransaction } from '../../../kafka/record-batch/committed.ts'
+import { CODECS } from '../../../kafka/record-batch/compression.ts'
+import { BATCH_LENGTH_AT, MAGIC_AT, RECORD_COUNT_AT, RECORDS_AT } from '../../../kafka/record-batch/format.ts'
+import { readChunks } from '../../../kafka/record-batch/reader.ts'
+import { batchOf, marker, recordsOf, resigned, textRecord, valuesOf } from './batch-fixtures.ts'
+
+function read(records: Buffer, options: { from?: number; aborted?: readonly AbortedTransaction[] | null; verifyChecksums?: boolean } = {}) {
+  return readChunks({
+    topic: 't',
+    partition: 3,
+    records,
+    from: options.from ?? 0,
+    aborted: options.aborted ?? [],
+    verifyChecksums: options.verifyChecksums ?? true,
+  })
+}
+
+const bytes = fc.option(fc.uint8Array({ maxLength: 300 }).map((data) => Buffer.from(data)))
+const record = fc.record({
+  timestamp: fc.integer({ min: 0, max: 4_102_444_800_000 }),
+  key: bytes,
+  value: bytes,
+  headers: fc.array(fc.record({ key: fc.string(), value: bytes }), { maxLength: 3 }),
+})
+
+test('what is written is read back: any bytes, nulls, headers, timestamps back and forth, every codec', () => {
+  fc.assert(
+    fc.property(
+      fc.array(record, { minLength: 1, maxLength: 60 }),
+      fc.constantFrom(...CODECS),
+      fc.integer({ min: 0, max: 2 ** 50 }),
+      (records, codec, baseOffset) => {
+        const chunks = read(batchOf(records, { codec, baseOffset }), { from: 0 })
+        expect(recordsOf(chunks)).toEqual(records.map((expected, i) => ({ ...expected, offset: baseOffset + i })))
+      },
+    ),
+  )
+})
+
+test('a chunk names its partition, and neighbouring uncompressed batches share one', () => {
+  const chunks = read(Buffer.concat([batchOf([textRecord('a')]), batchOf([textRecord('b'), textRecord('c')], { baseOffset: 1 })]))
+  expect(chunks).toHaveLength(1)
+  expect(chunks[0]).toMatchObject({ topic: 't', partition: 3, count: 3 })
+  expect(valuesOf(chunks)).toEqual(['a', 'b', 'c'])
+})
+
+test('compressed and uncompressed batches keep their order', () => {
+  const response = Buffer.concat([
+    batchOf([textRecord('a')]),
+    batchOf([textRecord('b')], { baseOffset: 1, codec: 'lz4' }),
+    batchOf([textRecord('c')], { baseOffset: 2 }),
+    batchOf([textRecord('d')], { baseOffset: 3, codec: 'zstd' }),
+  ])
+  expect(valuesOf(read(response))).toEqual(['a', 'b', 'c', 'd'])
+})
+
+test('a batch that begins before the requested offset gives only the records from there', () => {
+  const response = batchOf([textRecord('a'), textRecord('b'), textRecord('c')], { baseOffset: 10 })
+  expect(valuesOf(read(response, { from: 11 }))).toEqual(['b', 'c'])
+})
+
+test('a response that ends inside a batch gives the whole batches, wherever it ends', () => {
+  const whole = batchOf([textRecord('a')])
+  const cut = batchOf([textRecord('b')], { baseOffset: 1 })
+  for (let length = 0; length < cut.length; length++) {
+    const response = Buffer.concat([whole, cut.subarray(0, length)])
+    expect(valuesOf(read(response))).toEqual(['a'])
+    expect(offsetAfter(response, 0)).toBe(1)
+  }
+})
+
+test('the next offset comes from the last offset delta: compaction has removed the last records', () => {
+  const response = batchOf([textRecord('a'), textRecord('b')], { baseOffset: 5, removedAtEnd: 7 })
+  expect(offsetAfter(response, 5)).toBe(14)
+  expect(recordsOf(read(response, { from: 5 })).map(({ offset }) => offset)).toEqual([5, 6])
+})
+
+test('an emptied batch moves the position on', () => {
+  const response = batchOf([textRecord('a')], { baseOffset: 5, removedAtEnd: 3 })
+  const header = Buffer.from(response.subarray(0, RECORDS_AT))
+  header.writeInt32BE(RECORDS_AT - 12, BATCH_LENGTH_AT)
+  header.writeInt32BE(0, RECORD_COUNT_AT)
+  expect(offsetAfter(resigned(header), 5)).toBe(9)
+  expect(read(resigned(header), { from: 5 })).toEqual([])
+})
+
+test('log append time: all records carry the time of the batch', () => {
+  const response = batchOf([textRecord('a', 1_000), textRecord('b', 2_000)])
+  const appendTime = 0b1000
+  response.writeInt16BE(response.readInt16BE(21) | appendTime, 21)
+  expect(recordsOf(read(resigned(response))).map(({ timestamp }) => timestamp)).toEqual([2_000, 2_000])
+})
+
+test('a changed byte anywhere under the checksum is an error that names the offset', () => {
+  const batch = batchOf([textRecord('a'), textRecord('b')], { baseOffset: 42 })
+  for (let at = 21; at < batch.length; at++) {
+    const corrupted = Buffer.from(batch)
+    corrupted[at] ^= 1
+    expect(() => read(corrupted, { from: 42 })).toThrow(/record batch at offset 42 has checksum/)
+  }
+})
+
+test('without checksums a record longer than its batch is still an error, never silently wrong', () => {
+  const batch = batchOf([textRecord('a')])
+  batch[RECORDS_AT] = 0x7e
+  expect(() => read(batch, { verifyChecksums: false })).toThrow(/ends inside record 0 of 1/)
+})
+
+test('an old message format is an error that says so', () => {
+  const batch = batchOf([textRecord('a')])
+  batch[MAGIC_AT] = 1
+  expect(() => read(batch)).toThrow(/has format 1; only format 2/)
+})
+
+test('bytes that do not decompress are an error that names the codec', () => {
+  const batch = batchOf([textRecord('a')], { codec: 'gzip' })
+  batch.fill(0xee, RECORDS_AT)
+  expect(() => read(resigned(batch))).toThrow(/does not decompress as gzip/)
+})
+
+test('snappy in the framing of the Java client', () => {
+  const plain = batchOf([textRecord('framed')], { codec: 'snappy' })
+  const raw = plain.subarray(RECORDS_AT)
+  const frame = Buffer.concat([Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]), Buffer.alloc(4), raw])
+  frame.writeInt32BE(raw.length, 16)
+  const framed = Buffer.concat([plain.subarray(0, RECORDS_AT), frame])
+  framed.writeInt32BE(framed.length - 12, BATCH_LENGTH_AT)
+  expect(valuesOf(read(resigned(framed)))).toEqual(['framed'])
+})
+
+/** Two producers, interleaved; 1 aborts twice and commits once, 2 commits. */
+function interleaved(): Buffer {
+  const transactional = true
+  return Buffer.concat([
+    batchOf([textRecord('1 aborted a')], { baseOffset: 0, producerId: 1, transactional }),
+    batchOf([textRecord('2 committed')], { baseOffset: 1, producerId: 2, transactional }),
+    batchOf([textRecord('1 aborted b')], { baseOffset: 2, producerId: 1, transactional }),
+    marker('abort', 1, 3),
+    batchOf([textRecord('1 committed')], { baseOffset: 4, producerId: 1, transactional }),
+    marker('commit', 1, 5),
+    batchOf([textRecord('plain')], { baseOffset: 6, producerId: 1 }),
+    marker('commit', 2, 7),
+    batchOf([textRecord('1 aborted c')], { baseOffset: 8, producerId: 1, transactional }),
+    marker('abort', 1, 9),
+  ])
+}
+
+test('several aborted transactions of one producer in one response', () => {
+  const aborted = [
+    { producerId: 1, firstOffset: 8 },
+    { producerId: 1, firstOffset: 0 },
+  ]
+  expect(valuesOf(read(interleaved(), { aborted }))).toEqual(['2 committed', '1 committed', 'plain'])
+})
+
+test('read_uncommitted sees all records, but no control record', () => {
+  expect(valuesOf(readChunks({ topic: 't', partition: 0, records: interleaved(), from: 0, aborted: null, verifyChecksums: true }))).toEqual(
+    ['1 aborted a', '2 committed', '1 aborted b', '1 committed', 'plain', '1 aborted c'],
+  )
+})
+
+test('a response that begins in the middle of an aborted transaction', () => {
+  const response = interleaved().subarray(offsetPosition(interleaved(), 2))
+  const aborted = [
+    { producerId: 1, firstOffset: 0 },
+    { producerId: 1, firstOffset: 8 },
+  ]
+  expect(valuesOf(read(response, { from: 2, aborted }))).toEqual(['1 committed', 'plain'])
+})
+
+test('a response that ends inside an aborted transaction: the marker lies behind it', () => {
+  const response = interleaved().subarray(0, offsetPosition(interleaved(), 3))
+  expect(valuesOf(read(response, { aborted: [{ producerId: 1, firstOffset: 0 }] }))).toEqual(['2 committed'])
+})
+
+test('control batches alone move the position and give nothing', () => {
+  const response = Buffer.concat([marker('abort', 1, 0), marker('commit', 2, 1)])
+  expect(read(response, { aborted: [] })).toEqual([])
+  expect(offsetAfter(response, 0)).toBe(2)
+})
+
+function offsetPosition(response: Buffer, offset: number): number {
+  let at = 0
+  while (Number(response.readBigInt64BE(at)) < offset) at += 12 + response.readInt32BE(at + BATCH_LENGTH_AT)
+  return at
+}

@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest'
+import { registryClient, SchemaNotFoundError, SchemaRefusedError } from '../../kafka/registry.ts'
+import { testStack, uniqueName } from '../stack/index.ts'
+
+const UNUSED_ID = 2_000_000_000
+
+test('registers, reads back and refuses against the real registry', async () => {
+  const client = registryClient({ url: await testStack().registry() })
+  const subject = uniqueName('client-value')
+  const record = (...fields: object[]) => JSON.stringify({ type: 'record', name: 'R', fields })
+  const id = await client.register(subject, record({ name: 'a', type: 'long' }))
+  expect(JSON.parse(await client.schemaById(id))).toEqual({ type: 'record', name: 'R', fields: [{ name: 'a', type: 'long' }] })
+  await expect(client.register(subject, record({ name: 'b', type: 'long' }))).rejects.toThrow(SchemaRefusedError)
+  await expect(client.schemaById(UNUSED_ID)).rejects.toThrow(SchemaNotFoundError)
+})

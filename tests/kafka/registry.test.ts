@@ -1,0 +1,89 @@
+import { expect, test } from 'vitest'
+import { RegistryUnreachableError, registryClient, SchemaNotFoundError, SchemaRefusedError } from '../../kafka/registry.ts'
+
+interface Seen {
+  readonly url: string
+  readonly init: RequestInit
+}
+
+/** Answers in turn; the last one again and again. Time passes only by sleeping. */
+function scripted(...answers: (() => Response)[]) {
+  const seen: Seen[] = []
+  let clock = 0
+  const sleeps: number[] = []
+  return {
+    seen,
+    sleeps,
+    deps: {
+      fetch: async (url: string | URL | Request, init?: RequestInit) => {
+        seen.push({ url: String(url), init: init ?? {} })
+        return answers[Math.min(seen.length, answers.length) - 1]()
+      },
+      now: () => clock,
+      sleep: async (ms: number) => {
+        sleeps.push(ms)
+        clock += ms
+      },
+    },
+  }
+}
+
+const answer = (status: number, body: unknown) => () => new Response(JSON.stringify(body), { status })
+const refusedConnection = () => {
+  throw new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED 127.0.0.1:8081') })
+}
+
+test('register sends the schema and answers its id', async () => {
+  const { seen, deps } = scripted(answer(200, { id: 7 }))
+  const client = registryClient({ url: 'http://registry:8081/base/' }, deps)
+  expect(await client.register('orders/value', '"string"')).toBe(7)
+  expect(seen[0].url).toBe('http://registry:8081/base/subjects/orders%2Fvalue/versions')
+  expect(seen[0].init.body).toBe('{"schema":"\\"string\\""}')
+})
+
+test('an incompatible schema is refused at once with the reason', async () => {
+  const { seen, deps } = scripted(answer(409, { error_code: 409, message: "field 'b' has no default" }))
+  const refused = registryClient({ url: 'http://registry' }, deps).register('orders-value', '"string"')
+  await expect(refused).rejects.toThrow(SchemaRefusedError)
+  await expect(refused).rejects.toThrow('the schema registry refuses the schema of subject "orders-value": field \'b\' has no default')
+  await expect(refused).rejects.toMatchObject({ code: 409 })
+  expect(seen).toHaveLength(1)
+})
+
+test('a schema is asked once per id, also by callers at the same time', async () => {
+  const { seen, deps } = scripted(answer(200, { schema: '"long"' }))
+  const client = registryClient({ url: 'http://registry' }, deps)
+  expect(await Promise.all([client.schemaById(3), client.schemaById(3)])).toEqual(['"long"', '"long"'])
+  expect(await client.schemaById(3)).toBe('"long"')
+  expect(seen).toHaveLength(1)
+})
+
+test('a missing schema is told from a missing registry, and may appear later', async () => {
+  const { deps } = scripted(answer(404, { error_code: 40403, message: 'Schema not found' }), answer(200, { schema: '"long"' }))
+  const client = registryClient({ url: 'http://registry' }, deps)
+  await expect(client.schemaById(3)).rejects.toThrow(SchemaNotFoundError)
+  expect(await client.schemaById(3)).toBe('"long"')
+})
+
+test('connection errors, 5xx and 429 are retried with growing pauses, over all addresses', async () => {
+  const { seen, sleeps, deps } = scripted(refusedConnection, answer(503, {}), answer(429, {}), answer(200, { id: 1 }))
+  const client = registryClient({ url: 'http://one, http://two' }, deps)
+  expect(await client.register('s', '"int"')).toBe(1)
+  expect(seen.map(({ url }) => new URL(url).host)).toEqual(['one', 'two', 'one', 'two'])
+  expect(sleeps).toEqual([100, 200, 400])
+})
+
+test('after the deadline the error names the address and the last cause', async () => {
+  const { sleeps, deps } = scripted(refusedConnection)
+  const failing = registryClient({ url: 'http://registry', deadlineMs: 10_000 }, deps).schemaById(1)
+  await expect(failing).rejects.toThrow(RegistryUnreachableError)
+  await expect(failing).rejects.toThrow(/http:\/\/registry \(fetch failed: connect ECONNREFUSED 127\.0\.0\.1:8081\)/)
+  expect(sleeps.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(10_000)
+})
+
+test('user and password in the address are sent as basic authentication, not as part of it', async () => {
+  const { seen, deps } = scripted(answer(200, { id: 1 }))
+  await registryClient({ url: 'https://key:s%40cret@registry' }, deps).register('s', '"int"')
+  expect(seen[0].url).toBe('https://registry/subjects/s/versions')
+  expect(seen[0].init.headers).toMatchObject({ authorization: `Basic ${Buffer.from('key:s@cret').toString('base64')}` })
+})

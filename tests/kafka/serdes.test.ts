@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import { memoryRegistry } from '../../kafka/memory/registry.ts'
+import { openSerdes } from '../../kafka/serdes.ts'
+import { avroValue } from '../../schemas/avro/value.ts'
+import { byteWriter, type Codec } from '../../schemas/codec.ts'
+import { utf8 } from '../../schemas/keys.ts'
+import { rawValue } from '../../schemas/raw.ts'
+import type { AvroSchema } from '../../schemas/topic.ts'
+
+function record(...fields: object[]): AvroSchema {
+  return { type: 'record', name: 'Point', fields }
+}
+const x = { name: 'x', type: 'int' }
+const y = { name: 'y', type: 'int', default: 0 }
+
+const points = { name: 'points', value: avroValue<{ x: number }>(record(x)) }
+const wider = { name: 'points', value: avroValue<{ x: number; y: number }>(record(x, y)) }
+const notes = { name: 'notes', value: rawValue(utf8) }
+
+function bytesOf<V>(codec: Codec<V>, value: V): Buffer {
+  const out = byteWriter()
+  codec.encode(value, out)
+  return out.buffer.subarray(0, out.length)
+}
+
+test('values carry the id under which the registry knows their schema', async () => {
+  const registry = memoryRegistry()
+  await registry.register('something-else', '"int"')
+  const serdes = await openSerdes(registry, [points, notes])
+  const bytes = bytesOf(serdes.codecFor(points), { x: 3 })
+  expect([...bytes]).toEqual([0, 0, 0, 0, 2, 6])
+  expect(JSON.parse(await registry.schemaById(2))).toEqual(record(x))
+})
+
+test('raw values need no registry', async () => {
+  const registry = memoryRegistry()
+  registry.unreachable = true
+  const serdes = await openSerdes(registry, [notes])
+  expect(bytesOf(serdes.codecFor(notes), 'hi').toString()).toBe('hi')
+})
+
+test('a topic that was not opened is refused', async () => {
+  const serdes = await openSerdes(memoryRegistry(), [notes])
+  expect(() => serdes.codecFor(points)).toThrow('topic points were not opened')
+})
+
+test('a refused schema names topic, subject and reason', async () => {
+  const registry = memoryRegistry()
+  await openSerdes(registry, [points])
+  const changed = { name: 'points', value: avroValue(record(x, { name: 'z', type: 'string' })) }
+  await expect(openSerdes(registry, [changed])).rejects.toThrow(/topic points .* points-value: \.z: the field has no default/)
+})
+
+test('a schema of another writer is loaded once for all who ask at the same time', async () => {
+  const registry = memoryRegistry()
+  const older = await openSerdes(registry, [points])
+  const newer = await openSerdes(registry, [wider])
+  const bytes = bytesOf(older.codecFor(points), { x: 3 })
+  const codec = newer.codecFor(wider)
+  expect(() => codec.decode(bytes, 0, bytes.length)).toThrow('schema 1 is not loaded')
+  expect(await Promise.all([newer.schemas.load(1), newer.schemas.load(1)])).toEqual(['loaded', 'loaded'])
+  expect(codec.decode(bytes, 0, bytes.length)).toEqual({ x: 3, y: 0 })
+  expect(await newer.schemas.load(1)).toBe('loaded')
+  expect(registry.requests).toBe(1)
+})
+
+test('an unknown id is not found, asked for again only after a while', async () => {
+  const registry = memoryRegistry()
+  let clock = 1_000_000
+  const { schemas } = await openSerdes(registry, [], { now: () => clock })
+  expect(await schemas.load(1)).toBe('not-found')
+  await registry.register('late', '"int"')
+  expect(await schemas.load(1)).toBe('not-found')
+  expect(registry.requests).toBe(1)
+  clock += 60_000
+  expect(await schemas.load(1)).toBe('loaded')
+  expect(schemas.get(1)).toBe('int')
+})
+
+test('an unreachable registry is no answer: rejected, and asked again at once', async () => {
+  const registry = memoryRegistry()
+  await registry.register('points-value', '"int"')
+  const { schemas } = await openSerdes(registry, [])
+  registry.unreachable = true
+  await expect(schemas.load(1)).rejects.toThrow('cannot be reached')
+  registry.unreachable = false
+  expect(await schemas.load(1)).toBe('loaded')
+})

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { readPipelinesConfig } from '../../pipelines/config.ts'
+
+test('defaults fit the local stack', () => {
+  const config = readPipelinesConfig({ MILLRACE_HOME: '/home/of/millrace' })
+  expect(config).toMatchObject({
+    brokers: ['127.0.0.1:9092'],
+    schemaRegistryUrl: 'http://127.0.0.1:8081',
+    pipelines: [],
+    slot: 0,
+    stateFolder: '/home/of/millrace/state/worker-0',
+    stateMemoryBytes: 256 * 1_048_576,
+    commitIntervalMs: 100,
+    guarantee: 'exactly-once',
+    healthPort: 0,
+  })
+})
+
+test('every slot has a folder of its own', () => {
+  expect(readPipelinesConfig({ STATE_DIR: '/state', WORKER_SLOT: '3' }).stateFolder).toBe('/state/worker-3')
+})
+
+test('lists are split, empty variables count as unset, all means all', () => {
+  const config = readPipelinesConfig({ KAFKA_BROKERS: 'a:1, b:2', PIPELINES: 'trends', LOG_LEVEL: '' })
+  expect([config.brokers, config.pipelines, config.logLevel]).toEqual([['a:1', 'b:2'], ['trends'], 'info'])
+  expect(readPipelinesConfig({ PIPELINES: 'all' }).pipelines).toEqual([])
+})
+
+test('wrong settings are told together, each by its name', () => {
+  const wrong = {
+    STATE_MEMORY_MB: '1',
+    COMMIT_INTERVAL_MS: '60000',
+    REDIS_URL: 'http://x',
+    LOG_LEVEL: 'loud',
+    PROCESSING_GUARANTEE: 'maybe',
+  }
+  for (const name of Object.keys(wrong)) expect(() => readPipelinesConfig(wrong)).toThrow(`  ${name}: `)
+})

@@ -1,0 +1,159 @@
+import { expect, test } from 'vitest'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import { REPLAY_HEADER } from '../../../../pipelines/engine/dead-letter.ts'
+import { runDlq } from '../../../../pipelines/engine/dlq/command.ts'
+import { readDeadLetters } from '../../../../pipelines/engine/dlq/read.ts'
+import { replayDeadLetters } from '../../../../pipelines/engine/dlq/replay.ts'
+import { deadLetter } from '../../../../pipelines/engine/outcome.ts'
+import { testDriver } from '../../../../pipelines/engine/test-driver.ts'
+import { topology } from '../../../../pipelines/engine/topology.ts'
+import { numberTopic } from '../words.ts'
+
+const numbers = numberTopic('numbers', 2)
+const doubled = numberTopic('doubled', 1)
+
+/** Refuses numbers below `least`. */
+function doubling(least: number) {
+  return topology('doubling', (t) => {
+    t.source(numbers).process('double', { emits: [doubled] }, (value, ctx) => {
+      if (value < least) return deadLetter('too_small', `${value} is less than ${least}`)
+      ctx.emit(doubled, ctx.key, value * 2)
+    })
+  })
+}
+
+function withDeadLetters() {
+  const driver = testDriver(doubling(0), { startAt: Date.UTC(2026, 0, 1) })
+  const trace = [{ key: 'trace', value: Buffer.from('t1') }]
+  driver.pipe(numbers, 'a', -1, { headers: trace })
+  driver.pipeBytes(numbers, Buffer.from('b'), Buffer.from('no number'))
+  driver.pipe(numbers, 'c', -3)
+  const transport = memoryTransport(driver.broker)
+  return { driver, transport, values: () => driver.read(doubled).map(({ value }) => value) }
+}
+
+test('dead letters are read with where they came from and why', async () => {
+  const { transport } = withDeadLetters()
+  const letters = await readDeadLetters(transport, 'doubling')
+  expect(letters.map(({ code, source, processor, replayed }) => [code, source.topic, processor, replayed])).toEqual([
+    ['too_small', 'numbers', 'double', false],
+    ['undecodable_value', 'numbers', '', false],
+    ['too_small', 'numbers', 'double', false],
+  ])
+  expect(await readDeadLetters(transport, 'doubling', { code: 'undecodable_value' })).toHaveLength(1)
+  expect(await readDeadLetters(transport, 'doubling', { source: 'elsewhere' })).toEqual([])
+  await expect(readDeadLetters(transport, 'nobody')).rejects.toThrow('there is no topic nobody-dead-letters')
+})
+
+test('a replay sends the original bytes back to where they came from, with a header that tells so', async () => {
+  const { driver, transport, values } = withDeadLetters()
+  driver.restart({ topology: doubling(-5) })
+  const [original] = driver.broker.records('numbers').filter(({ value }) => String(value) === '-1')
+  expect(await replayDeadLetters(transport, 'doubling', { code: 'too_small' })).toEqual({
+    replayed: 2,
+    skippedReplayed: 0,
+    skippedReturned: 0,
+  })
+  driver.settle()
+  expect(values().sort()).toEqual([-2, -6].sort())
+  const replayed = driver.broker.records('numbers').filter(({ value }) => String(value) === '-1')[1]
+  expect([replayed.partition, replayed.key, replayed.value, replayed.timestamp]).toEqual([
+    original.partition,
+    original.key,
+    original.value,
+    original.timestamp,
+  ])
+  expect(replayed.headers.map(({ key, value }) => `${key}=${value}`)).toEqual(['trace=t1', `${REPLAY_HEADER}=1`])
+})
+
+test('what has been replayed is not replayed again, unless asked for', async () => {
+  const { driver, transport, values } = withDeadLetters()
+  driver.restart({ topology: doubling(-5) })
+  await replayDeadLetters(transport, 'doubling', { code: 'too_small' })
+  expect(await replayDeadLetters(transport, 'doubling', { code: 'too_small' })).toEqual({
+    replayed: 0,
+    skippedReplayed: 2,
+    skippedReturned: 0,
+  })
+  const replayed = (await readDeadLetters(transport, 'doubling')).map((letter) => letter.replayed)
+  expect(replayed).toEqual([true, false, true])
+  await replayDeadLetters(transport, 'doubling', { offsets: new Set([0]), again: true })
+  driver.settle()
+  expect(values().sort()).toEqual([-2, -2, -6].sort())
+})
+
+test('what comes back after a replay is not replayed in a loop', async () => {
+  const { driver, transport } = withDeadLetters()
+  await replayDeadLetters(transport, 'doubling', { code: 'too_small' })
+  driver.settle()
+  const back = (await readDeadLetters(transport, 'doubling')).filter((letter) => letter.replays > 0)
+  expect(back.map(({ replays, headers }) => [replays, headers.map(({ key }) => key)])).toEqual([
+    [1, ['trace']],
+    [1, []],
+  ])
+  expect(await replayDeadLetters(transport, 'doubling', { code: 'too_small' })).toEqual({
+    replayed: 0,
+    skippedReplayed: 2,
+    skippedReturned: 2,
+  })
+  const offsets = new Set(back.map(({ offset }) => offset))
+  expect(await replayDeadLetters(transport, 'doubling', { offsets, again: true })).toMatchObject({ replayed: 2 })
+})
+
+test('a replay that is killed has replayed all of a transaction and noted it, or nothing', async () => {
+  const { driver, transport } = withDeadLetters()
+  const before = driver.broker.records('numbers').length
+  const dying = {
+    ...transport,
+    producer: (options: Parameters<typeof transport.producer>[0]) => transport.producer({ ...options, onCommitStep: die }),
+  }
+  function die(step: string): void {
+    if (step === 'offsets-added') throw new Error('killed')
+  }
+  await expect(replayDeadLetters(dying, 'doubling', {})).rejects.toThrow('killed')
+  expect(driver.broker.records('numbers')).toHaveLength(before)
+  expect((await readDeadLetters(transport, 'doubling')).some(({ replayed }) => replayed)).toBe(false)
+})
+
+test('the command lists, shows and replays', async () => {
+  const { transport } = withDeadLetters()
+  let out = ''
+  const decoder = async () => () => undefined
+  const dlq = (...args: string[]) => {
+    out = ''
+    return runDlq(args, { transport, decoder, names: async () => ['doubling'], print: (text) => (out += text) })
+  }
+  await dlq('list')
+  expect(out).toBe('doubling: 3 dead letters\n  too_small from double: 2, offsets 0 to 4\n  undecodable_value: 1, offsets 2 to 2\n')
+  await dlq('show', 'doubling', '--offset', '0')
+  expect(out).toBe(`offset: 0
+came from: numbers-0 offset 0, 2026-01-01T00:00:00.000Z
+code: too_small
+message: -1 is less than 0
+processor: double
+key: "a"
+value: "-1"
+header trace: "t1"
+`)
+  await dlq('replay', 'doubling', '--code', 'too_small')
+  expect(out).toBe('replayed 2\n')
+  await dlq('replay', 'doubling', '--code', 'too_small')
+  expect(out).toBe('replayed 0\nleft out 2 that were replayed before\n')
+  await dlq('list', 'doubling')
+  expect(out).toBe('doubling: 1 dead letters\n  undecodable_value: 1, offsets 2 to 2\n  replayed: 2\n')
+})
+
+test.each([
+  [[], 'npm run dlq -- list'],
+  [['show'], 'name a topology or sink'],
+  [['replay', 'doubling'], 'say which: a condition, or --all'],
+  [['replay', 'doubling', '--offset', 'x'], 'x is no number'],
+  [['list', '--loud'], '--loud'],
+  [['list', 'a', 'b'], 'b is one argument too many'],
+])('wrong arguments %j are told with the usage', async (args, message) => {
+  const { transport } = withDeadLetters()
+  const deps = { transport, decoder: async () => () => undefined, names: async () => [], print: () => {} }
+  const run = runDlq(args, deps)
+  await expect(run).rejects.toThrow(message)
+  await expect(run).rejects.toThrow('npm run dlq -- replay')
+})

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { memoryBroker } from '../../../../kafka/memory/broker.ts'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import { FencedError, type ProducerOptions, type Transport, TransportError, type WorkerProducer } from '../../../../kafka/transport.ts'
+import { kafkaDeadLetters } from '../../../../pipelines/engine/sinks/dead-letters.ts'
+import type { BadRecord } from '../../../../pipelines/engine/sinks/queue.ts'
+
+function badRecord(text: string): BadRecord {
+  const buffer = Buffer.from(text)
+  const nowhere = Int32Array.of(-1)
+  const chunk = {
+    topic: 'notes',
+    partition: 0,
+    buffer,
+    count: 1,
+    offsets: Float64Array.of(7),
+    timestamps: Float64Array.of(5),
+    keyStart: nowhere,
+    keyEnd: nowhere,
+    valueStart: Int32Array.of(0),
+    valueEnd: Int32Array.of(buffer.length),
+    headerStart: nowhere,
+  }
+  return { chunk, row: 0, code: 'undecodable_value', message: 'it is no note' }
+}
+
+/** Producers that are fenced at their first commit, as the real one is: whatever they are asked from then on fails. */
+function fencing(inner: Transport, failAbort: boolean): Transport {
+  let made = 0
+  function producer(options: ProducerOptions): WorkerProducer {
+    const healthy = inner.producer(options)
+    if (made++ > 0) return healthy
+    return {
+      ...healthy,
+      commit: async () => {
+        throw new FencedError('the broker answered OUT_OF_ORDER_SEQUENCE_NUMBER')
+      },
+      abort: async () => {
+        if (failAbort) throw new TransportError('DISCONNECTED', 'none of the brokers can be reached', { fatal: false })
+        await healthy.abort()
+      },
+    }
+  }
+  return { ...inner, producer }
+}
+
+test.each([false, true])('a producer that has lost its place is replaced (its abort fails: %s)', async (failAbort) => {
+  const broker = memoryBroker()
+  const deadLetters = kafkaDeadLetters(fencing(memoryTransport(broker), failAbort), 'copier', () => 0)
+  await expect(deadLetters.send([badRecord('first')])).rejects.toThrow()
+  await deadLetters.send([badRecord('first')])
+  expect(broker.records('copier-dead-letters').map(({ value }) => value?.toString())).toEqual(['first'])
+  await deadLetters.close()
+})

@@ -1,0 +1,83 @@
+import { partitionKey } from '../../../../kafka/transport.ts'
+import {
+  type BatchLimits,
+  type SinkBatch,
+  type SinkRecord,
+  type SinkTarget,
+  TargetUnavailableError,
+} from '../../../../pipelines/engine/sinks/target.ts'
+
+interface Held {
+  next: number
+  readonly records: SinkRecord[]
+}
+
+/** A target in memory that keeps its offsets as the real ones do, and fails as a test tells it to. */
+export function memoryTarget(limits: Partial<BatchLimits> = {}) {
+  const partitions = new Map<string, Held>()
+  const control = {
+    /** Nothing is taken. */
+    down: false,
+    /** The next writes are applied, but the sink does not hear of it. */
+    loseAnswers: 0,
+    /** Writes of records wait here before they are applied. */
+    gate: undefined as Promise<void> | undefined,
+    failure: undefined as Error | undefined,
+    waiting: 0,
+    batches: [] as SinkBatch[],
+    opened: [] as string[],
+    /** By partition key: whether the last write said that it reached the end. */
+    caughtUp: new Map<string, boolean>(),
+  }
+
+  function refuseWhenDown(): void {
+    if (control.failure) throw control.failure
+    if (control.down) throw new TargetUnavailableError('the target is down')
+  }
+
+  async function write(batch: SinkBatch): Promise<{ outcome: 'applied' | 'elsewhere' }> {
+    refuseWhenDown()
+    if (control.gate && batch.records.length > 0) {
+      control.waiting++
+      await control.gate
+      control.waiting--
+    }
+    const key = partitionKey(batch.partition.topic, batch.partition.partition)
+    const held = partitions.get(key)
+    if (held?.next !== batch.expected) return { outcome: held?.next === batch.next ? 'applied' : 'elsewhere' }
+    partitions.set(key, { next: batch.next, records: [...(held?.records ?? []), ...batch.records] })
+    control.batches.push(batch)
+    control.caughtUp.set(key, batch.caughtUp)
+    if (control.loseAnswers > 0) {
+      control.loseAnswers--
+      throw new TargetUnavailableError('the answer was lost')
+    }
+    return { outcome: 'applied' }
+  }
+
+  const target: SinkTarget = {
+    name: 'memory',
+    limits: { maxRecords: 10, maxBytes: 1_000_000, lingerMs: 0, ...limits },
+    probeEveryMs: 20,
+    commitMetadata: 'memory',
+    async open({ topic, partition }) {
+      refuseWhenDown()
+      control.opened.push(partitionKey(topic, partition))
+      return partitions.get(partitionKey(topic, partition))?.next
+    },
+    prepare: (batch) => () => write(batch),
+  }
+
+  return {
+    target,
+    control,
+    wipe: () => partitions.clear(),
+    /** Goes back, as a store does that failed over to an older copy. */
+    goBack(key: string, next: number) {
+      const held = partitions.get(key)!
+      partitions.set(key, { next, records: held.records.filter((record) => record.offset < next) })
+    },
+    next: (key: string) => partitions.get(key)?.next,
+    values: (key: string) => partitions.get(key)?.records.map((record) => record.value) ?? [],
+  }
+}

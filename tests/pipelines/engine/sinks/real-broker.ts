@@ -1,0 +1,48 @@
+import { pino } from 'pino'
+import { onTestFinished } from 'vitest'
+import { kafkaTransport } from '../../../../kafka/client/index.ts'
+import type { Transport } from '../../../../kafka/transport.ts'
+import { uniqueName } from '../../../stack/index.ts'
+
+export const silent = pino({ level: process.env.KAFKA_TEST_LOG ?? 'silent' })
+
+/** What this test's records are: the key names the thing, the value is JSON. */
+export interface ProducedRecord {
+  readonly partition: number
+  readonly key: string
+  /** null: a tombstone. */
+  readonly value: unknown
+}
+
+export interface RealBroker {
+  readonly transport: Transport
+  /** Creates a topic with a name of its own. */
+  newTopic(partitions: number, config?: Record<string, string>): Promise<string>
+  produce(topic: string, records: readonly ProducedRecord[]): Promise<void>
+}
+
+/** A transport to a real broker, closed when the test ends. */
+export async function realBroker(address: string): Promise<RealBroker> {
+  const transport = kafkaTransport({ brokers: [address], clientId: 'sink-test' }, { clock: Date, log: silent })
+  onTestFinished(() => transport.close())
+  await transport.connect()
+  const producer = transport.producer({})
+  await producer.init()
+
+  async function newTopic(partitions: number, config: Record<string, string> = {}): Promise<string> {
+    const name = uniqueName('sink')
+    await transport.ensureTopics([{ name, partitions, config }])
+    return name
+  }
+
+  async function produce(topic: string, records: readonly ProducedRecord[]): Promise<void> {
+    for (const { partition, key, value } of records) {
+      const keyBytes = Buffer.from(key)
+      const valueBytes = value === null ? null : Buffer.from(JSON.stringify(value))
+      producer.appender(topic, partition).append(Date.now(), keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes?.length ?? 0)
+    }
+    await producer.commit(new Map(), undefined)
+  }
+
+  return { transport, newTopic, produce }
+}

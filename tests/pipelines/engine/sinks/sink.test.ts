@@ -1,0 +1,380 @@
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
+import { memoryBroker } from '../../../../kafka/memory/broker.ts'
+import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import { createSink, type Sink } from '../../../../pipelines/engine/sinks/sink.ts'
+import { avroValue } from '../../../../schemas/avro/value.ts'
+import { byteWriter } from '../../../../schemas/codec.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import type { Topic } from '../../../../schemas/topic.ts'
+import { memoryTarget } from './memory-target.ts'
+
+const PARTITIONS = 2
+const schema = { type: 'record', name: 'Note', fields: [{ name: 'text', type: 'string' }] }
+const notes: Topic<string, { text: string }> = { name: 'notes', key: utf8, value: avroValue(schema), partitions: PARTITIONS }
+const log = pino({ level: 'silent' })
+
+function world(limits: Parameters<typeof memoryTarget>[0] = {}) {
+  const broker = memoryBroker()
+  broker.createTopic({ name: 'notes', partitions: PARTITIONS })
+  const registry = memoryRegistry()
+  const memory = memoryTarget(limits)
+  let written = 0
+
+  function append(partition: number, count = 1): string[] {
+    const texts = Array.from({ length: count }, () => `note ${written++}`)
+    for (const text of texts) appendBytes(partition, noteBytes(text))
+    return texts
+  }
+
+  function appendBytes(partition: number, value: Buffer | null, key: Buffer | null = Buffer.from('key')): void {
+    broker.append('notes', partition, { timestamp: 5, key, value, headers: [] })
+  }
+
+  function run(memberId = 'one', deadLetters = true): Sink {
+    const transport = memoryTransport(broker)
+    const sink = createSink({ name: 'copier', topics: [notes], memberId, deadLetters }, { transport, registry, target: memory.target, log })
+    sink.run().catch(() => {})
+    onTestFinished(() => sink.stop())
+    return sink
+  }
+
+  return { broker, registry, memory, append, appendBytes, run, control: memory.control }
+}
+
+function noteBytes(text: string, schemaId = 1): Buffer {
+  const out = byteWriter()
+  notes.value.open(schemaId, { get: () => undefined }).encode({ text }, out)
+  return Buffer.from(out.buffer.subarray(0, out.length))
+}
+
+/** A busy machine may take its time; the condition decides, not the clock. */
+const DEADLINE_MS = 4_000
+const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
+
+const asValues = (texts: string[]) => texts.map((text) => ({ text }))
+
+test('every record is copied once, in order, and the group hears how far', async () => {
+  const { memory, append, run, broker } = world()
+  const before = [append(0, 25), append(1, 3)]
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  const after = append(0, 12)
+  await eventually(() => memory.values('notes-0')).toEqual(asValues([...before[0], ...after]))
+  expect(memory.values('notes-1')).toEqual(asValues(before[1]))
+  await eventually(() => broker.groups.committed('copier').get('notes-0')).toEqual({ offset: 37, metadata: 'memory' })
+  expect(sink.metrics).toMatchObject({ applied: 40, rewinds: 0, retries: 0, badRecords: 0 })
+  expect(sink.lanes()).toMatchObject([
+    { topic: 'notes', partition: 0, state: 'running', position: 37, lag: 0, caughtUp: true },
+    { topic: 'notes', partition: 1, state: 'running', position: 3, lag: 0, caughtUp: true },
+  ])
+})
+
+test('an empty topic is caught up', async () => {
+  const { run, control } = world()
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  expect(control.caughtUp).toEqual(
+    new Map([
+      ['notes-0', true],
+      ['notes-1', true],
+    ]),
+  )
+})
+
+test('only the batch that reaches the log as it was at the start says that it is caught up', async () => {
+  const { run, control, append } = world()
+  append(0, 25)
+  run()
+  await expect
+    .poll(() => control.batches.filter(({ partition, records }) => partition.partition === 0 && records.length > 0))
+    .toHaveLength(3)
+  const flags = control.batches
+    .filter(({ partition, records }) => partition.partition === 0 && records.length > 0)
+    .map(({ caughtUp }) => caughtUp)
+  expect(flags).toEqual([false, false, true])
+})
+
+test('tombstones reach the target', async () => {
+  const { run, memory, appendBytes } = world()
+  appendBytes(0, null)
+  run()
+  await eventually(() => memory.values('notes-0')).toEqual([null])
+})
+
+test('a restarted sink continues where the target stands, whatever the group has stored', async () => {
+  const { memory, append, run, broker, control } = world()
+  const first = append(0, 5)
+  const sink = run()
+  await eventually(() => memory.next('notes-0')).toBe(5)
+  await sink.stop()
+  broker.groups.forgetOffsets('copier')
+  const second = append(0, 5)
+  control.batches.length = 0
+  run()
+  await eventually(() => memory.values('notes-0')).toEqual(asValues([...first, ...second]))
+  expect(control.batches.flatMap((batch) => batch.records)).toHaveLength(5)
+})
+
+test('a target that is down for a while loses nothing', async () => {
+  const { memory, append, run, control } = world()
+  control.down = true
+  const sink = run()
+  const early = append(0, 30)
+  await eventually(() => sink.metrics.retries).toBeGreaterThan(2)
+  control.down = false
+  await eventually(() => memory.values('notes-0')).toEqual(asValues(early))
+  await eventually(() => sink.isReady).toBe(true)
+  control.down = true
+  const late = append(0, 30)
+  const before = sink.metrics.retries
+  await eventually(() => sink.metrics.retries).toBeGreaterThan(before + 2)
+  expect(sink.isReady).toBe(true)
+  control.down = false
+  await eventually(() => memory.values('notes-0')).toEqual(asValues([...early, ...late]))
+})
+
+test('a write whose answer is lost is not applied twice', async () => {
+  const { memory, append, run, control } = world()
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  control.loseAnswers = 2
+  const texts = append(0, 30)
+  await eventually(() => memory.values('notes-0')).toEqual(asValues(texts))
+  expect(sink.metrics.rewinds).toBe(0)
+})
+
+test('a target that was emptied is filled again from the beginning, also while the topic is silent', async () => {
+  const { memory, append, run } = world()
+  const texts = [append(0, 25), append(1, 5)]
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  memory.wipe()
+  await eventually(() => memory.values('notes-0')).toEqual(asValues(texts[0]))
+  await eventually(() => memory.values('notes-1')).toEqual(asValues(texts[1]))
+  await eventually(() => sink.isReady).toBe(true)
+  expect(sink.metrics.rewinds).toBe(2)
+})
+
+test('while it is filled again the sink is not ready', async () => {
+  const { memory, append, run, control } = world()
+  append(0, 25)
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  let open = () => {}
+  control.gate = new Promise((resolve) => {
+    open = resolve
+  })
+  memory.wipe()
+  await eventually(() => sink.isReady).toBe(false)
+  control.gate = undefined
+  open()
+  await eventually(() => sink.isReady).toBe(true)
+})
+
+test('a target that went back is written again from there', async () => {
+  const { memory, append, run, control } = world()
+  const texts = append(0, 25)
+  const sink = run()
+  await eventually(() => memory.next('notes-0')).toBe(25)
+  control.batches.length = 0
+  memory.goBack('notes-0', 20)
+  await eventually(() => memory.values('notes-0')).toEqual(asValues(texts))
+  expect(control.batches.flatMap((batch) => batch.records.map(({ offset }) => offset))).toEqual([20, 21, 22, 23, 24])
+  expect(sink.metrics.rewinds).toBe(1)
+})
+
+test('what the log no longer has is counted as lost, and reading goes on', async () => {
+  const { broker, memory, append, run } = world()
+  append(0, 10)
+  const first = run()
+  await eventually(() => memory.next('notes-0')).toBe(10)
+  await first.stop()
+  const later = append(0, 10)
+  broker.log('notes', 0).truncateBefore(14)
+  const sink = run()
+  await eventually(() => memory.next('notes-0')).toBe(20)
+  expect(memory.values('notes-0').slice(10)).toEqual(asValues(later.slice(4)))
+  expect(sink.metrics.lostRecords).toBe(4)
+})
+
+test('records that cannot be decoded go to the dead letters, the others on', async () => {
+  const { broker, memory, append, appendBytes, run } = world()
+  const good = append(0)
+  appendBytes(0, Buffer.from([0, 0, 0, 0, 1, 200]))
+  appendBytes(0, noteBytes('no key'), null)
+  appendBytes(0, noteBytes('bad key'), Buffer.from([0xff]))
+  appendBytes(0, noteBytes('unknown schema', 99))
+  const more = append(0)
+  const sink = run()
+  await eventually(() => memory.values('notes-0')).toEqual(asValues([...good, ...more]))
+  const letters = broker.records('copier-dead-letters').map(({ headers, value }) => ({
+    code: headers.find(({ key }) => key === 'dead-letter.code')?.value?.toString(),
+    source: headers.find(({ key }) => key === 'dead-letter.offset')?.value?.toString(),
+    bytes: value?.length,
+  }))
+  expect(letters).toEqual([
+    { code: 'undecodable_value', source: '1', bytes: 6 },
+    { code: 'undecodable_key', source: '2', bytes: noteBytes('no key').length },
+    { code: 'undecodable_key', source: '3', bytes: noteBytes('bad key').length },
+    { code: 'unknown_schema', source: '4', bytes: noteBytes('unknown schema').length },
+  ])
+  expect(sink.metrics).toMatchObject({ applied: 2, badRecords: 4 })
+})
+
+test('without dead letters they are counted', async () => {
+  const { broker, memory, appendBytes, run } = world()
+  appendBytes(0, Buffer.from('garbage'))
+  const sink = run('one', false)
+  await eventually(() => memory.next('notes-0')).toBe(1)
+  expect(sink.metrics.badRecords).toBe(1)
+  expect(broker.topics()).toEqual(['notes'])
+})
+
+test('a schema of another writer is loaded; a registry that is away holds the partition, and nothing is lost', async () => {
+  const { registry, memory, append, appendBytes, run } = world()
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  const widened = { ...schema, fields: [...schema.fields, { name: 'more', type: 'int' }] }
+  const id = await registry.register('elsewhere', JSON.stringify(widened))
+  const out = byteWriter()
+  avroValue(widened)
+    .open(id, { get: () => undefined })
+    .encode({ text: 'wide', more: 1 }, out)
+  registry.unreachable = true
+  const before = append(0)
+  appendBytes(0, Buffer.from(out.buffer.subarray(0, out.length)))
+  const after = append(0)
+  await eventually(() => sink.metrics.retries).toBeGreaterThan(2)
+  expect(memory.values('notes-0')).toEqual(asValues(before))
+  registry.unreachable = false
+  await eventually(() => memory.values('notes-0')).toEqual(asValues([...before, 'wide', ...after]))
+  expect(sink.metrics.badRecords).toBe(0)
+})
+
+test('two sinks share the partitions; what is given up is taken over where it stands', async () => {
+  const { broker, memory, append, run } = world()
+  const texts = [append(0, 15), append(1, 15)]
+  const one = run('one')
+  await eventually(() => one.lanes().length).toBe(2)
+  const two = run('two')
+  await eventually(() => [one.lanes().length, two.lanes().length]).toEqual([1, 1])
+  texts[0].push(...append(0, 15))
+  texts[1].push(...append(1, 15))
+  await eventually(() => [memory.values('notes-0'), memory.values('notes-1')]).toEqual(texts.map(asValues))
+  await one.stop()
+  expect(broker.groups.members('copier')).toEqual(['two'])
+  await eventually(() => two.lanes().length).toBe(2)
+  texts[0].push(...append(0))
+  texts[1].push(...append(1))
+  await eventually(() => [memory.values('notes-0'), memory.values('notes-1')]).toEqual(texts.map(asValues))
+  expect(one.metrics.rewinds + two.metrics.rewinds).toBe(0)
+})
+
+test('a partition is not given up before its write under way has ended', async () => {
+  const { broker, append, run, control } = world()
+  const one = run('one')
+  await eventually(() => one.isReady).toBe(true)
+  let open = () => {}
+  control.gate = new Promise((resolve) => {
+    open = resolve
+  })
+  append(1, 5)
+  await eventually(() => control.waiting).toBeGreaterThan(0)
+  const two = run('two')
+  await eventually(() => one.lanes().map(({ state }) => state)).toContain('closing')
+  expect(broker.groups.owned('copier', 'one')).toHaveLength(2)
+  expect(two.lanes().length).toBe(0)
+  control.gate = undefined
+  open()
+  await eventually(() => two.lanes().length).toBe(1)
+  expect(broker.groups.committed('copier').get('notes-1')?.offset).toBe(5)
+})
+
+test('a fenced sink drops its partitions, joins again and goes on', async () => {
+  const { broker, memory, append, run } = world()
+  const texts = append(0, 5)
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  broker.groups.expire('copier', 'one')
+  texts.push(...append(0, 5))
+  await eventually(() => memory.values('notes-0')).toEqual(asValues(texts))
+  await eventually(() => broker.groups.members('copier')).toEqual(['one'])
+  texts.push(...append(0, 5))
+  await eventually(() => memory.values('notes-0')).toEqual(asValues(texts))
+  await eventually(() => sink.isReady).toBe(true)
+})
+
+test('a target that cannot be mended by waiting stops the sink with its reason', async () => {
+  const { append, run, control, broker } = world()
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  control.failure = new Error('WRONGTYPE')
+  append(0)
+  await expect(sink.run()).rejects.toThrow('WRONGTYPE')
+  expect(broker.groups.members('copier')).toEqual([])
+})
+
+test('batches that are not full wait for more, but not for long', async () => {
+  const { append, run, control } = world({ lingerMs: 100, maxRecords: 5 })
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  control.batches.length = 0
+  const isFilled = ({ records }: { records: readonly unknown[] }) => records.length > 0
+  append(0)
+  append(0)
+  await eventually(() => control.batches.filter(isFilled).map(({ records }) => records.length)).toEqual([2])
+  append(0, 7)
+  await eventually(() => control.batches.filter(isFilled).map(({ records }) => records.length)).toEqual([2, 5, 2])
+})
+
+test('a slow target stops the fetching of its partition, not of the others', async () => {
+  const { append, appendBytes, run, control, memory } = world({ maxRecords: 1_000 })
+  const sink = run()
+  await eventually(() => sink.isReady).toBe(true)
+  let open = () => {}
+  control.gate = new Promise((resolve) => {
+    open = resolve
+  })
+  const large = noteBytes('x'.repeat(1_000_000))
+  appendBytes(0, large)
+  await eventually(() => control.waiting).toBe(1)
+  for (let round = 0; round < 20; round++) {
+    appendBytes(0, large)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  await eventually(() => sink.lanes()[0].queuedBytes).toBeGreaterThan(4_000_000)
+  const held = sink.lanes()[0].queuedBytes
+  appendBytes(0, large)
+  const others = append(1)
+  control.gate = undefined
+  await eventually(() => memory.values('notes-1')).toEqual(asValues(others))
+  expect(sink.lanes()[0].queuedBytes).toBe(held)
+  open()
+  await eventually(() => memory.next('notes-0')).toBe(22)
+  expect(sink.lanes()[0].queuedBytes).toBe(0)
+})
+
+test('a sink whose broker never lets it join can be stopped', async () => {
+  const { registry, memory, broker } = world()
+  const transport = memoryTransport(broker)
+  let leave = () => {}
+  const left = new Promise<void>((resolve) => {
+    leave = resolve
+  })
+  const stuck = {
+    ...transport,
+    groupMember: (options: Parameters<typeof transport.groupMember>[0]) => ({
+      ...transport.groupMember(options),
+      join: () => left,
+      leave: async () => leave(),
+    }),
+  }
+  const sink = createSink({ name: 'copier', topics: [notes], memberId: 'one' }, { transport: stuck, registry, target: memory.target, log })
+  const running = sink.run()
+  await new Promise((resolve) => setImmediate(resolve))
+  expect(sink.isReady).toBe(false)
+  await sink.stop()
+  await running
+})

@@ -1,0 +1,31 @@
+/**
+ * A table sink in a process of its own, to be killed: `table-sink-process.ts <brokers> <clickhouse> <database> <topic> <memberId> [insert]`.
+ * With `insert` it kills itself (-9) right after that many inserts are stored, before anything of it is committed.
+ */
+import { pino } from 'pino'
+import { kafkaTransport } from '../../../../kafka/client/index.ts'
+import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
+import { createSink } from '../../../../pipelines/engine/sinks/sink.ts'
+import { tableTarget } from '../../../../pipelines/engine/sinks/table-target.ts'
+import { connectSinkClickhouse } from '../../../../state/tables/connect.ts'
+import { type TableStore, tableStore } from '../../../../state/tables/store.ts'
+import { type Event, eventsTable } from '../../../state/tables/events-table.ts'
+import { jsonTopic } from './json-topic.ts'
+
+const [brokers, url, database, topicName, memberId, dieAfter] = process.argv.slice(2)
+const log = pino({ level: 'silent' })
+const transport = kafkaTransport({ brokers: [brokers], clientId: 'table-sink' }, { clock: Date, log })
+await transport.connect()
+const store = tableStore(eventsTable, connectSinkClickhouse({ url, database }), { cluster: undefined })
+let inserts = 0
+const mortal: TableStore = {
+  ...store,
+  async insert(insert) {
+    await store.insert(insert)
+    if (++inserts === Number(dieAfter)) process.kill(process.pid, 'SIGKILL')
+  },
+}
+const limits = { maxRecords: 200, lingerMs: 20 }
+const target = await tableTarget({ table: eventsTable, limits }, mortal)
+const topics = [jsonTopic<Event>(topicName, 2)]
+await createSink({ name: `sink-${topicName}`, topics, memberId }, { transport, registry: memoryRegistry(), target, log }).run()

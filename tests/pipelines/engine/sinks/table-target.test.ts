@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest'
+import { tableTarget } from '../../../../pipelines/engine/sinks/table-target.ts'
+import { type SinkRecord, TargetUnavailableError } from '../../../../pipelines/engine/sinks/target.ts'
+import { type Insert, type TableStore, TableStoreUnavailableError } from '../../../../state/tables/store.ts'
+import { type Event, eventsTable } from '../../../state/tables/events-table.ts'
+
+const NOVEMBER = Date.UTC(2026, 10, 30)
+const DECEMBER = Date.UTC(2026, 11, 1)
+const partition = { topic: 'topic', partition: 2 }
+
+/** A table in memory; a failing insert is lost or stored without an answer. */
+function memoryTable() {
+  const inserts: number[][] = []
+  const state = { fail: undefined as 'lost' | 'unanswered' | undefined, positionsAsked: 0, identity: 'life 1' }
+  const store: TableStore = {
+    prepare: async () => state.identity,
+    async position() {
+      state.positionsAsked++
+      const offsets = inserts.flat()
+      return offsets.length === 0 ? undefined : Math.max(...offsets) + 1
+    },
+    async insert({ rows }: Insert) {
+      const fail = state.fail
+      state.fail = undefined
+      if (fail === 'lost') throw new TableStoreUnavailableError('lost')
+      inserts.push(rows.map(({ offset }) => offset))
+      if (fail === 'unanswered') throw new TableStoreUnavailableError('unanswered')
+    },
+  }
+  return { inserts, state, store }
+}
+
+function records(...events: [offset: number, at: number, rows?: number][]): SinkRecord[] {
+  return events.map(([offset, at, rows]) => ({
+    offset,
+    timestamp: at,
+    key: 'key',
+    value: { id: `event ${offset}`, at, rows } satisfies Event,
+  }))
+}
+
+const batch = (given: SinkRecord[]) => ({ partition, records: given, expected: undefined, next: 100, caughtUp: false })
+const facts = (end: number, committed?: { offset: number; metadata: string }) => ({ start: 0, end, committed })
+
+test('a batch is split where the table has a border, in offset order', async () => {
+  const { store, inserts } = memoryTable()
+  const target = await tableTarget({ table: eventsTable }, store)
+  const write = target.prepare(
+    batch(records([1, NOVEMBER], [2, NOVEMBER, 2], [3, DECEMBER], [4, NOVEMBER], [5, NOVEMBER, 0], [6, NOVEMBER])),
+  )
+  expect(await write()).toEqual({ outcome: 'applied' })
+  expect(inserts).toEqual([[1, 2, 2], [3], [4, 6]])
+})
+
+test('an insert has a bounded number of rows, and the rows of one record stay together', async () => {
+  const { store, inserts } = memoryTable()
+  const target = await tableTarget({ table: eventsTable, maxInsertRows: 4 }, store)
+  await target.prepare(batch(records([1, NOVEMBER, 3], [2, NOVEMBER, 2], [3, NOVEMBER, 2], [4, NOVEMBER, 9])))()
+  expect(inserts.map((offsets) => offsets.length)).toEqual([3, 4, 9])
+})
+
+test.each(['lost', 'unanswered'] as const)('an insert whose answer is %s is in the table once after the next try', async (fail) => {
+  const { store, inserts, state } = memoryTable()
+  const target = await tableTarget({ table: eventsTable }, store)
+  const write = target.prepare(batch(records([1, NOVEMBER], [2, DECEMBER], [3, DECEMBER])))
+  state.fail = fail
+  await expect(write()).rejects.toThrow(TargetUnavailableError)
+  await write()
+  expect(inserts).toEqual([[1], [2, 3]])
+})
+
+test('between two inserts of a batch the first one is not repeated', async () => {
+  const { store, inserts, state } = memoryTable()
+  let calls = 0
+  const failing: TableStore = {
+    ...store,
+    async insert(insert) {
+      if (++calls === 2) state.fail = 'lost'
+      await store.insert(insert)
+    },
+  }
+  const target = await tableTarget({ table: eventsTable }, failing)
+  const write = target.prepare(batch(records([1, NOVEMBER], [2, DECEMBER])))
+  await expect(write()).rejects.toThrow(TargetUnavailableError)
+  await write()
+  expect(inserts).toEqual([[1], [2]])
+})
+
+test('tombstones and records without rows make no insert', async () => {
+  const { store, inserts } = memoryTable()
+  const target = await tableTarget({ table: eventsTable }, store)
+  await target.prepare(batch([{ offset: 1, timestamp: 0, key: 'key', value: null }, ...records([2, NOVEMBER, 0])]))()
+  expect(inserts).toEqual([])
+})
+
+test('reading continues behind the greatest offset in the table', async () => {
+  const { store, inserts } = memoryTable()
+  const target = await tableTarget({ table: eventsTable }, store)
+  expect(await target.open(partition, facts(50))).toBeUndefined()
+  inserts.push([7, 8])
+  expect(await target.open(partition, facts(50))).toBe(9)
+  expect(await target.open(partition, facts(50, { offset: 5, metadata: 'life 1' }))).toBe(9)
+})
+
+test('behind the committed offset, where rows have expired or records had none', async () => {
+  const { store, inserts } = memoryTable()
+  const target = await tableTarget({ table: eventsTable }, store)
+  expect(target.commitMetadata).toBe('life 1')
+  const committed = { offset: 30, metadata: 'life 1' }
+  expect(await target.open(partition, facts(50, committed))).toBe(30)
+  inserts.push([7])
+  expect(await target.open(partition, facts(50, committed))).toBe(30)
+})
+
+test('what was committed for another life of the table does not count: it is filled from the beginning', async () => {
+  const { store, state } = memoryTable()
+  state.identity = 'life 2'
+  const target = await tableTarget({ table: eventsTable }, store)
+  expect(await target.open(partition, facts(50, { offset: 30, metadata: 'life 1' }))).toBeUndefined()
+})
+
+test('a log that ends before the table does was made anew: the sink stops and says what to do', async () => {
+  const { store, inserts } = memoryTable()
+  inserts.push([70])
+  const target = await tableTarget({ table: eventsTable }, store)
+  await expect(target.open(partition, facts(50))).rejects.toThrow(
+    /events holds topic-2 up to offset 70, but the log ends at 50.*Drop the table/,
+  )
+})

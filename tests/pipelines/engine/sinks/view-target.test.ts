@@ -1,0 +1,126 @@
+import { pino } from 'pino'
+import { expect, test } from 'vitest'
+import { TargetUnavailableError } from '../../../../pipelines/engine/sinks/target.ts'
+import { viewTarget } from '../../../../pipelines/engine/sinks/view-target.ts'
+import { decimalInt, utf8 } from '../../../../schemas/keys.ts'
+import { rawValue } from '../../../../schemas/raw.ts'
+import type { Topic } from '../../../../schemas/topic.ts'
+import { type ViewBatch, type ViewPosition, type ViewStore, ViewStoreUnavailableError } from '../../../../state/views/apply.ts'
+import type { View } from '../../../../state/views/view.ts'
+
+const HOUR_MS = 3_600_000
+const NOW = 1_000 * HOUR_MS
+const view: View<number, string> = {
+  name: 'things',
+  operationsFor: (partition, key, value) =>
+    value === null ? [{ op: 'del', key: `{things:${partition}}:${key}` }] : [{ op: 'set', key: `{things:${partition}}:${key}`, value }],
+}
+const partition = { topic: 'facts', partition: 3 }
+const facts = { start: 0, end: 50, committed: undefined }
+
+function topic(name: string, config: Record<string, string>): Topic<number, string> {
+  return { name, key: decimalInt, value: rawValue(utf8), partitions: 4, config }
+}
+
+function world(config: Record<string, string> = {}) {
+  const batches: ViewBatch[] = []
+  const cleared: string[] = []
+  const state = { stored: undefined as ViewPosition | undefined, position: undefined as number | undefined, applied: true, down: false }
+  const store: ViewStore = {
+    async apply(batch) {
+      if (state.down) throw new ViewStoreUnavailableError('away')
+      batches.push(batch)
+      return state.applied ? { applied: true } : { applied: false, position: state.position }
+    },
+    async position() {
+      if (state.down) throw new ViewStoreUnavailableError('away')
+      return state.stored
+    },
+    async clear(name, of) {
+      cleared.push(`${name} ${of}`)
+    },
+  }
+  const topics = [topic('facts', config), topic('others', {})]
+  const target = viewTarget({ view, topics }, { store, log: pino({ level: 'silent' }), now: () => NOW })
+  return { target, state, batches, cleared }
+}
+
+const record = (offset: number, value: string | null) => ({ offset, timestamp: 0, key: offset, value })
+
+test('a batch becomes its operations, with the offset and all topics of the view', async () => {
+  const { target, batches } = world()
+  const batch = { partition, records: [record(4, 'a'), record(5, null)], expected: 4, next: 6, caughtUp: true }
+  expect(await target.prepare(batch)()).toEqual({ outcome: 'applied' })
+  expect(batches).toEqual([
+    {
+      view: 'things',
+      partition: 3,
+      topic: 'facts',
+      viewTopics: ['facts', 'others'],
+      expected: 4,
+      next: 6,
+      operations: [
+        { op: 'set', key: '{things:3}:4', value: 'a' },
+        { op: 'del', key: '{things:3}:5' },
+      ],
+      caughtUp: true,
+      now: NOW,
+    },
+  ])
+})
+
+test('a view that stands behind the batch already had it; one that stands anywhere else is read again', async () => {
+  const { target, state } = world()
+  state.applied = false
+  const write = target.prepare({ partition, records: [], expected: 4, next: 6, caughtUp: false })
+  for (const [position, outcome] of [
+    [6, 'applied'],
+    [5, 'elsewhere'],
+    [7, 'elsewhere'],
+    [undefined, 'elsewhere'],
+  ] as const) {
+    state.position = position
+    expect(await write()).toEqual({ outcome })
+  }
+})
+
+test('a probe that finds nothing where something was is told so', async () => {
+  const { target, state } = world()
+  Object.assign(state, { applied: false, position: undefined })
+  expect(await target.prepare({ partition, records: [], expected: 6, next: 6, caughtUp: false })()).toEqual({ outcome: 'elsewhere' })
+})
+
+test('a Redis that is away is asked again', async () => {
+  const { target, state } = world()
+  state.down = true
+  await expect(target.open(partition, facts)).rejects.toThrow(TargetUnavailableError)
+  await expect(target.prepare({ partition, records: [], expected: 4, next: 6, caughtUp: false })()).rejects.toThrow(TargetUnavailableError)
+})
+
+test('reading continues where the view stands', async () => {
+  const { target, state, cleared } = world()
+  expect(await target.open(partition, facts)).toBeUndefined()
+  state.stored = { next: 50, at: 0 }
+  expect(await target.open(partition, facts)).toBe(50)
+  expect(cleared).toEqual([])
+})
+
+test('a view that is ahead of its log belongs to another one: it is cleared and built anew', async () => {
+  const { target, state, cleared } = world()
+  state.stored = { next: 51, at: NOW }
+  expect(await target.open(partition, facts)).toBeUndefined()
+  expect(cleared).toEqual(['things 3'])
+})
+
+test('a view of a compacted topic that was not confirmed for as long as tombstones are kept is built anew', async () => {
+  const usual = world({ 'cleanup.policy': 'compact' })
+  usual.state.stored = { next: 5, at: NOW - 24 * HOUR_MS }
+  expect(await usual.target.open(partition, facts)).toBe(5)
+  usual.state.stored = { next: 5, at: NOW - 24 * HOUR_MS - 1 }
+  expect(await usual.target.open(partition, facts)).toBeUndefined()
+  expect(usual.cleared).toEqual(['things 3'])
+
+  const short = world({ 'cleanup.policy': 'compact,delete', 'delete.retention.ms': String(HOUR_MS) })
+  short.state.stored = { next: 5, at: NOW - HOUR_MS - 1 }
+  expect(await short.target.open(partition, facts)).toBeUndefined()
+})

@@ -1,0 +1,52 @@
+import { topology } from '../../../pipelines/engine/topology.ts'
+import type { Codec } from '../../../schemas/codec.ts'
+import { CodecError } from '../../../schemas/codec.ts'
+import { utf8 } from '../../../schemas/keys.ts'
+import { rawValue } from '../../../schemas/raw.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import { keyedStore } from '../../../state/stores/keyed-store.ts'
+
+/** Whole numbers as decimal text: easy to read in a dump, and easy to get wrong in a test of wrong bytes. */
+const numberCodec: Codec<number> = {
+  encode: (value, out) => utf8.encode(String(value), out),
+  decode(buffer, start, end) {
+    const text = utf8.decode(buffer, start, end)
+    if (!/^-?\d+$/.test(text)) throw new CodecError(`${text} is no number`)
+    return Number(text)
+  },
+}
+
+export const numberFormat = rawValue(numberCodec)
+const textFormat = rawValue(utf8)
+
+export function textTopic(name: string, partitions = 2): Topic<string, string> {
+  return { name, key: utf8, value: textFormat, partitions }
+}
+
+export function numberTopic(name: string, partitions = 2): Topic<string, number> {
+  return { name, key: utf8, value: numberFormat, partitions }
+}
+
+export const lines = textTopic('lines')
+export const wordCounts = numberTopic('word-counts')
+
+/** Two stages: lines (keyed by author) are split into words, words are counted where their key says. */
+export function wordCount(name = 'words', topics = { lines, wordCounts }) {
+  return topology(name, (t) => {
+    const words = t.repartition('by-word', { key: utf8, value: numberFormat, partitions: 3 })
+    t.source(topics.lines).process('split', { emits: [words] }, function split(line, ctx) {
+      for (const word of line.split(' ')) ctx.emit(words, word, 1)
+    })
+    const totals = t.store(keyedStore('totals', { key: utf8, value: numberFormat }))
+    t.source(words).process(
+      'count',
+      { reads: (_, key) => totals.prefetch(key ?? ''), stores: [totals], emits: [topics.wordCounts] },
+      function count(by, ctx) {
+        const word = ctx.key ?? ''
+        const total = (totals.get(word) ?? 0) + by
+        totals.put(word, total)
+        ctx.emit(topics.wordCounts, word, total)
+      },
+    )
+  })
+}

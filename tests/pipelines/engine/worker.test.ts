@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest'
+import { topology } from '../../../pipelines/engine/topology.ts'
+import { utf8 } from '../../../schemas/keys.ts'
+import { keyedStore } from '../../../state/stores/keyed-store.ts'
+import { memoryBackend } from '../../../state/stores/memory-backend.ts'
+import { bench, newIdentity, until } from './harness.ts'
+import { lines, numberFormat, wordCount, wordCounts } from './words.ts'
+
+test('a worker processes both stages and commits when the input pauses', async () => {
+  const { worker, send, latest, broker } = bench()
+  const words = await worker(wordCount())
+  send(lines, 'ann', 'to be or not to be')
+  send(lines, 'bob', 'be')
+  await until(() => latest(wordCounts).get('be') === 3, 'be is counted 3 times')
+  expect(Object.fromEntries(latest(wordCounts))).toEqual({ to: 2, be: 3, or: 1, not: 1 })
+  expect(words.status().ready).toBe(true)
+  await words.stop()
+  await words.done
+  expect(broker.groups.members('words')).toEqual([])
+})
+
+test('a restarted worker continues with its state', async () => {
+  const { worker, send, latest } = bench()
+  const backend = memoryBackend()
+  const first = await worker(wordCount(), { backend })
+  send(lines, 'ann', 'to be')
+  await until(() => latest(wordCounts).get('be') === 1, 'the first line')
+  await first.stop()
+  send(lines, 'ann', 'or not to be')
+  await worker(wordCount(), { backend })
+  await until(() => latest(wordCounts).get('be') === 2, 'the second line')
+  expect(Object.fromEntries(latest(wordCounts))).toEqual({ to: 2, be: 2, or: 1, not: 1 })
+})
+
+test('two workers share the partitions, and one takes over when the other stops', async () => {
+  const { worker, send, latest, broker } = bench()
+  const a = await worker(wordCount())
+  await until(() => a.status().ready, 'a runs')
+  for (let i = 0; i < 50; i++) send(lines, `author-${i}`, `w${i % 7} all`)
+  const b = await worker(wordCount())
+  await until(() => b.status().tasks.length > 0 && b.status().ready, 'b has tasks')
+  for (let i = 0; i < 50; i++) send(lines, `author-${i}`, `w${i % 7} all`)
+  await until(() => latest(wordCounts).get('all') === 100, 'all lines are counted')
+  const total = a.status().tasks.length + b.status().tasks.length
+  expect(total).toBe(5)
+  await a.stop()
+  send(lines, 'zoe', 'all')
+  await until(() => latest(wordCounts).get('all') === 101, 'b continues alone')
+  expect(broker.groups.members('words')).toHaveLength(1)
+})
+
+test('a worker whose session timed out drops its uncommitted work, rejoins and counts right', async () => {
+  const { worker, send, latest, broker } = bench()
+  const identity = newIdentity()
+  const words = await worker(wordCount(), { identity })
+  await until(() => words.status().ready, 'it runs')
+  for (let i = 0; i < 200; i++) {
+    send(lines, `author-${i % 5}`, 'one two')
+    if (i % 50 === 10) broker.groups.expire('words', identity.memberId)
+    if (i % 20 === 0) await new Promise(setImmediate)
+  }
+  await until(() => latest(wordCounts).get('two') === 200 && latest(wordCounts).get('one') === 200, 'all are counted', 15_000)
+  expect(words.status().fences).toBeGreaterThan(0)
+})
+
+test('two lives with one identity fence each other, and still nothing is lost or doubled', async () => {
+  const { worker, send, all } = bench()
+  const identity = newIdentity()
+  await worker(wordCount(), { identity })
+  for (let i = 0; i < 20; i++) send(lines, 'ann', 'a')
+  const second = await worker(wordCount(), { identity })
+  for (let i = 0; i < 20; i++) {
+    send(lines, 'ann', 'a')
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  await until(() => all(wordCounts).length >= 40, 'all are counted')
+  expect(all(wordCounts).map(({ value }) => value)).toEqual(Array.from({ length: 40 }, (_, i) => i + 1))
+  await second.stop()
+})
+
+test('so many changed keys that encoding them would hold up the heartbeats are committed before their time', async () => {
+  const { worker, broker } = bench()
+  const keys = 60_000
+  const remembering = topology(
+    'remembering',
+    (t) => {
+      const seen = t.store(keyedStore('seen', { key: utf8, value: numberFormat }))
+      t.source(lines, { keys: 'optional' }).process('remember', { stores: [seen] }, (line) => seen.put(line, 1))
+    },
+    { commitIntervalMs: 60_000, commitWhenIdle: false },
+  )
+  broker.createTopic({ name: lines.name, partitions: lines.partitions })
+  for (let i = 0; i < keys; i++) broker.append(lines.name, 0, { timestamp: 1, key: null, value: Buffer.from(`line-${i}`), headers: [] })
+  const words = await worker(remembering)
+  await until(() => words.status().commits > 0, 'a commit')
+  expect(words.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBeLessThan(keys)
+})

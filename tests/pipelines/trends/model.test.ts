@@ -1,0 +1,102 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type TestDriver, testDriver } from '../../../pipelines/engine/test-driver.ts'
+import { trends } from '../../../pipelines/trends/topology.ts'
+import { regions } from '../../../schemas/places/regions.ts'
+import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../../schemas/topics.ts'
+import type { TrendOutput, Tweet } from '../../../schemas/types.ts'
+import { offlineTrends, type SentTweet } from './offline.ts'
+
+const START = Date.UTC(2026, 0, 1, 12, 0, 1)
+const MINUTE = 60_000
+const RENEWAL = 30_000
+/** New York, Chicago, London, the United States, the world, nowhere. */
+const PLACES = [2459115, 2379574, 44418, 23424977, 1, 99]
+const ORIGINALS = ['#Sandy', 'sandy', 'SANDY', 'Hurricane Sandy', 'hurricane sandy', '#obama', 'a', 'b', 'c', '#', 'ＯＢＡＭＡ']
+
+const tweetFields = fc.record({
+  user_id: fc.bigInt({ min: 1n, max: 6n }),
+  hashtags: fc.array(fc.constantFrom(...ORIGINALS), { maxLength: 2 }),
+  phrases: fc.array(fc.constantFrom(...ORIGINALS), { maxLength: 2 }),
+  woeid: fc.constantFrom(...PLACES),
+  bot_score: fc.constantFrom(0, 0.5, 0.75),
+  /** Mostly now, sometimes late, too late, ahead, or too far ahead. */
+  delay: fc.oneof({ weight: 5, arbitrary: fc.nat(20_000) }, fc.integer({ min: -7 * MINUTE, max: 75 * MINUTE })),
+})
+const step = fc.oneof(
+  { weight: 12, arbitrary: tweetFields.map((fields) => ({ kind: 'tweet' as const, fields })) },
+  { weight: 6, arbitrary: fc.integer({ min: 1_000, max: 3 * MINUTE }).map((ms) => ({ kind: 'wait' as const, ms })) },
+  { weight: 1, arbitrary: fc.integer({ min: 20 * MINUTE, max: 70 * MINUTE }).map((ms) => ({ kind: 'wait' as const, ms })) },
+  { weight: 1, arbitrary: fc.boolean().map((wipeState) => ({ kind: 'restart' as const, wipeState })) },
+)
+
+interface Tick {
+  readonly at: number
+}
+
+function publishedLists(driver: TestDriver): TrendOutput[] {
+  return [...driver.read(trendOutput), ...driver.read(trendRenewals)].map((record) => record.value as TrendOutput)
+}
+
+/** Driver advances stop at every renewal, so that its own idea of time and the model's are the same. */
+function ticksBetween(from: number, to: number): Tick[] {
+  const ticks: Tick[] = []
+  for (let at = Math.ceil((from + 1 - 2_000) / RENEWAL) * RENEWAL; at + 2_000 <= to; at += RENEWAL) ticks.push({ at })
+  return ticks
+}
+
+test('every published list equals the offline count, through late tweets, waits and restarts', () => {
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 5, maxLength: 60 }), (steps) => {
+      const driver = testDriver(trends, { startAt: START, cachedObjects: 4 })
+      const sent: SentTweet[] = []
+      const windowEnds: number[] = []
+      let id = 2n ** 60n
+      const wait = (ms: number) => {
+        windowEnds.push(...ticksBetween(driver.now, driver.now + ms).map(({ at }) => at))
+        driver.advanceWallClock(ms)
+      }
+      for (const each of steps) {
+        if (each.kind === 'restart') driver.restart({ wipeState: each.wipeState })
+        else if (each.kind === 'wait') wait(each.ms)
+        else {
+          const { delay, ...fields } = each.fields
+          const tweet: Tweet = { tweet_id: id++, text: '', lang: 'en', ...fields, created_at: driver.now - delay }
+          driver.pipe(tweets, tweet.user_id, tweet)
+          sent.push({ tweet, sentAt: driver.now })
+        }
+      }
+      wait(2 * MINUTE)
+      const lists = publishedLists(driver)
+      const offline = offlineTrends(sent)
+      // (A worker that starts marks the renewal that was due last, so there may be one more, from before the start.)
+      for (const windowEnd of windowEnds) {
+        const expected = offline.listsAt(windowEnd)
+        const listsOfIt = lists.filter((list) => list.window_end === windowEnd)
+        expect(listsOfIt).toHaveLength(551)
+        for (const { woeid, entries } of listsOfIt) {
+          expect(entries.map(({ trending_since: _, ...entry }) => entry)).toEqual(expected.get(woeid) ?? [])
+        }
+      }
+      expectVolumes(driver, offline)
+    }),
+    { numRuns: 15 },
+  )
+}, 120_000)
+
+/** The last volume published of each minute is the count of the minute. */
+function expectVolumes(driver: TestDriver, offline: ReturnType<typeof offlineTrends>): void {
+  const published = new Map<string, number>()
+  for (const { value } of driver.read(trendVolumes)) {
+    const { woeid, term, minute, volume } = value!
+    const key = `${woeid} ${term} ${minute}`
+    expect(volume).toBeGreaterThanOrEqual(published.get(key) ?? 0)
+    published.set(key, volume)
+  }
+  const expected = new Map<string, number>()
+  for (const { woeid } of regions) {
+    for (const [term, minutes] of offline.volumes(woeid))
+      for (const [minute, volume] of minutes) expected.set(`${woeid} ${term} ${minute}`, volume)
+  }
+  expect(published).toEqual(expected)
+}

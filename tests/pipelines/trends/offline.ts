@@ -1,0 +1,155 @@
+import { pathOf } from '../../../schemas/places/regions.ts'
+import { foldTerm } from '../../../schemas/trends/term.ts'
+import type { TrendEntry, Tweet } from '../../../schemas/types.ts'
+
+/**
+ * What the trends service must publish, computed the plain way from a list of tweets: nothing is incremental, nothing is shared with the pipeline but the
+ * identity of a term and the table of places. For the first week, in which no term has a baseline.
+ */
+export interface SentTweet {
+  readonly tweet: Tweet
+  /** Epoch ms: when it was produced. */
+  readonly sentAt: number
+}
+
+interface Contribution {
+  readonly woeids: readonly number[]
+  readonly term: string
+  readonly original: string
+  readonly minute: number
+  readonly tweet: Tweet
+  readonly sentAt: number
+}
+
+export type OfflineEntry = Omit<TrendEntry, 'trending_since'>
+
+/** Renewals wait so long for tweets that are under way. */
+const ARRIVAL_DELAY_MS = 2_000
+const MINUTE_MS = 60_000
+
+export interface Offline {
+  /** Every region's list at a window's end, best first, at most 500; regions without entries are absent. */
+  listsAt(windowEnd: number): Map<number, OfflineEntry[]>
+  /** Counted so far in a region, by term and minute (epoch ms of its start). */
+  volumes(woeid: number): Map<string, Map<number, number>>
+}
+
+/** @param sent in the order in which each user's tweets were sent */
+export function offlineTrends(sent: readonly SentTweet[]): Offline {
+  const contributions = countedContributions(sent)
+
+  function listsAt(windowEnd: number): Map<number, OfflineEntry[]> {
+    const known = contributions.filter((each) => each.sentAt <= windowEnd + ARRIVAL_DELAY_MS)
+    const mean = meanOfTerms(windowEnd - MINUTE_MS)
+    const lists = new Map<number, OfflineEntry[]>()
+    for (const [woeid, terms] of byRegionAndTerm(known)) {
+      const entries = [...terms].map(([term, all]) => entryOf(term, all, windowEnd, mean)).filter((entry) => entry.tweet_volume > 0)
+      entries.sort((a, b) => b.score - a.score || (a.term < b.term ? -1 : 1))
+      if (entries.length > 0) lists.set(woeid, entries.slice(0, 500))
+    }
+    return lists
+  }
+
+  /** 0 while no renewal was due. */
+  function meanOfTerms(windowEnd: number): number {
+    const known = contributions.filter((each) => each.sentAt <= windowEnd + ARRIVAL_DELAY_MS)
+    const counts = [...byRegionAndTerm(known).values()].flatMap((terms) => [...terms.values()].map((all) => countIn(all, windowEnd)))
+    const active = counts.filter((count) => count > 0)
+    return active.length === 0 ? 0 : active.reduce((sum, count) => sum + count, 0) / active.length
+  }
+
+  function volumes(woeid: number): Map<string, Map<number, number>> {
+    const found = new Map<string, Map<number, number>>()
+    for (const { woeids, term, minute } of contributions) {
+      if (!woeids.includes(woeid)) continue
+      const minutes = found.get(term) ?? new Map<number, number>()
+      found.set(term, minutes)
+      minutes.set(minute * MINUTE_MS, (minutes.get(minute * MINUTE_MS) ?? 0) + 1)
+    }
+    return found
+  }
+
+  return { listsAt, volumes }
+}
+
+/** What counts of the given tweets, in order. */
+export function countedContributions(sent: readonly SentTweet[]): Contribution[] {
+  const counted: Contribution[] = []
+  const byUserAndTerm = new Map<string, number[]>()
+  for (const { tweet, sentAt } of sent) {
+    const minute = Math.floor(tweet.created_at / MINUTE_MS)
+    if (tweet.bot_score > 0.7) continue
+    if (tweet.created_at > sentAt + 5 * MINUTE_MS) continue
+    if (minute < Math.floor(sentAt / MINUTE_MS) - 59) continue
+    for (const [term, original] of termsOf(tweet)) {
+      const key = `${tweet.user_id} ${term}`
+      const minutes = [...(byUserAndTerm.get(key) ?? []), minute]
+      if (minutes.some((start) => minutes.filter((each) => each >= start && each <= start + 59).length > 3)) continue
+      byUserAndTerm.set(key, minutes)
+      counted.push({ woeids: pathOf(tweet.woeid) ?? [1], term, original, minute, tweet, sentAt })
+    }
+  }
+  return counted
+}
+
+function termsOf(tweet: Tweet): Map<string, string> {
+  const terms = new Map<string, string>()
+  for (const original of [...tweet.hashtags, ...tweet.phrases]) {
+    const term = foldTerm(original)
+    if (term !== undefined && !terms.has(term)) terms.set(term, original)
+  }
+  return terms
+}
+
+function byRegionAndTerm(contributions: readonly Contribution[]): Map<number, Map<string, Contribution[]>> {
+  const regions = new Map<number, Map<string, Contribution[]>>()
+  for (const contribution of contributions) {
+    for (const woeid of contribution.woeids) {
+      const terms = regions.get(woeid) ?? new Map<string, Contribution[]>()
+      regions.set(woeid, terms)
+      const all = terms.get(contribution.term) ?? []
+      terms.set(contribution.term, all)
+      all.push(contribution)
+    }
+  }
+  return regions
+}
+
+/** The 60 one-minute buckets that end with the one before `windowEnd`, or with the running one. */
+function countIn(all: readonly Contribution[], windowEnd: number): number {
+  const last = Math.ceil(windowEnd / MINUTE_MS) - 1
+  return all.filter(({ minute }) => minute > last - 60 && minute <= last).length
+}
+
+function entryOf(term: string, all: readonly Contribution[], windowEnd: number, mean: number): OfflineEntry {
+  const last = Math.ceil(windowEnd / MINUTE_MS) - 1
+  const count = countIn(all, windowEnd)
+  const hourAgo = all.filter(({ minute }) => minute > last - 120 && minute <= last - 60).length
+  const firstHour = (Math.floor(last / 60) - 24) * 60
+  const velocity = count / Math.max(1, mean)
+  return {
+    term,
+    name: mostWritten(all),
+    tweet_volume: count,
+    volume_24h: all.filter(({ minute }) => minute >= firstHour && minute <= last).length,
+    velocity: count / Math.max(1, hourAgo),
+    velocity_vs_usual: velocity,
+    score: count * Math.log2(1 + velocity),
+    label: velocity > 10 ? 'Viral' : velocity > 3 ? 'Trending' : null,
+    sample_tweets: newestOfDistinctUsers(all, (last - 59) * MINUTE_MS),
+  }
+}
+
+function mostWritten(all: readonly Contribution[]): string {
+  const counts = new Map<string, number>()
+  for (const { original } of all) counts.set(original, (counts.get(original) ?? 0) + 1)
+  return [...counts].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))[0][0]
+}
+
+function newestOfDistinctUsers(all: readonly Contribution[], from: number): bigint[] {
+  const newestFirst = all.map(({ tweet }) => tweet).sort((a, b) => b.created_at - a.created_at || Number(b.tweet_id - a.tweet_id))
+  const perUser = new Map<bigint, Tweet>()
+  for (const tweet of newestFirst) if (!perUser.has(tweet.user_id)) perUser.set(tweet.user_id, tweet)
+  const newest = [...perUser.values()].slice(0, 3)
+  return newest.filter((tweet) => tweet.created_at >= from).map((tweet) => tweet.tweet_id)
+}

@@ -1,0 +1,40 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { addSample, SAMPLES } from '../../../pipelines/trends/samples.ts'
+import type { SampleTweet } from '../../../schemas/types.ts'
+
+const sample = fc.record({
+  tweet_id: fc.bigInt({ min: 2n ** 60n, max: 2n ** 60n + 1000n }),
+  user_id: fc.bigInt({ min: 1n, max: 5n }),
+  created_at: fc.integer({ min: 1, max: 20 }),
+})
+
+function newestPerUser(all: readonly SampleTweet[]): SampleTweet[] {
+  const newestFirst = all.toSorted((a, b) => b.created_at - a.created_at || Number(b.tweet_id - a.tweet_id))
+  return newestFirst.filter((each, i) => newestFirst.findIndex((other) => other.user_id === each.user_id) === i).slice(0, SAMPLES)
+}
+
+test('the newest tweets of distinct users are kept, in whatever order they come', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(sample, { selector: (each) => each.tweet_id }), (all) => {
+      const samples: SampleTweet[] = []
+      for (const each of all) addSample(samples, each)
+      expect(samples).toEqual(newestPerUser(all))
+    }),
+  )
+})
+
+test('samples of parts, put together, are the samples of the whole', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(sample, { selector: (each) => each.tweet_id }), fc.nat(30), (all, cut) => {
+      const parts = [all.slice(0, cut), all.slice(cut)].map((part) => {
+        const samples: SampleTweet[] = []
+        for (const each of part) addSample(samples, each)
+        return samples
+      })
+      const whole: SampleTweet[] = []
+      for (const each of parts.flat()) addSample(whole, each)
+      expect(whole).toEqual(newestPerUser(all))
+    }),
+  )
+})

@@ -1,0 +1,266 @@
+import { expect, test } from 'vitest'
+import { type TestDriver, testDriver } from '../../../pipelines/engine/test-driver.ts'
+import { trends } from '../../../pipelines/trends/topology.ts'
+import { regions } from '../../../schemas/places/regions.ts'
+import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../../schemas/topics.ts'
+import type { TrendOutput, Tweet } from '../../../schemas/types.ts'
+import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
+
+const SECOND = 1_000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const WEEK = 168 * HOUR
+const START = Date.UTC(2026, 0, 1, 12, 0, 10)
+const NEW_YORK = 2459115
+const UNITED_STATES = 23424977
+const WORLD = 1
+/** The driver's clock stops at every tick of the week. */
+const WEEK_TIMEOUT_MS = 30_000
+let nextId = 2n ** 60n
+
+function send(driver: TestDriver, fields: Partial<Tweet>): Tweet {
+  const tweet_id = nextId++
+  const tweet: Tweet = {
+    tweet_id,
+    user_id: tweet_id,
+    text: '',
+    hashtags: [],
+    phrases: [],
+    lang: 'en',
+    woeid: NEW_YORK,
+    bot_score: 0,
+    created_at: driver.now,
+    ...fields,
+  }
+  driver.pipe(tweets, tweet.user_id, tweet)
+  return tweet
+}
+
+/** The newest list of each region of those published since the last call. */
+function newestLists(driver: TestDriver): Map<number, TrendOutput> {
+  const all = [...driver.read(trendOutput), ...driver.read(trendRenewals)].map((record) => record.value as TrendOutput)
+  all.sort((a, b) => a.window_end - b.window_end)
+  return new Map(all.map((list) => [list.woeid, list]))
+}
+
+function entriesOf(driver: TestDriver, woeid: number): TrendOutput['entries'] {
+  return newestLists(driver).get(woeid)?.entries ?? []
+}
+
+function volumesOf(entries: TrendOutput['entries']): Record<string, number> {
+  return Object.fromEntries(entries.map((entry) => [entry.term, entry.tweet_volume]))
+}
+
+/** Goes on by minutes or weeks in one stride, as a pipeline that was stopped meanwhile: nothing is published on the way. */
+function leap(driver: TestDriver, ms: number): void {
+  driver.advanceWallClock(ms)
+  driver.settle()
+}
+
+function advanceTo(driver: TestDriver, time: number): void {
+  driver.advanceWallClock(time - driver.now)
+}
+
+test('a tweet counts in its city, its country and the world', () => {
+  const driver = testDriver(trends, { startAt: START })
+  const sample = send(driver, { hashtags: ['#Sandy'], phrases: ['hurricane sandy'] })
+  driver.advanceWallClock(MINUTE)
+  const found = newestLists(driver)
+  expect(found.size).toBe(551)
+  for (const woeid of [NEW_YORK, UNITED_STATES, WORLD]) {
+    expect(found.get(woeid)?.entries).toMatchObject([
+      { term: 'hurricane sandy', name: 'hurricane sandy', tweet_volume: 1, volume_24h: 1, velocity: 1, sample_tweets: [sample.tweet_id] },
+      { term: 'sandy', name: '#Sandy', tweet_volume: 1 },
+    ])
+  }
+  const others = regions.filter(({ woeid }) => ![NEW_YORK, UNITED_STATES, WORLD].includes(woeid))
+  expect(others.every(({ woeid }) => found.get(woeid)?.entries.length === 0)).toBe(true)
+})
+
+test("a country's tweet counts there and in the world, an unknown place's in the world alone", () => {
+  const driver = testDriver(trends, { startAt: START })
+  send(driver, { hashtags: ['country'], woeid: UNITED_STATES })
+  send(driver, { hashtags: ['nowhere'], woeid: 4711 })
+  driver.advanceWallClock(MINUTE)
+  const found = newestLists(driver)
+  expect(volumesOf(found.get(WORLD)!.entries)).toEqual({ country: 1, nowhere: 1 })
+  expect(volumesOf(found.get(UNITED_STATES)!.entries)).toEqual({ country: 1 })
+  expect(found.get(NEW_YORK)!.entries).toEqual([])
+  expect(driver.metrics.counts.get('trends_unknown_woeid')).toBe(1)
+})
+
+test('near-equal terms are one trend, shown as most people write it, once per tweet', () => {
+  const driver = testDriver(trends, { startAt: START })
+  send(driver, { hashtags: ['#SANDY', 'sandy', '#Sandy'] })
+  send(driver, { hashtags: ['#Sandy'] })
+  send(driver, { hashtags: ['＃Ｓａｎｄｙ'], phrases: ['#Sandy'] })
+  send(driver, { phrases: ['#Sandy'] })
+  driver.advanceWallClock(MINUTE)
+  expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'sandy', name: '#Sandy', tweet_volume: 4 }])
+})
+
+test('bots above 0.7 are dropped', () => {
+  const driver = testDriver(trends, { startAt: START })
+  send(driver, { hashtags: ['spam'], bot_score: 0.71 })
+  send(driver, { hashtags: ['fine'], bot_score: 0.7 })
+  driver.advanceWallClock(MINUTE)
+  expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ fine: 1 })
+  expect(driver.metrics.dropped.get('bot')).toBe(1)
+})
+
+test('one user adds at most three to one term in an hour, all regions together', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  for (const woeid of [NEW_YORK, 44418, NEW_YORK, 44418, NEW_YORK]) send(driver, { user_id: 7n, hashtags: ['#vote'], woeid })
+  send(driver, { user_id: 7n, hashtags: ['#other'] })
+  send(driver, { user_id: 8n, hashtags: ['#vote'] })
+  leap(driver, MINUTE)
+  expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ vote: 4, other: 1 })
+  expect(driver.metrics.counts.get('trends_contributions_capped')).toBe(2)
+  leap(driver, HOUR)
+  send(driver, { user_id: 7n, hashtags: ['#vote'] })
+  leap(driver, MINUTE)
+  expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ vote: 1 })
+})
+
+test('a tweet counts by its own time: late ones within the window do, older ones and those too far ahead do not', () => {
+  const driver = testDriver(trends, { startAt: START })
+  send(driver, { hashtags: ['late'], created_at: START - 59 * MINUTE })
+  send(driver, { hashtags: ['too late'], created_at: START - 60 * MINUTE })
+  send(driver, { hashtags: ['ahead'], created_at: START + 5 * MINUTE })
+  send(driver, { hashtags: ['too far ahead'], created_at: START + 5 * MINUTE + 1 })
+  driver.advanceWallClock(30 * SECOND)
+  expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ late: 1 })
+  expect(driver.metrics.late).toBe(1)
+  const [letter] = driver.readDeadLetters()
+  expect(letter.headers.map(({ value }) => value?.toString())).toContain('created_in_the_future')
+  driver.advanceWallClock(6 * MINUTE)
+  expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ ahead: 1 })
+})
+
+test('what waited for a stopped pipeline enters the day and the history, though its window is over', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  driver.settle()
+  for (let i = 0; i < 3; i++) send(driver, { user_id: 7n, hashtags: ['outage'] })
+  driver.advanceWallClock(3 * HOUR)
+  send(driver, { user_id: 7n, hashtags: ['outage'] })
+  for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
+  expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'outage', tweet_volume: 1, volume_24h: 4 }])
+  const volumes = driver.read(trendVolumes).filter(({ value }) => value?.woeid === WORLD)
+  expect(volumes.map(({ value }) => value?.volume)).toEqual(expect.arrayContaining([3, 1]))
+})
+
+test('windows slide and empty with no input', () => {
+  const driver = testDriver(trends, { startAt: START })
+  send(driver, { hashtags: ['once'] })
+  advanceTo(driver, START + 59 * MINUTE)
+  expect(volumesOf(entriesOf(driver, NEW_YORK))).toEqual({ once: 1 })
+  driver.advanceWallClock(2 * MINUTE)
+  expect(entriesOf(driver, NEW_YORK)).toEqual([])
+})
+
+test('at a whole minute the window ends there; at a half minute it holds the running minute', () => {
+  const driver = testDriver(trends, { startAt: START })
+  advanceTo(driver, START + 51 * SECOND)
+  send(driver, { hashtags: ['second minute'] })
+  driver.advanceWallClock(SECOND)
+  const snapshots = driver.read(trendOutput).map(({ value }) => value as TrendOutput)
+  expect(snapshots.every(({ entries, window_end }) => entries.length === 0 && window_end % MINUTE === 0)).toBe(true)
+  driver.advanceWallClock(30 * SECOND)
+  const renewals = driver.read(trendRenewals).map(({ value }) => value as TrendOutput)
+  const last = renewals.filter(({ woeid }) => woeid === NEW_YORK).at(-1)!
+  expect(last.window_end % MINUTE).toBe(30 * SECOND)
+  expect(volumesOf(last.entries)).toEqual({ 'second minute': 1 })
+})
+
+test('velocity compares with the window one hour ago', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  for (let i = 0; i < 2; i++) send(driver, { hashtags: ['again'] })
+  leap(driver, HOUR)
+  for (let i = 0; i < 6; i++) send(driver, { hashtags: ['again'] })
+  leap(driver, 50 * MINUTE)
+  expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'again', tweet_volume: 6, velocity: 3, volume_24h: 8 }])
+})
+
+test('terms without baseline are measured against the mean of all such terms a minute ago', () => {
+  const driver = testDriver(trends, { startAt: START })
+  for (let i = 0; i < 9; i++) send(driver, { hashtags: ['big'], woeid: WORLD })
+  for (const small of ['s1', 's2']) send(driver, { hashtags: [small], woeid: WORLD })
+  driver.advanceWallClock(3 * MINUTE)
+  const mean = (9 + 1 + 1) / 3
+  const [big, small] = entriesOf(driver, WORLD)
+  expect(big).toMatchObject({ term: 'big', velocity_vs_usual: 9 / mean, score: 9 * Math.log2(1 + 9 / mean), label: null })
+  expect(small).toMatchObject({ term: 's1', velocity_vs_usual: 1 / mean })
+})
+
+test(
+  'after a week the usual count of this hour decides score and label',
+  () => {
+    const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+    for (let i = 0; i < 4; i++) send(driver, { hashtags: ['monday'] })
+    send(driver, { hashtags: ['rare'] })
+    leap(driver, MINUTE)
+    leap(driver, WEEK - MINUTE)
+    for (let i = 0; i < 8; i++) send(driver, { hashtags: ['monday'] })
+    for (let i = 0; i < 11; i++) send(driver, { hashtags: ['rare'] })
+    for (let i = 0; i < 4; i++) send(driver, { hashtags: ['new'] })
+    leap(driver, MINUTE)
+    const entries = entriesOf(driver, NEW_YORK)
+    expect(entries.map(({ term, velocity_vs_usual, label }) => ({ term, velocity_vs_usual, label }))).toEqual([
+      { term: 'rare', velocity_vs_usual: 11, label: 'Viral' },
+      { term: 'monday', velocity_vs_usual: 2, label: null },
+      { term: 'new', velocity_vs_usual: 4, label: 'Trending' },
+    ])
+  },
+  WEEK_TIMEOUT_MS,
+)
+
+test('a term trends since it entered the top 30, over gaps of up to ten minutes', () => {
+  const driver = testDriver(trends, { startAt: START })
+  send(driver, { hashtags: ['first'], created_at: START - 55 * MINUTE })
+  driver.advanceWallClock(MINUTE)
+  const [first] = entriesOf(driver, WORLD)
+  // Its only contribution leaves the window after five minutes; eight minutes later it is back, then gone for good.
+  driver.advanceWallClock(12 * MINUTE)
+  expect(entriesOf(driver, WORLD)).toEqual([])
+  send(driver, { hashtags: ['first'], created_at: driver.now - 58 * MINUTE })
+  driver.advanceWallClock(MINUTE)
+  expect(entriesOf(driver, WORLD)[0].trending_since).toBe(first.trending_since)
+  driver.advanceWallClock(15 * MINUTE)
+  send(driver, { hashtags: ['first'] })
+  driver.advanceWallClock(MINUTE)
+  expect(entriesOf(driver, WORLD)[0].trending_since).toBeGreaterThan(first.trending_since + 20 * MINUTE)
+})
+
+test('the best 500 of many are kept, in one order whatever partition they live in', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  for (let term = 0; term < 800; term++) {
+    const times = 1 + (term % 7)
+    for (let i = 0; i < times; i++) send(driver, { hashtags: [`t${term}`], woeid: WORLD })
+  }
+  driver.settle()
+  driver.advanceWallClock(MINUTE)
+  driver.settle()
+  const terms = Array.from({ length: 800 }, (_, term) => ({ term: `t${term}`, count: 1 + (term % 7) }))
+  terms.sort((a, b) => b.count - a.count || (a.term < b.term ? -1 : 1))
+  const entries = entriesOf(driver, WORLD)
+  expect(entries.map(({ term }) => term)).toEqual(terms.slice(0, 500).map(({ term }) => term))
+  expect(driver.metrics.counts.get('trends_lists_with_uncertain_tail') ?? 0).toBe(0)
+})
+
+test('silent users and terms are forgotten', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  const stored = (name: string): number => {
+    const stores = [0, 1, 2, 3].map((partition) => driver.store<KeyedStore<string, unknown>>(name, partition))
+    return stores.reduce((sum, store) => sum + [...store.scan()].length, 0)
+  }
+  send(driver, { user_id: 5n, hashtags: ['gone'] })
+  leap(driver, MINUTE)
+  expect([stored('users'), stored('terms')]).toEqual([1, 3])
+  driver.advanceWallClock(3 * HOUR)
+  for (let user_id = 6n; user_id < 40n; user_id++) send(driver, { user_id })
+  leap(driver, MINUTE)
+  leap(driver, MINUTE)
+  expect([stored('users'), stored('terms')]).toEqual([0, 3])
+  leap(driver, 26 * HOUR)
+  expect(stored('terms')).toBe(0)
+})

@@ -1,0 +1,76 @@
+import avsc from 'avsc'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { compileDecoder } from '../../../schemas/avro/decoder.ts'
+import { compileEncoder } from '../../../schemas/avro/encoder.ts'
+import { byteWriter, CodecError } from '../../../schemas/codec.ts'
+import type { AvroSchema } from '../../../schemas/topic.ts'
+import { schemas, valuesOf } from './arbitraries.ts'
+
+const RUNS = { numRuns: 400 }
+
+const schemaAndValue = schemas.chain((schema) => fc.record({ schema: fc.constant(schema), value: valuesOf(schema) }))
+
+function independent(schema: AvroSchema): avsc.Type {
+  return avsc.Type.forSchema(schema as avsc.Schema)
+}
+
+function encoded(schema: AvroSchema, value: unknown): Buffer {
+  const out = byteWriter(1)
+  compileEncoder(schema)(value, out)
+  return Buffer.from(out.buffer.subarray(0, out.length))
+}
+
+test('avsc reads what the encoder writes, byte for byte what it writes itself', () => {
+  fc.assert(
+    fc.property(schemaAndValue, ({ schema, value }) => {
+      const type = independent(schema)
+      const bytes = encoded(schema, value)
+      expect(bytes).toEqual(type.toBuffer(value))
+      expect(type.fromBuffer(bytes)).toEqual(value)
+    }),
+    RUNS,
+  )
+})
+
+test('the decoder reads what avsc writes, also from the middle of a buffer', () => {
+  fc.assert(
+    fc.property(schemaAndValue, ({ schema, value }) => {
+      const bytes = independent(schema).toBuffer(value)
+      const framed = Buffer.concat([Buffer.from([9]), bytes, Buffer.from([9])])
+      expect(compileDecoder(schema)(framed, 1, framed.length - 1)).toEqual(value)
+    }),
+    RUNS,
+  )
+})
+
+test('every truncation and every rest is a CodecError', () => {
+  fc.assert(
+    fc.property(schemaAndValue, fc.nat(), ({ schema, value }, cut) => {
+      const bytes = encoded(schema, value)
+      const decode = compileDecoder(schema)
+      // Zeros behind the end would complete a value that is read past it.
+      const padded = Buffer.concat([bytes, Buffer.alloc(64)])
+      expect(() => decode(padded, 0, bytes.length + 1)).toThrow(CodecError)
+      if (bytes.length > 0) expect(() => decode(padded, 0, cut % bytes.length)).toThrow(CodecError)
+    }),
+    RUNS,
+  )
+})
+
+test('any bytes decode or are a CodecError; what decodes is what avsc makes of it', () => {
+  fc.assert(
+    fc.property(schemas, fc.uint8Array({ maxLength: 40 }), (schema, array) => {
+      const bytes = Buffer.from(array)
+      let value: unknown
+      try {
+        value = compileDecoder(schema)(bytes, 0, bytes.length)
+      } catch (error) {
+        expect(error).toBeInstanceOf(CodecError)
+        return
+      }
+      expect(independent(schema).fromBuffer(bytes)).toEqual(value)
+    }),
+    { numRuns: 2000 },
+  )
+})

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { parseSchema, SchemaError } from '../../../schemas/avro/parse.ts'
+import type { AvroSchema } from '../../../schemas/topic.ts'
+
+function record(...fields: object[]): AvroSchema {
+  return { type: 'record', name: 'R', fields }
+}
+
+test.each<[string, AvroSchema, string]>([
+  ['an unknown type', 'integer', 'the unknown type "integer"'],
+  ['a number', 5 as unknown as AvroSchema, 'is 5, not a schema'],
+  ['a record without a name', { type: 'record', fields: [] }, 'no name for a type'],
+  ['a record without fields', { type: 'record', name: 'R' }, 'record R has no fields array'],
+  ['a bad name', { type: 'fixed', name: 'a-b', size: 1 }, '"a-b" is no name for a type'],
+  ['a bad field name', record({ name: 'a b', type: 'int' }), 'R.a b is no field name'],
+  ['a field twice', record({ name: 'a', type: 'int' }, { name: 'a', type: 'int' }), 'R.a is declared twice'],
+  ['a prototype as a field', record({ name: '__proto__', type: 'int' }), 'cannot be a property'],
+  ['an empty union', [], 'a union without branches'],
+  ['a branch twice', ['int', 'int'], 'two branches "int"'],
+  ['a long and an int64', ['long', { type: 'long', logicalType: 'int64' }], 'two branches "long"'],
+  ['a union in a union', ['null', { type: ['int', 'string'] as never }], 'a union directly inside a union'],
+  ['an enum without symbols', { type: 'enum', name: 'E', symbols: [] }, 'enum E has no symbols'],
+  ['a symbol twice', { type: 'enum', name: 'E', symbols: ['A', 'A'] }, 'names a symbol twice'],
+  ['a bad symbol', { type: 'enum', name: 'E', symbols: ['1'] }, '"1" is no symbol'],
+  ['an enum default', { type: 'enum', name: 'E', symbols: ['A'], default: 'B' }, 'not among the symbols'],
+  ['a fixed without size', { type: 'fixed', name: 'F' }, 'fixed F has no size'],
+  [
+    'a type twice',
+    record({ name: 'a', type: { type: 'fixed', name: 'F', size: 1 } }, { name: 'b', type: { type: 'fixed', name: 'F', size: 1 } }),
+    'defines F a second time',
+  ],
+  ['a default of another type', record({ name: 'a', type: 'int', default: 'x' }), 'R.a: the default "x" does not fit: an int expected'],
+  ['a default of no branch', record({ name: 'a', type: ['null', 'string'], default: 1 }), 'fits no branch'],
+  ['an unsafe default', record({ name: 'a', type: 'long', default: 2 ** 60 }), 'JSON holds no larger one exactly'],
+])('%s is refused', (_, schema, message) => {
+  expect(() => parseSchema(schema)).toThrow(SchemaError)
+  expect(() => parseSchema(schema)).toThrow(message)
+})
+
+test('names are resolved in their namespace, also aliases', () => {
+  const schema = {
+    type: 'record',
+    name: 'Outer',
+    namespace: 'a.b',
+    aliases: ['Former', 'x.Far'],
+    fields: [
+      { name: 'one', type: { type: 'fixed', name: 'Inner', size: 1 } },
+      { name: 'two', type: 'Inner' },
+      { name: 'three', type: 'a.b.Inner' },
+      { name: 'four', type: { type: 'enum', name: 'c.E', symbols: ['A'] } },
+    ],
+  }
+  const type = parseSchema(schema)
+  expect(type).toMatchObject({ kind: 'record', name: 'a.b.Outer', aliases: ['a.b.Former', 'x.Far'] })
+  if (type.kind !== 'record') throw new Error('no record')
+  expect(type.fields[1].type).toBe(type.fields[0].type)
+  expect(type.fields[2].type).toBe(type.fields[0].type)
+  expect(type.fields[3].type).toMatchObject({ name: 'c.E' })
+})
+
+test('a union is wrapped only where JavaScript cannot tell its branches apart', () => {
+  const wrapped = (schema: AvroSchema) => (parseSchema(schema) as { wrapped: boolean }).wrapped
+  expect(wrapped(['null', 'int', 'string', 'bytes', 'boolean', { type: 'array', items: 'int' }, { type: 'map', values: 'int' }])).toBe(
+    false,
+  )
+  expect(wrapped(['int', { type: 'long', logicalType: 'int64' }])).toBe(false)
+  expect(wrapped(['int', 'double'])).toBe(true)
+  expect(wrapped(['string', { type: 'enum', name: 'E', symbols: ['A'] }])).toBe(true)
+})
+
+test('unknown logical types are ignored', () => {
+  expect(parseSchema({ type: 'long', logicalType: 'timestamp-millis' })).toEqual({ kind: 'long' })
+  expect(parseSchema({ type: 'string', logicalType: 'mystery' })).toEqual({ kind: 'string' })
+})
+
+test('a default may fit any branch of a union, and a recursive record may have one', () => {
+  parseSchema(record({ name: 'a', type: ['null', 'string'], default: 'text' }))
+  parseSchema(
+    record(
+      { name: 'next', type: ['null', 'R'], default: null },
+      { name: 'list', type: { type: 'array', items: 'R' }, default: [{ next: null, list: [] }] },
+    ),
+  )
+})

@@ -1,0 +1,80 @@
+import { expect, test } from 'vitest'
+import { avroValue } from '../../../schemas/avro/value.ts'
+import { byteWriter, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
+import type { AvroSchema, SchemaLookup } from '../../../schemas/topic.ts'
+
+interface Point {
+  x: number
+  y: number
+}
+
+const schema: AvroSchema = {
+  type: 'record',
+  name: 'Point',
+  fields: [
+    { name: 'x', type: 'int' },
+    { name: 'y', type: 'int', default: 7 },
+  ],
+}
+const older: AvroSchema = { type: 'record', name: 'Point', fields: [{ name: 'x', type: 'int' }] }
+const foreign: AvroSchema = { type: 'record', name: 'Point', fields: [{ name: 'x', type: 'string' }] }
+
+function lookup(entries: Record<number, AvroSchema> = {}): SchemaLookup {
+  return { get: (id) => entries[id] }
+}
+
+function encoded(schemaId: number, value: Point): Buffer {
+  const out = byteWriter()
+  avroValue<Point>(schema).open(schemaId, lookup()).encode(value, out)
+  return out.buffer.subarray(0, out.length)
+}
+
+test('the wire format is zero, the id in four bytes, Avro', () => {
+  expect([...encoded(258, { x: 1, y: -1 })]).toEqual([0, 0, 0, 1, 2, 2, 1])
+})
+
+test('a value written with another id is resolved to this schema', () => {
+  const codec = avroValue<Point>(schema).open(1, lookup({ 9: older }))
+  const bytes = Buffer.from([0, 0, 0, 0, 9, 4])
+  expect(codec.decode(bytes, 0, bytes.length)).toEqual({ x: 2, y: 7 })
+})
+
+test('an id that is not loaded asks for it, and is found once it is', () => {
+  const loaded: Record<number, AvroSchema> = {}
+  const codec = avroValue<Point>(schema).open(1, lookup(loaded))
+  const bytes = Buffer.from([0, 0, 0, 0, 9, 4])
+  const attempt = () => codec.decode(bytes, 0, bytes.length)
+  expect(attempt).toThrow(UnknownSchemaError)
+  expect(attempt).toThrow(expect.objectContaining({ schemaId: 9 }))
+  loaded[9] = older
+  expect(attempt()).toEqual({ x: 2, y: 7 })
+})
+
+test('an id whose schema cannot be read here is a codec error with the reason', () => {
+  const codec = avroValue<Point>(schema).open(1, lookup({ 9: foreign }))
+  const bytes = Buffer.from([0, 0, 0, 0, 9, 2, 65])
+  expect(() => codec.decode(bytes, 0, bytes.length)).toThrow(CodecError)
+  expect(() => codec.decode(bytes, 0, bytes.length)).toThrow('.x: string cannot be read as int')
+})
+
+test.each([
+  ['nothing', [], 'too few'],
+  ['a short header', [0, 0, 0], 'too few'],
+  ['another magic byte', [1, 0, 0, 0, 1, 2, 2], 'begins with byte 1'],
+  ['JSON', [...Buffer.from('{"x":1}')], 'begins with byte 123'],
+  ['a truncated body', [0, 0, 0, 0, 1, 2], 'Point.y: the bytes end inside the value'],
+  ['a rest', [0, 0, 0, 0, 1, 2, 2, 0], 'Point: 1 bytes are left behind the value'],
+])('%s is a codec error', (_, bytes, message) => {
+  const codec = avroValue<Point>(schema).open(1, lookup())
+  const buffer = Buffer.from(bytes)
+  expect(() => codec.decode(buffer, 0, buffer.length)).toThrow(CodecError)
+  expect(() => codec.decode(buffer, 0, buffer.length)).toThrow(message)
+})
+
+test('a value that does not fit leaves the writer as it was', () => {
+  const out = byteWriter(4)
+  out.length = 2
+  const codec = avroValue<Point>(schema).open(1, lookup())
+  expect(() => codec.encode({ x: 1.5, y: 0 }, out)).toThrow('Point.x: an integer of 32 bits expected')
+  expect(out.length).toBe(2)
+})

@@ -1,0 +1,64 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { byteWriter, type Codec, CodecError } from '../../schemas/codec.ts'
+import { decimalId, decimalInt, utf8 } from '../../schemas/keys.ts'
+
+function bytesOf<K>(codec: Codec<K>, key: K): Buffer {
+  const out = byteWriter(1)
+  codec.encode(key, out)
+  return Buffer.from(out.buffer.subarray(0, out.length))
+}
+
+function decodeText<K>(codec: Codec<K>, text: string): K {
+  const bytes = Buffer.from(`<${text}>`)
+  return codec.decode(bytes, 1, bytes.length - 1)
+}
+
+test('ids are decimal text, over all 64 bits', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (id) => {
+      expect(bytesOf(decimalId, id).toString()).toBe(String(id))
+      expect(decodeText(decimalId, String(id))).toBe(id)
+    }),
+  )
+})
+
+test('integers are decimal text, over all 32 bits', () => {
+  fc.assert(
+    fc.property(fc.integer(), (value) => {
+      expect(bytesOf(decimalInt, value).toString()).toBe(String(value))
+      expect(decodeText(decimalInt, String(value))).toBe(value)
+    }),
+  )
+})
+
+test.each(['', '-', '+1', '01', '-0', '00', '1.0', '1e3', ' 1', '1 ', '٣', '0x1', '99999999999999999999999'])(
+  '%j is no decimal key',
+  (text) => {
+    expect(() => decodeText(decimalId, text)).toThrow(CodecError)
+    expect(() => decodeText(decimalInt, text)).toThrow(CodecError)
+  },
+)
+
+test.each(['9223372036854775808', '-9223372036854775809'])('%s is outside 64 bits', (text) => {
+  expect(() => decodeText(decimalId, text)).toThrow('outside 64 bits')
+  expect(() => bytesOf(decimalId, BigInt(text))).toThrow('outside 64 bits')
+})
+
+test('numbers outside 32 bits are refused', () => {
+  expect(() => decodeText(decimalInt, '2147483648')).toThrow(CodecError)
+  expect(() => bytesOf(decimalInt, 2147483648)).toThrow(CodecError)
+  expect(() => bytesOf(decimalInt, 0.5)).toThrow(CodecError)
+})
+
+test('text is strict UTF-8', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      expect(decodeText(utf8, text)).toBe(text)
+      expect(bytesOf(utf8, text)).toEqual(Buffer.from(text))
+    }),
+  )
+  expect(decodeText(utf8, '\ufffd')).toBe('\ufffd')
+  expect(() => utf8.decode(Buffer.from([0x61, 0xff]), 0, 2)).toThrow(CodecError)
+  expect(() => bytesOf(utf8, 'a\udc00')).toThrow(CodecError)
+})

@@ -1,0 +1,58 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { foldTerm, MAX_TERM_CODE_POINTS, termKey, termOfKey, woeidOfKey } from '../../../schemas/trends/term.ts'
+
+test.each([
+  ['#Sandy', 'sandy'],
+  ['SANDY', 'sandy'],
+  ['＃ＳＡＮＤＹ', 'sandy'],
+  ['##Sandy', 'sandy'],
+  [' Hurricane Sandy ', 'hurricane sandy'],
+  ['Straße', 'strasse'],
+  ['STRASSE', 'strasse'],
+  ['GROẞE', 'grosse'],
+  ['ΟΔΟΣ', 'οδοσ'],
+  ['οδος', 'οδοσ'],
+  ['ﬁre', 'fire'],
+  ['İstanbul', 'i\u0307stanbul'],
+  ['ısı', 'ısı'],
+  ['Cafe\u0301', 'café'],
+  ['ﾊﾘｹｰﾝ', 'ハリケーン'],
+  ['🔥', '🔥'],
+])('%s is counted as %s', (original, term) => {
+  expect(foldTerm(original)).toBe(term)
+})
+
+test.each(['', '#', '  ', '＃', 'a\0b'])('%j is no term', (original) => {
+  expect(foldTerm(original)).toBeUndefined()
+})
+
+test('the limit is in code points of the folded term, the # not counted', () => {
+  expect(foldTerm(`#${'🔥'.repeat(MAX_TERM_CODE_POINTS)}`)).toBe('🔥'.repeat(MAX_TERM_CODE_POINTS))
+  expect(foldTerm('🔥'.repeat(MAX_TERM_CODE_POINTS + 1))).toBeUndefined()
+  expect(foldTerm('x'.repeat(MAX_TERM_CODE_POINTS + 1))).toBeUndefined()
+  expect(foldTerm('ß'.repeat(MAX_TERM_CODE_POINTS))).toBeUndefined()
+})
+
+test('case and form never make two terms of one', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'grapheme', maxLength: 20 }), (text) => {
+      const term = foldTerm(text)
+      expect(foldTerm(`#${text}`)).toBe(term)
+      expect(foldTerm(text.normalize('NFD'))).toBe(term)
+      if (!text.includes('ı')) expect(foldTerm(text.toUpperCase())).toBe(term)
+      if (term !== undefined) expect(foldTerm(term)).toBe(term)
+    }),
+    { numRuns: 5000 },
+  )
+})
+
+test('keys are taken apart as they were put together', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1 }), fc.string(), (woeid, term) => {
+      const key = termKey(woeid, term)
+      expect(woeidOfKey(key)).toBe(woeid)
+      expect(termOfKey(key)).toBe(term)
+    }),
+  )
+})

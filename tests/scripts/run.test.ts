@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+
+const RUN = fileURLToPath(new URL('../../scripts/run.mjs', import.meta.url))
+
+/** A machine whose PATH holds only what is given: names of scripts and their text. */
+function machine(programs: Readonly<Record<string, string>> = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-setup-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const bin = join(folder, 'bin')
+  mkdirSync(bin)
+  symlinkSync(process.execPath, join(bin, 'node'))
+  for (const [name, text] of Object.entries(programs)) {
+    writeFileSync(join(bin, name), `#!/bin/sh\n${text}\n`)
+    chmodSync(join(bin, name), 0o755)
+  }
+  const home = join(folder, 'home')
+  return {
+    log: () => readFileSync(join(home, 'logs', 'setup.log'), 'utf8'),
+    run(...args: string[]) {
+      const env = { PATH: bin, MILLRACE_HOME: home, HOME: folder }
+      const { status, stderr } = spawnSync(process.execPath, [RUN, ...args], { env, encoding: 'utf8' })
+      return { status, stderr }
+    },
+  }
+}
+
+/** Java as it is asked for its version. */
+const JAVA = 'echo \'openjdk version "21.0.1" 2023-10-17\' >&2'
+
+test('an unknown task is told with those that exist', () => {
+  const { status, stderr } = machine().run('strat')
+  expect(status).toBe(1)
+  expect(stderr).toMatch(/^millrace: no task strat; known are start, status, test, .*\n$/)
+})
+
+test('without a way to install, missing programs are named with the command that brings them', () => {
+  const { status, stderr } = machine({ java: JAVA }).run('start')
+  expect(status).toBe(1)
+  expect(stderr).toBe(
+    'millrace: missing on this machine: Maven (fetches Kafka), redis-server. ' +
+      'As root: apt-get update && apt-get install -y --no-install-recommends maven redis-server\n',
+  )
+})
+
+test("apt-get's own reason is told in one line, the rest is in the log", ({ skip }) => {
+  skip(process.getuid?.() !== 0, 'only root may install')
+  const failing = machine({ java: JAVA, 'apt-get': 'echo "Reading package lists..."; echo "E: Unable to locate package $5"; exit 100' })
+  const { status, stderr } = failing.run('start')
+  expect(status).toBe(1)
+  expect(stderr).toMatch(
+    /installing system packages: maven, redis \.\.\.\nmillrace: system packages could not be installed: E: Unable to locate package/,
+  )
+  expect(stderr).toMatch(/Check the network and start again; details in .*setup\.log\n$/)
+  expect(failing.log()).toContain('Reading package lists...')
+})

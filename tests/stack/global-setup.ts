@@ -1,0 +1,80 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { TestProject } from 'vitest/node'
+import type { Component } from '../../deploy/local/component.ts'
+import { LOOPBACK } from '../../deploy/local/ports.ts'
+import { type GuardedFolder, guardedFolder } from './folder.ts'
+import { newClickhouse, newKafka, newRedis, newRegistry } from './servers.ts'
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** Asks the shared stack for a server: GET <control>/<part> answers its address when it is ready. */
+    stackControl: string
+  }
+}
+
+const PARTS = ['kafka', 'redis', 'clickhouse', 'registry'] as const
+export type StackPart = (typeof PARTS)[number]
+
+/**
+ * The servers that all integration tests of one run share. A part is started when a test first asks for it,
+ * so a run that needs only Redis starts only Redis.
+ */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  let folder: GuardedFolder | undefined
+  const running = new Map<StackPart, Promise<Component>>()
+
+  async function launch(part: StackPart): Promise<Component> {
+    folder ??= guardedFolder()
+    const component = await create(part, folder.path)
+    await component.start()
+    return component
+  }
+
+  async function create(part: StackPart, path: string): Promise<Component> {
+    switch (part) {
+      case 'kafka':
+        return newKafka(path)
+      case 'redis':
+        return newRedis(path)
+      case 'clickhouse':
+        return newClickhouse(path)
+      case 'registry':
+        return newRegistry(path, (await sharedPart('kafka')).address)
+    }
+  }
+
+  function sharedPart(part: StackPart): Promise<Component> {
+    let component = running.get(part)
+    if (!component) {
+      component = launch(part)
+      running.set(part, component)
+    }
+    return component
+  }
+
+  async function answer(part: string, response: ServerResponse): Promise<void> {
+    try {
+      if (!isPart(part)) throw new Error(`unknown part of the test stack: ${part}`)
+      response.end((await sharedPart(part)).address)
+    } catch (error) {
+      response.writeHead(500).end((error as Error).message)
+    }
+  }
+
+  const control = createServer((request, response) => void answer((request.url ?? '/').slice(1), response))
+  await new Promise<void>((resolve) => control.listen(0, LOOPBACK, resolve))
+  project.provide('stackControl', `http://${LOOPBACK}:${(control.address() as AddressInfo).port}`)
+
+  return async function teardown() {
+    control.closeAllConnections()
+    control.close()
+    // A part that is still starting would come up after the sweep.
+    await Promise.allSettled(running.values())
+    await folder?.finish()
+  }
+}
+
+function isPart(text: string): text is StackPart {
+  return PARTS.includes(text as StackPart)
+}

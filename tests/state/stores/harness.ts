@@ -1,0 +1,117 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Codec } from '../../../schemas/codec.ts'
+import type { ValueFormat } from '../../../schemas/topic.ts'
+import { memoryBackend } from '../../../state/stores/memory-backend.ts'
+import { openRocksdbBackend } from '../../../state/stores/rocksdb-backend.ts'
+import type { ChangelogWriter, EngineStore, StateBackend, StateSession } from '../../../state/stores/store.ts'
+
+export const TOPOLOGY = 'orders'
+export const PARTITION = 3
+
+const MEMORY_RUNS = 300
+/** Opening a database takes milliseconds, and a run does it several times. */
+const ROCKSDB_RUNS = 60
+export const PROPERTY_TIMEOUT_MS = 60_000
+
+export function propertyRuns(backend: TestBackend): number {
+  return backend.name === 'memory' ? MEMORY_RUNS : ROCKSDB_RUNS
+}
+
+/** A backend and how it survives the death of its process: RocksDB is opened again, memory is simply kept. */
+export interface TestBackend {
+  readonly name: string
+  backend: StateBackend
+  /** Of TOPOLOGY. */
+  readonly session: StateSession
+  reopen(): Promise<void>
+  remove(): Promise<void>
+}
+
+export const testBackends: readonly (() => Promise<TestBackend>)[] = [
+  async function memory() {
+    const backend = memoryBackend()
+    return { name: 'memory', backend, session: backend.session(TOPOLOGY), async reopen() {}, async remove() {} }
+  },
+  async function rocksdb() {
+    const folder = temporaryFolder()
+    const opened = {
+      name: 'rocksdb',
+      backend: await openRocksdbBackend({ folder }),
+      get session() {
+        return opened.backend.session(TOPOLOGY)
+      },
+      async reopen() {
+        await opened.backend.close()
+        opened.backend = await openRocksdbBackend({ folder })
+      },
+      async remove() {
+        await opened.backend.close()
+        rmSync(folder, { recursive: true })
+      },
+    }
+    return opened
+  },
+]
+
+export function temporaryFolder(): string {
+  return mkdtempSync(join(tmpdir(), 'millrace-state-'))
+}
+
+/** A value format without schema. */
+export function raw<T>(codec: Codec<T>): ValueFormat<T> {
+  return { schema: undefined, open: () => codec }
+}
+
+/** Opens a store as the engine does. */
+export function openStore<S extends EngineStore>(store: S, backend: StateBackend, cachedObjects = 1000, partition = PARTITION): S {
+  const codec = store.values.open(0, { get: () => undefined })
+  store.open({ column: backend.session(TOPOLOGY).column(store.name, partition), codec, cachedObjects })
+  return store
+}
+
+/** What a compacted changelog topic would hold. `commit` makes what was appended durable, `abort` drops it. */
+export interface TestChangelog extends ChangelogWriter {
+  readonly rows: Map<string, string>
+  readonly appended: number
+  commit(): void
+  abort(): void
+}
+
+export function testChangelog(): TestChangelog {
+  const rows = new Map<string, string>()
+  let open: [string, string | null][] = []
+  return {
+    rows,
+    get appended() {
+      return open.length
+    },
+    append(key, keyStart, keyEnd, value, valueStart, valueEnd) {
+      open.push([latin1(key, keyStart, keyEnd), value && latin1(value, valueStart, valueEnd)])
+    },
+    commit() {
+      for (const [key, value] of open) {
+        if (value === null) rows.delete(key)
+        else rows.set(key, value)
+      }
+      open = []
+    },
+    abort() {
+      open = []
+    },
+  }
+}
+
+/** All rows of a store's key space, as the changelog shows them. */
+export function storedRows(backend: StateBackend, store: string, partition = PARTITION): Map<string, string> {
+  const rows = new Map<string, string>()
+  for (const [key, value] of backend.session(TOPOLOGY).column(store, partition).scan({})) {
+    rows.set(latin1(key, 0, key.length), latin1(value, 0, value.length))
+  }
+  return rows
+}
+
+function latin1(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.from(bytes.subarray(start, end)).toString('latin1')
+}

@@ -1,0 +1,258 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type Codec, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
+import { utf8 } from '../../../schemas/keys.ts'
+import { StateCorrupted } from '../../../state/stores/errors.ts'
+import { type KeyedStore, keyedStore } from '../../../state/stores/keyed-store.ts'
+import {
+  openStore,
+  PARTITION,
+  PROPERTY_TIMEOUT_MS,
+  propertyRuns,
+  raw,
+  storedRows,
+  type TestBackend,
+  testBackends,
+  testChangelog,
+} from './harness.ts'
+
+const STORE = 'totals'
+/** Few keys, so that operations meet each other; some are prefixes of others, one sorts behind all ASCII. */
+const someKeys = ['a', 'aa', 'ab', 'b', 'ba', 'c', 'd', 'é', '\u{10ffff}']
+const keyArbitrary = fc.constantFrom(...someKeys)
+/** Small enough that entries are forgotten and read again. */
+const CACHED_OBJECTS = 4
+
+type Step =
+  | { do: 'put'; key: string; value: string }
+  | { do: 'delete' | 'get'; key: string }
+  | { do: 'prefetch'; keys: string[] }
+  | { do: 'scan'; gte?: string; lt?: string; prefix?: string; limit?: number; reverse: boolean }
+  | { do: 'flush' | 'commit' | 'abort' | 'reopen' }
+
+const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('put' as const), key: keyArbitrary, value: fc.string({ maxLength: 3 }) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('delete' as const, 'get' as const), key: keyArbitrary }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('prefetch' as const), keys: fc.array(keyArbitrary, { maxLength: 8, size: 'max' }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record(
+      {
+        do: fc.constant('scan' as const),
+        gte: keyArbitrary,
+        lt: keyArbitrary,
+        prefix: fc.constantFrom('', 'a', 'b', '\u{10ffff}'),
+        limit: fc.integer({ min: 0, max: 4 }),
+        reverse: fc.boolean(),
+      },
+      { requiredKeys: ['do', 'reverse'] },
+    ),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('flush' as const, 'commit' as const, 'abort' as const, 'reopen' as const) }) },
+)
+
+function bytewise(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b))
+}
+
+function expectedScan(model: ReadonlyMap<string, string>, step: Step & { do: 'scan' }): [string, string][] {
+  const { gte, lt, prefix = '', limit = Infinity, reverse } = step
+  const rows = [...model]
+    .filter(
+      ([key]) => key.startsWith(prefix) && (gte === undefined || bytewise(key, gte) >= 0) && (lt === undefined || bytewise(key, lt) < 0),
+    )
+    .sort(([a], [b]) => bytewise(a, b) * (reverse ? -1 : 1))
+  return rows.slice(0, limit)
+}
+
+/** Runs the steps on a store and on two maps: what is there now, and what was committed. */
+async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
+  const open = () => openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), opened.backend, CACHED_OBJECTS)
+  let store: KeyedStore<string, string> = open()
+  const changelog = testChangelog()
+  let current = new Map<string, string>()
+  let committed = new Map<string, string>()
+  let flushed: Map<string, string> | undefined
+
+  function flush(): void {
+    if (flushed) return
+    store.flush(changelog)
+    flushed = new Map(current)
+  }
+  function abort(): void {
+    opened.session.dropBatch()
+    store.discard()
+    changelog.abort()
+    current = new Map(committed)
+    flushed = undefined
+  }
+
+  for (const step of steps) {
+    switch (step.do) {
+      case 'put':
+        store.put(step.key, step.value)
+        current.set(step.key, step.value)
+        break
+      case 'delete':
+        store.delete(step.key)
+        current.delete(step.key)
+        break
+      case 'get':
+        expect(store.get(step.key)).toBe(current.get(step.key))
+        break
+      case 'prefetch':
+        for (const key of step.keys) store.prefetch(key)
+        store.loadPrefetched()
+        for (const key of step.keys) expect(store.get(key)).toBe(current.get(key))
+        break
+      case 'scan':
+        expect([...store.scan({ ...step, prefix: step.prefix === undefined ? undefined : Buffer.from(step.prefix) })]).toEqual(
+          expectedScan(current, step),
+        )
+        break
+      case 'flush':
+        flush()
+        break
+      case 'commit':
+        flush()
+        changelog.commit()
+        opened.session.write()
+        store.committed()
+        committed = flushed ?? committed
+        flushed = undefined
+        expect(storedRows(opened.backend, STORE)).toEqual(changelog.rows)
+        break
+      case 'abort':
+        abort()
+        break
+      case 'reopen':
+        abort()
+        await opened.reopen()
+        store = open()
+        break
+    }
+  }
+  abort()
+  expect([...store.scan()]).toEqual(expectedScan(committed, { do: 'scan', reverse: false }))
+  for (const key of someKeys) expect(store.get(key)).toBe(committed.get(key))
+}
+
+for (const openBackend of testBackends) {
+  test(
+    `a keyed store behaves as a map with transactions (${openBackend.name})`,
+    async () => {
+      const opened = await openBackend()
+      try {
+        await fc.assert(
+          fc.asyncProperty(fc.array(stepArbitrary, { maxLength: 80, size: 'max' }), async (steps) => {
+            opened.session.clear(STORE, PARTITION)
+            await runAgainstModel(opened, steps)
+          }),
+          { numRuns: propertyRuns(opened) },
+        )
+      } finally {
+        await opened.remove()
+      }
+    },
+    PROPERTY_TIMEOUT_MS,
+  )
+}
+
+test('a key changed many times is encoded once per commit', async () => {
+  const backend = (await testBackends[0]()).backend
+  const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend)
+  const changelog = testChangelog()
+  for (let i = 0; i < 100; i++) store.put('a', String(i))
+  expect(store.dirtyKeys).toBe(1)
+  store.flush(changelog)
+  expect(changelog.appended).toBe(1)
+})
+
+test('deleting a key that was never stored writes no tombstone', async () => {
+  const backend = (await testBackends[0]()).backend
+  const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend)
+  const changelog = testChangelog()
+  store.get('a')
+  store.put('a', 'x')
+  store.delete('a')
+  store.flush(changelog)
+  expect(changelog.appended).toBe(0)
+})
+
+test('a changed key outlives its place in the cache', async () => {
+  const backend = (await testBackends[0]()).backend
+  const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend, 2)
+  store.get('a')
+  for (let i = 0; i < 10; i++) store.prefetch(`other ${i}`)
+  store.loadPrefetched()
+  store.put('a', 'x')
+  for (let i = 0; i < 10; i++) store.get(`another ${i}`)
+  expect(store.get('a')).toBe('x')
+})
+
+test('keys that are objects are equal when their bytes are', async () => {
+  const backend = (await testBackends[0]()).backend
+  const key: Codec<Buffer> = {
+    encode: (value, out) => utf8.encode(value.toString(), out),
+    decode: (buffer, start, end) => Buffer.from(buffer.subarray(start, end)),
+  }
+  const store = openStore(keyedStore(STORE, { key, value: raw(utf8) }), backend)
+  store.put(Buffer.from('a'), 'x')
+  expect(store.get(Buffer.from('a'))).toBe('x')
+  expect(store.get(Buffer.from('b'))).toBeUndefined()
+})
+
+/** A codec that decodes only while `works`. */
+function fallibleCodec(error: Error): Codec<string> & { works: boolean } {
+  const codec = {
+    works: true,
+    encode: utf8.encode,
+    decode(buffer: Buffer, start: number, end: number) {
+      if (!codec.works) throw error
+      return utf8.decode(buffer, start, end)
+    },
+  }
+  return codec
+}
+
+test('a multi-get that met an unknown schema is repeated once the schema is loaded', async () => {
+  const { backend, session } = await testBackends[0]()
+  const codec = fallibleCodec(new UnknownSchemaError(7))
+  const store = openStore(keyedStore(STORE, { key: utf8, value: raw(codec) }), backend)
+  store.put('a', 'x')
+  store.flush(undefined)
+  session.write()
+  store.committed()
+  store.discard()
+  codec.works = false
+  store.prefetch('b')
+  store.prefetch('a')
+  expect(() => store.loadPrefetched()).toThrow(UnknownSchemaError)
+  codec.works = true
+  store.loadPrefetched()
+  expect([store.get('a'), store.get('b')]).toEqual(['x', undefined])
+})
+
+test('a stored value that cannot be decoded is corruption', async () => {
+  const { backend, session } = await testBackends[0]()
+  const codec = fallibleCodec(new CodecError('the bytes end inside the value'))
+  const store = openStore(keyedStore(STORE, { key: utf8, value: raw(codec) }), backend)
+  store.put('a', 'x')
+  store.flush(undefined)
+  session.write()
+  store.discard()
+  codec.works = false
+  expect(() => store.get('a')).toThrow(StateCorrupted)
+  expect(() => [...store.scan()]).toThrow(StateCorrupted)
+})
+
+test('a second flush before the first one is settled is refused', async () => {
+  const { backend } = await testBackends[0]()
+  const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend)
+  store.put('a', 'x')
+  store.flush(undefined)
+  expect(() => store.flush(undefined)).toThrow(/flushed again/)
+})

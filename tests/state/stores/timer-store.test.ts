@@ -1,0 +1,166 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { utf8 } from '../../../schemas/keys.ts'
+import { type TimerStore, timerStore } from '../../../state/stores/timer-store.ts'
+import {
+  openStore,
+  PARTITION,
+  PROPERTY_TIMEOUT_MS,
+  propertyRuns,
+  storedRows,
+  type TestBackend,
+  testBackends,
+  testChangelog,
+} from './harness.ts'
+
+const STORE = 'expiries'
+const CACHED_OBJECTS = 4
+const someKeys = ['a', 'aa', 'b', 'c', 'd', 'e', 'f']
+const keyArbitrary = fc.constantFrom(...someKeys)
+const timeArbitrary = fc.oneof(fc.integer({ min: 0, max: 20 }), fc.constantFrom(1e12, 2 ** 53 - 1))
+
+type Step =
+  | { do: 'schedule'; key: string; due: number }
+  | { do: 'cancel' | 'dueTime'; key: string }
+  | { do: 'due' | 'takeDue'; now: number; limit: number }
+  | { do: 'flush' | 'commit' | 'abort' | 'reopen' }
+
+const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ do: fc.constant('schedule' as const), key: keyArbitrary, due: timeArbitrary }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('cancel' as const, 'dueTime' as const), key: keyArbitrary }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constantFrom('due' as const, 'takeDue' as const),
+      now: timeArbitrary,
+      limit: fc.constantFrom(0, 1, 2, 3, 100),
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('flush' as const, 'commit' as const, 'commit' as const, 'abort' as const) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('reopen' as const) }) },
+)
+
+function dueTimers(model: ReadonlyMap<string, number>, now: number, limit: number): { key: string; due: number }[] {
+  return [...model]
+    .filter(([, due]) => due <= now)
+    .map(([key, due]) => ({ key, due }))
+    .sort((a, b) => a.due - b.due || Buffer.compare(Buffer.from(a.key), Buffer.from(b.key)))
+    .slice(0, limit)
+}
+
+async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
+  const open = () => openStore(timerStore(STORE, { key: utf8 }), opened.backend, CACHED_OBJECTS)
+  let store: TimerStore<string> = open()
+  const changelog = testChangelog()
+  let current = new Map<string, number>()
+  let committed = new Map<string, number>()
+  let flushed: Map<string, number> | undefined
+
+  function flush(): void {
+    if (flushed) return
+    store.flush(changelog)
+    flushed = new Map(current)
+  }
+  function abort(): void {
+    opened.session.dropBatch()
+    store.discard()
+    changelog.abort()
+    current = new Map(committed)
+    flushed = undefined
+  }
+
+  for (const step of steps) {
+    switch (step.do) {
+      case 'schedule':
+        store.schedule(step.key, step.due)
+        current.set(step.key, step.due)
+        break
+      case 'cancel':
+        store.cancel(step.key)
+        current.delete(step.key)
+        break
+      case 'dueTime':
+        expect(store.dueTime(step.key)).toBe(current.get(step.key))
+        break
+      case 'due':
+        expect(store.due(step.now, step.limit)).toEqual(dueTimers(current, step.now, step.limit))
+        break
+      case 'takeDue': {
+        const expected = dueTimers(current, step.now, step.limit)
+        expect(store.takeDue(step.now, step.limit)).toEqual(expected)
+        for (const { key } of expected) current.delete(key)
+        break
+      }
+      case 'flush':
+        flush()
+        break
+      case 'commit':
+        flush()
+        changelog.commit()
+        opened.session.write()
+        store.committed()
+        committed = flushed ?? committed
+        flushed = undefined
+        expect(storedRows(opened.backend, STORE)).toEqual(changelog.rows)
+        // One row under the key and one under the time, and nothing left behind.
+        expect(changelog.rows.size).toBe(2 * committed.size)
+        break
+      case 'abort':
+        abort()
+        break
+      case 'reopen':
+        abort()
+        await opened.reopen()
+        store = open()
+        break
+    }
+  }
+  abort()
+  expect(store.due(Number.MAX_SAFE_INTEGER, 1000)).toEqual(dueTimers(committed, Number.MAX_SAFE_INTEGER, 1000))
+}
+
+for (const openBackend of testBackends) {
+  test(
+    `timers come due as in a sorted list with transactions (${openBackend.name})`,
+    async () => {
+      const opened = await openBackend()
+      try {
+        await fc.assert(
+          fc.asyncProperty(fc.array(stepArbitrary, { maxLength: 80, size: 'max' }), async (steps) => {
+            opened.session.clear(STORE, PARTITION)
+            await runAgainstModel(opened, steps)
+          }),
+          { numRuns: propertyRuns(opened) },
+        )
+      } finally {
+        await opened.remove()
+      }
+    },
+    PROPERTY_TIMEOUT_MS,
+  )
+}
+
+test('a timer that is moved many times writes its rows once per commit', async () => {
+  const opened = await testBackends[0]()
+  const store = openStore(timerStore(STORE, { key: utf8 }), opened.backend)
+  const changelog = testChangelog()
+  for (let due = 0; due < 100; due++) store.schedule('a', due)
+  store.flush(changelog)
+  expect(changelog.appended).toBe(2)
+})
+
+test('a timer that is set and cancelled between commits writes nothing', async () => {
+  const opened = await testBackends[0]()
+  const store = openStore(timerStore(STORE, { key: utf8 }), opened.backend)
+  const changelog = testChangelog()
+  store.schedule('a', 5)
+  store.cancel('a')
+  store.flush(changelog)
+  expect(changelog.appended).toBe(0)
+})
+
+test.each([-1, 0.5, Number.NaN, Infinity])('%s is refused as a time', async (time) => {
+  const opened = await testBackends[0]()
+  const store = openStore(timerStore(STORE, { key: utf8 }), opened.backend)
+  expect(() => store.schedule('a', time)).toThrow(RangeError)
+})

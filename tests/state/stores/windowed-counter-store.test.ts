@@ -1,0 +1,181 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { utf8 } from '../../../schemas/keys.ts'
+import { type WindowedCounterStore, windowedCounterStore } from '../../../state/stores/windowed-counter-store.ts'
+import {
+  openStore,
+  PARTITION,
+  PROPERTY_TIMEOUT_MS,
+  propertyRuns,
+  storedRows,
+  type TestBackend,
+  testBackends,
+  testChangelog,
+} from './harness.ts'
+
+const STORE = 'clicks'
+const BUCKET_MS = 10
+const BUCKETS = 5
+const CACHED_OBJECTS = 2
+const keyArbitrary = fc.constantFrom('a', 'b', 'c', 'd')
+/** A few rings long, and one jump far ahead. */
+const timeArbitrary = fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 0, max: 150 }) }, { weight: 1, arbitrary: fc.constant(1e12) })
+
+type Step =
+  | { do: 'add'; key: string; time: number; by: number }
+  | { do: 'count'; key: string; from: number; length: number }
+  | { do: 'trim'; key: string; time: number }
+  | { do: 'delete' | 'buckets'; key: string }
+  | { do: 'commit' | 'abort' | 'reopen' }
+
+const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      do: fc.constant('add' as const),
+      key: keyArbitrary,
+      time: timeArbitrary,
+      by: fc.integer({ min: 1, max: 1000 }),
+    }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('count' as const),
+      key: keyArbitrary,
+      from: timeArbitrary,
+      length: fc.integer({ min: 0, max: 80 }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('trim' as const), key: keyArbitrary, time: timeArbitrary }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constantFrom('delete' as const, 'buckets' as const, 'buckets' as const), key: keyArbitrary }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('commit' as const, 'abort' as const, 'reopen' as const) }) },
+)
+
+/** Every single addition, kept for ever: [bucket, by]. */
+type Model = Map<string, [number, number][]>
+
+function copy(model: Model): Model {
+  return new Map([...model].map(([key, additions]) => [key, [...additions]]))
+}
+
+function bucketsOf(model: Model, key: string): [number, number][] {
+  const sums = new Map<number, number>()
+  for (const [bucket, by] of model.get(key) ?? []) sums.set(bucket * BUCKET_MS, (sums.get(bucket * BUCKET_MS) ?? 0) + by)
+  return [...sums].sort(([a], [b]) => a - b)
+}
+
+async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
+  const open = () =>
+    openStore(windowedCounterStore(STORE, { key: utf8, bucketMs: BUCKET_MS, buckets: BUCKETS }), opened.backend, CACHED_OBJECTS)
+  let store: WindowedCounterStore<string> = open()
+  const changelog = testChangelog()
+  let current: Model = new Map()
+  let committed: Model = new Map()
+
+  function keepFrom(key: string, firstBucket: number): void {
+    const kept = (current.get(key) ?? []).filter(([bucket]) => bucket >= firstBucket)
+    if (kept.length > 0) current.set(key, kept)
+    else current.delete(key)
+  }
+  function abort(): void {
+    opened.session.dropBatch()
+    store.discard()
+    changelog.abort()
+    current = copy(committed)
+  }
+
+  for (const step of steps) {
+    switch (step.do) {
+      case 'add': {
+        const bucket = Math.floor(step.time / BUCKET_MS)
+        const additions = current.get(step.key) ?? []
+        const newest = Math.max(...additions.map(([number]) => number))
+        const late = bucket <= newest - BUCKETS
+        expect(store.add(step.key, step.time, step.by)).toBe(!late)
+        if (late) break
+        current.set(step.key, [...additions, [bucket, step.by]])
+        keepFrom(step.key, Math.max(newest, bucket) - BUCKETS + 1)
+        break
+      }
+      case 'count': {
+        const inside = bucketsOf(current, step.key).filter(([start]) => start >= step.from && start < step.from + step.length)
+        expect(store.count(step.key, step.from, step.from + step.length)).toBe(inside.reduce((sum, [, count]) => sum + count, 0))
+        break
+      }
+      case 'buckets':
+        expect(store.buckets(step.key)).toEqual(bucketsOf(current, step.key))
+        break
+      case 'trim':
+        store.trim(step.key, step.time)
+        keepFrom(step.key, Math.ceil(step.time / BUCKET_MS))
+        break
+      case 'delete':
+        store.delete(step.key)
+        current.delete(step.key)
+        break
+      case 'commit':
+        store.flush(changelog)
+        changelog.commit()
+        opened.session.write()
+        store.committed()
+        committed = copy(current)
+        expect(storedRows(opened.backend, STORE)).toEqual(changelog.rows)
+        break
+      case 'abort':
+        abort()
+        break
+      case 'reopen':
+        abort()
+        await opened.reopen()
+        store = open()
+        break
+    }
+    expect([...store.keys()]).toEqual([...current.keys()].sort())
+  }
+}
+
+for (const openBackend of testBackends) {
+  test(
+    `windowed counters count as a list of all additions does (${openBackend.name})`,
+    async () => {
+      const opened = await openBackend()
+      try {
+        await fc.assert(
+          fc.asyncProperty(fc.array(stepArbitrary, { maxLength: 80, size: 'max' }), async (steps) => {
+            opened.session.clear(STORE, PARTITION)
+            await runAgainstModel(opened, steps)
+          }),
+          { numRuns: propertyRuns(opened) },
+        )
+      } finally {
+        await opened.remove()
+      }
+    },
+    PROPERTY_TIMEOUT_MS,
+  )
+}
+
+test('only buckets that hold something take room', async () => {
+  const opened = await testBackends[0]()
+  const minuteMs = 60_000
+  const store = openStore(windowedCounterStore(STORE, { key: utf8, bucketMs: minuteMs, buckets: 120 }), opened.backend)
+  store.add('a', Date.UTC(2026, 0, 1, 12, 0))
+  store.add('a', Date.UTC(2026, 0, 1, 13, 30))
+  store.flush(undefined)
+  opened.session.write()
+  const [bytes] = storedRows(opened.backend, STORE).values()
+  // Header 5, newest 4, two arrays of count, items and end: 4 and 5.
+  expect(bytes.length).toBeLessThanOrEqual(18)
+})
+
+test('counts pass 32 bits', async () => {
+  const opened = await testBackends[0]()
+  const store = openStore(windowedCounterStore(STORE, { key: utf8, bucketMs: 1, buckets: 1 }), opened.backend)
+  store.add('a', 1, 2 ** 40)
+  store.add('a', 1, 2 ** 40)
+  expect(store.count('a', 0, 10)).toBe(2 ** 41)
+})

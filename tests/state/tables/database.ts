@@ -1,0 +1,24 @@
+import type { ClickHouseClient } from '@clickhouse/client'
+import { onTestFinished } from 'vitest'
+import { connectSinkClickhouse } from '../../../state/tables/connect.ts'
+import { testStack, uniqueName } from '../../stack/index.ts'
+
+/** A database of this test's own on the shared ClickHouse; gone when the test ends. */
+export async function testDatabase(): Promise<{ url: string; database: string; client: ClickHouseClient }> {
+  const url = await testStack().clickhouse()
+  const database = uniqueName('sink').replaceAll('-', '_')
+  const admin = connectSinkClickhouse({ url })
+  await admin.command({ query: `CREATE DATABASE ${database}` })
+  const client = connectSinkClickhouse({ url, database })
+  onTestFinished(async () => {
+    await client.close()
+    await admin.command({ query: `DROP DATABASE ${database}` })
+    await admin.close()
+  })
+  return { url, database, client }
+}
+
+export async function rowsOf<Row>(client: ClickHouseClient, query: string): Promise<Row[]> {
+  const result = await client.query({ query, format: 'JSONEachRow' })
+  return result.json<Row>()
+}

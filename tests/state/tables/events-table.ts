@@ -1,0 +1,20 @@
+import type { Table } from '../../../state/tables/table.ts'
+
+export interface Event {
+  readonly id: string
+  /** Epoch ms. */
+  readonly at: number
+  /** Rows that the event makes. */
+  readonly rows?: number
+}
+
+/** One row per event and number; a partition of the table per month. */
+export const eventsTable: Table<string, Event> = {
+  name: 'events',
+  columns: ['id String', 'number UInt32', "at DateTime64(3, 'UTC')"],
+  orderBy: '(id, number)',
+  partitionBy: 'toYYYYMM(at)',
+  rowsOf: (_key, event) =>
+    event === null ? [] : Array.from({ length: event.rows ?? 1 }, (_, number) => ({ id: event.id, number, at: event.at })),
+  partitionOf: (_key, event) => new Date(event.at).toISOString().slice(0, 7),
+}

@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto'
+import { expect, onTestFinished, test } from 'vitest'
+import { connectSinkClickhouse } from '../../../state/tables/connect.ts'
+import { migrateTable } from '../../../state/tables/migrate.ts'
+import { TableStoreUnavailableError, tableStore } from '../../../state/tables/store.ts'
+import { createStatement, type Table } from '../../../state/tables/table.ts'
+import { privateClickhouse } from '../../stack/index.ts'
+import { rowsOf, testDatabase } from './database.ts'
+import { type Event, eventsTable } from './events-table.ts'
+
+const ALONE = { cluster: undefined }
+const NOVEMBER = Date.UTC(2026, 10, 30, 23, 59, 59, 999)
+const DECEMBER = NOVEMBER + 1
+
+async function open(table: Table<string, Event> = eventsTable) {
+  const { client } = await testDatabase()
+  const store = tableStore(table, client, ALONE)
+  const identity = await store.prepare()
+  return { client, store, identity }
+}
+
+const rows = (from: number, count: number, at = NOVEMBER) =>
+  Array.from({ length: count }, (_, index) => ({ offset: from + index, row: { id: `event ${from + index}`, number: 0, at } }))
+
+test('an insert is one part, and the position is behind its last offset', async () => {
+  const { client, store } = await open()
+  expect(await store.position('topic', 3)).toBeUndefined()
+  await store.insert({ topic: 'topic', partition: 3, rows: rows(100, 40_000) })
+  expect(
+    await rowsOf(
+      client,
+      `SELECT toUInt32(rows) AS rows FROM system.parts WHERE table = 'events' AND database = currentDatabase() AND active`,
+    ),
+  ).toEqual([{ rows: 40_000 }])
+  expect(await store.position('topic', 3)).toBe(40_100)
+  expect(await store.position('topic', 2)).toBeUndefined()
+  expect(await store.position('other', 3)).toBeUndefined()
+})
+
+test('the position is read from the projection, also after merges', async () => {
+  const { client, store } = await open()
+  for (let insert = 0; insert < 5; insert++) await store.insert({ topic: 'topic', partition: 0, rows: rows(insert * 10, 10) })
+  await client.command({ query: 'OPTIMIZE TABLE events FINAL' })
+  expect(await store.position('topic', 0)).toBe(50)
+  const plan = await rowsOf<{ explain: string }>(
+    client,
+    `EXPLAIN SELECT max(kafka_offset) FROM events WHERE kafka_topic = 'topic' AND kafka_partition = 0 GROUP BY kafka_topic, kafka_partition`,
+  )
+  expect(plan.map(({ explain }) => explain).join('\n')).toContain('ReadFromMergeTree (kafka_position)')
+})
+
+test('the same insert repeated is recognised by ClickHouse itself', async () => {
+  const { client, store } = await open()
+  const insert = { topic: 'topic', partition: 0, rows: rows(0, 10) }
+  await store.insert(insert)
+  await store.insert(insert)
+  expect(await rowsOf(client, 'SELECT toUInt32(count()) AS count FROM events')).toEqual([{ count: 10 }])
+})
+
+test('no text can leave its row', async () => {
+  const { client, store } = await open()
+  const ids = ['a\n\nb', 'quo\'te"s', 'tab\t\\', 'nul\0', '\u2028', '}\n\n; DROP TABLE events', '']
+  await store.insert({ topic: 'topic', partition: 0, rows: ids.map((id, offset) => ({ offset, row: { id, number: 0, at: NOVEMBER } })) })
+  const found = await rowsOf<{ id: string }>(client, 'SELECT id FROM events ORDER BY kafka_offset')
+  expect(found.map(({ id }) => id)).toEqual(ids)
+})
+
+test('of one identity the row with the greatest offset stays', async () => {
+  const { client, store } = await open()
+  const same = (offset: number, at: number) => [{ offset, row: { id: 'same', number: 0, at } }]
+  await store.insert({ topic: 'topic', partition: 0, rows: same(1, NOVEMBER) })
+  await store.insert({ topic: 'topic', partition: 0, rows: same(2, NOVEMBER - 5) })
+  expect(await rowsOf(client, 'SELECT toUInt32(kafka_offset) AS kafka_offset FROM events FINAL')).toEqual([{ kafka_offset: 2 }])
+})
+
+test('a value that does not fit is no reason to wait', async () => {
+  const { store } = await open()
+  const attempt = store.insert({ topic: 'topic', partition: 0, rows: [{ offset: 1, row: { id: 'x', number: 'text', at: NOVEMBER } }] })
+  await expect(attempt).rejects.toThrow()
+  await expect(attempt).rejects.not.toBeInstanceOf(TableStoreUnavailableError)
+})
+
+test('a ClickHouse that is away is unavailable, and used again when it is back', async () => {
+  const server = await privateClickhouse()
+  const client = connectSinkClickhouse({ url: server.address })
+  onTestFinished(() => client.close())
+  const store = tableStore(eventsTable, client, ALONE)
+  await store.prepare()
+  await server.kill()
+  await expect(store.insert({ topic: 'topic', partition: 0, rows: rows(0, 5) })).rejects.toThrow(TableStoreUnavailableError)
+  await expect(store.position('topic', 0)).rejects.toThrow(TableStoreUnavailableError)
+  await server.start()
+  await store.insert({ topic: 'topic', partition: 0, rows: rows(0, 5, DECEMBER) })
+  expect(await store.position('topic', 0)).toBe(5)
+})
+
+test('a table keeps its identity until it is dropped', async () => {
+  const { client, store, identity } = await open()
+  expect(await store.prepare()).toBe(identity)
+  await client.command({ query: 'DROP TABLE events' })
+  expect(await store.prepare()).not.toBe(identity)
+})
+
+test('sinks that start together agree on the identity', async () => {
+  const { client } = await testDatabase()
+  const identities = await Promise.all(Array.from({ length: 4 }, () => tableStore(eventsTable, client, ALONE).prepare()))
+  expect(new Set(identities).size).toBe(1)
+})
+
+test('migrations run once on an older table, and not at all on a new one', async () => {
+  const { client } = await testDatabase()
+  const run: string[] = []
+  const migration = (id: string, statement: string) => ({
+    id,
+    statements: () => {
+      run.push(id)
+      return [statement]
+    },
+  })
+  const first = migration('002-label', 'ALTER TABLE events ADD COLUMN IF NOT EXISTS label String')
+  const second = migration('003-colour', 'ALTER TABLE events ADD COLUMN IF NOT EXISTS colour String')
+  const deps = { client, newIdentity: randomUUID }
+  await migrateTable(eventsTable, ALONE, deps)
+  await migrateTable({ ...eventsTable, migrations: [first] }, ALONE, deps)
+  await migrateTable({ ...eventsTable, migrations: [first, second] }, ALONE, deps)
+  await migrateTable({ ...eventsTable, migrations: [first, second] }, ALONE, deps)
+  expect(run).toEqual(['002-label', '003-colour'])
+  await client.command({ query: 'DROP TABLE events' })
+  await migrateTable(
+    { ...eventsTable, columns: [...eventsTable.columns, 'label String', 'colour String'], migrations: [first, second] },
+    ALONE,
+    deps,
+  )
+  expect(run).toEqual(['002-label', '003-colour'])
+})
+
+test('in a cluster the table is replicated', () => {
+  const statement = createStatement(eventsTable, 'identity', { cluster: 'main' })
+  expect(statement).toContain('events ON CLUSTER main (')
+  expect(statement).toContain("ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', kafka_offset)")
+  expect(statement).toContain('replicated_deduplication_window = 1000')
+})

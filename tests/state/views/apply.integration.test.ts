@@ -1,0 +1,162 @@
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
+import { positionsKey, type ViewBatch, ViewStoreUnavailableError, viewStore } from '../../../state/views/apply.ts'
+import { connectSinkRedis } from '../../../state/views/connect.ts'
+import { caughtUpKey, type ViewOperation, viewTag } from '../../../state/views/view.ts'
+import { privateRedis, testStack, uniqueName } from '../../stack/index.ts'
+import { privateRedisCluster } from './redis-cluster.ts'
+
+const NOW = 1_700_000_000_000
+const silent = pino({ level: 'silent' })
+
+async function open() {
+  const redis = new Redis(await testStack().redis())
+  onTestFinished(() => redis.disconnect())
+  const view = uniqueName('view')
+  const tag = viewTag(view, 3)
+  return { redis, view, tag, store: viewStore(redis), batch: batchOf(view) }
+}
+
+function batchOf(view: string) {
+  return (
+    expected: number | undefined,
+    next: number,
+    operations: readonly ViewOperation[] = [],
+    rest: Partial<ViewBatch> = {},
+  ): ViewBatch => ({
+    view,
+    partition: 3,
+    topic: 'one',
+    viewTopics: ['one'],
+    expected,
+    next,
+    operations,
+    caughtUp: false,
+    now: NOW,
+    ...rest,
+  })
+}
+
+test('operations are applied in order, with the offset behind them', async () => {
+  const { redis, view, tag, store, batch } = await open()
+  const listener = new Redis(await testStack().redis())
+  onTestFinished(() => listener.disconnect())
+  const heard = new Promise((resolve) => listener.once('message', (channel, message) => resolve([channel, message])))
+  await listener.subscribe(view)
+  const operations: ViewOperation[] = [
+    { op: 'set', key: `${tag}:a`, value: 'first' },
+    { op: 'set', key: `${tag}:a`, value: 'lä\n"st' },
+    { op: 'set', key: `${tag}:b`, value: 'gone' },
+    { op: 'del', key: `${tag}:b` },
+    { op: 'hset', key: `${tag}:h`, fields: { x: '1', y: '' } },
+    { op: 'hset', key: `${tag}:h`, fields: {} },
+    { op: 'expire', key: `${tag}:h`, seconds: 100 },
+    { op: 'publish', channel: view, message: 'hello' },
+  ]
+  expect(await store.apply(batch(undefined, 8, operations))).toEqual({ applied: true })
+  expect(await redis.get(`${tag}:a`)).toBe('lä\n"st')
+  expect(await redis.exists(`${tag}:b`)).toBe(0)
+  expect(await redis.hgetall(`${tag}:h`)).toEqual({ x: '1', y: '' })
+  expect(await redis.ttl(`${tag}:h`)).toBeGreaterThan(90)
+  expect(await heard).toEqual([view, 'hello'])
+  expect(await store.position(view, 3, 'one')).toEqual({ next: 8, at: NOW })
+})
+
+test('a newer version wins, an equal one does not', async () => {
+  const { redis, tag, store, batch } = await open()
+  const versioned = (version: number): ViewOperation => ({ op: 'setIfNewer', key: `${tag}:v`, version, value: `v${version}` })
+  await store.apply(batch(undefined, 1, [versioned(3_400_000_000_001)]))
+  await store.apply(batch(1, 2, [{ ...versioned(3_400_000_000_001), value: 'again' } as ViewOperation, versioned(5)]))
+  expect(await redis.hgetall(`${tag}:v`)).toEqual({ version: '3400000000001', value: 'v3400000000001' })
+  await store.apply(batch(2, 3, [versioned(3_400_000_000_002)]))
+  expect(await redis.hget(`${tag}:v`, 'value')).toBe('v3400000000002')
+})
+
+test('a batch that does not begin where the view stands changes nothing and tells where it stands', async () => {
+  const { redis, tag, store, batch } = await open()
+  const set: ViewOperation[] = [{ op: 'set', key: `${tag}:a`, value: 'x' }]
+  expect(await store.apply(batch(5, 6, set))).toEqual({ applied: false, position: undefined })
+  await store.apply(batch(undefined, 4))
+  expect(await store.apply(batch(5, 6, set))).toEqual({ applied: false, position: 4 })
+  expect(await store.apply(batch(undefined, 6, set))).toEqual({ applied: false, position: 4 })
+  expect(await store.apply(batch(3, 6, set))).toEqual({ applied: false, position: 4 })
+  expect(await redis.exists(`${tag}:a`)).toBe(0)
+})
+
+test('a view is caught up when all its topics are, and no longer when it went back', async () => {
+  const { redis, view, store, batch } = await open()
+  const viewTopics = ['one', 'two']
+  const flag = () => redis.exists(caughtUpKey(view, 3))
+  await store.apply(batch(undefined, 5, [], { viewTopics, caughtUp: true }))
+  expect(await flag()).toBe(0)
+  await store.apply(batch(undefined, 0, [], { viewTopics, topic: 'two', caughtUp: true }))
+  expect(await flag()).toBe(1)
+
+  // Another sink is ahead: the view is complete all the same.
+  expect(await store.apply(batch(3, 4, [], { viewTopics }))).toEqual({ applied: false, position: 5 })
+  expect(await flag()).toBe(1)
+
+  // A copy that lost the last second.
+  await redis.hset(positionsKey(view, 3), 'one', '4')
+  expect(await store.apply(batch(5, 6, [], { viewTopics }))).toEqual({ applied: false, position: 4 })
+  expect(await flag()).toBe(0)
+  await store.apply(batch(4, 6, [], { viewTopics, caughtUp: true }))
+  expect(await flag()).toBe(1)
+})
+
+test('clearing takes away all of one partition, and nothing else', async () => {
+  const { redis, view, tag, store, batch } = await open()
+  const operations = Array.from({ length: 3_000 }, (_, index): ViewOperation => ({ op: 'set', key: `${tag}:${index}`, value: '' }))
+  await store.apply(batch(undefined, 1, operations, { caughtUp: true }))
+  const other = `${viewTag(view, 33)}:a`
+  await redis.set(other, '')
+  await store.clear(view, 3)
+  expect(await redis.keys(`${tag}*`)).toEqual([])
+  expect(await redis.exists(other)).toBe(1)
+  expect(await store.position(view, 3, 'one')).toBeUndefined()
+})
+
+test('a key that would lie on another shard is refused', async () => {
+  const { store, batch } = await open()
+  await expect(store.apply(batch(undefined, 1, [{ op: 'del', key: 'elsewhere' }]))).rejects.toThrow('does not begin with')
+})
+
+test('a reply that no retry cures is passed on', async () => {
+  const { redis, tag, store, batch } = await open()
+  await redis.lpush(`${tag}:list`, 'x')
+  const attempt = store.apply(batch(undefined, 1, [{ op: 'hset', key: `${tag}:list`, fields: { a: 'b' } }]))
+  await expect(attempt).rejects.toThrow('WRONGTYPE')
+  await expect(attempt).rejects.not.toThrow(ViewStoreUnavailableError)
+})
+
+test('a Redis that is away is unavailable at once, and used again when it is back', async () => {
+  const server = await privateRedis()
+  const redis = connectSinkRedis({ url: server.address, cluster: false }, silent)
+  onTestFinished(() => redis.disconnect())
+  const store = viewStore(redis)
+  const view = uniqueName('view')
+  await expect.poll(() => store.apply(batchOf(view)(undefined, 1)).catch(() => undefined)).toEqual({ applied: true })
+  await server.stop()
+  await expect(store.apply(batchOf(view)(1, 2))).rejects.toThrow(ViewStoreUnavailableError)
+  await server.start()
+  await expect.poll(() => store.apply(batchOf(view)(1, 2)).catch(() => undefined), { timeout: 10_000 }).toEqual({ applied: true })
+})
+
+test('in a cluster each partition is written on its own shard', async () => {
+  const redis = connectSinkRedis({ url: await privateRedisCluster(), cluster: true }, silent)
+  onTestFinished(() => redis.disconnect())
+  const store = viewStore(redis)
+  const view = uniqueName('view')
+  for (let partition = 0; partition < 8; partition++) {
+    const key = `${viewTag(view, partition)}:a`
+    const batch = { ...batchOf(view)(undefined, 1, [{ op: 'set', key, value: String(partition) }], { caughtUp: true }), partition }
+    await expect.poll(() => store.apply(batch).catch((error) => error), { timeout: 10_000 }).toEqual({ applied: true })
+    expect(await redis.get(key)).toBe(String(partition))
+    expect(await redis.get(caughtUpKey(view, partition))).toBe(String(NOW))
+  }
+  await store.clear(view, 5)
+  expect(await redis.get(`${viewTag(view, 5)}:a`)).toBeNull()
+  expect(await redis.get(`${viewTag(view, 4)}:a`)).toBe('4')
+  expect(await store.position(view, 5, 'one')).toBeUndefined()
+})
