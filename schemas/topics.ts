@@ -1,7 +1,7 @@
 import { decimalId, decimalInt, utf8 } from './keys.ts'
 import { avro } from './load.ts'
 import type { Topic } from './topic.ts'
-import type { TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
+import type { Click, TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -65,5 +65,18 @@ export const trendVolumes: Topic<string, TrendVolume> = {
   value: avro('TrendVolume'),
   partitions: 4,
   productionPartitions: 32,
+  config: keptFor(DAY_MS, HOUR_MS),
+}
+
+/**
+ * One event per counted redirect; key: short_code, so that one link's clicks are folded in one place. A day: enough to replay what a repaired
+ * pipeline missed, and no longer than needed, because it is where visitors' addresses lie.
+ */
+export const clicks: Topic<string, Click> = {
+  name: 'clicks',
+  key: utf8,
+  value: avro('Click'),
+  partitions: 4,
+  productionPartitions: 64,
   config: keptFor(DAY_MS, HOUR_MS),
 }

@@ -1,5 +1,20 @@
 /** Generated from schemas/*.avsc by `npm run schemas`; a test holds it up to date. Do not edit. */
 
+/** One counted redirect of a short link. Topic clicks, key: short_code. */
+export interface Click {
+  short_code: string
+  /** ISO 8601, UTC */
+  timestamp: string
+  /** of the visitor; empty: not known */
+  ip: string
+  /** as sent; empty: none */
+  user_agent: string
+  /** as sent, a URL; empty: none */
+  referrer: string
+  /** ISO 3166-1 alpha-2 where the producer knows it (a CDN's header); empty: the pipeline looks the ip up */
+  country: string
+}
+
 /** The ranked list of one region at one moment. Topics trend-output (every minute) and trend-renewals (the half minutes), key: woeid in decimal. */
 export interface TrendOutput {
   woeid: number
@@ -208,6 +223,7 @@ export interface VolumesRound {
 
 /** Records by the file that declares them. */
 export interface RecordTypes {
+  Click: Click
   TrendOutput: TrendOutput
   TrendVolume: TrendVolume
   Tweet: Tweet
