@@ -27,7 +27,7 @@ export interface Serdes {
 }
 
 export interface SerdesOptions {
-  /** Epoch ms. */
+  /** Milliseconds since any moment, never set back. Default performance.now. */
   readonly now?: () => number
 }
 
@@ -45,7 +45,7 @@ const NO_SCHEMA = 0
 export async function openSerdes(
   registry: SchemaRegistry,
   topics: readonly AnyValueTopic[],
-  { now = Date.now }: SerdesOptions = {},
+  { now = () => performance.now() }: SerdesOptions = {},
 ): Promise<Serdes> {
   const schemas = loadedSchemas(registry, now)
   const codecs = new Map<string, Codec<unknown>>()

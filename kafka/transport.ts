@@ -108,6 +108,8 @@ export interface GroupOptions {
   readonly groupId: string
   /** UUID kept by the worker slot: rejoining with it gets the same partitions back at once. */
   readonly memberId: string
+  /** Told of the member id that replaces a refused one (Kafka 4.0, 4.1), so that it is the one that is kept. */
+  readonly onMemberId?: (memberId: string) => void
   readonly topics: readonly string[]
   /** Server-side assignor. Default `range`. */
   readonly assignor?: string

@@ -46,7 +46,7 @@ export interface Cluster {
 }
 
 export function openCluster(context: Context): Cluster {
-  const { options, clock, log } = context
+  const { options, elapsed, log } = context
   const connections = openConnections(context)
   const bootstrap = options.brokers.map(parseBroker)
   const known = new Set<string>()
@@ -108,7 +108,7 @@ export function openCluster(context: Context): Cluster {
       topics.set(name, { id: topic.topicId, leaders })
       namesById.set(topic.topicId, name)
     }
-    refreshedAt = clock.now()
+    refreshedAt = elapsed()
   }
 
   async function refresh(wanted: readonly string[] = []): Promise<void> {
@@ -130,8 +130,8 @@ export function openCluster(context: Context): Cluster {
     try {
       await load()
     } catch (error) {
-      if (clock.now() - refreshFailedAt > METADATA_MAX_AGE_MS / 10) log.warn({ err: error }, 'kafka_metadata_failed')
-      refreshFailedAt = clock.now()
+      if (elapsed() - refreshFailedAt > METADATA_MAX_AGE_MS / 10) log.warn({ err: error }, 'kafka_metadata_failed')
+      refreshFailedAt = elapsed()
       throw error
     }
   }
@@ -152,7 +152,7 @@ export function openCluster(context: Context): Cluster {
   }
 
   function leader(topic: string, partition: number): Leader | undefined {
-    if (clock.now() - refreshedAt > METADATA_MAX_AGE_MS && refreshing === undefined) refresh().catch(() => {})
+    if (elapsed() - refreshedAt > METADATA_MAX_AGE_MS && refreshing === undefined) refresh().catch(() => {})
     return topics.get(topic)?.leaders[partition]
   }
 

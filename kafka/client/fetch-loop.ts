@@ -42,7 +42,7 @@ export function openFetchLoop(
   positions: ReadonlyMap<string, FetchPosition>,
   hooks: FetchLoopHooks,
 ): FetchLoop {
-  const { clock, log } = context
+  const { clock, elapsed, log } = context
   /** Connections by slot number; a slot of a leader has at most one request under way. */
   const slots: Connections[] = Array.from({ length: SLOTS_PER_LEADER }, () => openConnections(context))
   const busy = new Map<number, boolean[]>()
@@ -73,7 +73,7 @@ export function openFetchLoop(
   /** Sends a fetch to every leader that has a free slot and partitions that wait for one. */
   function schedule(): void {
     if (closing.signal.aborted || bufferedBytes() >= options.maxBufferedBytes) return
-    const now = clock.now()
+    const now = elapsed()
     const due = new Map<number, { leader: Leader; states: FetchPosition[] }>()
     let leaderless = false
     let firstTry = true

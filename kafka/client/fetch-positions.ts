@@ -29,7 +29,7 @@ export class FetchPosition implements TopicPartition {
   inFlight = false
   /** Set after a fatal error: not fetched again until it is assigned anew. */
   failed = false
-  /** Clock reading before which it is left alone. */
+  /** Reading of `Context.elapsed` before which it is left alone. */
   retryAt = 0
   attempts = 0
   queue: Segment[] = []

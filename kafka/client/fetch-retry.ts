@@ -27,13 +27,13 @@ export function openFetchRetry(
   positions: ReadonlyMap<string, FetchPosition>,
   hooks: FetchRetryHooks,
 ): FetchRetry {
-  const { clock } = context
+  const { elapsed } = context
   let retryTimer: NodeJS.Timeout | undefined
   let closed = false
 
   function postpone(state: FetchPosition): void {
     const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(state.attempts++, 10), LONGEST_RETRY_MS)
-    state.retryAt = clock.now() + wait * (0.9 + 0.2 * context.random())
+    state.retryAt = elapsed() + wait * (0.9 + 0.2 * context.random())
   }
 
   function refreshSoon(afterMs = FIRST_RETRY_MS): void {
@@ -56,14 +56,14 @@ export function openFetchRetry(
 
   function nextRetry(): number {
     let next = Number.POSITIVE_INFINITY
-    const now = clock.now()
+    const now = elapsed()
     for (const { retryAt, failed } of positions.values()) if (!failed && retryAt > now && retryAt < next) next = retryAt
     return next
   }
 
   function wakeAt(time: number): void {
     if (time === Number.POSITIVE_INFINITY) return
-    refreshSoon(Math.max(time - clock.now(), 1))
+    refreshSoon(Math.max(time - elapsed(), 1))
   }
 
   function close(): void {

@@ -51,12 +51,15 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   }
 
   function unassign({ topic, partition }: TopicPartition): void {
-    positions.delete(partitionKey(topic, partition))
+    // What it had buffered no longer counts: the others may go on.
+    if (positions.delete(partitionKey(topic, partition))) loop.scheduleSoon()
   }
 
   function pause({ topic, partition }: TopicPartition): void {
     const state = positions.get(partitionKey(topic, partition))
-    if (state !== undefined) state.paused = true
+    if (state === undefined || state.paused) return
+    state.paused = true
+    loop.scheduleSoon()
   }
 
   function resume({ topic, partition }: TopicPartition): void {

@@ -78,7 +78,10 @@ export function openGroupMember(
         refused(name, joining, answer.errorMessage)
         return
       }
-      if (joining) state = 'member'
+      if (joining) {
+        state = 'member'
+        if (memberId !== options.memberId) options.onMemberId?.(memberId)
+      }
       epoch = answer.memberEpoch
       if (answer.heartbeatIntervalMs > 0) intervalMs = answer.heartbeatIntervalMs
       const assigned = await heartbeats.partitionsOf(answer)

@@ -15,9 +15,12 @@ export type { KafkaDeps, KafkaOptions } from './options.ts'
  * @throws ZodError when the options are wrong
  */
 export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport {
+  const closing = new AbortController()
   const context: Context = {
+    closing: closing.signal,
     options: kafkaOptions.parse(given),
     clock: deps.clock,
+    elapsed: deps.elapsed ?? (() => performance.now()),
     log: deps.log,
     random: deps.random ?? Math.random,
     newMemberId: deps.newMemberId ?? randomUUID,
@@ -37,6 +40,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
   }
 
   async function close(): Promise<void> {
+    closing.abort()
     await Promise.all([...open].map((end) => end()))
     await cluster.close()
   }

@@ -19,12 +19,12 @@ export async function listOffsets(
   cluster: Cluster,
   partitions: readonly TopicPartition[],
   at: keyof typeof TIMESTAMPS,
-  signal?: AbortSignal,
+  signal: AbortSignal = context.closing,
 ): Promise<Map<string, number>> {
   const found = new Map<string, number>()
   const topics = [...new Set(partitions.map(({ topic }) => topic))]
   const retry = backoff(context, LEADER_WAIT_MS)
-  const deadline = context.clock.now() + context.options.deliveryTimeoutMs
+  const deadline = context.elapsed() + context.options.deliveryTimeoutMs
   let lastReason = 'no leader'
   for (;;) {
     try {
@@ -38,7 +38,7 @@ export async function listOffsets(
     if (found.size === new Set(partitions.map(({ topic, partition }) => partitionKey(topic, partition))).size) return found
     lastReason = reasons.find((reason) => reason !== undefined) ?? lastReason
     throwIfClosed(signal)
-    if (context.clock.now() > deadline) {
+    if (context.elapsed() > deadline) {
       const names = missing.map(({ topic, partition }) => partitionKey(topic, partition)).join(', ')
       throw new TransportError('TIMED_OUT', `offsets of ${names}: still no answer when the time was up (${lastReason})`, { fatal: false })
     }

@@ -63,7 +63,10 @@ export interface Clock {
 export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
 
 export interface KafkaDeps {
+  /** Stamps fetches: the time of day that their reader goes by. */
   readonly clock: Clock
+  /** Milliseconds since any moment, never set back: waits, retries and time-outs go by it. Default performance.now. */
+  readonly elapsed?: () => number
   readonly log: Log
   /** 0 ≤ x < 1; spreads retries of many workers. Default Math.random. */
   readonly random?: () => number
@@ -75,6 +78,9 @@ export interface KafkaDeps {
 export interface Context {
   readonly options: ResolvedKafkaOptions
   readonly clock: Clock
+  readonly elapsed: () => number
+  /** Fires when the transport is closed: nothing is repeated any more. */
+  readonly closing: AbortSignal
   readonly log: Log
   readonly random: () => number
   readonly newMemberId: () => string

@@ -35,7 +35,7 @@ export interface Sender {
 }
 
 export function openSender(context: Context, cluster: Cluster, hooks: SenderHooks): Sender {
-  const { clock, log, options, random } = context
+  const { elapsed, log, options, random } = context
   const connections = openConnections(context)
   const underWay = new Set<Promise<void>>()
   let draining: Promise<void> | undefined
@@ -83,7 +83,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   }
 
   async function sendDue(idle: readonly PartitionAppender[]): Promise<void> {
-    const now = clock.now()
+    const now = elapsed()
     const due = idle.filter((appender) => appender.retryAt <= now)
     if (due.some(({ topic, partition, leaderLost }) => leaderLost || cluster.leader(topic, partition) === undefined)) {
       await cluster.refresh([...new Set(due.map(({ topic }) => topic))]).catch((error) => {
@@ -166,7 +166,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   }
 
   function postpone(appender: PartitionAppender, reason: string): void {
-    const now = clock.now()
+    const now = elapsed()
     appender.troubledSince ??= now
     appender.leaderLost = classify(reason) === 'stale-leader' || reason === 'NETWORK_EXCEPTION'
     if (now - appender.troubledSince > options.deliveryTimeoutMs) {
@@ -181,7 +181,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
 
   async function untilRetry(waiting: readonly PartitionAppender[]): Promise<void> {
     const next = Math.min(...waiting.map(({ retryAt }) => retryAt))
-    const wait = next - clock.now()
+    const wait = next - elapsed()
     if (wait > 0) await pause(wait, stopping.signal)
   }
 

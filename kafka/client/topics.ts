@@ -2,7 +2,7 @@ import { createTopicsV7 } from '@platformatic/kafka'
 import { type TopicPartition, type TopicSpec, TransportError } from '../transport.ts'
 import type { Cluster } from './cluster.ts'
 import { ask } from './connections.ts'
-import { classify, Disconnected, errorName, fatal } from './errors.ts'
+import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
 import { listOffsets } from './list-offsets.ts'
 import type { Context } from './options.ts'
 import { backoff } from './retry.ts'
@@ -16,14 +16,15 @@ const RETRY_MS = 50
 export async function ensureTopics(context: Context, cluster: Cluster, specs: readonly TopicSpec[]): Promise<void> {
   if (specs.length === 0) return
   const names = specs.map(({ name }) => name)
-  const deadline = context.clock.now() + context.options.deliveryTimeoutMs
+  const deadline = context.elapsed() + context.options.deliveryTimeoutMs
   const retry = backoff(context, RETRY_MS)
   for (;;) {
     const reason = await tryOnce(cluster, specs, names)
     if (reason === undefined) break
-    if (context.clock.now() > deadline)
+    if (context.elapsed() > deadline)
       throw new TransportError(reason, `creating topics: still ${reason} when the time was up`, { fatal: false })
-    await retry.wait()
+    throwIfClosed(context.closing)
+    await retry.wait(context.closing)
   }
   for (const { name, partitions } of specs) {
     const count = cluster.partitionCount(name)
@@ -75,14 +76,15 @@ function request({ name, partitions, replicationFactor, config }: TopicSpec) {
 /** Absent topics are absent from the map. */
 export async function partitionCounts(context: Context, cluster: Cluster, topics: readonly string[]): Promise<Map<string, number>> {
   const retry = backoff(context, RETRY_MS)
-  const deadline = context.clock.now() + context.options.deliveryTimeoutMs
+  const deadline = context.elapsed() + context.options.deliveryTimeoutMs
   for (;;) {
     try {
       await cluster.refresh(topics)
       break
     } catch (error) {
-      if (!(error instanceof Disconnected) || context.clock.now() > deadline) throw error
-      await retry.wait()
+      if (!(error instanceof Disconnected) || context.elapsed() > deadline) throw error
+      throwIfClosed(context.closing)
+      await retry.wait(context.closing)
     }
   }
   const counts = new Map<string, number>()

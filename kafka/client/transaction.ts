@@ -37,7 +37,7 @@ export interface TransactionLog {
 }
 
 export function openTransactionLog(context: Context, cluster: Cluster, transactionalId: string, timeoutMs: number): TransactionLog {
-  const { clock, log, options } = context
+  const { elapsed, log, options } = context
   const coordinator = openCoordinator(context, cluster, 'transaction', transactionalId)
   const groups = new Map<string, Coordinator>()
   const closing = new AbortController()
@@ -47,7 +47,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   const offsetGroups = new Set<string>()
 
   function deadline(): number {
-    return clock.now() + options.deliveryTimeoutMs
+    return elapsed() + options.deliveryTimeoutMs
   }
 
   /** Sends until the answer is good. Every part of the answer counts; a fatal part wins. */
@@ -78,7 +78,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       const hopeless = kinds.get('fatal')
       if (hopeless !== undefined) throw fatal(hopeless, doing)
       const reason = bad[0] ?? 'OPERATION_NOT_ATTEMPTED'
-      if (clock.now() > until) throw new TransportError(reason, `${doing}: still ${reason} when the time was up`, { fatal: false })
+      if (elapsed() > until) throw new TransportError(reason, `${doing}: still ${reason} when the time was up`, { fatal: false })
       log.debug({ transactionalId, doing, reason }, 'kafka_transaction_retried')
       if (kinds.has('stale-coordinator')) coordinator.forget()
       await (reason === 'CONCURRENT_TRANSACTIONS' ? retry : outage).wait(closing.signal)

@@ -14,19 +14,32 @@ const identityFile = z.object({ memberId: z.uuid(), transactionalId: z.string().
  */
 export function memberIdentity(folder: string, name: string): MemberIdentity {
   const file = join(folder, `identity-${name}.json`)
-  const known = read(file)
-  if (known !== undefined) return known
+  const identity = read(file) ?? create(folder, file, name)
+  return {
+    ...identity,
+    // The transactional id stays: whatever the member is called, it must fence the earlier lives of this slot.
+    keepMemberId: (memberId) => write(file, { ...identity, memberId }),
+  }
+}
+
+type KeptIdentity = z.infer<typeof identityFile>
+
+function create(folder: string, file: string, name: string): KeptIdentity {
   const memberId = randomUUID()
   const identity = { memberId, transactionalId: `millrace-${name}-${memberId}` }
   mkdirSync(folder, { recursive: true })
-  // Whole or not at all: a half-written identity would be a new one at the next start, and its partitions wait for the session time-out.
-  const draft = `${file}.draft`
-  writeFileSync(draft, `${JSON.stringify(identity)}\n`)
-  renameSync(draft, file)
+  write(file, identity)
   return identity
 }
 
-function read(file: string): MemberIdentity | undefined {
+/** Whole or not at all: a half-written identity would be a new one at the next start, and its partitions wait for the session time-out. */
+function write(file: string, identity: KeptIdentity): void {
+  const draft = `${file}.draft`
+  writeFileSync(draft, `${JSON.stringify(identity)}\n`)
+  renameSync(draft, file)
+}
+
+function read(file: string): KeptIdentity | undefined {
   let text: string
   try {
     text = readFileSync(file, 'utf8')

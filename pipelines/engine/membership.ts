@@ -28,13 +28,14 @@ export interface Membership {
   attend(): Promise<void>
   /** Answers are there to be attended to. */
   readonly hasNews: boolean
-  /** Begins anew from the last commit, as a new life of the producer and the member. */
-  startOver(reason: string): Promise<void>
+  /** Begins anew from the last commit, as a new life of the producer and the member. @throws FencedError when the place was lost too often */
+  startOver(reason: Error): Promise<void>
   /** Closes tasks and starts them anew. */
   reopen(tasks: readonly StreamTask[]): void
   /** Partitions have been assigned at least once since the last fence. */
   readonly assigned: boolean
   readonly fences: number
+  readonly restarts: number
 }
 
 export interface MembershipDeps {
@@ -50,6 +51,7 @@ export interface MembershipDeps {
   readonly committer: () => Committer
   readonly exactlyOnce: boolean
   readonly clock: () => number
+  readonly elapsed: () => number
   readonly log: EngineLog
   /** Resolves after a time; rejects when the worker stops. */
   readonly pause: (ms: number) => Promise<void>
@@ -66,12 +68,13 @@ export function isPassing(error: unknown): boolean {
 }
 
 export function membership(deps: MembershipDeps): Membership {
-  const { topology, group, producer, session, tasks, starts, clock, log } = deps
+  const { topology, group, producer, session, tasks, starts, elapsed, log } = deps
   /** Raised by every fence: news of earlier generations are dropped. */
   let generation = 0
   let inbox: { readonly generation: number; readonly news: News }[] = []
   let assigned = false
   let fences = 0
+  let restarts = 0
   let fenceTimes: number[] = []
 
   function takeNews(): void {
@@ -92,7 +95,7 @@ export function membership(deps: MembershipDeps): Membership {
       case 'assignment':
         return onAssignment(event.partitions)
       case 'fenced':
-        return startOver(event.reason)
+        return startOver(new FencedError(event.reason))
       case 'failed':
         throw event.error
     }
@@ -155,16 +158,26 @@ export function membership(deps: MembershipDeps): Membership {
     }
   }
 
-  async function startOver(reason: string): Promise<void> {
+  /** Only lost places are counted against the limit: brokers that are away for long, or schemas that must be loaded, come and go. */
+  function countFence(reason: Error): void {
     fences++
-    const now = clock()
+    const now = elapsed()
     fenceTimes = [...fenceTimes.filter((time) => now - time < FENCE_WINDOW_MS), now]
-    log.warn({ topology: topology.name, reason }, 'worker_fenced')
-    if (fenceTimes.length > MAX_FENCES)
-      throw new FencedError(
-        `${topology.name} lost its place ${fenceTimes.length} times within ${FENCE_WINDOW_MS / 1_000} s (${reason}): ` +
-          'another process probably runs with a copy of this state folder',
-      )
+    if (fenceTimes.length <= MAX_FENCES) return
+    throw new FencedError(
+      `${topology.name} lost its place ${fenceTimes.length} times within ${FENCE_WINDOW_MS / 1_000} s (${reason.message}): ` +
+        'another process probably runs with a copy of this state folder',
+      { cause: reason },
+    )
+  }
+
+  async function startOver(reason: Error): Promise<void> {
+    const fenced = reason instanceof FencedError
+    restarts++
+    log.warn({ topology: topology.name, reason: reason.message }, fenced ? 'worker_fenced' : 'worker_starts_over')
+    if (fenced) countFence(reason)
+    // A failure that comes back at once must not keep the brokers busy.
+    else if (isPassing(reason)) await deps.pause(RETRY_MS).catch(() => {})
     generation++
     inbox = []
     assigned = false
@@ -210,6 +223,9 @@ export function membership(deps: MembershipDeps): Membership {
     },
     get fences() {
       return fences
+    },
+    get restarts() {
+      return restarts
     },
   }
 }

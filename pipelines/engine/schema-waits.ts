@@ -18,21 +18,21 @@ const MISSING_KEPT_MS = 30_000
 
 export interface SchemaWaitDeps {
   readonly schemas: LoadedSchemas
-  readonly clock: () => number
+  readonly elapsed: () => number
   readonly log: EngineLog
   /** Resolves after a time; rejects when the worker stops. */
   readonly pause: (ms: number) => Promise<void>
   readonly wake: () => void
 }
 
-export function schemaWaits({ schemas, clock, log, pause, wake }: SchemaWaitDeps): SchemaWaits {
+export function schemaWaits({ schemas, elapsed, log, pause, wake }: SchemaWaitDeps): SchemaWaits {
   const loading = new Set<number>()
   const missingSince = new Map<number, number>()
 
   async function load(schemaId: number): Promise<void> {
     for (let wait = FIRST_RETRY_MS; ; wait = Math.min(wait * 2, LONGEST_RETRY_MS)) {
       try {
-        if ((await schemas.load(schemaId)) === 'not-found') missingSince.set(schemaId, clock())
+        if ((await schemas.load(schemaId)) === 'not-found') missingSince.set(schemaId, elapsed())
         return
       } catch (error) {
         log.warn({ err: error, schema_id: schemaId, retry_ms: wait }, 'schema_not_loaded')
@@ -56,7 +56,7 @@ export function schemaWaits({ schemas, clock, log, pause, wake }: SchemaWaitDeps
     isMissing(schemaId) {
       const since = missingSince.get(schemaId)
       if (since === undefined) return false
-      if (clock() - since < MISSING_KEPT_MS) return true
+      if (elapsed() - since < MISSING_KEPT_MS) return true
       missingSince.delete(schemaId)
       return false
     },

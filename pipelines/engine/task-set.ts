@@ -127,7 +127,7 @@ export function taskSet({ fetcher, schemas, onClose }: TaskSetDeps): TaskSet {
       return true
     },
     tick(now) {
-      for (const task of running()) if (now >= task.nextTickAt) task.runWallTicks(now)
+      for (const task of running()) task.runWallTicks(now)
     },
     get atRest() {
       return running().every((task) => task.atRest)

@@ -67,6 +67,7 @@ export interface TaskStartDeps {
   readonly resetOf: (topic: string) => OffsetReset
   readonly exactlyOnce: boolean
   readonly clock: () => number
+  readonly elapsed: () => number
   readonly log: EngineLog
 }
 
@@ -94,7 +95,7 @@ export async function askFacts(
 }
 
 export function taskStarts(deps: TaskStartDeps): TaskStarts {
-  const { topology, session, assign, unassign, clock, log } = deps
+  const { topology, session, assign, unassign, clock, elapsed, log } = deps
   const changelogs = new Map<string, OpenChangelog>()
   const tasks = new Set<Restoring>()
   let taken = false
@@ -106,7 +107,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       task,
       positions: withResets(task, known, facts),
       committed: task.sources.some(({ topic, partition }) => facts.committed.has(partitionKey(topic, partition))),
-      startedAt: clock(),
+      startedAt: elapsed(),
       open: 0,
       records: 0,
     }
@@ -156,7 +157,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       const position = positions.get(partitionKey(source.topic, source.partition)) as StartPosition
       assign(source, position.offset, deps.resetOf(source.topic))
     }
-    log.info({ topology, task: task.id, restored_records: records, took_ms: clock() - startedAt }, 'task_running')
+    log.info({ topology, task: task.id, restored_records: records, took_ms: Math.round(elapsed() - startedAt) }, 'task_running')
   }
 
   return {
@@ -198,7 +199,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
         const remaining = [...changelogs.values()]
           .filter((open) => open.restoring === restoring)
           .reduce((sum, open) => sum + open.to - open.position, 0)
-        const seconds = Math.max(clock() - restoring.startedAt, 1) / 1000
+        const seconds = Math.max(elapsed() - restoring.startedAt, 1) / 1000
         return { task: restoring.task.id, records: restoring.records, remaining, recordsPerSecond: Math.round(restoring.records / seconds) }
       })
     },

@@ -18,6 +18,7 @@ export interface TaskTicks {
   readonly nextWall: number
   /** Event time of the next event tick, Infinity without one. */
   readonly nextEvent: number
+  /** Runs the wall ticks that are due at `time`, if any. */
   runWall(time: number): void
   runEvent(time: number): void
 }
@@ -27,6 +28,7 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
   const wall = all.filter((tick) => tick.node.clock === 'wall')
   const event = all.filter((tick) => tick.node.clock === 'event')
   let nextWall = Infinity
+  let lastWall = -Infinity
   let nextEvent = Infinity
   let eventStarted = false
 
@@ -61,6 +63,9 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
       return nextEvent
     },
     runWall(time) {
+      if (time < lastWall) for (const { schedule } of wall) schedule.setBack(time)
+      else if (time < nextWall) return
+      lastWall = time
       run(wall, time)
       nextWall = earliest(wall)
     },

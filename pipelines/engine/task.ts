@@ -251,7 +251,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
     runWallTicks(now) {
       state.expect('RUNNING', 'ticking')
-      if (now < ticks.nextWall || !loop.atRest) return
+      if (!loop.atRest) return
       context.now = now
       try {
         ticks.runWall(now)

@@ -4,6 +4,8 @@ export interface TickSchedule {
   readonly next: number
   /** Nothing is due for times up to `time`. */
   start(time: number): void
+  /** The clock may have been set back to `time`: nothing waits longer for its next multiple than two periods. */
+  setBack(time: number): void
   /** The latest multiple that `time` has passed since the last call, undefined when there is none. */
   take(time: number): number | undefined
 }
@@ -17,6 +19,10 @@ export function tickSchedule(everyMs: number): TickSchedule {
     },
     start(time) {
       next = after(time)
+    },
+    setBack(time) {
+      // A small step is waited out, so that no multiple comes twice because of it.
+      if (next - time > 2 * everyMs) next = after(time)
     },
     take(time) {
       if (time < next) return undefined

@@ -4,6 +4,9 @@ export interface MarkedSource {
   readonly position: number
 }
 
+/** Answers of several fetches come in any order, the last one after the request time-out: a reading older than this means that the clock was set back. */
+const LONGEST_FETCH_MS = 60_000
+
 /** Decides when a first stage may say that a time has passed. */
 export interface TimeMark {
   /** A fetch of source `index` was answered: sent at `fetchedAt`, when the log ended at `highWatermark` or later. */
@@ -18,6 +21,7 @@ export interface TimeMark {
  * A time W is due once a fetch was sent at W + delay or later; what that fetch saw as the end of the log is the target, and W is
  * ready when the target is processed. One target at a time: while a backlog is worked off, its time is held until it is
  * reached, and the next one is the latest that is due then. So after a stop the times that passed meanwhile are skipped.
+ * When the clock is set back, times begin anew from there; later stages close none a second time.
  */
 export function timeMark(everyMs: number, delayMs: number, sourceCount: number): TimeMark {
   let lastSent = -Infinity
@@ -26,6 +30,10 @@ export function timeMark(everyMs: number, delayMs: number, sourceCount: number):
 
   return {
     observe(index, fetchedAt, highWatermark) {
+      if (fetchedAt < Math.max(lastSent, due ?? -Infinity) + delayMs - LONGEST_FETCH_MS) {
+        lastSent = -Infinity
+        due = undefined
+      }
       if (due === undefined) {
         const latest = Math.floor((fetchedAt - delayMs) / everyMs) * everyMs
         if (latest <= lastSent) return

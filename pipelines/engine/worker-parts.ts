@@ -35,6 +35,8 @@ export interface MemberIdentity {
   readonly memberId: string
   /** Fences this worker's earlier lives. */
   readonly transactionalId: string
+  /** Keeps another member id in place of one that the brokers refuse. */
+  readonly keepMemberId?: (memberId: string) => void
 }
 
 export interface WorkerDeps {
@@ -46,6 +48,8 @@ export interface WorkerDeps {
   readonly log: EngineLog
   /** Epoch ms; default the system's. Fetches must be stamped by the same clock. */
   readonly clock?: () => number
+  /** Milliseconds since any moment, never set back: what waits and time-outs go by. Default performance.now. */
+  readonly elapsed?: () => number
   /** Told of every commit. */
   readonly onCommit?: (seconds: number) => void
   /** Crash tests only. */

@@ -30,12 +30,13 @@ function lagOf(task: StreamTask): number {
 }
 
 function workerReport(worker: Worker): object {
-  const { state, ready, tasks, restoring, commits, fences, waitingForSchemas } = worker.status()
+  const { state, ready, tasks, restoring, commits, fences, restarts, waitingForSchemas } = worker.status()
   return {
     state,
     ready,
     commits,
     fences,
+    restarts,
     waiting_for_schemas: waitingForSchemas,
     restoring: restoring.map(({ task, records, remaining, recordsPerSecond }) => ({
       task,
@@ -63,7 +64,7 @@ function workerReport(worker: Worker): object {
 }
 
 function* workerSamples(worker: Worker): Generator<Sample> {
-  const { tasks, restoring, metrics, commits, fences, ready } = worker.status()
+  const { tasks, restoring, metrics, commits, fences, restarts, ready } = worker.status()
   const topology = worker.topology.name
   const counter = (name: string, help: string, value: number, labels = {}): Sample => ({
     name,
@@ -84,7 +85,8 @@ function* workerSamples(worker: Worker): Generator<Sample> {
   for (const [reason, value] of metrics.dropped) yield counter('records_dropped_total', 'Records ignored on purpose', value, { reason })
   for (const [metric, value] of metrics.counts) yield counter('processor_events_total', 'Counted by processors', value, { metric })
   yield counter('commits_total', 'Committed transactions', commits)
-  yield counter('fences_total', 'Times that the worker lost its place and began anew', fences)
+  yield counter('fences_total', 'Times that the worker lost its place', fences)
+  yield counter('restarts_total', 'Times that the worker began anew from the last commit', restarts)
   for (const task of tasks) {
     yield gauge('task_lag_records', 'Offsets between the task and the end of its sources', lagOf(task), { task: task.id })
     yield gauge('task_running', '1 when the task runs, 0 while it is restored', task.state === 'RUNNING' ? 1 : 0, { task: task.id })

@@ -38,7 +38,10 @@ export interface WorkerStatus {
   readonly restoring: readonly RestoreProgress[]
   readonly metrics: TaskMetrics
   readonly commits: number
+  /** Times that the worker lost its place. */
   readonly fences: number
+  /** Times that it began anew from the last commit, for whatever reason. */
+  readonly restarts: number
   /** Schema ids that tasks wait for. */
   readonly waitingForSchemas: readonly number[]
 }
@@ -70,7 +73,7 @@ interface Opened {
 
 export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   const { topology } = config
-  const { transport, log, identity, clock = Date.now } = deps
+  const { transport, log, identity, clock = Date.now, elapsed = () => performance.now() } = deps
   const declaration = topology.declare()
   const metrics = taskMetrics()
   const stopping = new AbortController()
@@ -95,13 +98,18 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     const producer = transport.producer({ transactionalId, compression: config.compression, onCommitStep: deps.fault })
     const fetcher = transport.fetcher()
     const topics = declaration.streams.map((stream) => stream.topic.name)
-    const group = transport.groupMember({ groupId: topology.name, memberId: identity.memberId, topics })
+    const group = transport.groupMember({
+      groupId: topology.name,
+      memberId: identity.memberId,
+      onMemberId: identity.keepMemberId,
+      topics,
+    })
 
     const resets = new Map(declaration.streams.map((stream) => [stream.topic.name, stream.options.offsetReset ?? 'earliest']))
     const resetOf = (topic: string): OffsetReset => resets.get(topic) ?? 'earliest'
     const { assign, unassign, wake } = fetcher
-    const starts = taskStarts({ topology: topology.name, session, assign, unassign, resetOf, exactlyOnce, clock, log })
-    const schemas = schemaWaits({ schemas: serdes.schemas, clock, log, pause, wake })
+    const starts = taskStarts({ topology: topology.name, session, assign, unassign, resetOf, exactlyOnce, clock, elapsed, log })
+    const schemas = schemaWaits({ schemas: serdes.schemas, elapsed, log, pause, wake })
     const tasks = taskSet({ fetcher, schemas, onClose: starts.drop })
     const { isMissing } = schemas
     const cachedObjects = config.cachedObjects ?? DEFAULT_CACHED_OBJECTS
@@ -121,6 +129,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       committer: () => commits,
       exactlyOnce,
       clock,
+      elapsed,
       log,
       pause,
       isStopping: () => stopping.signal.aborted,
@@ -218,7 +227,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     const schemaId = unknownSchema(error)
     if (schemaId !== undefined) await loadSchema(parts, schemaId, error)
     else if (!(error instanceof FencedError) && !isPassing(error)) throw error
-    await parts.membership.startOver((error as Error).message)
+    await parts.membership.startOver(error as Error)
   }
 
   /** State that was written with another version of its schema, read by a processor that had not announced the key. */
@@ -275,6 +284,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
         metrics,
         commits: opened?.committer.commits ?? 0,
         fences: opened?.membership.fences ?? 0,
+        restarts: opened?.membership.restarts ?? 0,
         waitingForSchemas: opened?.tasks.waitingForSchemas ?? [],
       }
     },

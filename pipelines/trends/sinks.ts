@@ -32,7 +32,7 @@ function viewSink<K, V>(name: string, view: View<K, V>, topics: readonly AnyTopi
   const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, log)
   async function create() {
     const target = viewTarget({ view, topics }, { store: viewStore(redis), log })
-    return createSink({ name, topics, memberId: identity(name).memberId }, { transport, registry, target, log })
+    return createSink({ name, topics, ...identity(name) }, { transport, registry, target, log })
   }
   return sinkRunner({ name, create, close: async () => redis.disconnect() }, log)
 }
@@ -42,7 +42,7 @@ function tableSink<K, V>(name: string, table: Table<K, V>, topic: AnyTopic, cont
   const client = connectSinkClickhouse(config.clickhouse)
   async function create() {
     const target = await tableTarget({ table }, tableStore(table, client, { cluster: config.clickhouse.cluster }))
-    return createSink({ name, topics: [topic], memberId: identity(name).memberId }, { transport, registry, target, log })
+    return createSink({ name, topics: [topic], ...identity(name) }, { transport, registry, target, log })
   }
   return sinkRunner({ name, create, close: () => client.close() }, log)
 }

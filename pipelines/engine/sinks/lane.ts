@@ -55,9 +55,9 @@ export interface Lane {
   /** Bytes that wait to be written. */
   readonly queuedBytes: number
   push(data: PartitionData): void
-  /** Takes results and starts what is due; never waits. Throws what stops the sink. */
+  /** Takes results and starts what is due; never waits. Throws what stops the sink. `now`: of a clock that is never set back, ms. */
   step(now: number): void
-  /** Epoch ms of the next step that is due by itself. */
+  /** When the next step is due by itself, by the same clock. */
   dueAt(now: number): number
   /** What is not written is dropped: the next owner reads it again. */
   close(): void
@@ -253,7 +253,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
       return () => {
         if (found === 'not-found') missingSchemas.set(schemaId, clock)
         // It was due before it had to wait.
-        waitingSince = 0
+        waitingSince = -Infinity
       }
     }
   }

@@ -21,6 +21,7 @@ export function sinkRunner({ name, create, close }: SinkRunnerOptions, log: Lane
   const stopping = new AbortController()
   let sink: Sink | undefined
   let waitsFor = 'it is starting'
+  let closing: Promise<void> | undefined
   const { promise: done, resolve, reject } = Promise.withResolvers<void>()
   done.catch(() => {}) // Whoever waits for `done` gets it.
 
@@ -43,8 +44,13 @@ export function sinkRunner({ name, create, close }: SinkRunnerOptions, log: Lane
       sink = await connected()
       if (!stopping.signal.aborted) await sink?.run()
     } finally {
-      await close()
+      await closeOnce()
     }
+  }
+
+  function closeOnce(): Promise<void> {
+    closing ??= close()
+    return closing
   }
 
   return {
@@ -57,6 +63,9 @@ export function sinkRunner({ name, create, close }: SinkRunnerOptions, log: Lane
     async stop() {
       stopping.abort()
       await sink?.stop()
+      // A sink that waits for brokers that are away is left behind.
+      resolve()
+      await closeOnce()
       await done.catch(() => {})
     },
     notReady() {

@@ -24,8 +24,12 @@ export interface SinkOptions {
   readonly topics: readonly AnyTopic[]
   /** UUID kept by the worker slot: a restarted sink gets its partitions back at once. */
   readonly memberId: string
+  /** Keeps another member id in place of one that the brokers refuse. */
+  readonly keepMemberId?: (memberId: string) => void
   /** Where records that cannot be decoded go. Default true: topic `<name>-dead-letters`. False: they are only counted. */
   readonly deadLetters?: boolean
+  /** How long a sink that stops waits for writes under way. Default 15 s. */
+  readonly stopGraceMs?: number
 }
 
 export interface SinkDeps {
@@ -33,8 +37,10 @@ export interface SinkDeps {
   readonly registry: SchemaRegistry
   readonly target: SinkTarget
   readonly log: LaneDeps['log']
-  /** Epoch ms. */
+  /** Epoch ms; stamps dead letters. */
   readonly now?: () => number
+  /** Milliseconds since any moment, never set back: what lingering, retries and time-outs go by. Default performance.now. */
+  readonly elapsed?: () => number
   /** 0 ≤ x < 1. */
   readonly random?: () => number
 }
@@ -70,11 +76,15 @@ const COMMIT_EVERY_MS = 1_000
 /** The longest the loop sleeps when nothing is due: heartbeat events are looked at this often. */
 const LONGEST_WAIT_MS = 250
 /** A write that a stopping sink waits for; what it leaves behind is read again. */
-const STOP_GRACE_MS = 15_000
+const DEFAULT_STOP_GRACE_MS = 15_000
+/** What may follow it (last commit, goodbye) while the brokers answer: less in all than the 30 s after which Kubernetes kills. */
+const GOODBYE_GRACE_MS = 3_000
 
 export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   const { name, topics } = options
-  const { transport, target, log, now = Date.now, random = Math.random } = deps
+  const { transport, target, log, now = Date.now, elapsed = () => performance.now(), random = Math.random } = deps
+  const stopGraceMs = options.stopGraceMs ?? DEFAULT_STOP_GRACE_MS
+  const goodbyeMs = Math.min(stopGraceMs, GOODBYE_GRACE_MS)
   const metrics = sinkMetrics()
   const lanes = new Map<string, Lane>()
   /** Owned or about to be; undefined until the group has said so. */
@@ -90,9 +100,14 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
 
   async function loop(): Promise<void> {
     await prepareSinkTopics(transport, name, topics, target)
-    const serdes = await openSerdes(deps.registry, topics as readonly AnyValueTopic[], { now })
+    const serdes = await openSerdes(deps.registry, topics as readonly AnyValueTopic[], { now: elapsed })
     const deadLetters = options.deadLetters === false ? undefined : kafkaDeadLetters(transport, name, now)
-    const member = transport.groupMember({ groupId: name, memberId: options.memberId, topics: topics.map((topic) => topic.name) })
+    const member = transport.groupMember({
+      groupId: name,
+      memberId: options.memberId,
+      onMemberId: options.keepMemberId,
+      topics: topics.map((topic) => topic.name),
+    })
     const fetching = transport.fetcher()
     membership = member
     fetcher = fetching
@@ -130,11 +145,11 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
       while (!stopping) {
         for (let event = member.takeEvent(); event; event = member.takeEvent()) takeEvent(event)
         await reconcile(member, newLane)
-        const waitMs = Math.max(0, Math.min(LONGEST_WAIT_MS, earliest(now()) - now()))
+        const waitMs = Math.max(0, Math.min(LONGEST_WAIT_MS, earliest(elapsed()) - elapsed()))
         for (const data of await fetching.poll(waitMs)) lanes.get(partitionKey(data.topic, data.partition))?.push(data)
         stepAll()
         await otherWork()
-        if (!committing && now() - lastCommitAt >= COMMIT_EVERY_MS) void commit(member)
+        if (!committing && elapsed() - lastCommitAt >= COMMIT_EVERY_MS) void commit(member)
       }
       await finish(member)
     } finally {
@@ -180,7 +195,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   function stepAll(): void {
-    const at = now()
+    const at = elapsed()
     for (const lane of lanes.values()) lane.step(at)
   }
 
@@ -192,7 +207,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
 
   async function commit(member: GroupMember): Promise<void> {
     await committing
-    lastCommitAt = now()
+    lastCommitAt = elapsed()
     const offsets = new Map<string, OffsetToCommit>()
     for (const [key, lane] of lanes) {
       const offset = lane.takeCommit()
@@ -210,9 +225,9 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   async function finish(member: GroupMember): Promise<void> {
-    const deadline = now() + STOP_GRACE_MS
+    const deadline = elapsed() + stopGraceMs
     for (const lane of lanes.values()) lane.close()
-    while ([...lanes.values()].some((lane) => lane.state !== 'closed') && now() < deadline) {
+    while ([...lanes.values()].some((lane) => lane.state !== 'closed') && elapsed() < deadline) {
       await fetcher?.poll(LONGEST_WAIT_MS)
       stepAll()
       await otherWork()
@@ -232,10 +247,20 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     fetcher?.wake()
     // A broker that is away would hold up the join, and with it the end of the process.
     if (wanted === undefined) await membership?.leave()
+    const ended = running?.catch(() => {})
+    if (await isLonger(ended, goodbyeMs + (wanted === undefined ? 0 : stopGraceMs))) {
+      log.warn({ sink: name }, 'sink_stop_waits_no_longer')
+      // Ends every request that is still repeated.
+      await Promise.allSettled([fetcher?.close(), membership?.leave()])
+    }
+  }
+
+  async function isLonger(work: Promise<void> | undefined, ms: number): Promise<boolean> {
     const patience = new AbortController()
-    const longEnough = delay(2 * STOP_GRACE_MS, undefined, { signal: patience.signal }).catch(() => {})
-    await Promise.race([running?.catch(() => {}), longEnough])
+    const longEnough = delay(ms, true, { signal: patience.signal }).catch(() => false)
+    const longer = await Promise.race([work?.then(() => false), longEnough])
     patience.abort()
+    return longer === true
   }
 
   return {

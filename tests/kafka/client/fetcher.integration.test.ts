@@ -374,3 +374,31 @@ test('the log after compaction: gaps in the offsets, and the position goes on be
     expect(seen.filter(({ key }) => key !== 'last')).toEqual(old.filter(({ offset }) => offset >= from))
   }
 })
+
+test('when the only partition with full buffers is given up, the others are fetched again', async () => {
+  const transport = await connected(brokers)
+  const [full, quiet] = [await newTopic(transport), await newTopic(transport)]
+  const producer = await newProducer(transport)
+  append(producer, full, 0, LARGE, LARGE)
+  await commit(producer)
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const reader = await connected(proxy.address)
+  const fetcher = reader.fetcher({ maxWaitMs: 50, maxBufferedBytes: KIB })
+  fetcher.assign({ topic: full, partition: 0 }, 0, 'fail')
+  fetcher.assign({ topic: quiet, partition: 0 }, 0, 'fail')
+  // Fetches come to rest: what is buffered stands above the limit.
+  let seen = -1
+  await waitUntil(
+    () => {
+      const before = seen
+      seen = proxy.requests('fetch').length
+      return seen > 0 && seen === before
+    },
+    { what: 'no more fetches', timeoutMs: DEADLINE_MS, intervalMs: 300 },
+  )
+  fetcher.unassign({ topic: full, partition: 0 })
+  append(producer, quiet, 0, 'a')
+  await commit(producer)
+  expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the record')))).toEqual(['a'])
+})

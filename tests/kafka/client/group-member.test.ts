@@ -37,11 +37,14 @@ const INTERVAL_MS = 10
 function scripted(script: readonly (Answer | 'lost')[]): {
   member: GroupMember
   heartbeats: Heartbeat[]
+  /** Member ids that the member asked to be kept. */
+  kept: string[]
   forgotten: () => number
   release: () => void
 } {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const heartbeats: Heartbeat[] = []
+  const kept: string[] = []
   let forgotten = 0
   const coordinator = {
     send: async (_api: unknown, ...args: unknown[]) => {
@@ -74,13 +77,20 @@ function scripted(script: readonly (Answer | 'lost')[]): {
   const context: Context = {
     options: kafkaOptions.parse({ brokers: ['localhost:9092'], clientId: 'test' }),
     clock: Date,
+    closing: new AbortController().signal,
+    elapsed: () => performance.now(),
     log: silent,
     random: () => 0.5,
     newMemberId: () => 'a new id',
   }
-  const member = openGroupMember(context, cluster, { groupId: 'g', memberId: 'the kept id', topics: ['t'] }, coordinator)
+  const member = openGroupMember(
+    context,
+    cluster,
+    { groupId: 'g', memberId: 'the kept id', onMemberId: (id) => kept.push(id), topics: ['t'] },
+    coordinator,
+  )
   onTestFinished(() => member.leave())
-  return { member, heartbeats, forgotten: () => forgotten, release }
+  return { member, heartbeats, kept, forgotten: () => forgotten, release }
 }
 
 test('the join says everything, later heartbeats only the epoch', async () => {
@@ -106,13 +116,14 @@ test('the join says everything, later heartbeats only the epoch', async () => {
 })
 
 test('Kafka 4.0 and 4.1 refuse epoch 0 from a known member (KAFKA-19233): a new id gets in', async () => {
-  const { member, heartbeats } = scripted([{ errorCode: FENCED_MEMBER_EPOCH }, { memberEpoch: 3 }])
+  const { member, heartbeats, kept } = scripted([{ errorCode: FENCED_MEMBER_EPOCH }, { memberEpoch: 3 }])
   await member.join()
   expect(heartbeats.map(({ memberId, epoch }) => [memberId, epoch])).toEqual([
     ['the kept id', 0],
     ['a new id', 0],
   ])
   expect(member.memberId).toBe('a new id')
+  expect(kept).toEqual(['a new id'])
   expect(member.epoch).toBe(3)
   expect(member.takeEvent()).toBeUndefined()
 })

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -105,9 +106,12 @@ test('the identity of a worker is made once and kept', () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-identity-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const made = memberIdentity(folder, 'words')
-  expect(memberIdentity(folder, 'words')).toEqual(made)
+  expect(memberIdentity(folder, 'words')).toMatchObject({ memberId: made.memberId, transactionalId: made.transactionalId })
   expect(made.transactionalId).toBe(`millrace-words-${made.memberId}`)
   expect(memberIdentity(folder, 'other').memberId).not.toBe(made.memberId)
+  const replacement = randomUUID()
+  made.keepMemberId?.(replacement)
+  expect(memberIdentity(folder, 'words')).toMatchObject({ memberId: replacement, transactionalId: made.transactionalId })
   const file = join(folder, 'identity-words.json')
   writeFileSync(file, readFileSync(file, 'utf8').slice(0, 10))
   expect(() => memberIdentity(folder, 'words')).toThrow('is damaged: delete it')

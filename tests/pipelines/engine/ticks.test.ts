@@ -117,3 +117,12 @@ test('a schedule gives each multiple at most once', () => {
     800,
   ])
 })
+
+test('after the clock was set back, multiples come again from there on; a small step repeats none', () => {
+  const schedule = tickSchedule(100)
+  schedule.start(1_050)
+  schedule.setBack(920)
+  expect(schedule.next).toBe(1_100)
+  schedule.setBack(350)
+  expect([schedule.take(399), schedule.take(400), schedule.take(1_100)]).toEqual([undefined, 400, 1_100])
+})

@@ -276,3 +276,24 @@ test('a marker can be read in a console consumer', () => {
   const [header] = timeMarkerHeaders({ stage: 'votes', partition: 1, partitions: 3, time: START })
   expect(`${header.key}: ${header.value}`).toBe(`millrace-time: ${START} 1/3 votes`)
 })
+
+test('a clock that was set back by an hour stops neither the time that was awaited nor those after it', () => {
+  const hour = 3_600_000
+  const mark = timeMark(100, 0, 2)
+  mark.observe(0, 10 * hour, 5)
+  mark.observe(0, 9 * hour, 6)
+  mark.observe(1, 9 * hour, 7)
+  expect(mark.ready([{ position: 6 }, { position: 7 }])).toBe(9 * hour)
+  mark.sent()
+  mark.observe(0, 8 * hour, 8)
+  mark.observe(1, 8 * hour, 8)
+  expect(mark.ready([{ position: 8 }, { position: 8 }])).toBe(8 * hour)
+})
+
+test('answers that come in another order than they were asked for do not bring a time twice', () => {
+  const mark = timeMark(100, 0, 1)
+  mark.observe(0, 1_000, 5)
+  mark.sent()
+  mark.observe(0, 700, 5)
+  expect(mark.ready([{ position: 5 }])).toBeUndefined()
+})

@@ -4,6 +4,7 @@ import { memoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { createSink, type Sink } from '../../../../pipelines/engine/sinks/sink.ts'
+import { sinkRunner } from '../../../../pipelines/engine/sinks/sink-runner.ts'
 import { avroValue } from '../../../../schemas/avro/value.ts'
 import { byteWriter } from '../../../../schemas/codec.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
@@ -377,4 +378,43 @@ test('a sink whose broker never lets it join can be stopped', async () => {
   expect(sink.isReady).toBe(false)
   await sink.stop()
   await running
+})
+
+test('a sink whose brokers went away stops although its last commit is never answered', async () => {
+  const { registry, memory, broker, append } = world()
+  const transport = memoryTransport(broker)
+  const left = Promise.withResolvers<void>()
+  const away = {
+    ...transport,
+    groupMember: (options: Parameters<typeof transport.groupMember>[0]) => ({
+      ...transport.groupMember(options),
+      commit: () => left.promise,
+      leave: async () => left.resolve(),
+    }),
+  }
+  const options = { name: 'copier', topics: [notes], memberId: 'one', stopGraceMs: 10 }
+  const runner = sinkRunner(
+    {
+      name: 'copier',
+      create: async () => createSink(options, { transport: away, registry, target: memory.target, log }),
+      async close() {},
+    },
+    log,
+  )
+  await runner.start()
+  const texts = append(0, 3)
+  await eventually(() => memory.values('notes-0')).toEqual(asValues(texts))
+  await runner.stop()
+  await runner.done
+})
+
+test('a sink that nothing ends is left behind by its runner, and what it was connected to is closed once', async () => {
+  let closed = 0
+  const stuck = { run: () => new Promise(() => {}), stop: async () => {} } as unknown as Sink
+  const close = async () => void closed++
+  const runner = sinkRunner({ name: 'stuck', create: async () => stuck, close }, log)
+  await runner.start()
+  await runner.stop()
+  await runner.done
+  expect(closed).toBe(1)
 })
