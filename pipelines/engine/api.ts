@@ -63,11 +63,18 @@ export interface Stream<K, V> {
    * Runs when the markers W of all upstream partitions are there; emits of the handler and the forwarded marker go out in the same transaction.
    * A generator may yield to let heartbeats through; nothing of the task runs in between and nothing is committed half done.
    */
-  onTime(
-    name: string,
-    options: { stores?: readonly EngineStore[]; emits?: readonly AnyTopic[]; forwardTo?: AnyTopic },
-    handler: TimeHandler,
-  ): Stream<K, V>
+  onTime(name: string, options: TimeOptions, handler: TimeHandler): Stream<K, V>
+}
+
+export interface TimeOptions {
+  readonly stores?: readonly EngineStore[]
+  readonly emits?: readonly AnyTopic[]
+  readonly forwardTo?: AnyTopic
+  /**
+   * For handlers that may take longer than the period of their times: that period. A stage that is further behind the wall clock passes over
+   * times, every second one at first (`isClosedBehind`); what they would have shown is in the next one. Default: every time is closed, however late.
+   */
+  readonly thinBehindMs?: number
 }
 
 export interface ProcessOptions<K, V> {

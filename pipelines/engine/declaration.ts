@@ -70,6 +70,8 @@ export interface TimeMarkNode {
 export interface TimeHandlerNode extends NamedNode {
   readonly kind: 'on-time'
   readonly forwardTo: AnyTopic | undefined
+  /** Infinity: every time is closed. */
+  readonly thinBehindMs: number
   readonly handler: TimeHandler
 }
 
@@ -126,8 +128,8 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
     return list ?? []
   }
 
-  function checkPeriod(what: string, ms: number): void {
-    if (!Number.isSafeInteger(ms) || ms <= 0) refuse(`${what}: everyMs must be a positive whole number of milliseconds, not ${ms}`)
+  function checkPeriod(what: string, option: string, ms: number): void {
+    if (!Number.isSafeInteger(ms) || ms <= 0) refuse(`${what}: ${option} must be a positive whole number of milliseconds, not ${ms}`)
   }
 
   function stream(declaration: StreamDeclaration): Stream<unknown, unknown> {
@@ -139,7 +141,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
       },
       tick(name: string, options: TickOptions, handler: TickHandler) {
         const { everyMs, clock, emits = [] } = options
-        checkPeriod(`tick ${name}`, everyMs)
+        checkPeriod(`tick ${name}`, 'everyMs', everyMs)
         declaration.ticks.push({ kind: 'tick', name: claimNode(name), everyMs, clock, stores: addStores(options.stores), emits, handler })
         return self
       },
@@ -149,20 +151,22 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
         return self
       },
       markTime({ everyMs, delayMs, to }) {
-        checkPeriod(`markTime to ${to.name}`, everyMs)
+        checkPeriod(`markTime to ${to.name}`, 'everyMs', everyMs)
         if (!Number.isSafeInteger(delayMs) || delayMs < 0)
           refuse(`markTime to ${to.name}: delayMs must be 0 or a positive whole number, not ${delayMs}`)
         declaration.timeMarks.push({ everyMs, delayMs, to })
         return self
       },
       onTime(name, options, handler) {
-        const { emits = [], forwardTo } = options
+        const { emits = [], forwardTo, thinBehindMs = Infinity } = options
+        if (thinBehindMs !== Infinity) checkPeriod(`onTime ${name}`, 'thinBehindMs', thinBehindMs)
         declaration.timeHandlers.push({
           kind: 'on-time',
           name: claimNode(name),
           stores: addStores(options.stores),
           emits,
           forwardTo,
+          thinBehindMs,
           handler,
         })
         declaration.timeStore ??= addStore(timeStore(`${name}-time`))

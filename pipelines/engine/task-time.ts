@@ -5,6 +5,7 @@ import { type TickSchedule, tickSchedule } from './ticks.ts'
 import { type TimeGate, timeGate } from './time-gate.ts'
 import { type MarkedSource, timeMark } from './time-mark.ts'
 import { type TimeMarker, timeMarkerHeaders } from './time-marker.ts'
+import { isClosedBehind } from './time-thinning.ts'
 
 interface ScheduledTick {
   readonly node: TickNode
@@ -155,6 +156,11 @@ export function timeClosing(
     context.leaveRecord(node, at)
   }
 
+  /** Too far behind for this time: nothing is forwarded, so that later stages pass over it too. */
+  function isPassedOver(at: number): boolean {
+    return timeHandlers.some(({ thinBehindMs }) => !isClosedBehind(at, context.now - at, thinBehindMs))
+  }
+
   /** @returns true when the handler is done */
   function step(at: number): boolean {
     const node = timeHandlers[handler]
@@ -190,6 +196,12 @@ export function timeClosing(
     },
     run(expired) {
       while (time !== undefined) {
+        if (!begun && isPassedOver(time)) {
+          gate.close(time)
+          context.count('times_passed_over')
+          time = gate.due()
+          continue
+        }
         begun = true
         if (!step(time)) {
           if (expired()) return

@@ -55,7 +55,7 @@ export const trends = topology(
       .beforeCommit('publish-volumes', { stores: [volumesRound], emits: [trendVolumes] }, term.beforeCommit)
       .onTime(
         'report-candidates',
-        { stores: [terms, baselines, volumesRound], emits: [candidates, trendVolumes], forwardTo: candidates },
+        { stores: [terms, baselines, volumesRound], emits: [candidates, trendVolumes], forwardTo: candidates, thinBehindMs: RENEWAL_MS },
         term.report,
       )
     t.source(tracked, { onBadRecord: 'fail' }).process('track-term', termState, term.track)

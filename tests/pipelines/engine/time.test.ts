@@ -6,6 +6,7 @@ import { timeGate } from '../../../pipelines/engine/time-gate.ts'
 import { timeMark } from '../../../pipelines/engine/time-mark.ts'
 import { timeMarkerHeaders } from '../../../pipelines/engine/time-marker.ts'
 import { timeStore } from '../../../pipelines/engine/time-store.ts'
+import { isClosedBehind } from '../../../pipelines/engine/time-thinning.ts'
 import { topology } from '../../../pipelines/engine/topology.ts'
 import { utf8 } from '../../../schemas/keys.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
@@ -18,38 +19,43 @@ const SOURCE_PARTITIONS = 3
 const votes = numberTopic('votes', SOURCE_PARTITIONS)
 const results = numberTopic('results', 1)
 
-/** Stage 1 counts votes per candidate until each commit; stage 2 adds them up; stage 3 publishes every minute's total per candidate. */
-const election = topology('election', (t) => {
-  const counts = t.repartition('counts', { key: utf8, value: numberFormat, partitions: 2 })
-  const reports = t.repartition('reports', { key: utf8, value: numberFormat, partitions: 1 })
+/**
+ * Stage 1 counts votes per candidate until each commit; stage 2 adds them up; stage 3 publishes every minute's total per candidate.
+ * @param thinBehindMs of stage 2
+ */
+const electionThatThins = (thinBehindMs: number | undefined) =>
+  topology('election', (t) => {
+    const counts = t.repartition('counts', { key: utf8, value: numberFormat, partitions: 2 })
+    const reports = t.repartition('reports', { key: utf8, value: numberFormat, partitions: 1 })
 
-  const pending = new Map<string, number>()
-  t.source(votes)
-    .process('count', {}, (by, ctx) => void pending.set(ctx.key, (pending.get(ctx.key) ?? 0) + by))
-    .beforeCommit('send', { emits: [counts] }, (ctx) => {
-      for (const [candidate, by] of pending) ctx.emit(counts, candidate, by)
-      pending.clear()
-    })
-    .markTime({ everyMs: MINUTE_MS, delayMs: DELAY_MS, to: counts })
+    const pending = new Map<string, number>()
+    t.source(votes)
+      .process('count', {}, (by, ctx) => void pending.set(ctx.key, (pending.get(ctx.key) ?? 0) + by))
+      .beforeCommit('send', { emits: [counts] }, (ctx) => {
+        for (const [candidate, by] of pending) ctx.emit(counts, candidate, by)
+        pending.clear()
+      })
+      .markTime({ everyMs: MINUTE_MS, delayMs: DELAY_MS, to: counts })
 
-  const totals = t.store(keyedStore('totals', { key: utf8, value: numberFormat }))
-  t.source(counts)
-    .process('add', { stores: [totals] }, (by, ctx) => totals.put(ctx.key, (totals.get(ctx.key) ?? 0) + by))
-    .onTime('report', { stores: [totals], emits: [reports], forwardTo: reports }, function* report(_time, ctx) {
-      for (const [candidate, total] of totals.scan()) {
-        ctx.emit(reports, candidate, total)
-        yield
-      }
-    })
+    const totals = t.store(keyedStore('totals', { key: utf8, value: numberFormat }))
+    t.source(counts)
+      .process('add', { stores: [totals] }, (by, ctx) => totals.put(ctx.key, (totals.get(ctx.key) ?? 0) + by))
+      .onTime('report', { stores: [totals], emits: [reports], forwardTo: reports, thinBehindMs }, function* report(_time, ctx) {
+        for (const [candidate, total] of totals.scan()) {
+          ctx.emit(reports, candidate, total)
+          yield
+        }
+      })
 
-  const standing = t.store(keyedStore('standing', { key: utf8, value: numberFormat }))
-  t.source(reports)
-    .process('take', { stores: [standing] }, (total, ctx) => standing.put(ctx.key, total))
-    .onTime('publish', { stores: [standing], emits: [results] }, (time, ctx) => {
-      for (const [candidate, total] of standing.scan())
-        ctx.emit(results, `${new Date(time).toISOString().slice(11, 16)} ${candidate}`, total)
-    })
-})
+    const standing = t.store(keyedStore('standing', { key: utf8, value: numberFormat }))
+    t.source(reports)
+      .process('take', { stores: [standing] }, (total, ctx) => standing.put(ctx.key, total))
+      .onTime('publish', { stores: [standing], emits: [results] }, (time, ctx) => {
+        for (const [candidate, total] of standing.scan())
+          ctx.emit(results, `${new Date(time).toISOString().slice(11, 16)} ${candidate}`, total)
+      })
+  })
+const election = electionThatThins(undefined)
 
 /** A name whose records lie in the partition. */
 function voterOf(partition: number, partitions: number): string {
@@ -58,8 +64,8 @@ function voterOf(partition: number, partitions: number): string {
 }
 
 /** A driver that has published the time before its start already. */
-function running(commit: 'record' | 'manual' = 'record') {
-  const driver = testDriver(election, { startAt: START + DELAY_MS, commit })
+function running(commit: 'record' | 'manual' = 'record', tested = election) {
+  const driver = testDriver(tested, { startAt: START + DELAY_MS, commit })
   driver.settle()
   published(driver)
   return driver
@@ -140,10 +146,12 @@ function gate(stages: readonly string[], forwarding: readonly string[] = []) {
   }
 }
 
-test('a time that one partition of the stage before has skipped is not published with the others alone', () => {
-  const driver = running('manual')
+const minute = (number: number) => START + number * MINUTE_MS
+
+/** The first stage is played by the test, record by record. */
+function secondStage(tested: typeof election) {
+  const driver = running('manual', tested)
   const counts = 'election-counts-repartition'
-  const minute = (number: number) => START + number * MINUTE_MS
   const [ann, bob] = [0, 1].map((partition) => voterOf(partition, 2))
   function vote(partition: number, candidate: string): void {
     driver.broker.append(counts, partition, { timestamp: START, key: Buffer.from(candidate), value: Buffer.from('1'), headers: [] })
@@ -152,6 +160,14 @@ test('a time that one partition of the stage before has skipped is not published
     const headers = timeMarkerHeaders({ stage: votes.name, partition: upstream, partitions: SOURCE_PARTITIONS, time })
     driver.broker.append(counts, partition, { timestamp: time, key: null, value: null, headers })
   }
+  function markAll(partition: number, time: number): void {
+    for (let upstream = 0; upstream < SOURCE_PARTITIONS; upstream++) mark(partition, upstream, time)
+  }
+  return { driver, ann, bob, vote, mark, markAll }
+}
+
+test('a time that one partition of the stage before has skipped is not published with the others alone', () => {
+  const { driver, ann, bob, vote, mark } = secondStage(election)
   vote(0, ann)
   vote(1, bob)
   // Upstream partition 2 was away at minute 1. Two workers send minute 2 at once: partition 0 and 1 see it in another order.
@@ -160,6 +176,52 @@ test('a time that one partition of the stage before has skipped is not published
   for (const upstream of [2, 1, 0]) mark(1, upstream, minute(2))
   driver.settle()
   expect(published(driver).sort()).toEqual([`12:02 ${ann} 1`, `12:02 ${bob} 1`].sort())
+})
+
+test('a stage that is behind passes over times and shows in the next one what they held, though its partitions are not equally late', () => {
+  const thinning = electionThatThins(MINUTE_MS)
+  const { driver, ann, bob, vote, markAll } = secondStage(thinning)
+  const nineMinutes = (partition: number, candidate: string) => {
+    for (let number = 1; number <= 9; number++) {
+      vote(partition, candidate)
+      markAll(partition, minute(number))
+    }
+  }
+  // Partition 0 closes every time. Partition 1 comes to the same ones minutes late, at 12:10.
+  nineMinutes(0, ann)
+  driver.settle()
+  driver.restart({ downMs: 10 * MINUTE_MS })
+  nineMinutes(1, bob)
+  driver.settle()
+  const lists = published(driver)
+  expect(lists).toContain(`12:08 ${bob} 8`)
+  expect(lists).toContain(`12:10 ${bob} 9`)
+  expect(lists.filter((list) => list.includes(ann)).map((list) => list.slice(0, 5))).toEqual(['12:08', '12:10'])
+  expect(driver.metrics.counts.get('times_passed_over')).toBe(8)
+})
+
+test('without thinning every time is closed, however late', () => {
+  const { driver, ann, vote, markAll } = secondStage(election)
+  driver.restart({ downMs: 0 })
+  vote(0, ann)
+  for (const partition of [0, 1]) for (const number of [1, 2, 3]) markAll(partition, minute(number))
+  driver.restart({ downMs: 60 * MINUTE_MS })
+  driver.settle()
+  expect(published(driver).slice(0, 3)).toEqual([`12:01 ${ann} 1`, `12:02 ${ann} 1`, `12:03 ${ann} 1`])
+})
+
+test('times that are closed far behind are among those that are closed less far behind', () => {
+  const lag = fc.integer({ min: -MINUTE_MS, max: 3_600_000 })
+  fc.assert(
+    fc.property(fc.nat(10_000), lag, lag, (number, a, b) => {
+      const [near, far] = [Math.min(a, b), Math.max(a, b)]
+      const time = number * MINUTE_MS
+      if (isClosedBehind(time, far, MINUTE_MS)) expect(isClosedBehind(time, near, MINUTE_MS)).toBe(true)
+      // A stage that takes `far` per time has a step at least as long.
+      const step = [...Array(128).keys()].findIndex((each) => each > 0 && isClosedBehind(each * MINUTE_MS, far, MINUTE_MS))
+      expect(step * MINUTE_MS).toBeGreaterThanOrEqual(Math.min(far, 64 * MINUTE_MS))
+    }),
+  )
 })
 
 test('of a stage that forwards its times, all partitions must have closed the very same one', () => {

@@ -149,6 +149,25 @@ test('what waited for a stopped pipeline enters the day and the history, though 
   expect(volumes.map(({ value }) => value?.volume)).toEqual(expect.arrayContaining([3, 1]))
 })
 
+test('a renewal that comes up minutes late is passed over: the next list and the history lack nothing', () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  driver.settle()
+  driver.read(trendOutput)
+  send(driver, { hashtags: ['busy'] })
+  advanceTo(driver, START + 52 * SECOND)
+  // Stage 1 marks 12:01 behind its counts; the others come to it four minutes later.
+  driver.commit()
+  driver.restart({ downMs: 4 * MINUTE })
+  driver.settle()
+  const snapshots = driver.read(trendOutput).map(({ value }) => value as TrendOutput)
+  expect(new Set(snapshots.map(({ window_end }) => window_end))).toEqual(new Set([START - 10 * SECOND + 5 * MINUTE]))
+  expect(snapshots).toHaveLength(551)
+  expect(snapshots.find(({ woeid }) => woeid === WORLD)?.entries).toMatchObject([{ term: 'busy', tweet_volume: 1 }])
+  expect(driver.metrics.counts.get('times_passed_over')).toBe(4)
+  const volumes = driver.read(trendVolumes).map(({ value }) => value)
+  expect(volumes).toContainEqual({ woeid: WORLD, term: 'busy', minute: START - 10 * SECOND, volume: 1 })
+})
+
 test('windows slide and empty with no input', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['once'] })
