@@ -1,32 +1,51 @@
 import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
 import { z } from 'zod'
+import { JOB_NAMES, type JobName } from './jobs.ts'
 
-/** What the benchmark's harness is told. */
+export const PEER_NAMES = ['kafka-streams', 'goka', 'quix'] as const
+export type PeerName = (typeof PEER_NAMES)[number]
+export type Guarantee = 'exactly-once' | 'at-least-once'
+
+/** What the benchmark's harness is told: arguments say what is compared, the environment where things are. */
 export interface BenchConfig {
-  /** Folder of the data sets; `fraud/transactions.csv.gz` is read. */
+  readonly job: JobName
+  /** Undefined: the engine alone. */
+  readonly peer: PeerName | undefined
+  /** Settings of the peer: its defaults, or what its users turn. */
+  readonly variant: 'default' | 'tuned'
+  readonly guarantee: Guarantee
+  /** Processes of the engine. */
+  readonly workers: number
+  /** Threads or processes of the peer. */
+  readonly peerWorkers: number
+  readonly records: number
+  readonly runs: number
+  readonly commitIntervalMs: number
+  /** Measure the time from record to visible result instead, at this many records per second. */
+  readonly latencyRate: number | undefined
+  /** Folder of the data sets. */
   readonly dataDir: string
+  /** Folder of the peers' programs, a `run.sh` each. */
+  readonly peersDir: string
   /** Where downloaded tools are, or are put. */
   readonly home: string
   /** host:port of a given broker; undefined: one is started. */
   readonly brokers: string | undefined
-  readonly records: number
-  readonly runs: number
-  readonly commitIntervalMs: number
-  /** A label for the line in bench/results.md; undefined: nothing is appended there. */
-  readonly note: string | undefined
   /** Extra arguments of the worker's node, e.g. --cpu-prof. */
   readonly nodeArguments: readonly string[]
 }
 
-/** What a worker process is told: the variables of the peers' `run.sh`, so that their harness can run it too. */
+/** What a process is told: the variables of the peers' `run.sh`. */
 export interface WorkerEnvironment {
+  readonly job: JobName
   readonly brokers: string
   readonly input: string
   readonly output: string
   /** Consumer group, and the prefix of every internal topic. */
   readonly group: string
   readonly stateDir: string
-  readonly guarantee: 'exactly-once' | 'at-least-once'
+  readonly guarantee: Guarantee
   readonly commitIntervalMs: number
 }
 
@@ -38,29 +57,63 @@ function inRepository(path: string): string {
   return fileURLToPath(new URL(`../../${path}`, import.meta.url))
 }
 
-/** @throws ZodError */
-export function benchConfig(env: NodeJS.ProcessEnv = process.env): BenchConfig {
-  const count = (standard: number) => z.coerce.number().int().positive().default(standard)
+/** @throws ZodError, or a TypeError for unknown arguments */
+export function benchConfig(args: readonly string[] = process.argv.slice(2), env: NodeJS.ProcessEnv = process.env): BenchConfig {
+  const text = { type: 'string' } as const
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      job: text,
+      peer: text,
+      variant: text,
+      guarantee: text,
+      workers: text,
+      'peer-workers': text,
+      records: text,
+      runs: text,
+      'commit-ms': text,
+      latency: text,
+    },
+  })
+  const count = z.coerce.number().int().positive()
+  const asked = z
+    .object({
+      job: z.enum(JOB_NAMES).default('J2'),
+      peer: z.enum(PEER_NAMES).optional(),
+      variant: z.enum(['default', 'tuned']).default('default'),
+      guarantee: z.enum(['exactly-once', 'at-least-once']).default('exactly-once'),
+      workers: count.default(1),
+      'peer-workers': count.optional(),
+      records: count.default(DEFAULT_RECORDS),
+      runs: count.default(DEFAULT_RUNS),
+      'commit-ms': count.default(DEFAULT_COMMIT_MS),
+      latency: count.optional(),
+    })
+    .parse(values)
   const given = z
     .object({
       MILLRACE_DATA: z.string().default(inRepository('../shared/data')),
+      PEERS_DIR: z.string().default(inRepository('../shared/peers')),
       MILLRACE_HOME: z.string().default(inRepository('.millrace')),
       KAFKA_BROKERS: z.string().optional(),
-      BENCH_RECORDS: count(DEFAULT_RECORDS),
-      BENCH_RUNS: count(DEFAULT_RUNS),
-      COMMIT_MS: count(DEFAULT_COMMIT_MS),
-      BENCH_NOTE: z.string().optional(),
       BENCH_NODE_ARGUMENTS: z.string().default(''),
     })
     .parse(env)
   return {
+    job: asked.job,
+    peer: asked.peer,
+    variant: asked.variant,
+    guarantee: asked.guarantee,
+    workers: asked.workers,
+    peerWorkers: asked['peer-workers'] ?? asked.workers,
+    records: asked.records,
+    runs: asked.runs,
+    commitIntervalMs: asked['commit-ms'],
+    latencyRate: asked.latency,
     dataDir: given.MILLRACE_DATA,
+    peersDir: given.PEERS_DIR,
     home: given.MILLRACE_HOME,
     brokers: given.KAFKA_BROKERS,
-    records: given.BENCH_RECORDS,
-    runs: given.BENCH_RUNS,
-    commitIntervalMs: given.COMMIT_MS,
-    note: given.BENCH_NOTE,
     nodeArguments: given.BENCH_NODE_ARGUMENTS.split(' ').filter((part) => part !== ''),
   }
 }
@@ -69,6 +122,7 @@ export function benchConfig(env: NodeJS.ProcessEnv = process.env): BenchConfig {
 export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerEnvironment {
   const given = z
     .object({
+      JOB: z.string().toUpperCase().pipe(z.enum(JOB_NAMES)),
       KAFKA_BROKERS: z.string(),
       IN_TOPIC: z.string(),
       OUT_TOPIC: z.string(),
@@ -79,6 +133,7 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
     })
     .parse(env)
   return {
+    job: given.JOB,
     brokers: given.KAFKA_BROKERS,
     input: given.IN_TOPIC,
     output: given.OUT_TOPIC,
@@ -89,10 +144,11 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
   }
 }
 
-/** The environment that a worker process starts with. */
+/** The environment that a process starts with. */
 export function workerProcessEnv(worker: WorkerEnvironment): NodeJS.ProcessEnv {
   return {
     ...process.env,
+    JOB: worker.job.toLowerCase(),
     KAFKA_BROKERS: worker.brokers,
     IN_TOPIC: worker.input,
     OUT_TOPIC: worker.output,

@@ -1,33 +1,35 @@
 import { partitionFor } from '../../kafka/partitioner.ts'
-import type { Transport } from '../../kafka/transport.ts'
+import type { Transport, WorkerProducer } from '../../kafka/transport.ts'
 import { byteWriter } from '../../schemas/codec.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import { bareAvro, type Payment, type Payments, paymentSchema } from './payments.ts'
-import { PARTITIONS } from './topology.ts'
+import { type JobInput, KEEP_ALL, PARTITIONS } from './job.ts'
 
 /** Records between two waits for acknowledgements. */
 const FLUSH_RECORDS = 50_000
 
-/** Writes the input: keys are card numbers in decimal, placed as the Java client's partitioner does; timestamps are event times. */
-export async function loadPayments(transport: Transport, topic: string, payments: Payments): Promise<void> {
-  await transport.ensureTopics([{ name: topic, partitions: PARTITIONS, config: { 'retention.ms': '-1' } }])
+/** Writes the whole input, placed as the Java client's partitioner does. */
+export async function loadInput(transport: Transport, topic: string, input: JobInput): Promise<void> {
+  await transport.ensureTopics([{ name: topic, partitions: PARTITIONS, config: KEEP_ALL }])
   const producer = transport.producer({})
   await producer.init()
-  const appenders = Array.from({ length: PARTITIONS }, (_, partition) => producer.appender(topic, partition))
-  const codec = bareAvro<Payment>(paymentSchema)
-  const key = byteWriter()
-  const value = byteWriter()
-  for (let i = 0; i < payments.count; i++) {
-    key.length = 0
-    value.length = 0
-    utf8.encode(String(payments.card[i]), key)
-    const ts = payments.ts[i]
-    const payment = { tx_id: payments.txId[i], card: payments.card[i], terminal: payments.terminal[i], amount_cents: payments.cents[i], ts }
-    codec.encode(payment, value)
-    const partition = partitionFor(key.buffer.subarray(0, key.length), PARTITIONS)
-    appenders[partition].append(ts, key.buffer, 0, key.length, value.buffer, 0, value.length)
+  const append = inputAppender(producer, topic, input)
+  for (let i = 0; i < input.count; i++) {
+    append(i)
     if (i % FLUSH_RECORDS === FLUSH_RECORDS - 1) await producer.commit(new Map(), undefined)
   }
   await producer.commit(new Map(), undefined)
   await producer.close()
+}
+
+/** @returns appends the record of an index to its partition */
+export function inputAppender(producer: WorkerProducer, topic: string, input: JobInput): (index: number) => void {
+  const appenders = Array.from({ length: PARTITIONS }, (_, partition) => producer.appender(topic, partition))
+  const key = byteWriter()
+  const value = byteWriter()
+  return function append(index) {
+    key.length = 0
+    value.length = 0
+    const timestamp = input.write(index, key, value)
+    const partition = partitionFor(key.buffer, PARTITIONS, 0, key.length)
+    appenders[partition].append(timestamp, key.buffer, 0, key.length, value.buffer, 0, value.length)
+  }
 }

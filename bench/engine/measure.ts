@@ -1,12 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { setTimeout as delay } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { Admin } from '@platformatic/kafka'
-import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
-import { type WorkerEnvironment, workerProcessEnv } from './config.ts'
-import { cpuSeconds, machineCpuSeconds, peakRssMib } from './process-stats.ts'
+import type { WorkerEnvironment } from './config.ts'
+import type { Contender } from './contender.ts'
+import { cpuSeconds, machineCpuSeconds } from './process-stats.ts'
 
 /** One measured run. CPU is user + system seconds per million records. */
 export interface RunFigures {
@@ -25,12 +21,9 @@ export interface RunFigures {
 }
 
 const POLL_MS = 50
-const TIMEOUT_MS = 240_000
-const STOP_MS = 25_000
+const TIMEOUT_MS = 300_000
 const MS_PER_SECOND = 1_000
 const MILLION = 1e6
-
-const WORKER = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
 
 interface Moment {
   readonly at: number
@@ -40,42 +33,35 @@ interface Moment {
   readonly others: number
 }
 
-/** Runs one worker process, started with the flags of every worker, over the whole input. */
+/** Runs a contender over the whole input. */
 export async function measureRun(
+  contender: Contender,
   worker: WorkerEnvironment,
   records: number,
-  options: { readonly brokerPid: number | undefined; readonly nodeArguments: readonly string[] },
+  brokerPid: number | undefined,
 ): Promise<RunFigures> {
   const startedAt = Date.now()
-  const child = spawn(process.execPath, [...BUFFER_HEAP_FLAGS, ...options.nodeArguments, WORKER], {
-    env: workerProcessEnv(worker),
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const pid = child.pid ?? 0
+  const running = contender.start(worker)
   const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [worker.brokers] })
-  const ofBroker = () => (options.brokerPid === undefined ? 0 : cpuSeconds(options.brokerPid))
   const moment = (done: number, at = Date.now()): Moment => {
-    const [mine, broker] = [cpuSeconds(pid), ofBroker()]
+    const [mine, broker] = [running.cpuSeconds(), brokerPid === undefined ? 0 : cpuSeconds(brokerPid)]
     return { at, done, worker: mine, broker, others: machineCpuSeconds() - mine - broker - cpuSeconds(process.pid) }
   }
   let first: Moment | undefined
   let half: Moment | undefined
-  createInterface({ input: child.stdout }).on('line', (line) => {
-    const [word, ms] = line.split(' ')
-    if (word === 'FIRST_RECORD') first = moment(0, Number(ms))
-  })
+  running.watch((at) => (first = moment(0, at)))
   try {
     const deadline = startedAt + TIMEOUT_MS
     for (;;) {
       await delay(POLL_MS)
       const done = first === undefined ? 0 : await committed(admin, worker)
       if (half === undefined && done >= records / 2) half = moment(done)
-      if (first !== undefined && done >= records) return figures(startedAt, first, half ?? first, moment(done), peakRssMib(pid))
-      if (child.exitCode !== null) throw new Error(`the worker ended with code ${child.exitCode} after ${done} of ${records} records`)
+      if (first !== undefined && done >= records) return figures(startedAt, first, half ?? first, moment(done), running.peakRssMib())
+      running.expectAlive()
       if (Date.now() > deadline) throw new Error(`only ${done} of ${records} records were done in ${TIMEOUT_MS / MS_PER_SECOND} s`)
     }
   } finally {
-    await stop(child)
+    await running.stop()
     await admin.close()
   }
 }
@@ -101,13 +87,4 @@ async function committed(admin: Admin, worker: WorkerEnvironment): Promise<numbe
     .flatMap((group) => group.topics.filter((topic) => topic.name === worker.input))
     .flatMap((topic) => topic.partitions)
   return partitions.reduce((sum, partition) => sum + Math.max(0, Number(partition.committedOffset)), 0)
-}
-
-async function stop(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const ended = once(child, 'exit')
-  child.kill('SIGTERM')
-  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
-  await ended
-  clearTimeout(timer)
 }

@@ -1,39 +1,33 @@
 /**
- * `npm run bench:engine`: job J2 of the peers on the engine, exactly once, one worker process, against a broker of its own
- * (or KAFKA_BROKERS). Every output is verified. Variables: see config.ts. Linux only: times and memory come from /proc.
+ * `npm run bench:engine -- --job J1|J2|J3 [--peer kafka-streams|goka|quix] [--variant tuned] [--workers N] [--peer-workers N]
+ * [--guarantee at-least-once] [--records N] [--runs N] [--commit-ms N] [--latency RECORDS_PER_SECOND]`: the engine and a peer in turn, on
+ * one broker and one input, every output verified. Environment: see config.ts. Linux only: times and memory come from /proc.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { pino } from 'pino'
 import type { Component } from '../../deploy/local/component.ts'
 import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import type { Transport } from '../../kafka/transport.ts'
-import { type BenchConfig, benchConfig } from './config.ts'
-import { loadPayments } from './load.ts'
+import { type BenchConfig, benchConfig, type WorkerEnvironment } from './config.ts'
+import { type Contender, engineContender, peerContender } from './contender.ts'
+import { type JobInput, KEEP_ALL, PARTITIONS } from './job.ts'
+import { JOBS } from './jobs.ts'
+import { type LatencyFigures, MEASURED_SECONDS, measureLatency, WARM_UP_SECONDS } from './latency.ts'
+import { loadInput } from './load.ts'
 import { measureRun, type RunFigures } from './measure.ts'
-import { type Payments, readPayments } from './payments.ts'
 import { describeMachine } from './process-stats.ts'
-import { PARTITIONS } from './topology.ts'
+import { type Column, cells, header, type Runs, summary } from './report.ts'
 import { verifyOutput } from './verify.ts'
 
 const HEAP_MB = 512
 const STDERR = 2
-const RESULTS = fileURLToPath(new URL('../results.md', import.meta.url))
-/** Stands behind the last row of this benchmark's table. */
-const TABLE_END = '<!-- rows of bench:engine end here -->'
 
-interface Column {
-  readonly title: string
-  readonly digits: number
-  readonly of: (run: RunFigures) => number
-}
-
-const COLUMNS: readonly Column[] = [
+const RUN_COLUMNS: readonly Column<RunFigures>[] = [
   { title: 'records/s', digits: 0, of: (run) => run.recordsPerSecond },
   { title: 'warm', digits: 0, of: (run) => run.warmRecordsPerSecond },
   { title: 'CPU s/M', digits: 2, of: (run) => run.cpu },
@@ -44,16 +38,23 @@ const COLUMNS: readonly Column[] = [
   { title: 'others CPU s', digits: 2, of: (run) => run.otherCpuSeconds },
 ]
 
-const say = (text: string) => process.stdout.write(`${text}\n`)
-const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
-const cells = (of: (column: Column) => number) => COLUMNS.map((column) => of(column).toFixed(column.digits))
-const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[values.length >> 1]
+const LATENCY_COLUMNS: readonly Column<LatencyFigures>[] = [
+  { title: 'P50 ms', digits: 1, of: (run) => run.p50Ms },
+  { title: 'P99 ms', digits: 1, of: (run) => run.p99Ms },
+  { title: 'max ms', digits: 1, of: (run) => run.maxMs },
+  { title: 'cores', digits: 2, of: (run) => run.cores },
+  { title: 'broker cores', digits: 2, of: (run) => run.brokerCores },
+  { title: 'others CPU s', digits: 2, of: (run) => run.otherCpuSeconds },
+]
 
-function keep(line: string): void {
-  const text = readFileSync(RESULTS, 'utf8')
-  if (!text.includes(TABLE_END)) throw new Error(`${RESULTS} has no line ${TABLE_END}`)
-  writeFileSync(RESULTS, text.replace(TABLE_END, `${line}\n${TABLE_END}`))
+interface Place {
+  readonly brokers: string
+  readonly brokerPid: number | undefined
+  readonly folder: string
+  readonly transport: Transport
 }
+
+const say = (text: string) => process.stdout.write(`${text}\n`)
 
 async function startBroker(folder: string, home: string): Promise<Component> {
   const broker = kafkaBroker({
@@ -69,32 +70,76 @@ async function startBroker(folder: string, home: string): Promise<Component> {
   return broker
 }
 
-async function oneRun(
-  config: BenchConfig,
-  place: { readonly brokers: string; readonly brokerPid: number | undefined; readonly folder: string; readonly input: string },
-  transport: Transport,
-  payments: Payments,
-): Promise<RunFigures> {
-  const group = `bench-j2-${randomUUID().slice(0, 8)}`
+/** Topics and folder of one run. */
+async function newWorker(config: BenchConfig, { brokers, folder, transport }: Place, input: string): Promise<WorkerEnvironment> {
+  const { job, guarantee, commitIntervalMs } = config
+  const group = `bench-${job.toLowerCase()}-${randomUUID().slice(0, 8)}`
   const output = `${group}-out`
-  await transport.ensureTopics([{ name: output, partitions: PARTITIONS, config: { 'retention.ms': '-1' } }])
-  const worker = {
-    brokers: place.brokers,
-    input: place.input,
-    output,
-    group,
-    stateDir: join(place.folder, group),
-    guarantee: 'exactly-once' as const,
-    commitIntervalMs: config.commitIntervalMs,
+  await transport.ensureTopics([{ name: output, partitions: PARTITIONS, config: KEEP_ALL }])
+  return { job, brokers, input, output, group, stateDir: join(folder, group), guarantee, commitIntervalMs }
+}
+
+/** Runs the contenders in turn and prints every run, medians and ratios. */
+async function compare<Figures>(
+  contenders: readonly Contender[],
+  runs: number,
+  columns: readonly Column<Figures>[],
+  once: (contender: Contender) => Promise<Figures>,
+): Promise<void> {
+  const all: Runs<Figures>[] = contenders.map(({ label }) => ({ label, runs: [] }))
+  say(header(columns))
+  for (let number = 1; number <= runs; number++) {
+    for (const [i, contender] of contenders.entries()) {
+      const figures = await once(contender)
+      all[i].runs.push(figures)
+      say(cells(`${contender.label} (${number})`, columns, (column) => column.of(figures)))
+    }
   }
-  const figures = await measureRun(worker, payments.count, { brokerPid: place.brokerPid, nodeArguments: config.nodeArguments })
-  const verdict = await verifyOutput(transport, output, payments)
+  say(summary(all, columns))
+}
+
+async function expectRight(transport: Transport, { output, stateDir }: WorkerEnvironment, input: JobInput): Promise<void> {
+  rmSync(stateDir, { recursive: true, force: true })
+  const verdict = await verifyOutput(transport, output, input.check())
   if (verdict !== 'ok') throw new Error(`the output is wrong: ${verdict}`)
-  return figures
+}
+
+async function throughput(config: BenchConfig, contenders: readonly Contender[], place: Place): Promise<void> {
+  const { transport } = place
+  const input = JOBS[config.job].input(config.dataDir, config.records)
+  const topic = `bench-${config.job.toLowerCase()}-in-${randomUUID().slice(0, 8)}`
+  await loadInput(transport, topic, input)
+  say(`${input.count} records in ${PARTITIONS} partitions, ${config.guarantee}, a commit every ${config.commitIntervalMs} ms`)
+  await compare(contenders, config.runs, RUN_COLUMNS, async (contender) => {
+    const worker = await newWorker(config, place, topic)
+    const figures = await measureRun(contender, worker, input.count, place.brokerPid)
+    await expectRight(transport, worker, input)
+    return figures
+  })
+  say('every output was verified in full (read_committed)')
+}
+
+async function latency(config: BenchConfig, contenders: readonly Contender[], place: Place, rate: number): Promise<void> {
+  const { transport } = place
+  if (config.job !== 'J2') throw new Error('latency is measured with job J2, whose every input has one output: leave out --job')
+  const input = JOBS[config.job].input(config.dataDir, rate * (WARM_UP_SECONDS + MEASURED_SECONDS))
+  say(
+    `${rate} records/s, ${config.guarantee}, a commit every ${config.commitIntervalMs} ms at the latest; due to be sent → seen by a read_committed reader`,
+  )
+  await compare(contenders, config.runs, LATENCY_COLUMNS, async (contender) => {
+    const topic = `bench-latency-in-${randomUUID().slice(0, 8)}`
+    await transport.ensureTopics([{ name: topic, partitions: PARTITIONS, config: KEEP_ALL }])
+    const worker = await newWorker(config, place, topic)
+    const figures = await measureLatency({ contender, worker, input, rate, transport, brokerPid: place.brokerPid })
+    await expectRight(transport, worker, input)
+    return figures
+  })
 }
 
 async function main(): Promise<void> {
   const config = benchConfig()
+  const contenders = [engineContender(config)]
+  if (config.peer !== undefined) contenders.push(peerContender(config.peer, config))
   const log = pino({ level: 'warn' }, pino.destination(STDERR))
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
   const broker = config.brokers === undefined ? await startBroker(folder, config.home) : undefined
@@ -102,23 +147,10 @@ async function main(): Promise<void> {
   const transport = kafkaTransport({ brokers: [brokers], clientId: 'bench' }, { clock: { now: Date.now }, log })
   try {
     await transport.connect()
-    const payments = readPayments(config.dataDir, config.records)
-    const input = `bench-j2-in-${randomUUID().slice(0, 8)}`
-    await loadPayments(transport, input, payments)
-    say(`J2, ${payments.count} records in ${PARTITIONS} partitions, exactly once, a commit every ${config.commitIntervalMs} ms`)
-    say(describeMachine())
-    say(row(['run', ...COLUMNS.map((column) => column.title)]))
-    say(row(['---', ...COLUMNS.map(() => '--:')]))
-    const runs: RunFigures[] = []
-    for (let number = 1; number <= config.runs; number++) {
-      const figures = await oneRun(config, { brokers, brokerPid: broker?.pid, folder, input }, transport, payments)
-      runs.push(figures)
-      say(row([String(number), ...cells((column) => column.of(figures))]))
-    }
-    const medians = cells((column) => median(runs.map(column.of)))
-    say(row(['median', ...medians]))
-    say('every field of every output record is right (read_committed)')
-    if (config.note !== undefined) keep(row([new Date().toISOString().slice(0, 10), config.note, ...medians]))
+    const place = { brokers, brokerPid: broker?.pid, folder, transport }
+    say(`${config.job}, ${JOBS[config.job].title}; ${describeMachine()}`)
+    if (config.latencyRate === undefined) await throughput(config, contenders, place)
+    else await latency(config, contenders, place, config.latencyRate)
   } finally {
     await transport.close()
     await broker?.stop()

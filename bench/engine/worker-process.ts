@@ -6,7 +6,7 @@ import { memoryRegistry } from '../../kafka/memory/registry.ts'
 import { createWorker } from '../../pipelines/engine/worker.ts'
 import { openRocksdbBackend } from '../../state/stores/rocksdb-backend.ts'
 import { workerEnvironment } from './config.ts'
-import { velocityFeatures } from './topology.ts'
+import { JOBS } from './jobs.ts'
 
 const STATUS_POLL_MS = 20
 const STDERR = 2
@@ -27,7 +27,7 @@ const backend = await openRocksdbBackend({ folder: env.stateDir })
 const memberId = randomUUID()
 const worker = createWorker(
   {
-    topology: velocityFeatures(env.group, env.input, env.output, onRecord),
+    topology: JOBS[env.job].topology({ name: env.group, input: env.input, output: env.output, onRecord }),
     guarantee: env.guarantee,
     commitIntervalMs: env.commitIntervalMs,
   },

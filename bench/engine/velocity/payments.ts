@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { compileDecoder } from '../../schemas/avro/decoder.ts'
-import { compileEncoder } from '../../schemas/avro/encoder.ts'
-import type { Codec } from '../../schemas/codec.ts'
-import type { AvroSchema } from '../../schemas/topic.ts'
+import { longRecord } from '../longs.ts'
 
 /** One payment, in arrays over all payments: a million objects would be the generator's only work. */
 export interface Payments {
@@ -29,6 +26,7 @@ export interface Payment {
 /** 2018-04-01T00:00Z, which TX_TIME_SECONDS counts from. */
 const FIRST_DAY_MS = 1_522_540_800_000
 const MS_PER_SECOND = 1_000
+const DAY_MS = 86_400_000
 const CENTS = 100
 /** Columns of the file. */
 const TX_ID = 0
@@ -36,10 +34,6 @@ const CARD = 2
 const TERMINAL = 3
 const AMOUNT = 4
 const SECONDS = 5
-
-function longRecord(name: string, fields: readonly string[]): AvroSchema {
-  return { type: 'record', name, namespace: 'millrace.bench', fields: fields.map((field) => ({ name: field, type: 'long' })) }
-}
 
 export const paymentSchema = longRecord('Payment', ['tx_id', 'card', 'terminal', 'amount_cents', 'ts'])
 
@@ -58,27 +52,31 @@ export const enrichedSchema = longRecord('Enriched', [
   'last_ts',
 ])
 
-/** Avro binary without any header: what job J2 of the peers prescribes. */
-export function bareAvro<T>(schema: AvroSchema): Codec<T> {
-  return { encode: compileEncoder<T>(schema), decode: compileDecoder<T>(schema) }
-}
-
-/** The first payments of the real file, in its order. */
+/** The first payments of the real file, in its order; behind its end they come again, later by its whole days. */
 export function readPayments(dataDir: string, count: number): Payments {
   const text = gunzipSync(readFileSync(join(dataDir, 'fraud/transactions.csv.gz'))).toString('latin1')
   const array = () => new Float64Array(count)
   const payments = { count, txId: array(), card: array(), terminal: array(), cents: array(), ts: array() }
-  let at = text.indexOf('\n') + 1
-  for (let i = 0; i < count; i++) {
+  const { txId, card, terminal, cents, ts } = payments
+  let read = 0
+  for (let at = text.indexOf('\n') + 1; read < count && at < text.length; read++) {
     const end = text.indexOf('\n', at)
-    if (end < 0) throw new Error(`the file holds only ${i} payments, ${count} are wanted`)
-    const columns = text.slice(at, end).split(',')
-    payments.txId[i] = Number(columns[TX_ID])
-    payments.card[i] = Number(columns[CARD])
-    payments.terminal[i] = Number(columns[TERMINAL])
-    payments.cents[i] = Math.round(Number(columns[AMOUNT]) * CENTS)
-    payments.ts[i] = FIRST_DAY_MS + Number(columns[SECONDS]) * MS_PER_SECOND
-    at = end + 1
+    const columns = text.slice(at, end < 0 ? undefined : end).split(',')
+    txId[read] = Number(columns[TX_ID])
+    card[read] = Number(columns[CARD])
+    terminal[read] = Number(columns[TERMINAL])
+    cents[read] = Math.round(Number(columns[AMOUNT]) * CENTS)
+    ts[read] = FIRST_DAY_MS + Number(columns[SECONDS]) * MS_PER_SECOND
+    at = end < 0 ? text.length : end + 1
+  }
+  const idsPerRound = txId[read - 1] + 1
+  const msPerRound = Math.ceil((ts[read - 1] + 1 - FIRST_DAY_MS) / DAY_MS) * DAY_MS
+  for (let i = read; i < count; i++) {
+    txId[i] = txId[i - read] + idsPerRound
+    card[i] = card[i - read]
+    terminal[i] = terminal[i - read]
+    cents[i] = cents[i - read]
+    ts[i] = ts[i - read] + msPerRound
   }
   return payments
 }

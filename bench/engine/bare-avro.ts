@@ -1,0 +1,9 @@
+import { compileDecoder } from '../../schemas/avro/decoder.ts'
+import { compileEncoder } from '../../schemas/avro/encoder.ts'
+import type { Codec } from '../../schemas/codec.ts'
+import type { AvroSchema } from '../../schemas/topic.ts'
+
+/** Avro binary without any header: what the jobs prescribe. */
+export function bareAvro<T>(schema: AvroSchema): Codec<T> {
+  return { encode: compileEncoder<T>(schema), decode: compileDecoder<T>(schema) }
+}

@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { type BenchConfig, type Guarantee, type PeerName, type WorkerEnvironment, workerProcessEnv } from './config.ts'
+import type { JobName } from './jobs.ts'
+import { cpuSeconds, peakRssMib } from './process-stats.ts'
+
+/** What is compared: the engine, or a peer. */
+export interface Contender {
+  readonly label: string
+  /** Starts its processes; each has a folder of its own below `worker.stateDir`. */
+  start(worker: WorkerEnvironment): Running
+}
+
+/** The processes of one run. */
+export interface Running {
+  /** Epoch ms of the first input record, undefined before. `onFirst` of `watch` is called once then. */
+  watch(onFirst: (at: number) => void): void
+  cpuSeconds(): number
+  peakRssMib(): number
+  /** Throws when a process has ended. */
+  expectAlive(): void
+  stop(): Promise<void>
+}
+
+const STOP_MS = 25_000
+const WORKER = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
+
+/** Who does which job, and how: the others have no such job, or no transactions. */
+const PEER_JOBS: Readonly<Record<PeerName, { readonly jobs: readonly JobName[]; readonly guarantees: readonly Guarantee[] }>> = {
+  'kafka-streams': { jobs: ['J1', 'J2', 'J3'], guarantees: ['exactly-once', 'at-least-once'] },
+  goka: { jobs: ['J1', 'J2'], guarantees: ['at-least-once'] },
+  quix: { jobs: ['J1', 'J2'], guarantees: ['exactly-once', 'at-least-once'] },
+}
+
+export function engineContender({ workers, nodeArguments }: BenchConfig): Contender {
+  return {
+    label: `engine, ${workers} worker${workers > 1 ? 's' : ''}`,
+    start: (worker) =>
+      run(workers, worker, (env) => spawn(process.execPath, [...BUFFER_HEAP_FLAGS, ...nodeArguments, WORKER], { env, stdio: STDIO })),
+  }
+}
+
+/** @throws Error when the peer cannot do what is asked, or is not there */
+export function peerContender(peer: PeerName, config: BenchConfig): Contender {
+  const { jobs, guarantees } = PEER_JOBS[peer]
+  const { job, guarantee, variant, peerWorkers, peersDir } = config
+  if (!jobs.includes(job)) throw new Error(`${peer} does not have job ${job}: choose one of ${jobs.join(', ')}`)
+  if (!guarantees.includes(guarantee)) throw new Error(`${peer} knows only ${guarantees.join(', ')}: add --guarantee ${guarantees[0]}`)
+  const script = join(peersDir, peer, 'run.sh')
+  if (!existsSync(script))
+    throw new Error(`there is no ${script}: set PEERS_DIR to the folder that holds the peers' programs, or leave out --peer`)
+  // Python runs one thread at a time: more of Quix is more processes.
+  const processes = peer === 'quix' ? peerWorkers : 1
+  const unit = peer === 'quix' ? 'process' : 'thread'
+  return {
+    label: peer === 'goka' ? `${peer}, ${variant}` : `${peer}, ${variant}, ${peerWorkers} ${unit}${peerWorkers > 1 ? 's' : ''}`,
+    start: (worker) =>
+      run(processes, worker, (env) => spawn(script, [], { env: { ...env, THREADS: String(peerWorkers), VARIANT: variant }, stdio: STDIO })),
+  }
+}
+
+const STDIO: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit']
+
+type Spawned = ChildProcess & { readonly stdout: NonNullable<ChildProcess['stdout']> }
+
+function run(processes: number, worker: WorkerEnvironment, spawnOne: (env: NodeJS.ProcessEnv) => Spawned): Running {
+  const children = Array.from({ length: processes }, (_, i) => {
+    const stateDir = join(worker.stateDir, String(i))
+    mkdirSync(stateDir, { recursive: true })
+    return spawnOne(workerProcessEnv({ ...worker, stateDir }))
+  })
+  const pids = children.flatMap(({ pid }) => pid ?? [])
+  return {
+    watch(onFirst) {
+      let seen = false
+      for (const { stdout } of children)
+        createInterface({ input: stdout }).on('line', (line) => {
+          const [word, ms] = line.split(' ')
+          if (word !== 'FIRST_RECORD' || seen) return
+          seen = true
+          onFirst(Number(ms))
+        })
+    },
+    cpuSeconds: () => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0),
+    peakRssMib: () => pids.reduce((sum, pid) => sum + peakRssMib(pid), 0),
+    expectAlive() {
+      const ended = children.find(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null)
+      if (ended !== undefined) throw new Error(`a process ended with ${ended.exitCode ?? ended.signalCode}`)
+    },
+    async stop() {
+      await Promise.all(children.map(stop))
+    },
+  }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
+  await ended
+  clearTimeout(timer)
+}

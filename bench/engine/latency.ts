@@ -1,0 +1,143 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Transport } from '../../kafka/transport.ts'
+import type { WorkerEnvironment } from './config.ts'
+import type { Contender } from './contender.ts'
+import { type JobInput, PARTITIONS } from './job.ts'
+import { inputAppender } from './load.ts'
+import { readLongs } from './longs.ts'
+import { cpuSeconds, machineCpuSeconds } from './process-stats.ts'
+
+/** From the time a record is due to be sent to the return of the poll that shows its output. */
+export interface LatencyFigures {
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly maxMs: number
+  /** CPU seconds per second. */
+  readonly cores: number
+  readonly brokerCores: number
+  readonly otherCpuSeconds: number
+}
+
+export const WARM_UP_SECONDS = 10
+export const MEASURED_SECONDS = 15
+/** For the processes to join their group before anything is sent. */
+const START_MS = 5_000
+/** After the last record was sent. */
+const DRAIN_MS = 15_000
+const SEND_EVERY_MS = 1
+const POLL_MS = 100
+const MS_PER_SECOND = 1_000
+
+export interface LatencyRun {
+  readonly contender: Contender
+  readonly worker: WorkerEnvironment
+  /** Of job J2: the first field of an output is the number of its input record. */
+  readonly input: JobInput
+  readonly rate: number
+  readonly transport: Transport
+  readonly brokerPid: number | undefined
+}
+
+/** Open loop: a record's time begins when it is due, so that a stall of the sender counts. */
+export async function measureLatency(run: LatencyRun): Promise<LatencyFigures> {
+  const { contender, worker, input, rate, transport } = run
+  const firstMeasured = rate * WARM_UP_SECONDS
+  const running = contender.start(worker)
+  running.watch(() => {})
+  const cpu = () => {
+    const [mine, broker] = [running.cpuSeconds(), run.brokerPid === undefined ? 0 : cpuSeconds(run.brokerPid)]
+    return { mine, broker, others: machineCpuSeconds() - mine - broker - cpuSeconds(process.pid) }
+  }
+  const reader = readOutputs(transport, worker.output, input.count)
+  try {
+    await delay(START_MS)
+    running.expectAlive()
+    let before = cpu()
+    const startedAt = performance.now()
+    await send(transport, worker.input, input, rate, startedAt, (index) => {
+      if (index === firstMeasured) before = cpu()
+    })
+    const after = cpu()
+    const seenAt = await reader.seen(DRAIN_MS)
+    const times = Array.from({ length: input.count - firstMeasured }, (_, i) => {
+      const index = firstMeasured + i
+      return seenAt[index] - (startedAt + (index * MS_PER_SECOND) / rate)
+    }).sort((a, b) => a - b)
+    if (times.some(Number.isNaN)) throw new Error('not every record came out: its latency is not known')
+    const quantile = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))]
+    return {
+      p50Ms: quantile(0.5),
+      p99Ms: quantile(0.99),
+      maxMs: quantile(1),
+      cores: (after.mine - before.mine) / MEASURED_SECONDS,
+      brokerCores: (after.broker - before.broker) / MEASURED_SECONDS,
+      otherCpuSeconds: after.others - before.others,
+    }
+  } finally {
+    await reader.close()
+    await running.stop()
+  }
+}
+
+async function send(
+  transport: Transport,
+  topic: string,
+  input: JobInput,
+  rate: number,
+  startedAt: number,
+  onRecord: (index: number) => void,
+): Promise<void> {
+  const producer = transport.producer({})
+  await producer.init()
+  const append = inputAppender(producer, topic, input)
+  let next = 0
+  while (next < input.count) {
+    const due = Math.min(input.count, Math.floor(((performance.now() - startedAt) * rate) / MS_PER_SECOND) + 1)
+    for (; next < due; next++) {
+      onRecord(next)
+      append(next)
+    }
+    await Promise.all([producer.commit(new Map(), undefined), delay(SEND_EVERY_MS)])
+  }
+  await producer.close()
+}
+
+/** Reads the output from its beginning and notes when each record was seen first. */
+function readOutputs(transport: Transport, topic: string, count: number) {
+  const seenAt = new Float64Array(count).fill(Number.NaN)
+  const fetcher = transport.fetcher({ isolation: 'read_committed' })
+  for (let partition = 0; partition < PARTITIONS; partition++) fetcher.assign({ topic, partition }, 0, 'fail')
+  const fields = new Float64Array(12)
+  let seen = 0
+  let closed = false
+
+  async function read(): Promise<void> {
+    while (!closed && seen < count) {
+      const polled = await fetcher.poll(POLL_MS)
+      const now = performance.now()
+      for (const { chunks } of polled)
+        for (const { buffer, count: records, valueStart, valueEnd } of chunks)
+          for (let i = 0; i < records; i++) {
+            readLongs(buffer, valueStart[i], valueEnd[i], fields)
+            if (!Number.isNaN(seenAt[fields[0]])) continue
+            seenAt[fields[0]] = now
+            seen++
+          }
+    }
+  }
+  const reading = read()
+  reading.catch(() => {}) // `seen` tells.
+
+  return {
+    /** Waits until everything is seen, or the time is up. */
+    async seen(timeoutMs: number): Promise<Float64Array> {
+      await Promise.race([reading, delay(timeoutMs, undefined, { ref: false })])
+      return seenAt
+    },
+    async close(): Promise<void> {
+      closed = true
+      await reading.catch(() => {})
+      await fetcher.close()
+    },
+  }
+}

@@ -1,0 +1,24 @@
+import type { AvroSchema } from '../../schemas/topic.ts'
+
+/** A record whose fields are all longs. */
+export function longRecord(name: string, fields: readonly string[]): AvroSchema {
+  return { type: 'record', name, namespace: 'millrace.bench', fields: fields.map((field) => ({ name: field, type: 'long' })) }
+}
+
+/** Zigzag varints, read here anew so that the codec under test does not check itself. @returns whether exactly these filled the range */
+export function readLongs(buffer: Buffer, start: number, end: number, into: Float64Array): boolean {
+  let at = start
+  for (let field = 0; field < into.length; field++) {
+    let value = 0
+    let scale = 1
+    for (;;) {
+      if (at >= end) return false
+      const byte = buffer[at++]
+      value += (byte & 0x7f) * scale
+      scale *= 128
+      if (byte < 0x80) break
+    }
+    into[field] = value % 2 === 0 ? value / 2 : -(value + 1) / 2
+  }
+  return at === end
+}

@@ -1,0 +1,87 @@
+import type { AvroSchema } from '../../../schemas/topic.ts'
+import { integer, seededRandom } from '../../tweets/random.ts'
+import { longRecord } from '../longs.ts'
+
+/** Swipes in arrays, in order of time. */
+export interface Swipes {
+  readonly count: number
+  readonly swiper: Int32Array
+  readonly swipee: Int32Array
+  readonly right: Uint8Array
+  /** Epoch ms. */
+  readonly ts: Float64Array
+}
+
+/** Record of the input topic. */
+export interface Swipe {
+  swiper: number
+  swipee: number
+  right: boolean
+  ts: number
+}
+
+/** Record of the output topic: a pair, smaller number first, and the later of its two swipes. */
+export interface Match {
+  lo: number
+  hi: number
+  ts: number
+}
+
+export const swipeSchema: AvroSchema = {
+  type: 'record',
+  name: 'Swipe',
+  namespace: 'millrace.bench',
+  fields: [
+    { name: 'swiper', type: 'long' },
+    { name: 'swipee', type: 'long' },
+    { name: 'right', type: 'boolean' },
+    { name: 'ts', type: 'long' },
+  ],
+}
+export const matchSchema = longRecord('Match', ['lo', 'hi', 'ts'])
+
+const DAY_MS = 86_400_000
+/** Two right-swipes further apart are no match. */
+export const JOIN_SPAN_MS = 30 * DAY_MS
+
+/** 2026-01-01T00:00Z. */
+const FIRST_MS = 1_767_225_600_000
+const DAYS = 60
+/** Swipes are answered within this part of all days: 40. */
+const ANSWERED_WITHIN = 2 / 3
+const USERS = 59_946
+const ANSWERS = 0.35
+const REPEATS = 0.02
+const RIGHT = 0.45
+const SEED = 3
+
+/** 35 % answer an earlier swipe, 2 % repeat one, the rest are of new pairs with some much-liked users. */
+export function makeSwipes(count: number): Swipes {
+  const random = seededRandom(SEED)
+  const swiper = new Int32Array(count)
+  const swipee = new Int32Array(count)
+  const right = new Uint8Array(count)
+  const ts = new Float64Array(count)
+  const step = (DAYS * DAY_MS) / count
+  for (let i = 0; i < count; i++) {
+    ts[i] = FIRST_MS + Math.floor(i * step)
+    const kind = random()
+    if (i > 0 && kind < ANSWERS + REPEATS) {
+      const earlier = i - 1 - integer(random, Math.max(1, Math.min(i, Math.floor(count * ANSWERED_WITHIN))))
+      swiper[i] = kind < ANSWERS ? swipee[earlier] : swiper[earlier]
+      swipee[i] = kind < ANSWERS ? swiper[earlier] : swipee[earlier]
+    } else {
+      const square = random() ** 2
+      swiper[i] = integer(random, USERS)
+      swipee[i] = Math.floor(USERS * square)
+      if (swiper[i] === swipee[i]) swipee[i] = (swipee[i] + 1) % USERS
+    }
+    right[i] = random() < RIGHT ? 1 : 0
+  }
+  return { count, swiper, swipee, right, ts }
+}
+
+/** Key of both topics. */
+export function pairKey(a: number, b: number): string {
+  return `${Math.min(a, b)}:${Math.max(a, b)}`
+}

@@ -1,0 +1,50 @@
+/** A figure of a run as it stands in the table. */
+export interface Column<Figures> {
+  readonly title: string
+  readonly digits: number
+  readonly of: (run: Figures) => number
+}
+
+/** Runs of one contender. */
+export interface Runs<Figures> {
+  readonly label: string
+  readonly runs: Figures[]
+}
+
+export const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+
+export function header<Figures>(columns: readonly Column<Figures>[]): string {
+  return `${row(['run', ...columns.map(({ title }) => title)])}\n${row(['---', ...columns.map(() => '--:')])}`
+}
+
+export function cells<Figures>(label: string, columns: readonly Column<Figures>[], figure: (column: Column<Figures>) => number): string {
+  return row([label, ...columns.map((column) => figure(column).toFixed(column.digits))])
+}
+
+/** Medians of every contender, and how the first one stands to each of the others. */
+export function summary<Figures>(contenders: readonly Runs<Figures>[], columns: readonly Column<Figures>[]): string {
+  const medians = contenders.map(
+    ({ runs }) =>
+      (column: Column<Figures>) =>
+        median(runs.map(column.of)),
+  )
+  const lines = contenders.map(({ label, runs }, i) => cells(`${label}, median of ${runs.length}`, columns, medians[i]))
+  const ratios = contenders.slice(1).map(({ label }, i) => ratioRow(label, columns, medians[0], medians[i + 1]))
+  return [...lines, ...ratios].join('\n')
+}
+
+function ratioRow<Figures>(
+  label: string,
+  columns: readonly Column<Figures>[],
+  mine: (column: Column<Figures>) => number,
+  theirs: (column: Column<Figures>) => number,
+): string {
+  const ratios = columns.map((column) => (theirs(column) === 0 ? '–' : `${(mine(column) / theirs(column)).toFixed(2)} x`))
+  return row([`engine / ${label}`, ...ratios])
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+}

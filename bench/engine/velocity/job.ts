@@ -1,0 +1,27 @@
+import { utf8 } from '../../../schemas/keys.ts'
+import { bareAvro } from '../bare-avro.ts'
+import type { Job, JobInput } from '../job.ts'
+import { type Payment, type Payments, paymentSchema, readPayments } from './payments.ts'
+import { velocityFeatures } from './topology.ts'
+import { checkFeatures } from './verify.ts'
+
+/** J2: counts and sums of a card's payments in the last hour, day and week, per payment. */
+export const velocity: Job = {
+  title: 'velocity features per card',
+  topology: velocityFeatures,
+  input: (dataDir, count) => paymentsInput(readPayments(dataDir, count)),
+}
+
+export function paymentsInput(payments: Payments): JobInput {
+  const { txId, card, terminal, cents, ts } = payments
+  const codec = bareAvro<Payment>(paymentSchema)
+  return {
+    count: payments.count,
+    write(i, key, value) {
+      utf8.encode(String(card[i]), key)
+      codec.encode({ tx_id: txId[i], card: card[i], terminal: terminal[i], amount_cents: cents[i], ts: ts[i] }, value)
+      return ts[i]
+    },
+    check: () => checkFeatures(payments),
+  }
+}

@@ -1,0 +1,42 @@
+import { type Topology, topology } from '../../../pipelines/engine/topology.ts'
+import { avroValue } from '../../../schemas/avro/value.ts'
+import { utf8 } from '../../../schemas/keys.ts'
+import { rawValue } from '../../../schemas/raw.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import { keyedStore } from '../../../state/stores/keyed-store.ts'
+import { bareAvro } from '../bare-avro.ts'
+import { type JobTopology, KEEP_ALL, PARTITIONS } from '../job.ts'
+import { enrichedSchema, type Payment, paymentSchema } from './payments.ts'
+import { addPayment, type CardState, type Enriched, newCard } from './velocity.ts'
+
+const cards = avroValue<CardState>({
+  type: 'record',
+  name: 'CardState',
+  namespace: 'millrace.bench',
+  fields: [
+    { name: 'last_ts', type: 'long' },
+    { name: 'ts', type: { type: 'array', items: 'long' } },
+    { name: 'cents', type: { type: 'array', items: 'long' } },
+  ],
+})
+
+/** One read-modify-write of the card's state per payment. */
+export function velocityFeatures({ name, input, output, onRecord }: JobTopology): Topology {
+  const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }
+  const payments: Topic<string, Payment> = { ...place, name: input, value: rawValue(bareAvro<Payment>(paymentSchema)) }
+  const features: Topic<string, Enriched> = { ...place, name: output, value: rawValue(bareAvro<Enriched>(enrichedSchema)) }
+  return topology(name, (t) => {
+    const states = t.store(keyedStore('cards', { key: utf8, value: cards }))
+    t.source(payments).process(
+      'velocity',
+      { reads: (_payment, key) => states.prefetch(key), stores: [states], emits: [features] },
+      function velocity(payment, ctx) {
+        onRecord()
+        const { key } = ctx
+        const card = states.get(key) ?? newCard()
+        ctx.emit(features, key, addPayment(card, payment))
+        states.put(key, card)
+      },
+    )
+  })
+}

@@ -1,0 +1,81 @@
+import type { OutputCheck } from '../job.ts'
+import { readLongs } from '../longs.ts'
+import type { Payments } from './payments.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const WINDOWS_MS = [HOUR_MS, DAY_MS, 7 * DAY_MS]
+/** tx_id, card, terminal, amount_cents, ts; then count and sum per window, then last_ts. */
+const FIELDS = 12
+const FIRST_WINDOW_FIELD = 5
+const LAST_TS_FIELD = 11
+
+/** The right answer to every payment, by other means than the topology's: prefix sums and binary search over the card's payments. */
+export function expectedFeatures(payments: Payments): (payment: number, into: Float64Array) => void {
+  const { count, txId, card, terminal, cents, ts } = payments
+  const byCard = new Map<number, number[]>()
+  /** Place of each payment among its card's. */
+  const place = new Int32Array(count)
+  /** Cents of the card's payments before this one. */
+  const sumBefore = new Float64Array(count)
+  for (let i = 0; i < count; i++) {
+    const list = byCard.get(card[i]) ?? []
+    if (list.length === 0) byCard.set(card[i], list)
+    else sumBefore[i] = sumBefore[list[list.length - 1]] + cents[list[list.length - 1]]
+    place[i] = list.length
+    list.push(i)
+  }
+  return function expected(payment, into) {
+    const list = byCard.get(card[payment]) as number[]
+    const at = place[payment]
+    into[0] = txId[payment]
+    into[1] = card[payment]
+    into[2] = terminal[payment]
+    into[3] = cents[payment]
+    into[4] = ts[payment]
+    let field = FIRST_WINDOW_FIELD
+    for (const window of WINDOWS_MS) {
+      const first = firstAfter(ts, list, at, ts[payment] - window)
+      into[field++] = at - first
+      into[field++] = sumBefore[payment] - sumBefore[list[first]]
+    }
+    into[LAST_TS_FIELD] = at === 0 ? -1 : ts[list[at - 1]]
+  }
+}
+
+/** Index of the first of `list[0..end)` whose time is after `time`, `end` when there is none. */
+function firstAfter(ts: Float64Array, list: readonly number[], end: number, time: number): number {
+  let low = 0
+  let high = end
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (ts[list[middle]] > time) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+/** Every payment comes out once, and every field of it is right. */
+export function checkFeatures(payments: Payments): OutputCheck {
+  const expectedOf = expectedFeatures(payments)
+  const indexOf = new Map<number, number>()
+  for (let i = 0; i < payments.count; i++) indexOf.set(payments.txId[i], i)
+  const seen = new Uint8Array(payments.count)
+  const fields = new Float64Array(FIELDS)
+  const expected = new Float64Array(FIELDS)
+  let records = 0
+  return {
+    record(buffer, _keyStart, _keyEnd, start, end) {
+      if (!readLongs(buffer, start, end, fields)) return `a value does not hold ${FIELDS} longs`
+      records++
+      const index = indexOf.get(fields[0])
+      if (index === undefined) return `unknown payment ${fields[0]}`
+      if (seen[index]++ > 0) return `payment ${fields[0]} twice`
+      expectedOf(index, expected)
+      const field = fields.findIndex((value, i) => value !== expected[i])
+      if (field < 0) return undefined
+      return `payment ${fields[0]}: field ${field} (windows from ${FIRST_WINDOW_FIELD}, last_ts ${LAST_TS_FIELD}) is ${fields[field]}, not ${expected[field]}`
+    },
+    missing: () => (records === payments.count ? undefined : `${payments.count - records} payments are missing`),
+  }
+}

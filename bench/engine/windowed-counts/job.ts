@@ -1,0 +1,27 @@
+import { utf8 } from '../../../schemas/keys.ts'
+import { bareAvro } from '../bare-avro.ts'
+import type { Job, JobInput } from '../job.ts'
+import { readTerms, type TermSeen, type Terms, termSeenSchema } from './terms.ts'
+import { hoppingCounts } from './topology.ts'
+import { checkCounts } from './verify.ts'
+
+/** J1: records per term in each 5-minute window that begins at a whole minute: every record belongs to five. */
+export const windowedCounts: Job = {
+  title: 'windowed counts per term',
+  topology: hoppingCounts,
+  input: (dataDir, count) => termsInput(readTerms(dataDir, count)),
+}
+
+export function termsInput(terms: Terms): JobInput {
+  const { names, term, tweetId, ts } = terms
+  const codec = bareAvro<TermSeen>(termSeenSchema)
+  return {
+    count: terms.count,
+    write(i, key, value) {
+      utf8.encode(names[term[i]], key)
+      codec.encode({ tweet_id: tweetId[i] }, value)
+      return ts[i]
+    },
+    check: () => checkCounts(terms),
+  }
+}

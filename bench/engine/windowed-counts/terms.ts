@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import type { AvroSchema } from '../../../schemas/topic.ts'
+import { seededRandom } from '../../tweets/random.ts'
+import { longRecord } from '../longs.ts'
+
+/** Terms of tweets, in arrays over all records. */
+export interface Terms {
+  readonly count: number
+  /** Every different term once. */
+  readonly names: readonly string[]
+  /** By record: its term's place in `names`. */
+  readonly term: Int32Array
+  readonly tweetId: BigInt64Array
+  /** Epoch ms. */
+  readonly ts: Float64Array
+}
+
+/** Record of the input topic. */
+export interface TermSeen {
+  tweet_id: bigint
+}
+
+export const termSeenSchema: AvroSchema = {
+  type: 'record',
+  name: 'TermSeen',
+  namespace: 'millrace.bench',
+  fields: [{ name: 'tweet_id', type: { type: 'long', logicalType: 'int64' } }],
+}
+export const windowCountSchema = longRecord('WindowCount', ['window_start', 'count'])
+
+/** 2026-01-01T00:00Z. */
+export const FIRST_MS = 1_767_225_600_000
+/** A million records span one hour. */
+const MS_PER_RECORD = 3.6
+/** Records come out of order by up to this much, either way. */
+const JITTER_MS = 5_000
+const SEED = 1
+/** The text is the last of this many columns, and may hold commas. */
+const TEXT_COLUMN = 4
+const TOKEN = /#?[\p{L}\p{N}_]{4,}/gu
+const LINK = /https?:\/\/\S+/g
+const TWEET_ID = /^(\d{15,}),/
+
+/** Tokens of at least four characters of real tweets in file order, again from the beginning behind their end. */
+export function readTerms(dataDir: string, count: number): Terms {
+  const { names, term: tokens, tweetId: ids } = tokensOfTweets(dataDir)
+  const random = seededRandom(SEED)
+  const term = new Int32Array(count)
+  const tweetId = new BigInt64Array(count)
+  const ts = new Float64Array(count)
+  for (let i = 0; i < count; i++) {
+    term[i] = tokens[i % tokens.length]
+    tweetId[i] = ids[i % tokens.length]
+    ts[i] = FIRST_MS + Math.floor(i * MS_PER_RECORD) + Math.floor(random() * (2 * JITTER_MS + 1)) - JITTER_MS
+  }
+  return { count, names, term, tweetId, ts }
+}
+
+function tokensOfTweets(dataDir: string) {
+  const lines = gunzipSync(readFileSync(join(dataDir, 'tweets/t6_tweets.csv.gz')))
+    .toString('utf8')
+    .split('\n')
+  const indexOf = new Map<string, number>()
+  const term: number[] = []
+  const tweetId: bigint[] = []
+  let id = 0n
+  for (const line of lines.slice(1)) {
+    const found = TWEET_ID.exec(line)
+    // A line without an id goes on with the text of the tweet before it.
+    if (found !== null) id = BigInt(found[1])
+    const text = found === null ? line : line.split(',').slice(TEXT_COLUMN).join(',')
+    for (const [token] of text.replaceAll(LINK, ' ').toLowerCase().matchAll(TOKEN)) {
+      const index = indexOf.get(token) ?? indexOf.size
+      if (index === indexOf.size) indexOf.set(token, index)
+      term.push(index)
+      tweetId.push(id)
+    }
+  }
+  return { names: [...indexOf.keys()], term, tweetId }
+}

@@ -1,0 +1,73 @@
+import { late } from '../../../pipelines/engine/outcome.ts'
+import { type Topology, topology } from '../../../pipelines/engine/topology.ts'
+import { utf8 } from '../../../schemas/keys.ts'
+import { rawValue } from '../../../schemas/raw.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import { windowedCounterStore } from '../../../state/stores/windowed-counter-store.ts'
+import { bareAvro } from '../bare-avro.ts'
+import { type JobTopology, KEEP_ALL, PARTITIONS } from '../job.ts'
+import { type TermSeen, termSeenSchema, windowCountSchema } from './terms.ts'
+
+interface WindowCount {
+  window_start: number
+  count: number
+}
+
+const MINUTE_MS = 60_000
+/** A window is so many minutes long and begins at each of them. */
+const WINDOW_MINUTES = 5
+const WINDOW_MS = WINDOW_MINUTES * MINUTE_MS
+const GRACE_MS = MINUTE_MS
+/** Minutes kept per term: those of open windows, and as many again that may pass between two commits. */
+const RING_MINUTES = 12
+
+/** Windows of one term that have changed since the last commit: from `first` minute on, one bit each. */
+interface Changed {
+  first: number
+  bits: number
+}
+
+/** Counts records by minute; a window's count is the sum of its minutes, sent when the commit comes. */
+export function hoppingCounts({ name, input, output, onRecord }: JobTopology): Topology {
+  const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }
+  const terms: Topic<string, TermSeen> = { ...place, name: input, value: rawValue(bareAvro<TermSeen>(termSeenSchema)) }
+  const counts: Topic<string, WindowCount> = { ...place, name: output, value: rawValue(bareAvro<WindowCount>(windowCountSchema)) }
+  return topology(name, (t) => {
+    const minutes = t.store(windowedCounterStore('minutes', { key: utf8, bucketMs: MINUTE_MS, buckets: RING_MINUTES }))
+    const changed = new Map<string, Changed>()
+
+    function sendWindows(term: string, { first, bits }: Changed, send: (windowStart: number, count: number) => void): void {
+      for (let window = first, rest = bits; rest !== 0; window++, rest >>>= 1) {
+        if ((rest & 1) === 1) send(window * MINUTE_MS, minutes.count(term, window * MINUTE_MS, window * MINUTE_MS + WINDOW_MS))
+      }
+    }
+
+    t.source(terms)
+      .process('count', { reads: (_seen, term) => minutes.prefetch(term), stores: [minutes], emits: [counts] }, function count(_seen, ctx) {
+        onRecord()
+        const { key: term } = ctx
+        const last = Math.floor(ctx.timestamp / MINUTE_MS)
+        // A window is closed when the stream's time has reached its end and grace.
+        const firstOpen = Math.floor((ctx.streamTime - WINDOW_MS - GRACE_MS) / MINUTE_MS) + 1
+        const first = Math.max(last - WINDOW_MINUTES + 1, firstOpen)
+        if (first > last) return late
+        let change = changed.get(term)
+        if (change !== undefined && (first < change.first || last - change.first >= RING_MINUTES)) {
+          sendWindows(term, change, (window_start, n) => ctx.emit(counts, term, { window_start, count: n }))
+          change = undefined
+        }
+        if (change === undefined) {
+          change = { first, bits: 0 }
+          changed.set(term, change)
+        }
+        change.bits |= ((1 << (last - first + 1)) - 1) << (first - change.first)
+        minutes.add(term, ctx.timestamp)
+        return undefined
+      })
+      .beforeCommit('send', { stores: [minutes], emits: [counts] }, (ctx) => {
+        for (const [term, change] of changed)
+          sendWindows(term, change, (window_start, n) => ctx.emit(counts, term, { window_start, count: n }))
+        changed.clear()
+      })
+  })
+}

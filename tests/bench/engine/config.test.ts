@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { benchConfig } from '../../../bench/engine/config.ts'
+import { peerContender } from '../../../bench/engine/contender.ts'
+
+test('the peer gets as many threads as the engine has workers unless told otherwise', () => {
+  expect(benchConfig(['--workers', '2'], {})).toMatchObject({ job: 'J2', workers: 2, peerWorkers: 2, guarantee: 'exactly-once' })
+  expect(benchConfig(['--job', 'J1', '--peer-workers', '2'], {})).toMatchObject({ job: 'J1', workers: 1, peerWorkers: 2 })
+})
+
+test.each([
+  [['--job', 'J3', '--peer', 'goka', '--guarantee', 'at-least-once'], /goka does not have job J3/],
+  [['--peer', 'goka'], /goka knows only at-least-once/],
+  [['--peer', 'kafka-streams'], /set PEERS_DIR/],
+])('%j: what a peer cannot do, and a peer that is not there, are said', (args, message) => {
+  const config = benchConfig(args, { PEERS_DIR: '/nowhere' })
+  expect(() => peerContender(config.peer!, config)).toThrow(message)
+})

@@ -1,0 +1,43 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { termsInput } from '../../../../bench/engine/windowed-counts/job.ts'
+import { FIRST_MS, type Terms } from '../../../../bench/engine/windowed-counts/terms.ts'
+import { hoppingCounts } from '../../../../bench/engine/windowed-counts/topology.ts'
+import { runJob } from '../run-job.ts'
+
+const NAMES = ['rain', 'sun', '#wind']
+const JITTER_MS = 5_000
+
+/** Steps from milliseconds to many windows; neighbours change places by the jitter, so that none is late. */
+const termsArbitrary = fc
+  .array(
+    fc.record({
+      term: fc.nat({ max: NAMES.length - 1 }),
+      step: fc.oneof(fc.constantFrom(0, 60_000, 300_000, 3_600_000), fc.nat({ max: 90_000 })),
+      jitter: fc.integer({ min: -JITTER_MS, max: JITTER_MS }),
+    }),
+    { minLength: 1, maxLength: 80, size: 'max' },
+  )
+  .map((list): Terms => {
+    let now = FIRST_MS
+    const ts = list.map(({ step, jitter }) => {
+      now += step
+      return now + jitter
+    })
+    return {
+      count: list.length,
+      names: NAMES,
+      term: Int32Array.from(list, ({ term }) => term),
+      tweetId: BigInt64Array.from(list, (_, i) => 2n ** 60n + BigInt(i)),
+      ts: Float64Array.from(ts),
+    }
+  })
+
+test('the topology computes what the verifier expects, over commits and crashes', () => {
+  fc.assert(
+    fc.property(termsArbitrary, fc.infiniteStream(fc.nat()), (terms, choices) => {
+      expect(runJob(hoppingCounts, termsInput(terms), choices)).toBe('ok')
+    }),
+    { numRuns: 50 },
+  )
+})
