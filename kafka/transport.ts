@@ -111,9 +111,20 @@ export interface GroupOptions {
   /** Told of the member id that replaces a refused one (Kafka 4.0, 4.1), so that it is the one that is kept. */
   readonly onMemberId?: (memberId: string) => void
   readonly topics: readonly string[]
+  /** Where this process can be asked over HTTP (http://host:port), told to the other members. */
+  readonly address?: string
   /** Server-side assignor. Default `range`. */
   readonly assignor?: string
   readonly rebalanceTimeoutMs?: number
+}
+
+/** A member of the group, as its coordinator knows it. */
+export interface GroupPeer {
+  readonly memberId: string
+  /** As the member gave it; undefined when it gave none. */
+  readonly address: string | undefined
+  /** What it owns now. */
+  readonly partitions: readonly TopicPartition[]
 }
 
 /** A member of a KIP-848 consumer group. Heartbeats run by themselves from `join` to `leave`. */
@@ -134,6 +145,8 @@ export interface GroupMember {
   heartbeat(): Promise<void>
   /** Committed offsets by `partitionKey` (require_stable: waits while a transaction on them is open); absent where none is stored. */
   committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
+  /** All members, sorted by member id: the order in which the `range` assignor deals. */
+  members(): Promise<GroupPeer[]>
   /** Commits outside a transaction (sinks, at least once). */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
   leave(): Promise<void>

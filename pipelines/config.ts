@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { z } from 'zod'
+import type { HostOptions } from './engine/host.ts'
 
 /** What a worker process needs to know. */
 export interface PipelinesConfig {
@@ -23,8 +24,7 @@ export interface PipelinesConfig {
   readonly stateMemoryBytes: number
   readonly commitIntervalMs: number
   readonly guarantee: 'exactly-once' | 'at-least-once'
-  readonly healthHost: string
-  readonly healthPort: number
+  readonly health: HostOptions
   readonly logLevel: LogLevel
 }
 
@@ -32,6 +32,8 @@ const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 const MAX_PORT = 65_535
+/** Shorter ones can be guessed. */
+const MIN_TOKEN_LENGTH = 16
 const MIB = 1_048_576
 /** Below this RocksDB's own tables leave nothing for the cache. */
 const MIN_STATE_MEMORY_MB = 16
@@ -67,6 +69,11 @@ const Environment = z.object({
   COMMIT_INTERVAL_MS: z.coerce.number().int().min(0).max(MAX_COMMIT_INTERVAL_MS).default(100),
   PROCESSING_GUARANTEE: z.enum(['exactly-once', 'at-least-once']).default('exactly-once'),
   HEALTH_HOST: z.string().default('127.0.0.1'),
+  HEALTH_ADDRESS: z
+    .url({ protocol: /^https?$/ })
+    .transform((url) => url.replace(/\/$/, ''))
+    .optional(),
+  QUERY_TOKEN: z.string().min(MIN_TOKEN_LENGTH).optional(),
   HEALTH_PORT: z.coerce.number().int().min(0).max(MAX_PORT).default(0),
   LOG_LEVEL: z.enum(LOG_LEVELS).default('info'),
   MILLRACE_HOME: z.string().default(join(import.meta.dirname, '..', '.millrace')),
@@ -100,8 +107,12 @@ export function readPipelinesConfig(env: Env = process.env): PipelinesConfig {
     stateMemoryBytes: settings.STATE_MEMORY_MB * MIB,
     commitIntervalMs: settings.COMMIT_INTERVAL_MS,
     guarantee: settings.PROCESSING_GUARANTEE,
-    healthHost: settings.HEALTH_HOST,
-    healthPort: settings.HEALTH_PORT,
+    health: {
+      healthHost: settings.HEALTH_HOST,
+      healthPort: settings.HEALTH_PORT,
+      address: settings.HEALTH_ADDRESS,
+      queryToken: settings.QUERY_TOKEN,
+    },
     logLevel: settings.LOG_LEVEL,
   }
 }

@@ -28,19 +28,19 @@ async function main(): Promise<void> {
   const registry = registryClient({ url: config.schemaRegistryUrl })
   const identity = (name: string) => memberIdentity(config.stateFolder, name)
 
-  function runners(metrics: EngineMetrics): Runner[] {
+  function runners(metrics: EngineMetrics, address: string): Runner[] {
     return services.flatMap((service) => {
       const workers = service.topologies.map((topology) => {
         const { guarantee, commitIntervalMs } = config
         const onCommit = (seconds: number) => metrics.observeCommit(topology.name, seconds)
-        const deps = { transport, registry, backend, identity: identity(topology.name), log, onCommit }
+        const deps = { transport, registry, backend, identity: identity(topology.name), log, onCommit, address }
         return workerRunner(createWorker({ topology, guarantee, commitIntervalMs }, deps))
       })
       return [...workers, ...service.sinks({ config, transport, registry, log, identity })]
     })
   }
 
-  const host = await startHost({ healthPort: config.healthPort, healthHost: config.healthHost }, { backend, log, runners })
+  const host = await startHost(config.health, { backend, log, runners })
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void host.stop())
   try {
     await host.done

@@ -206,6 +206,6 @@ test('the next start continues where the last one ended', async () => {
  * More power is more processes: give each a `WORKER_SLOT` and with it a folder of its own. The group spreads the partitions over them, and nothing
  * else has to be said.
  *
- * You have read the guide. What options, metrics and endpoints there are stands in `docs/engine-reference.md`. Sources: `pipelines/main.ts`,
- * `pipelines/engine/host.ts`, `pipelines/engine/introspection.ts`.
+ * Read next: chapter 13, asking a running topology for its state. Sources: `pipelines/main.ts`, `pipelines/engine/host.ts`,
+ * `pipelines/engine/introspection.ts`.
  */

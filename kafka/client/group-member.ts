@@ -2,6 +2,7 @@ import { type GroupEvent, type GroupMember, type GroupOptions, partitionKey, typ
 import type { Cluster } from './cluster.ts'
 import { type Coordinator, openCoordinator } from './coordinator.ts'
 import { classify, Disconnected, errorName, fatal, MemberFenced } from './errors.ts'
+import { addressedClientId, describeMembers } from './group-members.ts'
 import { commitOffsets, fetchCommitted, type OffsetOwner } from './group-offsets.ts'
 import { heartbeatExchange } from './heartbeat.ts'
 import type { Context } from './options.ts'
@@ -31,7 +32,7 @@ export function openGroupMember(
   context: Context,
   cluster: Cluster,
   options: GroupOptions,
-  coordinator: Coordinator = openCoordinator(context, cluster, 'group', options.groupId),
+  coordinator: Coordinator = openCoordinator(withAddress(context, options), cluster, 'group', options.groupId),
 ): GroupMember {
   const { log } = context
   const { groupId } = options
@@ -268,9 +269,14 @@ export function openGroupMember(
     rejoin,
     heartbeat,
     committed: (partitions) => fetchCommitted(context, coordinator, owner, partitions),
+    members: () => describeMembers(context, coordinator, groupId, stopping.signal),
     commit: (offsets) => commitOffsets(context, coordinator, owner, offsets),
     leave,
   }
+}
+
+function withAddress(context: Context, { address }: GroupOptions): Context {
+  return { ...context, options: { ...context.options, clientId: addressedClientId(context.options.clientId, address) } }
 }
 
 function describe(partitions: readonly TopicPartition[]): string {

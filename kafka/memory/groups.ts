@@ -2,6 +2,7 @@ import {
   type CommittedOffset,
   FencedError,
   type GroupEvent,
+  type GroupPeer,
   type OffsetToCommit,
   partitionKey,
   type TopicPartition,
@@ -10,7 +11,7 @@ import {
 
 /** Consumer groups as KIP-848 runs them: a partition is given to its next owner only when the last one has reported it given up. */
 export interface MemoryGroups {
-  join(groupId: string, memberId: string, topics: readonly string[]): void
+  join(groupId: string, memberId: string, topics: readonly string[], address?: string): void
   leave(groupId: string, memberId: string): void
   /** The session time-out of a member that stopped answering. */
   expire(groupId: string, memberId: string): void
@@ -19,6 +20,8 @@ export interface MemoryGroups {
   epoch(groupId: string, memberId: string): number
   members(groupId: string): string[]
   owned(groupId: string, memberId: string): readonly string[]
+  /** As `GroupMember.members`. */
+  peers(groupId: string): GroupPeer[]
   committed(groupId: string): ReadonlyMap<string, CommittedOffset>
   /** @throws FencedError when the member is given and is not of the group */
   commit(groupId: string, memberId: string | undefined, offsets: Iterable<OffsetToCommit>): void
@@ -30,6 +33,7 @@ export interface MemoryGroups {
 
 interface Member {
   readonly topics: readonly string[]
+  readonly address: string | undefined
   owned: Map<string, TopicPartition>
   /** What it was last told to own, as a sorted list in one string. */
   told: string | undefined
@@ -90,11 +94,11 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
   }
 
   return {
-    join(groupId, memberId, topics) {
+    join(groupId, memberId, topics, address) {
       const of = group(groupId)
       of.fenced.delete(memberId)
       of.epoch++
-      of.members.set(memberId, { topics, owned: new Map(), told: undefined, epoch: of.epoch })
+      of.members.set(memberId, { topics, address, owned: new Map(), told: undefined, epoch: of.epoch })
     },
     leave: remove,
     expire(groupId, memberId) {
@@ -122,6 +126,10 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
     epoch: (groupId, memberId) => group(groupId).members.get(memberId)?.epoch ?? -1,
     members: (groupId) => [...group(groupId).members.keys()],
     owned: (groupId, memberId) => [...(group(groupId).members.get(memberId)?.owned.keys() ?? [])],
+    peers: (groupId) =>
+      [...group(groupId).members]
+        .map(([memberId, { address, owned }]) => ({ memberId, address, partitions: [...owned.values()] }))
+        .sort((a, b) => (a.memberId < b.memberId ? -1 : 1)),
     committed: (groupId) => group(groupId).offsets,
     check(groupId, memberId) {
       memberOf(groupId, memberId)

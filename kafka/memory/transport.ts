@@ -30,7 +30,7 @@ export function memoryTransport(broker: MemoryBroker): Transport {
 }
 
 function memoryGroupMember(broker: MemoryBroker, options: GroupOptions): GroupMember {
-  const { groupId, memberId, topics } = options
+  const { groupId, memberId, topics, address } = options
   const { groups } = broker
   return {
     groupId,
@@ -39,12 +39,13 @@ function memoryGroupMember(broker: MemoryBroker, options: GroupOptions): GroupMe
       return groups.epoch(groupId, memberId)
     },
     async join() {
-      groups.join(groupId, memberId, topics)
+      groups.join(groupId, memberId, topics, address)
     },
+    members: async () => groups.peers(groupId),
     takeEvent: () => groups.takeEvent(groupId, memberId),
     acknowledge: (owned) => groups.acknowledge(groupId, memberId, owned),
     async rejoin() {
-      groups.join(groupId, memberId, topics)
+      groups.join(groupId, memberId, topics, address)
     },
     async heartbeat() {},
     async committed(partitions: readonly TopicPartition[]) {

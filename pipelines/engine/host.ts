@@ -1,19 +1,24 @@
 import type { StateBackend } from '../../state/stores/store.ts'
 import { type EngineMetrics, engineMetrics, type Introspection, serveIntrospection } from './introspection.ts'
 import type { Runner } from './runner.ts'
+import type { QueryAccess } from './state-endpoint.ts'
 import type { EngineLog } from './worker-parts.ts'
 
 export interface HostOptions {
   /** 0 chooses a free one. */
   readonly healthPort: number
   readonly healthHost: string
+  /** Where other processes reach the health port. Default http://<healthHost>:<port>. */
+  readonly address?: string
+  /** Who may ask for state. Undefined: everybody where the port is a loopback one, nobody else. */
+  readonly queryToken?: string
 }
 
 export interface HostDeps {
   readonly backend: StateBackend
   readonly log: EngineLog
-  /** Makes what this process runs; the metrics are for its commits. */
-  readonly runners: (metrics: EngineMetrics) => readonly Runner[]
+  /** Makes what this process runs; the metrics are for its commits, the address is what it tells the other workers. */
+  readonly runners: (metrics: EngineMetrics, address: string) => readonly Runner[]
 }
 
 /** One worker process: several topologies and sinks on one database, observable over HTTP. */
@@ -22,6 +27,14 @@ export interface Host {
   /** Resolves when all has stopped in order; rejects with the first failure, after everything else was stopped. */
   readonly done: Promise<void>
   stop(): Promise<void>
+}
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/
+
+/** State may hold what not everybody in the network should see. */
+function queryAccess({ queryToken, healthHost }: HostOptions): QueryAccess {
+  if (queryToken !== undefined) return { token: queryToken }
+  return LOOPBACK.test(healthHost) ? 'open' : 'off'
 }
 
 /** Health answers from the first moment on, so that a start that takes long (restore, a broker that is away) can be watched. */
@@ -36,8 +49,9 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
     runners: () => runners,
     metrics,
     isStopping: () => stopping,
+    queryAccess: queryAccess(options),
   })
-  runners = deps.runners(metrics)
+  runners = deps.runners(metrics, options.address ?? `http://${options.healthHost}:${introspection.port}`)
   log.info({ health_port: introspection.port, runs: runners.map((runner) => runner.name) }, 'host_started')
 
   async function stop(): Promise<void> {

@@ -2,6 +2,7 @@ import { createServer, type Server, type ServerResponse } from 'node:http'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { StateBackend } from '../../state/stores/store.ts'
 import type { Runner, Sample } from './runner.ts'
+import { type Answer, jsonAnswer as json, type QueryAccess, stateAnswer } from './state-endpoint.ts'
 
 const METRIC_PREFIX = 'millrace_'
 /** From an idle commit on a quick broker to one that waits for a slow disk. */
@@ -61,18 +62,10 @@ export interface Introspection {
   close(): Promise<void>
 }
 
-interface Answer {
-  readonly status: number
-  readonly contentType: string
-  readonly body: string
-}
-
 const TEXT = 'text/plain; charset=utf-8'
-const json = (status: number, body: object): Answer => ({
-  status,
-  contentType: 'application/json',
-  body: `${JSON.stringify(body, undefined, 2)}\n`,
-})
+/** Far more than scrapers and operators need; what asks for state beyond it waits in the kernel's queue. */
+const MAX_CONNECTIONS = 256
+const NOT_FOUND = { error: 'not_found', message: 'there are /livez, /readyz, /metrics, /topology, /tasks and /state' }
 
 export interface IntrospectionParts {
   /** 0 chooses a free one. */
@@ -81,9 +74,10 @@ export interface IntrospectionParts {
   readonly runners: () => readonly Runner[]
   readonly metrics: EngineMetrics
   readonly isStopping: () => boolean
+  readonly queryAccess: QueryAccess
 }
 
-/** /livez, /readyz, /metrics, /topology (text; `?format=mermaid`), /tasks. */
+/** /livez, /readyz, /metrics, /topology (text; `?format=mermaid`), /tasks, /state. */
 export async function serveIntrospection(parts: IntrospectionParts): Promise<Introspection> {
   const { runners, metrics } = parts
 
@@ -102,7 +96,7 @@ export async function serveIntrospection(parts: IntrospectionParts): Promise<Int
     return { status: 200, contentType: TEXT, body: texts.join('\n') }
   }
 
-  async function answer(url: URL): Promise<Answer> {
+  async function answer(url: URL, authorization: string | undefined): Promise<Answer> {
     switch (url.pathname) {
       case '/livez':
         return json(200, { status: 'alive' })
@@ -115,12 +109,12 @@ export async function serveIntrospection(parts: IntrospectionParts): Promise<Int
       case '/tasks':
         return json(200, Object.fromEntries(runners().map((runner) => [runner.name, { kind: runner.kind, ...runner.report() }])))
       default:
-        return json(404, { error: 'not_found', message: 'there are /livez, /readyz, /metrics, /topology and /tasks' })
+        return (await stateAnswer(url, authorization, runners(), parts.queryAccess)) ?? json(404, NOT_FOUND)
     }
   }
 
-  function respond(response: ServerResponse, { status, contentType, body }: Answer): void {
-    response.writeHead(status, { 'content-type': contentType }).end(body)
+  function respond(response: ServerResponse, { status, contentType, body, headers }: Answer): void {
+    response.writeHead(status, { 'content-type': contentType, ...headers }).end(body)
   }
 
   const server = createServer((request, response) => {
@@ -128,10 +122,12 @@ export async function serveIntrospection(parts: IntrospectionParts): Promise<Int
       respond(response, json(405, { error: 'method_not_allowed', message: 'only GET' }))
       return
     }
-    answer(new URL(request.url ?? '/', 'http://localhost'))
+    Promise.resolve()
+      .then(() => answer(new URL(request.url ?? '/', 'http://localhost'), request.headers.authorization))
       .catch((error: Error) => json(500, { error: 'internal_error', message: error.message }))
       .then((given) => respond(response, given))
   })
+  server.maxConnections = MAX_CONNECTIONS
   await listen(server, parts.port, parts.host)
   const address = server.address()
   return {

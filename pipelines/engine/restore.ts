@@ -1,7 +1,8 @@
 import { type OffsetToCommit, partitionKey, type TopicPartition } from '../../kafka/transport.ts'
 import type { StateSession } from '../../state/stores/store.ts'
 import { CHANGELOG_DELETE_RETENTION_MS } from './internal-topics.ts'
-import { type Changelog, type StartPosition, type StreamTask, streamTimeOf } from './task.ts'
+import { type StartPosition, type StreamTask, streamTimeOf } from './task.ts'
+import type { Changelog, TaskPlace } from './task-place.ts'
 
 /** Where a changelog is read from and to. */
 export interface RestoreRange {
@@ -25,17 +26,17 @@ export interface StartFacts {
 }
 
 /** What names a task over new versions of its topology, whose sub-topologies may be numbered otherwise: the first thing that it reads. */
-function lastingName({ sources: [first] }: StreamTask): string {
+function lastingName({ sources: [first] }: TaskPlace): string {
   return partitionKey(first.topic, first.partition)
 }
 
 /** Name of the position that says when a task's state was last written, epoch ms. */
-function writtenAtName(task: StreamTask): string {
+function writtenAtName(task: TaskPlace): string {
   return `written-at/${lastingName(task)}`
 }
 
 /** Name of the position that holds a task's event time. */
-function streamTimeName(task: StreamTask): string {
+function streamTimeName(task: TaskPlace): string {
   return `stream-time/${lastingName(task)}`
 }
 
@@ -62,7 +63,7 @@ export function putPositions(session: StateSession, task: StreamTask, ends: Read
  * Decides what must be read of a task's changelogs, and clears the state that they cannot repair: none of it known, older than the
  * log's beginning, from a log that has since been made anew, or older than tombstones are kept.
  */
-export function planRestore(session: StateSession, task: StreamTask, facts: StartFacts): RestoreRange[] {
+export function planRestore(session: StateSession, task: TaskPlace, facts: StartFacts): RestoreRange[] {
   const writtenAt = session.position(writtenAtName(task)) ?? -Infinity
   const tooOld = facts.now - writtenAt > CHANGELOG_DELETE_RETENTION_MS
   dropStaleUnlogged(session, task, facts)
@@ -84,7 +85,7 @@ function isCurrent(stored: number, end: number, { exactlyOnce }: StartFacts): bo
 }
 
 /** State without a changelog is only right if nobody else has processed the partition since. */
-function dropStaleUnlogged(session: StateSession, task: StreamTask, facts: StartFacts): void {
+function dropStaleUnlogged(session: StateSession, task: TaskPlace, facts: StartFacts): void {
   const current = task.sources.every((source) => {
     const committed = facts.committed.get(partitionKey(source.topic, source.partition))
     return committed === undefined || committed.offset === session.position(sourceName(source))
@@ -92,8 +93,30 @@ function dropStaleUnlogged(session: StateSession, task: StreamTask, facts: Start
   if (!current) for (const store of task.unloggedStores) session.clear(store, task.partition)
 }
 
+/** What a task's state in the database holds. */
+export interface StatePosition {
+  /** Next offsets of the input; empty where the state was copied from its changelog and not made here. */
+  readonly sources: readonly (TopicPartition & { readonly offset: number })[]
+  /** Next offset of the store's changelog, undefined for stores without one. */
+  readonly changelog: number | undefined
+  /** Epoch ms. */
+  readonly writtenAt: number
+}
+
+export function statePosition(session: StateSession, task: TaskPlace, store: string): StatePosition {
+  const changelog = task.changelogs.find((each) => each.store === store)
+  return {
+    sources: task.sources.flatMap((source) => {
+      const offset = session.position(sourceName(source))
+      return offset === undefined ? [] : [{ ...source, offset }]
+    }),
+    changelog: changelog && session.position(changelog.positionName),
+    writtenAt: session.position(writtenAtName(task)) ?? 0,
+  }
+}
+
 /** Marks a changelog as read up to an offset, in the session's open batch. */
-export function putRestored(session: StateSession, task: StreamTask, changelog: Changelog, offset: number, now: number): void {
+export function putRestored(session: StateSession, task: TaskPlace, changelog: Changelog, offset: number, now: number): void {
   session.putPosition(changelog.positionName, offset)
   session.putPosition(writtenAtName(task), now)
 }
@@ -102,7 +125,7 @@ export function putRestored(session: StateSession, task: StreamTask, changelog: 
  * Where each source begins: after the group's committed offset, or, where it has expired, after the offset in the state. Absent: nowhere
  * known, so that the source's own policy decides.
  */
-export function startPositions(session: StateSession, task: StreamTask, facts: StartFacts): Map<string, StartPosition> {
+export function startPositions(session: StateSession, task: TaskPlace, facts: StartFacts): Map<string, StartPosition> {
   const positions = new Map<string, StartPosition>()
   for (const source of task.sources) {
     const key = partitionKey(source.topic, source.partition)

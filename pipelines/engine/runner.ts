@@ -1,4 +1,5 @@
 import type { TopologyDescription } from './describe.ts'
+import type { StateQueries } from './queries.ts'
 
 /** One figure at the moment of asking. */
 export interface Sample {
@@ -25,4 +26,6 @@ export interface Runner {
   /** For /tasks: positions, lag, sizes, as plain JSON. */
   report(): object
   samples(): Iterable<Sample>
+  /** State that can be asked for; undefined for runners without any, and while it is not open. */
+  readonly queries?: StateQueries | undefined
 }

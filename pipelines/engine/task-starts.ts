@@ -9,7 +9,8 @@ import {
 import type { StateSession } from '../../state/stores/store.ts'
 import { TopologyError } from './errors.ts'
 import { planRestore, putRestored, type StartFacts, startPositions } from './restore.ts'
-import type { Changelog, StartPosition, StreamTask } from './task.ts'
+import type { StartPosition, StreamTask } from './task.ts'
+import type { Changelog } from './task-place.ts'
 import type { EngineLog } from './worker-parts.ts'
 
 /** How far a restoring task is. */

@@ -1,7 +1,8 @@
-import type { OffsetToCommit, PartitionData, TopicPartition } from '../../kafka/transport.ts'
+import type { OffsetToCommit, PartitionData } from '../../kafka/transport.ts'
 import { partitionKey } from '../../kafka/transport.ts'
 import type { EngineStore, StateSession } from '../../state/stores/store.ts'
 import type { Codecs } from './codecs.ts'
+import { copyChangelog } from './copy-changelog.ts'
 import { SourceIntake } from './intake.ts'
 import { changelogTopicName } from './internal-topics.ts'
 import type { TaskMetrics } from './metrics.ts'
@@ -9,6 +10,7 @@ import { type AppenderSource, taskOutputs } from './outputs.ts'
 import { processorFailed, recordLoop } from './record-loop.ts'
 import { forwardingStagesInto, type SubTopology, timeStagesInto } from './sub-topology.ts'
 import { TaskContext } from './task-context.ts'
+import { type Changelog, type TaskPlace, taskPlace } from './task-place.ts'
 import { type TaskState, taskStateMachine } from './task-state.ts'
 import { caughtUpTicks, taskTicks, timeClosing } from './task-time.ts'
 import { type TimeMark, timeMark } from './time-mark.ts'
@@ -33,15 +35,6 @@ export interface TaskDeps {
   readonly cachedObjects: number
 }
 
-/** A store whose changes go to a topic. */
-export interface Changelog {
-  readonly store: string
-  readonly topic: string
-  readonly partition: number
-  /** Name of its position in the state. */
-  readonly positionName: string
-}
-
 export interface StartPosition {
   readonly offset: number
   /** Event time when that offset was committed, epoch ms; -1 when it is unknown. */
@@ -52,16 +45,8 @@ export interface StartPosition {
 export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 
 /** One sub-topology in one partition. Synchronous: the worker and the test driver call it from their one loop. */
-export interface StreamTask {
-  /** `<sub-topology>_<partition>`. */
-  readonly id: string
-  readonly part: SubTopology
-  readonly partition: number
+export interface StreamTask extends TaskPlace {
   readonly state: TaskState
-  readonly sources: readonly TopicPartition[]
-  readonly changelogs: readonly Changelog[]
-  /** Stores without a changelog: what lies in the state of them is only good if this task wrote it last. */
-  readonly unloggedStores: readonly string[]
   beginRestore(): void
   /** Copies changelog records into the state's open batch. */
   restore(changelog: Changelog, data: PartitionData): void
@@ -113,9 +98,10 @@ export function streamTimeOf(metadata: string): number {
 
 export function streamTask(deps: TaskDeps): StreamTask {
   const { topology, part, partition, session, codecs, metrics, clock } = deps
-  const id = `${part.index}_${partition}`
-  const state = taskStateMachine(`${topology.name} ${id}`)
   const declaration = topology.declare()
+  const place = taskPlace(declaration, part, partition)
+  const { id } = place
+  const state = taskStateMachine(`${topology.name} ${id}`)
   const streams = declaration.streams.filter((stream) => part.sources.includes(stream.topic.name))
   const stores = part.stores.map((name) => declaration.stores.get(name) as EngineStore)
   const outputs = taskOutputs(deps.producer, codecs, deps.partitionCounts)
@@ -140,12 +126,6 @@ export function streamTask(deps: TaskDeps): StreamTask {
   )
   const loop = recordLoop({ topology: topology.name, intakes, closings, stores, ticks, context, outputs, metrics })
 
-  const changelogs = stores
-    .filter((store) => store.logged)
-    .map((store): Changelog => {
-      const topic = changelogTopicName(topology.name, store.name)
-      return { store: store.name, topic, partition, positionName: `changelog/${partitionKey(topic, partition)}` }
-    })
   let committedPositions: number[] = []
 
   function readyMark(mark: TimeMark): number | undefined {
@@ -188,12 +168,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
   }
 
   return {
-    id,
-    part,
-    partition,
-    sources: streams.map((stream) => ({ topic: stream.topic.name, partition })),
-    changelogs,
-    unloggedStores: stores.filter((store) => !store.logged).map((store) => store.name),
+    ...place,
     get state() {
       return state.current
     },
@@ -204,14 +179,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
     restore(changelog, data) {
       state.expect('RESTORING', 'reading a changelog')
-      const column = session.column(changelog.store, partition)
-      for (const { buffer, count, keyStart, keyEnd, valueStart, valueEnd } of data.chunks) {
-        for (let i = 0; i < count; i++) {
-          if (keyStart[i] < 0) continue
-          const value = valueStart[i] < 0 ? null : buffer
-          column.put(buffer, keyStart[i], keyEnd[i], value, Math.max(0, valueStart[i]), Math.max(0, valueEnd[i]))
-        }
-      }
+      copyChangelog(session, changelog, data)
     },
 
     start(positions) {

@@ -46,6 +46,8 @@ export interface WorkerDeps {
   readonly backend: StateBackend
   readonly identity: MemberIdentity
   readonly log: EngineLog
+  /** Where this process answers queries (http://host:port), told to the other workers. */
+  readonly address?: string
   /** Epoch ms; default the system's. Fetches must be stamped by the same clock. */
   readonly clock?: () => number
   /** Milliseconds since any moment, never set back: what waits and time-outs go by. Default performance.now. */

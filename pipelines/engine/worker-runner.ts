@@ -22,6 +22,9 @@ export function workerRunner(worker: Worker): Runner {
     describe: () => topology.describe(),
     report: () => workerReport(worker),
     samples: () => workerSamples(worker),
+    get queries() {
+      return worker.queries
+    },
   }
 }
 

@@ -5,8 +5,10 @@ import { UnknownSchemaError } from '../../schemas/codec.ts'
 import type { StateSession } from '../../state/stores/store.ts'
 import { topologyCodecs, valueTopicsOf } from './codecs.ts'
 import { type Committer, committer } from './committer.ts'
+import { groupView } from './group-view.ts'
 import { isPassing, type Membership, membership } from './membership.ts'
 import { type TaskMetrics, taskMetrics } from './metrics.ts'
+import { type StateQueries, stateQueries } from './queries.ts'
 import { schemaWaits } from './schema-waits.ts'
 import { type StreamTask, streamTask } from './task.ts'
 import { type TaskSet, taskSet } from './task-set.ts'
@@ -56,6 +58,8 @@ export interface Worker {
   /** Finishes what is in hand, commits, leaves the group. */
   stop(): Promise<void>
   status(): WorkerStatus
+  /** Undefined unless the worker runs. */
+  readonly queries: StateQueries | undefined
 }
 
 /** What the start opened. */
@@ -69,6 +73,7 @@ interface Opened {
   readonly starts: TaskStarts
   readonly committer: Committer
   readonly membership: Membership
+  readonly queries: StateQueries
 }
 
 export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
@@ -102,6 +107,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       groupId: topology.name,
       memberId: identity.memberId,
       onMemberId: identity.keepMemberId,
+      address: deps.address,
       topics,
     })
 
@@ -149,7 +155,19 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       onCommit: deps.onCommit,
       reopen: member.reopen,
     })
-    return { serdes, session, producer, fetcher, group, tasks, starts, committer: commits, membership: member }
+    const queries = stateQueries({
+      topology,
+      partitionCounts,
+      codecs,
+      session,
+      tasks: tasks.all,
+      standby: () => undefined,
+      group: groupView(group, elapsed),
+      memberId: () => group.memberId,
+      loadSchema: serdes.schemas.load,
+      clock,
+    })
+    return { serdes, session, producer, fetcher, group, tasks, starts, committer: commits, membership: member, queries }
   }
 
   async function start(): Promise<void> {
@@ -266,6 +284,9 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     topology,
     start,
     done: done.promise,
+    get queries() {
+      return state === 'running' ? opened?.queries : undefined
+    },
     async stop() {
       stopping.abort()
       opened?.fetcher.wake()

@@ -2,7 +2,7 @@ import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { ValueFormat } from '../../schemas/topic.ts'
 import { type Entry, entryCache } from './entry-cache.ts'
 import { decodeStored } from './errors.ts'
-import type { ChangelogWriter, EngineStore, StateColumn, StoreContext } from './store.ts'
+import type { ChangelogWriter, EngineStore, StateColumn, StoreContext, StoreLookup } from './store.ts'
 
 export interface KeyedStoreOptions<K, V> {
   readonly key: Codec<K>
@@ -28,6 +28,7 @@ export interface KeyRange<K> {
  * Keys that are objects (buffers, composite keys) are told apart by their encoded bytes and must not be changed afterwards.
  */
 export interface KeyedStore<K, V> extends EngineStore {
+  readonly lookup: StoreLookup<K, V>
   /** Announces that the key will be read: all announced keys of a batch are read at once. */
   prefetch(key: K): void
   get(key: K): V | undefined
@@ -144,6 +145,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     name,
     values: options.value as ValueFormat<unknown>,
     logged: options.logged ?? true,
+    lookup: { key: keys, encodeRow: keys.encode, view: (stored) => stored as V },
     open(context: StoreContext) {
       values = context.codec as Codec<V>
       column = context.column

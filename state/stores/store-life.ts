@@ -6,6 +6,7 @@ export function storeLife(inner: EngineStore): EngineStore {
     name: inner.name,
     values: inner.values,
     logged: inner.logged,
+    lookup: inner.lookup,
     open: inner.open,
     loadPrefetched: inner.loadPrefetched,
     get dirtyKeys() {

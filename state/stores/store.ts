@@ -1,4 +1,4 @@
-import type { Codec } from '../../schemas/codec.ts'
+import type { ByteWriter, Codec } from '../../schemas/codec.ts'
 import type { ValueFormat } from '../../schemas/topic.ts'
 
 /**
@@ -16,6 +16,8 @@ export interface EngineStore {
   readonly values: ValueFormat<unknown>
   /** False: no changelog (state that can be recomputed or lost). */
   readonly logged: boolean
+  /** How readers outside the task find a key; undefined for stores that only the engine reads. */
+  readonly lookup?: AnyStoreLookup
   /** Called once per life of the task, before any other method, when its state is restored. */
   open(context: StoreContext): void
   /** Reads every key asked for by `prefetch(key)` since the last call with one multi-get. May be called again when it threw UnknownSchemaError. */
@@ -28,6 +30,18 @@ export interface EngineStore {
   /** Forgets cache and dirty objects: the transaction was aborted or the task closed. */
   discard(): void
 }
+
+/** How one key of a store is read in the database, outside its task and beside its changes. */
+export interface StoreLookup<K, V> {
+  readonly key: Codec<K>
+  /** Appends the key of the row that holds the value. */
+  encodeRow(key: K, out: ByteWriter): void
+  /** What the stored value means to a reader, in JSON's terms or nearly. */
+  view(stored: unknown): V
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: keys are invariant, so no narrower type accepts every store
+export type AnyStoreLookup = StoreLookup<any, any>
 
 export interface StoreContext {
   /** This store's key space in this task's partition. */

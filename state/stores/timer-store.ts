@@ -3,7 +3,7 @@ import { type ByteWriter, byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { ValueFormat } from '../../schemas/topic.ts'
 import { type Entry, entryCache } from './entry-cache.ts'
 import { decodeStored } from './errors.ts'
-import type { ChangelogWriter, EngineStore, StateColumn, StoreContext } from './store.ts'
+import type { ChangelogWriter, EngineStore, StateColumn, StoreContext, StoreLookup } from './store.ts'
 
 export interface TimerStoreOptions<K> {
   readonly key: Codec<K>
@@ -13,6 +13,7 @@ export interface TimerStoreOptions<K> {
 
 /** At most one timer per key. Times are epoch ms of whatever clock the author uses, not negative. */
 export interface TimerStore<K> extends EngineStore {
+  readonly lookup: StoreLookup<K, number>
   prefetch(key: K): void
   /** Sets the key's timer, instead of an earlier one. */
   schedule(key: K, due: number): void
@@ -167,6 +168,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     name,
     values: dueFormat as ValueFormat<unknown>,
     logged: options.logged ?? true,
+    lookup: { key: keys, encodeRow: encodeReadKey, view: (due) => due as number },
     open(context: StoreContext) {
       values = context.codec as Codec<number>
       column = context.column

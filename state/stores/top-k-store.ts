@@ -1,7 +1,7 @@
 import type { Codec } from '../../schemas/codec.ts'
 import type { ValueFormat } from '../../schemas/topic.ts'
 import { type KeyRange, keyedStore } from './keyed-store.ts'
-import type { EngineStore } from './store.ts'
+import type { EngineStore, StoreLookup } from './store.ts'
 import { storeLife } from './store-life.ts'
 
 export interface TopKOptions<G, T> {
@@ -23,6 +23,7 @@ export interface TopKOptions<G, T> {
  * those that were cut off before are not remembered.
  */
 export interface TopKStore<G, T> extends EngineStore {
+  readonly lookup: StoreLookup<G, T[]>
   prefetch(group: G): void
   /** Puts the item in its place, instead of an older version of it. @returns whether it is among the K best */
   add(group: G, item: T): boolean
@@ -64,6 +65,7 @@ export function topKStore<G, T>(name: string, options: TopKOptions<G, T>): TopKS
   }
 
   return Object.assign(storeLife(lists), {
+    lookup: lists.lookup,
     prefetch: lists.prefetch,
     add(group: G, item: T) {
       const list = lists.get(group) ?? []

@@ -1,7 +1,7 @@
 import { avroValue } from '../../schemas/avro/value.ts'
 import type { Codec } from '../../schemas/codec.ts'
 import { type KeyRange, keyedStore } from './keyed-store.ts'
-import type { EngineStore } from './store.ts'
+import type { EngineStore, StoreLookup } from './store.ts'
 import { storeLife } from './store-life.ts'
 import { addToCounter, countBetween, dropBefore, newCounter, type WindowedCounter, windowedCounterSchema } from './windowed-counter.ts'
 
@@ -17,6 +17,8 @@ export interface WindowedCounterOptions<K> {
 
 /** Counts per key in a ring of time buckets. Times are epoch ms. */
 export interface WindowedCounterStore<K> extends EngineStore {
+  /** Readers see the non-empty buckets, oldest first. */
+  readonly lookup: StoreLookup<K, [start: number, count: number][]>
   prefetch(key: K): void
   /**
    * Adds `by` (an integer, default 1) to the bucket of `time`; a bucket newer than the key's newest moves its ring on.
@@ -45,11 +47,21 @@ export function windowedCounterStore<K>(name: string, options: WindowedCounterOp
     return Math.ceil(time / bucketMs)
   }
 
+  function bucketsOf(counter: WindowedCounter | undefined): [number, number][] {
+    const list: [number, number][] = []
+    let bucket = counter?.newest ?? 0
+    for (let at = (counter?.gaps.length ?? 0) - 1; counter !== undefined && at >= 0; bucket -= counter.gaps[at--]) {
+      list.push([bucket * bucketMs, counter.counts[at]])
+    }
+    return list.reverse()
+  }
+
   function* keys(range?: KeyRange<K>): Generator<K> {
     for (const [key] of counters.scan(range)) yield key
   }
 
   return Object.assign(storeLife(counters), {
+    lookup: { ...counters.lookup, view: (stored: unknown) => bucketsOf(stored as WindowedCounter) },
     prefetch: counters.prefetch,
     add(key: K, time: number, by = 1) {
       const bucket = Math.floor(time / bucketMs)
@@ -64,13 +76,7 @@ export function windowedCounterStore<K>(name: string, options: WindowedCounterOp
       return counter === undefined ? 0 : countBetween(counter, firstFrom(from), firstFrom(to))
     },
     buckets(key: K) {
-      const counter = counters.get(key)
-      const list: [number, number][] = []
-      let bucket = counter?.newest ?? 0
-      for (let at = (counter?.gaps.length ?? 0) - 1; counter !== undefined && at >= 0; bucket -= counter.gaps[at--]) {
-        list.push([bucket * bucketMs, counter.counts[at]])
-      }
-      return list.reverse()
+      return bucketsOf(counters.get(key))
     },
     trim(key: K, time: number) {
       const counter = counters.get(key)

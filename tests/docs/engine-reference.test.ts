@@ -124,8 +124,8 @@ test('the environment and its defaults', () => {
     STATE_MEMORY_MB: `${config.stateMemoryBytes / MIB} MiB`,
     COMMIT_INTERVAL_MS: `${config.commitIntervalMs} ms`,
     PROCESSING_GUARANTEE: config.guarantee,
-    HEALTH_HOST: config.healthHost,
-    HEALTH_PORT: String(config.healthPort),
+    HEALTH_HOST: config.health.healthHost,
+    HEALTH_PORT: String(config.health.healthPort),
     LOG_LEVEL: config.logLevel,
   }
   const documented = Object.fromEntries(Object.keys(defaults).map((variable) => [variable, cell(heading, variable, 1)]))
@@ -171,7 +171,8 @@ test('names and retention of internal topics', () => {
 
 test('endpoints', () => {
   const paths = [...source('pipelines/engine/introspection.ts').matchAll(/case '(\/\w+)'/g)].map((match) => match[1])
-  expect(firstCells('HTTP endpoints of a worker process').slice(1)).toEqual(paths)
+  const state = /PATH = '(\/\w+)'/.exec(source('pipelines/engine/state-endpoint.ts'))?.[1]
+  expect(firstCells('HTTP endpoints of a worker process').slice(1)).toEqual([...paths, state])
 })
 
 test('metrics', () => {

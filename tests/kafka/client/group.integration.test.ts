@@ -287,3 +287,35 @@ test('the commit is seen by a producer without transactions too', async () => {
   expect(await commit(producer)).toEqual(new Map([[`${topic}-0`, 3]]))
   expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(2)
 })
+
+test('members are described to each other: their addresses and what they own, in the order of their ids', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 4)
+  const groupId = uniqueName('group')
+  const addresses = ['http://10.0.0.7:9400', undefined]
+  const members = addresses.map((address) => transport.groupMember({ groupId, memberId: randomUUID(), topics: [topic], address }))
+  onTestFinished(async () => {
+    for (const member of members) await member.leave()
+  })
+  for (const member of members) await member.join()
+  await waitUntil(
+    async () => {
+      for (const member of members) {
+        const event = member.takeEvent()
+        if (event?.type === 'assignment') member.acknowledge(event.partitions)
+      }
+      const described = await members[0].members()
+      return described.length === 2 && described.every(({ partitions }) => partitions.length === 2)
+    },
+    { what: 'both own two partitions', timeoutMs: DEADLINE_MS, intervalMs: 50 },
+  )
+  const described = await members[1].members()
+  expect(described.map(({ memberId }) => memberId)).toEqual(members.map(({ memberId }) => memberId).sort())
+  expect(described.map(({ partitions }) => partitions.map(({ partition }) => partition).sort())).toEqual([
+    [0, 1],
+    [2, 3],
+  ])
+  expect(described.find(({ memberId }) => memberId === members[0].memberId)?.address).toBe('http://10.0.0.7:9400')
+  expect(described.find(({ memberId }) => memberId === members[1].memberId)?.address).toBeUndefined()
+  expect(described[0].partitions[0].topic).toBe(topic)
+})

@@ -1,0 +1,55 @@
+import { consumerGroupDescribeV0 } from '@platformatic/kafka'
+import type { GroupPeer } from '../transport.ts'
+import type { Coordinator } from './coordinator.ts'
+import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
+import type { Context } from './options.ts'
+import { backoff } from './retry.ts'
+
+/** Between the client id and the address in the client id that a member with an address sends. */
+const SEPARATOR = '@http'
+const RETRY_MS = 50
+const NO_OPERATIONS = false
+
+/** The client id under which a member tells where it can be reached: the one text of its own that a KIP-848 member can show to others. */
+export function addressedClientId(clientId: string, address: string | undefined): string {
+  return address === undefined ? clientId : `${clientId}@${address}`
+}
+
+/** The address in a client id, undefined when it has none. */
+function addressIn(clientId: string): string | undefined {
+  const at = clientId.lastIndexOf(SEPARATOR)
+  return at < 0 ? undefined : clientId.slice(at + 1)
+}
+
+/** The members of a group as its coordinator knows them, sorted by member id. @throws Disconnected when nobody answers for long */
+export async function describeMembers(
+  context: Context,
+  coordinator: Coordinator,
+  groupId: string,
+  signal: AbortSignal,
+): Promise<GroupPeer[]> {
+  const retry = backoff(context, RETRY_MS)
+  const deadline = context.elapsed() + context.options.requestTimeoutMs
+  for (;;) {
+    throwIfClosed(signal)
+    const { groups } = await coordinator.send(consumerGroupDescribeV0.api, [groupId], NO_OPERATIONS)
+    const [{ errorCode, errorMessage, members }] = groups
+    const name = errorName(errorCode)
+    if (name === 'NONE') return members.map(peerOf).sort((a, b) => (a.memberId < b.memberId ? -1 : 1))
+    const kind = classify(name)
+    if (name === 'GROUP_ID_NOT_FOUND') return []
+    if (kind === 'fatal') throw fatal(name, `describing group ${groupId}`, errorMessage)
+    if (kind === 'stale-coordinator') coordinator.forget()
+    if (context.elapsed() > deadline) throw new Disconnected(`describing group ${groupId}: still ${name} when the time was up`)
+    await retry.wait(signal)
+  }
+}
+
+type Member = Awaited<ReturnType<typeof consumerGroupDescribeV0.api.async>>['groups'][number]['members'][number]
+
+function peerOf({ memberId, clientId, assignment }: Member): GroupPeer {
+  const partitions = assignment.topicPartitions.flatMap(({ topicName, partitions: numbers }) =>
+    numbers.map((partition) => ({ topic: topicName, partition })),
+  )
+  return { memberId, address: addressIn(clientId), partitions }
+}

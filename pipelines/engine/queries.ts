@@ -1,0 +1,199 @@
+import { partitionFor } from '../../kafka/partitioner.ts'
+import { partitionKey, type TopicPartition } from '../../kafka/transport.ts'
+import { byteWriter, CodecError, UnknownSchemaError } from '../../schemas/codec.ts'
+import type { AnyStoreLookup, EngineStore, StateSession, StoreLookup } from '../../state/stores/store.ts'
+import type { Codecs } from './codecs.ts'
+import type { GroupView } from './group-view.ts'
+import { type StatePosition, statePosition } from './restore.ts'
+import type { SubTopology } from './sub-topology.ts'
+import type { StreamTask } from './task.ts'
+import { taskPlace } from './task-place.ts'
+import type { Topology } from './topology.ts'
+import { partitionsOfPart } from './worker-topics.ts'
+
+/** Who owns what is asked of the group at most this often, however many queries come. */
+const OWNERS_KEPT_MS = 1_000
+
+export interface QueryOptions {
+  /** Where the key lies, when the records of this store are not partitioned by the store's own key. Default murmur2 of the key. */
+  readonly partition?: number
+  /** A standby copy here may answer too; how far it is behind stands in the answer. Default false. */
+  readonly standby?: boolean
+}
+
+/** The state that an answer was read from: everything up to `position`, and nothing that is not committed. */
+export interface StateView {
+  readonly partition: number
+  /** `active`: of the task that processes the partition. `standby`: of a copy that follows its changelog. */
+  readonly role: 'active' | 'standby'
+  readonly position: StatePosition
+  /** Offsets (input of an active task, changelog of a standby) that are not in this state yet, as of the last look at the log. */
+  readonly behind: number
+  /** Epoch ms: the state was complete then. */
+  readonly asOf: number
+}
+
+export type QueryAnswer<V> =
+  | { readonly outcome: 'answered'; readonly value: V | undefined; readonly state: StateView }
+  /** Ask there; `address` is undefined for a worker that gives none. */
+  | { readonly outcome: 'elsewhere'; readonly partition: number; readonly memberId: string; readonly address: string | undefined }
+  /** Ask again: the partition is being moved or restored. */
+  | { readonly outcome: 'not-ready'; readonly partition: number; readonly reason: string }
+
+/** The question is wrong. */
+export class QueryError extends Error {
+  override readonly name = 'QueryError'
+  readonly code: 'unknown_store' | 'invalid_key' | 'invalid_partition'
+  constructor(code: QueryError['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** A store as readers know it: the store that the topology declares, or another one declared alike. */
+export interface ReadableStore<K, V> {
+  readonly name: string
+  readonly lookup: StoreLookup<K, V>
+}
+
+/** Reads of a running topology's state. They see committed state only, and do not disturb the processing. */
+export interface StateQueries {
+  /** Stores that can be read. */
+  readonly stores: readonly { readonly name: string; readonly partitions: number }[]
+  /** @throws QueryError for a store that is not of this topology, or a partition that it does not have */
+  get<K, V>(store: ReadableStore<K, V>, key: K, options?: QueryOptions): Promise<QueryAnswer<V>>
+  /** The same with the key's bytes, which must be one of the store's keys. */
+  getBytes(store: string, key: Buffer, options?: QueryOptions): Promise<QueryAnswer<unknown>>
+}
+
+/** A standby copy of a task's state in this process. */
+export interface StandbyCopy {
+  /** Offsets of the changelog that are not copied yet. */
+  readonly behind: number
+  /** Epoch ms: the log was read when the copy was complete; undefined: it never was. */
+  readonly completeAt: number | undefined
+}
+
+export interface QueryDeps {
+  readonly topology: Topology
+  readonly partitionCounts: ReadonlyMap<string, number>
+  readonly codecs: Codecs
+  readonly session: StateSession
+  readonly tasks: () => readonly StreamTask[]
+  readonly standby: (part: SubTopology, partition: number) => StandbyCopy | undefined
+  readonly group: GroupView
+  readonly memberId: () => string
+  readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
+  readonly clock: () => number
+}
+
+interface Known {
+  readonly store: EngineStore
+  readonly lookup: AnyStoreLookup
+  readonly part: SubTopology
+  readonly partitions: number
+}
+
+export function stateQueries(deps: QueryDeps): StateQueries {
+  const { topology, session } = deps
+  const declaration = topology.declare()
+  const keyBytes = byteWriter()
+  const stores = new Map<string, Known>()
+  for (const part of topology.subTopologies) {
+    const partitions = partitionsOfPart(topology.name, part.sources, deps.partitionCounts)
+    for (const name of part.stores) {
+      const store = declaration.stores.get(name)
+      if (store?.lookup !== undefined) stores.set(name, { store, lookup: store.lookup, part, partitions })
+    }
+  }
+
+  function storeOf(name: string): Known {
+    const known = stores.get(name)
+    if (known === undefined)
+      throw new QueryError('unknown_store', `topology ${topology.name} has no store ${name}; there are: ${[...stores.keys()].join(', ')}`)
+    return known
+  }
+
+  function partitionOf({ partitions, store }: Known, key: Buffer, asked: number | undefined): number {
+    if (asked === undefined) return partitionFor(key, partitions)
+    if (Number.isSafeInteger(asked) && asked >= 0 && asked < partitions) return asked
+    throw new QueryError('invalid_partition', `store ${store.name} has the partitions 0 to ${partitions - 1}`)
+  }
+
+  function encoded(write: (out: typeof keyBytes) => void): Buffer {
+    keyBytes.length = 0
+    try {
+      write(keyBytes)
+    } catch (error) {
+      if (error instanceof CodecError) throw new QueryError('invalid_key', error.message)
+      throw error
+    }
+    return Buffer.from(keyBytes.buffer.subarray(0, keyBytes.length))
+  }
+
+  /** Row and position are read in one go: nothing is committed in between. */
+  function read({ store, lookup }: Known, partition: number, row: Buffer): unknown {
+    const [bytes] = session.column(store.name, partition).multiGet({ bytes: row, ends: [row.length] })
+    return bytes && lookup.view(deps.codecs.storeValue(store).decode(bytes, 0, bytes.length))
+  }
+
+  function activeView(known: Known, task: StreamTask): StateView {
+    const position = statePosition(session, task, known.store.name)
+    const behind = task.sources.reduce((sum, { topic }) => sum + Math.max(0, task.highWatermark(topic) - offsetIn(position, topic)), 0)
+    return { partition: task.partition, role: 'active', position, behind, asOf: behind === 0 ? deps.clock() : position.writtenAt }
+  }
+
+  /** What this process can answer at once, undefined when it has no state that may. */
+  function answerHere(known: Known, partition: number, row: Buffer, standby: boolean): QueryAnswer<unknown> | undefined {
+    const task = deps.tasks().find((each) => each.part === known.part && each.partition === partition)
+    if (task?.state === 'RUNNING') return { outcome: 'answered', value: read(known, partition, row), state: activeView(known, task) }
+    if (task !== undefined) return { outcome: 'not-ready', partition, reason: 'its state is being restored here' }
+    const copy = standby ? deps.standby(known.part, partition) : undefined
+    if (copy?.completeAt === undefined) return undefined
+    const position = statePosition(session, taskPlace(declaration, known.part, partition), known.store.name)
+    const state: StateView = { partition, role: 'standby', position, behind: copy.behind, asOf: copy.completeAt }
+    return { outcome: 'answered', value: read(known, partition, row), state }
+  }
+
+  async function ownerOf({ part }: Known, partition: number): Promise<QueryAnswer<never>> {
+    const wanted = partitionKey(part.sources[0], partition)
+    const owns = ({ topic, partition: number }: TopicPartition) => partitionKey(topic, number) === wanted
+    const owner = (await deps.group.members(OWNERS_KEPT_MS)).find(({ partitions }) => partitions.some(owns))
+    if (owner === undefined) return { outcome: 'not-ready', partition, reason: 'no worker has it at the moment' }
+    const { memberId, address } = owner
+    if (memberId === deps.memberId()) return { outcome: 'not-ready', partition, reason: 'it is about to start here' }
+    return { outcome: 'elsewhere', partition, memberId, address }
+  }
+
+  async function answer(known: Known, key: Buffer, row: Buffer, options: QueryOptions): Promise<QueryAnswer<unknown>> {
+    const partition = partitionOf(known, key, options.partition)
+    for (;;) {
+      try {
+        return answerHere(known, partition, row, options.standby === true) ?? (await ownerOf(known, partition))
+      } catch (error) {
+        // Written with a schema that no record has brought here yet.
+        if (!(error instanceof UnknownSchemaError) || (await deps.loadSchema(error.schemaId)) !== 'loaded') throw error
+      }
+    }
+  }
+
+  return {
+    stores: [...stores].map(([name, { partitions }]) => ({ name, partitions })),
+    async get<K, V>({ name, lookup }: ReadableStore<K, V>, key: K, options: QueryOptions = {}) {
+      const known = storeOf(name)
+      const bytes = encoded((out) => lookup.key.encode(key, out))
+      const row = encoded((out) => lookup.encodeRow(key, out))
+      return (await answer(known, bytes, row, options)) as QueryAnswer<V>
+    },
+    async getBytes(name, bytes, options = {}) {
+      const known = storeOf(name)
+      const { lookup } = known
+      const row = encoded((out) => lookup.encodeRow(lookup.key.decode(bytes, 0, bytes.length), out))
+      return answer(known, bytes, row, options)
+    },
+  }
+}
+
+function offsetIn({ sources }: StatePosition, topic: string): number {
+  return sources.find((source) => source.topic === topic)?.offset ?? 0
+}
