@@ -17,8 +17,18 @@ export interface PipelinesConfig {
   }
   /** Names of services; empty: all. */
   readonly pipelines: readonly string[]
+  readonly clicks: {
+    /** Key of the hashes that stand for visitors; undefined: one is made in the state folder on first start. */
+    readonly visitorSecret: string | undefined
+    /** A MaxMind DB file with countries; undefined: the bundled one. */
+    readonly countryDatabase: string | undefined
+    /** True: visitors' addresses go to ClickHouse; false: only their hashes. */
+    readonly keepAddresses: boolean
+  }
   /** Number of this worker process on its machine: each has a state folder of its own. */
   readonly slot: number
+  /** The folder of all slots of this machine. */
+  readonly stateDir: string
   /** This slot's folder. */
   readonly stateFolder: string
   readonly stateMemoryBytes: number
@@ -31,6 +41,8 @@ export interface PipelinesConfig {
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
+/** Shorter ones can be tried out. */
+const MIN_SECRET_LENGTH = 16
 const MAX_PORT = 65_535
 /** Shorter ones can be guessed. */
 const MIN_TOKEN_LENGTH = 16
@@ -63,6 +75,12 @@ const Environment = z.object({
   CLICKHOUSE_PASSWORD: z.string().default(''),
   CLICKHOUSE_CLUSTER: z.string().optional(),
   PIPELINES: z.string().default('all').transform(list),
+  VISITOR_SECRET: z.string().min(MIN_SECRET_LENGTH).optional(),
+  GEOIP_DATABASE: z.string().optional(),
+  CLICKS_KEEP_ADDRESSES: z
+    .enum(['0', '1'])
+    .default('0')
+    .transform((text) => text === '1'),
   WORKER_SLOT: z.coerce.number().int().min(0).default(0),
   STATE_DIR: z.string().min(1).optional(),
   STATE_MEMORY_MB: z.coerce.number().int().min(MIN_STATE_MEMORY_MB).default(256),
@@ -79,12 +97,20 @@ const Environment = z.object({
   MILLRACE_HOME: z.string().default(join(import.meta.dirname, '..', '.millrace')),
 })
 
+/** What NODE_ENV=production asks for beyond. */
+const CheckedEnvironment = Environment.extend({ NODE_ENV: z.string().default('development') }).superRefine((env, context) => {
+  const countsClicks = env.PIPELINES.includes('all') || env.PIPELINES.includes('clicks')
+  if (env.NODE_ENV !== 'production' || !countsClicks || env.VISITOR_SECRET !== undefined) return
+  const message = 'is missing: with NODE_ENV=production every worker needs the same; set any random text of 16 characters or more'
+  context.addIssue({ code: 'custom', path: ['VISITOR_SECRET'], message })
+})
+
 type Env = Readonly<Record<string, string | undefined>>
 
 /** @throws Error that names every wrong setting with its cure. An empty variable counts as unset. */
 export function readPipelinesConfig(env: Env = process.env): PipelinesConfig {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
-  const result = Environment.safeParse(given)
+  const result = CheckedEnvironment.safeParse(given)
   if (!result.success)
     throw new Error(`wrong settings:\n${result.error.issues.map((issue) => `  ${String(issue.path[0])}: ${issue.message}`).join('\n')}`)
   const settings = result.data
@@ -102,7 +128,13 @@ export function readPipelinesConfig(env: Env = process.env): PipelinesConfig {
       cluster: settings.CLICKHOUSE_CLUSTER,
     },
     pipelines: settings.PIPELINES.includes('all') ? [] : settings.PIPELINES,
+    clicks: {
+      visitorSecret: settings.VISITOR_SECRET,
+      countryDatabase: settings.GEOIP_DATABASE,
+      keepAddresses: settings.CLICKS_KEEP_ADDRESSES,
+    },
     slot: settings.WORKER_SLOT,
+    stateDir,
     stateFolder: join(stateDir, `worker-${settings.WORKER_SLOT}`),
     stateMemoryBytes: settings.STATE_MEMORY_MB * MIB,
     commitIntervalMs: settings.COMMIT_INTERVAL_MS,

@@ -30,7 +30,7 @@ async function main(): Promise<void> {
 
   function runners(metrics: EngineMetrics, address: string): Runner[] {
     return services.flatMap((service) => {
-      const workers = service.topologies.map((topology) => {
+      const workers = service.topologies(config).map((topology) => {
         const { guarantee, commitIntervalMs } = config
         const onCommit = (seconds: number) => metrics.observeCommit(topology.name, seconds)
         const deps = { transport, registry, backend, identity: identity(topology.name), log, onCommit, address }

@@ -1,11 +1,12 @@
 import { decimalId, decimalInt, utf8 } from './keys.ts'
 import { avro } from './load.ts'
 import type { Topic } from './topic.ts'
-import type { Click, TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
+import type { Click, ClickDetails, LinkStats, TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
+const CLICK_DETAILS_DAYS = 3
 
 /** Only closed segments are deleted: a short retention needs short segments. */
 const SHORT_SEGMENT_MS = 10 * MINUTE_MS
@@ -79,4 +80,24 @@ export const clicks: Topic<string, Click> = {
   partitions: 4,
   productionPartitions: 64,
   config: keptFor(DAY_MS, HOUR_MS),
+}
+
+/** Every click without the visitor's address; key: short_code. Three days: a weekend, to fill a repaired table. */
+export const clickDetails: Topic<string, ClickDetails> = {
+  name: 'click-details',
+  key: utf8,
+  value: avro('ClickDetails'),
+  partitions: clicks.partitions,
+  productionPartitions: clicks.productionPartitions,
+  config: keptFor(CLICK_DETAILS_DAYS * DAY_MS, HOUR_MS),
+}
+
+/** Statistics per link; key: short_code, partitioned as the clicks are, so that a partition can say up to when it is counted. */
+export const linkStats: Topic<string, LinkStats> = {
+  name: 'link-stats',
+  key: utf8,
+  value: avro('LinkStats'),
+  partitions: clicks.partitions,
+  productionPartitions: clicks.productionPartitions,
+  config: compacted,
 }

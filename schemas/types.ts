@@ -15,6 +15,56 @@ export interface Click {
   country: string
 }
 
+/** What a click tells, without the visitor's address: one record per counted click. Topic click-details, key: short_code. */
+export interface ClickDetails {
+  short_code: string
+  clicked_at: number
+  /** registrable host; direct, unknown */
+  referrer: string
+  /** ISO 3166-1 alpha-2; unknown */
+  country: string
+  /** family; unknown */
+  browser: string
+  /** desktop, mobile, tablet, tv, bot or unknown */
+  device: string
+  bot: boolean
+  /** 16 hexadecimal digits that are the visitor's for one UTC day */
+  visitor: string
+  /** empty unless the operator keeps addresses */
+  ip: string
+}
+
+/** The statistics of one link so far: the latest record counts. Topic link-stats (compacted), key: short_code. The record with the key :as-of tells, with as_of alone, up to when a partition's clicks are all counted in the records before it. */
+export interface LinkStats {
+  as_of: number
+  total_clicks: number
+  /** the part of total_clicks that bots made */
+  bot_clicks: number
+  /** people per UTC day, without bots */
+  unique_clicks: number
+  /** false: an estimate */
+  unique_is_exact: boolean
+  /** all clicks, ascending, of the last 48 hours with clicks */
+  hours: LinkStatsHour[]
+  /** the most frequent, best first, at most 10; without bots, as are the following */
+  referrers: LinkStatsEntry[]
+  countries: LinkStatsEntry[]
+  browsers: LinkStatsEntry[]
+  devices: LinkStatsEntry[]
+}
+
+export interface LinkStatsHour {
+  start: number
+  clicks: number
+}
+
+export interface LinkStatsEntry {
+  value: string
+  clicks: number
+  /** clicks may be too great by this much; 0: exact */
+  over: number
+}
+
 /** The ranked list of one region at one moment. Topics trend-output (every minute) and trend-renewals (the half minutes), key: woeid in decimal. */
 export interface TrendOutput {
   woeid: number
@@ -79,6 +129,43 @@ export interface UserInterests {
   /** muted topics, a set */
   exclude_topics: string[]
   updated_at: number
+}
+
+/** What is counted of one link's clicks. Store clicks-totals, key: short_code. */
+export interface ClickTotals {
+  /** all clicks */
+  total: number
+  /** those of bots */
+  bots: number
+  /** all clicks by hour since 1970, ascending, of the last 48 hours with clicks */
+  hours: HourOfClicks[]
+  /** by people, as are the following */
+  referrers: Tally
+  countries: Tally
+  browsers: Tally
+  devices: Tally
+}
+
+export interface HourOfClicks {
+  hour: number
+  clicks: number
+}
+
+/** A Space-Saving summary: exact while the values are fewer than its places. */
+export interface Tally {
+  values: string[]
+  /** of the value at the same position; never too small */
+  counts: number[]
+  /** by how much the count may be too great */
+  over: number[]
+}
+
+/** Who has clicked a link, as a set of daily hashes. Store clicks-visitors, key: short_code. */
+export interface LinkVisitors {
+  /** 8 bytes each, while the visitors are few; empty afterwards */
+  hashes: Buffer
+  /** of a HyperLogLog, one byte each, from then on; empty before */
+  registers: Buffer
 }
 
 /** Terms without baseline over all regions at the last moments. Store trends-totals. */
@@ -224,10 +311,14 @@ export interface VolumesRound {
 /** Records by the file that declares them. */
 export interface RecordTypes {
   Click: Click
+  ClickDetails: ClickDetails
+  LinkStats: LinkStats
   TrendOutput: TrendOutput
   TrendVolume: TrendVolume
   Tweet: Tweet
   UserInterests: UserInterests
+  'links/ClickTotals': ClickTotals
+  'links/LinkVisitors': LinkVisitors
   'trends/NewTermTotals': NewTermTotals
   'trends/RegionCandidates': RegionCandidates
   'trends/TermBaseline': TermBaseline

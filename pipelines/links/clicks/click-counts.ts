@@ -1,0 +1,93 @@
+import { AS_OF_KEY } from '../../../schemas/links/as-of.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import type { Click, ClickDetails, ClickTotals, LinkStats, LinkVisitors } from '../../../schemas/types.ts'
+import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
+import type { Context, Outcome, RecordContext } from '../../engine/api.ts'
+import { deadLetter } from '../../engine/outcome.ts'
+import type { ClickReader } from './click-details.ts'
+import { addBatch, noClicks } from './click-totals.ts'
+import { asOfRecord, linkStatsOf } from './link-stats.ts'
+import { type ClickBatch, pendingClicks } from './pending-clicks.ts'
+import { MAX_AHEAD_MS } from './time.ts'
+import { addVisitors, noVisitors } from './visitors.ts'
+
+export interface ClickCountsOptions {
+  readonly read: ClickReader
+  readonly totals: KeyedStore<string, ClickTotals>
+  readonly visitors: KeyedStore<string, LinkVisitors>
+  readonly details: Topic<string, ClickDetails>
+  readonly stats: Topic<string, LinkStats>
+}
+
+export interface ClickCounts {
+  prefetch(code: string): void
+  count(click: Click, ctx: RecordContext<string>): Outcome
+  /** Everything that lay in the source at `time` is counted by the next commit. */
+  caughtUp(time: number): void
+  /** Brings what was put together into the state and sends statistics. */
+  apply(ctx: Context): void
+}
+
+/** Codes and aliases: what a store, a view and a URL can hold. Others were never redirected. */
+const SHORT_CODE = /^[0-9A-Za-z_-]{1,10}$/
+/**
+ * Links put together before their state is touched, at most: their state was read with their records, and must still be among the 10,000
+ * objects that a store keeps.
+ */
+const MAX_PENDING_LINKS = 1_000
+
+export function clickCounts({ read, totals, visitors, details, stats }: ClickCountsOptions): ClickCounts {
+  const pending = pendingClicks()
+  /** Links whose statistics changed since the last commit. */
+  const changed = new Set<string>()
+  let asOf: number | undefined
+
+  function count(click: Click, ctx: RecordContext<string>): Outcome {
+    const { short_code, timestamp } = click
+    if (!SHORT_CODE.test(short_code)) return deadLetter('invalid_short_code', 'short_code must be 1 to 10 letters, digits, - or _')
+    if (short_code !== ctx.key) return deadLetter('wrong_key', 'the key must be the short_code: one partition counts all clicks of a link')
+    const time = Date.parse(timestamp)
+    if (Number.isNaN(time) || time < 0) return deadLetter('invalid_timestamp', 'timestamp must be ISO 8601')
+    if (time > ctx.now + MAX_AHEAD_MS)
+      return deadLetter('timestamp_in_the_future', `timestamp is ${time - ctx.now} ms ahead of the clock: correct the producer's clock`)
+    const known = read(click, time)
+    pending.add(known)
+    ctx.emit(details, short_code, known)
+    if (pending.size >= MAX_PENDING_LINKS) pending.drain(fold)
+  }
+
+  function fold(code: string, batch: ClickBatch): void {
+    const counted = totals.get(code) ?? noClicks()
+    addBatch(counted, batch)
+    totals.put(code, counted)
+    changed.add(code)
+    if (batch.visitors.size === 0) return
+    const seen = visitors.get(code) ?? noVisitors()
+    if (addVisitors(seen, batch.visitors)) visitors.put(code, seen)
+  }
+
+  function apply(ctx: Context): void {
+    pending.drain(fold)
+    for (const code of changed) {
+      const counted = totals.get(code) as ClickTotals
+      ctx.emit(stats, code, linkStatsOf(counted, visitors.get(code) ?? noVisitors(), ctx.now))
+    }
+    changed.clear()
+    if (asOf === undefined) return
+    // Behind the statistics that it vouches for.
+    ctx.emit(stats, AS_OF_KEY, asOfRecord(asOf), { partition: ctx.partition })
+    asOf = undefined
+  }
+
+  return {
+    prefetch(code) {
+      totals.prefetch(code)
+      visitors.prefetch(code)
+    },
+    count,
+    caughtUp(time) {
+      asOf = time
+    },
+    apply,
+  }
+}

@@ -1,0 +1,39 @@
+import type { Click, ClickDetails } from '../../../schemas/types.ts'
+import { countryReader } from './country.ts'
+import { referrerReader } from './referrer.ts'
+import { userAgentReader } from './user-agent.ts'
+import { visitorHasher } from './visitor.ts'
+
+/** How clicks are read; see the settings of the same meaning in pipelines/config.ts. */
+export interface ClickSettings {
+  readonly visitorSecret: string
+  /** A MaxMind DB file; undefined: the bundled one. */
+  readonly countryDatabase: string | undefined
+  /** Visitors' addresses go on to ClickHouse; else only their hashes. */
+  readonly keepAddresses: boolean
+}
+
+/** What a click tells, without the visitor's address. @param time its timestamp, epoch ms */
+export type ClickReader = (click: Click, time: number) => ClickDetails
+
+export function clickReader({ visitorSecret, countryDatabase, keepAddresses }: ClickSettings): ClickReader {
+  const readUserAgent = userAgentReader()
+  const readReferrer = referrerReader()
+  const readCountry = countryReader(countryDatabase)
+  const hashVisitor = visitorHasher(visitorSecret)
+
+  return function readClick({ short_code, ip, user_agent, referrer, country }, time) {
+    const { bot, browser, device } = readUserAgent(user_agent)
+    return {
+      short_code,
+      clicked_at: time,
+      referrer: readReferrer(referrer),
+      country: readCountry(country, ip),
+      browser,
+      device,
+      bot,
+      visitor: hashVisitor(time, ip, user_agent),
+      ip: keepAddresses ? ip : '',
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import type { ClickTotals, LinkStats, LinkVisitors } from '../../../schemas/types.ts'
+import { topOf } from './tally.ts'
+import { HOUR_MS } from './time.ts'
+import { countVisitors } from './visitors.ts'
+
+/** Entries of each list that is served. */
+const TOP_ENTRIES = 10
+
+/** The record that the view is made from. @param asOf epoch ms */
+export function linkStatsOf(totals: ClickTotals, visitors: LinkVisitors, asOf: number): LinkStats {
+  const { count, isExact } = countVisitors(visitors)
+  return {
+    as_of: asOf,
+    total_clicks: totals.total,
+    bot_clicks: totals.bots,
+    unique_clicks: count,
+    unique_is_exact: isExact,
+    hours: totals.hours.map(({ hour, clicks }) => ({ start: hour * HOUR_MS, clicks })),
+    referrers: topOf(totals.referrers, TOP_ENTRIES),
+    countries: topOf(totals.countries, TOP_ENTRIES),
+    browsers: topOf(totals.browsers, TOP_ENTRIES),
+    devices: topOf(totals.devices, TOP_ENTRIES),
+  }
+}
+
+/** The record that says up to when a partition is counted. */
+export function asOfRecord(asOf: number): LinkStats {
+  const none = { hours: [], referrers: [], countries: [], browsers: [], devices: [] }
+  return { as_of: asOf, total_clicks: 0, bot_clicks: 0, unique_clicks: 0, unique_is_exact: true, ...none }
+}

@@ -1,0 +1,79 @@
+import type { ClickDetails } from '../../../schemas/types.ts'
+import { HOUR_MS } from './time.ts'
+
+/** Clicks of one link, put together. */
+export interface ClickBatch {
+  total: number
+  bots: number
+  /** All clicks by hour since 1970. */
+  readonly hours: Map<number, number>
+  /** The following without bots. */
+  readonly referrers: Map<string, number>
+  readonly countries: Map<string, number>
+  readonly browsers: Map<string, number>
+  readonly devices: Map<string, number>
+  /** Hashes of those who clicked. */
+  readonly visitors: Set<string>
+}
+
+/** Clicks since the last commit by link: however often a link is clicked, its state is touched once. */
+export interface PendingClicks {
+  add(click: ClickDetails): void
+  /** Hands over everything and is empty then. */
+  drain(take: (code: string, batch: ClickBatch) => void): void
+  /** Links. */
+  readonly size: number
+}
+
+export function pendingClicks(): PendingClicks {
+  const pending = new Map<string, ClickBatch>()
+
+  function add(click: ClickDetails): void {
+    let batch = pending.get(click.short_code)
+    if (batch === undefined) {
+      batch = emptyBatch()
+      pending.set(click.short_code, batch)
+    }
+    batch.total++
+    increase(batch.hours, Math.floor(click.clicked_at / HOUR_MS))
+    if (click.bot) {
+      batch.bots++
+      return
+    }
+    increase(batch.referrers, click.referrer)
+    increase(batch.countries, click.country)
+    increase(batch.browsers, click.browser)
+    increase(batch.devices, click.device)
+    batch.visitors.add(click.visitor)
+  }
+
+  function drain(take: (code: string, batch: ClickBatch) => void): void {
+    for (const [code, batch] of pending) take(code, batch)
+    pending.clear()
+  }
+
+  return {
+    add,
+    drain,
+    get size() {
+      return pending.size
+    },
+  }
+}
+
+function emptyBatch(): ClickBatch {
+  return {
+    total: 0,
+    bots: 0,
+    hours: new Map(),
+    referrers: new Map(),
+    countries: new Map(),
+    browsers: new Map(),
+    devices: new Map(),
+    visitors: new Set(),
+  }
+}
+
+function increase<K>(counts: Map<K, number>, key: K): void {
+  counts.set(key, (counts.get(key) ?? 0) + 1)
+}

@@ -1,0 +1,32 @@
+import { utf8 } from '../../../schemas/keys.ts'
+import { avro } from '../../../schemas/load.ts'
+import { clickDetails, clicks, linkStats } from '../../../schemas/topics.ts'
+import { keyedStore } from '../../../state/stores/keyed-store.ts'
+import { type Topology, topology } from '../../engine/topology.ts'
+import { clickCounts } from './click-counts.ts'
+import { type ClickSettings, clickReader } from './click-details.ts'
+
+/** Clicks are put together for so long before the state is touched: it bounds how often a hot link is written, and delays it as much. */
+const COMMIT_INTERVAL_MS = 1_000
+/** How often a partition says up to when it is counted; `as_of` is so much older at most, beside the commit and the sink. */
+const AS_OF_EVERY_MS = 5_000
+
+/** Clicks → what each tells, and statistics per link. */
+export function clicksTopology(settings: ClickSettings): Topology {
+  // Not per task: its caches and the country database serve all partitions of the process.
+  const read = clickReader(settings)
+  return topology(
+    'clicks',
+    function declareClicks(t) {
+      const totals = t.store(keyedStore('totals', { key: utf8, value: avro('links/ClickTotals') }))
+      const visitors = t.store(keyedStore('visitors', { key: utf8, value: avro('links/LinkVisitors') }))
+      const counts = clickCounts({ read, totals, visitors, details: clickDetails, stats: linkStats })
+      const stores = [totals, visitors]
+      t.source(clicks)
+        .process('count-click', { stores, reads: (_click, code) => counts.prefetch(code), emits: [clickDetails] }, counts.count)
+        .tick('tell-as-of', { everyMs: AS_OF_EVERY_MS, clock: 'caught-up' }, counts.caughtUp)
+        .beforeCommit('send-stats', { stores, emits: [linkStats] }, counts.apply)
+    },
+    { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
+  )
+}

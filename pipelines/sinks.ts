@@ -1,0 +1,35 @@
+import type { AnyTopic } from '../schemas/topic.ts'
+import { connectSinkClickhouse } from '../state/tables/connect.ts'
+import { tableStore } from '../state/tables/store.ts'
+import type { Table } from '../state/tables/table.ts'
+import { viewStore } from '../state/views/apply.ts'
+import { connectSinkRedis } from '../state/views/connect.ts'
+import type { View } from '../state/views/view.ts'
+import type { Runner } from './engine/runner.ts'
+import { createSink } from './engine/sinks/sink.ts'
+import { sinkRunner } from './engine/sinks/sink-runner.ts'
+import { tableTarget } from './engine/sinks/table-target.ts'
+import { viewTarget } from './engine/sinks/view-target.ts'
+import type { SinkContext } from './services.ts'
+
+/** Keeps a view in Redis up to date. `name` is its consumer group. */
+export function viewSink<K, V>(name: string, view: View<K, V>, topics: readonly AnyTopic[], context: SinkContext): Runner {
+  const { config, transport, registry, log, identity } = context
+  const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, log)
+  async function create() {
+    const target = viewTarget({ view, topics }, { store: viewStore(redis), log })
+    return createSink({ name, topics, ...identity(name) }, { transport, registry, target, log })
+  }
+  return sinkRunner({ name, create, close: async () => redis.disconnect() }, log)
+}
+
+/** Copies a topic into a table in ClickHouse. `name` is its consumer group. */
+export function tableSink<K, V>(name: string, table: Table<K, V>, topic: AnyTopic, context: SinkContext): Runner {
+  const { config, transport, registry, log, identity } = context
+  const client = connectSinkClickhouse(config.clickhouse)
+  async function create() {
+    const target = await tableTarget({ table }, tableStore(table, client, { cluster: config.clickhouse.cluster }))
+    return createSink({ name, topics: [topic], ...identity(name) }, { transport, registry, target, log })
+  }
+  return sinkRunner({ name, create, close: () => client.close() }, log)
+}

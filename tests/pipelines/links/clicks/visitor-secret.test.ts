@@ -1,0 +1,29 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { readPipelinesConfig } from '../../../../pipelines/config.ts'
+import { keptVisitorSecret } from '../../../../pipelines/links/clicks/visitor-secret.ts'
+
+test('a secret is made once for all workers of a machine, and read by nobody else', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-secret-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const state = join(folder, 'state')
+  const secret = keptVisitorSecret(state)
+  expect(secret.length).toBeGreaterThanOrEqual(43)
+  expect(keptVisitorSecret(state)).toBe(secret)
+  expect(statSync(join(state, 'visitor-secret')).mode & 0o077).toBe(0)
+})
+
+test('in production the secret must be given, where clicks are counted', () => {
+  const production = { NODE_ENV: 'production' }
+  expect(() => readPipelinesConfig(production)).toThrow('VISITOR_SECRET: is missing')
+  expect(() => readPipelinesConfig({ ...production, PIPELINES: 'clicks' })).toThrow('VISITOR_SECRET')
+  expect(() => readPipelinesConfig({ VISITOR_SECRET: 'too short' })).toThrow('VISITOR_SECRET')
+  expect(readPipelinesConfig({ ...production, PIPELINES: 'trends' }).clicks.visitorSecret).toBeUndefined()
+  expect(readPipelinesConfig({ ...production, VISITOR_SECRET: 'sixteen letters or more' }).clicks).toEqual({
+    visitorSecret: 'sixteen letters or more',
+    countryDatabase: undefined,
+    keepAddresses: false,
+  })
+})
