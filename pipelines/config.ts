@@ -41,8 +41,6 @@ export interface PipelinesConfig {
 const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** Shorter ones can be tried out. */
-const MIN_SECRET_LENGTH = 16
 const MAX_PORT = 65_535
 /** Shorter ones can be guessed. */
 const MIN_TOKEN_LENGTH = 16
@@ -75,7 +73,7 @@ const Environment = z.object({
   CLICKHOUSE_PASSWORD: z.string().default(''),
   CLICKHOUSE_CLUSTER: z.string().optional(),
   PIPELINES: z.string().default('all').transform(list),
-  VISITOR_SECRET: z.string().min(MIN_SECRET_LENGTH).optional(),
+  VISITOR_SECRET: z.string().min(MIN_TOKEN_LENGTH).optional(),
   GEOIP_DATABASE: z.string().optional(),
   CLICKS_KEEP_ADDRESSES: z
     .enum(['0', '1'])
