@@ -131,6 +131,30 @@ export interface UserInterests {
   updated_at: number
 }
 
+/** A rate limit rule. Topic limit-rules (compacted), key: rule_id. */
+export interface LimitRule {
+  /** at most 100 characters */
+  rule_id: string
+  /** at most 50 characters; * for all */
+  tier: string
+  /** [METHOD ]/exact/path, /a/prefix/* or *; at most 200 characters */
+  endpoint_pattern: string
+  /** what the counter is kept by */
+  key: LimitKeyPart[]
+  limit_count: number
+  window_seconds: number
+  /** above 0: a token bucket */
+  burst_allowance: number
+  action: LimitAction
+  is_active: boolean
+  created_at: number
+  updated_at: number
+}
+
+export type LimitKeyPart = 'client' | 'api_key' | 'user' | 'ip' | 'endpoint'
+
+export type LimitAction = 'reject' | 'log_only'
+
 /** What is counted of one link's clicks. Store clicks-totals, key: short_code. */
 export interface ClickTotals {
   /** all clicks */
@@ -317,6 +341,7 @@ export interface RecordTypes {
   TrendVolume: TrendVolume
   Tweet: Tweet
   UserInterests: UserInterests
+  'limits/LimitRule': LimitRule
   'links/ClickTotals': ClickTotals
   'links/LinkVisitors': LinkVisitors
   'trends/NewTermTotals': NewTermTotals

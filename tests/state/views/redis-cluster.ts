@@ -7,15 +7,14 @@ import { freePort } from '../../../deploy/local/ports.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { guardedFolder } from '../../stack/folder.ts'
 
-const NODES = 2
 const SLOTS = 16_384
 const START_TIMEOUT_MS = 20_000
 
-/** A Redis Cluster of two masters for this test alone. @returns the URL of one node */
-export async function privateRedisCluster(): Promise<string> {
+/** A Redis Cluster of that many masters for this test alone. @returns the URL of one node */
+export async function privateRedisCluster(masters = 2): Promise<string> {
   const folder = guardedFolder()
   onTestFinished(() => folder.finish())
-  const ports = await Promise.all(Array.from({ length: NODES }, () => freePort()))
+  const ports = await Promise.all(Array.from({ length: masters }, () => freePort()))
   for (const port of ports) {
     const cwd = join(folder.path, String(port))
     mkdirSync(cwd)
@@ -27,10 +26,12 @@ export async function privateRedisCluster(): Promise<string> {
   onTestFinished(() => {
     for (const node of nodes) node.disconnect()
   })
-  const share = SLOTS / NODES
-  await Promise.all(nodes.map((node, index) => node.call('CLUSTER', 'ADDSLOTSRANGE', index * share, (index + 1) * share - 1)))
-  const busPort = (await nodes[1].config('GET', 'cluster-port')) as string[]
-  await nodes[0].call('CLUSTER', 'MEET', '127.0.0.1', ports[1], busPort[1])
+  const firstSlot = (index: number) => Math.floor((index * SLOTS) / masters)
+  await Promise.all(nodes.map((node, index) => node.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot(index), firstSlot(index + 1) - 1)))
+  for (const [index, node] of nodes.slice(1).entries()) {
+    const busPort = (await node.config('GET', 'cluster-port')) as string[]
+    await nodes[0].call('CLUSTER', 'MEET', '127.0.0.1', ports[index + 1], busPort[1])
+  }
   const isWhole = async (node: Redis) => String(await node.call('CLUSTER', 'INFO')).includes('cluster_state:ok')
   await waitUntil(async () => (await Promise.all(nodes.map(isWhole))).every(Boolean), {
     what: 'Redis Cluster',

@@ -1,0 +1,241 @@
+import { type Circuit, circuit } from './circuit.ts'
+import { capacityOf, type Limit, windowIndexAt } from './formulas.ts'
+
+/** Where a rule counts one caller. */
+export interface Counter {
+  readonly key: string
+  /** The key's hash tag: counters with equal tags are decided in one step. */
+  readonly tag: string
+  readonly limit: Limit
+}
+
+/**
+ * - `hard`: all units, or the whole request takes nothing
+ * - `soft`: all units or none; a lack does not stop the request
+ * - `up-to`: as many of the units as there are
+ * - `give-back`: returns units that were taken in the window of that index (0 for buckets)
+ */
+export type Ask =
+  | { readonly mode: 'hard' | 'soft' | 'up-to'; readonly counter: Counter; readonly units: number }
+  | { readonly mode: 'give-back'; readonly counter: Counter; readonly units: number; readonly windowIndex: number }
+
+/** What a counter answered. */
+export interface Reading {
+  readonly taken: number
+  /** The shard's clock, µs since 1970. */
+  readonly nowUs: number
+  /** Before anything was taken: the window's current count, or the bucket's µ-tokens. */
+  readonly held: number
+  /** Before anything was taken: the count of the window before; 0 for a bucket. */
+  readonly heldBefore: number
+}
+
+/** Why requests were let through undecided. */
+export type FailureReason = 'timeout' | 'unreachable' | 'error_reply' | 'circuit_open'
+
+export interface Undecided {
+  readonly undecided: FailureReason
+}
+
+export interface CounterStore {
+  /** One reading per ask, in order. All asks of a call that share a shard are one step. Never rejects. */
+  decide(asks: readonly Ask[]): Promise<readonly Reading[] | Undecided> | Undecided
+}
+
+/** What the store needs of a Redis client. */
+export interface ScriptRunner {
+  /** Runs DECIDE_SCRIPT; rejects when Redis does not take it. */
+  run(keys: readonly string[], args: readonly (string | number)[]): Promise<number[]>
+  /** Counters whose tags have one group may be decided in one script. */
+  groupOf(tag: string): string
+  /** The server of a group: what fails together. */
+  nodeOf(group: string): string
+}
+
+export interface CounterStoreOptions {
+  readonly scripts: ScriptRunner
+  /** Monotonic ms. */
+  monotonic(): number
+  readonly timeoutMs?: number
+  /** Told about every failed batch, with its cause. */
+  onFailure?(reason: FailureReason, cause: Error | undefined): void
+}
+
+/** Specification G: a store that has not answered by then is treated as down. */
+const TIMEOUT_MS = 5
+/** A script holds Redis' one thread for some 2 µs per ask: more than this waits for the next script. */
+const MAX_ASKS_PER_SCRIPT = 256
+const NUMBERS_PER_READING = 3
+const MODES = { hard: 0, soft: 1, 'up-to': 2, 'give-back': 3 } as const
+const BUCKET_MODES = 4
+
+interface Request {
+  readonly asks: number
+  readonly settle: (outcome: readonly Reading[] | Undecided) => void
+}
+
+/** Asks that go to one shard together. */
+interface Batch {
+  readonly node: string
+  readonly isProbe: boolean
+  readonly keys: string[]
+  readonly args: (string | number)[]
+  readonly requests: Request[]
+}
+
+/** Puts everything that is asked in one turn of the event loop into one script per shard, and waits for its answer only so long. */
+export function counterStore(options: CounterStoreOptions): CounterStore {
+  const { scripts, monotonic, timeoutMs = TIMEOUT_MS, onFailure } = options
+  const circuits = new Map<string, Circuit>()
+  const open = new Map<string, Batch>()
+  let isScheduled = false
+
+  function circuitOf(node: string): Circuit {
+    let found = circuits.get(node)
+    if (found === undefined) {
+      found = circuit(monotonic)
+      circuits.set(node, found)
+    }
+    return found
+  }
+
+  function decide(asks: readonly Ask[]) {
+    const group = scripts.groupOf(asks[0].counter.tag)
+    const isOneGroup = asks.every(({ counter }) => scripts.groupOf(counter.tag) === group)
+    return isOneGroup ? decideTogether(group, asks) : decideApart(asks)
+  }
+
+  /** Everything lies on one shard: one atomic step. */
+  function decideTogether(group: string, asks: readonly Ask[]): Promise<readonly Reading[] | Undecided> | Undecided {
+    const node = scripts.nodeOf(group)
+    const admission = circuitOf(node).admit()
+    if (admission === 'skip') return { undecided: 'circuit_open' }
+    const isProbe = admission === 'probe'
+    const batch = batchFor(isProbe ? `probe ${group}` : group, node, isProbe)
+    append(batch, asks)
+    if (!isProbe)
+      return new Promise((settle) => {
+        batch.requests.push({ asks: asks.length, settle })
+      })
+    batch.requests.push({ asks: asks.length, settle: () => undefined })
+    return { undecided: 'circuit_open' }
+  }
+
+  /** One step per group, all sent together. A refusal by one of them gives back what the others took. */
+  async function decideApart(asks: readonly Ask[]): Promise<readonly Reading[] | Undecided> {
+    const byGroup = Map.groupBy(asks, ({ counter }) => scripts.groupOf(counter.tag))
+    const groups = [...byGroup.values()]
+    const outcomes = await Promise.all([...byGroup].map(([group, members]) => decideTogether(group, members)))
+    const readings = new Map<Ask, Reading>()
+    let undecided: Undecided | undefined
+    for (const [index, outcome] of outcomes.entries()) {
+      if ('undecided' in outcome) undecided = outcome
+      else for (const [position, ask] of groups[index].entries()) readings.set(ask, outcome[position])
+    }
+    const isRefused = [...readings].some(([ask, { taken }]) => ask.mode === 'hard' && taken < ask.units)
+    if (isRefused) giveBack(readings)
+    // What one shard refuses is refused, whether or not another one answers.
+    if (undecided !== undefined && !isRefused) return undecided
+    return asks.map((ask) => readings.get(ask) ?? UNREAD)
+  }
+
+  function giveBack(readings: ReadonlyMap<Ask, Reading>): void {
+    for (const group of Map.groupBy(readings, ([ask]) => scripts.groupOf(ask.counter.tag)).values()) {
+      if (group.some(([ask, { taken }]) => ask.mode === 'hard' && taken < ask.units)) continue
+      const returned = group.filter(([, { taken }]) => taken > 0)
+      if (returned.length > 0) decide(returned.map(([{ counter }, reading]) => giveBackOf(counter, reading)))
+    }
+  }
+
+  function batchFor(id: string, node: string, isProbe: boolean): Batch {
+    let batch = open.get(id)
+    if (batch === undefined) {
+      batch = { node, isProbe, keys: [], args: [], requests: [] }
+      open.set(id, batch)
+    } else if (batch.keys.length >= MAX_ASKS_PER_SCRIPT) {
+      send(batch)
+      batch = { node, isProbe, keys: [], args: [], requests: [] }
+      open.set(id, batch)
+    }
+    if (!isScheduled) {
+      isScheduled = true
+      setImmediate(sendAll)
+    }
+    return batch
+  }
+
+  function sendAll(): void {
+    isScheduled = false
+    const batches = [...open.values()]
+    open.clear()
+    for (const batch of batches) send(batch)
+  }
+
+  function send({ node, isProbe, keys, args, requests }: Batch): void {
+    const state = circuitOf(node)
+    let isSettled = false
+    const timer = setTimeout(onDeadline, timeoutMs)
+    scripts.run(keys, args).then(onAnswer, (error: Error) => fail(isErrorReply(error) ? 'error_reply' : 'unreachable', error))
+
+    /** The answer may lie in the socket, unread because this process was busy: it is read before immediates run. */
+    function onDeadline(): void {
+      setImmediate(() => fail('timeout', undefined))
+    }
+
+    function onAnswer(numbers: readonly number[]): void {
+      if (isSettled) return
+      isSettled = true
+      clearTimeout(timer)
+      // An answer to what was sent before the circuit opened does not close it.
+      if (isProbe || !state.isOpen) state.answered()
+      let at = 1
+      for (const { asks, settle } of requests) {
+        settle(readingsOf(numbers, at, asks))
+        at += asks * NUMBERS_PER_READING
+      }
+    }
+
+    function fail(reason: FailureReason, cause: Error | undefined): void {
+      if (isSettled) return
+      isSettled = true
+      clearTimeout(timer)
+      state.failed()
+      onFailure?.(reason, cause)
+      const outcome: Undecided = { undecided: reason }
+      for (const { settle } of requests) settle(outcome)
+    }
+  }
+
+  return { decide }
+}
+
+/** Stands for a counter whose shard did not answer, of a request that another shard refused. */
+const UNREAD: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
+
+export function giveBackOf(counter: Counter, { taken, nowUs }: Pick<Reading, 'taken' | 'nowUs'>): Ask {
+  const windowIndex = windowIndexAt(nowUs, counter.limit.windowSeconds)
+  return { mode: 'give-back', counter, units: taken, windowIndex }
+}
+
+function append({ keys, args }: Batch, asks: readonly Ask[]): void {
+  args.push(asks.length)
+  for (const ask of asks) {
+    const { limit } = ask.counter
+    const isBucket = limit.burst > 0
+    const extra = isBucket ? capacityOf(limit) : ask.mode === 'give-back' ? ask.windowIndex : 0
+    keys.push(ask.counter.key)
+    args.push(MODES[ask.mode] + (isBucket ? BUCKET_MODES : 0), limit.limit, limit.windowSeconds, extra, ask.units)
+  }
+}
+
+function readingsOf(numbers: readonly number[], from: number, asks: number): Reading[] {
+  const readings: Reading[] = []
+  for (let at = from; readings.length < asks; at += NUMBERS_PER_READING) {
+    readings.push({ taken: numbers[at], nowUs: numbers[0], held: numbers[at + 1], heldBefore: numbers[at + 2] })
+  }
+  return readings
+}
+
+function isErrorReply(error: Error): boolean {
+  return error.name === 'ReplyError'
+}

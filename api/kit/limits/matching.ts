@@ -1,0 +1,135 @@
+import type { LimitRule } from '../../../schemas/types.ts'
+import { ANY_TIER, appliesTo, type LimitedCaller } from './rule.ts'
+
+/** Rules compiled to a lookup: its cost depends on the path's depth, not on the number of rules. */
+export interface RuleTable {
+  /** The rules that apply to a request: the most specific one per key. */
+  match(method: string, path: string, caller: LimitedCaller): readonly LimitRule[]
+  readonly size: number
+}
+
+/** A pattern's parts: `POST /a/*` is the method POST and the prefix `/a/`. */
+export interface EndpointPattern {
+  /** undefined: any. */
+  readonly method: string | undefined
+  readonly kind: 'exact' | 'prefix' | 'global'
+  /** The exact path, or the prefix with its last slash. */
+  readonly path: string
+}
+
+/** A method in capitals and a space, if any; then an absolute path, perhaps ending in `/*`, or `*`. */
+const PATTERN = /^(?:([A-Z]{3,10}) )?(?:(\*)|(\/[^\s*?#]*\/|\/)\*|(\/[^\s*?#]*))$/
+
+/** @returns undefined when the text is no pattern */
+export function parsePattern(text: string): EndpointPattern | undefined {
+  const found = PATTERN.exec(text)
+  if (found === null) return undefined
+  const [, method, global, prefix, exact] = found
+  if (global !== undefined) return { method, kind: 'global', path: '' }
+  return prefix === undefined ? { method, kind: 'exact', path: exact } : { method, kind: 'prefix', path: prefix }
+}
+
+/** A HEAD is a GET whose body is not sent: it counts as one. */
+export function limitedMethod(method: string): string {
+  return method === 'HEAD' ? 'GET' : method
+}
+
+interface PlacedRule {
+  readonly rule: LimitRule
+  readonly method: string | undefined
+  /** Equal for rules that count by the same things. */
+  readonly keyName: string
+}
+
+/** The rules of one pattern, those that win among themselves by tier and method. */
+interface Place {
+  readonly rules: PlacedRule[]
+  readonly tiers: Set<string>
+  readonly methods: Set<string>
+  readonly winners: Map<string, readonly PlacedRule[]>
+}
+
+/** Inactive rules, and those whose pattern cannot be read, are left out. */
+export function compileRules(rules: Iterable<LimitRule>): RuleTable {
+  const exact = new Map<string, Place>()
+  const prefixes = new Map<string, Place>()
+  const global = newPlace()
+  let size = 0
+  for (const rule of rules) {
+    const pattern = parsePattern(rule.endpoint_pattern)
+    if (!rule.is_active || pattern === undefined) continue
+    const place = pattern.kind === 'global' ? global : placeIn(pattern.kind === 'exact' ? exact : prefixes, pattern.path)
+    const keyName = [...new Set(rule.key)].sort().join('+')
+    place.rules.push({ rule, method: pattern.method, keyName })
+    place.tiers.add(rule.tier)
+    if (pattern.method !== undefined) place.methods.add(pattern.method)
+    size++
+  }
+  const longestPrefix = Math.max(0, ...[...prefixes.keys()].map((prefix) => prefix.length))
+
+  return {
+    size,
+    match(method, path, caller) {
+      const found: LimitRule[] = []
+      const keyNames: string[] = []
+
+      function take(place: Place | undefined): void {
+        if (place === undefined) return
+        for (const { rule, keyName } of winnersOf(place, method, caller.tier)) {
+          if (keyNames.includes(keyName) || !appliesTo(rule.key, caller)) continue
+          keyNames.push(keyName)
+          found.push(rule)
+        }
+      }
+
+      take(exact.get(path))
+      // From the longest prefix down: only slashes end one.
+      if (prefixes.size > 0) {
+        for (let end = path.lastIndexOf('/', longestPrefix - 1); end >= 0; end = end === 0 ? -1 : path.lastIndexOf('/', end - 1)) {
+          take(prefixes.get(path.slice(0, end + 1)))
+        }
+      }
+      take(global)
+      return found
+    },
+  }
+}
+
+function newPlace(): Place {
+  return { rules: [], tiers: new Set(), methods: new Set(), winners: new Map() }
+}
+
+function placeIn(places: Map<string, Place>, path: string): Place {
+  const found = places.get(path) ?? newPlace()
+  places.set(path, found)
+  return found
+}
+
+/** Worked out once per tier and method that the place's rules name. */
+function winnersOf(place: Place, method: string, tier: string): readonly PlacedRule[] {
+  const named = place.methods.has(method) ? method : ''
+  const known = place.tiers.has(tier) ? tier : ANY_TIER
+  const id = `${named} ${known}`
+  let winners = place.winners.get(id)
+  if (winners === undefined) {
+    const candidates = place.rules
+      .filter((placed) => placed.method === undefined || placed.method === named)
+      .filter(({ rule }) => rule.tier === known || rule.tier === ANY_TIER)
+      .sort(mostSpecificFirst)
+    const byKey = new Map<string, PlacedRule>()
+    for (const placed of candidates) if (!byKey.has(placed.keyName)) byKey.set(placed.keyName, placed)
+    winners = [...byKey.values()]
+    place.winners.set(id, winners)
+  }
+  return winners
+}
+
+/** Of one pattern: a tier before `*`, a named method before any, then the newest; at last the id, so that every node agrees. */
+function mostSpecificFirst(one: PlacedRule, other: PlacedRule): number {
+  return (
+    Number(one.rule.tier === ANY_TIER) - Number(other.rule.tier === ANY_TIER) ||
+    Number(one.method === undefined) - Number(other.method === undefined) ||
+    other.rule.created_at - one.rule.created_at ||
+    (one.rule.rule_id < other.rule.rule_id ? -1 : 1)
+  )
+}
