@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { z } from 'zod'
+import { isAddressRange, LOOPBACK } from './kit/limits/address.ts'
 
 /** What the API needs to know; every setting has the environment variable's name in its message. */
 export interface ApiConfig {
@@ -15,6 +16,8 @@ export interface ApiConfig {
   readonly redisUrl: string
   readonly redisCluster: boolean
   readonly clickhouse: ClickhouseConfig
+  /** Proxies that are believed in X-Forwarded-For: addresses and CIDR ranges. */
+  readonly trustedProxies: readonly string[]
   readonly auth: AuthConfig
 }
 
@@ -79,6 +82,11 @@ const Environment = z
     CLICKHOUSE_DATABASE: z.string().default('default'),
     CLICKHOUSE_USER: z.string().default('default'),
     CLICKHOUSE_PASSWORD: z.string().default(''),
+    TRUSTED_PROXIES: z
+      .string()
+      .default(LOOPBACK.join(','))
+      .transform(list)
+      .pipe(z.array(z.string().refine(isAddressRange, 'must be addresses or CIDR ranges'))),
     AUTH_ISSUER: z.string().min(1).optional(),
     AUTH_AUDIENCE: z.string().min(1).optional(),
     AUTH_JWKS_URL: z.url().optional(),
@@ -133,6 +141,7 @@ export function readApiConfig(env: Env = process.env): ApiConfig {
       username: settings.CLICKHOUSE_USER,
       password: settings.CLICKHOUSE_PASSWORD,
     },
+    trustedProxies: settings.TRUSTED_PROXIES,
     auth: authOf(settings),
   }
 }

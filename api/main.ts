@@ -1,4 +1,5 @@
 import { registryClient } from '../kafka/registry.ts'
+import { SEEDED_RULES } from '../schemas/limits/rule.ts'
 import { type ApiConfig, readApiConfig, type ServiceName } from './config.ts'
 import { answerCache } from './kit/answer-cache.ts'
 import { createApp } from './kit/app.ts'
@@ -7,6 +8,13 @@ import { keySetFor } from './kit/auth/key-source.ts'
 import { tokenVerifier } from './kit/auth/verify.ts'
 import { connectTables } from './kit/clickhouse.ts'
 import { kafkaFacts } from './kit/facts.ts'
+import { trustedProxies } from './kit/limits/address.ts'
+import { counterStore } from './kit/limits/counter-store.ts'
+import { limiter } from './kit/limits/limiter.ts'
+import { compileRules } from './kit/limits/matching.ts'
+import { connectLimiterRedis } from './kit/limits/redis-scripts.ts'
+import { requestLimits } from './kit/limits/request-limits.ts'
+import { limitWatch } from './kit/limits/watch.ts'
 import { createLogger, type Logger, standardOutput } from './kit/logging.ts'
 import { httpMetrics } from './kit/metrics.ts'
 import { readiness } from './kit/readiness.ts'
@@ -38,6 +46,17 @@ async function startApi(config: ApiConfig, log: Logger) {
     audience: config.auth.audience,
     now,
   })
+  const monotonic = () => performance.now()
+  const limiterStore = connectLimiterRedis({ url: config.redisUrl, cluster: config.redisCluster })
+  const watch = limitWatch({ registry: metrics.registry, log, monotonic })
+  const rules = compileRules(SEEDED_RULES)
+  const limits = requestLimits({
+    limiter: limiter({ counters: counterStore({ scripts: limiterStore.scripts, monotonic, onFailure: watch.failed }), rules: () => rules }),
+    clients: { find: () => undefined },
+    trusted: trustedProxies(config.trustedProxies),
+    watch,
+    monotonic,
+  })
   const answers = answerCache()
   const app = createApp({
     services,
@@ -47,8 +66,9 @@ async function startApi(config: ApiConfig, log: Logger) {
     metrics,
     readiness: ready,
     answers,
+    limits,
     publicUrl: config.publicUrl,
-    monotonic: () => performance.now(),
+    monotonic,
   })
   const server = await startServer({ app, answers, metrics, readiness: ready, log, host: config.host, port: config.port, now })
   log.info({ url: server.url, services: config.services }, 'api_started')
@@ -59,6 +79,7 @@ async function startApi(config: ApiConfig, log: Logger) {
     log.info({ delay_ms: config.drainDelayMs, timeout_ms: config.drainTimeoutMs }, 'api_draining')
     await new Promise((resolve) => setTimeout(resolve, config.drainDelayMs))
     const cut = await server.close(config.drainTimeoutMs)
+    limiterStore.close()
     await Promise.all([redis.close(), tables.close(), facts.close()])
     log.info({ connections_cut: cut }, 'api_stopped')
   }

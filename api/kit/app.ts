@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { type Answer, jsonAnswer } from './answer.ts'
 import type { AnswerCache } from './answer-cache.ts'
 import { authorize, type UserIdForm } from './auth/authorize.ts'
-import type { TokenVerifier } from './auth/verify.ts'
+import type { Caller, TokenVerifier } from './auth/verify.ts'
 import { readJsonBody } from './body.ts'
 import { variantFor } from './conditional.ts'
 import { withDeadline } from './deadline.ts'
@@ -12,6 +12,8 @@ import { ApiError, errorBody, errorHeaders, errors } from './errors.ts'
 import { COMMON_HEADERS, NOT_CACHEABLE, optionsHeaders } from './headers.ts'
 import { operationsService } from './health.ts'
 import { assertValid, check, queryOf } from './input.ts'
+import { remoteAddress } from './limits/address.ts'
+import type { RequestLimits } from './limits/request-limits.ts'
 import type { Logger } from './logging.ts'
 import type { HttpMetrics } from './metrics.ts'
 import { describeRoute } from './openapi.ts'
@@ -30,6 +32,8 @@ export interface AppOptions {
   readonly metrics: HttpMetrics
   readonly readiness: Readiness
   readonly answers: AnswerCache
+  /** undefined: nobody is limited. */
+  readonly limits?: RequestLimits
   /** Base of absolute URLs, shown in the documentation. */
   readonly publicUrl: string
   /** Monotonic milliseconds, for durations. */
@@ -45,6 +49,10 @@ const DEFAULT_HANDLER_TIMEOUT_MS = 10_000
 /** The route label of requests that match no route: addresses must not become labels. */
 const NO_ROUTE = '(none)'
 const MS_PER_SECOND = 1_000
+const NO_SCOPES: ReadonlySet<string> = new Set()
+
+/** Makes the answer. @param added headers that go with it even if it is an error */
+type Answering = (requestId: string, added: Record<string, string>) => Answer | Promise<Answer>
 
 function tookTooLong(): ApiError {
   return new ApiError(errors.unavailable, { message: 'The answer took too long: try again shortly.' })
@@ -57,14 +65,15 @@ export function createApp(options: AppOptions): OpenAPIHono {
   const bodyTimeoutMs = options.bodyTimeoutMs ?? DEFAULT_BODY_TIMEOUT_MS
 
   /** Runs `answer` and sends what it returns or throws, measured and logged. */
-  async function exchange(c: Context, route: string, answer: (requestId: string) => Answer | Promise<Answer>): Promise<Response> {
+  async function exchange(c: Context, route: string, answer: Answering): Promise<Response> {
     const startedAt = options.monotonic()
     const requestId = requestIdFrom(c.req.header('x-request-id'))
     options.metrics.inFlight.inc()
+    const added: Record<string, string> = {}
     let sent: Answer
     try {
       assertCleanUrl(c.req.url)
-      sent = variant(c, await answer(requestId))
+      sent = variant(c, await answer(requestId, added))
     } catch (error) {
       sent = failure(error, requestId, route)
     } finally {
@@ -78,6 +87,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       ...COMMON_HEADERS,
       'Cache-Control': NOT_CACHEABLE,
       ...sent.headers,
+      ...added,
       'X-Request-Id': requestId,
     }
     if (options.readiness.draining) headers.Connection = 'close'
@@ -110,23 +120,49 @@ export function createApp(options: AppOptions): OpenAPIHono {
     paths.add(method, path)
     app.openAPIRegistry.registerPath(describeRoute(definition))
 
-    async function run(c: Context, requestId: string): Promise<Answer> {
-      const caller = await authorize(auth, c.req.header('authorization') ?? null, options.verifier, options.isUserId)
+    async function run(c: Context, requestId: string, added: Record<string, string>): Promise<Answer> {
+      const authorizing = authorize(auth, c.req.header('authorization') ?? null, options.verifier, options.isUserId)
+      const limited = await limit(c, authorizing, added)
+      const caller = await authorizing
       const query = check(definition.query, queryOf(c.req.url), 'query')
       const params = check(definition.params, c.req.param(), 'path')
       assertValid(query, params)
       const body = definition.body === undefined ? undefined : check(definition.body, await readJsonBody(c.req.raw, limits), 'body')
       if (body !== undefined) assertValid(body)
       const log = options.log.child({ request_id: requestId, route: path })
-      const input = { query: query.value, params: params.value, body: body?.value, caller, requestId, log }
+      const input = { query: query.value, params: params.value, body: body?.value, caller, limited, requestId, log }
       const answer = await withDeadline(handler(input), timeoutMs, tookTooLong)
       const target: string | undefined = c.env?.incoming?.url
-      const isPlainRead = c.req.method === 'GET' && c.req.header('authorization') === undefined
+      const isPlainRead = c.req.method === 'GET' && c.req.header('authorization') === undefined && limited === undefined
       if (answer.reusableUntil !== undefined && isPlainRead && target !== undefined) options.answers.keep(target, path, answer)
       return answer
     }
 
-    app.on(method.toUpperCase(), path.replaceAll(/\{(.+?)\}/g, ':$1'), (c) => exchange(c, path, (requestId) => run(c, requestId)))
+    app.on(method.toUpperCase(), path.replaceAll(/\{(.+?)\}/g, ':$1'), (c) =>
+      exchange(c, path, (requestId, added) => run(c, requestId, added)),
+    )
+  }
+
+  /**
+   * Counts the request before any work is done for it; one whose token is refused counts as its address.
+   * @param added gets the headers that go with the answer, whatever it is
+   * @returns undefined where nobody is limited
+   */
+  async function limit(c: Context, authorizing: Promise<Caller | undefined>, added: Record<string, string>) {
+    if (options.limits === undefined || !options.limits.covers(c.req.path)) return undefined
+    const caller = await authorizing.catch(() => undefined)
+    const admission = await options.limits.admit({
+      method: c.req.method,
+      path: c.req.path,
+      apiKey: c.req.header('x-api-key'),
+      forwardedFor: c.req.header('x-forwarded-for'),
+      remote: remoteAddress(c),
+      userId: caller !== undefined && options.isUserId(caller.subject) ? caller.subject : undefined,
+      scopes: caller?.scopes ?? NO_SCOPES,
+    })
+    Object.assign(added, admission.headers)
+    if (admission.refusal !== undefined) throw admission.refusal
+    return admission.caller
   }
 
   /** Whatever no route took: OPTIONS, another method, or nothing there. */
@@ -145,7 +181,12 @@ export function createApp(options: AppOptions): OpenAPIHono {
     paths.add('get', page.path)
     app.get(page.path, (c) => exchange(c, page.path, page.answer))
   }
-  app.notFound((c) => exchange(c, NO_ROUTE, () => elsewhere(c)))
+  app.notFound((c) =>
+    exchange(c, NO_ROUTE, async (_requestId, added) => {
+      if (c.req.method !== 'OPTIONS') await limit(c, Promise.resolve(undefined), added)
+      return elsewhere(c)
+    }),
+  )
   app.onError((error, c) => exchange(c, NO_ROUTE, () => Promise.reject(error)))
   return app
 }

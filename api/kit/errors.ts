@@ -39,6 +39,12 @@ export const errors = defineErrors({
     when: 'a token is required and missing, or the token given is malformed, expired, or not signed for this API',
     message: 'A valid bearer token is required.',
   },
+  invalid_api_key: {
+    status: 401,
+    retryable: false,
+    when: 'the X-Api-Key is unknown or was revoked',
+    message: 'This X-Api-Key is unknown or was revoked.',
+  },
   forbidden: {
     status: 403,
     retryable: false,

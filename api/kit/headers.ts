@@ -1,3 +1,5 @@
+import { RATE_HEADER_NAMES } from './limits/rate-headers.ts'
+
 /** How long a browser may keep the answer to a preflight. Chromium caps it at two hours. */
 const PREFLIGHT_SECONDS = 7_200
 
@@ -7,7 +9,7 @@ const PREFLIGHT_SECONDS = 7_200
  */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'Access-Control-Allow-Origin': '*',
-  'Access-Control-Expose-Headers': 'ETag, Retry-After, X-Request-Id',
+  'Access-Control-Expose-Headers': `ETag, Retry-After, X-Request-Id, ${RATE_HEADER_NAMES}`,
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'Referrer-Policy': 'no-referrer',
@@ -24,7 +26,7 @@ export function optionsHeaders(allow: readonly string[], isPreflight: boolean): 
   return {
     Allow: methods,
     'Access-Control-Allow-Methods': methods,
-    'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id',
+    'Access-Control-Allow-Headers': 'Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Api-Key, X-Request-Id',
     'Access-Control-Max-Age': String(PREFLIGHT_SECONDS),
     Vary: 'Access-Control-Request-Method, Access-Control-Request-Headers',
   }

@@ -1,5 +1,6 @@
 import { type RouteConfig, z } from '@hono/zod-openapi'
 import { type ErrorDefinition, errors } from './errors.ts'
+import { LIMITED_PREFIX } from './limits/request-limits.ts'
 import type { AnswerSpec, AuthRule, BoundRoute } from './route.ts'
 
 export const SECURITY_SCHEME = 'bearer'
@@ -18,6 +19,7 @@ const ErrorSchema = z
 
 /** A path parameter makes every unmatched value, such as an empty one, an unknown address. */
 function kitErrors({ definition }: Pick<BoundRoute, 'definition'>): ErrorDefinition[] {
+  const isLimited = definition.path.startsWith(LIMITED_PREFIX)
   const takesInput = definition.query !== undefined || definition.params !== undefined || definition.body !== undefined
   return [
     ...(takesInput ? [errors.invalid_request] : []),
@@ -25,6 +27,7 @@ function kitErrors({ definition }: Pick<BoundRoute, 'definition'>): ErrorDefinit
     ...(definition.auth.kind === 'open' ? [] : [errors.unauthorized, errors.forbidden]),
     ...(definition.params === undefined ? [] : [errors.not_found]),
     ...(definition.body === undefined ? [] : [errors.request_timeout, errors.content_too_large, errors.unsupported_media_type]),
+    ...(isLimited ? [errors.invalid_api_key, errors.rate_limit_exceeded] : []),
     errors.method_not_allowed,
     errors.headers_too_large,
     errors.internal_error,

@@ -2,6 +2,7 @@ import type { z } from '@hono/zod-openapi'
 import type { Answer } from './answer.ts'
 import type { Caller } from './auth/verify.ts'
 import type { ErrorDefinition } from './errors.ts'
+import type { LimitedCaller } from './limits/rule.ts'
 import type { Logger } from './logging.ts'
 
 /**
@@ -61,6 +62,8 @@ export interface HandlerInput<Q, P, B> {
   readonly body: OutputOf<B>
   /** undefined: anonymous. */
   readonly caller: Caller | undefined
+  /** Who the rate limits say calls; undefined where nobody is limited. */
+  readonly limited: LimitedCaller | undefined
   readonly requestId: string
   readonly log: Logger
 }

@@ -1,4 +1,5 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
+import type { Context } from 'hono'
 
 /** Addresses of proxies that are believed when they say for whom they ask. */
 export interface TrustedProxies {
@@ -12,14 +13,22 @@ const IPV6_GROUPS = 8
 const MAX_HOPS = 20
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
+/** Proxies of this machine. */
+export const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128']
+
+export function isAddressRange(text: string): boolean {
+  const [address, bits, ...rest] = text.split('/')
+  const most = isIPv4(address) ? 32 : 128
+  return isIP(address) !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most))
+}
+
 /** @param ranges addresses or CIDR ranges. Throws an Error that names a wrong one. */
 export function trustedProxies(ranges: readonly string[]): TrustedProxies {
   const list = new BlockList()
   for (const range of ranges) {
+    if (!isAddressRange(range)) throw new Error(`${range} is no address and no CIDR range`)
     const [address, bits] = range.split('/')
-    const family = isIP(address)
-    if (family === 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))) throw new Error(`${range} is no address and no CIDR range`)
-    const type = family === 4 ? 'ipv4' : 'ipv6'
+    const type = isIPv4(address) ? 'ipv4' : 'ipv6'
     if (bits === undefined) list.addAddress(address, type)
     else list.addSubnet(address, Number(bits), type)
   }
@@ -41,6 +50,11 @@ export function clientAddress(remote: string | undefined, forwardedFor: string |
     address = next
   }
   return address
+}
+
+/** The connection's other end, where the server is Node's. */
+export function remoteAddress(c: Context): string | undefined {
+  return c.env?.incoming?.socket?.remoteAddress
 }
 
 const UNKNOWN_ADDRESS = '0.0.0.0'

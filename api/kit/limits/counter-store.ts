@@ -212,7 +212,7 @@ export function counterStore(options: CounterStoreOptions): CounterStore {
 /** Stands for a counter whose shard did not answer, of a request that another shard refused. */
 const UNREAD: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
 
-export function giveBackOf(counter: Counter, { taken, nowUs }: Pick<Reading, 'taken' | 'nowUs'>): Ask {
+function giveBackOf(counter: Counter, { taken, nowUs }: Pick<Reading, 'taken' | 'nowUs'>): Ask {
   const windowIndex = windowIndexAt(nowUs, counter.limit.windowSeconds)
   return { mode: 'give-back', counter, units: taken, windowIndex }
 }

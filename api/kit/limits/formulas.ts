@@ -20,6 +20,8 @@ export interface Standing {
   readonly remaining: number
   /** Epoch seconds: the window's end, or when the bucket is full. */
   readonly resetAt: number
+  /** The same from now on, whole seconds. */
+  readonly resetAfterSeconds: number
   /** Whole seconds, at least 1. */
   readonly retryAfterSeconds: number
 }
@@ -32,22 +34,17 @@ export function windowIndexAt(nowUs: number, windowSeconds: number): number {
 }
 
 /** A clock that went back behind the counter's window stands at that window's start. */
-export function elapsedUs(nowUs: number, index: number, windowSeconds: number): number {
+function elapsedUs(nowUs: number, index: number, windowSeconds: number): number {
   return Math.max(0, nowUs - index * windowSeconds * US_PER_SECOND)
 }
 
 /** Specification G: previous × (1 − elapsed / window) + current. */
-export function estimateOf({ current, previous }: WindowCounts, elapsed: number, windowSeconds: number): number {
+function estimateOf({ current, previous }: WindowCounts, elapsed: number, windowSeconds: number): number {
   return previous * (1 - elapsed / (windowSeconds * US_PER_SECOND)) + current
 }
 
 export function capacityOf({ limit, burst }: Limit): number {
   return limit + burst
-}
-
-/** Specification G: `limit` / `window_seconds` tokens per second, up to the capacity. */
-export function refilled(limit: Limit, tokens: number, passedUs: number): number {
-  return Math.min(capacityOf(limit), tokens + (Math.max(0, passedUs) * limit.limit) / (limit.windowSeconds * US_PER_SECOND))
 }
 
 /**
@@ -62,6 +59,7 @@ export function windowStanding(limit: Limit, counts: WindowCounts, nowUs: number
     estimate,
     remaining: Math.max(0, Math.floor(limit.limit - estimate - units)),
     resetAt: (index + 1) * limit.windowSeconds,
+    resetAfterSeconds: Math.ceil(limit.windowSeconds - elapsed / US_PER_SECOND),
     retryAfterSeconds: atLeastOne(limit.windowSeconds - elapsed / US_PER_SECOND),
   }
 }
@@ -77,6 +75,7 @@ export function bucketStanding(limit: Limit, tokens: number, nowUs: number, unit
     estimate: capacityOf(limit) - tokens,
     remaining: Math.max(0, Math.floor(tokens - units)),
     resetAt: Math.ceil(nowUs / US_PER_SECOND + (capacityOf(limit) - left) / perSecond),
+    resetAfterSeconds: Math.ceil((capacityOf(limit) - left) / perSecond),
     retryAfterSeconds: atLeastOne((units - tokens) / perSecond),
   }
 }

@@ -1,5 +1,6 @@
+import { ANY_TIER } from '../../../schemas/limits/rule.ts'
 import type { LimitRule } from '../../../schemas/types.ts'
-import { ANY_TIER, appliesTo, type LimitedCaller } from './rule.ts'
+import { appliesTo, type LimitedCaller } from './rule.ts'
 
 /** Rules compiled to a lookup: its cost depends on the path's depth, not on the number of rules. */
 export interface RuleTable {

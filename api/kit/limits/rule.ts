@@ -1,24 +1,5 @@
 import type { LimitKeyPart, LimitRule } from '../../../schemas/types.ts'
 
-/** Every tier. */
-export const ANY_TIER = '*'
-
-/** A rule that is written in code: what is left out has the value that the admin API gives it. */
-export type GivenRule = Pick<LimitRule, 'rule_id' | 'endpoint_pattern' | 'limit_count' | 'window_seconds'> & Partial<LimitRule>
-
-export function ruleOf(given: GivenRule): LimitRule {
-  return {
-    tier: ANY_TIER,
-    key: ['client'],
-    burst_allowance: 0,
-    action: 'reject',
-    is_active: true,
-    created_at: 0,
-    updated_at: 0,
-    ...given,
-  }
-}
-
 /** Who asks. */
 export interface LimitedCaller {
   /** The client of the API key, `user:<id>` or `ip:<address>`. */

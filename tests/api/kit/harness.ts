@@ -4,6 +4,7 @@ import { createApp } from '../../../api/kit/app.ts'
 import { isDecimalUserId } from '../../../api/kit/auth/authorize.ts'
 import { keySet } from '../../../api/kit/auth/key-set.ts'
 import { tokenVerifier } from '../../../api/kit/auth/verify.ts'
+import type { RequestLimits } from '../../../api/kit/limits/request-limits.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
 import { httpMetrics } from '../../../api/kit/metrics.ts'
 import { type ReadinessProbe, readiness } from '../../../api/kit/readiness.ts'
@@ -43,7 +44,9 @@ export async function signToken(key: SigningKey, claims: TokenClaims = {}): Prom
 }
 
 /** An app with one signing key, a manual clock and captured log lines. */
-export async function testApp(options: { services?: Service[]; probes?: ReadinessProbe[]; bodyTimeoutMs?: number } = {}) {
+export async function testApp(
+  options: { services?: Service[]; probes?: ReadinessProbe[]; bodyTimeoutMs?: number; limits?: RequestLimits } = {},
+) {
   const clock = { now: START }
   const key = await signingKey('key-1')
   const published = { keys: [key.publicJwk] }
@@ -69,6 +72,7 @@ export async function testApp(options: { services?: Service[]; probes?: Readines
     publicUrl: 'http://localhost:8080',
     monotonic: () => clock.now,
     bodyTimeoutMs: options.bodyTimeoutMs,
+    limits: options.limits,
   })
   return {
     app,

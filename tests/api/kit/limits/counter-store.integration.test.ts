@@ -129,14 +129,14 @@ test("what is left, and when, are the specification's", async () => {
   await setTime(195e6)
   // 4 × (1 − 15/60) + 0 = 3; 10 − 3 − 1 = 6.
   const [reading] = await decided(store, [{ mode: 'hard', counter, units: 1 }])
-  expect(standingOf(limit, reading, 1)).toEqual({ estimate: 3, remaining: 6, resetAt: 240, retryAfterSeconds: 45 })
+  expect(standingOf(limit, reading, 1)).toEqual({ estimate: 3, remaining: 6, resetAt: 240, resetAfterSeconds: 45, retryAfterSeconds: 45 })
 
   const bucket = { limit: 10, windowSeconds: 60, burst: 5 }
   const tokens = counterOf(bucket)
   await take(store, tokens, 15)
   const [empty] = await decided(store, [{ mode: 'hard', counter: tokens, units: 1 }])
   // One token in 6 s; all fifteen in 90.
-  expect(standingOf(bucket, empty, 1)).toEqual({ estimate: 15, remaining: 0, resetAt: 285, retryAfterSeconds: 6 })
+  expect(standingOf(bucket, empty, 1)).toEqual({ estimate: 15, remaining: 0, resetAt: 285, resetAfterSeconds: 90, retryAfterSeconds: 6 })
 })
 
 test('a refusal takes nothing from the other counters; a soft rule refuses nothing', async () => {

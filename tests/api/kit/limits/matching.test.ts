@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compileRules, parsePattern } from '../../../../api/kit/limits/matching.ts'
-import { type GivenRule, type LimitedCaller, ruleOf } from '../../../../api/kit/limits/rule.ts'
+import type { LimitedCaller } from '../../../../api/kit/limits/rule.ts'
+import { type GivenRule, ruleOf } from '../../../../schemas/limits/rule.ts'
 import type { LimitRule } from '../../../../schemas/types.ts'
 
 const ANONYMOUS: LimitedCaller = { clientId: 'ip:192.0.2.1', tier: 'free', ip: '192.0.2.1' }

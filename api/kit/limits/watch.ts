@@ -1,0 +1,83 @@
+import { Counter, Histogram, type Registry } from 'prom-client'
+import type { Logger } from '../logging.ts'
+import type { FailureReason } from './counter-store.ts'
+import type { Verdict } from './limiter.ts'
+
+/** What is told of limits: metrics, and one warning per second while requests are let through undecided. */
+export interface LimitWatch {
+  decided(verdict: Verdict, elapsedMs: number): void
+  /** A batch of the counter store failed. */
+  failed(reason: FailureReason, cause: Error | undefined): void
+}
+
+export interface LimitWatchOptions {
+  readonly registry: Registry
+  readonly log: Pick<Logger, 'warn'>
+  /** Monotonic ms. */
+  monotonic(): number
+}
+
+const WARN_EVERY_MS = 1_000
+/** The target is 2 ms, the time-out 5 ms. */
+const LATENCY_BUCKETS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025]
+const MS_PER_SECOND = 1_000
+
+export function limitWatch({ registry, log, monotonic }: LimitWatchOptions): LimitWatch {
+  const decisions = new Counter({
+    name: 'rate_limit_decisions_total',
+    help: 'Requests by what was decided: unlimited, allowed, refused, undecided (let through because the counters did not answer)',
+    labelNames: ['outcome'],
+    registers: [registry],
+  })
+  const undecided = new Counter({
+    name: 'rate_limit_undecided_total',
+    help: 'Requests let through undecided, by reason',
+    labelNames: ['reason'],
+    registers: [registry],
+  })
+  const latency = new Histogram({
+    name: 'rate_limit_decision_seconds',
+    help: 'Time that the decision added to a request',
+    buckets: LATENCY_BUCKETS_SECONDS,
+    registers: [registry],
+  })
+  const counted = new Map<string, { inc(): void }>()
+  let waiting = 0
+  let lastReason: string | undefined
+  let lastCause: string | undefined
+  let warnedAt = Number.NEGATIVE_INFINITY
+
+  function count(outcome: string): void {
+    let child = counted.get(outcome)
+    if (child === undefined) {
+      child = decisions.labels({ outcome })
+      counted.set(outcome, child)
+    }
+    child.inc()
+  }
+
+  function warn(): void {
+    const now = monotonic()
+    if (now - warnedAt < WARN_EVERY_MS) return
+    log.warn({ requests: waiting, reason: lastReason, cause: lastCause }, 'limiter_failed_open')
+    warnedAt = now
+    waiting = 0
+  }
+
+  return {
+    decided(verdict, elapsedMs) {
+      count(verdict.outcome)
+      if (verdict.outcome !== 'unlimited') latency.observe(elapsedMs / MS_PER_SECOND)
+      if (verdict.outcome !== 'undecided') return
+      undecided.inc({ reason: verdict.reason })
+      waiting++
+      // While the circuit is open, the failure that opened it is the reason.
+      if (verdict.reason !== 'circuit_open') lastReason = verdict.reason
+      warn()
+    },
+    failed(reason, cause) {
+      lastReason = reason
+      lastCause = cause?.message
+    },
+  }
+}

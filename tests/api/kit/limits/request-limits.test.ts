@@ -1,0 +1,211 @@
+import { z } from '@hono/zod-openapi'
+import { Registry } from 'prom-client'
+import { describe, expect, test } from 'vitest'
+import { jsonAnswer } from '../../../../api/kit/answer.ts'
+import { trustedProxies } from '../../../../api/kit/limits/address.ts'
+import { limiter } from '../../../../api/kit/limits/limiter.ts'
+import { compileRules } from '../../../../api/kit/limits/matching.ts'
+import { hashOfKey, requestLimits } from '../../../../api/kit/limits/request-limits.ts'
+import { limitWatch } from '../../../../api/kit/limits/watch.ts'
+import { bind, defineRoute } from '../../../../api/kit/route.ts'
+import { type GivenRule, ruleOf } from '../../../../schemas/limits/rule.ts'
+import { testApp } from '../harness.ts'
+import { memoryCounters } from './memory-counters.ts'
+
+const KEY = 'mr_live_0123456789'
+const EVERYTHING: GivenRule = { rule_id: 'all "of" it', endpoint_pattern: '/api/v1/*', limit_count: 2, window_seconds: 60 }
+
+const shared = { summary: 's', description: 'd', tag: 'things', errors: [], answers: { 200: { description: 'ok', schema: z.unknown() } } }
+const state = { runs: 0 }
+function answer() {
+  state.runs++
+  return jsonAnswer(200, { run: state.runs })
+}
+const things = {
+  name: 'things',
+  description: 'd',
+  errors: [],
+  probes: [],
+  routes: [
+    bind(defineRoute({ ...shared, method: 'get', path: '/api/v1/things', operationId: 'a', auth: { kind: 'optional' } }), () => ({
+      ...answer(),
+      reusableUntil: Number.POSITIVE_INFINITY,
+    })),
+    bind(
+      defineRoute({
+        ...shared,
+        method: 'get',
+        path: '/api/v1/rate-limits/rules',
+        operationId: 'b',
+        auth: { kind: 'scope', scope: 'admin' },
+      }),
+      answer,
+    ),
+    bind(defineRoute({ ...shared, method: 'get', path: '/v1/free', operationId: 'c', auth: { kind: 'open' } }), answer),
+  ],
+}
+
+async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
+  const counters = memoryCounters()
+  const table = compileRules(rules.map(ruleOf))
+  const clock = { now: 0 }
+  const monotonic = () => clock.now
+  const registry = new Registry()
+  const lines: Record<string, unknown>[] = []
+  const watch = limitWatch({ registry, monotonic, log: { warn: (fields, event) => void lines.push({ ...fields, event }) } })
+  const limits = requestLimits({
+    limiter: limiter({ counters: counters.store, rules: () => table }),
+    clients: {
+      find: (hash) => (hash === hashOfKey(KEY) ? { clientId: 'acme', keyId: 'k1', tier: 'pro' } : undefined),
+    },
+    trusted: trustedProxies(['127.0.0.0/8']),
+    watch,
+    monotonic,
+  })
+  const app = await testApp({ services: [things], limits })
+
+  async function get(path: string, headers: Record<string, string> = {}, remote = '203.0.113.9') {
+    const env = { incoming: { socket: { remoteAddress: remote }, url: path } }
+    const response = await app.app.request(path, { headers }, env)
+    return { status: response.status, headers: response.headers, body: (await response.json()) as { error?: string } }
+  }
+  return { ...app, ...counters, clock, registry, warnings: lines, get }
+}
+
+describe('an answer', () => {
+  test('says in both styles what is left', async () => {
+    const { get } = await limitedApp()
+    const { status, headers } = await get('/api/v1/things')
+    expect(status).toBe(200)
+    expect(Object.fromEntries([...headers].filter(([name]) => name.includes('ratelimit')))).toEqual({
+      'x-ratelimit-limit': '2',
+      'x-ratelimit-remaining': '1',
+      'x-ratelimit-reset': '180',
+      'x-ratelimit-policy': '2;w=60',
+      ratelimit: '"all \\"of\\" it";r=1;t=60',
+      'ratelimit-policy': '"all \\"of\\" it";q=2;w=60',
+    })
+    expect(headers.get('access-control-expose-headers')).toContain('X-RateLimit-Remaining')
+  })
+
+  test('over the limit is 429 with the documented body, and no work is done', async () => {
+    const { get, metrics } = await limitedApp()
+    await get('/api/v1/things')
+    await get('/api/v1/things')
+    const { runs } = state
+    const { status, headers, body } = await get('/api/v1/things')
+    expect([status, state.runs]).toEqual([429, runs])
+    expect(body).toMatchObject({ error: 'rate_limit_exceeded', limit: 2, window: '60s', retry_after: 60 })
+    expect(headers.get('retry-after')).toBe('60')
+    expect(headers.get('x-ratelimit-remaining')).toBe('0')
+    expect(await metrics.text()).toContain('http_errors_total{code="rate_limit_exceeded"} 1')
+  })
+
+  test('that is an error carries the headers too; an unknown address counts', async () => {
+    const { get } = await limitedApp()
+    const { status, headers } = await get('/api/v1/nothing')
+    expect([status, headers.get('x-ratelimit-remaining')]).toEqual([404, '1'])
+    await get('/api/v1/nothing')
+    expect((await get('/api/v1/nothing')).status).toBe(429)
+  })
+
+  test('outside /api/v1 nobody is limited', async () => {
+    const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
+    for (let request = 0; request < 4; request++) expect((await get('/v1/free')).status).toBe(200)
+    expect(counts.size).toBe(0)
+  })
+
+  test('is never sent again from memory without being counted', async () => {
+    const { get, answers } = await limitedApp()
+    await get('/api/v1/things')
+    expect(answers.get('/api/v1/things', 0)).toBeUndefined()
+  })
+
+  test('to another spelling of the path counts the same', async () => {
+    const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '/api/v1/things' }])
+    await get('/api/v1/things')
+    await get('/api/v1/thin%67s')
+    expect([...counts.values()]).toEqual([2])
+  })
+})
+
+describe('who is counted', () => {
+  test('the key before the token before the address; a proxy is believed only when it is ours', async () => {
+    const { get, counts, bearer } = await limitedApp()
+    const user = await bearer({ sub: '42' })
+    await get('/api/v1/things', { ...user, 'x-api-key': KEY })
+    await get('/api/v1/things', user)
+    await get('/api/v1/things', { 'x-forwarded-for': '198.51.100.1' })
+    await get('/api/v1/things', { 'x-forwarded-for': '198.51.100.1' }, '127.0.0.1')
+    await get('/api/v1/things', {}, '2001:db8::1')
+    await get('/api/v1/things', {}, '2001:db8::2')
+    const who = [...counts].map(([key, count]) => [/\{(.+)\}/.exec(key)![1], count])
+    expect(who).toEqual([
+      ['acme', 1],
+      ['user:42', 1],
+      ['ip:203.0.113.9', 1],
+      ['ip:198.51.100.1', 1],
+      ['ip:2001:db8::/64', 2],
+    ])
+  })
+
+  test('an unknown key is 401, counted by address: guessing is limited', async () => {
+    const { get, counts, lines } = await limitedApp()
+    for (let guess = 0; guess < 2; guess++) {
+      const { status, body } = await get('/api/v1/things', { 'x-api-key': `mr_guess_${guess}` })
+      expect([status, body.error]).toEqual([401, 'invalid_api_key'])
+    }
+    expect((await get('/api/v1/things', { 'x-api-key': 'mr_guess_3' })).status).toBe(429)
+    expect([...counts.values()]).toEqual([2])
+    expect(JSON.stringify(lines)).not.toContain('mr_guess')
+  })
+
+  test('a bad token is 401, counted by address', async () => {
+    const { get } = await limitedApp()
+    const guesses = await Promise.all(Array.from({ length: 3 }, () => get('/api/v1/things', { authorization: 'Bearer x.y.z' })))
+    expect(guesses.map(({ status }) => status).sort()).toEqual([401, 401, 429])
+  })
+
+  test('an administrator can always take back a wrong rule', async () => {
+    const { get, bearer } = await limitedApp([{ ...EVERYTHING, limit_count: 1, key: ['endpoint'] }])
+    await get('/api/v1/things')
+    expect((await get('/api/v1/things')).status).toBe(429)
+    const admin = await bearer({ sub: '1', scope: 'admin' })
+    expect((await get('/api/v1/rate-limits/rules', admin)).status).toBe(200)
+    expect((await get('/api/v1/rate-limits/rules', await bearer({ sub: '2' }))).status).toBe(429)
+  })
+})
+
+test('counters that do not answer let everybody through, with one warning a second that counts', async () => {
+  const { get, state: counters, clock, warnings, registry, lines } = await limitedApp()
+  counters.failing = 'timeout'
+  for (let request = 0; request < 5; request++) {
+    const { status, headers } = await get('/api/v1/things')
+    expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null])
+  }
+  clock.now += 1_000
+  await get('/api/v1/things', { 'x-api-key': KEY })
+  expect(warnings).toEqual([
+    { event: 'limiter_failed_open', requests: 1, reason: 'timeout' },
+    { event: 'limiter_failed_open', requests: 5, reason: 'timeout' },
+  ])
+  expect(await registry.metrics()).toContain('rate_limit_undecided_total{reason="timeout"} 6')
+  expect(JSON.stringify([lines, warnings])).not.toContain(KEY)
+})
+
+test('a rule that only logs refuses nobody and shows nothing', async () => {
+  const { get } = await limitedApp([{ ...EVERYTHING, limit_count: 1, action: 'log_only' }])
+  for (let request = 0; request < 3; request++) {
+    const { status, headers } = await get('/api/v1/things')
+    expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null])
+  }
+})
+
+test('of several rules the strictest fills the headers', async () => {
+  const { get } = await limitedApp([
+    { ...EVERYTHING, rule_id: 'wide', limit_count: 100 },
+    { ...EVERYTHING, rule_id: 'narrow', limit_count: 3, key: ['ip'] },
+  ])
+  const { headers } = await get('/api/v1/things')
+  expect(headers.get('ratelimit')).toBe('"narrow";r=2;t=60')
+})
