@@ -9,6 +9,7 @@ const statuses: Record<string, number> = {
   invalid_request: 400,
   invalid_encoding: 400,
   unauthorized: 401,
+  invalid_api_key: 401,
   forbidden: 403,
   not_found: 404,
   unknown_location: 404,
