@@ -1,0 +1,88 @@
+import { type BlobDraft, openDraft, type PackedBlob } from './draft.ts'
+import { readBlob } from './read.ts'
+
+/** Hex SHA-256 of the content: a blob's name and its checksum. */
+export type BlobHash = string
+
+/** Where blobs lie: a folder or a bucket. Blobs never change; a blob that is put again is the same. */
+export interface BlobShelf {
+  /** Marks the blob as wanted now. False: it is not here. */
+  touch(hash: BlobHash): Promise<boolean>
+  /** Whole and durable when this resolves, or not there at all. */
+  put(hash: BlobHash, blob: PackedBlob): Promise<void>
+  /** Its packed bytes; undefined when it is not here. */
+  open(hash: BlobHash): Promise<AsyncIterable<Uint8Array> | undefined>
+  list(): AsyncIterable<ShelvedBlob>
+  /** Removes the blob unless it was touched or put at `before` (epoch ms) or later. @returns whether it was removed */
+  removeUntouched(hash: BlobHash, before: number): Promise<boolean>
+}
+
+export interface ShelvedBlob {
+  readonly hash: BlobHash
+  /** Epoch ms. */
+  readonly touchedAt: number
+}
+
+/** A blob that is open: it can be read to its end even when it is removed meanwhile. */
+export interface OpenBlob {
+  /**
+   * The content, in pieces, once. Throws BlobCorruptError in place of the last piece when the content does not have its hash;
+   * a blob that fits into one piece is therefore checked before anything of it is seen.
+   */
+  content(): AsyncIterable<Buffer>
+}
+
+/** Content by its hash, compressed. Memory per blob being written or read is bounded, whatever its size. */
+export interface BlobStore {
+  /** A new blob, taken in pieces; nothing can be read of it before it is kept. */
+  draft(): BlobDraft
+  /** Stores the draft, or touches the blob that has this content already. Durable when it resolves. */
+  keep(draft: BlobDraft): Promise<KeptBlob>
+  open(hash: BlobHash): Promise<OpenBlob | undefined>
+  readonly shelf: BlobShelf
+}
+
+export interface KeptBlob {
+  readonly hash: BlobHash
+  readonly bytes: number
+}
+
+/** The blob store does not answer: trying again may help. */
+export class BlobsUnavailableError extends Error {
+  override readonly name = 'BlobsUnavailableError'
+}
+
+export interface BlobStoreOptions {
+  readonly shelf: BlobShelf
+  /** A local folder for drafts that outgrow memory. */
+  readonly draftFolder: string
+}
+
+/** A sweep may have moved a blob aside for a moment, to look whether it was touched. */
+const REOPEN_AFTER_MS = 50
+
+export function blobStore({ shelf, draftFolder }: BlobStoreOptions): BlobStore {
+  return {
+    shelf,
+    draft: () => openDraft(draftFolder),
+    async keep(draft) {
+      const { hash, bytes } = await draft.finish()
+      try {
+        if (!(await shelf.touch(hash))) await shelf.put(hash, draft.packed())
+      } finally {
+        await draft.discard()
+      }
+      return { hash, bytes }
+    },
+    async open(hash) {
+      let packed = await shelf.open(hash)
+      if (packed === undefined) {
+        await new Promise((resolve) => setTimeout(resolve, REOPEN_AFTER_MS))
+        packed = await shelf.open(hash)
+      }
+      if (packed === undefined) return undefined
+      const opened = packed
+      return { content: () => readBlob(hash, opened) }
+    },
+  }
+}

@@ -1,0 +1,94 @@
+import { createReadStream } from 'node:fs'
+import type { Readable } from 'node:stream'
+import type { S3Client } from '@aws-sdk/client-s3'
+import { type BlobHash, type BlobShelf, BlobsUnavailableError, type ShelvedBlob } from './blob-store.ts'
+import type { PackedBlob } from './draft.ts'
+
+export interface BucketOptions {
+  readonly client: S3Client
+  readonly bucket: string
+  /** Before every key; empty, or ends with a slash. */
+  readonly prefix: string
+  /** A blob that was put this long ago is put again when it is touched: S3 has no touch. Well below the age at which sweeps look at it. */
+  readonly renewAfterMs: number
+  /** Epoch ms. */
+  now(): number
+}
+
+type S3 = typeof import('@aws-sdk/client-s3')
+
+const SUFFIX = '.zst'
+const NOT_FOUND = 404
+const PRECONDITION_FAILED = 412
+
+/**
+ * Blobs in a bucket of S3 or a server that speaks its protocol. The time of the last touch is the object's LastModified.
+ * Each draft ends with a stamp of its own, so that two puts of the same content have different ETags: a sweep deletes only the object that
+ * it has looked at.
+ */
+export async function bucketShelf({ client, bucket, prefix, renewAfterMs, now }: BucketOptions): Promise<BlobShelf> {
+  const s3: S3 = await import('@aws-sdk/client-s3')
+  const at = (hash: BlobHash) => ({ Bucket: bucket, Key: `${prefix}${hash}${SUFFIX}` })
+
+  async function head(hash: BlobHash) {
+    return await unlessStatus(NOT_FOUND, client.send(new s3.HeadObjectCommand(at(hash))))
+  }
+
+  async function touch(hash: BlobHash): Promise<boolean> {
+    const found = await head(hash)
+    return found?.LastModified !== undefined && found.LastModified.getTime() > now() - renewAfterMs
+  }
+
+  async function put(hash: BlobHash, blob: PackedBlob): Promise<void> {
+    const Body = blob.kind === 'memory' ? blob.bytes : createReadStream(blob.path)
+    const ContentLength = blob.kind === 'memory' ? blob.bytes.byteLength : blob.length
+    await asking(client.send(new s3.PutObjectCommand({ ...at(hash), Body, ContentLength, ContentType: 'application/zstd' })))
+  }
+
+  async function open(hash: BlobHash): Promise<AsyncIterable<Uint8Array> | undefined> {
+    const found = await unlessStatus(NOT_FOUND, client.send(new s3.GetObjectCommand(at(hash))))
+    return found?.Body as Readable | undefined
+  }
+
+  async function* list(): AsyncGenerator<ShelvedBlob> {
+    let ContinuationToken: string | undefined
+    do {
+      const page = await asking(client.send(new s3.ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken })))
+      for (const { Key, LastModified } of page.Contents ?? []) {
+        const hash = Key!.slice(prefix.length, -SUFFIX.length)
+        if (/^[0-9a-f]{64}$/.test(hash)) yield { hash, touchedAt: LastModified!.getTime() }
+      }
+      ContinuationToken = page.NextContinuationToken
+    } while (ContinuationToken !== undefined)
+  }
+
+  async function removeUntouched(hash: BlobHash, before: number): Promise<boolean> {
+    const found = await head(hash)
+    if (found?.LastModified === undefined || found.LastModified.getTime() >= before) return false
+    const removal = client.send(new s3.DeleteObjectCommand({ ...at(hash), IfMatch: found.ETag }))
+    return (await unlessStatus(PRECONDITION_FAILED, removal)) !== undefined
+  }
+
+  return { touch, put, open, list, removeUntouched }
+}
+
+interface S3Failure extends Error {
+  readonly $metadata?: { readonly httpStatusCode?: number }
+}
+
+async function unlessStatus<T>(status: number, work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if ((error as S3Failure).$metadata?.httpStatusCode === status) return undefined
+    throw unavailable(error)
+  }
+}
+
+async function asking<T>(work: Promise<T>): Promise<T> {
+  return (await unlessStatus(Number.NaN, work))!
+}
+
+function unavailable(error: unknown): BlobsUnavailableError {
+  return new BlobsUnavailableError(`the bucket does not answer: ${(error as Error).message}`, { cause: error })
+}

@@ -1,0 +1,232 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type { S3Client } from '@aws-sdk/client-s3'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type BlobStore, BlobsUnavailableError, blobStore } from '../../../state/blobs/blob-store.ts'
+import { bucketShelf } from '../../../state/blobs/bucket.ts'
+import { connectBlobs, s3Client } from '../../../state/blobs/connect.ts'
+import { draftFolderOf, folderShelf, removeOldDrafts } from '../../../state/blobs/folder.ts'
+import { BlobCorruptError } from '../../../state/blobs/read.ts'
+import { sweepBlobs } from '../../../state/blobs/sweep.ts'
+import { startS3 } from './s3-server.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'millrace-blobs-'))
+const root = join(folder, 'blobs')
+let s3: Server
+let bucketStore: BlobStore
+let bucketClient: S3Client
+let s3Url: string
+/** The bucket's clock, for touches. */
+let bucketNow = Date.now()
+
+beforeAll(async () => {
+  s3 = await startS3(join(folder, 's3'), 'snippets')
+  s3Url = `http://127.0.0.1:${(s3.address() as AddressInfo).port}`
+  process.env.AWS_ACCESS_KEY_ID = 'S3RVER'
+  process.env.AWS_SECRET_ACCESS_KEY = 'S3RVER'
+  bucketClient = await s3Client(s3Url)
+  const shelf = await bucketShelf({ client: bucketClient, bucket: 'snippets', prefix: 'blobs/', renewAfterMs: 1_000, now: () => bucketNow })
+  bucketStore = blobStore({ shelf, draftFolder: join(folder, 'drafts') })
+})
+
+afterAll(async () => {
+  bucketClient.destroy()
+  s3.close()
+  s3.closeAllConnections()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+const sha256 = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
+
+async function keep(blobs: BlobStore, ...pieces: readonly Uint8Array[]) {
+  const draft = blobs.draft()
+  for (const piece of pieces) await draft.write(piece)
+  return await blobs.keep(draft)
+}
+
+async function contentOf(blobs: BlobStore, hash: string): Promise<Buffer | undefined> {
+  const blob = await blobs.open(hash)
+  if (blob === undefined) return undefined
+  const pieces: Buffer[] = []
+  for await (const piece of blob.content()) pieces.push(piece)
+  return Buffer.concat(pieces)
+}
+
+describe.each([
+  ['a folder', () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })],
+  ['a bucket', () => bucketStore],
+])('blobs in %s', (_name, store) => {
+  it('gives back what was kept, whatever its pieces', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 8 }), fc.constantFrom(1, 200), async (pieces, repeat) => {
+        const all = pieces.map((piece) => Buffer.concat(Array.from({ length: repeat }, () => Buffer.from(piece))))
+        const { hash, bytes } = await keep(store(), ...all)
+        const whole = Buffer.concat(all)
+        expect({ hash, bytes }).toEqual({ hash: sha256(whole), bytes: whole.byteLength })
+        expect(await contentOf(store(), hash)).toEqual(whole)
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  it('keeps ten megabytes, and leaves no draft behind', async () => {
+    const line = Buffer.from('the quick brown fox jumps over the lazy dog\n'.repeat(1_000))
+    const pieces = Array.from({ length: 240 }, (_, index) => Buffer.concat([Buffer.from(`${index}\n`), line]))
+    const { hash, bytes } = await keep(store(), ...pieces)
+    expect(bytes).toBeGreaterThan(10_000_000)
+    expect(sha256((await contentOf(store(), hash))!)).toBe(hash)
+    expect(readdirSync(draftFolderOf(root))).toEqual([])
+  })
+
+  it('knows nothing of a draft that was not kept', async () => {
+    const draft = store().draft()
+    const content = Buffer.alloc(200_000, 'discarded')
+    await draft.write(content)
+    await draft.discard()
+    expect(await store().open(sha256(content))).toBeUndefined()
+    expect(readdirSync(draftFolderOf(root))).toEqual([])
+  })
+
+  it('touches what is there already', async () => {
+    const content = Buffer.from('kept twice')
+    const { hash } = await keep(store(), content)
+    expect(await keep(store(), content)).toEqual({ hash, bytes: content.byteLength })
+    expect(await contentOf(store(), hash)).toEqual(content)
+  })
+
+  it('sweeps what nobody refers to and nobody has touched', async () => {
+    const wanted = await keep(store(), Buffer.from('wanted'))
+    const orphan = await keep(store(), Buffer.from('orphan'))
+    const referenced = async (hashes: readonly string[]) => new Set(hashes.filter((hash) => hash !== orphan.hash))
+    const signal = new AbortController().signal
+    const hour = 3_600_000
+    expect(await sweepBlobs({ blobs: store(), referenced, before: Date.now() - hour, signal })).toMatchObject({ removed: 0 })
+    expect(await sweepBlobs({ blobs: store(), referenced, before: Date.now() + hour, signal })).toMatchObject({ removed: 1 })
+    expect(await contentOf(store(), orphan.hash)).toBeUndefined()
+    expect(await contentOf(store(), wanted.hash)).toEqual(Buffer.from('wanted'))
+  })
+
+  it('removes nothing when it cannot be told what is referred to', async () => {
+    const orphan = await keep(store(), Buffer.from('perhaps an orphan'))
+    const referenced = () => Promise.reject(new Error('not caught up'))
+    const sweep = sweepBlobs({ blobs: store(), referenced, before: Date.now() + 3_600_000, signal: new AbortController().signal })
+    await expect(sweep).rejects.toThrow('not caught up')
+    expect(await contentOf(store(), orphan.hash)).toBeDefined()
+  })
+})
+
+describe('blobs in a folder', () => {
+  const store = () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })
+  const pathOf = (hash: string, suffix = '.zst') => join(root, hash.slice(0, 2), hash + suffix)
+
+  it('tells damage before the last piece, so that a small blob never shows any of it', async () => {
+    const { hash } = await keep(store(), Buffer.from('precious'))
+    const other = await keep(store(), Buffer.from('exchanged'))
+    writeFileSync(pathOf(hash), readFileSync(pathOf(other.hash)))
+    await expect(contentOf(store(), hash)).rejects.toBeInstanceOf(BlobCorruptError)
+    for (const damaged of [Buffer.from('no zstd'), readFileSync(pathOf(other.hash)).subarray(0, -3), Buffer.alloc(0)]) {
+      writeFileSync(pathOf(hash), damaged)
+      await expect(contentOf(store(), hash)).rejects.toBeInstanceOf(BlobCorruptError)
+    }
+  })
+
+  it('never gives other content, whichever byte is flipped', async () => {
+    const content = Buffer.from('a few words that are stored as they are')
+    const { hash } = await keep(store(), content)
+    const good = readFileSync(pathOf(hash))
+    for (let at = 0; at < good.length; at++) {
+      const bad = Buffer.from(good)
+      bad[at] ^= 0x55
+      writeFileSync(pathOf(hash), bad)
+      const found = await contentOf(store(), hash).catch((error: Error) => error)
+      // Some bits of the header and of the stamp mean nothing.
+      expect(found instanceof BlobCorruptError || content.equals(found as Buffer), `byte ${at}`).toBe(true)
+    }
+  })
+
+  it('keeps what is touched while a sweep looks at it', async () => {
+    const { hash } = await keep(store(), Buffer.from('touched in time'))
+    const old = new Date(Date.now() - 100_000)
+    utimesSync(pathOf(hash), old, old)
+    const referenced = async () => {
+      await keep(store(), Buffer.from('touched in time'))
+      return new Set<string>()
+    }
+    const before = Date.now() - 50_000
+    expect(await sweepBlobs({ blobs: store(), referenced, before, signal: new AbortController().signal })).toMatchObject({ removed: 0 })
+    expect(await contentOf(store(), hash)).toBeDefined()
+  })
+
+  it('puts back what a killed sweep had moved aside, and removes drafts of killed writers', async () => {
+    const { hash } = await keep(store(), Buffer.from('moved aside'))
+    const { renameSync } = await import('node:fs')
+    renameSync(pathOf(hash), pathOf(hash, '.aside'))
+    const signal = new AbortController().signal
+    await sweepBlobs({ blobs: store(), referenced: async (hashes) => new Set(hashes), before: 0, signal })
+    expect(await contentOf(store(), hash)).toEqual(Buffer.from('moved aside'))
+
+    mkdirSync(draftFolderOf(root), { recursive: true })
+    writeFileSync(join(draftFolderOf(root), 'old.draft'), 'half')
+    expect(await removeOldDrafts(draftFolderOf(root), Date.now() - 50_000)).toBe(0)
+    expect(await removeOldDrafts(draftFolderOf(root), Date.now() + 50_000)).toBe(1)
+  })
+
+  it('holds every blob that was told kept, and no half one, when its writer is killed', async () => {
+    const place = join(folder, 'killed')
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'children/writer.ts'), place], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let told = ''
+    child.stdout.on('data', (data) => {
+      told += data
+      if (told.split('\n').length > 40) child.kill('SIGKILL')
+    })
+    await once(child, 'close')
+    const blobs = blobStore({ shelf: folderShelf(place), draftFolder: draftFolderOf(place) })
+    const hashes = told.split('\n').filter((line) => line.length === 64)
+    expect(hashes.length).toBeGreaterThanOrEqual(40)
+    for (const hash of hashes) expect(sha256((await contentOf(blobs, hash))!)).toBe(hash)
+    for await (const { hash } of blobs.shelf.list()) expect(sha256((await contentOf(blobs, hash))!)).toBe(hash)
+  })
+})
+
+describe('blobs in a bucket', () => {
+  it('puts again what was put long ago: S3 has no touch', async () => {
+    const { hash } = await keep(bucketStore, Buffer.from('renewed'))
+    bucketNow = Date.now()
+    expect(await bucketStore.shelf.touch(hash)).toBe(true)
+    bucketNow = Date.now() + 60_000
+    expect(await bucketStore.shelf.touch(hash)).toBe(false)
+    await keep(bucketStore, Buffer.from('renewed'))
+    expect(await contentOf(bucketStore, hash)).toEqual(Buffer.from('renewed'))
+  })
+
+  it('is unavailable when its server does not answer', async () => {
+    const client = await s3Client('http://127.0.0.1:1')
+    const shelf = await bucketShelf({ client, bucket: 'b', prefix: '', renewAfterMs: 1, now: Date.now })
+    const blobs = blobStore({ shelf, draftFolder: join(folder, 'drafts') })
+    await expect(keep(blobs, Buffer.from('x'))).rejects.toBeInstanceOf(BlobsUnavailableError)
+    await expect(blobs.open(sha256(Buffer.from('x')))).rejects.toBeInstanceOf(BlobsUnavailableError)
+    client.destroy()
+  })
+
+  it('is what an s3: URL names', async () => {
+    const blobs = await connectBlobs({ url: 's3://snippets/deep/er', s3Endpoint: s3Url })
+    const { hash } = await keep(blobs, Buffer.from('by its URL'))
+    expect(await contentOf(blobs, hash)).toEqual(Buffer.from('by its URL'))
+    const listed: string[] = []
+    for await (const blob of blobs.shelf.list()) listed.push(blob.hash)
+    expect(listed).toEqual([hash])
+    await expect(connectBlobs({ url: 'http://elsewhere/', s3Endpoint: undefined })).rejects.toThrow('file: or s3:')
+    const local = await connectBlobs({ url: pathToFileURL(join(folder, 'by-url')).href, s3Endpoint: undefined })
+    expect((await keep(local, Buffer.from('x'))).bytes).toBe(1)
+  })
+})
