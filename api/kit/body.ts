@@ -1,11 +1,6 @@
+import { type BodyLimits, bodyPieces } from './body-stream.ts'
 import { ApiError, errors } from './errors.ts'
 import { assertCleanText, decodeUtf8 } from './text.ts'
-
-export interface BodyLimits {
-  readonly maxBytes: number
-  /** The whole body must have arrived by then. */
-  readonly timeoutMs: number
-}
 
 const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
 
@@ -39,34 +34,7 @@ function assertJsonType(contentType: string | null): void {
 }
 
 async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
-  const announced = Number(request.headers.get('content-length') ?? 0)
-  if (announced > limits.maxBytes) throw tooLarge(limits.maxBytes)
-  if (request.body === null) return new Uint8Array()
-  const reader = request.body.getReader()
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new ApiError(errors.request_timeout)), limits.timeoutMs)
-  })
-  try {
-    const chunks: Uint8Array[] = []
-    let bytes = 0
-    for (;;) {
-      const { done, value } = await Promise.race([reader.read(), late])
-      if (done) return Buffer.concat(chunks, bytes)
-      bytes += value.byteLength
-      if (bytes > limits.maxBytes) throw tooLarge(limits.maxBytes)
-      chunks.push(value)
-    }
-  } catch (error) {
-    // Not awaited: a client that sends no more would hold the answer back.
-    reader.cancel().catch(() => undefined)
-    if (error instanceof ApiError) throw error
-    throw new ApiError(errors.invalid_request, { message: 'The body broke off before its end.', cause: error })
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-function tooLarge(maxBytes: number): ApiError {
-  return new ApiError(errors.content_too_large, { message: `The body is larger than ${maxBytes} bytes.` })
+  const chunks: Uint8Array[] = []
+  for await (const piece of bodyPieces(request, limits)) chunks.push(piece)
+  return Buffer.concat(chunks)
 }

@@ -1,0 +1,49 @@
+import { ApiError, errors } from './errors.ts'
+
+export interface BodyLimits {
+  readonly maxBytes: number
+  /** The whole body must have arrived by then. */
+  readonly timeoutMs: number
+}
+
+/**
+ * The body as it arrives. Throws ApiError: 413 as soon as it is too large (reading stops there), 408 when it comes too slowly, 400 when it
+ * breaks off. Nothing is buffered: whoever does not take the next piece holds the client back.
+ */
+export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGenerator<Uint8Array, void, undefined> {
+  const announced = Number(request.headers.get('content-length') ?? 0)
+  if (announced > limits.maxBytes) throw tooLarge(limits.maxBytes)
+  if (request.body === null) return
+  const reader = request.body.getReader()
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new ApiError(errors.request_timeout)), limits.timeoutMs)
+  })
+  // It may be late while nobody waits for a piece.
+  late.catch(() => undefined)
+  let isWhole = false
+  try {
+    let bytes = 0
+    for (;;) {
+      const { done, value } = await Promise.race([reader.read(), late]).catch(brokenOff)
+      if (done) break
+      bytes += value.byteLength
+      if (bytes > limits.maxBytes) throw tooLarge(limits.maxBytes)
+      yield value
+    }
+    isWhole = true
+  } finally {
+    clearTimeout(timer)
+    // Not awaited: a client that sends no more would hold the answer back.
+    if (!isWhole) reader.cancel().catch(() => undefined)
+  }
+}
+
+function brokenOff(cause: unknown): never {
+  if (cause instanceof ApiError) throw cause
+  throw new ApiError(errors.invalid_request, { message: 'The body broke off before its end.', cause })
+}
+
+function tooLarge(maxBytes: number): ApiError {
+  return new ApiError(errors.content_too_large, { message: `The body is larger than ${maxBytes} bytes.` })
+}

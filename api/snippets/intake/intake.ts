@@ -1,0 +1,132 @@
+import type { BlobStore } from '../../../state/blobs/blob-store.ts'
+import type { BlobDraft } from '../../../state/blobs/draft.ts'
+import { ApiError, errors } from '../../kit/errors.ts'
+import { decodeUtf8 } from '../../kit/text.ts'
+import { snippetErrors } from '../errors.ts'
+import { type ContentSink, contentSink, MAX_CONTENT_BYTES } from './content.ts'
+import { jsonContentReader } from './json-content.ts'
+import { boundaryOf, type MultipartHandler, readMultipart } from './multipart.ts'
+import { refuseNul, utf8Check } from './utf8.ts'
+
+/** A body that was read to its end and found good; its content is a draft that somebody must keep or discard. */
+export interface TakenBody {
+  readonly draft: BlobDraft
+  readonly content: ContentSink
+  /** What the body said beside the content; strings where the form knows nothing else. */
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+export interface SnippetBody {
+  readonly contentType: string | undefined
+  readonly pieces: AsyncIterable<Uint8Array>
+}
+
+/** Every character of the content may be escaped in six. */
+const MAX_ESCAPE_BYTES = 6
+const MAX_BESIDE_BYTES = 131_072
+/** More is never read. */
+export const MAX_BODY_BYTES = MAX_CONTENT_BYTES * MAX_ESCAPE_BYTES + MAX_BESIDE_BYTES
+/** Options are short. */
+const MAX_FIELD_BYTES = 4_096
+const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
+/** The second is what curl says when it is told nothing. */
+const TEXT_TYPES = new Set(['text/plain', 'application/x-www-form-urlencoded'])
+export const BODY_TYPES = ['application/json', 'text/plain', 'multipart/form-data'] as const
+
+/**
+ * Reads a snippet from a body: JSON, the bare text, or a form. Memory is bounded whatever the size: content goes to the draft as it comes.
+ * Throws ApiError and discards the draft: `unsupported_media_type`, `content_too_large`, `invalid_encoding`, `invalid_content`,
+ * `invalid_request`, `request_timeout`.
+ */
+export async function takeBody(body: SnippetBody, blobs: BlobStore): Promise<TakenBody> {
+  const draft = blobs.draft()
+  try {
+    const content = contentSink(draft)
+    const fields = await readFields(body, content)
+    if (content.bytes === 0) throw new ApiError(snippetErrors.invalid_content)
+    return { draft, content, fields }
+  } catch (error) {
+    await draft.discard()
+    throw error
+  }
+}
+
+function readFields({ contentType, pieces }: SnippetBody, content: ContentSink): Promise<Record<string, unknown>> {
+  const type = mediaType(contentType)
+  if (JSON_TYPE.test(type)) return fromJson(pieces, content)
+  if (TEXT_TYPES.has(type)) return fromText(pieces, content)
+  if (type === 'multipart/form-data') return fromForm(pieces, contentType!, content)
+  throw new ApiError(errors.unsupported_media_type, { message: `Send one of ${BODY_TYPES.join(', ')}, in UTF-8.` })
+}
+
+/** Of another charset than UTF-8: none. */
+function mediaType(contentType: string | undefined): string {
+  const [type, ...parameters] = (contentType ?? '').toLowerCase().split(';')
+  const charset = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith('charset='))
+  return charset === undefined || /^charset="?utf-?8"?$/.test(charset) ? type.trim() : ''
+}
+
+async function fromText(pieces: AsyncIterable<Uint8Array>, content: ContentSink): Promise<Record<string, unknown>> {
+  const check = utf8Check()
+  for await (const piece of pieces) {
+    check.piece(piece)
+    await content.write(piece)
+  }
+  check.end()
+  return {}
+}
+
+async function fromJson(pieces: AsyncIterable<Uint8Array>, content: ContentSink): Promise<Record<string, unknown>> {
+  const check = utf8Check()
+  const reader = jsonContentReader()
+  for await (const piece of pieces) {
+    check.piece(piece)
+    for (const bytes of reader.piece(piece)) await content.write(bytes)
+  }
+  check.end()
+  const { fields, hasContent } = reader.end()
+  if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
+    throw new ApiError(errors.invalid_request, { details: [{ path: 'body', message: 'must be an object' }] })
+  const { content: placeholder, ...others } = fields as Record<string, unknown>
+  if (!hasContent || placeholder !== '') throw contentMissing()
+  return others
+}
+
+async function fromForm(pieces: AsyncIterable<Uint8Array>, contentType: string, content: ContentSink): Promise<Record<string, unknown>> {
+  const check = utf8Check()
+  const fields = new Map<string, Buffer[]>()
+  let current = ''
+  let hasContent = false
+  const handler: MultipartHandler = {
+    part(name) {
+      current = name
+      const isSecond = name === 'content' ? hasContent : fields.has(name)
+      if (isSecond) throw new ApiError(errors.invalid_request, { details: [{ path: `body.${name}`, message: 'is given twice' }] })
+      if (name === 'content') hasContent = true
+      else fields.set(name, [])
+    },
+    async data(bytes) {
+      if (current !== 'content') return takeField(fields, current, bytes)
+      check.piece(bytes)
+      await content.write(bytes)
+    },
+  }
+  await readMultipart(pieces, boundaryOf(contentType), handler)
+  check.end()
+  if (!hasContent) throw contentMissing()
+  return Object.fromEntries([...fields].map(([name, value]) => [name, decodeUtf8(Buffer.concat(value))]))
+}
+
+function takeField(fields: Map<string, Buffer[]>, name: string, bytes: Uint8Array): void {
+  refuseNul(bytes)
+  const field = fields.get(name)!
+  field.push(Buffer.from(bytes))
+  if (field.reduce((sum, piece) => sum + piece.byteLength, 0) > MAX_FIELD_BYTES)
+    throw new ApiError(errors.invalid_request, {
+      details: [{ path: `body.${name}`, message: `must not be longer than ${MAX_FIELD_BYTES} bytes` }],
+    })
+}
+
+function contentMissing(): ApiError {
+  return new ApiError(errors.invalid_request, { details: [{ path: 'body.content', message: 'must be a string' }] })
+}

@@ -1,0 +1,159 @@
+import { ApiError, errors } from '../../kit/errors.ts'
+import { assertCleanText } from '../../kit/text.ts'
+import { invalidJson, type JsonEscapes, jsonEscapes } from './json-escapes.ts'
+
+/** A JSON body whose string `content` is too long to be held: it is decoded as it passes. */
+export interface JsonContentReader {
+  /** @returns the content's bytes that this piece of the body holds. Throws ApiError. */
+  piece(bytes: Uint8Array): Uint8Array[]
+  /** @returns the body without its content. Throws ApiError when the whole was no JSON. */
+  end(): { readonly fields: unknown; readonly hasContent: boolean }
+}
+
+/** Everything but the content. */
+const MAX_REST_BYTES = 65_536
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+const COMMA = 0x2c
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const SPACE = 0x20
+const EMPTY_STRING = Buffer.from('""')
+const CONTENT = 'content'
+
+/** Where the reader is: between strings, in one, or in the content. */
+const places = { between: 0, string: 1, content: 2 } as const
+type Place = (typeof places)[keyof typeof places]
+
+/**
+ * Finds the value of the outermost object's `content` by brackets and quotes alone, takes it out, and leaves `""` in its place; whether all
+ * that was JSON is asked of JSON.parse in the end. A body that is none may therefore yield some content first: nothing of it is kept.
+ */
+export function jsonContentReader(): JsonContentReader {
+  const rest: Buffer[] = []
+  let restBytes = 0
+  let place: Place = places.between
+  let depth = 0
+  let isObject = false
+  /** At depth 1: what stands between a comma and a colon is a name. */
+  let isName = true
+  let isFirstOfValue = false
+  let name: Buffer[] = []
+  let isEscaped = false
+  let content: JsonEscapes | undefined
+  let hasContent = false
+
+  function keep(bytes: Uint8Array): void {
+    restBytes += bytes.byteLength
+    if (restBytes > MAX_REST_BYTES)
+      throw new ApiError(errors.content_too_large, { message: `What stands beside content is larger than ${MAX_REST_BYTES} bytes.` })
+    const copy = Buffer.from(bytes)
+    rest.push(copy)
+    if (place === places.string && depth === 1 && isName) name.push(copy)
+  }
+
+  function piece(bytes: Uint8Array): Uint8Array[] {
+    const found: Uint8Array[] = []
+    let at = 0
+    while (at < bytes.byteLength) {
+      if (place === places.content) at = inContent(bytes, at, found)
+      else if (place === places.string) at = inString(bytes, at)
+      else at = between(bytes, at)
+    }
+    return found
+  }
+
+  /** @returns where the string has ended, or the piece */
+  function inString(bytes: Uint8Array, from: number): number {
+    for (let at = from; at < bytes.byteLength; at++) {
+      if (isEscaped) isEscaped = false
+      else if (bytes[at] === BACKSLASH) isEscaped = true
+      else if (bytes[at] === QUOTE) {
+        keep(bytes.subarray(from, at + 1))
+        place = places.between
+        return at + 1
+      }
+    }
+    keep(bytes.subarray(from))
+    return bytes.byteLength
+  }
+
+  function inContent(bytes: Uint8Array, from: number, found: Uint8Array[]): number {
+    const end = content!.decode(bytes, from, found)
+    if (end === undefined) return bytes.byteLength
+    place = places.between
+    return end
+  }
+
+  /** Up to the next quote, that included. */
+  function between(bytes: Uint8Array, from: number): number {
+    for (let at = from; at < bytes.byteLength; at++) {
+      const byte = bytes[at]
+      if (byte !== QUOTE) {
+        structure(byte)
+        continue
+      }
+      const isContent = isObject && depth === 1 && !isName && isFirstOfValue && nameText() === CONTENT
+      isFirstOfValue = false
+      if (!isContent) {
+        keep(bytes.subarray(from, at))
+        if (depth === 1 && isName) name = []
+        place = places.string
+        keep(bytes.subarray(at, at + 1))
+        return at + 1
+      }
+      if (hasContent) throw invalidJson('content is given twice')
+      hasContent = true
+      keep(bytes.subarray(from, at))
+      keep(EMPTY_STRING)
+      content = jsonEscapes()
+      place = places.content
+      return at + 1
+    }
+    keep(bytes.subarray(from))
+    return bytes.byteLength
+  }
+
+  function structure(byte: number): void {
+    if (byte <= SPACE) return
+    if (depth === 1 && byte === COLON) {
+      isName = false
+      isFirstOfValue = true
+      return
+    }
+    isFirstOfValue = false
+    if (depth === 1 && byte === COMMA) isName = true
+    else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      if (depth === 0) isObject = byte === OPEN_BRACE
+      depth++
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) depth--
+  }
+
+  function nameText(): string | undefined {
+    try {
+      return JSON.parse(Buffer.concat(name).toString()) as string
+    } catch {
+      return undefined
+    }
+  }
+
+  return {
+    piece,
+    end() {
+      if (place !== places.between) throw invalidJson('it ends within a string')
+      const text = Buffer.concat(rest).toString()
+      if (text.trim() === '') throw new ApiError(errors.invalid_request, { details: [{ path: 'body', message: 'the body is empty' }] })
+      let fields: unknown
+      try {
+        fields = JSON.parse(text)
+      } catch (error) {
+        throw invalidJson((error as Error).message)
+      }
+      assertCleanText(fields)
+      return { fields, hasContent }
+    },
+  }
+}

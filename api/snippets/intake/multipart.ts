@@ -1,0 +1,104 @@
+import { ApiError, errors } from '../../kit/errors.ts'
+
+/** Takes what a multipart body holds, in order. */
+export interface MultipartHandler {
+  part(name: string): void
+  /** Bytes of the part that came last. */
+  data(bytes: Uint8Array): Promise<void>
+}
+
+type Place = 'preamble' | 'mark' | 'headers' | 'body' | 'end'
+
+/** Name and type of a part. */
+const MAX_HEADER_BYTES = 8_192
+const MAX_PARTS = 32
+/** RFC 2046, 5.1.1. */
+const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
+const CRLF = Buffer.from('\r\n')
+const HEADER_END = Buffer.from('\r\n\r\n')
+const DASHES = Buffer.from('--')
+const MARK_BYTES = 2
+
+/** The boundary that a Content-Type names. Throws ApiError `invalid_request`. */
+export function boundaryOf(contentType: string): string {
+  const found = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(contentType)
+  const boundary = found?.[1] ?? found?.[2] ?? ''
+  if (!BOUNDARY.test(boundary)) throw invalidMultipart('its Content-Type names no boundary')
+  return boundary
+}
+
+/** Reads multipart/form-data as it arrives (RFC 7578); at most a header and a boundary are held. Throws ApiError `invalid_request`. */
+export async function readMultipart(pieces: AsyncIterable<Uint8Array>, boundary: string, handler: MultipartHandler): Promise<void> {
+  const delimiter = Buffer.from(`\r\n--${boundary}`)
+  // The first boundary need not follow a line break.
+  let held: Buffer = CRLF
+  let place: Place = 'preamble'
+  let parts = 0
+
+  /** @returns false: more bytes are needed */
+  async function step(): Promise<boolean> {
+    switch (place) {
+      case 'preamble':
+      case 'body':
+        return await content()
+      case 'mark':
+        return mark()
+      case 'headers':
+        return headers()
+      case 'end':
+        held = held.subarray(held.length)
+        return false
+    }
+  }
+
+  async function content(): Promise<boolean> {
+    const at = held.indexOf(delimiter)
+    // The delimiter may begin at the end of what is there.
+    const sure = at < 0 ? Math.max(0, held.length - delimiter.length + 1) : at
+    if (place === 'body' && sure > 0) await handler.data(held.subarray(0, sure))
+    held = held.subarray(at < 0 ? sure : at + delimiter.length)
+    if (at >= 0) place = 'mark'
+    return at >= 0
+  }
+
+  function mark(): boolean {
+    if (held.length < MARK_BYTES) return false
+    const two = held.subarray(0, MARK_BYTES)
+    if (two.equals(DASHES)) place = 'end'
+    else if (two.equals(CRLF)) place = 'headers'
+    else throw invalidMultipart('a boundary is followed by other text')
+    // The line break stays: headers may be missing.
+    if (place === 'end') held = held.subarray(MARK_BYTES)
+    return true
+  }
+
+  function headers(): boolean {
+    const end = held.indexOf(HEADER_END)
+    if (end > MAX_HEADER_BYTES || (end < 0 && held.length > MAX_HEADER_BYTES)) throw invalidMultipart('the headers of a part are too long')
+    if (end < 0) return false
+    if (++parts > MAX_PARTS) throw invalidMultipart(`it has more than ${MAX_PARTS} parts`)
+    handler.part(nameOf(held.subarray(0, end).toString()))
+    held = held.subarray(end + HEADER_END.length)
+    place = 'body'
+    return true
+  }
+
+  for await (const piece of pieces) {
+    held = held.length === 0 ? Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength) : Buffer.concat([held, piece])
+    while (await step());
+  }
+  if ((place as Place) !== 'end') throw invalidMultipart('it ends before its last boundary')
+}
+
+function nameOf(headers: string): string {
+  const disposition = /^content-disposition:[ \t]*form-data[ \t]*(;.*)$/im.exec(headers)?.[1] ?? ''
+  const name = /;[ \t]*name=(?:"([^"]*)"|([^;"\s]+))/i.exec(disposition)
+  if (name === null) throw invalidMultipart('a part has no name')
+  return name[1] ?? name[2]
+}
+
+function invalidMultipart(reason: string): ApiError {
+  return new ApiError(errors.invalid_request, {
+    details: [{ path: 'body', message: `the body is not valid multipart/form-data: ${reason}` }],
+  })
+}

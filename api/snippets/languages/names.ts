@@ -1,0 +1,18 @@
+import { PLAINTEXT } from './detect.ts'
+import { furtherLanguages, languages } from './table.ts'
+
+/** By name and alias. */
+const known = new Map<string, string>([
+  ...furtherLanguages.map((name) => [name, name] as const),
+  ...languages.flatMap(({ name, aliases }) => [name, ...aliases].map((alias) => [alias, name] as const)),
+  ['text', PLAINTEXT],
+  ['txt', PLAINTEXT],
+  ['toml', 'toml'],
+])
+
+/** The language of that name or alias, in whatever case; undefined: none here. */
+export function knownLanguage(name: string): string | undefined {
+  return known.get(name.toLowerCase())
+}
+
+export const knownNames: readonly string[] = [...new Set(known.values())].sort()

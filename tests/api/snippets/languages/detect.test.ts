@@ -1,0 +1,159 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import hljs from 'highlight.js'
+import { describe, expect, it } from 'vitest'
+import { bounded, detectLanguage, EXAMINED_CHARACTERS, PLAINTEXT } from '../../../../api/snippets/languages/detect.ts'
+import { knownLanguage, knownNames } from '../../../../api/snippets/languages/names.ts'
+import { languages } from '../../../../api/snippets/languages/table.ts'
+import { filesOf } from '../../../../bench/languages/archive.ts'
+import { dataFolder } from '../../../../scripts/config.ts'
+
+const samples: readonly (readonly [string, string])[] = [
+  ['python', 'import os\n\ndef main(argv):\n    for name in argv:\n        print(name)\n'],
+  ['javascript', "const fs = require('fs')\n\nmodule.exports = (name) => fs.readFileSync(name)\n"],
+  ['typescript', 'export interface User {\n  readonly id: number\n  name?: string\n}\n'],
+  ['go', 'package main\n\nimport "fmt"\n\nfunc main() {\n\tfmt.Println("hi")\n}\n'],
+  ['rust', 'fn main() {\n    let mut x = 1;\n    println!("{}", x);\n}\n'],
+  ['c', '#include <stdio.h>\n\nint main(void) {\n  printf("hi\\n");\n}\n'],
+  ['cpp', '#include <iostream>\n\nint main() {\n  std::cout << "hi" << std::endl;\n}\n'],
+  ['java', 'public class Main {\n  public static void main(String[] args) {\n    System.out.println("hi");\n  }\n}\n'],
+  ['sql', "SELECT id, name FROM users WHERE name LIKE 'a%' ORDER BY id;\n"],
+  ['json', '{\n  "name": "millrace",\n  "private": true\n}\n'],
+  ['yaml', 'version: 2\njobs:\n  - name: build\n    image: node\n'],
+  ['html', '<!DOCTYPE html>\n<html><body><p>hi</p></body></html>\n'],
+  ['bash', '#!/bin/bash\nset -e\nfor f in *.txt; do\n  echo "$f"\ndone\n'],
+  ['dockerfile', 'FROM node:24\nWORKDIR /app\nCOPY . .\nRUN npm ci\nCMD ["node", "main.js"]\n'],
+  ['diff', '--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-one\n+two\n three\n'],
+]
+
+const prose = [
+  'Hello world',
+  'The meeting is on Tuesday at ten. Please bring the numbers of the last quarter, and tell me if you cannot come!',
+  'Dear Sir or Madam,\n\nI am writing to you (for the second time) about my order: it has not arrived.\n\nYours, A. B.',
+  'milk\neggs\nbread\n',
+  '',
+  'a',
+  '12345 67890',
+]
+
+describe('the language of a text', () => {
+  it.each(samples)('is %s where it looks like it', (language, text) => {
+    expect(detectLanguage(text)).toBe(language)
+  })
+
+  it.each(prose)('is none in prose: %j', (text) => {
+    expect(detectLanguage(text)).toBe(PLAINTEXT)
+  })
+
+  it('is none where fewer than two patterns match', () => {
+    expect(detectLanguage('#!/bin/bash')).toBe(PLAINTEXT)
+    expect(detectLanguage('#!/bin/bash\necho hi')).toBe('bash')
+  })
+
+  it('is told by the beginning: what comes later is not looked at', () => {
+    const python = samples[0][1]
+    expect(detectLanguage(`${' '.repeat(EXAMINED_CHARACTERS)}${python}`)).toBe(PLAINTEXT)
+  })
+})
+
+describe('the table', () => {
+  it('has at least 30 languages, each name and alias once, all known to the highlighter', () => {
+    expect(languages.length).toBeGreaterThanOrEqual(30)
+    const names = languages.flatMap(({ name, aliases }) => [name, ...aliases])
+    expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])
+    expect(knownNames.filter((name) => hljs.getLanguage(name) === undefined)).toEqual([])
+  })
+
+  it('gives a name for an alias in any case, and none for what it does not know', () => {
+    expect(['PY', 'c++', 'Golang', 'text', 'toml', 'html'].map(knownLanguage)).toEqual(['python', 'cpp', 'go', 'plaintext', 'toml', 'html'])
+    expect(['', 'klingon', '__proto__', 'constructor'].map(knownLanguage)).toEqual([undefined, undefined, undefined, undefined])
+  })
+
+  it('has no pattern in which a repetition contains another without an end of its own', () => {
+    for (const { name, patterns } of languages) {
+      for (const [pattern] of patterns) {
+        const ends = bounded(pattern)
+          .source.replaceAll(/\\./g, 'x')
+          .replaceAll(/\[[^\]]*\]/g, 'x')
+        expect(ends, name).not.toMatch(/[*+]|\{\d+,\}/)
+        // A group that repeats may hold repetitions only behind something that begins each round and is not repeated itself.
+        for (const [, inside] of ends.matchAll(/\(([^()]*)\)\{[01],60\}/g))
+          expect(inside, `${name}: ${pattern}`).not.toMatch(/^(?:\?:)?.?\{0,60\}$/)
+      }
+    }
+  })
+
+  it('takes no long time for any text', () => {
+    const hostile = [
+      'a',
+      ' ',
+      '\t',
+      '\n',
+      '<',
+      '(',
+      '[',
+      '{',
+      '"',
+      '=',
+      '-',
+      '#',
+      '.',
+      ':',
+      '$',
+      '/',
+      '\\',
+      'a ',
+      'a,',
+      'a.',
+      '<a ',
+      'a:',
+      ' a=',
+      '((',
+      '{[',
+      'select ',
+      'a b=',
+      '@a(',
+      '\n \n',
+      'fn a<',
+      '$a',
+      'a::',
+      '"a":',
+      '- a: ',
+      'let a ',
+    ]
+    for (const piece of hostile) {
+      const text = piece.repeat(Math.ceil(EXAMINED_CHARACTERS / piece.length))
+      const start = process.cpuUsage()
+      detectLanguage(text)
+      const { user, system } = process.cpuUsage(start)
+      // Generous: a pattern that backtracks takes minutes.
+      expect((user + system) / 1_000_000, JSON.stringify(piece)).toBeLessThan(10)
+    }
+  })
+})
+
+const archive = (() => {
+  try {
+    return join(dataFolder(), 'languages', 'hljs-tests.tar.gz')
+  } catch {
+    return ''
+  }
+})()
+
+describe.skipIf(!existsSync(archive))('on files of real languages (skipped without the public data sets)', () => {
+  it('names at least 85 of 100 that it was not developed on, and more than highlight.js', () => {
+    const names = new Set(languages.map(({ name }) => name))
+    let [all, ours, theirs] = [0, 0, 0]
+    for (const { path, text } of filesOf(archive)) {
+      const language = /^test\/detect\/([^/]+)\/default\.txt$/.exec(path)?.[1]
+      if (language === undefined || (!names.has(language) && language !== PLAINTEXT)) continue
+      all++
+      const said = detectLanguage(text)
+      if (said === language || (language === 'xml' && said === 'html')) ours++
+      if (hljs.highlightAuto(text, [...names]).language === language) theirs++
+    }
+    expect(all).toBeGreaterThan(60)
+    expect(ours / all).toBeGreaterThanOrEqual(0.85)
+    expect(ours).toBeGreaterThan(theirs)
+  })
+})
