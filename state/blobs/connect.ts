@@ -14,7 +14,7 @@ export interface BlobSettings {
 }
 
 /** Blobs that nothing refers to are removed when nobody has touched them for so long: far longer than any command takes. */
-export const UNTOUCHED_MS = 86_400_000
+const UNTOUCHED_MS = 86_400_000
 const RENEW_AFTER_MS = UNTOUCHED_MS / 2
 /** A small blob takes tens of milliseconds; the request that waits for it has a limit of its own. */
 const S3_TIMEOUT_MS = 10_000

@@ -3,7 +3,7 @@ import type { BlobDraft } from '../../../state/blobs/draft.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import { decodeUtf8 } from '../../kit/text.ts'
 import { snippetErrors } from '../errors.ts'
-import { type ContentSink, contentSink, MAX_CONTENT_BYTES } from './content.ts'
+import { type ContentSink, contentSink } from './content.ts'
 import { jsonContentReader } from './json-content.ts'
 import { boundaryOf, type MultipartHandler, readMultipart } from './multipart.ts'
 import { refuseNul, utf8Check } from './utf8.ts'
@@ -21,17 +21,12 @@ export interface SnippetBody {
   readonly pieces: AsyncIterable<Uint8Array>
 }
 
-/** Every character of the content may be escaped in six. */
-const MAX_ESCAPE_BYTES = 6
-const MAX_BESIDE_BYTES = 131_072
-/** More is never read. */
-export const MAX_BODY_BYTES = MAX_CONTENT_BYTES * MAX_ESCAPE_BYTES + MAX_BESIDE_BYTES
 /** Options are short. */
 const MAX_FIELD_BYTES = 4_096
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
 /** The second is what curl says when it is told nothing. */
 const TEXT_TYPES = new Set(['text/plain', 'application/x-www-form-urlencoded'])
-export const BODY_TYPES = ['application/json', 'text/plain', 'multipart/form-data'] as const
+const BODY_TYPES = ['application/json', 'text/plain', 'multipart/form-data'] as const
 
 /**
  * Reads a snippet from a body: JSON, the bare text, or a form. Memory is bounded whatever the size: content goes to the draft as it comes.
