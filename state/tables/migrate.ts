@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client'
-import { type ClusterOptions, createStatement, ddlParts, type Table } from './table.ts'
+import { type ClusterOptions, createStatement, ddlParts, engineOf, type Table } from './table.ts'
 
 /** Which migrations a table has had; a table that was dropped and made again has another identity and starts anew. */
 const MIGRATIONS_TABLE = 'table_migrations'
@@ -15,15 +15,17 @@ export interface MigrateDeps {
  * must be repeatable (IF NOT EXISTS).
  * @returns the table's identity
  */
-export async function migrateTable(
-  table: Table<never, never>,
-  cluster: ClusterOptions,
-  { client, newIdentity }: MigrateDeps,
-): Promise<string> {
+export async function migrateTable(table: Table<never, never>, cluster: ClusterOptions, deps: MigrateDeps): Promise<string> {
+  const identity = await ownTable(table, cluster, deps)
+  for (const query of table.derived?.(cluster) ?? []) await deps.client.command({ query })
+  return identity
+}
+
+async function ownTable(table: Table<never, never>, cluster: ClusterOptions, { client, newIdentity }: MigrateDeps): Promise<string> {
   const { onCluster } = ddlParts(cluster)
   await client.command({
     query: `CREATE TABLE IF NOT EXISTS ${MIGRATIONS_TABLE}${onCluster} (table_name String, identity String, migration String, applied_at DateTime DEFAULT now())
-ENGINE = ${cluster.cluster === undefined ? 'MergeTree' : `ReplicatedMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}')`}
+ENGINE = ${engineOf('MergeTree', cluster)}
 ORDER BY (table_name, identity, migration)`,
   })
   const { migrations = [] } = table

@@ -18,6 +18,11 @@ export interface Table<K, V> {
   readonly ttl?: string
   /** Further parts of the definition: indexes, projections. */
   readonly parts?: readonly string[]
+  /**
+   * Statements for what is made from the table: roll-ups, views. Run at every start, after the table is there: each must be repeatable
+   * (IF NOT EXISTS). One that changes gets a new name, and a migration drops the old one.
+   */
+  readonly derived?: (cluster: ClusterOptions) => readonly string[]
   /** In the order in which they came; never changed afterwards. */
   readonly migrations?: readonly Migration[]
   /**
@@ -62,14 +67,22 @@ export function ddlParts({ cluster }: ClusterOptions): DdlParts {
   return { onCluster: cluster === undefined ? '' : ` ON CLUSTER ${cluster}` }
 }
 
+/** `MergeTree` family, replicated in a cluster. @param version column of a ReplacingMergeTree */
+export function engineOf(
+  family: 'MergeTree' | 'ReplacingMergeTree' | 'AggregatingMergeTree',
+  cluster: ClusterOptions,
+  version?: string,
+): string {
+  if (cluster.cluster === undefined) return version === undefined ? family : `${family}(${version})`
+  const place = "'/clickhouse/tables/{uuid}/{shard}', '{replica}'"
+  return version === undefined ? `Replicated${family}(${place})` : `Replicated${family}(${place}, ${version})`
+}
+
 /** @param identity kept as the table's comment; a table that was dropped and made again has another one */
 export function createStatement(table: Table<never, never>, identity: string, cluster: ClusterOptions): string {
   const { name, columns, parts = [], orderBy, partitionBy, ttl, version = 'kafka_offset' } = table
-  const isReplicated = cluster.cluster !== undefined
-  const engine = isReplicated
-    ? `ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}', ${version})`
-    : `ReplacingMergeTree(${version})`
-  const window = isReplicated ? 'replicated_deduplication_window' : 'non_replicated_deduplication_window'
+  const engine = engineOf('ReplacingMergeTree', cluster, version)
+  const window = cluster.cluster !== undefined ? 'replicated_deduplication_window' : 'non_replicated_deduplication_window'
   return `
 CREATE TABLE IF NOT EXISTS ${name}${ddlParts(cluster).onCluster} (
   ${[...columns, ...POSITION_PARTS, ...parts].join(',\n  ')}

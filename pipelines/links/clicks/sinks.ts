@@ -1,11 +1,12 @@
-import { linkStats } from '../../../schemas/topics.ts'
+import { clickDetails, linkStats } from '../../../schemas/topics.ts'
+import { clicksTable } from '../../../state/tables/clicks.ts'
 import { linkStatsView } from '../../../state/views/link-stats.ts'
 import type { Runner } from '../../engine/runner.ts'
 
 import type { SinkContext } from '../../services.ts'
-import { viewSink } from '../../sinks.ts'
+import { tableSink, viewSink } from '../../sinks.ts'
 
-/** Statistics for the API. */
+/** Statistics for the API, every click for analysts. */
 export function clickSinks(context: SinkContext): Runner[] {
-  return [viewSink('link-stats-view', linkStatsView, [linkStats], context)]
+  return [viewSink('link-stats-view', linkStatsView, [linkStats], context), tableSink('clicks-table', clicksTable, clickDetails, context)]
 }
