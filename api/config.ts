@@ -19,6 +19,16 @@ export interface ApiConfig {
   /** Proxies that are believed in X-Forwarded-For: addresses and CIDR ranges. */
   readonly trustedProxies: readonly string[]
   readonly auth: AuthConfig
+  readonly links: LinksConfig
+}
+
+export interface LinksConfig {
+  /** Where the short domains are served besides the API's own port; 0: any free one. */
+  readonly shortPort: number
+  /** What short links begin with, the first one where nobody chooses: `https://sho.rt`. */
+  readonly domains: readonly string[]
+  /** What short codes are derived with: whoever knows it can tell them in advance. */
+  readonly secret: { readonly kind: 'given'; readonly value: string } | { readonly kind: 'development'; readonly home: string }
 }
 
 export interface ClickhouseConfig {
@@ -42,10 +52,12 @@ const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** The services that `API_SERVICES` may name. */
-const SERVICE_NAMES = ['trends'] as const
+const SERVICE_NAMES = ['trends', 'links'] as const
 export type ServiceName = (typeof SERVICE_NAMES)[number]
 
 const MAX_PORT = 65_535
+/** 128 bits as text, at least. */
+const MIN_SECRET_CHARACTERS = 22
 const DEVELOPMENT_ISSUER = 'millrace'
 
 const list = (text: string) =>
@@ -53,6 +65,15 @@ const list = (text: string) =>
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '')
+/** A host, or the whole beginning of short links where that is not http. */
+function shortDomain(text: string, context: z.core.$RefinementCtx<string>): string {
+  const base = /^https?:\/\//i.test(text) ? text : `http://${text}`
+  const url = URL.canParse(base) ? new URL(base) : undefined
+  if (url !== undefined && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '') return url.origin
+  context.addIssue({ code: 'custom', message: `${text} is no host and no address like https://sho.rt` })
+  return z.NEVER
+}
+
 const milliseconds = (fallback: number) => z.coerce.number().int().min(0).default(fallback)
 
 const Environment = z
@@ -91,6 +112,13 @@ const Environment = z
     AUTH_AUDIENCE: z.string().min(1).optional(),
     AUTH_JWKS_URL: z.url().optional(),
     AUTH_JWKS_FILE: z.string().min(1).optional(),
+    SHORT_PORT: z.coerce.number().int().min(0).max(MAX_PORT).default(8090),
+    SHORT_DOMAINS: z
+      .string()
+      .default('localhost:8090')
+      .transform(list)
+      .pipe(z.array(z.string().transform(shortDomain)).min(1)),
+    LINKS_SECRET: z.string().min(MIN_SECRET_CHARACTERS, 'is too short: give at least 22 random characters').optional(),
     MILLRACE_HOME: z.string().default(join(import.meta.dirname, '..', '.millrace')),
     NODE_ENV: z.string().default('development'),
   })
@@ -104,6 +132,13 @@ const Environment = z
         code: 'custom',
         path: ['AUTH_JWKS_URL'],
         message: 'is missing: with NODE_ENV=production there is no development key; set it or AUTH_JWKS_FILE',
+      })
+    }
+    if (env.NODE_ENV === 'production' && env.API_SERVICES.includes('links') && env.LINKS_SECRET === undefined) {
+      context.addIssue({
+        code: 'custom',
+        path: ['LINKS_SECRET'],
+        message: 'is missing: with NODE_ENV=production no secret is made here; set the same random text for all API instances',
       })
     }
     for (const name of ['AUTH_ISSUER', 'AUTH_AUDIENCE'] as const) {
@@ -143,6 +178,14 @@ export function readApiConfig(env: Env = process.env): ApiConfig {
     },
     trustedProxies: settings.TRUSTED_PROXIES,
     auth: authOf(settings),
+    links: {
+      shortPort: settings.SHORT_PORT,
+      domains: settings.SHORT_DOMAINS,
+      secret:
+        settings.LINKS_SECRET === undefined
+          ? { kind: 'development', home: settings.MILLRACE_HOME }
+          : { kind: 'given', value: settings.LINKS_SECRET },
+    },
   }
 }
 

@@ -1,5 +1,9 @@
+import { randomUUID } from 'node:crypto'
 import { registryClient } from '../kafka/registry.ts'
 import { SEEDED_RULES } from '../schemas/limits/rule.ts'
+import type { AnyTopic } from '../schemas/topic.ts'
+import { clicks as clicksTopic } from '../schemas/topics.ts'
+import type { Click } from '../schemas/types.ts'
 import { type ApiConfig, readApiConfig, type ServiceName } from './config.ts'
 import { answerCache } from './kit/answer-cache.ts'
 import { createApp } from './kit/app.ts'
@@ -7,6 +11,10 @@ import { isDecimalUserId } from './kit/auth/authorize.ts'
 import { keySetFor } from './kit/auth/key-source.ts'
 import { tokenVerifier } from './kit/auth/verify.ts'
 import { connectTables } from './kit/clickhouse.ts'
+import { createCommands } from './kit/commands/commands.ts'
+import { redisBindings } from './kit/commands/idempotency.ts'
+import { redisResultChannel } from './kit/commands/result-channel.ts'
+import { type FactBuffer, factBuffer } from './kit/fact-buffer.ts'
 import { kafkaFacts } from './kit/facts.ts'
 import { trustedProxies } from './kit/limits/address.ts'
 import { counterStore } from './kit/limits/counter-store.ts'
@@ -19,24 +27,43 @@ import { createLogger, type Logger, standardOutput } from './kit/logging.ts'
 import { httpMetrics } from './kit/metrics.ts'
 import { readiness } from './kit/readiness.ts'
 import { connectViewRedis } from './kit/redis.ts'
-import { startServer } from './kit/server.ts'
+import { type RunningServer, startServer } from './kit/server.ts'
 import type { Service } from './kit/service.ts'
+import { shortDomains } from './links/domains.ts'
+import { redirects } from './links/redirect.ts'
+import { linksSecret } from './links/secret.ts'
+import { LINKS_TOPICS, linksService } from './links/service.ts'
 import { TRENDS_TOPICS, trendsService } from './trends/service.ts'
+
+/** Clicks that wait for Kafka (decisions, B): some 60 MB. */
+const CLICKS_CAPACITY = 100_000
+/** What a Kafka that is there takes for them. */
+const LAST_CLICKS_MS = 2_000
+/** Topics by service: an API that leaves a service out needs nothing of it. */
+const TOPICS: Record<ServiceName, readonly AnyTopic[]> = { trends: TRENDS_TOPICS, links: LINKS_TOPICS }
 
 /** Starts the API of the services that the configuration names. Servers it needs may come later: it answers 503 until they are there. */
 async function startApi(config: ApiConfig, log: Logger) {
   const now = Date.now
   const metrics = httpMetrics({ process: true })
-  const redis = connectViewRedis({ url: config.redisUrl, cluster: config.redisCluster, log })
+  const { redisUrl: url, redisCluster: cluster } = config
+  const redis = connectViewRedis({ url, cluster, log })
   const tables = connectTables(config.clickhouse)
-  const facts = kafkaFacts({
-    brokers: config.brokers,
-    registry: registryClient({ url: config.schemaRegistryUrl }),
-    topics: TRENDS_TOPICS,
-    log,
+  const topics = config.services.flatMap((name) => TOPICS[name])
+  const facts = kafkaFacts({ brokers: config.brokers, registry: registryClient({ url: config.schemaRegistryUrl }), topics, log })
+  const commands = createCommands({
+    facts,
+    reader: redis.reader,
+    bindings: redisBindings(redis.bindings),
+    channel: redisResultChannel({ url, cluster, name: randomUUID(), log }),
+    now,
   })
+  const views = redis.reader
+  const domains = shortDomains(config.links.domains)
+  const secret = await linksSecret(config.links.secret)
   const factories: Record<ServiceName, () => Service> = {
-    trends: () => trendsService({ views: redis.reader, tables: tables.reader, facts, now }),
+    trends: () => trendsService({ views, tables: tables.reader, facts, now }),
+    links: () => linksService({ views, facts, commands, domains, secret, now }),
   }
   const services = config.services.map((name) => factories[name]())
   const ready = readiness([redis.probe, facts.probe, tables.probe, ...services.flatMap((service) => service.probes)])
@@ -48,12 +75,13 @@ async function startApi(config: ApiConfig, log: Logger) {
   })
   const monotonic = () => performance.now()
   const limiterStore = connectLimiterRedis({ url: config.redisUrl, cluster: config.redisCluster })
+  const trusted = trustedProxies(config.trustedProxies)
   const watch = limitWatch({ registry: metrics.registry, log, monotonic })
   const rules = compileRules(SEEDED_RULES)
   const limits = requestLimits({
     limiter: limiter({ counters: counterStore({ scripts: limiterStore.scripts, monotonic, onFailure: watch.failed }), rules: () => rules }),
     clients: { find: () => undefined },
-    trusted: trustedProxies(config.trustedProxies),
+    trusted,
     watch,
     monotonic,
   })
@@ -67,21 +95,35 @@ async function startApi(config: ApiConfig, log: Logger) {
     readiness: ready,
     answers,
     limits,
+    trusted,
     publicUrl: config.publicUrl,
     monotonic,
   })
-  const server = await startServer({ app, answers, metrics, readiness: ready, log, host: config.host, port: config.port, now })
-  log.info({ url: server.url, services: config.services }, 'api_started')
+  const servers: RunningServer[] = []
+  const common = { app, answers, metrics, readiness: ready, log, host: config.host, now }
+  let clicks: FactBuffer<string, Click> | undefined
+  if (config.services.includes('links')) {
+    clicks = factBuffer({ topic: clicksTopic, facts, capacity: CLICKS_CAPACITY, registry: metrics.registry, name: 'clicks', log })
+    const { listener, front } = redirects({ views, facts, clicks, domains, trusted, metrics, log, now })
+    servers.push(await startServer({ ...common, front, port: config.port }))
+    servers.push(await startServer({ ...common, front: listener, port: config.links.shortPort, portSetting: 'SHORT_PORT' }))
+  } else {
+    servers.push(await startServer({ ...common, port: config.port }))
+  }
+  const [{ url: address }, short] = servers
+  log.info({ url: address, short_url: short?.url, services: config.services }, 'api_started')
 
   /** Told to stop: not ready at once, so that no new requests are sent here; running ones end; then the clients close. */
   async function stop(): Promise<void> {
     ready.startDraining()
     log.info({ delay_ms: config.drainDelayMs, timeout_ms: config.drainTimeoutMs }, 'api_draining')
     await new Promise((resolve) => setTimeout(resolve, config.drainDelayMs))
-    const cut = await server.close(config.drainTimeoutMs)
+    const cut = await Promise.all(servers.map((server) => server.close(config.drainTimeoutMs)))
+    await clicks?.close(LAST_CLICKS_MS)
+    commands.close()
     limiterStore.close()
     await Promise.all([redis.close(), tables.close(), facts.close()])
-    log.info({ connections_cut: cut }, 'api_stopped')
+    log.info({ connections_cut: cut.reduce((sum, count) => sum + count, 0) }, 'api_stopped')
   }
 
   return { stop }

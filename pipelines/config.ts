@@ -25,6 +25,8 @@ export interface PipelinesConfig {
     /** True: visitors' addresses go to ClickHouse; false: only their hashes. */
     readonly keepAddresses: boolean
   }
+  /** What it runs of them: what decides commands, the rest, or both. */
+  readonly role: 'all' | 'bulk' | 'deciding'
   /** Number of this worker process on its machine: each has a state folder of its own. */
   readonly slot: number
   /** The folder of all slots of this machine. */
@@ -79,6 +81,7 @@ const Environment = z.object({
     .enum(['0', '1'])
     .default('0')
     .transform((text) => text === '1'),
+  WORKER_ROLE: z.enum(['all', 'bulk', 'deciding']).default('all'),
   WORKER_SLOT: z.coerce.number().int().min(0).default(0),
   STATE_DIR: z.string().min(1).optional(),
   STATE_MEMORY_MB: z.coerce.number().int().min(MIN_STATE_MEMORY_MB).default(256),
@@ -131,6 +134,7 @@ export function readPipelinesConfig(env: Env = process.env): PipelinesConfig {
       countryDatabase: settings.GEOIP_DATABASE,
       keepAddresses: settings.CLICKS_KEEP_ADDRESSES,
     },
+    role: settings.WORKER_ROLE,
     slot: settings.WORKER_SLOT,
     stateDir,
     stateFolder: join(stateDir, `worker-${settings.WORKER_SLOT}`),

@@ -9,13 +9,15 @@ import { memberIdentity } from './engine/member-identity.ts'
 import type { Runner } from './engine/runner.ts'
 import { createWorker } from './engine/worker.ts'
 import { workerRunner } from './engine/worker-runner.ts'
-import { type PipelineService, pipelineServices } from './services.ts'
+import { type PipelineService, pipelineServices, servicesFor } from './services.ts'
 
-function chosenServices(config: PipelinesConfig): PipelineService[] {
+function chosenServices(config: PipelinesConfig): readonly PipelineService[] {
   const names = pipelineServices.map((service) => service.name)
   const unknown = config.pipelines.filter((name) => !names.includes(name))
   if (unknown.length > 0) throw new Error(`PIPELINES names ${unknown.join(', ')}, but there are: ${names.join(', ')}`)
-  return pipelineServices.filter((service) => config.pipelines.length === 0 || config.pipelines.includes(service.name))
+  const chosen = servicesFor(config.role, config.pipelines)
+  if (chosen.length === 0) throw new Error(`nothing to run: no service of PIPELINES has anything for workers of role ${config.role}`)
+  return chosen
 }
 
 async function main(): Promise<void> {

@@ -6,6 +6,8 @@ import type { Topology } from './engine/topology.ts'
 import type { EngineLog, MemberIdentity } from './engine/worker-parts.ts'
 import { clickSinks } from './links/clicks/sinks.ts'
 import { clickTopologies } from './links/clicks/topologies.ts'
+import { linkSinks } from './links/sinks.ts'
+import { links } from './links/topology.ts'
 import { trendSinks } from './trends/sinks.ts'
 import { trends } from './trends/topology.ts'
 
@@ -19,17 +21,31 @@ export interface SinkContext {
   readonly identity: (name: string) => MemberIdentity
 }
 
-/** What runs for one service. */
+/** `deciding`: commands wait for every commit, so that these run in workers of their own; `bulk`: everything else. */
+export type WorkerRole = 'bulk' | 'deciding'
+
+/** What runs for one service in workers of one role. */
 export interface PipelineService {
   readonly name: string
   /** Called when the process starts. @throws Error that says which setting is wrong */
   readonly topologies: (config: PipelinesConfig) => readonly Topology[]
+  readonly role: WorkerRole
   /** Copies of its topics into Redis and ClickHouse. */
   readonly sinks: (context: SinkContext) => readonly Runner[]
 }
 
 /** Every service that `PIPELINES` may name. */
 export const pipelineServices: readonly PipelineService[] = [
-  { name: 'trends', topologies: () => [trends], sinks: trendSinks },
-  { name: 'clicks', topologies: clickTopologies, sinks: clickSinks },
+  { name: 'trends', role: 'bulk', topologies: () => [trends], sinks: trendSinks },
+  { name: 'links', role: 'deciding', topologies: () => [links], sinks: linkSinks },
+  { name: 'clicks', role: 'bulk', topologies: clickTopologies, sinks: clickSinks },
 ]
+
+/**
+ * What workers of a role run.
+ * @param names services; empty: all
+ */
+export function servicesFor(role: WorkerRole | 'all', names: readonly string[]): readonly PipelineService[] {
+  const named = pipelineServices.filter(({ name }) => names.length === 0 || names.includes(name))
+  return named.filter((service) => role === 'all' || service.role === role)
+}

@@ -1,7 +1,8 @@
+import { type Command, commandTopic, type Decision, decisionTopic } from './commands/topics.ts'
 import { decimalId, decimalInt, utf8 } from './keys.ts'
 import { avro } from './load.ts'
 import type { Topic } from './topic.ts'
-import type { Click, ClickDetails, LinkStats, TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
+import type { Click, ClickDetails, Link, LinkCommand, LinkStats, TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
@@ -99,5 +100,34 @@ export const linkStats: Topic<string, LinkStats> = {
   value: avro('LinkStats'),
   partitions: clicks.partitions,
   productionPartitions: clicks.productionPartitions,
+  config: compacted,
+}
+
+/** A day: what a repaired pipeline must decide is long past its deadline, but it may have to be looked into. */
+const commandsKept = keptFor(DAY_MS, HOUR_MS)
+
+/** Requests to make or change short links; key: short_code. */
+export const linkCommands: Topic<string, Command<LinkCommand>> = commandTopic('link-commands', {
+  value: avro('links/LinkCommand'),
+  partitions: 4,
+  productionPartitions: 64,
+  config: commandsKept,
+})
+
+/** Short links and the results of commands about them; key: short_code. */
+export const linkDecisions: Topic<string, Decision<Link>> = decisionTopic('link-decisions', {
+  value: avro('links/Link'),
+  partitions: 4,
+  productionPartitions: 64,
+  config: compacted,
+})
+
+/** The links of each user; key: <user_id>:<short_code>, partitioned by the user_id alone. */
+export const userLinks: Topic<string, Link> = {
+  name: 'user-links',
+  key: utf8,
+  value: avro('links/Link'),
+  partitions: 4,
+  productionPartitions: 64,
   config: compacted,
 }

@@ -131,6 +131,30 @@ export interface UserInterests {
   updated_at: number
 }
 
+/** What was decided about a command. Part of every decision topic. */
+export interface CommandResult {
+  command_id: string
+  /** the API instance that asked */
+  reply_to: string
+  /** of the request that was decided */
+  request_hash: string
+  /** conflict: the id was used before with another request */
+  outcome: CommandOutcome
+  decided_at: number
+  /** JSON, the service's own; empty on conflict */
+  answer: string
+}
+
+export type CommandOutcome = 'decided' | 'conflict'
+
+/** The first answer to a command, kept for 24 hours. Stores <topology>-decided, key: command_id. */
+export interface DecidedCommand {
+  request_hash: string
+  decided_at: number
+  /** JSON */
+  answer: string
+}
+
 /** A rate limit rule. Topic limit-rules (compacted), key: rule_id. */
 export interface LimitRule {
   /** at most 100 characters */
@@ -183,6 +207,55 @@ export interface Tally {
   /** by how much the count may be too great */
   over: number[]
 }
+
+/** A short link. Store links-records and view of topic link-decisions, key: short_code; topic user-links, key: <user_id>:<short_code>. */
+export interface Link {
+  short_code: string
+  long_url: string
+  /** null: anonymous */
+  user_id: null | bigint
+  domain: string
+  /** null: never */
+  expires_at: null | number
+  /** where visitors go afterwards; null: nowhere */
+  expired_url: null | string
+  created_at: number
+  /** false: switched off by its owner */
+  is_active: boolean
+  /** marked within 10 minutes of expires_at; readers look at the time themselves */
+  is_expired: boolean
+  /** for good; the code stays taken */
+  is_deleted: boolean
+  analytics: boolean
+}
+
+/** A request that the partition of a short code decides. Body of topic link-commands, key: short_code. */
+export interface LinkCommand {
+  action: LinkAction
+  /** who asks; null: anonymous */
+  user_id: null | bigint
+  is_admin: boolean
+  /** create */
+  long_url: string
+  /** create: host of the short domain */
+  domain: string
+  /** create: clicks are counted */
+  analytics: boolean
+  /** create: the asker's own link with the same URL is taken for the new one */
+  reuses: boolean
+  /** update: expires_at is meant */
+  sets_expiry: boolean
+  /** create, update; null: never */
+  expires_at: null | number
+  /** update; null: unchanged */
+  is_active: null | boolean
+  /** update: expired_url is meant */
+  sets_expired_url: boolean
+  /** create, update */
+  expired_url: null | string
+}
+
+export type LinkAction = 'create' | 'update' | 'delete'
 
 /** Who has clicked a link, as a set of daily hashes. Store clicks-visitors, key: short_code. */
 export interface LinkVisitors {
@@ -341,8 +414,12 @@ export interface RecordTypes {
   TrendVolume: TrendVolume
   Tweet: Tweet
   UserInterests: UserInterests
+  'commands/CommandResult': CommandResult
+  'commands/DecidedCommand': DecidedCommand
   'limits/LimitRule': LimitRule
   'links/ClickTotals': ClickTotals
+  'links/Link': Link
+  'links/LinkCommand': LinkCommand
   'links/LinkVisitors': LinkVisitors
   'trends/NewTermTotals': NewTermTotals
   'trends/RegionCandidates': RegionCandidates

@@ -11,8 +11,8 @@ import { documentationRoutes } from './docs.ts'
 import { ApiError, errorBody, errorHeaders, errors } from './errors.ts'
 import { COMMON_HEADERS, NOT_CACHEABLE, optionsHeaders } from './headers.ts'
 import { operationsService } from './health.ts'
-import { assertValid, check, queryOf } from './input.ts'
-import { remoteAddress } from './limits/address.ts'
+import { assertValid, check, idempotencyKeyFrom, queryOf } from './input.ts'
+import { clientAddress, LOOPBACK, remoteAddress, type TrustedProxies, trustedProxies } from './limits/address.ts'
 import type { RequestLimits } from './limits/request-limits.ts'
 import type { Logger } from './logging.ts'
 import type { HttpMetrics } from './metrics.ts'
@@ -38,6 +38,8 @@ export interface AppOptions {
   readonly publicUrl: string
   /** Monotonic milliseconds, for durations. */
   readonly monotonic: () => number
+  /** Proxies that are believed when they say for whom they ask. Default: those of this machine. */
+  readonly trusted?: TrustedProxies
   /** A whole body must arrive within this. Default 10 s. */
   readonly bodyTimeoutMs?: number
 }
@@ -62,6 +64,7 @@ function tookTooLong(): ApiError {
 export function createApp(options: AppOptions): OpenAPIHono {
   const app = new OpenAPIHono()
   const paths = pathTable()
+  const trusted = options.trusted ?? trustedProxies(LOOPBACK)
   const bodyTimeoutMs = options.bodyTimeoutMs ?? DEFAULT_BODY_TIMEOUT_MS
 
   /** Runs `answer` and sends what it returns or throws, measured and logged. */
@@ -127,10 +130,21 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const query = check(definition.query, queryOf(c.req.url), 'query')
       const params = check(definition.params, c.req.param(), 'path')
       assertValid(query, params)
+      const idempotencyKey = definition.idempotent ? idempotencyKeyFrom(c.req.header('idempotency-key')) : undefined
       const body = definition.body === undefined ? undefined : check(definition.body, await readJsonBody(c.req.raw, limits), 'body')
       if (body !== undefined) assertValid(body)
       const log = options.log.child({ request_id: requestId, route: path })
-      const input = { query: query.value, params: params.value, body: body?.value, caller, limited, requestId, log }
+      const input = {
+        query: query.value,
+        params: params.value,
+        body: body?.value,
+        caller,
+        limited,
+        address: clientAddress(remoteAddress(c), c.req.header('x-forwarded-for'), trusted),
+        idempotencyKey,
+        requestId,
+        log,
+      }
       const answer = await withDeadline(handler(input), timeoutMs, tookTooLong)
       const target: string | undefined = c.env?.incoming?.url
       const isPlainRead = c.req.method === 'GET' && c.req.header('authorization') === undefined && limited === undefined

@@ -38,3 +38,12 @@ export function assertValid(...checked: readonly Checked[]): void {
   const details = checked.flatMap((one) => one.details)
   if (details.length > 0) throw new ApiError(errors.invalid_request, { details: details.slice(0, MAX_DETAILS) })
 }
+
+export const IDEMPOTENCY_KEY_PATTERN = /^[ -~]{1,128}$/
+
+/** A caller's own name for its request; undefined where it gave none. */
+export function idempotencyKeyFrom(given: string | undefined): string | undefined {
+  if (given === undefined || IDEMPOTENCY_KEY_PATTERN.test(given)) return given
+  const message = 'must be 1 to 128 printable ASCII characters'
+  throw new ApiError(errors.invalid_request, { details: [{ path: 'header.idempotency-key', message }] })
+}

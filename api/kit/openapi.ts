@@ -1,5 +1,6 @@
 import { type RouteConfig, z } from '@hono/zod-openapi'
 import { type ErrorDefinition, errors } from './errors.ts'
+import { IDEMPOTENCY_KEY_PATTERN } from './input.ts'
 import { LIMITED_PREFIX } from './limits/request-limits.ts'
 import type { AnswerSpec, AuthRule, BoundRoute } from './route.ts'
 
@@ -17,12 +18,19 @@ const ErrorSchema = z
   })
   .openapi('Error')
 
+const IdempotencyHeaders = z.object({
+  'Idempotency-Key': z.string().regex(IDEMPOTENCY_KEY_PATTERN).optional().openapi({
+    description: 'your own name for this request, for 24 hours: repeated with it, it is not done twice but answered as the first time',
+  }),
+})
+
 /** A path parameter makes every unmatched value, such as an empty one, an unknown address. */
 function kitErrors({ definition }: Pick<BoundRoute, 'definition'>): ErrorDefinition[] {
   const isLimited = definition.path.startsWith(LIMITED_PREFIX)
   const takesInput = definition.query !== undefined || definition.params !== undefined || definition.body !== undefined
   return [
-    ...(takesInput ? [errors.invalid_request] : []),
+    ...(takesInput || definition.idempotent ? [errors.invalid_request] : []),
+    ...(definition.idempotent ? [errors.idempotency_conflict] : []),
     errors.invalid_encoding,
     ...(definition.auth.kind === 'open' ? [] : [errors.unauthorized, errors.forbidden]),
     ...(definition.params === undefined ? [] : [errors.not_found]),
@@ -49,6 +57,7 @@ export function describeRoute(definition: BoundRoute['definition']): RouteConfig
     request: {
       ...(query && { query }),
       ...(params && { params }),
+      ...(definition.idempotent && { headers: IdempotencyHeaders }),
       ...(body && { body: { required: true, content: { 'application/json': { schema: body, example: definition.bodyExample } } } }),
     },
     responses: {

@@ -1,4 +1,6 @@
+import { missingPartitions, type ViewReader } from '../../state/views/view.ts'
 import { withDeadline } from './deadline.ts'
+import type { Facts } from './facts.ts'
 
 /** One thing that must be there before requests can be answered. */
 export interface ReadinessProbe {
@@ -60,3 +62,14 @@ export function readiness(probes: readonly ReadinessProbe[], timeoutMs: number =
 }
 
 const STOPPING: Missing = { name: 'process', reason: 'stopping' }
+
+/** A view that is partitioned as `topic` is ready when every partition is caught up. */
+export function viewProbe(views: ViewReader, facts: Facts, view: string, topic: { readonly name: string }): ReadinessProbe {
+  return {
+    name: `view ${view}`,
+    async check() {
+      const missing = await missingPartitions(views, view, facts.partitionsOf(topic))
+      return missing.length === 0 ? undefined : `still being built: partitions ${missing.join(', ')}`
+    },
+  }
+}

@@ -1,11 +1,14 @@
 import { Cluster, Redis } from 'ioredis'
-import type { ViewReader } from '../../state/views/view.ts'
+import type { ListReader, ViewReader } from '../../state/views/view.ts'
+import type { SetIfAbsent } from './commands/idempotency.ts'
 import { ApiError, errors } from './errors.ts'
 import type { Logger } from './logging.ts'
 import type { ReadinessProbe } from './readiness.ts'
 
 export interface ViewRedis {
-  readonly reader: ViewReader
+  readonly reader: ViewReader & ListReader
+  /** The one thing that the API itself keeps in Redis: what idempotency keys are bound to. */
+  readonly bindings: SetIfAbsent
   readonly probe: ReadinessProbe
   close(): Promise<void>
 }
@@ -61,7 +64,14 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
   }
 
   return {
-    reader: { get: (key) => ask(redis.get(key)), hget: (key, field) => ask(redis.hget(key, field)) },
+    reader: {
+      get: (key) => ask(redis.get(key)),
+      hget: (key, field) => ask(redis.hget(key, field)),
+      hmget: (key, fields) => ask(redis.hmget(key, ...fields)),
+      zcard: (key) => ask(redis.zcard(key)),
+      zrevrange: (key, start, stop) => ask(redis.zrevrange(key, start, stop)),
+    },
+    bindings: { setIfAbsent: (key, value, seconds) => ask(redis.set(key, value, 'EX', seconds, 'NX', 'GET')) },
     probe: {
       name: 'redis',
       async check() {

@@ -47,6 +47,8 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** JSON body. */
   readonly body?: B
   readonly bodyExample?: unknown
+  /** True: takes an Idempotency-Key. */
+  readonly idempotent?: boolean
   /** Default 1 MiB. */
   readonly maxBodyBytes?: number
   /** Default 10 s. */
@@ -64,6 +66,10 @@ export interface HandlerInput<Q, P, B> {
   readonly caller: Caller | undefined
   /** Who the rate limits say calls; undefined where nobody is limited. */
   readonly limited: LimitedCaller | undefined
+  /** Where the request comes from. */
+  readonly address: string
+  /** Of routes that are idempotent. */
+  readonly idempotencyKey: string | undefined
   readonly requestId: string
   readonly log: Logger
 }

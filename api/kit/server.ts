@@ -12,7 +12,12 @@ import type { HttpMetrics } from './metrics.ts'
 import type { Readiness } from './readiness.ts'
 import { requestIdFrom } from './request-id.ts'
 
+/** Takes a request before the app sees it. True: it was taken. */
+export type FrontHandler = (request: IncomingMessage, response: ServerResponse) => boolean
+
 export interface ServerOptions {
+  /** Asked first. */
+  readonly front?: FrontHandler
   readonly app: OpenAPIHono
   readonly answers: AnswerCache
   readonly metrics: HttpMetrics
@@ -21,6 +26,8 @@ export interface ServerOptions {
   readonly host: string
   /** 0: any free one. */
   readonly port: number
+  /** The setting that a port in use is told with. Default API_PORT. */
+  readonly portSetting?: string
   /** Epoch ms. */
   readonly now: () => number
   readonly limits?: Partial<ServerLimits>
@@ -67,7 +74,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const sendKept = keptAnswerSender(options)
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
-    if (!sendKept(request, response)) void serveApp(request, response)
+    if (options.front?.(request, response) === true || sendKept(request, response)) return
+    void serveApp(request, response)
   }
 
   /** A Host or target that makes no address: the app never sees it. */
@@ -116,7 +124,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     onRequest,
   )
   server.on('clientError', refuseConnection)
-  await listen(server, options.host, options.port)
+  await listen(server, options.host, options.port, options.portSetting ?? 'API_PORT')
   const { port } = server.address() as AddressInfo
 
   return {
@@ -126,10 +134,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 }
 
-function listen(server: Server, host: string, port: number): Promise<void> {
+function listen(server: Server, host: string, port: number, setting: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const cure = error.code === 'EADDRINUSE' ? `port ${port} on ${host} is in use: stop what uses it or set API_PORT` : error.message
+      const cure = error.code === 'EADDRINUSE' ? `port ${port} on ${host} is in use: stop what uses it or set ${setting}` : error.message
       reject(new Error(cure, { cause: error }))
     })
     server.listen(port, host, resolve)

@@ -3,10 +3,10 @@ import { trendOutput, trendRenewals, userInterests } from '../../schemas/topics.
 import type { TableReader } from '../../state/tables/trends.ts'
 import { INTERESTS_VIEW } from '../../state/views/interests.ts'
 import { TRENDS_VIEW } from '../../state/views/trends.ts'
-import { missingPartitions, type ViewReader } from '../../state/views/view.ts'
+import type { ViewReader } from '../../state/views/view.ts'
 import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
 import type { Facts } from '../kit/facts.ts'
-import type { ReadinessProbe } from '../kit/readiness.ts'
+import { viewProbe } from '../kit/readiness.ts'
 import { bind } from '../kit/route.ts'
 import type { Service } from '../kit/service.ts'
 import { trendsErrors } from './errors.ts'
@@ -83,14 +83,4 @@ function locationsAnswer(): Answer {
     })),
   )
   return cacheableAnswer(body, { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=3600' })
-}
-
-function viewProbe(views: ViewReader, facts: Facts, view: string, topic: { readonly name: string }): ReadinessProbe {
-  return {
-    name: `view ${view}`,
-    async check() {
-      const missing = await missingPartitions(views, view, facts.partitionsOf(topic))
-      return missing.length === 0 ? undefined : `still being built: partitions ${missing.join(', ')}`
-    },
-  }
 }

@@ -84,7 +84,7 @@ async function startServers() {
 async function startApi(env: Record<string, string>): Promise<Api> {
   const profiling = values.prof === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(values.prof)}`]
   const child = spawn(process.execPath, [...profiling, API_MAIN], {
-    env: { ...inheritedEnv(), ...env, API_PORT: '0', MILLRACE_HOME: folder, LOG_LEVEL: 'info' },
+    env: { ...inheritedEnv(), ...env, API_PORT: '0', API_SERVICES: 'trends', MILLRACE_HOME: folder, LOG_LEVEL: 'info' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const exited = once(child, 'exit')

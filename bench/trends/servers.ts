@@ -34,7 +34,7 @@ const PORTS = [
 /** A broker, Redis, ClickHouse and registry of their own in `folder`, on free ports, with all topics. */
 export async function startServers(folder: string): Promise<BenchServers> {
   const ports = Object.fromEntries(await Promise.all(PORTS.map(async (name) => [name, String(await freePort())])))
-  const config = localConfig({ ...ports, MILLRACE_HOME: folder, KAFKA_HEAP_MB: String(BROKER_HEAP_MB) })
+  const config = localConfig({ ...ports, MILLRACE_HOME: folder, API_SERVICES: 'trends', KAFKA_HEAP_MB: String(BROKER_HEAP_MB) })
   mkdirSync(folder, { recursive: true })
   // What npm start has downloaded already is not fetched again.
   const tools = join(localConfig().home, 'tools')

@@ -23,9 +23,16 @@ export interface LocalConfig {
   readonly pipelines: string | undefined
   /** The first worker's health port; each further worker has the next one. */
   readonly workerHealthPort: number
+  /** Worker processes that decide commands, apart from the others; they run the same pipelines. */
+  readonly deciders: number
+  readonly deciderHealthPort: number
   readonly apiProcesses: number
   /** The first API process's port; further ones follow in steps of `API_PORT_STEP`. */
   readonly apiPort: number
+  /** Of the short domains, in the same steps. */
+  readonly shortPort: number
+  /** As given by the user; undefined: made from the port. */
+  readonly shortDomains: string | undefined
   readonly apiServices: string | undefined
   /** As given by the user; undefined: made from the API's port. */
   readonly publicUrl: string | undefined
@@ -84,8 +91,12 @@ const Environment = z
     WORKERS: count(1, 0),
     PIPELINES: text,
     WORKER_HEALTH_PORT: port(9400),
+    DECIDERS: count(1, 0),
+    DECIDER_HEALTH_PORT: port(9480),
     API_PROCESSES: count(1, 0),
     API_PORT: port(8080),
+    SHORT_PORT: port(8090),
+    SHORT_DOMAINS: text,
     API_SERVICES: text,
     PUBLIC_URL: text,
   })
@@ -117,7 +128,10 @@ function portsOf(env: Settings): [setting: PortSetting, port: number][] {
   if (!env.CLICKHOUSE_URL) ports.push(['CLICKHOUSE_PORT', env.CLICKHOUSE_PORT])
   if (!env.SCHEMA_REGISTRY_URL) ports.push(['SCHEMA_REGISTRY_PORT', env.SCHEMA_REGISTRY_PORT])
   for (let slot = 0; slot < env.WORKERS; slot++) ports.push(['WORKER_HEALTH_PORT', env.WORKER_HEALTH_PORT + slot])
-  for (let index = 0; index < env.API_PROCESSES; index++) ports.push(['API_PORT', env.API_PORT + index * API_PORT_STEP])
+  for (let slot = 0; slot < env.DECIDERS; slot++) ports.push(['DECIDER_HEALTH_PORT', env.DECIDER_HEALTH_PORT + slot])
+  for (let index = 0; index < env.API_PROCESSES; index++) {
+    ports.push(['API_PORT', env.API_PORT + index * API_PORT_STEP], ['SHORT_PORT', env.SHORT_PORT + index * API_PORT_STEP])
+  }
   return ports
 }
 
@@ -148,8 +162,12 @@ export function localConfig(env: NodeJS.ProcessEnv = process.env): LocalConfig {
     workers: settings.WORKERS,
     pipelines: settings.PIPELINES,
     workerHealthPort: settings.WORKER_HEALTH_PORT,
+    deciders: settings.DECIDERS,
+    deciderHealthPort: settings.DECIDER_HEALTH_PORT,
     apiProcesses: settings.API_PROCESSES,
     apiPort: settings.API_PORT,
+    shortPort: settings.SHORT_PORT,
+    shortDomains: settings.SHORT_DOMAINS,
     apiServices: settings.API_SERVICES,
     publicUrl: settings.PUBLIC_URL,
     demo: settings.MILLRACE_DEMO === '1',

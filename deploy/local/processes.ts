@@ -25,24 +25,49 @@ const WORKER_MAIN = fileURLToPath(new URL('../../pipelines/main.ts', import.meta
 const DEMO_MAIN = fileURLToPath(new URL('../../bench/demo/main.ts', import.meta.url))
 const API_MAIN = fileURLToPath(new URL('../../api/main.ts', import.meta.url))
 
-/** One worker slot: its state folder makes it the same worker at every start. */
+/** One worker slot: its state folder makes it the same worker at every start. It runs what decides nothing. */
 export function workerProcess(slot: number, config: LocalConfig, home: Home, servers: Addresses): Component {
-  const port = config.workerHealthPort + slot
-  const stateDir = join(home.state, `worker-${slot}`)
+  const place = { name: `worker-${slot}`, port: config.workerHealthPort + slot, portOption: 'WORKER_HEALTH_PORT', stateDir: home.state }
+  return pipelinesProcess('bulk', slot, place, config, home, servers)
+}
+
+/** One worker slot that decides commands: whoever waits for an answer waits for nothing else. */
+export function deciderProcess(slot: number, config: LocalConfig, home: Home, servers: Addresses): Component {
+  const stateDir = join(home.state, 'deciding')
+  const place = { name: `decider-${slot}`, port: config.deciderHealthPort + slot, portOption: 'DECIDER_HEALTH_PORT', stateDir }
+  return pipelinesProcess('deciding', slot, place, config, home, servers)
+}
+
+interface PipelinesPlace {
+  readonly name: string
+  readonly port: number
+  readonly portOption: string
+  readonly stateDir: string
+}
+
+function pipelinesProcess(
+  role: 'bulk' | 'deciding',
+  slot: number,
+  { name, port, portOption, stateDir }: PipelinesPlace,
+  config: LocalConfig,
+  home: Home,
+  servers: Addresses,
+): Component {
   return nodeProcess({
-    name: `worker-${slot}`,
+    name,
     port,
-    portOption: 'WORKER_HEALTH_PORT',
+    portOption,
     nodeFlags: BUFFER_HEAP_FLAGS,
     main: WORKER_MAIN,
-    dataDir: stateDir,
+    dataDir: join(stateDir, `worker-${slot}`),
     home,
     env: {
       ...serverEnv(servers),
       ...(config.pipelines === undefined ? {} : { PIPELINES: config.pipelines }),
+      WORKER_ROLE: role,
       WORKER_SLOT: String(slot),
       // The worker adds its slot.
-      STATE_DIR: home.state,
+      STATE_DIR: stateDir,
       HEALTH_PORT: String(port),
     },
   })
@@ -61,6 +86,9 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
       ...serverEnv(servers),
       ...(config.apiServices === undefined ? {} : { API_SERVICES: config.apiServices }),
       API_PORT: String(port),
+      SHORT_PORT: String(config.shortPort + index * API_PORT_STEP),
+      // The first one's: a short link is the same whoever made it.
+      ...(config.shortDomains === undefined ? { SHORT_DOMAINS: `localhost:${config.shortPort}` } : {}),
       MILLRACE_HOME: home.path,
       ...(config.publicUrl === undefined ? { PUBLIC_URL: `http://localhost:${config.apiPort}` } : {}),
     },

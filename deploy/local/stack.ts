@@ -1,7 +1,8 @@
+import { servicesFor } from '../../pipelines/services.ts'
 import type { Component } from './component.ts'
 import type { LocalConfig } from './config.ts'
 import type { Home } from './home.ts'
-import { apiProcess, demoProcess, workerProcess } from './processes.ts'
+import { apiProcess, deciderProcess, demoProcess, workerProcess } from './processes.ts'
 import type { Progress } from './progress.ts'
 import { provisionTopics } from './provision.ts'
 import { type RunPart, removeRunFile, writeRunFile } from './run-file.ts'
@@ -79,7 +80,9 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress):
       clickhouse: servers.clickhouse.address,
       registry: servers.registry.address,
     }
-    const workers = Array.from({ length: config.workers }, (_, slot) => workerProcess(slot, config, home, addresses))
+    const bulk = Array.from({ length: config.workers }, (_, slot) => workerProcess(slot, config, home, addresses))
+    const deciders = Array.from({ length: decidersOf(config) }, (_, slot) => deciderProcess(slot, config, home, addresses))
+    const workers = [...bulk, ...deciders]
     const apis = Array.from({ length: config.apiProcesses }, (_, index) => apiProcess(index, config, home, addresses))
     await up([...workers, ...apis])
     parts.push(...workers.map((worker) => processPart(worker, 'worker')), ...apis.map((api) => processPart(api, 'api')))
@@ -102,6 +105,12 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress):
   }
 
   return { start, stop }
+}
+
+/** None where the chosen pipelines decide nothing. */
+function decidersOf({ deciders, pipelines = 'all' }: LocalConfig): number {
+  const names = pipelines === 'all' ? [] : pipelines.split(',').map((name) => name.trim())
+  return servicesFor('deciding', names).length === 0 ? 0 : deciders
 }
 
 function serverPart(server: StackServer): RunPart {

@@ -8,9 +8,9 @@ import { localStack } from './stack.ts'
 
 const USAGE = `npm start [-- --reset]
 Brings up everything and keeps it running until Ctrl-C. Settings are environment variables, see README.md:
-  MILLRACE_HOME=.millrace  MILLRACE_DEMO=1|0  WORKERS=1  PIPELINES=all  API_PORT=8080  API_PROCESSES=1  API_SERVICES=all
+  MILLRACE_HOME=.millrace  MILLRACE_DEMO=1|0  WORKERS=1  DECIDERS=1  PIPELINES=all  API_PORT=8080  API_PROCESSES=1  API_SERVICES=all
   KAFKA_BROKERS  REDIS_URL  CLICKHOUSE_URL  SCHEMA_REGISTRY_URL   given servers: no local one is started
-  KAFKA_PORT  KAFKA_CONTROLLER_PORT  REDIS_PORT  CLICKHOUSE_PORT  SCHEMA_REGISTRY_PORT  WORKER_HEALTH_PORT
+  KAFKA_PORT  KAFKA_CONTROLLER_PORT  REDIS_PORT  CLICKHOUSE_PORT  SCHEMA_REGISTRY_PORT  WORKER_HEALTH_PORT  DECIDER_HEALTH_PORT
 --reset deletes the local data first (not the downloaded tools)
 `
 /** A second signal within it is the same Ctrl-C, come by another way; later ones mean impatience. */
@@ -67,7 +67,7 @@ async function reset(path: string): Promise<void> {
 
 /** Workers and APIs of a start that was killed: their code or settings may have been others. Servers are taken over instead. */
 async function stopLeftovers(home: Home): Promise<void> {
-  const processes = findChildren(home.run).filter(({ name }) => /^(worker|api)-\d+$|^demo$/.test(name))
+  const processes = findChildren(home.run).filter(({ name }) => /^(worker|decider|api)-\d+$|^demo$/.test(name))
   await Promise.all(processes.map((child) => child.stop(LEFTOVER_GRACE_MS)))
 }
 

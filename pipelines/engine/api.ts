@@ -146,5 +146,7 @@ export interface EmitOptions {
   readonly timestamp?: number
   /** Default: murmur2 of the key's bytes, as the Java client does. */
   readonly partition?: number
+  /** Text whose murmur2 chooses the partition instead of the key's: keys that share it lie together. */
+  readonly partitionBy?: string
   readonly headers?: readonly RecordHeader[]
 }

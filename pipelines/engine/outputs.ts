@@ -60,12 +60,18 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     appender.append(timestamp, keyBytes.buffer, 0, keyBytes.length, hasValue ? valueBytes.buffer : null, 0, valueBytes.length, headers)
   }
 
+  /** Of the record that is encoded. */
+  function chosenPartition(partitionBy: string | undefined, partitions: number): number {
+    if (partitionBy !== undefined) return partitionFor(Buffer.from(partitionBy), partitions)
+    return partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)
+  }
+
   return {
     emit(topic, key, value, timestamp, options) {
       const output = outputs.get(topic) ?? open(topic)
       encode(output, key, value)
       const { appenders } = output
-      const partition = options?.partition ?? partitionFor(keyBytes.buffer, appenders.length, 0, keyBytes.length)
+      const partition = options?.partition ?? chosenPartition(options?.partitionBy, appenders.length)
       const appender = appenders[partition]
       if (appender === undefined) throw new Error(`topic ${topic.name} has no partition ${partition}: it has ${appenders.length}`)
       append(appender, options?.timestamp ?? timestamp, value !== null, options?.headers)

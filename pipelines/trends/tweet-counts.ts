@@ -5,9 +5,9 @@ import type { TermCounts, Tweet, UserContributions } from '../../schemas/types.t
 import type { KeyedStore } from '../../state/stores/keyed-store.ts'
 import type { Context, Outcome, RecordContext } from '../engine/api.ts'
 import { deadLetter, drop, late } from '../engine/outcome.ts'
+import { sweep } from '../engine/sweep.ts'
 import { admit, forgetBefore, newestContribution, REMEMBERED_MINUTES } from './cap.ts'
 import { pendingCounts } from './pending-counts.ts'
-import { sweep } from './sweep.ts'
 import { termReader } from './terms-of-tweet.ts'
 import { hourOfMinute, MAX_AHEAD_MS, minuteOf, WINDOW_MINUTES } from './time.ts'
 

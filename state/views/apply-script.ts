@@ -39,6 +39,15 @@ while ARGV[at] do
     local last = at + 2 + 2 * tonumber(ARGV[at + 2])
     for field = at + 3, last, 2 do redis.call('HSET', key, ARGV[field], ARGV[field + 1]) end
     at = last + 1
+  elseif code == 'hdel' then
+    redis.call('HDEL', key, ARGV[at + 2])
+    at = at + 3
+  elseif code == 'zadd' then
+    redis.call('ZADD', key, ARGV[at + 2], ARGV[at + 3])
+    at = at + 4
+  elseif code == 'zrem' then
+    redis.call('ZREM', key, ARGV[at + 2])
+    at = at + 3
   elseif code == 'expire' then
     redis.call('EXPIRE', key, ARGV[at + 2])
     at = at + 3

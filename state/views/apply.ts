@@ -137,6 +137,15 @@ function appendOperation(args: string[], operation: ViewOperation, keyIndex: (ke
       for (const [field, value] of fields) args.push(field, value)
       return
     }
+    case 'hdel':
+      args.push('hdel', keyIndex(operation.key), operation.field)
+      return
+    case 'zadd':
+      args.push('zadd', keyIndex(operation.key), String(operation.score), operation.member)
+      return
+    case 'zrem':
+      args.push('zrem', keyIndex(operation.key), operation.member)
+      return
     case 'expire':
       args.push('expire', keyIndex(operation.key), String(operation.seconds))
       return

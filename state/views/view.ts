@@ -8,6 +8,10 @@ export type ViewOperation =
   | { readonly op: 'setIfNewer'; readonly key: string; readonly version: number; readonly value: string }
   | { readonly op: 'del'; readonly key: string }
   | { readonly op: 'hset'; readonly key: string; readonly fields: Readonly<Record<string, string>> }
+  | { readonly op: 'hdel'; readonly key: string; readonly field: string }
+  /** A member of a sorted set: sorted by score, members of one score by their bytes. */
+  | { readonly op: 'zadd'; readonly key: string; readonly score: number; readonly member: string }
+  | { readonly op: 'zrem'; readonly key: string; readonly member: string }
   | { readonly op: 'expire'; readonly key: string; readonly seconds: number }
   | { readonly op: 'publish'; readonly channel: string; readonly message: string }
 
@@ -37,6 +41,14 @@ export function caughtUpKey(view: string, partition: number): string {
 export interface ViewReader {
   get(key: string): Promise<string | null>
   hget(key: string, field: string): Promise<string | null>
+}
+
+/** The further commands of readers of lists. */
+export interface ListReader {
+  hmget(key: string, fields: readonly string[]): Promise<(string | null)[]>
+  zcard(key: string): Promise<number>
+  /** Members by descending score, from `start` to `stop`, both counted from 0 and inclusive. */
+  zrevrange(key: string, start: number, stop: number): Promise<string[]>
 }
 
 /** The partition's view is still being built: nothing in it can be believed to be absent. */

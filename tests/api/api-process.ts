@@ -7,6 +7,8 @@ const MAIN = fileURLToPath(new URL('../../api/main.ts', import.meta.url))
 
 export interface ApiProcess {
   readonly url: string
+  /** Of the short domains' listener, where the links service runs. */
+  readonly shortUrl: string | undefined
   /** Every log line so far. */
   readonly lines: readonly Record<string, unknown>[]
   readonly child: ChildProcess
@@ -18,12 +20,12 @@ export interface ApiProcess {
 export async function startApiProcess(folder: string, env: Record<string, string>): Promise<ApiProcess> {
   const child = spawn(process.execPath, [MAIN], {
     cwd: folder,
-    env: { PATH: process.env.PATH, API_PORT: '0', MILLRACE_HOME: folder, ...env },
+    env: { PATH: process.env.PATH, API_PORT: '0', SHORT_PORT: '0', MILLRACE_HOME: folder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const lines: Record<string, unknown>[] = []
   const exited = once(child, 'close')
-  const url = await new Promise<string>((resolve, reject) => {
+  const started = await new Promise<Record<string, unknown>>((resolve, reject) => {
     let failure = ''
     child.stderr.on('data', (data) => {
       failure += data
@@ -32,7 +34,7 @@ export async function startApiProcess(folder: string, env: Record<string, string
     createInterface({ input: child.stdout }).on('line', (text) => {
       const line = JSON.parse(text) as Record<string, unknown>
       lines.push(line)
-      if (line.event === 'api_started') resolve(line.url as string)
+      if (line.event === 'api_started') resolve(line)
     })
   })
   async function stop(): Promise<number | null> {
@@ -40,5 +42,5 @@ export async function startApiProcess(folder: string, env: Record<string, string
     const [code] = await exited
     return code
   }
-  return { url, lines, child, stop }
+  return { url: started.url as string, shortUrl: started.short_url as string | undefined, lines, child, stop }
 }

@@ -57,6 +57,7 @@ beforeAll(async () => {
     SCHEMA_REGISTRY_URL: registry.address,
     CLICKHOUSE_URL: await testStack().clickhouse(),
     CLICKHOUSE_DATABASE: database,
+    API_SERVICES: 'trends',
   }
   const admin = createClient({ url: env.CLICKHOUSE_URL })
   await admin.command({ query: `CREATE DATABASE ${database}` })

@@ -5,7 +5,7 @@ test('without any variable: the local stack and the development key', () => {
   expect(readApiConfig({})).toMatchObject({
     host: '127.0.0.1',
     port: 8080,
-    services: ['trends'],
+    services: ['trends', 'links'],
     publicUrl: 'http://localhost:8080',
     brokers: ['127.0.0.1:9092'],
     schemaRegistryUrl: 'http://127.0.0.1:8081',
@@ -26,6 +26,7 @@ test('production takes keys of its own', () => {
     AUTH_JWKS_URL: 'https://id.example/jwks',
     AUTH_ISSUER: 'https://id.example',
     AUTH_AUDIENCE: 'millrace',
+    LINKS_SECRET: 'a secret of some length',
   }
   expect(readApiConfig(env).auth).toEqual({
     issuer: 'https://id.example',
@@ -34,7 +35,19 @@ test('production takes keys of its own', () => {
   })
 })
 
+test('short domains are hosts or whole addresses', () => {
+  expect(readApiConfig({ SHORT_DOMAINS: 'sho.rt, https://GO.example/,localhost:8090' }).links.domains).toEqual([
+    'http://sho.rt',
+    'https://go.example',
+    'http://localhost:8090',
+  ])
+})
+
 test.each([
+  [{ SHORT_DOMAINS: 'sho.rt/path' }, /SHORT_DOMAINS: sho.rt\/path is no host/],
+  [{ SHORT_DOMAINS: ' ' }, /SHORT_DOMAINS/],
+  [{ LINKS_SECRET: 'short' }, /LINKS_SECRET: is too short/],
+  [{ NODE_ENV: 'production' }, /LINKS_SECRET: is missing/],
   [{ NODE_ENV: 'production' }, /AUTH_JWKS_URL: is missing.*no development key/],
   [{ AUTH_JWKS_FILE: '/keys.json' }, /AUTH_ISSUER: is missing/],
   [{ AUTH_JWKS_FILE: '/keys.json', AUTH_ISSUER: 'x' }, /AUTH_AUDIENCE: is missing/],

@@ -41,11 +41,13 @@ async function installation(): Promise<Installation> {
     'SCHEMA_REGISTRY_PORT',
     'API_PORT',
     'WORKER_HEALTH_PORT',
+    'DECIDER_HEALTH_PORT',
+    'SHORT_PORT',
   ]
   const ports = new Set<number>()
   while (ports.size < names.length) ports.add(await freePort())
   const env = Object.fromEntries(names.map((name, index) => [name, String([...ports][index])]))
-  return { home, env: { ...env, MILLRACE_HOME: home, MILLRACE_DEMO: '0', WORKERS: '0' } }
+  return { home, env: { ...env, MILLRACE_HOME: home, MILLRACE_DEMO: '0', WORKERS: '0', DECIDERS: '0' } }
 }
 
 interface Run {
@@ -171,7 +173,7 @@ test(
   'with nothing set but the folder, the demo stream becomes worldwide trends over HTTP',
   async () => {
     const { home, env } = await installation()
-    const where = { home, env: { ...env, MILLRACE_DEMO: '1', WORKERS: '1' } }
+    const where = { home, env: { ...env, MILLRACE_DEMO: '1', WORKERS: '1', DECIDERS: '1' } }
     const stack = run('start.ts', where)
     await stack.ready()
     const url = `http://${LOOPBACK}:${env.API_PORT}/v1/trends?woeid=1&limit=5`
@@ -185,6 +187,7 @@ test(
     expect(trends[0].tweet_volume).toBeGreaterThan(0)
     const status = await finished('status.ts', where)
     expect(status.output).toMatch(/worker-0 +\d+ +ok/)
+    expect(status.output).toMatch(/decider-0 +\d+ +ok/)
     expect(status.output).toMatch(/api-0 +\d+ +ok/)
     expect(status.output).toMatch(/lag of trends: \d+ records over \d+ partitions/)
     expect(status.code).toBe(0)

@@ -36,7 +36,7 @@ export async function startSystem({ workers: workerCount, apis: apiCount }: { wo
   await registry.start()
   await provisionTopics(kafka.address, registry.address)
 
-  const config = localConfig({ MILLRACE_HOME: home.path })
+  const config = localConfig({ MILLRACE_HOME: home.path, API_SERVICES: 'trends' })
   const addresses: Addresses = { kafka: kafka.address, redis: redis.address, clickhouse: clickhouse.address, registry: registry.address }
   const workers: Component[] = []
   for (let slot = 0; slot < workerCount; slot++)

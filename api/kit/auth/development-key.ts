@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { link, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { exportJWK, generateKeyPair, type JSONWebKeySet, type JWK, SignJWT } from 'jose'
+import { createOnce } from './create-once.ts'
 
 /** The algorithm of the key that development tokens are signed with. */
 const ALGORITHM = 'ES256'
-/** Readable by its owner alone. */
-const PRIVATE_MODE = 0o600
 
 interface DevelopmentKeyPaths {
   /** The private key: stays on this machine. */
@@ -26,31 +25,14 @@ export function developmentKeyPaths(home: string): DevelopmentKeyPaths {
  */
 export async function ensureDevelopmentKey(home: string): Promise<JWK> {
   const paths = developmentKeyPaths(home)
-  await mkdir(dirname(paths.key), { recursive: true })
-  await createOnce(paths.key)
-  const key = JSON.parse(await readFile(paths.key, 'utf8')) as JWK
+  const key = JSON.parse(await createOnce(paths.key, newKey)) as JWK
   await replaceFile(paths.jwks, JSON.stringify(publicSet(key)))
   return key
 }
 
-/** A hard link to an existing name fails: exactly one of several writers succeeds, and nobody sees half a file. */
-async function createOnce(path: string): Promise<void> {
-  try {
-    await readFile(path)
-    return
-  } catch {
-    const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true })
-    const key = { ...(await exportJWK(privateKey)), alg: ALGORITHM, use: 'sig', kid: `development-${randomUUID()}` }
-    const draft = `${path}.${randomUUID()}`
-    await writeFile(draft, JSON.stringify(key), { mode: PRIVATE_MODE })
-    try {
-      await link(draft, path)
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    } finally {
-      await rm(draft)
-    }
-  }
+async function newKey(): Promise<string> {
+  const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true })
+  return JSON.stringify({ ...(await exportJWK(privateKey)), alg: ALGORITHM, use: 'sig', kid: `development-${randomUUID()}` })
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {

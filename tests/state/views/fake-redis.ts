@@ -1,15 +1,22 @@
-import { caughtUpKey, VALUE_FIELD, VERSION_FIELD, type ViewOperation, type ViewReader } from '../../../state/views/view.ts'
+import { caughtUpKey, type ListReader, VALUE_FIELD, VERSION_FIELD, type ViewOperation, type ViewReader } from '../../../state/views/view.ts'
 
 /** What the sink and Redis do together, in memory: enough to read what operations wrote. */
 export function fakeRedis() {
   const strings = new Map<string, string>()
   const hashes = new Map<string, Map<string, string>>()
+  const sortedSets = new Map<string, Map<string, number>>()
   const published: { channel: string; message: string }[] = []
   const state = { down: false, reads: 0 }
 
   function hash(key: string): Map<string, string> {
     const found = hashes.get(key) ?? new Map<string, string>()
     hashes.set(key, found)
+    return found
+  }
+
+  function sorted(key: string): Map<string, number> {
+    const found = sortedSets.get(key) ?? new Map<string, number>()
+    sortedSets.set(key, found)
     return found
   }
 
@@ -27,9 +34,19 @@ export function fakeRedis() {
       case 'del':
         strings.delete(operation.key)
         hashes.delete(operation.key)
+        sortedSets.delete(operation.key)
         return
       case 'hset':
         for (const [field, value] of Object.entries(operation.fields)) hash(operation.key).set(field, value)
+        return
+      case 'hdel':
+        hash(operation.key).delete(operation.field)
+        return
+      case 'zadd':
+        sorted(operation.key).set(operation.member, operation.score)
+        return
+      case 'zrem':
+        sorted(operation.key).delete(operation.member)
         return
       case 'expire':
         return
@@ -38,14 +55,23 @@ export function fakeRedis() {
     }
   }
 
+  /** The greatest first. */
+  function membersByScore(key: string): string[] {
+    const members = [...(sortedSets.get(key) ?? [])]
+    return members.sort(([one, a], [other, b]) => b - a || (one < other ? 1 : -1)).map(([member]) => member)
+  }
+
   function answer<T>(value: T): Promise<T> {
     state.reads++
     return state.down ? Promise.reject(new Error('Connection is closed.')) : Promise.resolve(value)
   }
 
-  const reader: ViewReader = {
+  const reader: ViewReader & ListReader = {
     get: (key) => answer(strings.get(key) ?? null),
     hget: (key, field) => answer(hashes.get(key)?.get(field) ?? null),
+    hmget: (key, fields) => answer(fields.map((field) => hashes.get(key)?.get(field) ?? null)),
+    zcard: (key) => answer(sortedSets.get(key)?.size ?? 0),
+    zrevrange: (key, start, stop) => answer(membersByScore(key).slice(start, stop + 1)),
   }
   return {
     reader,
@@ -58,6 +84,7 @@ export function fakeRedis() {
     },
     flush() {
       strings.clear()
+      sortedSets.clear()
       hashes.clear()
     },
   }

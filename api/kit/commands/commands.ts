@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto'
+import type { CommandFlow } from '../../../schemas/commands/topics.ts'
+import type { ViewReader } from '../../../state/views/view.ts'
+import type { Caller } from '../auth/verify.ts'
+import { ApiError, errors } from '../errors.ts'
+import type { Facts } from '../facts.ts'
+import type { ReadinessProbe } from '../readiness.ts'
+import { type Bindings, commandIdOf, hashOf, idempotencyConflict } from './idempotency.ts'
+import type { ResultChannel } from './result-channel.ts'
+import { type Result, type ResultPlace, waitingRoom } from './waiting.ts'
+
+/** Who asks for what; a handler's input has the first four. */
+export interface CommandRequest {
+  readonly caller: Caller | undefined
+  readonly address: string
+  readonly idempotencyKey: string | undefined
+  readonly requestId: string
+}
+
+/** Asks deciding topologies. */
+export interface Commands {
+  /**
+   * Begins a command: gives it its id, and holds the caller's Idempotency-Key to this request for 24 hours.
+   * @param request what makes two requests the same: the operation and everything that it was given
+   * @param key what it will be about, where that is new each time (a random id): a repetition gets the first one
+   * Throws ApiError: `idempotency_conflict` for a key of another request, `unavailable`.
+   */
+  open(from: CommandRequest, request: readonly unknown[], key?: string): Promise<OpenCommand>
+  readonly probe: ReadinessProbe
+  close(): void
+}
+
+export interface OpenCommand {
+  /** The same for every repetition: what is derived from it is so too. */
+  readonly id: string
+  /** The `key` of the first time. */
+  readonly key: string
+  /**
+   * Sends the command and waits for the answer: when it comes, it is committed, and every API instance can read what it changed.
+   * A repeated command gets the first answer. One request may take several steps, each under a name of its own.
+   * Throws ApiError `unavailable` with `command_id` when there is no answer in time: it may still happen, and the same id asks again.
+   */
+  run<C, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C, step?: string): Promise<A>
+}
+
+export interface CommandsDeps {
+  readonly facts: Facts
+  readonly reader: ViewReader
+  readonly bindings: Bindings
+  readonly channel: ResultChannel
+  /** Epoch ms. */
+  readonly now: () => number
+  readonly monotonic?: () => number
+  readonly newKey?: () => string
+  readonly timeoutMs?: number
+}
+
+/** All steps of a command together; below the time limit of handlers. */
+const ANSWER_TIMEOUT_MS = 5_000
+/** Decided at the latest then: a command that waited longer in the log is dropped there. Longer than clocks differ. */
+const COMMAND_LIFE_MS = 30_000
+/** Each costs a timer and a look into Redis twice a second. */
+const MAX_WAITING = 20_000
+const RETRY_AFTER_SECONDS = 1
+
+export function createCommands(deps: CommandsDeps): Commands {
+  const { facts, bindings, channel, now, newKey = randomUUID, monotonic = () => performance.now() } = deps
+  const timeoutMs = deps.timeoutMs ?? ANSWER_TIMEOUT_MS
+  const room = waitingRoom({ channel, reader: deps.reader, monotonic })
+
+  async function open(from: CommandRequest, request: readonly unknown[], key = ''): Promise<OpenCommand> {
+    const shownId = from.idempotencyKey ?? newKey()
+    const id = commandIdOf(from.caller, from.address, shownId)
+    const requestHash = hashOf(request)
+    const until = monotonic() + timeoutMs
+    // A key that was made here is nobody else's: it is bound when its caller is told of it.
+    const before = from.idempotencyKey === undefined ? undefined : await answering(shownId, () => bindings.bind(id, { requestHash, key }))
+    if (before !== undefined && before.requestHash !== requestHash) throw idempotencyConflict()
+    const boundKey = before?.key ?? key
+
+    async function run<C, V, A>(flow: CommandFlow<C, V, A>, about: string, body: C, step?: string): Promise<A> {
+      const commandId = step === undefined ? id : `${id}:${step}`
+      const send = () => ask(flow, about, body, { commandId, requestHash, until, isRepeated: before !== undefined })
+      const result = await answering(shownId, send).catch(async (error: unknown) => {
+        if (from.idempotencyKey === undefined && isUnavailable(error)) await bindings.bind(id, { requestHash, key }).catch(() => undefined)
+        throw error
+      })
+      if (result.outcome === 'conflict' || (result.requestHash ?? requestHash) !== requestHash) throw idempotencyConflict()
+      return JSON.parse(result.answer) as A
+    }
+
+    return { id, key: boundKey, run }
+  }
+
+  interface Asked {
+    readonly commandId: string
+    readonly requestHash: string
+    /** Monotonic ms. */
+    readonly until: number
+    readonly isRepeated: boolean
+  }
+
+  async function ask<C, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C, asked: Asked): Promise<Result> {
+    const { commandId, requestHash, until, isRepeated } = asked
+    const place: ResultPlace = { commandId, view: flow.name, partition: partitionOf(flow, key) }
+    const known = isRepeated ? await room.look(place) : undefined
+    if (known !== undefined) return known
+    if (!channel.isOpen) throw unanswered('Results cannot be received at the moment.')
+    if (room.size >= MAX_WAITING) throw unanswered('Too many commands wait already.')
+    const wait = room.wait(place, Math.max(0, until - monotonic()))
+    try {
+      const command = { command_id: commandId, reply_to: channel.name, request_hash: requestHash, deadline: now() + COMMAND_LIFE_MS, body }
+      // An acknowledgement that is late need not hold up a result that is there.
+      const sent = facts.publish(flow.commands, key, command)
+      const result = await Promise.race([wait.result, sent.then(() => wait.result)])
+      if (result === undefined) throw unanswered('There was no answer in time: it may still happen.')
+      return result
+    } finally {
+      wait.leave()
+    }
+  }
+
+  /** Throws `not_ready` until Kafka has been asked. */
+  function partitionOf<C, V, A>(flow: CommandFlow<C, V, A>, key: string): number {
+    const counts = [flow.commands, flow.decisions].map((topic) => facts.partitionsOf(topic))
+    if (counts[0] !== counts[1])
+      throw new Error(`${flow.commands.name} has ${counts[0]} partitions and ${flow.decisions.name} ${counts[1]}: they must be equal`)
+    return facts.partitionOf(flow.commands as { name: string; key: typeof flow.commands.key }, key)
+  }
+
+  return {
+    open,
+    probe: {
+      name: 'results',
+      optional: true,
+      check: async () => (channel.isOpen ? undefined : 'not subscribed yet'),
+    },
+    close: room.close,
+  }
+}
+
+function unanswered(message: string): ApiError {
+  return new ApiError(errors.unavailable, {
+    message: `${message} Ask again with the command_id as Idempotency-Key.`,
+    retryAfter: RETRY_AFTER_SECONDS,
+  })
+}
+
+function isUnavailable(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.definition.status === errors.unavailable.status
+}
+
+/** Whoever is sent away is told the id to come back with. */
+async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isUnavailable(error)) throw error
+    const { message, definition, options } = error
+    throw new ApiError(definition, { ...options, message, cause: error.cause, fields: { ...options.fields, command_id: shownId } })
+  }
+}

@@ -1,0 +1,120 @@
+import { readResult, type StoredResult } from '../../../state/views/results.ts'
+import type { ViewReader } from '../../../state/views/view.ts'
+import type { ResultChannel } from './result-channel.ts'
+
+/** Where a command's result will lie. */
+export interface ResultPlace {
+  readonly commandId: string
+  readonly view: string
+  readonly partition: number
+}
+
+export type Result =
+  | { readonly outcome: 'decided'; readonly answer: string; readonly requestHash?: string }
+  | { readonly outcome: 'conflict' }
+
+/** Those who wait for results. */
+export interface WaitingRoom {
+  /** Resolves with the result, or with undefined when it has not come by then. Begin to wait before you ask. */
+  wait(place: ResultPlace, timeoutMs: number): Wait
+  /** A result that is there already. */
+  look(place: ResultPlace): Promise<Result | undefined>
+  readonly size: number
+  close(): void
+}
+
+export interface Wait {
+  readonly result: Promise<Result | undefined>
+  leave(): void
+}
+
+interface Waiter extends ResultPlace {
+  readonly settle: (result: Result | undefined) => void
+  readonly since: number
+}
+
+/** A message may get lost (a connection that breaks, a cluster that changes): those who wait for long look themselves. */
+const LOOK_EVERY_MS = 500
+
+export interface WaitingRoomDeps {
+  readonly channel: ResultChannel
+  readonly reader: ViewReader
+  /** Monotonic ms. */
+  readonly monotonic: () => number
+}
+
+export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): WaitingRoom {
+  /** By command id: one command may be asked for by several requests. */
+  const waiters = new Map<string, Set<Waiter>>()
+  let size = 0
+  let timer: NodeJS.Timeout | undefined
+
+  channel.listen(
+    ({ commandId, outcome, answer }) => settleAll(commandId, outcome === 'decided' ? { outcome, answer } : { outcome }),
+    () => void lookFor(() => true),
+  )
+
+  function settleAll(commandId: string, result: Result): void {
+    for (const waiter of waiters.get(commandId) ?? []) waiter.settle(result)
+  }
+
+  async function look(place: ResultPlace): Promise<Result | undefined> {
+    // A store that is away is as good as no result: the caller's time will tell.
+    const found: StoredResult | undefined = await readResult(reader, place.view, place.partition, place.commandId).catch(() => undefined)
+    return found === undefined ? undefined : { outcome: 'decided', answer: found.answer, requestHash: found.requestHash }
+  }
+
+  async function lookFor(isMeant: (waiter: Waiter) => boolean): Promise<void> {
+    const meant = [...waiters.values()].flatMap((group) => [...group]).filter(isMeant)
+    await Promise.all(
+      meant.map(async (waiter) => {
+        const result = await look(waiter)
+        if (result !== undefined) waiter.settle(result)
+      }),
+    )
+  }
+
+  function lookSometimes(): void {
+    const now = monotonic()
+    void lookFor((waiter) => now - waiter.since >= LOOK_EVERY_MS)
+  }
+
+  function wait(place: ResultPlace, timeoutMs: number): Wait {
+    const { promise, resolve } = Promise.withResolvers<Result | undefined>()
+    const deadline = setTimeout(() => void look(waiter).then(settle), timeoutMs)
+    const waiter: Waiter = { ...place, settle, since: monotonic() }
+    const group = waiters.get(place.commandId) ?? new Set()
+    waiters.set(place.commandId, group.add(waiter))
+    size++
+    timer ??= setInterval(lookSometimes, LOOK_EVERY_MS)
+
+    function settle(result: Result | undefined): void {
+      resolve(result)
+      leave()
+    }
+
+    function leave(): void {
+      clearTimeout(deadline)
+      if (!group.delete(waiter)) return
+      size--
+      if (group.size === 0 && waiters.get(place.commandId) === group) waiters.delete(place.commandId)
+      if (size > 0) return
+      clearInterval(timer)
+      timer = undefined
+    }
+
+    return { result: promise, leave }
+  }
+
+  return {
+    wait,
+    look,
+    get size() {
+      return size
+    },
+    close() {
+      clearInterval(timer)
+      channel.close()
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import { createHmac } from 'node:crypto'
+
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** 62^7 = 3.5 × 10^12: a hundred million new links a day meet a taken code once in 35,000 while a day's links are there, and then try again. */
+const CODE_LENGTH = 7
+/** Bytes from here up would make the first characters likelier. */
+const EVEN_BYTES = 256 - (256 % BASE62.length)
+/** What a short code or alias can look like at all. */
+const CODE_PATTERN = /^[0-9A-Za-z_-]{3,10}$/
+
+/** Paths of ours, and names that would mislead. */
+const RESERVED: ReadonlySet<string> = new Set(
+  [
+    ...['api', 'v1', 'v2', 'docs', 'doc', 'openapi', 'swagger', 'health', 'healthz', 'livez', 'readyz', 'metrics', 'status', 'version'],
+    ...['admin', 'root', 'www', 'mail', 'ftp', 'static', 'assets', 'public', 'cdn', 'img', 'css', 'robots', 'favicon', 'sitemap'],
+    ...['login', 'logout', 'signin', 'signup', 'sign-in', 'sign-up', 'register', 'account', 'user', 'users', 'me', 'settings', 'profile'],
+    ...['help', 'support', 'about', 'contact', 'terms', 'privacy', 'legal', 'security', 'abuse', 'pricing', 'billing', 'blog', 'home'],
+    ...['index', 'new', 'create', 'delete', 'edit', 'search', 'stats', 'links', 'link', 'urls', 'url', 'short', 'bulk', 'qr', 'null'],
+    ...['undefined', 'well-known', 'p', 'trends', 'pastes'],
+  ].filter((word) => CODE_PATTERN.test(word)),
+)
+
+export function isCode(text: string): boolean {
+  return CODE_PATTERN.test(text)
+}
+
+/** In any spelling: `API` reads like `api`. */
+export function isReserved(code: string): boolean {
+  return RESERVED.has(code.toLowerCase())
+}
+
+/**
+ * A code that nobody without the secret can tell in advance, and that the same parts always find again.
+ * Uniform over base62: bytes that would favour some characters are skipped.
+ */
+export function derivedCode(secret: string, parts: readonly (string | number)[]): string {
+  for (let round = 0; ; round++) {
+    const digest = createHmac('sha256', secret)
+      .update(JSON.stringify([...parts, round]))
+      .digest()
+    let code = ''
+    for (const byte of digest) {
+      if (byte < EVEN_BYTES) code += BASE62[byte % BASE62.length]
+      if (code.length === CODE_LENGTH) break
+    }
+    if (code.length === CODE_LENGTH && !isReserved(code)) return code
+  }
+}

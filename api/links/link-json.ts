@@ -1,0 +1,42 @@
+import type { LinkFields } from '../../schemas/links/flow.ts'
+import type { LinkRecord } from '../../state/views/links.ts'
+import type { ShortDomains } from './domains.ts'
+
+/** A link in a response. */
+export function linkJson(code: string, link: LinkRecord, domains: ShortDomains, now: number) {
+  const { longUrl, domain, createdAt, expiresAt, expiredUrl, isActive, analytics } = link
+  return {
+    short_url: shortUrl(code, domain, domains),
+    short_code: code,
+    long_url: longUrl,
+    created_at: new Date(createdAt).toISOString(),
+    expires_at: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+    domain,
+    is_active: isActive && !isExpired(link, now),
+    analytics,
+    expired_url: expiredUrl ?? null,
+  }
+}
+
+/** A domain that is no longer configured still names the link. */
+export function shortUrl(code: string, domain: string, domains: ShortDomains): string {
+  return `${domains.byHost(domain)?.base ?? `http://${domain}`}/${code}`
+}
+
+/** The store marks it within minutes; readers look for themselves. */
+export function isExpired({ expiresAt }: Pick<LinkRecord, 'expiresAt'>, now: number): boolean {
+  return expiresAt !== undefined && expiresAt <= now
+}
+
+export function recordOf(fields: LinkFields, userId: string | undefined): LinkRecord {
+  return {
+    longUrl: fields.long_url,
+    domain: fields.domain,
+    createdAt: fields.created_at,
+    expiresAt: fields.expires_at ?? undefined,
+    expiredUrl: fields.expired_url ?? undefined,
+    userId,
+    isActive: fields.is_active,
+    analytics: fields.analytics,
+  }
+}

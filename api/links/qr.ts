@@ -1,0 +1,62 @@
+import { crc32, deflateSync } from 'node:zlib'
+import { encode } from 'uqr'
+
+export const QR_FORMATS = ['svg', 'png'] as const
+export type QrFormat = (typeof QR_FORMATS)[number]
+
+/** The smallest code of a short link has 25 modules and its margin 8: below this a module were less than two pixels. */
+export const MIN_QR_PIXELS = 64
+export const MAX_QR_PIXELS = 2_048
+/** The standard's quiet zone, in modules. */
+const QUIET_ZONE = 4
+
+const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+/** One bit per pixel, grayscale. */
+const PNG_BIT_DEPTH = 1
+const PNG_GRAYSCALE = 0
+const PNG_HEADER_BYTES = 13
+const BITS_PER_BYTE = 8
+
+export function qrCode(text: string, format: QrFormat, pixels: number): string | Uint8Array {
+  const { data } = encode(text, { ecc: 'M', border: QUIET_ZONE })
+  return format === 'svg' ? svgOf(data, pixels) : pngOf(data, pixels)
+}
+
+/** One path of unit squares: sharp at every size. */
+function svgOf(modules: readonly (readonly boolean[])[], pixels: number): string {
+  const path = modules.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('')
+  const size = modules.length
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${pixels}" height="${pixels}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path d="${path}"/></svg>`
+}
+
+/** Modules of one size, centred: a scanner reads even edges. */
+function pngOf(modules: readonly (readonly boolean[])[], pixels: number): Uint8Array {
+  const scale = Math.floor(pixels / modules.length)
+  const offset = Math.floor((pixels - scale * modules.length) / 2)
+  const rowBytes = Math.ceil(pixels / BITS_PER_BYTE)
+  /** Each row begins with its filter, none. */
+  const lines = Buffer.alloc(pixels * (rowBytes + 1), 0xff)
+  for (let y = 0; y < pixels; y++) {
+    const line = y * (rowBytes + 1)
+    lines[line] = 0
+    const row = modules[Math.floor((y - offset) / scale)]
+    for (let x = 0; x < pixels; x++) {
+      const isDark = y >= offset && row?.[Math.floor((x - offset) / scale)] === true
+      if (isDark) lines[line + 1 + (x >> 3)] &= ~(0x80 >> (x & 7))
+    }
+  }
+  const header = Buffer.alloc(PNG_HEADER_BYTES)
+  header.writeUInt32BE(pixels, 0)
+  header.writeUInt32BE(pixels, 4)
+  header[8] = PNG_BIT_DEPTH
+  header[9] = PNG_GRAYSCALE
+  return Buffer.concat([PNG_SIGNATURE, chunk('IHDR', header), chunk('IDAT', deflateSync(lines)), chunk('IEND', Buffer.alloc(0))])
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), data])
+  const frame = Buffer.alloc(8)
+  frame.writeUInt32BE(data.length, 0)
+  frame.writeUInt32BE(crc32(body), 4)
+  return Buffer.concat([frame.subarray(0, 4), body, frame.subarray(4)])
+}

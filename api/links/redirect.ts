@@ -1,0 +1,175 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { linkFlow } from '../../schemas/links/flow.ts'
+import type { Click } from '../../schemas/types.ts'
+import { type LinkRecord, readLink } from '../../state/views/links.ts'
+import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import { JSON_TYPE } from '../kit/answer.ts'
+import { ApiError, errorBody, errorHeaders, errors } from '../kit/errors.ts'
+import type { FactBuffer } from '../kit/fact-buffer.ts'
+import type { Facts } from '../kit/facts.ts'
+import { COMMON_HEADERS, NOT_CACHEABLE } from '../kit/headers.ts'
+import { clientAddress, type TrustedProxies } from '../kit/limits/address.ts'
+import type { Logger } from '../kit/logging.ts'
+import type { HttpMetrics } from '../kit/metrics.ts'
+import { requestIdFrom } from '../kit/request-id.ts'
+import type { FrontHandler } from '../kit/server.ts'
+import { isCode, isReserved } from './codes.ts'
+import type { ShortDomain, ShortDomains } from './domains.ts'
+import { linksErrors } from './errors.ts'
+import { isExpired } from './link-json.ts'
+
+export interface RedirectDeps {
+  readonly views: ViewReader
+  readonly facts: Facts
+  readonly clicks: Pick<FactBuffer<string, Click>, 'offer'>
+  readonly domains: ShortDomains
+  readonly trusted: TrustedProxies
+  readonly metrics: HttpMetrics
+  readonly log: Logger
+  /** Epoch ms. */
+  readonly now: () => number
+}
+
+export interface Redirects {
+  /** Takes every request: the listener of the short domains. */
+  readonly listener: FrontHandler
+  /** Takes what is meant for a short link on a short domain: in front of the API. */
+  readonly front: FrontHandler
+}
+
+/** The route's label in metrics. */
+const ROUTE = '/{short_code}'
+const METHODS = 'GET, HEAD, OPTIONS'
+/** How long browsers may keep a redirect whose clicks are not counted: so long a deletion may go unnoticed. */
+const PERMANENT_SECONDS = 3_600
+const MS_PER_SECOND = 1_000
+/** Header fields as they may stand in an event. */
+const MAX_USER_AGENT = 512
+const MAX_REFERRER = 2_048
+const PREFETCH = /prefetch|prerender|preview/i
+
+/** Written by hand, around the app: it is by far the most frequent request, and needs next to nothing of it. */
+export function redirects({ views, facts, clicks, domains, trusted, metrics, log, now }: RedirectDeps): Redirects {
+  /** Of ISO timestamps the last one: many clicks share a millisecond. */
+  let stampedAt = -1
+  let stamp = ''
+
+  function timestamp(at: number): string {
+    if (at !== stampedAt) {
+      stampedAt = at
+      stamp = new Date(at).toISOString()
+    }
+    return stamp
+  }
+
+  async function find(code: string): Promise<LinkRecord | undefined> {
+    const link = await readLink(views, facts.partitionOf(linkFlow.commands, code), code)
+    if (link === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
+    return link
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse, domain: ShortDomain | undefined, code: string): Promise<void> {
+    const startedAt = performance.now()
+    let status: number
+    try {
+      if (request.method === 'OPTIONS') status = sendOptions(response)
+      else if (request.method !== 'GET' && request.method !== 'HEAD') {
+        throw new ApiError(errors.method_not_allowed, { headers: { Allow: METHODS } })
+      } else {
+        const link = domain === undefined || !isCode(code) ? undefined : await find(code)
+        status = redirect(request, response, code, link?.domain === domain?.host ? link : undefined)
+      }
+    } catch (error) {
+      status = sendError(request, response, error)
+    }
+    metrics.observe(request.method as string, ROUTE, status, (performance.now() - startedAt) / MS_PER_SECOND)
+  }
+
+  function redirect(request: IncomingMessage, response: ServerResponse, code: string, link: LinkRecord | undefined): number {
+    const at = now()
+    if (link === undefined || !link.isActive) throw new ApiError(linksErrors.url_not_found)
+    if (isExpired(link, at)) {
+      if (link.expiredUrl === undefined) throw new ApiError(linksErrors.url_not_found)
+      return send(response, 302, link.expiredUrl, 'private, no-store')
+    }
+    if (!link.analytics) return send(response, 301, link.longUrl, `public, max-age=${keptSeconds(link, at)}`)
+    const status = send(response, 302, link.longUrl, 'private, no-store')
+    if (request.method === 'GET' && !isPrefetch(request)) count(request, code, at)
+    return status
+  }
+
+  function count({ headers, socket }: IncomingMessage, code: string, at: number): void {
+    const forwardedFor = headers['x-forwarded-for'] as string | undefined
+    clicks.offer(code, {
+      short_code: code,
+      timestamp: timestamp(at),
+      ip: clientAddress(socket.remoteAddress, forwardedFor, trusted),
+      user_agent: (headers['user-agent'] ?? '').slice(0, MAX_USER_AGENT),
+      referrer: (headers.referer ?? '').slice(0, MAX_REFERRER),
+      country: '',
+    })
+  }
+
+  function sendError(request: IncomingMessage, response: ServerResponse, error: unknown): number {
+    const known = error instanceof ApiError ? error : new ApiError(errors.internal_error, { cause: error })
+    const { status, code } = known.definition
+    const requestId = requestIdFrom(request.headers['x-request-id'] as string | undefined)
+    metrics.countError(code)
+    if (status >= 500) {
+      const cause = known.cause instanceof Error ? known.cause.message : undefined
+      log.warn({ request_id: requestId, route: ROUTE, error: code, cause }, 'request_refused')
+    }
+    const body = JSON.stringify(errorBody(known, requestId))
+    const headers = { ...COMMON_HEADERS, 'Cache-Control': NOT_CACHEABLE, 'Content-Type': JSON_TYPE, ...errorHeaders(known) }
+    response.writeHead(status, { ...headers, 'Content-Length': Buffer.byteLength(body), 'X-Request-Id': requestId })
+    response.end(request.method === 'HEAD' ? undefined : body)
+    return status
+  }
+
+  function start(request: IncomingMessage, response: ServerResponse, domain: ShortDomain | undefined, code: string): true {
+    // A body has no business here; read, it would hold the connection for the next request.
+    request.resume()
+    void answer(request, response, domain, code)
+    return true
+  }
+
+  return {
+    listener: (request, response) => start(request, response, domains.byHost(request.headers.host ?? ''), codeOf(request.url as string)),
+    front(request, response) {
+      const domain = domains.byHost(request.headers.host ?? '')
+      if (domain === undefined) return false
+      const code = codeOf(request.url as string)
+      return isCode(code) && !isReserved(code) && start(request, response, domain, code)
+    },
+  }
+}
+
+/** Names and values in turn, as `writeHead` takes them without copying. */
+function send(response: ServerResponse, status: 301 | 302, location: string, cacheControl: string): number {
+  response.writeHead(status, ['Location', location, 'Cache-Control', cacheControl, 'Content-Length', '0'])
+  response.end()
+  return status
+}
+
+function sendOptions(response: ServerResponse): number {
+  response.writeHead(204, { ...COMMON_HEADERS, Allow: METHODS, 'Access-Control-Allow-Methods': METHODS })
+  response.end()
+  return 204
+}
+
+function keptSeconds({ expiresAt }: LinkRecord, now: number): number {
+  if (expiresAt === undefined) return PERMANENT_SECONDS
+  return Math.min(PERMANENT_SECONDS, Math.floor((expiresAt - now) / MS_PER_SECOND))
+}
+
+/** What a browser fetches before anybody has clicked. */
+function isPrefetch({ headers }: IncomingMessage): boolean {
+  const purpose = headers['sec-purpose'] ?? headers.purpose
+  return typeof purpose === 'string' && PREFETCH.test(purpose)
+}
+
+/** The path without its slash; what follows `?` is not for us. */
+function codeOf(url: string): string {
+  const end = url.indexOf('?')
+  return end < 0 ? url.slice(1) : url.slice(1, end)
+}

@@ -1,0 +1,134 @@
+import type { Command, CommandFlow, Decision } from '../../../schemas/commands/topics.ts'
+import { resultKey } from '../../../schemas/commands/topics.ts'
+import { utf8 } from '../../../schemas/keys.ts'
+import { avro } from '../../../schemas/load.ts'
+import type { AnyTopic } from '../../../schemas/topic.ts'
+import type { CommandOutcome, DecidedCommand } from '../../../schemas/types.ts'
+import { type KeyedStore, keyedStore } from '../../../state/stores/keyed-store.ts'
+import type { EngineStore } from '../../../state/stores/store.ts'
+import type { Context, RecordContext, Stream, TopologyBuilder } from '../api.ts'
+import { drop } from '../outcome.ts'
+import { sweep } from '../sweep.ts'
+import type { TopologyOptions } from '../topology.ts'
+
+/** What a decide function makes of a command. It is pure: everything that it may know is given to it. */
+export interface Decided<S, A> {
+  /** Anything that JSON holds; a repeated command gets the first one again. */
+  readonly answer: A
+  /** Left out: unchanged. null: forgotten. */
+  readonly state?: S | null
+}
+
+export interface CommandFacts {
+  /** Of what the command is about. */
+  readonly key: string
+  /** Epoch ms: the time of the decision. */
+  readonly now: number
+  readonly commandId: string
+}
+
+export type Decide<C, S, A> = (state: S | undefined, command: C, facts: CommandFacts) => Decided<S, A>
+
+export interface DecidingOptions<C, S, V, A> {
+  readonly flow: CommandFlow<C, V, A>
+  /** What is decided about, by key. */
+  readonly store: KeyedStore<string, S>
+  readonly decide: Decide<C, S, A>
+  /** What clients read of a state; null: nothing. */
+  readonly view: (state: S, key: string) => V | null
+  /** Told of every change, to emit what else follows from it. */
+  readonly changed?: (change: Change<S>, ctx: Context) => void
+  /** What `changed` emits to, and the stores that it and the stream's ticks use. */
+  readonly emits?: readonly AnyTopic[]
+  readonly stores?: readonly EngineStore[]
+}
+
+export interface Change<S> {
+  readonly key: string
+  readonly before: S | undefined
+  /** undefined: forgotten. */
+  readonly after: S | undefined
+}
+
+export interface Deciding<C, S> {
+  /** The stream of commands: hang ticks on it. They must name `stores` and `emits`. */
+  readonly stream: Stream<string, Command<C>>
+  /** Changes a state without a command: state, view and what follows, as a decision would. For ticks. */
+  change(key: string, state: S | null, ctx: Context): void
+  /** What ticks that call `change` use. */
+  readonly stores: readonly EngineStore[]
+  readonly emits: readonly AnyTopic[]
+}
+
+/** Commands wait for each commit: one at every poll, so that latency is the broker's and not an interval. */
+export const DECIDING: TopologyOptions = { commitIntervalMs: 0 }
+
+/** A repeated command gets the first answer for so long (the idempotency of the API). */
+const REMEMBERED_MS = 24 * 3_600_000
+/** Looked at per tick: millions an hour, at about two microseconds each. */
+const SWEPT_PER_TICK = 1_000
+const SWEEP_EVERY_MS = 1_000
+/** A walk over all remembered commands begins so often at most. */
+const WALK_EVERY_MS = 3_600_000
+
+/**
+ * The only writer of a set of things: every command about one of them is decided here, in order, and state, view and result go out in one
+ * transaction. Commands whose deadline has passed are dropped: whoever sent them has been told that there was no answer, and may ask again.
+ */
+export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: DecidingOptions<C, S, V, A>): Deciding<C, S> {
+  const { flow, store, decide, view, changed } = options
+  const decided = t.store(keyedStore('decided', { key: utf8, value: avro('commands/DecidedCommand') }))
+  const stores: readonly EngineStore[] = [store, decided, ...(options.stores ?? [])]
+  const emits: readonly AnyTopic[] = [flow.decisions, ...(options.emits ?? [])]
+  let results = 0
+  let forgetBefore = 0
+  const forgetting = sweep(decided, { keysPerRun: SWEPT_PER_TICK, isExpired: (_id, command) => command.decided_at < forgetBefore })
+
+  function change(key: string, state: S | null, ctx: Context): void {
+    const before = store.get(key)
+    if (state === null) store.delete(key)
+    else store.put(key, state)
+    const shown = state === null ? null : view(state, key)
+    const value: Decision<V> | null = shown === null ? null : { view: shown, result: null }
+    ctx.emit(flow.decisions, key, value, { partition: ctx.partition, timestamp: ctx.now })
+    changed?.({ key, before, after: state ?? undefined }, ctx)
+  }
+
+  function reply(command: Command<C>, outcome: CommandOutcome, first: DecidedCommand, ctx: Context): void {
+    const { command_id, reply_to } = command
+    const answer = outcome === 'decided' ? first.answer : ''
+    const result = { command_id, reply_to, outcome, answer, request_hash: first.request_hash, decided_at: first.decided_at }
+    // It goes where the state lies, whatever its key.
+    ctx.emit(flow.decisions, resultKey(results++), { view: null, result }, { partition: ctx.partition, timestamp: ctx.now })
+  }
+
+  function decideCommand(command: Command<C>, ctx: RecordContext<string>) {
+    const { command_id, request_hash, deadline, body } = command
+    const first = decided.get(command_id)
+    if (first !== undefined && ctx.now - first.decided_at < REMEMBERED_MS) {
+      const isSame = first.request_hash === request_hash
+      ctx.count(isSame ? 'commands_repeated' : 'commands_in_conflict')
+      return reply(command, isSame ? 'decided' : 'conflict', first, ctx)
+    }
+    if (ctx.now > deadline) return drop('command_deadline')
+    const { answer, state } = decide(store.get(ctx.key), body, { key: ctx.key, now: ctx.now, commandId: command_id })
+    if (state !== undefined) change(ctx.key, state, ctx)
+    const kept: DecidedCommand = { request_hash, decided_at: ctx.now, answer: JSON.stringify(answer) }
+    decided.put(command_id, kept)
+    return reply(command, 'decided', kept, ctx)
+  }
+
+  function reads(command: Command<C>, key: string): void {
+    decided.prefetch(command.command_id)
+    store.prefetch(key)
+  }
+
+  const stream = t
+    .source(flow.commands)
+    .process('decide', { reads, stores, emits }, decideCommand)
+    .tick('forget-commands', { everyMs: SWEEP_EVERY_MS, clock: 'wall', stores: [decided] }, (now) => {
+      forgetBefore = now - REMEMBERED_MS
+      forgetting.run(Math.floor(now / WALK_EVERY_MS))
+    })
+  return { stream, change, stores, emits }
+}

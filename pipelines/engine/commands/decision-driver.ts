@@ -1,0 +1,70 @@
+import type { CommandFlow } from '../../../schemas/commands/topics.ts'
+import type { CommandResult } from '../../../schemas/types.ts'
+import { type TestDriver, type TestDriverOptions, testDriver } from '../test-driver.ts'
+import type { Topology } from '../topology.ts'
+
+export interface AskOptions {
+  /** Default: a new one. */
+  readonly id?: string
+  /** Default: of the id; another one for the same id is a conflict. */
+  readonly requestHash?: string
+  /** Epoch ms; default: a minute from now. */
+  readonly deadline?: number
+}
+
+/** A deciding topology on the test driver: commands in, answers out. */
+export interface DecisionDriver<C, V, A> {
+  readonly driver: TestDriver
+  /** Decides at once. Throws when there is no answer, or none of this command. */
+  ask(key: string, body: C, options?: AskOptions): A
+  /** As `ask`, with everything that was said of it; undefined: nothing was. */
+  result(key: string, body: C, options?: AskOptions): CommandResult | undefined
+  /** What clients read now; undefined: nothing. */
+  view(key: string): V | undefined
+}
+
+const MINUTE_MS = 60_000
+
+export function decisionDriver<C, V, A>(
+  topology: Topology,
+  flow: CommandFlow<C, V, A>,
+  options: TestDriverOptions = {},
+): DecisionDriver<C, V, A> {
+  const driver = testDriver(topology, options)
+  const views = new Map<string, V>()
+  let commands = 0
+
+  /** Takes what was decided into the view, as a sink does. @returns the results among it */
+  function takeDecisions(): CommandResult[] {
+    const results: CommandResult[] = []
+    for (const { key, value } of driver.read(flow.decisions)) {
+      if (value?.result != null) results.push(value.result)
+      else if (value?.view != null) views.set(key as string, value.view)
+      else views.delete(key as string)
+    }
+    return results
+  }
+
+  function result(key: string, body: C, asked: AskOptions = {}): CommandResult | undefined {
+    takeDecisions()
+    const command_id = asked.id ?? `command-${++commands}`
+    const request_hash = asked.requestHash ?? command_id
+    const deadline = asked.deadline ?? driver.now + MINUTE_MS
+    driver.pipe(flow.commands, key, { command_id, reply_to: 'driver', request_hash, deadline, body })
+    return takeDecisions().find((one) => one.command_id === command_id)
+  }
+
+  return {
+    driver,
+    result,
+    ask(key, body, asked) {
+      const found = result(key, body, asked)
+      if (found?.outcome !== 'decided') throw new Error(`no answer, but ${found?.outcome ?? 'silence'}`)
+      return JSON.parse(found.answer) as A
+    },
+    view(key) {
+      takeDecisions()
+      return views.get(key)
+    },
+  }
+}

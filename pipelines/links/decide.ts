@@ -1,0 +1,62 @@
+import type { LinkAnswer, LinkFields } from '../../schemas/links/flow.ts'
+import type { Link, LinkCommand } from '../../schemas/types.ts'
+import type { CommandFacts, Decided } from '../engine/commands/decide.ts'
+
+type LinkDecision = Decided<Link, LinkAnswer>
+
+/** Everything that is ever decided about one short code. */
+export function decideLink(link: Link | undefined, command: LinkCommand, facts: CommandFacts): LinkDecision {
+  switch (command.action) {
+    case 'create':
+      return create(link, command, facts)
+    case 'update':
+      return whenAllowed(link, command, (own) => update(own, command, facts.now))
+    case 'delete':
+      return whenAllowed(link, command, (own) => ({
+        answer: { outcome: 'deleted' },
+        state: { ...own, is_active: false, is_deleted: true },
+      }))
+  }
+}
+
+function isExpired(link: Pick<Link, 'expires_at'>, now: number): boolean {
+  return link.expires_at !== null && link.expires_at <= now
+}
+
+/** A code is never given twice, whatever became of its link. */
+function create(link: Link | undefined, command: LinkCommand, { key, now }: CommandFacts): LinkDecision {
+  if (link !== undefined) {
+    return command.reuses && isOwnCopy(link, command, now)
+      ? { answer: { outcome: 'created', link: fieldsOf(link) } }
+      : { answer: { outcome: 'taken' } }
+  }
+  const { long_url, user_id, domain, expires_at, expired_url, analytics } = command
+  const flags = { is_active: true, is_expired: false, is_deleted: false }
+  const made: Link = { short_code: key, long_url, user_id, domain, expires_at, expired_url, created_at: now, analytics, ...flags }
+  return { answer: { outcome: 'created', link: fieldsOf(made) }, state: made }
+}
+
+function isOwnCopy(link: Link, command: LinkCommand, now: number): boolean {
+  const isAlive = link.is_active && !link.is_deleted && !isExpired(link, now)
+  const isSame = link.long_url === command.long_url && link.domain === command.domain && link.analytics === command.analytics
+  return isAlive && isSame && link.user_id !== null && link.user_id === command.user_id
+}
+
+/** Links of anonymous callers belong to nobody: only an admin changes them. */
+function whenAllowed(link: Link | undefined, command: LinkCommand, decide: (link: Link) => LinkDecision): LinkDecision {
+  if (link === undefined || link.is_deleted) return { answer: { outcome: 'not_found' } }
+  const isOwner = link.user_id !== null && link.user_id === command.user_id
+  return isOwner || command.is_admin ? decide(link) : { answer: { outcome: 'forbidden' } }
+}
+
+function update(link: Link, command: LinkCommand, now: number): LinkDecision {
+  const expires_at = command.sets_expiry ? command.expires_at : link.expires_at
+  const expired_url = command.sets_expired_url ? command.expired_url : link.expired_url
+  const is_active = command.is_active ?? link.is_active
+  const updated: Link = { ...link, expires_at, expired_url, is_active, is_expired: isExpired({ expires_at }, now) }
+  return { answer: { outcome: 'updated', link: fieldsOf(updated) }, state: updated }
+}
+
+function fieldsOf({ long_url, domain, expires_at, expired_url, created_at, is_active, analytics }: Link): LinkFields {
+  return { long_url, domain, expires_at, expired_url, created_at, is_active, analytics }
+}

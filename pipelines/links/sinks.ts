@@ -1,0 +1,15 @@
+import { linkDecisions, userLinks } from '../../schemas/topics.ts'
+import { linksView } from '../../state/views/links.ts'
+import { decisionView } from '../../state/views/results.ts'
+import { userLinksView } from '../../state/views/user-links.ts'
+import type { Runner } from '../engine/runner.ts'
+import type { SinkContext } from '../services.ts'
+import { viewSink } from '../sinks.ts'
+
+/** Links with the results of commands, and the lists of users, for the API. */
+export function linkSinks(context: SinkContext): Runner[] {
+  return [
+    viewSink('links-view', decisionView(linksView), [linkDecisions], context),
+    viewSink('user-links-view', userLinksView, [userLinks], context),
+  ]
+}

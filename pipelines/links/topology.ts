@@ -1,0 +1,60 @@
+import { utf8 } from '../../schemas/keys.ts'
+import { linkFlow } from '../../schemas/links/flow.ts'
+import { avro } from '../../schemas/load.ts'
+import { userLinks } from '../../schemas/topics.ts'
+import type { Link } from '../../schemas/types.ts'
+import { keyedStore } from '../../state/stores/keyed-store.ts'
+import { timerStore } from '../../state/stores/timer-store.ts'
+import type { Context } from '../engine/api.ts'
+import { type Change, DECIDING, decideCommands } from '../engine/commands/decide.ts'
+import { topology } from '../engine/topology.ts'
+import { decideLink } from './decide.ts'
+
+/** Marked well within the 10 minutes of specification B; readers look at the time themselves. */
+const EXPIRE_EVERY_MS = 10_000
+/** A tick holds up commands: this many take some milliseconds, and the next tick goes on. */
+const EXPIRED_PER_TICK = 500
+
+/** The one place where short codes are given away and links are changed. */
+export const links = topology(
+  'links',
+  function declareLinks(t) {
+    const records = t.store(keyedStore('records', { key: utf8, value: avro('links/Link') }))
+    const expiries = t.store(timerStore('expiries', { key: utf8 }))
+
+    function changed({ key, before, after }: Change<Link>, ctx: Context): void {
+      if (after === undefined) return
+      const due = after.is_deleted || after.is_expired ? null : after.expires_at
+      if (due !== null) expiries.schedule(key, due)
+      else if (before?.expires_at != null) expiries.cancel(key)
+      if (after.user_id !== null) listForOwner(after, after.user_id, ctx)
+    }
+
+    const deciding = decideCommands(t, {
+      flow: linkFlow,
+      store: records,
+      decide: decideLink,
+      view: (link) => (link.is_deleted ? null : link),
+      changed,
+      emits: [userLinks],
+      stores: [expiries],
+    })
+
+    function expire(now: number, ctx: Context): void {
+      for (const { key } of expiries.takeDue(now, EXPIRED_PER_TICK)) {
+        const link = records.get(key)
+        if (link !== undefined) deciding.change(key, { ...link, is_expired: true }, ctx)
+      }
+    }
+
+    const { stores, emits } = deciding
+    deciding.stream.tick('expire', { everyMs: EXPIRE_EVERY_MS, clock: 'wall', stores, emits }, expire)
+  },
+  DECIDING,
+)
+
+/** Sinks rebuild the list from the newest record of each link; all links of a user lie in one partition. */
+function listForOwner(link: Link, userId: bigint, ctx: Context): void {
+  const owner = String(userId)
+  ctx.emit(userLinks, `${owner}:${link.short_code}`, link.is_deleted ? null : link, { partitionBy: owner, timestamp: ctx.now })
+}

@@ -1,0 +1,12 @@
+import type { CommandFlow } from '../commands/topics.ts'
+import { linkCommands, linkDecisions } from '../topics.ts'
+import type { Link, LinkCommand } from '../types.ts'
+
+/** What was decided about a link; times in epoch ms. */
+export type LinkAnswer =
+  | { readonly outcome: 'created' | 'updated'; readonly link: LinkFields }
+  | { readonly outcome: 'taken' | 'deleted' | 'not_found' | 'forbidden' }
+
+export type LinkFields = Pick<Link, 'long_url' | 'domain' | 'expires_at' | 'expired_url' | 'created_at' | 'is_active' | 'analytics'>
+
+export const linkFlow: CommandFlow<LinkCommand, Link, LinkAnswer> = { name: 'links', commands: linkCommands, decisions: linkDecisions }

@@ -1,0 +1,55 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+const MAIN = fileURLToPath(new URL('../../pipelines/main.ts', import.meta.url))
+
+export interface WorkerProcess {
+  readonly child: ChildProcess
+  /** Every log line so far. */
+  readonly lines: readonly Record<string, unknown>[]
+  /** True when every topology and sink of it is ready. */
+  isReady(): Promise<boolean>
+  /** SIGKILL. */
+  kill(): Promise<void>
+  /** SIGTERM; the exit code. */
+  stop(): Promise<number | null>
+}
+
+/** Starts a real worker process with its state in `folder`, whose guardian ends it if nobody else does. */
+export async function startWorkerProcess(folder: string, env: Record<string, string>): Promise<WorkerProcess> {
+  const child = spawn(process.execPath, [MAIN], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, MILLRACE_HOME: folder, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const lines: Record<string, unknown>[] = []
+  const exited = once(child, 'close')
+  const port = await new Promise<number>((resolve, reject) => {
+    let failure = ''
+    child.stderr.on('data', (data) => {
+      failure += data
+    })
+    exited.then(([code]) => reject(new Error(`the worker ended with ${code}: ${failure}`)))
+    createInterface({ input: child.stdout }).on('line', (text) => {
+      const line = JSON.parse(text) as Record<string, unknown>
+      lines.push(line)
+      if (line.event === 'host_started') resolve(line.health_port as number)
+    })
+  })
+
+  async function ended(signal: NodeJS.Signals): Promise<number | null> {
+    child.kill(signal)
+    const [code] = await exited
+    return code
+  }
+
+  return {
+    child,
+    lines,
+    isReady: async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok === true,
+    kill: async () => void (await ended('SIGKILL')),
+    stop: () => ended('SIGTERM'),
+  }
+}

@@ -1,0 +1,20 @@
+import type { LinkCommand } from '../../../schemas/types.ts'
+
+/** A request of user 42, unless told otherwise. */
+export function linkCommand(fields: Partial<LinkCommand> = {}): LinkCommand {
+  return {
+    action: 'create',
+    user_id: 42n,
+    is_admin: false,
+    long_url: 'https://example.com/',
+    domain: 'sho.rt',
+    analytics: true,
+    reuses: false,
+    sets_expiry: false,
+    expires_at: null,
+    is_active: null,
+    sets_expired_url: false,
+    expired_url: null,
+    ...fields,
+  }
+}

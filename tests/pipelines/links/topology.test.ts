@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest'
+import { decisionDriver } from '../../../pipelines/engine/commands/decision-driver.ts'
+import { links } from '../../../pipelines/links/topology.ts'
+import { linkFlow } from '../../../schemas/links/flow.ts'
+import { userLinks } from '../../../schemas/topics.ts'
+import { linkCommand } from './commands.ts'
+
+const HOUR_MS = 3_600_000
+const CODE = 'abc1234'
+
+const linksDriver = () => decisionDriver(links, linkFlow)
+const taken = { outcome: 'taken' }
+
+test('the first one gets the code; everybody else hears that it is taken', () => {
+  const { ask, view, driver } = linksDriver()
+  const first = ask(CODE, linkCommand())
+  expect(first).toEqual({
+    outcome: 'created',
+    link: {
+      long_url: 'https://example.com/',
+      domain: 'sho.rt',
+      expires_at: null,
+      expired_url: null,
+      created_at: driver.now,
+      is_active: true,
+      analytics: true,
+    },
+  })
+  expect(ask(CODE, linkCommand())).toEqual(taken)
+  expect(ask(CODE, linkCommand({ user_id: null, long_url: 'https://other.example/' }))).toEqual(taken)
+  expect(view(CODE)).toMatchObject({ short_code: CODE, long_url: 'https://example.com/', user_id: 42n })
+})
+
+test('the same command gets the first answer for a day, also from a restarted worker; then it is a new one', () => {
+  const { ask, driver } = linksDriver()
+  const first = ask(CODE, linkCommand(), { id: 'one' })
+  driver.advanceWallClock(23 * HOUR_MS)
+  driver.restart({ wipeState: true })
+  expect(ask(CODE, linkCommand(), { id: 'one' })).toEqual(first)
+  driver.advanceWallClock(2 * HOUR_MS)
+  expect(ask(CODE, linkCommand(), { id: 'one' })).toEqual(taken)
+})
+
+test('an id that was used for another request is a conflict, and changes nothing', () => {
+  const { ask, result, view } = linksDriver()
+  ask(CODE, linkCommand(), { id: 'one' })
+  const other = linkCommand({ long_url: 'https://other.example/' })
+  expect(result(CODE, other, { id: 'one', requestHash: 'other' })).toMatchObject({ outcome: 'conflict', answer: '' })
+  expect(view(CODE)?.long_url).toBe('https://example.com/')
+})
+
+test('a command whose deadline has passed is not decided; the same one may come again', () => {
+  const { ask, result, driver } = linksDriver()
+  expect(result(CODE, linkCommand(), { id: 'late', deadline: driver.now - 1 })).toBeUndefined()
+  expect(driver.metrics.dropped.get('command_deadline')).toBe(1)
+  expect(ask(CODE, linkCommand(), { id: 'late' })).toMatchObject({ outcome: 'created' })
+})
+
+test('a day later commands are forgotten, in the store too', () => {
+  const { ask, driver } = linksDriver()
+  ask(CODE, linkCommand(), { id: 'one' })
+  driver.advanceWallClock(26 * HOUR_MS)
+  const log = driver.broker.records('links-decided-changelog')
+  expect(log.map(({ value }) => value !== null)).toEqual([true, false])
+})
+
+test('a link is marked as expired within seconds of its time, once', () => {
+  const { ask, view, driver } = linksDriver()
+  ask(CODE, linkCommand({ expires_at: driver.now + HOUR_MS }))
+  driver.advanceWallClock(HOUR_MS - 1)
+  expect(view(CODE)?.is_expired).toBe(false)
+  driver.advanceWallClock(11_000)
+  expect(view(CODE)?.is_expired).toBe(true)
+  driver.read(linkFlow.decisions)
+  driver.advanceWallClock(HOUR_MS)
+  expect(driver.read(linkFlow.decisions)).toEqual([])
+})
+
+test('a new expiration replaces the old one and revives the link', () => {
+  const { ask, view, driver } = linksDriver()
+  ask(CODE, linkCommand({ expires_at: driver.now + HOUR_MS }))
+  driver.advanceWallClock(2 * HOUR_MS)
+  const renewed = linkCommand({ action: 'update', sets_expiry: true, expires_at: driver.now + HOUR_MS })
+  expect(ask(CODE, renewed)).toMatchObject({ outcome: 'updated', link: { expires_at: driver.now + HOUR_MS } })
+  expect(view(CODE)?.is_expired).toBe(false)
+  ask(CODE, linkCommand({ action: 'update', sets_expiry: true, expires_at: null }))
+  driver.advanceWallClock(3 * HOUR_MS)
+  expect(view(CODE)).toMatchObject({ is_expired: false, expires_at: null })
+})
+
+test('the list of a user has the newest state of each link; deleted ones leave it; all lie in one partition', () => {
+  const { ask, driver } = linksDriver()
+  for (const code of ['aaaaaaa', 'bbbbbbb', 'ccccccc']) ask(code, linkCommand())
+  ask('bbbbbbb', linkCommand({ action: 'update', is_active: false }))
+  ask('ccccccc', linkCommand({ action: 'delete' }))
+  ask('nobodys', linkCommand({ user_id: null }))
+  const records = driver.read(userLinks)
+  const newest = new Map(records.map(({ key, value }) => [key, value]))
+  expect([...newest].map(([key, link]) => [key, link?.is_active])).toEqual([
+    ['42:aaaaaaa', true],
+    ['42:bbbbbbb', false],
+    ['42:ccccccc', undefined],
+  ])
+  expect(new Set(records.map(({ partition }) => partition)).size).toBe(1)
+})
