@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { z } from 'zod'
 
 /** How long and how hard the chaos tests are. */
@@ -18,4 +19,9 @@ const Environment = z.object({
 export function chaosConfig(env: NodeJS.ProcessEnv = process.env): ChaosConfig {
   const { CHAOS_SEED, CHAOS_ROUNDS } = Environment.parse(env)
   return { seed: CHAOS_SEED ?? Math.floor(Math.random() * MAX_SEED), rounds: CHAOS_ROUNDS }
+}
+
+/** Where the logs of failed runs are kept. */
+export function chaosHome(env: NodeJS.ProcessEnv = process.env): string {
+  return join(env.MILLRACE_HOME ?? join(import.meta.dirname, '../../.millrace'), 'chaos')
 }

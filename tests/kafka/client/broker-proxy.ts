@@ -41,6 +41,8 @@ export interface BrokerProxy {
   /** Until `thaw` nothing passes in either direction, and no connection is closed: a network that is gone. */
   freeze(): void
   thaw(): void
+  /** From now on everything arrives so much later, in order. 0 ends it. */
+  delay(ms: number): void
   close(): Promise<void>
 }
 
@@ -51,18 +53,39 @@ const BROKER_NAME = Buffer.concat([Buffer.from([LOOPBACK.length + 1]), Buffer.fr
 /**
  * Stands between a client and a real broker, so that a test can lose or change single messages while all else is real.
  * The broker's own address inside its answers is replaced by the proxy's: the client never goes around it.
+ * @param options.remember false: `requests` stays empty, for traffic that would fill the memory
  */
-export async function brokerProxy(broker: string): Promise<BrokerProxy> {
+export async function brokerProxy(broker: string, { remember = true } = {}): Promise<BrokerProxy> {
   const brokerPort = Number(broker.slice(broker.lastIndexOf(':') + 1))
   const seen: { api: number; request: Buffer }[] = []
   const planned: { left: number; skip: number; interference: Interference }[] = []
   const sockets = new Set<Socket>()
   let frozen = false
-  let held: (() => void)[] = []
+  let timer: NodeJS.Timeout | undefined
+  /** What is on its way, in order, with the time of its arrival. */
+  const underWay: { readonly at: number; readonly pass: () => void }[] = []
+  let delayMs = 0
 
   function whenThawed(pass: () => void): void {
-    if (frozen) held.push(pass)
-    else pass()
+    if (delayMs === 0 && !frozen && underWay.length === 0) {
+      pass()
+      return
+    }
+    underWay.push({ at: performance.now() + delayMs, pass })
+    arriveLater()
+  }
+
+  /** One timer at a time, for the first: what is behind it may have been sent with a shorter delay. */
+  function arriveLater(): void {
+    if (frozen || timer !== undefined || underWay.length === 0) return
+    timer = setTimeout(arrive, Math.max(0, underWay[0].at - performance.now()))
+  }
+
+  function arrive(): void {
+    timer = undefined
+    const now = performance.now()
+    while (!frozen && underWay.length > 0 && underWay[0].at <= now) underWay.shift()?.pass()
+    arriveLater()
   }
 
   function plan(api: number): Interference | undefined {
@@ -80,17 +103,16 @@ export async function brokerProxy(broker: string): Promise<BrokerProxy> {
       sockets.add(socket)
       socket.setNoDelay(true)
       socket.on('error', () => {})
-      socket.on('close', () => {
-        sockets.delete(socket)
-        client.destroy()
-        upstream.destroy()
-      })
+      socket.on('close', () => sockets.delete(socket))
     }
+    upstream.on('close', () => client.destroy())
+    // What the client has sent before it closed still arrives, as it does in a network.
+    client.on('close', () => whenThawed(() => upstream.end()))
     client.on(
       'data',
       frames((request) => {
         const api = request.readInt16BE(0)
-        seen.push({ api, request })
+        if (remember) seen.push({ api, request })
         const interference = plan(api)
         if (interference?.action === 'lose-request') return
         waiting.set(request.readInt32BE(4), { api, interference })
@@ -143,11 +165,13 @@ export async function brokerProxy(broker: string): Promise<BrokerProxy> {
     },
     thaw: () => {
       frozen = false
-      const passing = held
-      held = []
-      for (const pass of passing) pass()
+      arriveLater()
+    },
+    delay: (ms) => {
+      delayMs = ms
     },
     close: async () => {
+      clearTimeout(timer)
       cutAll()
       await new Promise((resolve) => server.close(resolve))
     },

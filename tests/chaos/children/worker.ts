@@ -1,0 +1,107 @@
+/**
+ * A worker process of the shop, to be ill-treated: `node worker.ts <json>`. Obeys its parent's messages, tells it its status, and ends with it.
+ */
+import { setTimeout as delay } from 'node:timers/promises'
+import { pino } from 'pino'
+import { kafkaTransport } from '../../../kafka/client/index.ts'
+import { memoryRegistry } from '../../../kafka/memory/registry.ts'
+import type { Transport } from '../../../kafka/transport.ts'
+import type { CommitFaultPoint } from '../../../pipelines/engine/commit.ts'
+import { memberIdentity } from '../../../pipelines/engine/member-identity.ts'
+import { createWorker } from '../../../pipelines/engine/worker.ts'
+import { openRocksdbBackend } from '../../../state/stores/rocksdb-backend.ts'
+import { shop } from '../shop.ts'
+
+export interface WorkerArguments {
+  readonly brokers: string
+  readonly topology: string
+  readonly folder: string
+  readonly transactionTimeoutMs: number
+}
+
+/** What a worker is told. */
+export type WorkerOrder =
+  | { readonly order: 'clock'; readonly offsetMs: number }
+  /** The next commit that passes the step ends or stops the process there. */
+  | { readonly order: 'at-step'; readonly step: CommitFaultPoint; readonly signal: 'SIGKILL' | 'SIGSTOP' }
+
+/** What a worker tells, ten times a second. */
+export interface WorkerReport {
+  readonly ready: boolean
+  readonly commits: number
+  readonly fences: number
+}
+
+const REPORT_EVERY_MS = 100
+
+const given = JSON.parse(process.argv[2]) as WorkerArguments
+const log = pino({ level: 'debug', messageKey: 'event', timestamp: pino.stdTimeFunctions.isoTime })
+let offsetMs = 0
+let armed: Extract<WorkerOrder, { order: 'at-step' }> | undefined
+const clock = { now: () => Date.now() + offsetMs }
+
+function fault(step: CommitFaultPoint): void {
+  if (armed?.step !== step) return
+  const { signal } = armed
+  armed = undefined
+  process.kill(process.pid, signal)
+}
+
+process.on('message', (message: WorkerOrder) => {
+  if (message.order === 'clock') offsetMs = message.offsetMs
+  else armed = message
+})
+const orphaned = () => process.exit(1)
+process.once('disconnect', orphaned)
+
+/** With a transaction time-out that a test can wait for. */
+function impatient(transport: Transport): Transport {
+  return { ...transport, producer: (options) => transport.producer({ ...options, transactionTimeoutMs: given.transactionTimeoutMs }) }
+}
+
+async function main(): Promise<void> {
+  const backend = await openRocksdbBackend({ folder: given.folder })
+  const transport = kafkaTransport({ brokers: [given.brokers], clientId: 'shop' }, { clock, log })
+  await transport.connect()
+  const worker = createWorker(
+    { topology: shop(given.topology) },
+    {
+      transport: impatient(transport),
+      registry: memoryRegistry(),
+      backend,
+      identity: memberIdentity(given.folder, given.topology),
+      log,
+      clock: clock.now,
+      fault,
+    },
+  )
+  process.once('SIGTERM', () => void worker.stop())
+  await worker.start()
+  const ended = new AbortController()
+  void tell(worker.status, ended.signal)
+  try {
+    await worker.done
+  } finally {
+    ended.abort()
+    await transport.close()
+    await backend.close()
+  }
+}
+
+async function tell(status: () => WorkerReport, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    const { ready, commits, fences } = status()
+    process.send?.({ ready, commits, fences })
+    await delay(REPORT_EVERY_MS)
+  }
+}
+
+main()
+  .catch((error) => {
+    log.fatal({ err: error }, 'process_failed')
+    process.exitCode = 1
+  })
+  .finally(() => {
+    process.off('disconnect', orphaned)
+    process.disconnect?.()
+  })

@@ -1,0 +1,133 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Component } from '../../deploy/local/component.ts'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import type { Fault } from './schedule.ts'
+import { noSmallDisk } from './small-disk.ts'
+import type { WorkerSlot } from './worker-slot.ts'
+
+/** A worker that commits ten times a second passes a step soon, unless it has nothing to do any more. */
+const STEP_WITHIN_MS = 10_000
+const BROKER_ANSWERS_MS = 90_000
+const READY_WITHIN_MS = 60_000
+
+export interface FaultDeps {
+  readonly broker: Component
+  readonly workers: readonly WorkerSlot[]
+  readonly say: (text: string) => void
+}
+
+/** Does to a running system what a schedule says. What happens to one worker, or to the broker, happens one after the other. */
+export function faultHands({ broker, workers, say }: FaultDeps): { inflict(fault: Fault): Promise<void> } {
+  const turns = new Map<string, Promise<void>>()
+
+  async function inTurn(whose: string, action: () => Promise<void>): Promise<void> {
+    const turn = (turns.get(whose) ?? Promise.resolve()).then(action)
+    turns.set(
+      whose,
+      turn.catch(() => {}),
+    )
+    return turn
+  }
+
+  /** Without a process there is nothing to stop or to kill. */
+  async function runs(worker: WorkerSlot): Promise<void> {
+    await waitUntil(() => worker.report !== undefined, { what: `worker ${worker.slot} runs`, timeoutMs: READY_WITHIN_MS })
+  }
+
+  async function comeBack(worker: WorkerSlot, afterMs: number): Promise<void> {
+    await delay(afterMs)
+    worker.start()
+  }
+
+  async function onWorker(fault: Extract<Fault, { worker: number }>, worker: WorkerSlot): Promise<void> {
+    if (fault.kind !== 'disk-full') await runs(worker)
+    switch (fault.kind) {
+      case 'kill':
+        await worker.kill()
+        if (fault.wipe) worker.wipe()
+        return comeBack(worker, fault.downMs)
+      case 'kill-at-step': {
+        worker.expectExit()
+        worker.tell({ order: 'at-step', step: fault.step, signal: 'SIGKILL' })
+        await Promise.race([worker.whenExited(), delay(STEP_WITHIN_MS)])
+        await worker.kill()
+        return comeBack(worker, fault.downMs)
+      }
+      case 'restart': {
+        const code = await worker.leave()
+        if (code !== 0) throw new Error(`worker ${worker.slot} left with code ${code}`)
+        return comeBack(worker, fault.downMs)
+      }
+      case 'zombie-at-step':
+        worker.tell({ order: 'at-step', step: fault.step, signal: 'SIGSTOP' })
+        await waitUntil(() => worker.isStopped(), { what: 'a commit', timeoutMs: STEP_WITHIN_MS }).catch(() => worker.stop())
+        await delay(fault.ms)
+        return worker.go()
+      case 'zombie':
+      case 'stall':
+        worker.stop()
+        await delay(fault.ms)
+        return worker.go()
+      case 'cut':
+        for (let i = 0; i < fault.times; i++) {
+          worker.network.cutAll()
+          await delay(fault.gapMs)
+        }
+        return
+      case 'slow':
+        worker.network.delay(fault.delayMs)
+        await delay(fault.ms)
+        return worker.network.delay(0)
+      case 'blackhole':
+        worker.network.freeze()
+        await delay(fault.ms)
+        return worker.network.thaw()
+      case 'disk-full':
+        if (worker.disk === undefined) return say(`no disk-full: ${noSmallDisk()}`)
+        worker.disk.fill()
+        await delay(fault.ms)
+        return worker.disk.free()
+      case 'damage': {
+        // A start writes what an earlier life has left in the log into a table, so that there are files of all kinds.
+        await worker.kill()
+        worker.start()
+        await waitUntil(() => worker.report?.ready === true, { what: `worker ${worker.slot} ready`, timeoutMs: READY_WITHIN_MS })
+        await worker.kill()
+        say(`damaged (${fault.how}): ${worker.damage(fault.how, fault.file)}`)
+        return worker.start()
+      }
+      case 'clock':
+        worker.tell({ order: 'clock', offsetMs: fault.offsetMs })
+        await delay(fault.ms)
+        return worker.tell({ order: 'clock', offsetMs: 0 })
+    }
+  }
+
+  async function onBroker(fault: Extract<Fault, { kind: 'broker-kill' | 'broker-pause' }>): Promise<void> {
+    switch (fault.kind) {
+      case 'broker-kill':
+        await broker.kill()
+        await delay(fault.downMs)
+        await broker.start()
+        return
+      case 'broker-pause':
+        process.kill(broker.pid as number, 'SIGSTOP')
+        try {
+          await delay(fault.ms)
+        } finally {
+          process.kill(broker.pid as number, 'SIGCONT')
+        }
+        return waitUntil(() => broker.isHealthy(), { what: 'the broker answers', timeoutMs: BROKER_ANSWERS_MS })
+    }
+  }
+
+  return {
+    inflict(fault) {
+      if ('worker' in fault) {
+        const worker = workers[fault.worker]
+        return inTurn(`worker ${fault.worker}`, () => onWorker(fault, worker))
+      }
+      return inTurn('broker', () => onBroker(fault))
+    },
+  }
+}

@@ -1,0 +1,122 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { integer, pick, seededRandom } from '../../bench/tweets/random.ts'
+import { partitionFor } from '../../kafka/partitioner.ts'
+import { FencedError, type Transport, TransportError, type WorkerProducer } from '../../kafka/transport.ts'
+import { PARTITIONS, type Payment, type Receipt, type ShopTopics } from './shop.ts'
+
+export interface InputOptions {
+  readonly seed: number
+  readonly payments: number
+  readonly durationMs: number
+}
+
+const BATCH_EVERY_MS = 40
+const ACCOUNTS = 150
+const MERCHANTS = 25
+const REGIONS = 6
+const MAX_AMOUNT = 1_000
+/** A receipt comes with the same batch as its payment, one of the next, one before, or never. */
+const RECEIPT_LAG_BATCHES = 12
+const SHARE_WITHOUT_RECEIPT = 0.05
+/** Upstream producers abort too: what they wrote must never be seen. */
+const SHARE_ABORTED = 0.15
+const HOUR_MS = 3_600_000
+
+/**
+ * Writes payments and receipts for a time, in transactions of which some are aborted. What the broker gives up is not sent again: the truth is
+ * what the log holds.
+ */
+export async function produceInput(transport: Transport, topics: ShopTopics, options: InputOptions): Promise<void> {
+  const random = seededRandom(options.seed)
+  const producer = transport.producer({ transactionalId: `${topics.payments.name}-input` })
+  const batches = Math.max(1, Math.floor(options.durationMs / BATCH_EVERY_MS))
+  const receipts = new Map<number, { account: string; id: string }[]>()
+  const startAt = Date.now()
+
+  function send(topic: string, partition: number, timestamp: number, account: string, value: Payment | Receipt): void {
+    const key = Buffer.from(account)
+    const bytes = Buffer.from(JSON.stringify(value))
+    producer.appender(topic, partition).append(timestamp, key, 0, key.length, bytes, 0, bytes.length)
+  }
+
+  function fill(batch: number, at: number): void {
+    const count = Math.round((options.payments * (batch + 1)) / batches) - Math.round((options.payments * batch) / batches)
+    for (let i = 0; i < count; i++) {
+      const account = `account-${integer(random, ACCOUNTS)}`
+      const id = `${batch}.${i}`
+      const payment = {
+        id,
+        merchant: `m${integer(random, MERCHANTS)}`,
+        region: `r${integer(random, REGIONS)}`,
+        amount: 1 + integer(random, MAX_AMOUNT),
+        at,
+      }
+      send(topics.payments.name, partitionFor(Buffer.from(account), PARTITIONS), at, account, payment)
+      if (random() < SHARE_WITHOUT_RECEIPT) continue
+      const later = batch + pick(random, [0, 0, integer(random, RECEIPT_LAG_BATCHES)])
+      receipts.set(later, [...(receipts.get(later) ?? []), { account, id }])
+    }
+    for (const { account, id } of receipts.get(batch) ?? [])
+      send(topics.receipts.name, partitionFor(Buffer.from(account), PARTITIONS), at, account, { id })
+  }
+
+  await untilDone(() => producer.init())
+  for (let batch = 0; batch < batches; batch++) {
+    await delay(Math.max(0, startAt + batch * BATCH_EVERY_MS - Date.now()))
+    fill(batch, startAt + batch * BATCH_EVERY_MS)
+    if (random() < SHARE_ABORTED) await giveUp(producer)
+    else await tryCommit(producer)
+  }
+  const endAt = Date.now() + HOUR_MS
+  do {
+    for (let partition = 0; partition < PARTITIONS; partition++)
+      send(topics.payments.name, partition, endAt, `end-${partition}`, {
+        id: 'end',
+        merchant: '',
+        region: '',
+        amount: 0,
+        at: endAt,
+        end: true,
+      })
+  } while (!(await tryCommit(producer)))
+  await producer.close()
+}
+
+/** @returns false when the broker has given the transaction up */
+async function tryCommit(producer: WorkerProducer): Promise<boolean> {
+  try {
+    await producer.commit(new Map(), undefined)
+    return true
+  } catch (error) {
+    if (!isPassing(error)) throw error
+    await giveUp(producer)
+    return false
+  }
+}
+
+async function giveUp(producer: WorkerProducer): Promise<void> {
+  try {
+    await producer.flushFull()
+    await producer.abort()
+  } catch (error) {
+    if (!isPassing(error)) throw error
+    await untilDone(async () => {
+      await producer.abort()
+      await producer.init()
+    })
+  }
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof FencedError || (error instanceof TransportError && !error.fatal)
+}
+
+async function untilDone(step: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      return await step()
+    } catch (error) {
+      if (!isPassing(error)) throw error
+    }
+  }
+}

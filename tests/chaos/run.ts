@@ -1,0 +1,94 @@
+/**
+ * `npm run test:chaos -- --seeds 100`: that many random schedules of faults, one after the other on one broker; `--seed N` repeats one.
+ * Exit code 1 when any output was not exactly what an offline computation of the input gives.
+ */
+import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { guardedFolder } from '../stack/folder.ts'
+import { newKafka } from '../stack/servers.ts'
+import { chaosHome } from './config.ts'
+import { described, drawSchedule, FAULT_KINDS, type FaultKind, type Schedule } from './schedule.ts'
+import { runTrial } from './trial.ts'
+
+const MS_PER_SECOND = 1_000
+const MAX_SEED = 2 ** 31
+const DEFAULT_SEEDS = '10'
+
+function options() {
+  const { values } = parseArgs({
+    options: {
+      /** How many. */
+      seeds: { type: 'string', default: DEFAULT_SEEDS },
+      /** The first of them; the others follow. */
+      from: { type: 'string' },
+      seed: { type: 'string' },
+      /** Only these kinds of faults, one of each per run. */
+      faults: { type: 'string' },
+      /** Ends after so many minutes, however many seeds are left. */
+      minutes: { type: 'string', default: 'Infinity' },
+      'longest-pause': { type: 'string' },
+    },
+  })
+  const kinds = values.faults?.split(',') as FaultKind[] | undefined
+  for (const kind of kinds ?? []) if (!FAULT_KINDS.includes(kind)) throw new Error(`no fault ${kind}; there are ${FAULT_KINDS.join(', ')}`)
+  const first = Number(values.seed ?? values.from ?? Math.floor(Math.random() * MAX_SEED))
+  const longestPause = values['longest-pause']
+  return {
+    seeds: Array.from({ length: values.seed === undefined ? Number(values.seeds) : 1 }, (_, i) => first + i),
+    draw: { kinds, longestPauseMs: longestPause === undefined ? undefined : Number(longestPause) * MS_PER_SECOND },
+    until: Date.now() + Number(values.minutes) * 60 * MS_PER_SECOND,
+  }
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+async function main(): Promise<number> {
+  const { seeds, draw, until } = options()
+  const folder = guardedFolder()
+  const broker = await newKafka(folder.path)
+  await broker.start()
+  const failed: number[] = []
+  let passed = 0
+  try {
+    for (const seed of seeds) {
+      if (Date.now() > until) break
+      if (await passes(drawSchedule(seed, draw), join(folder.path, `seed-${seed}`))) passed++
+      else failed.push(seed)
+    }
+  } finally {
+    await folder.finish()
+  }
+  const repeat = failed.map((seed) => `--seed ${seed}`).join(', ')
+  say(`${passed} passed, ${failed.length} failed${failed.length > 0 ? `: ${repeat}` : ''}`)
+  return failed.length === 0 ? 0 : 1
+
+  async function passes(schedule: Schedule, place: string): Promise<boolean> {
+    const startedAt = Date.now()
+    say(`seed ${schedule.seed}: ${described(schedule)}`)
+    const result = await runTrial(schedule, { broker, folder: place, say: (text) => say(`  ${text}`) })
+    const took = ((Date.now() - startedAt) / MS_PER_SECOND).toFixed(1)
+    say(
+      `  ${result.faults.length === 0 ? 'exact' : 'WRONG'}: ${result.payments} payments, ${result.crashes} restarts by themselves, ${took} s`,
+    )
+    for (const fault of result.faults) say(`  ${fault}`)
+    if (result.faults.length > 0) keep(schedule, place)
+    rmSync(place, { recursive: true, force: true })
+    return result.faults.length === 0
+  }
+
+  /** Logs of a failed run. */
+  function keep(schedule: Schedule, place: string): void {
+    const target = join(chaosHome(), `seed-${schedule.seed}`)
+    rmSync(target, { recursive: true, force: true })
+    mkdirSync(target, { recursive: true })
+    cpSync(place, target, { recursive: true, filter: (path) => !path.endsWith('/state') })
+    cpSync(broker.logFile, join(target, 'kafka.log'))
+    writeFileSync(join(target, 'schedule.json'), JSON.stringify(schedule, undefined, 2))
+    say(`  logs: ${target}`)
+  }
+}
+
+process.exitCode = await main()

@@ -1,0 +1,136 @@
+import { integer, pick, type Random, seededRandom } from '../../bench/tweets/random.ts'
+import type { CommitFaultPoint } from '../../pipelines/engine/commit.ts'
+
+export const WORKERS = 3
+
+/** What happens to the files of a killed worker's state before it starts again. */
+export type Damage = 'truncate' | 'flip' | 'delete'
+
+/** One thing that goes wrong. Times in ms. */
+export type Fault =
+  /** kill -9; with `wipe` the state folder is lost too. */
+  | { readonly kind: 'kill'; readonly worker: number; readonly downMs: number; readonly wipe: boolean }
+  /** kill -9 by itself, right after a commit step. */
+  | { readonly kind: 'kill-at-step'; readonly worker: number; readonly downMs: number; readonly step: CommitFaultPoint }
+  /** Leaves in order and comes back. */
+  | { readonly kind: 'restart'; readonly worker: number; readonly downMs: number }
+  /** SIGSTOP past the session time-out, then SIGCONT: a zombie. */
+  | { readonly kind: 'zombie'; readonly worker: number; readonly ms: number }
+  /** As above, right after a commit step. */
+  | { readonly kind: 'zombie-at-step'; readonly worker: number; readonly ms: number; readonly step: CommitFaultPoint }
+  /** SIGSTOP past the transaction time-out, but not the session's. */
+  | { readonly kind: 'stall'; readonly worker: number; readonly ms: number }
+  | { readonly kind: 'broker-kill'; readonly downMs: number }
+  | { readonly kind: 'broker-pause'; readonly ms: number }
+  /** All connections of a worker are closed, again and again. */
+  | { readonly kind: 'cut'; readonly worker: number; readonly times: number; readonly gapMs: number }
+  /** Everything to and from a worker takes longer. */
+  | { readonly kind: 'slow'; readonly worker: number; readonly delayMs: number; readonly ms: number }
+  /** Nothing passes, no connection is closed; what was sent arrives when it is over. */
+  | { readonly kind: 'blackhole'; readonly worker: number; readonly ms: number }
+  /** No byte fits under the state folder. */
+  | { readonly kind: 'disk-full'; readonly worker: number; readonly ms: number }
+  /** Killed, a file of its database damaged, started again. */
+  | { readonly kind: 'damage'; readonly worker: number; readonly how: Damage; readonly file: number }
+  /** The worker's wall clock is set, and set right again. */
+  | { readonly kind: 'clock'; readonly worker: number; readonly offsetMs: number; readonly ms: number }
+
+export type FaultKind = Fault['kind']
+
+export interface PlannedFault {
+  /** After the input has begun. */
+  readonly atMs: number
+  readonly fault: Fault
+}
+
+export interface Schedule {
+  readonly seed: number
+  readonly faults: readonly PlannedFault[]
+}
+
+export interface ScheduleOptions {
+  /** One fault of each, at moments drawn from the seed; else both are drawn. */
+  readonly kinds?: readonly FaultKind[]
+  /** Longest pause of the broker. */
+  readonly longestPauseMs?: number
+}
+
+/** All faults begin within this time, while input comes. */
+export const FAULTS_WITHIN_MS = 7_000
+const FIRST_AT_MS = 300
+const MIN_FAULTS = 2
+const MORE_FAULTS = 3
+const SECOND_MS = 1_000
+const HOUR_MS = 3_600 * SECOND_MS
+/** Longer than the session of 6 s. */
+const ZOMBIE_MS = 7_500
+/** Longer than the transaction time-out of 3 s, and shorter than the session. */
+const STALL_MS = 3_800
+const LONGEST_PAUSE_MS = 9 * SECOND_MS
+const STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
+const DAMAGES: readonly Damage[] = ['truncate', 'flip', 'delete']
+const CLOCK_OFFSETS_MS = [-48 * HOUR_MS, -HOUR_MS, -20 * SECOND_MS, 20 * SECOND_MS, HOUR_MS, 48 * HOUR_MS]
+const FILES = 1_000
+
+/** How each fault is drawn. */
+const DRAW: { readonly [Kind in FaultKind]: (random: Random, options: ScheduleOptions) => Extract<Fault, { kind: Kind }> } = {
+  kill: (random) => ({ kind: 'kill', worker: integer(random, WORKERS), downMs: integer(random, 2_000), wipe: random() < 0.4 }),
+  'kill-at-step': (random) => ({
+    kind: 'kill-at-step',
+    worker: integer(random, WORKERS),
+    downMs: integer(random, 1_500),
+    step: pick(random, STEPS),
+  }),
+  restart: (random) => ({ kind: 'restart', worker: integer(random, WORKERS), downMs: integer(random, 1_000) }),
+  zombie: (random) => ({ kind: 'zombie', worker: integer(random, WORKERS), ms: ZOMBIE_MS + integer(random, 2_000) }),
+  'zombie-at-step': (random) => ({
+    kind: 'zombie-at-step',
+    worker: integer(random, WORKERS),
+    ms: ZOMBIE_MS + integer(random, 2_000),
+    step: pick(random, STEPS),
+  }),
+  stall: (random) => ({ kind: 'stall', worker: integer(random, WORKERS), ms: STALL_MS + integer(random, 1_000) }),
+  'broker-kill': (random) => ({ kind: 'broker-kill', downMs: integer(random, 2_000) }),
+  'broker-pause': (random, { longestPauseMs = LONGEST_PAUSE_MS }) => ({
+    kind: 'broker-pause',
+    ms: 1_000 + integer(random, longestPauseMs - 1_000),
+  }),
+  cut: (random) => ({ kind: 'cut', worker: integer(random, WORKERS), times: 1 + integer(random, 20), gapMs: integer(random, 150) }),
+  slow: (random) => ({
+    kind: 'slow',
+    worker: integer(random, WORKERS),
+    delayMs: 20 + integer(random, 400),
+    ms: 1_000 + integer(random, 4_000),
+  }),
+  blackhole: (random) => ({ kind: 'blackhole', worker: integer(random, WORKERS), ms: 1_000 + integer(random, 9_000) }),
+  'disk-full': (random) => ({ kind: 'disk-full', worker: integer(random, WORKERS), ms: 1_000 + integer(random, 4_000) }),
+  damage: (random) => ({ kind: 'damage', worker: integer(random, WORKERS), how: pick(random, DAMAGES), file: integer(random, FILES) }),
+  clock: (random) => ({
+    kind: 'clock',
+    worker: integer(random, WORKERS),
+    offsetMs: pick(random, CLOCK_OFFSETS_MS),
+    ms: 1_000 + integer(random, 5_000),
+  }),
+}
+export const FAULT_KINDS = Object.keys(DRAW) as FaultKind[]
+
+/** The same seed and options give the same schedule. */
+export function drawSchedule(seed: number, options: ScheduleOptions = {}): Schedule {
+  const random = seededRandom(seed)
+  const kinds = options.kinds ?? Array.from({ length: MIN_FAULTS + integer(random, MORE_FAULTS) }, () => pick(random, FAULT_KINDS))
+  const faults = kinds.map((kind): PlannedFault => {
+    const atMs = FIRST_AT_MS + integer(random, FAULTS_WITHIN_MS - FIRST_AT_MS)
+    return { atMs, fault: DRAW[kind](random, options) }
+  })
+  return { seed, faults: faults.toSorted((a, b) => a.atMs - b.atMs) }
+}
+
+/** `1.2 s kill worker=0 downMs=300 wipe=true` */
+export function described({ faults }: Schedule): string {
+  return faults
+    .map(({ atMs, fault: { kind, ...rest } }) => {
+      const values = Object.entries(rest).map(([name, value]) => `${name}=${value}`)
+      return [`${(atMs / SECOND_MS).toFixed(1)} s`, kind, ...values].join(' ')
+    })
+    .join('; ')
+}

@@ -1,0 +1,197 @@
+import { drop } from '../../pipelines/engine/outcome.ts'
+import { type Topology, topology } from '../../pipelines/engine/topology.ts'
+import { type Codec, CodecError } from '../../schemas/codec.ts'
+import { utf8 } from '../../schemas/keys.ts'
+import { rawValue } from '../../schemas/raw.ts'
+import type { Topic } from '../../schemas/topic.ts'
+import { keyedStore } from '../../state/stores/keyed-store.ts'
+import { timerStore } from '../../state/stores/timer-store.ts'
+import { windowedCounterStore } from '../../state/stores/windowed-counter-store.ts'
+
+/** What an account pays. Keyed by account, in the log in the order of `at`. */
+export interface Payment {
+  readonly id: string
+  readonly merchant: string
+  readonly region: string
+  readonly amount: number
+  /** Event time, epoch ms. */
+  readonly at: number
+  /** Ends a partition's input: moves its event time past every timer. */
+  readonly end?: boolean
+}
+
+/** Keyed by account; comes before or after its payment, or never. */
+export interface Receipt {
+  readonly id: string
+}
+
+/** The account's payments so far, in the order of the log. */
+export interface LedgerEntry {
+  readonly seq: number
+  readonly balance: number
+  readonly id: string
+}
+
+/** The merchant's window after one payment more. */
+export interface WindowEntry {
+  readonly count: number
+  readonly sum: number
+  readonly id: string
+  readonly amount: number
+}
+
+/** The region's total after a commit's payments more. */
+export interface RegionEntry {
+  readonly added: number
+  readonly total: number
+}
+
+interface Balance {
+  seq: number
+  balance: number
+}
+
+export const PARTITIONS = 4
+export const WINDOW_MS = 1_000
+/** More windows than a run has: no ring ever forgets one. */
+const WINDOWS_KEPT = 3_600
+const REMINDER_AFTER_MS = 700
+const TICK_MS = 500
+const TIMERS_AT_ONCE = 100
+
+function json<T>(): Codec<T> {
+  return {
+    encode: (value, out) => utf8.encode(JSON.stringify(value), out),
+    decode(buffer, start, end) {
+      try {
+        return JSON.parse(utf8.decode(buffer, start, end)) as T
+      } catch (error) {
+        throw new CodecError(`no JSON: ${(error as Error).message}`)
+      }
+    },
+  }
+}
+
+function jsonTopic<T>(name: string): Topic<string, T> {
+  return { name, key: utf8, value: rawValue(json<T>()), partitions: PARTITIONS }
+}
+
+/** Every topic that the shop reads and writes, apart from its internal ones. */
+export function shopTopics(name: string) {
+  return {
+    payments: jsonTopic<Payment>(`${name}-payments`),
+    receipts: jsonTopic<Receipt>(`${name}-receipts`),
+    ledger: jsonTopic<LedgerEntry>(`${name}-ledger`),
+    matched: jsonTopic<{ id: string }>(`${name}-matched`),
+    reminders: jsonTopic<{ id: string }>(`${name}-reminders`),
+    windows: jsonTopic<WindowEntry>(`${name}-windows`),
+    regions: jsonTopic<RegionEntry>(`${name}-regions`),
+  }
+}
+export type ShopTopics = ReturnType<typeof shopTopics>
+
+export function windowKey(merchant: string, at: number): string {
+  return `${merchant}@${Math.floor(at / WINDOW_MS)}`
+}
+
+/**
+ * Everything that a topology may have: two co-partitioned sources that are joined, a keyed store, timers by event time, an aggregation that is
+ * sent before each commit, and two repartitions, one of them into windows. Its output can be computed from the input's log alone, whatever
+ * the order in which partitions are read.
+ */
+export function shop(name: string): Topology {
+  const topics = shopTopics(name)
+  return topology(name, (t) => {
+    const byMerchant = t.repartition<string, Payment>('by-merchant', { key: utf8, value: rawValue(json()), partitions: PARTITIONS })
+    const byRegion = t.repartition<string, number>('by-region', { key: utf8, value: rawValue(json()), partitions: 2 })
+
+    const balances = t.store(keyedStore<string, Balance>('balances', { key: utf8, value: rawValue(json()) }))
+    /** Whichever of payment and receipt came first, by id. */
+    const unmatched = t.store(keyedStore<string, 'payment' | 'receipt'>('unmatched', { key: utf8, value: rawValue(json()) }))
+    const reminders = t.store(timerStore<string>('due', { key: utf8 }))
+    const pending = new Map<string, number>()
+
+    /** @returns true when the other one was there */
+    function match(id: string, kind: 'payment' | 'receipt'): boolean {
+      const waiting = unmatched.get(id)
+      if (waiting === undefined || waiting === kind) {
+        unmatched.put(id, kind)
+        return false
+      }
+      unmatched.delete(id)
+      return true
+    }
+
+    t.source(topics.payments)
+      .process(
+        'book',
+        {
+          reads(payment, account) {
+            balances.prefetch(account)
+            unmatched.prefetch(payment.id)
+          },
+          stores: [balances, unmatched, reminders],
+          emits: [topics.ledger, topics.matched, byMerchant],
+        },
+        function book(payment, ctx) {
+          if (payment.end === true) return drop('end')
+          const { seq, balance } = balances.get(ctx.key) ?? { seq: 0, balance: 0 }
+          const next = { seq: seq + 1, balance: balance + payment.amount }
+          balances.put(ctx.key, next)
+          ctx.emit(topics.ledger, ctx.key, { ...next, id: payment.id })
+          reminders.schedule(payment.id, payment.at + REMINDER_AFTER_MS)
+          if (match(payment.id, 'payment')) ctx.emit(topics.matched, ctx.key, { id: payment.id })
+          ctx.emit(byMerchant, payment.merchant, payment)
+          pending.set(payment.region, (pending.get(payment.region) ?? 0) + payment.amount)
+        },
+      )
+      .tick('remind', { everyMs: TICK_MS, clock: 'event', stores: [reminders], emits: [topics.reminders] }, function remind(now, ctx) {
+        for (let due = reminders.takeDue(now, TIMERS_AT_ONCE); due.length > 0; due = reminders.takeDue(now, TIMERS_AT_ONCE))
+          for (const { key } of due) ctx.emit(topics.reminders, key, { id: key })
+      })
+      .beforeCommit('send', { emits: [byRegion] }, function send(ctx) {
+        for (const [region, added] of pending) ctx.emit(byRegion, region, added)
+        pending.clear()
+      })
+    t.source(topics.receipts).process(
+      'receive',
+      { reads: (receipt) => unmatched.prefetch(receipt.id), stores: [unmatched, balances], emits: [topics.matched] },
+      function receive({ id }, ctx) {
+        if (match(id, 'receipt')) ctx.emit(topics.matched, ctx.key, { id })
+      },
+    )
+
+    const counts = t.store(windowedCounterStore<string>('counts', { key: utf8, bucketMs: WINDOW_MS, buckets: WINDOWS_KEPT }))
+    const sums = t.store(keyedStore<string, number>('sums', { key: utf8, value: rawValue(json()) }))
+    t.source(byMerchant).process(
+      'add-up',
+      {
+        reads(payment, merchant) {
+          counts.prefetch(merchant)
+          sums.prefetch(windowKey(merchant, payment.at))
+        },
+        stores: [counts, sums],
+        emits: [topics.windows],
+      },
+      function addUp({ id, amount, at }, ctx) {
+        const start = Math.floor(at / WINDOW_MS) * WINDOW_MS
+        const key = windowKey(ctx.key, at)
+        counts.add(ctx.key, at)
+        const sum = (sums.get(key) ?? 0) + amount
+        sums.put(key, sum)
+        ctx.emit(topics.windows, key, { count: counts.count(ctx.key, start, start + WINDOW_MS), sum, id, amount })
+      },
+    )
+
+    const totals = t.store(keyedStore<string, number>('totals', { key: utf8, value: rawValue(json()) }))
+    t.source(byRegion).process(
+      'total',
+      { reads: (_, region) => totals.prefetch(region), stores: [totals], emits: [topics.regions] },
+      function total(added, ctx) {
+        const next = (totals.get(ctx.key) ?? 0) + added
+        totals.put(ctx.key, next)
+        ctx.emit(topics.regions, ctx.key, { added, total: next })
+      },
+    )
+  })
+}

@@ -1,0 +1,65 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, rmSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+
+const SIZE_MB = 256
+const BLOCK = Buffer.alloc(1024 * 1024)
+const FILLER = 'filler'
+
+/** A small file system of its own over a folder, in a mount namespace of its own: it is gone with the process that holds it. */
+export interface SmallDisk {
+  /** The folder as processes outside reach it. */
+  readonly reach: string
+  /** Command in front of the one that shall see it. */
+  readonly enter: readonly string[]
+  /** Name of the file that fills it. */
+  readonly filler: string
+  fill(): void
+  free(): void
+  close(): void
+}
+
+let reason: string | undefined | null = null
+
+/** Why there is no small disk on this machine; undefined when there is one. */
+export function noSmallDisk(): string | undefined {
+  if (reason !== null) return reason
+  const tried = spawnSync('unshare', ['-m', 'sh', '-c', 'mount -t tmpfs -o size=1m chaos /mnt'], { encoding: 'utf8' })
+  reason = tried.status === 0 ? undefined : `a file system cannot be mounted here (${(tried.stderr || String(tried.error)).trim()})`
+  return reason
+}
+
+/** @param folder where it is mounted; its holder runs in `home` */
+export async function smallDisk(home: string, folder: string): Promise<SmallDisk> {
+  const script = `mount -t tmpfs -o size=${SIZE_MB}m chaos "$1" && echo mounted && exec sleep infinity`
+  const holder = spawn('unshare', ['-m', 'sh', '-c', script, 'sh', folder], { cwd: home, stdio: ['ignore', 'pipe', 'inherit'] })
+  await Promise.race([once(holder.stdout, 'data'), once(holder, 'exit').then(() => Promise.reject(new Error(`${folder} was not mounted`)))])
+  const reach = `/proc/${holder.pid}/root${folder}`
+  const file = join(reach, FILLER)
+  return {
+    reach,
+    enter: ['nsenter', '-t', String(holder.pid), '-m', '--wd=.'],
+    filler: FILLER,
+    fill() {
+      const handle = openSync(file, 'a')
+      try {
+        for (let room = BLOCK.length; room >= 1; room >>= 1) while (writes(handle, room));
+      } finally {
+        closeSync(handle)
+      }
+    },
+    free: () => rmSync(file, { force: true }),
+    close: () => void holder.kill('SIGKILL'),
+  }
+}
+
+/** @returns false when there is no room for it */
+function writes(handle: number, bytes: number): boolean {
+  try {
+    return writeSync(handle, BLOCK, 0, bytes) === bytes
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOSPC') return false
+    throw error
+  }
+}

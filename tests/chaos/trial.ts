@@ -1,0 +1,161 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { pino } from 'pino'
+import type { Component } from '../../deploy/local/component.ts'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import { kafkaTransport } from '../../kafka/client/index.ts'
+import type { Transport } from '../../kafka/transport.ts'
+import { faults, progress, type ShopInput, type ShopOutput } from './expected.ts'
+import { faultHands } from './faults.ts'
+import { produceInput } from './input.ts'
+import { type LogReader, logReader } from './log-reader.ts'
+import { FAULTS_WITHIN_MS, type FaultKind, type Schedule, WORKERS } from './schedule.ts'
+import { type ShopTopics, shopTopics } from './shop.ts'
+import { noSmallDisk } from './small-disk.ts'
+import { type WorkerSlot, workerSlot } from './worker-slot.ts'
+
+export interface TrialDeps {
+  readonly broker: Component
+  /** Of this trial alone. */
+  readonly folder: string
+  readonly say: (text: string) => void
+}
+
+export interface TrialResult {
+  /** What was wrong, for people; empty: everything was exactly right. */
+  readonly faults: readonly string[]
+  /** Payments in the log. */
+  readonly payments: number
+  readonly fences: number
+  readonly crashes: number
+}
+
+const PAYMENTS = 4_000
+/** Beyond the last fault's beginning, so that some of the input meets it. */
+const INPUT_MS = FAULTS_WITHIN_MS + 1_000
+/** Below the session of 6 s: a worker that stalls can lose its transaction and keep its partitions. */
+const TRANSACTION_TIMEOUT_MS = 3_000
+const READY_WITHIN_MS = 90_000
+/** After the last fault: sessions, transactions and restores on a busy machine. */
+const OUTPUT_WITHIN_MS = 150_000
+const LOOK_EVERY_MS = 300
+/** Faults after which a worker may give up, for its supervisor to start it again. */
+const MAY_END_WORKERS: readonly FaultKind[] = ['disk-full', 'damage']
+
+/** One run: a shop of three workers, its input, and everything that the schedule says. */
+export async function runTrial(schedule: Schedule, deps: TrialDeps): Promise<TrialResult> {
+  const { broker, folder, say } = deps
+  const name = `shop-${schedule.seed}-${Date.now().toString(36)}`
+  const topics = shopTopics(name)
+  mkdirSync(folder, { recursive: true })
+  const log = pino({ level: 'debug' }, pino.destination({ dest: join(folder, 'driver.log'), sync: false }))
+  const transport = kafkaTransport({ brokers: [broker.address], clientId: 'chaos' }, { clock: Date, log })
+  const workers: WorkerSlot[] = []
+  const readers: LogReader[] = []
+  try {
+    await transport.connect()
+    await transport.ensureTopics(Object.values(topics).map(({ name, partitions }) => ({ name, partitions })))
+    for (let slot = 0; slot < WORKERS; slot++) workers.push(await openSlot(slot, schedule, name, deps))
+    for (const worker of workers) worker.start()
+    const [input, output] = [inputReader(transport, topics), outputReader(transport, topics)]
+    readers.push(input.reader, output.reader)
+    await allReady(workers)
+    const found = await ordeal(schedule, { ...deps, transport, topics, workers, input, output })
+    return {
+      faults: found,
+      payments: input.read().payments.flat().length,
+      fences: workers.reduce((sum, worker) => sum + (worker.report?.fences ?? 0), 0),
+      crashes: workers.reduce((sum, worker) => sum + worker.crashes, 0),
+    }
+  } catch (error) {
+    say((error as Error).stack ?? String(error))
+    return { faults: [(error as Error).message], payments: 0, fences: 0, crashes: 0 }
+  } finally {
+    for (const worker of workers) await worker.close()
+    for (const reader of readers) await reader.close()
+    await transport.close()
+  }
+}
+
+function openSlot(slot: number, { faults }: Schedule, topology: string, { broker, folder }: TrialDeps): Promise<WorkerSlot> {
+  const onSmallDisk = noSmallDisk() === undefined && faults.some(({ fault }) => fault.kind === 'disk-full' && fault.worker === slot)
+  return workerSlot({
+    slot,
+    broker: broker.address,
+    topology,
+    folder: join(folder, `worker-${slot}`),
+    transactionTimeoutMs: TRANSACTION_TIMEOUT_MS,
+    onSmallDisk,
+  })
+}
+
+interface Reading<T> {
+  readonly reader: LogReader
+  read(): T
+}
+
+function inputReader(transport: Transport, { payments, receipts }: ShopTopics): Reading<ShopInput> {
+  const reader = logReader(transport, [payments, receipts])
+  return { reader, read: () => ({ payments: reader.of(payments), receipts: reader.of(receipts) }) }
+}
+
+function outputReader(transport: Transport, { ledger, matched, reminders, windows, regions }: ShopTopics): Reading<ShopOutput> {
+  const reader = logReader(transport, [ledger, matched, reminders, windows, regions])
+  return {
+    reader,
+    read: () => ({
+      ledger: reader.of(ledger),
+      matched: reader.of(matched),
+      reminders: reader.of(reminders),
+      windows: reader.of(windows),
+      regions: reader.of(regions),
+    }),
+  }
+}
+
+async function allReady(workers: readonly WorkerSlot[]): Promise<void> {
+  for (const worker of workers)
+    await waitUntil(() => worker.report?.ready === true, { what: `worker ${worker.slot} ready`, timeoutMs: READY_WITHIN_MS })
+}
+
+interface OrdealDeps extends TrialDeps {
+  readonly transport: Transport
+  readonly topics: ShopTopics
+  readonly workers: readonly WorkerSlot[]
+  readonly input: Reading<ShopInput>
+  readonly output: Reading<ShopOutput>
+}
+
+/** @returns what was wrong */
+async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Promise<string[]> {
+  const { transport, topics, workers, input, output, say } = deps
+  const hands = faultHands(deps)
+  const producing = produceInput(transport, topics, { seed, payments: PAYMENTS, durationMs: INPUT_MS })
+  const inflicted = planned.map(async ({ atMs, fault }) => {
+    await delay(atMs)
+    await hands.inflict(fault)
+  })
+  await Promise.all([producing, ...inflicted])
+  await input.reader.catchUp()
+  let state = ''
+  await waitUntil(
+    async () => {
+      await output.reader.catchUp()
+      const { done, text } = progress(input.read(), output.read())
+      state = text
+      return done
+    },
+    { what: 'the whole output', timeoutMs: OUTPUT_WITHIN_MS, intervalMs: LOOK_EVERY_MS },
+  ).catch((error: Error) => say(`${error.message}: ${state}; workers ${JSON.stringify(workers.map(({ report }) => report ?? null))}`))
+  // Zombies too have found their place again.
+  await allReady(workers)
+  const codes = await Promise.all(workers.map((worker) => worker.leave()))
+  await output.reader.catchUp()
+  const mayEnd = planned.some(({ fault }) => MAY_END_WORKERS.includes(fault.kind))
+  return [
+    ...faults(input.read(), output.read()),
+    ...codes.flatMap((code, i) => (code === 0 ? [] : [`worker ${i} ended with ${code} when it was told to leave`])),
+    ...workers.flatMap(({ slot, crashes }) => (crashes === 0 || mayEnd ? [] : [`worker ${slot} ended by itself`])),
+  ]
+}

@@ -1,0 +1,197 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import { type BrokerProxy, brokerProxy } from '../kafka/client/broker-proxy.ts'
+import type { WorkerArguments, WorkerOrder, WorkerReport } from './children/worker.ts'
+import type { Damage } from './schedule.ts'
+import { type SmallDisk, smallDisk } from './small-disk.ts'
+
+const WORKER = join(import.meta.dirname, 'children/worker.ts')
+/** As a supervisor waits before it starts a process again that has ended by itself. */
+const RESTART_AFTER_MS = 500
+const EXIT_TIMEOUT_MS = 40_000
+/** The files that hold the database; what else lies in the folder can be lost without harm. */
+const DATABASE_FILES = /\.(sst|log)$|^(MANIFEST|CURRENT)/
+const FLIPPED_BYTES = 64
+
+export interface SlotOptions {
+  readonly slot: number
+  readonly broker: string
+  readonly topology: string
+  /** Of this slot alone. */
+  readonly folder: string
+  readonly transactionTimeoutMs: number
+  /** The state lies on a disk that can be filled. */
+  readonly onSmallDisk: boolean
+}
+
+/** A place for a worker process: its state folder, its way to the broker, and whatever process is there at the moment. */
+export interface WorkerSlot {
+  readonly slot: number
+  readonly network: BrokerProxy
+  readonly disk: SmallDisk | undefined
+  readonly logFile: string
+  readonly pid: number | undefined
+  /** What the process has told last; undefined when there is none. */
+  readonly report: WorkerReport | undefined
+  /** How often a process ended that nobody had ended. */
+  readonly crashes: number
+  readonly starts: number
+  start(): void
+  kill(): Promise<void>
+  /** SIGTERM. @returns its exit code, undefined when there was no process */
+  leave(): Promise<number | undefined>
+  tell(order: WorkerOrder): void
+  stop(): void
+  go(): void
+  /** True when the process is stopped by a signal. */
+  isStopped(): boolean
+  /** Resolves when the process of the moment of asking has ended. */
+  whenExited(): Promise<void>
+  /** It is going to end by itself: no crash. */
+  expectExit(): void
+  wipe(): void
+  /** @returns what was damaged, undefined when there is no such file */
+  damage(how: Damage, file: number): string | undefined
+  /** Ends everything. */
+  close(): Promise<void>
+}
+
+export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
+  const { slot, folder } = options
+  const state = join(folder, 'state')
+  const logFile = join(folder, 'worker.log')
+  mkdirSync(state, { recursive: true })
+  const network = await brokerProxy(options.broker, { remember: false })
+  const disk = options.onSmallDisk ? await smallDisk(folder, state) : undefined
+  /** The state folder as this process reaches it. */
+  const reach = disk?.reach ?? state
+  let child: ChildProcess | undefined
+  let exited: Promise<void> = Promise.resolve()
+  let report: WorkerReport | undefined
+  let crashes = 0
+  let starts = 0
+  let exitExpected = false
+  let closed = false
+
+  function start(): void {
+    if (child !== undefined || closed) return
+    const { topology, transactionTimeoutMs } = options
+    const given: WorkerArguments = { brokers: network.address, topology, folder: state, transactionTimeoutMs }
+    const log = openSync(logFile, 'a')
+    const [command, ...args] = [...(disk?.enter ?? []), process.execPath, WORKER, JSON.stringify(given)]
+    const started = spawn(command, args, { cwd: folder, stdio: ['ignore', log, log, 'ipc'] })
+    closeSync(log)
+    child = started
+    starts++
+    exitExpected = false
+    started.on('message', (message: WorkerReport) => {
+      if (child === started) report = message
+    })
+    exited = new Promise((resolve) => {
+      started.once('exit', () => {
+        child = undefined
+        report = undefined
+        resolve()
+        if (!exitExpected) void startAgain()
+      })
+    })
+  }
+
+  async function startAgain(): Promise<void> {
+    crashes++
+    await delay(RESTART_AFTER_MS)
+    start()
+  }
+
+  async function kill(): Promise<void> {
+    exitExpected = true
+    child?.kill('SIGKILL')
+    await exited
+  }
+
+  return {
+    slot,
+    network,
+    disk,
+    logFile,
+    get pid() {
+      return child?.pid
+    },
+    get report() {
+      return report
+    },
+    get crashes() {
+      return crashes
+    },
+    get starts() {
+      return starts
+    },
+    start,
+    kill,
+    async leave() {
+      const leaving = child
+      if (leaving === undefined) return undefined
+      exitExpected = true
+      leaving.kill('SIGTERM')
+      await waitUntil(() => leaving.exitCode !== null || leaving.signalCode !== null, {
+        what: `worker ${slot} ends after SIGTERM`,
+        timeoutMs: EXIT_TIMEOUT_MS,
+      })
+      return leaving.exitCode ?? -1
+    },
+    tell(order) {
+      if (child?.connected === true) child.send(order, () => {}) // A child that has just ended hears nothing.
+    },
+    stop: () => void child?.kill('SIGSTOP'),
+    go: () => void child?.kill('SIGCONT'),
+    isStopped: () => child?.pid !== undefined && processState(child.pid) === 'T',
+    whenExited: () => exited,
+    expectExit() {
+      exitExpected = true
+    },
+    wipe() {
+      for (const name of readdirSync(reach)) if (name !== disk?.filler) rmSync(join(reach, name), { recursive: true, force: true })
+    },
+    damage(how, file) {
+      const names = readdirSync(reach)
+        .filter((name) => DATABASE_FILES.test(name))
+        .sort()
+      if (names.length === 0) return undefined
+      const name = names[file % names.length]
+      damageFile(join(reach, name), how)
+      return name
+    },
+    async close() {
+      closed = true
+      await kill()
+      await network.close()
+      disk?.close()
+    },
+  }
+}
+
+function damageFile(path: string, how: Damage): void {
+  if (how === 'delete') rmSync(path)
+  else if (how === 'truncate') truncateSync(path, Math.floor(statSync(path).size / 2))
+  else flipMiddle(path)
+}
+
+function flipMiddle(path: string): void {
+  const bytes = readFileSync(path)
+  const from = Math.floor(bytes.length / 2)
+  for (let at = from; at < Math.min(from + FLIPPED_BYTES, bytes.length); at++) bytes[at] ^= 0xff
+  writeFileSync(path, bytes)
+}
+
+/** The letter of /proc: T is stopped. */
+function processState(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    return stat[stat.lastIndexOf(')') + 2]
+  } catch {
+    return undefined
+  }
+}
