@@ -1,7 +1,8 @@
-import { pino } from 'pino'
+import { type Logger, pino } from 'pino'
 import { kafkaTransport } from '../kafka/client/index.ts'
 import { registryClient } from '../kafka/registry.ts'
-import { openRocksdbBackend } from '../state/stores/rocksdb-backend.ts'
+import { withReplaceableState } from '../state/stores/replaceable-state.ts'
+import type { StateBackend } from '../state/stores/store.ts'
 import { type PipelinesConfig, readPipelinesConfig } from './config.ts'
 import { startHost } from './engine/host.ts'
 import type { EngineMetrics } from './engine/introspection.ts'
@@ -23,8 +24,15 @@ function chosenServices(config: PipelinesConfig): readonly PipelineService[] {
 async function main(): Promise<void> {
   const config = readPipelinesConfig()
   const log = pino({ level: config.logLevel, messageKey: 'event', base: { slot: config.slot }, timestamp: pino.stdTimeFunctions.isoTime })
+  await withReplaceableState(
+    { folder: config.stateFolder, memoryBudgetBytes: config.stateMemoryBytes },
+    (reason) => log.error({ err: reason, folder: config.stateFolder }, 'state_deleted'),
+    (backend) => runServices(config, backend, log),
+  )
+}
+
+async function runServices(config: PipelinesConfig, backend: StateBackend, log: Logger): Promise<void> {
   const services = chosenServices(config)
-  const backend = await openRocksdbBackend({ folder: config.stateFolder, memoryBudgetBytes: config.stateMemoryBytes })
   const transport = kafkaTransport({ brokers: [...config.brokers], clientId: `millrace-pipelines-${config.slot}` }, { clock: Date, log })
   await transport.connect()
   const registry = registryClient({ url: config.schemaRegistryUrl })
@@ -48,7 +56,6 @@ async function main(): Promise<void> {
     await host.done
   } finally {
     await transport.close()
-    await backend.close()
   }
 }
 

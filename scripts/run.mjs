@@ -19,7 +19,7 @@ const TASKS = {
   start: { file: 'deploy/local/start.ts', programs: STACK },
   status: { file: 'deploy/local/status.ts' },
   test: { file: 'scripts/verify.ts', programs: TESTS },
-  'test:chaos': { file: 'scripts/verify.ts', args: ['--projects', 'chaos'], programs: TESTS },
+  'test:chaos': { file: 'tests/chaos/run.ts', programs: TESTS },
   demo: { file: 'bench/demo/main.ts' },
   replay: { file: 'bench/replay/main.ts' },
   dlq: { file: 'pipelines/engine/dlq/main.ts' },
@@ -41,7 +41,7 @@ async function main() {
   await ensurePackages(npm)
   const java = task.programs ? await ensurePrograms(task.programs) : undefined
   const path = [dirname(node), java && dirname(java), ENV.PATH].filter(Boolean).join(delimiter)
-  await handOver(node, [join(ROOT, task.file), ...(task.args ?? []), ...args], path)
+  await handOver(node, [join(ROOT, task.file), ...args], path)
 }
 
 /** Runs the task in our place: its signals, its exit code. A task may get a signal twice (from the terminal, and from here). */

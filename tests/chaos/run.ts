@@ -1,7 +1,9 @@
 /**
  * `npm run test:chaos -- --seeds 100`: that many random schedules of faults, one after the other on one broker; `--seed N` repeats one.
+ * `--trends`: the trends service instead, whose parts are killed again and again (kills.test.ts).
  * Exit code 1 when any output was not exactly what an offline computation of the input gives.
  */
+import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -13,6 +15,7 @@ import { runTrial } from './trial.ts'
 
 const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31
+const VERIFY = join(import.meta.dirname, '../../scripts/verify.ts')
 const DEFAULT_SEEDS = '10'
 
 function options() {
@@ -28,6 +31,7 @@ function options() {
       /** Ends after so many minutes, however many seeds are left. */
       minutes: { type: 'string', default: 'Infinity' },
       'longest-pause': { type: 'string' },
+      trends: { type: 'boolean', default: false },
     },
   })
   const kinds = values.faults?.split(',') as FaultKind[] | undefined
@@ -35,6 +39,7 @@ function options() {
   const first = Number(values.seed ?? values.from ?? Math.floor(Math.random() * MAX_SEED))
   const longestPause = values['longest-pause']
   return {
+    trends: values.trends,
     seeds: Array.from({ length: values.seed === undefined ? Number(values.seeds) : 1 }, (_, i) => first + i),
     draw: { kinds, longestPauseMs: longestPause === undefined ? undefined : Number(longestPause) * MS_PER_SECOND },
     until: Date.now() + Number(values.minutes) * 60 * MS_PER_SECOND,
@@ -46,7 +51,8 @@ function say(text: string): void {
 }
 
 async function main(): Promise<number> {
-  const { seeds, draw, until } = options()
+  const { trends, seeds, draw, until } = options()
+  if (trends) return spawnSync(process.execPath, [VERIFY, '--projects', 'chaos'], { stdio: 'inherit' }).status ?? 1
   const folder = guardedFolder()
   const broker = await newKafka(folder.path)
   await broker.start()

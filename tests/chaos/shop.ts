@@ -52,7 +52,7 @@ interface Balance {
 }
 
 export const PARTITIONS = 4
-export const WINDOW_MS = 1_000
+const WINDOW_MS = 1_000
 /** More windows than a run has: no ring ever forgets one. */
 const WINDOWS_KEPT = 3_600
 const REMINDER_AFTER_MS = 700

@@ -9,7 +9,8 @@ import type { Transport } from '../../../kafka/transport.ts'
 import type { CommitFaultPoint } from '../../../pipelines/engine/commit.ts'
 import { memberIdentity } from '../../../pipelines/engine/member-identity.ts'
 import { createWorker } from '../../../pipelines/engine/worker.ts'
-import { openRocksdbBackend } from '../../../state/stores/rocksdb-backend.ts'
+import { withReplaceableState } from '../../../state/stores/replaceable-state.ts'
+import type { StateBackend } from '../../../state/stores/store.ts'
 import { shop } from '../shop.ts'
 
 export interface WorkerArguments {
@@ -33,6 +34,8 @@ export interface WorkerReport {
 }
 
 const REPORT_EVERY_MS = 100
+/** Small, so that there are table files after some seconds. */
+const STATE_MEMORY_BYTES = 16 * 1_048_576
 
 const given = JSON.parse(process.argv[2]) as WorkerArguments
 const log = pino({ level: 'debug', messageKey: 'event', timestamp: pino.stdTimeFunctions.isoTime })
@@ -59,8 +62,7 @@ function impatient(transport: Transport): Transport {
   return { ...transport, producer: (options) => transport.producer({ ...options, transactionTimeoutMs: given.transactionTimeoutMs }) }
 }
 
-async function main(): Promise<void> {
-  const backend = await openRocksdbBackend({ folder: given.folder })
+async function run(backend: StateBackend): Promise<void> {
   const transport = kafkaTransport({ brokers: [given.brokers], clientId: 'shop' }, { clock, log })
   await transport.connect()
   const worker = createWorker(
@@ -84,7 +86,6 @@ async function main(): Promise<void> {
   } finally {
     ended.abort()
     await transport.close()
-    await backend.close()
   }
 }
 
@@ -96,7 +97,8 @@ async function tell(status: () => WorkerReport, signal: AbortSignal): Promise<vo
   }
 }
 
-main()
+const onDeleted = (reason: Error) => log.error({ err: reason }, 'state_deleted')
+withReplaceableState({ folder: given.folder, memoryBudgetBytes: STATE_MEMORY_BYTES }, onDeleted, run)
   .catch((error) => {
     log.fatal({ err: error }, 'process_failed')
     process.exitCode = 1

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest'
+import { drawSchedule, FAULT_KINDS, FAULTS_WITHIN_MS, WORKERS } from './schedule.ts'
+
+const SEEDS = Array.from({ length: 300 }, (_, seed) => seed)
+
+test('a seed gives the same schedule each time, and another one another', () => {
+  expect(drawSchedule(7)).toEqual(drawSchedule(7))
+  expect(drawSchedule(7).faults).not.toEqual(drawSchedule(8).faults)
+})
+
+test('every kind of fault comes up, at a worker that exists, while input comes, in order', () => {
+  const all = SEEDS.flatMap((seed) => drawSchedule(seed).faults)
+  expect(new Set(all.map(({ fault }) => fault.kind))).toEqual(new Set(FAULT_KINDS))
+  for (const { atMs, fault } of all) {
+    expect(atMs).toBeLessThan(FAULTS_WITHIN_MS)
+    if ('worker' in fault) expect(fault.worker).toBeLessThan(WORKERS)
+  }
+  for (const seed of SEEDS) {
+    const times = drawSchedule(seed).faults.map(({ atMs }) => atMs)
+    expect(times).toEqual(times.toSorted((a, b) => a - b))
+  }
+})
+
+test('kinds can be chosen: one fault of each', () => {
+  const kinds = drawSchedule(3, { kinds: ['broker-kill', 'cut'] }).faults.map(({ fault }) => fault.kind)
+  expect(kinds.sort()).toEqual(['broker-kill', 'cut'])
+})

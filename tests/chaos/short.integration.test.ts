@@ -1,0 +1,37 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Component } from '../../deploy/local/component.ts'
+import { type GuardedFolder, guardedFolder } from '../stack/folder.ts'
+import { newKafka } from '../stack/servers.ts'
+import { drawSchedule, type FaultKind } from './schedule.ts'
+import { runTrial } from './trial.ts'
+
+/** The run itself takes 20 s; each wait in it has a limit of its own. */
+const RUN_TIMEOUT_MS = 480_000
+
+let folder: GuardedFolder
+let broker: Component
+
+beforeAll(async () => {
+  folder = guardedFolder()
+  broker = await newKafka(folder.path)
+  await broker.start()
+})
+
+afterAll(() => folder.finish())
+
+const RUNS: readonly { readonly seed: number; readonly kinds: readonly FaultKind[] }[] = [
+  { seed: 1, kinds: ['kill-at-step', 'zombie', 'damage'] },
+  { seed: 2, kinds: ['broker-kill', 'cut', 'kill'] },
+  { seed: 3, kinds: ['zombie-at-step', 'blackhole', 'clock', 'slow'] },
+]
+
+test.each(RUNS)(
+  '$kinds: the output is exactly that of an offline computation',
+  async ({ seed, kinds }) => {
+    const say = (text: string) => process.stderr.write(`chaos seed ${seed}: ${text}\n`)
+    const result = await runTrial(drawSchedule(seed, { kinds }), { broker, folder: join(folder.path, `seed-${seed}`), say })
+    expect(result.faults).toEqual([])
+  },
+  RUN_TIMEOUT_MS,
+)

@@ -1,0 +1,80 @@
+import { mkdtempSync, readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { StateCorrupted, StateLocked } from '../../../state/stores/errors.ts'
+import { withReplaceableState } from '../../../state/stores/replaceable-state.ts'
+import { openRocksdbBackend } from '../../../state/stores/rocksdb-backend.ts'
+import type { StateBackend } from '../../../state/stores/store.ts'
+
+const folders: string[] = []
+const POSITION = 'changelog/totals-0'
+
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+})
+
+/** A closed database that stands at position 7, and a file that is not its own. */
+async function writtenFolder(): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'replaceable-state-'))
+  folders.push(folder)
+  await withReplaceableState({ folder }, notDeleted, write)
+  await withReplaceableState({ folder }, notDeleted, async (backend) => expect(positionIn(backend)).toBe(7))
+  writeFileSync(join(folder, 'identity-words.json'), '{}')
+  return folder
+}
+
+async function write(backend: StateBackend): Promise<void> {
+  const session = backend.session('words')
+  session.putPosition(POSITION, 7)
+  session.write()
+}
+
+const notDeleted = (reason: Error) => expect.unreachable(reason.message)
+const positionIn = (backend: StateBackend) => backend.session('words').position(POSITION)
+
+test('a database that cannot be opened is begun anew, so that everything is restored; other files stay', async () => {
+  const folder = await writtenFolder()
+  for (const name of readdirSync(folder)) if (name.startsWith('MANIFEST')) truncateSync(join(folder, name), 10)
+  const reasons: Error[] = []
+  const seen = await withReplaceableState(
+    { folder },
+    (reason) => reasons.push(reason),
+    async (backend) => {
+      await write(backend)
+      return readdirSync(folder)
+    },
+  )
+  expect(reasons).toEqual([expect.any(StateCorrupted)])
+  expect(seen).toContain('identity-words.json')
+  await withReplaceableState({ folder }, notDeleted, async (backend) => expect(positionIn(backend)).toBe(7))
+})
+
+test('damage that is met while it runs ends it, and the next run begins anew', async () => {
+  const folder = await writtenFolder()
+  const reasons: Error[] = []
+  const failure = new Error('words/count failed at lines-0 offset 3', { cause: new StateCorrupted('reading store totals') })
+  const run = withReplaceableState(
+    { folder },
+    (reason) => reasons.push(reason),
+    async () => {
+      throw failure
+    },
+  )
+  await expect(run).rejects.toBe(failure)
+  expect(reasons).toEqual([failure.cause])
+  expect(readdirSync(folder)).toEqual(['identity-words.json'])
+  await withReplaceableState({ folder }, notDeleted, async (backend) => expect(positionIn(backend)).toBeUndefined())
+})
+
+test('any other failure leaves the database as it is', async () => {
+  const folder = await writtenFolder()
+  const failure = async () => {
+    throw new Error('brokers are away')
+  }
+  await expect(withReplaceableState({ folder }, notDeleted, failure)).rejects.toThrow('brokers are away')
+  const other = await openRocksdbBackend({ folder })
+  await expect(withReplaceableState({ folder }, notDeleted, write)).rejects.toThrow(StateLocked)
+  expect(positionIn(other)).toBe(7)
+  await other.close()
+})
