@@ -12,7 +12,7 @@ export class StateLocked extends Error {
 export class StateCorrupted extends Error {
   override readonly name = 'StateCorrupted'
   constructor(what: string, cause?: unknown) {
-    super(`${what}: delete the state folder, the state is then restored from the changelog topics`, { cause })
+    super(`${what}: it is deleted and restored from the changelog topics`, { cause })
   }
 }
 

@@ -21,9 +21,8 @@ beforeAll(async () => {
 afterAll(() => folder.finish())
 
 const RUNS: readonly { readonly seed: number; readonly kinds: readonly FaultKind[] }[] = [
-  { seed: 1, kinds: ['kill-at-step', 'zombie', 'damage'] },
-  { seed: 2, kinds: ['broker-kill', 'cut', 'kill'] },
-  { seed: 3, kinds: ['zombie-at-step', 'blackhole', 'clock', 'slow'] },
+  { seed: 1, kinds: ['kill-at-step', 'zombie', 'cut'] },
+  { seed: 2, kinds: ['broker-kill', 'blackhole', 'damage'] },
 ]
 
 test.each(RUNS)(

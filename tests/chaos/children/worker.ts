@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { pino } from 'pino'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { memoryRegistry } from '../../../kafka/memory/registry.ts'
-import type { Transport } from '../../../kafka/transport.ts'
+import { type Transport, TransportError } from '../../../kafka/transport.ts'
 import type { CommitFaultPoint } from '../../../pipelines/engine/commit.ts'
 import { memberIdentity } from '../../../pipelines/engine/member-identity.ts'
 import { createWorker } from '../../../pipelines/engine/worker.ts'
@@ -34,6 +34,7 @@ export interface WorkerReport {
 }
 
 const REPORT_EVERY_MS = 100
+const CONNECT_EVERY_MS = 500
 /** Small, so that there are table files after some seconds. */
 const STATE_MEMORY_BYTES = 16 * 1_048_576
 
@@ -57,6 +58,19 @@ process.on('message', (message: WorkerOrder) => {
 const orphaned = () => process.exit(1)
 process.once('disconnect', orphaned)
 
+/** A worker that finds no broker at its start ends, and is started again and again: here without the processes. */
+async function connected(transport: Transport): Promise<void> {
+  for (;;) {
+    try {
+      return await transport.connect()
+    } catch (error) {
+      if (!(error instanceof TransportError) || error.fatal) throw error
+      log.warn({ err: error }, 'no_broker_at_start')
+      await delay(CONNECT_EVERY_MS)
+    }
+  }
+}
+
 /** With a transaction time-out that a test can wait for. */
 function impatient(transport: Transport): Transport {
   return { ...transport, producer: (options) => transport.producer({ ...options, transactionTimeoutMs: given.transactionTimeoutMs }) }
@@ -64,7 +78,7 @@ function impatient(transport: Transport): Transport {
 
 async function run(backend: StateBackend): Promise<void> {
   const transport = kafkaTransport({ brokers: [given.brokers], clientId: 'shop' }, { clock, log })
-  await transport.connect()
+  await connected(transport)
   const worker = createWorker(
     { topology: shop(given.topology) },
     {
