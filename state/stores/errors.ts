@@ -8,7 +8,7 @@ export class StateLocked extends Error {
   }
 }
 
-/** The state on disk cannot be read as it was written. Cure: delete the folder; the state is restored from the changelogs. */
+/** The state on disk cannot be read as it was written. Cure: delete the database (`withReplaceableState` does); it is restored from the changelogs. */
 export class StateCorrupted extends Error {
   override readonly name = 'StateCorrupted'
   constructor(what: string, cause?: unknown) {
