@@ -6,8 +6,8 @@ export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | ReadableStream<Uint8Array> | null
-  /** The same body compressed, for those who accept it; `headers` then name Accept-Encoding in Vary. */
-  readonly gzip?: Uint8Array
+  /** The same body compressed, for those who accept it; `headers` then name Accept-Encoding in Vary. Compressed at the first call. */
+  readonly gzip?: () => Uint8Array
   /**
    * Epoch ms until which the same request target gets this very answer without running the handler again.
    * Only for answers that depend on nothing but the target: never on the caller.
@@ -29,7 +29,7 @@ export function noContent(): Answer {
 const COMPRESSED_FROM_BYTES = 1_024
 
 /**
- * An answer that others may keep: with its tag, and compressed once for everybody.
+ * An answer that others may keep: with its tag, and compressed once for all who ask for that.
  * @param headers Content-Type and Cache-Control
  */
 export function cacheableAnswer(body: string | Uint8Array, headers: Readonly<Record<string, string>>): Answer {
@@ -37,5 +37,10 @@ export function cacheableAnswer(body: string | Uint8Array, headers: Readonly<Rec
   const common = { status: 200, body: bytes }
   const tagged = { ...headers, ETag: etagOf(bytes) }
   if (bytes.byteLength < COMPRESSED_FROM_BYTES) return { ...common, headers: tagged }
-  return { ...common, headers: { ...tagged, Vary: 'Accept-Encoding' }, gzip: gzipSync(bytes) }
+  let compressed: Uint8Array | undefined
+  function gzip(): Uint8Array {
+    compressed ??= gzipSync(bytes)
+    return compressed
+  }
+  return { ...common, headers: { ...tagged, Vary: 'Accept-Encoding' }, gzip }
 }

@@ -18,7 +18,7 @@ export interface Preconditions {
 
 /** What this caller gets of a 200 to GET or HEAD: the answer, its compressed form, or 304. */
 export function variantFor(answer: Answer, { ifNoneMatch, acceptEncoding }: Preconditions): Answer {
-  const variant = answer.gzip !== undefined && acceptsGzip(acceptEncoding) ? compressed(answer, answer.gzip) : answer
+  const variant = answer.gzip !== undefined && acceptsGzip(acceptEncoding) ? compressed(answer, answer.gzip()) : answer
   const etag = answer.headers.ETag
   if (ifNoneMatch === undefined || etag === undefined) return variant
   return etagMatches(ifNoneMatch, etag) || etagMatches(ifNoneMatch, gzipTag(etag)) ? notModified(variant) : variant

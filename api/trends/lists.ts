@@ -3,6 +3,7 @@ import { trendOutput } from '../../schemas/topics.ts'
 import {
   type Candidate,
   type CandidateList,
+  candidateText,
   type EntryText,
   readCandidates,
   readServed,
@@ -28,14 +29,20 @@ export interface TrendListsOptions {
   readonly facts: Pick<Facts, 'partitionOf'>
   /** Epoch ms. */
   now(): number
+  /** From 0 to 1. */
+  random(): number
 }
 
 /** Older lists are never served (specification A, targets). */
 const STALE_AFTER_MS = 180_000
 /** What a list says about its own lifetime, and how long others may keep it. */
 const LIST_TTL_SECONDS = 60
-/** A process looks at Redis at most once per second and region, however many ask. */
-const KEPT_MS = 1_000
+/**
+ * A process looks at Redis about once per second and region, however many ask. The moments are spread: looks at all regions at once would
+ * hold every other request up.
+ */
+const LONGEST_KEPT_MS = 1_000
+const SHORTEST_KEPT_MS = 500
 /** Parsed candidates of every region would be some 200 MB: keep those that are asked for. */
 const MAX_CANDIDATE_LISTS = 64
 const MAX_SERVED_LISTS = 1_024
@@ -44,35 +51,42 @@ const MS_PER_SECOND = 1_000
 const RETRY_AFTER_SECONDS = 5
 
 interface Rendering {
-  /** The view's text that was rendered. */
-  readonly source: string
+  readonly list: ServedList
   readonly byLimit: Map<number, Answer>
 }
 
-interface Loaded<T> {
-  readonly list: T
-  readonly loadedAt: number
+/** A list, and until when it is served without another look. */
+interface Loaded {
+  readonly list: ServedList
+  readonly until: number
 }
 
-export function trendLists({ reader, facts, now }: TrendListsOptions): TrendLists {
+export function trendLists({ reader, facts, now, random }: TrendListsOptions): TrendLists {
   const partitionOf = (woeid: number) => facts.partitionOf(trendOutput, woeid)
-  const served = shortCache({ load: loadServed, keptMs: KEPT_MS, maxEntries: MAX_SERVED_LISTS, now })
-  const candidateLists = shortCache({ load: loadCandidates, keptMs: KEPT_MS, maxEntries: MAX_CANDIDATE_LISTS, now })
+  const keptMs = () => SHORTEST_KEPT_MS + Math.floor(random() * (LONGEST_KEPT_MS - SHORTEST_KEPT_MS))
+  const served = shortCache({ load: loadServed, keptMs, maxEntries: MAX_SERVED_LISTS, now })
+  const candidateLists = shortCache({ load: loadCandidates, keptMs, maxEntries: MAX_CANDIDATE_LISTS, now })
   /** What was rendered for each region: a list that has not changed since the last look is not rendered again. */
   const renderings = new Map<number, Rendering>()
+  const lastCandidates = new Map<number, CandidateList>()
 
-  async function loadServed(woeid: number): Promise<Loaded<ServedList>> {
-    return { list: present(await readServed(reader, partitionOf(woeid), woeid)), loadedAt: now() }
+  async function loadServed(woeid: number, until: number): Promise<Loaded> {
+    const list = present(await readServed(reader, partitionOf(woeid), woeid, renderings.get(woeid)?.list))
+    return { list, until }
   }
 
-  async function loadCandidates(woeid: number): Promise<Loaded<CandidateList>> {
-    return { list: present(await readCandidates(reader, partitionOf(woeid), woeid)), loadedAt: now() }
+  async function loadCandidates(woeid: number): Promise<CandidateList> {
+    const list = present(await readCandidates(reader, partitionOf(woeid), woeid, lastCandidates.get(woeid)))
+    lastCandidates.delete(woeid)
+    lastCandidates.set(woeid, list)
+    if (lastCandidates.size > MAX_CANDIDATE_LISTS) lastCandidates.delete(lastCandidates.keys().next().value!)
+    return list
   }
 
   function rendered(list: ServedList, region: Region, limit: number): Answer {
     let rendering = renderings.get(region.woeid)
-    if (rendering?.source !== list.source) {
-      rendering = { source: list.source, byLimit: new Map() }
+    if (rendering?.list !== list) {
+      rendering = { list, byLimit: new Map() }
       renderings.set(region.woeid, rendering)
     }
     let found = rendering.byLimit.get(limit)
@@ -86,15 +100,15 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
 
   return {
     async plain(region, limit) {
-      const { list, loadedAt } = await served.get(region.woeid)
+      const { list, until } = await served.get(region.woeid)
       const remainingMs = freshFor(list.windowEnd, now())
       const answer = rendered(list, region, limit)
       const maxAge = Math.min(LIST_TTL_SECONDS, Math.floor(remainingMs / MS_PER_SECOND))
       const headers = { ...answer.headers, 'Cache-Control': `public, max-age=${maxAge}` }
-      return { ...answer, headers, reusableUntil: Math.min(loadedAt + KEPT_MS, list.windowEnd + STALE_AFTER_MS) }
+      return { ...answer, headers, reusableUntil: Math.min(until, list.windowEnd + STALE_AFTER_MS) }
     },
     async candidates(region) {
-      const { list } = await candidateLists.get(region.woeid)
+      const list = await candidateLists.get(region.woeid)
       freshFor(list.windowEnd, now())
       return list
     },
@@ -103,12 +117,7 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
 
 /** A list as it was ranked for one user: nobody else may see it. */
 export function personalAnswer(windowEnd: number, region: Region, candidates: readonly Candidate[]): Answer {
-  const body = listBody(
-    windowEnd,
-    region,
-    true,
-    candidates.map((candidate) => candidate.entry),
-  )
+  const body = listBody(windowEnd, region, true, candidates.map(candidateText))
   return { status: 200, headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-store' }, body }
 }
 

@@ -24,6 +24,8 @@ export interface TrendsDeps {
   readonly facts: Facts
   /** Epoch ms. */
   now(): number
+  /** From 0 to 1; default Math.random. */
+  random?(): number
   /** For tests: waits between two looks at a view. */
   sleep?(ms: number): Promise<unknown>
 }
@@ -32,8 +34,8 @@ export interface TrendsDeps {
 export const TRENDS_TOPICS = [trendOutput, trendRenewals, userInterests]
 
 /** The trends service (specification A). */
-export function trendsService({ views, tables, facts, now, sleep }: TrendsDeps): Service {
-  const lists = trendLists({ reader: views, facts, now })
+export function trendsService({ views, tables, facts, now, random = Math.random, sleep }: TrendsDeps): Service {
+  const lists = trendLists({ reader: views, facts, now, random })
   const profiles = interests({ reader: views, facts, now, sleep })
   const readHistory = history({ reader: tables, now })
   const locations = locationsAnswer()

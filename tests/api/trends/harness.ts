@@ -14,6 +14,8 @@ import { fakeRedis } from '../../state/views/fake-redis.ts'
 import { testApp } from '../kit/harness.ts'
 
 const PARTITIONS = 4
+/** The "random" numbers of the service go through so many values. */
+const DIFFERENT_DRAWS = 8
 
 export interface Published {
   readonly topic: string
@@ -62,7 +64,9 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
     get: (key) => redis.reader.get(key).catch(unavailable),
     hget: (key, field) => redis.reader.hget(key, field).catch(unavailable),
   }
-  const service = trendsService({ views, tables, facts, now: () => api.clock.now, sleep: async () => undefined })
+  let draws = 0
+  const random = () => (draws++ % DIFFERENT_DRAWS) / DIFFERENT_DRAWS
+  const service = trendsService({ views, tables, facts, now: () => api.clock.now, random, sleep: async () => undefined })
   const api = await testApp({ services: [service], probes: [...service.probes] })
   if (options.caughtUp !== false) {
     redis.caughtUp(TRENDS_VIEW, PARTITIONS)

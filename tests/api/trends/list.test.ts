@@ -111,10 +111,24 @@ describe('GET /v1/trends', () => {
     const { get, putList, redis, clock } = await trendsApi()
     putList()
     await Promise.all(Array.from({ length: 20 }, (_, index) => get(`/v1/trends?limit=${index + 1}`)))
-    expect(redis.state.reads).toBe(2)
+    const first = redis.state.reads
     clock.now += SECOND_MS
     await get('/v1/trends')
-    expect(redis.state.reads).toBe(4)
+    expect(redis.state.reads - first).toBe(2)
+  })
+
+  test('lists that were looked at together are not looked at together again', async () => {
+    const { app, answers, putList, clock } = await trendsApi()
+    const ends = new Set<number>()
+    for (const woeid of [1, LONDON, 2459115, 23424977]) {
+      putList({ woeid })
+      const target = `/v1/trends?woeid=${woeid}`
+      await app.request(target, {}, { incoming: { url: target } })
+      ends.add(answers.get(target, clock.now)!.until - clock.now)
+    }
+    expect(Math.min(...ends)).toBeGreaterThanOrEqual(SECOND_MS / 2)
+    expect(Math.max(...ends)).toBeLessThanOrEqual(SECOND_MS)
+    expect(ends.size).toBe(4)
   })
 
   test('not_ready until the view is caught up, and while there is no list; unavailable without Redis; then it answers again', async () => {

@@ -5,7 +5,7 @@ import { rerank } from '../../../api/trends/rerank.ts'
 const term = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
 const candidatesOf = fc
   .uniqueArray(fc.record({ term, score: fc.double({ min: 0, max: 1e6, noNaN: true }) }), { selector: ({ term }) => term })
-  .map((list) => list.map((one) => ({ ...one, entry: `"${one.term}"` })))
+  .map((list) => list.map((one) => ({ ...one, fields: `"${one.term}"` })))
 const profileOf = fc.record({
   topic_weights: fc.dictionary(term, fc.double({ min: 0, max: 100, noNaN: true })),
   exclude_topics: fc.array(term),
@@ -26,7 +26,7 @@ test('is the formula of the specification: muted skipped, score × weight (0.5 w
 })
 
 test('topics are matched as terms are: case, width and # do not matter', () => {
-  const candidates = ['cafe', 'tea', 'water'].map((name) => ({ term: name, score: 10, entry: '' }))
+  const candidates = ['cafe', 'tea', 'water'].map((name) => ({ term: name, score: 10, fields: '' }))
   const profile = { topic_weights: { '＃ＴＥＡ': 2 }, exclude_topics: ['#Water'], updated_at: 1 }
   expect(rerank(candidates, profile, 30).map((candidate) => candidate.term)).toEqual(['tea', 'cafe'])
 })

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { TrendOutput } from '../../../schemas/types.ts'
 import {
   type CandidateList,
+  candidateText,
   readCandidates,
   readServed,
   renderEntries,
@@ -63,8 +64,32 @@ test('whatever stands in names and terms comes back whole, 30 served and all as 
       expect(rendered.map(({ rank }) => rank)).toEqual(rendered.map((_, index) => index + 1))
       const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
       expect(candidates.map(({ term, score }) => [term, score])).toEqual(terms.map((term, index) => [term, 1 / (index + 1)]))
+      expect(candidates.slice(0, SERVED_ENTRIES).map(candidateText)).toEqual(served.entries)
     }),
   )
+})
+
+test.each([[[]], [[1n]], [[1n, 2n, 3n]]])('a candidate is rendered as it would be served, with samples %s', async (sample_tweets) => {
+  const { reader, write } = view()
+  write(list({ entries: [entry('a', { sample_tweets, label: sample_tweets.length === 0 ? null : 'Viral', velocity: 1 / 3 })] }))
+  const { entries } = (await readServed(reader, 3, 1)) as ServedList
+  const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
+  expect(candidates.map(candidateText)).toEqual(entries)
+})
+
+test('a list that is known is read again only when it has changed', async () => {
+  const { reader, state, write, flush } = view()
+  write(list())
+  const first = (await readServed(reader, 3, 1)) as ServedList
+  const before = state.reads
+  expect(await readServed(reader, 3, 1, first)).toBe(first)
+  expect(state.reads - before).toBe(2)
+  write(list({ source: 'endpoint', entries: [entry('b')] }))
+  const second = (await readServed(reader, 3, 1, first)) as ServedList
+  expect(second.entries[0]).toContain('"term":"b"')
+  expect(second.version).not.toBe(first.version)
+  flush()
+  expect(await readServed(reader, 3, 1, second)).toBe(NOT_CAUGHT_UP)
 })
 
 test('the newer window wins whatever the order; of one window the posted list wins', async () => {
@@ -92,7 +117,7 @@ test('an empty list is a list; a region without one has none; before the view is
   const { reader, write, flush } = view()
   write(list({ entries: [] }))
   expect(await readServed(reader, 3, 1)).toMatchObject({ windowEnd: WINDOW_END, entries: [] })
-  expect(await readCandidates(reader, 3, 1)).toEqual({ windowEnd: WINDOW_END, candidates: [] })
+  expect(await readCandidates(reader, 3, 1)).toMatchObject({ windowEnd: WINDOW_END, candidates: [] })
   expect(renderEntries([])).toBe('[]')
   expect(await readServed(reader, 3, 2)).toBeUndefined()
   expect(await readCandidates(reader, 3, 2)).toBeUndefined()
