@@ -1,6 +1,11 @@
+import { trendVolumes } from '../../schemas/topics.ts'
 import { foldTerm } from '../../schemas/trends/term.ts'
+import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
+import { trendVolumesTable } from '../../state/tables/trend-volumes.ts'
 import { readVolumes, type TableReader } from '../../state/tables/trends.ts'
 import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
+import { ApiError, errors } from '../kit/errors.ts'
+import type { Facts } from '../kit/facts.ts'
 import { shortCache } from '../kit/short-cache.ts'
 import { type Resolution, stepsOf, zeroFilled } from './history-steps.ts'
 import { knownRegion } from './regions.ts'
@@ -14,6 +19,7 @@ export interface HistoryQuery {
 
 export interface HistoryOptions {
   readonly reader: TableReader
+  readonly facts: Pick<Facts, 'partitionsOf'>
   /** Epoch ms. */
   now(): number
 }
@@ -21,9 +27,10 @@ export interface HistoryOptions {
 /** Many ask for what trends right now: one query per series and this time. */
 const KEPT_MS = 5_000
 const MAX_KEPT_SERIES = 256
+const RETRY_AFTER_SECONDS = 5
 
 /** The volume series of a term. */
-export function history({ reader, now }: HistoryOptions): (query: HistoryQuery) => Promise<Answer> {
+export function history({ reader, facts, now }: HistoryOptions): (query: HistoryQuery) => Promise<Answer> {
   const series = shortCache({ load, keptMs: () => KEPT_MS, maxEntries: MAX_KEPT_SERIES, now })
 
   async function load(key: string): Promise<Answer> {
@@ -32,8 +39,17 @@ export function history({ reader, now }: HistoryOptions): (query: HistoryQuery) 
     const folded = foldTerm(term) ?? term
     const steps = stepsOf(now(), hours, resolution)
     const volumes = await readVolumes(reader, { woeid, term: folded, from: steps.from, to: steps.to, stepMs: steps.stepMs })
+    await mustBeWhole()
     const body = JSON.stringify({ term, woeid, resolution, data_points: zeroFilled(steps, volumes) })
     return cacheableAnswer(body, { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=60' })
+  }
+
+  /** Asked after the series was read: a table that is dropped in between is another one by then. */
+  async function mustBeWhole(): Promise<void> {
+    const partitions = facts.partitionsOf(trendVolumes)
+    if ((await caughtUpPartitions(reader, trendVolumesTable.name)) >= partitions) return
+    const message = 'The history is still being built: try again shortly.'
+    throw new ApiError(errors.not_ready, { message, retryAfter: RETRY_AFTER_SECONDS })
   }
 
   return async function readHistory({ woeid, term, hours, resolution }) {

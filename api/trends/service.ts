@@ -1,5 +1,5 @@
 import { regions } from '../../schemas/places/regions.ts'
-import { trendOutput, trendRenewals, userInterests } from '../../schemas/topics.ts'
+import { trendOutput, trendRenewals, trendVolumes, userInterests } from '../../schemas/topics.ts'
 import type { TableReader } from '../../state/tables/trends.ts'
 import { INTERESTS_VIEW } from '../../state/views/interests.ts'
 import { TRENDS_VIEW } from '../../state/views/trends.ts'
@@ -30,14 +30,14 @@ export interface TrendsDeps {
   sleep?(ms: number): Promise<unknown>
 }
 
-/** Topics that this service publishes to, or whose partitions its views have. */
-export const TRENDS_TOPICS = [trendOutput, trendRenewals, userInterests]
+/** Topics that this service publishes to, or whose partitions its views and tables are filled from. */
+export const TRENDS_TOPICS = [trendOutput, trendRenewals, trendVolumes, userInterests]
 
 /** The trends service (specification A). */
 export function trendsService({ views, tables, facts, now, random = Math.random, sleep }: TrendsDeps): Service {
   const lists = trendLists({ reader: views, facts, now, random })
   const profiles = interests({ reader: views, facts, now, sleep })
-  const readHistory = history({ reader: tables, now })
+  const readHistory = history({ reader: tables, facts, now })
   const locations = locationsAnswer()
 
   async function list(woeid: number, limit: number, personalFor: bigint | undefined): Promise<Answer> {

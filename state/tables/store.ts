@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from '@clickhouse/client'
+import { catchUpsStatement, recordCatchUp } from './catch-ups.ts'
 import { migrateTable } from './migrate.ts'
 import type { ClusterOptions, Row, Table } from './table.ts'
 
@@ -23,6 +24,8 @@ export interface TableStore {
   position(topic: string, partition: number): Promise<number | undefined>
   /** Writes all rows as one part, or none. When the answer is lost, `position` tells. */
   insert(insert: Insert): Promise<void>
+  /** The table holds all that the log of this Kafka partition held when its reading began: readers may believe it. `prepare` first. */
+  noteCaughtUp(topic: string, partition: number): Promise<void>
 }
 
 /** ClickHouse does not answer, or not now. Whether the last insert was applied is unknown. All methods throw it when trying again may help. */
@@ -76,8 +79,18 @@ export function tableStore<K, V>(table: Table<K, V>, client: ClickHouseClient, c
   const isReplicated = cluster.cluster !== undefined
   const insertSettings = isReplicated ? { ...INSERT_SETTINGS, ...QUORUM_INSERT } : INSERT_SETTINGS
 
-  function prepare(): Promise<string> {
-    return asking(() => migrateTable(table as unknown as Table<never, never>, cluster, { client, newIdentity: randomUUID }))
+  let identity = ''
+
+  async function prepare(): Promise<string> {
+    identity = await asking(async () => {
+      await client.command({ query: catchUpsStatement(cluster) })
+      return migrateTable(table as unknown as Table<never, never>, cluster, { client, newIdentity: randomUUID })
+    })
+    return identity
+  }
+
+  async function noteCaughtUp(topic: string, partition: number): Promise<void> {
+    await asking(() => recordCatchUp(client, { table: table.name, identity, topic, partition }))
   }
 
   async function position(topic: string, partition: number): Promise<number | undefined> {
@@ -106,7 +119,7 @@ WHERE kafka_topic = {topic:String} AND kafka_partition = {partition:UInt32} GROU
     )
   }
 
-  return { prepare, position, insert }
+  return { prepare, position, insert, noteCaughtUp }
 }
 
 async function asking<T>(question: () => Promise<T>): Promise<T> {

@@ -35,6 +35,8 @@ interface Run extends Insert {
 export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store: TableStore): Promise<SinkTarget> {
   const { table, maxInsertRows = MAX_INSERT_ROWS } = options
   const identity = await asking(() => store.prepare())
+  /** Partitions of which the table knows that it has caught up with them, by topic and number. */
+  const noted = new Set<string>()
 
   async function open({ topic, partition }: TopicPartition, { end, committed }: PartitionFacts): Promise<number | undefined> {
     const stored = await asking(() => store.position(topic, partition))
@@ -50,7 +52,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     return next
   }
 
-  function prepare({ partition: { topic, partition }, records }: SinkBatch): () => Promise<WriteResult> {
+  function prepare({ partition: { topic, partition }, records, caughtUp }: SinkBatch): () => Promise<WriteResult> {
     const runs: Run[] = []
     for (const { offset, key, value } of records) {
       const rows = table.rowsOf(key as K, value as V | null)
@@ -81,8 +83,16 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
         await asking(() => store.insert(run))
         isUncertain = false
       }
+      if (caughtUp) await noteCaughtUp(topic, partition)
       return { outcome: 'applied' }
     }
+  }
+
+  async function noteCaughtUp(topic: string, partition: number): Promise<void> {
+    const key = `${topic}/${partition}`
+    if (noted.has(key)) return
+    await asking(() => store.noteCaughtUp(topic, partition))
+    noted.add(key)
   }
 
   async function isStored({ topic, partition, rows }: Run): Promise<boolean> {

@@ -32,6 +32,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
     rows: [] as [number, number][],
     requests: [] as { query_params: Record<string, unknown> }[],
     error: undefined as Error | undefined,
+    caughtUp: PARTITIONS,
   }
 
   const facts: Facts = {
@@ -54,6 +55,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
   }
   const tables: TableReader = {
     async query(request) {
+      if (request.query.includes('table_catch_ups')) return { json: async <Row>() => [[table.caughtUp]] as Row[] }
       table.requests.push(request)
       if (table.error !== undefined) throw table.error
       return { json: async <Row>() => table.rows as Row[] }

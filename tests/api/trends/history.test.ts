@@ -75,6 +75,15 @@ test('an unknown location: 404; a broken store: 503, and it is asked again', asy
   expect((await get('/v1/trends/x/history')).status).toBe(200)
 })
 
+test('not_ready while the table is still being filled: what it lacks is not absent', async () => {
+  const { get, table } = await trendsApi()
+  table.caughtUp = 3
+  const early = await get('/v1/trends/x/history')
+  expect([early.status, early.body.error, early.headers.get('retry-after')]).toEqual([503, 'not_ready', '5'])
+  table.caughtUp = 4
+  expect((await get('/v1/trends/x/history')).status).toBe(200)
+})
+
 test('steps cover the hours asked for, end with the running one, and never pass the limit', () => {
   fc.assert(
     fc.property(

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
+import { caughtUpPartitions } from '../../../state/tables/catch-ups.ts'
 import { connectSinkClickhouse } from '../../../state/tables/connect.ts'
 import { migrateTable } from '../../../state/tables/migrate.ts'
 import { TableStoreUnavailableError, tableStore } from '../../../state/tables/store.ts'
 import { createStatement, type Table } from '../../../state/tables/table.ts'
+import type { TableReader } from '../../../state/tables/trends.ts'
 import { privateClickhouse } from '../../stack/index.ts'
 import { rowsOf, testDatabase } from './database.ts'
 import { type Event, eventsTable } from './events-table.ts'
@@ -55,6 +57,23 @@ test('the same insert repeated is recognised by ClickHouse itself', async () => 
   await store.insert(insert)
   await store.insert(insert)
   expect(await rowsOf(client, 'SELECT toUInt32(count()) AS count FROM events')).toEqual([{ count: 10 }])
+})
+
+test('what a table has caught up with belongs to that table alone: one that is made again begins at nothing', async () => {
+  const { client, store } = await open()
+  const caughtUp = () => caughtUpPartitions(client as unknown as TableReader, 'events')
+  expect(await caughtUp()).toBe(0)
+  await store.noteCaughtUp('topic', 0)
+  await store.noteCaughtUp('topic', 1)
+  await tableStore(eventsTable, client, ALONE).prepare()
+  await store.noteCaughtUp('topic', 1)
+  expect(await caughtUp()).toBe(2)
+  await client.command({ query: 'DROP TABLE events' })
+  expect(await caughtUp()).toBe(0)
+  await store.prepare()
+  expect(await caughtUp()).toBe(0)
+  await store.noteCaughtUp('topic', 0)
+  expect(await caughtUp()).toBe(1)
 })
 
 test('no text can leave its row', async () => {

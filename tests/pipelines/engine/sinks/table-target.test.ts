@@ -12,6 +12,7 @@ const partition = { topic: 'topic', partition: 2 }
 function memoryTable() {
   const inserts: number[][] = []
   const state = { fail: undefined as 'lost' | 'unanswered' | undefined, positionsAsked: 0, identity: 'life 1' }
+  const caughtUp: string[] = []
   const store: TableStore = {
     prepare: async () => state.identity,
     async position() {
@@ -26,8 +27,14 @@ function memoryTable() {
       inserts.push(rows.map(({ offset }) => offset))
       if (fail === 'unanswered') throw new TableStoreUnavailableError('unanswered')
     },
+    async noteCaughtUp(topic, partition) {
+      const fail = state.fail
+      state.fail = undefined
+      if (fail !== undefined) throw new TableStoreUnavailableError(fail)
+      caughtUp.push(`${inserts.length} inserts ${topic}-${partition}`)
+    },
   }
-  return { inserts, state, store }
+  return { inserts, state, store, caughtUp }
 }
 
 function records(...events: [offset: number, at: number, rows?: number][]): SinkRecord[] {
@@ -126,4 +133,18 @@ test('a log that ends before the table does was made anew: the sink stops and sa
   await expect(target.open(partition, facts(50))).rejects.toThrow(
     /events holds topic-2 up to offset 70, but the log ends at 50.*Drop the table/,
   )
+})
+
+test('a partition that has caught up is noted once, behind its rows', async () => {
+  const { store, inserts, state, caughtUp } = memoryTable()
+  const target = await tableTarget({ table: eventsTable }, store)
+  await target.prepare(batch(records([1, NOVEMBER])))()
+  expect(caughtUp).toEqual([])
+  const reaches = target.prepare({ ...batch([]), caughtUp: true })
+  state.fail = 'lost'
+  await expect(reaches()).rejects.toThrow(TargetUnavailableError)
+  await reaches()
+  await target.prepare({ ...batch(records([2, NOVEMBER])), caughtUp: true })()
+  expect(caughtUp).toEqual(['1 inserts topic-2'])
+  expect(inserts).toEqual([[1], [2]])
 })

@@ -1,0 +1,50 @@
+import type { ClickHouseClient } from '@clickhouse/client'
+import { type ClusterOptions, ddlParts } from './table.ts'
+import type { TableReader } from './trends.ts'
+
+/**
+ * Which Kafka partitions a table has been filled from up to the end that their log had: until all are there the table is being built, and what it
+ * lacks is not absent. Rows belong to one identity of the table, so that those of a table that was dropped say nothing about its successor.
+ */
+const CATCH_UPS_TABLE = 'table_catch_ups'
+
+export interface CatchUp {
+  readonly table: string
+  readonly identity: string
+  readonly topic: string
+  readonly partition: number
+}
+
+export function catchUpsStatement(cluster: ClusterOptions): string {
+  const engine =
+    cluster.cluster === undefined ? 'ReplacingMergeTree' : `ReplicatedReplacingMergeTree('/clickhouse/tables/{uuid}/{shard}', '{replica}')`
+  return `CREATE TABLE IF NOT EXISTS ${CATCH_UPS_TABLE}${ddlParts(cluster).onCluster} (table_name String, identity String, kafka_topic String, kafka_partition UInt32)
+ENGINE = ${engine}
+ORDER BY (table_name, identity, kafka_topic, kafka_partition)`
+}
+
+/** Repeating it changes nothing. */
+export async function recordCatchUp(client: ClickHouseClient, { table, identity, topic, partition }: CatchUp): Promise<void> {
+  await client.insert({
+    table: CATCH_UPS_TABLE,
+    values: [{ table_name: table, identity, kafka_topic: topic, kafka_partition: partition }],
+    format: 'JSONEachRow',
+    clickhouse_settings: { async_insert: 0 },
+  })
+}
+
+/** @returns how many partitions the table as it is now has caught up with; 0 when there is no table */
+export async function caughtUpPartitions(reader: TableReader, table: string): Promise<number> {
+  const result = await reader.query({
+    query: `
+SELECT uniqExact(kafka_topic, kafka_partition)
+FROM ${CATCH_UPS_TABLE}
+WHERE table_name = {table:String}
+  AND identity IN (SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = {table:String})`,
+    query_params: { table },
+    format: 'JSONCompactEachRow',
+    clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
+  })
+  const [row] = await result.json<[number]>()
+  return row?.[0] ?? 0
+}
