@@ -75,7 +75,7 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
   }
 
   function count(counts: TermCounts, ctx: RecordContext<string>): void {
-    const key = ctx.key as string
+    const { key } = ctx
     const state = terms.get(key) ?? returningTerm(key, counts)
     applyCounts(state, counts, {
       adding: leaders.adding,
@@ -113,7 +113,7 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
   }
 
   function track({ window_end }: TermTracked, ctx: RecordContext<string>): void {
-    const key = ctx.key as string
+    const { key } = ctx
     const state = terms.get(key)
     if (state === undefined || state.tracked_hour !== 0) return
     const hour = hourOfMinute(lastMinuteOf(window_end))

@@ -48,7 +48,7 @@ export const trends = topology(
     const term = termWindows({ terms, baselines, volumesRound, candidates, volumes: trendVolumes, perRegion, partitions: TERM_PARTITIONS })
     const termState = {
       stores: [terms, baselines, volumesRound],
-      reads: (_value: unknown, key: string | undefined) => term.prefetch(key as string),
+      reads: (_value: unknown, key: string) => term.prefetch(key),
     }
     t.source(counts, { onBadRecord: 'fail' })
       .process('count-term', { ...termState, emits: [trendVolumes] }, term.count)
