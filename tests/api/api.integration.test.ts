@@ -276,7 +276,8 @@ describe('the API process', () => {
 
   test('SIGTERM ends it in order', async () => {
     expect(await apis[1].stop()).toBe(0)
-    expect(apis[1].lines.at(-1)).toMatchObject({ event: 'api_stopped', connections_cut: 0 })
+    // Log lines are written beside the work, the last ones at exit: on a busy machine the one before may come out after it.
+    expect(apis[1].lines).toContainEqual(expect.objectContaining({ event: 'api_stopped', connections_cut: 0 }))
     expect(await get('/livez')).toMatchObject({ status: 200 })
   })
 
