@@ -47,44 +47,48 @@ function ticksBetween(from: number, to: number): Tick[] {
   return ticks
 }
 
-test('every published list equals the offline count, through late tweets, waits and restarts', () => {
-  fc.assert(
-    fc.property(fc.array(step, { minLength: 5, maxLength: 40 }), (steps) => {
-      const driver = testDriver(trends, { startAt: START, cachedObjects: 4 })
-      const sent: SentTweet[] = []
-      const windowEnds: number[] = []
-      let id = 2n ** 60n
-      const wait = (ms: number) => {
-        windowEnds.push(...ticksBetween(driver.now, driver.now + ms).map(({ at }) => at))
-        driver.advanceWallClock(ms)
-      }
-      for (const each of steps) {
-        if (each.kind === 'restart') driver.restart({ wipeState: each.wipeState })
-        else if (each.kind === 'wait') wait(each.ms)
-        else {
-          const { delay, ...fields } = each.fields
-          const tweet: Tweet = { tweet_id: id++, text: '', lang: 'en', ...fields, created_at: driver.now - delay }
-          driver.pipe(tweets, tweet.user_id, tweet)
-          sent.push({ tweet, sentAt: driver.now })
+test(
+  'every published list equals the offline count, through late tweets, waits and restarts',
+  () => {
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 5, maxLength: 40 }), (steps) => {
+        const driver = testDriver(trends, { startAt: START, cachedObjects: 4 })
+        const sent: SentTweet[] = []
+        const windowEnds: number[] = []
+        let id = 2n ** 60n
+        const wait = (ms: number) => {
+          windowEnds.push(...ticksBetween(driver.now, driver.now + ms).map(({ at }) => at))
+          driver.advanceWallClock(ms)
         }
-      }
-      wait(2 * MINUTE)
-      const lists = publishedLists(driver)
-      const offline = offlineTrends(sent)
-      // (A worker that starts marks the renewal that was due last, so there may be one more, from before the start.)
-      for (const windowEnd of windowEnds) {
-        const expected = offline.listsAt(windowEnd)
-        const listsOfIt = lists.filter((list) => list.window_end === windowEnd)
-        expect(listsOfIt).toHaveLength(551)
-        for (const { woeid, entries } of listsOfIt) {
-          expect(entries.map(({ trending_since: _, ...entry }) => entry)).toEqual(expected.get(woeid) ?? [])
+        for (const each of steps) {
+          if (each.kind === 'restart') driver.restart({ wipeState: each.wipeState })
+          else if (each.kind === 'wait') wait(each.ms)
+          else {
+            const { delay, ...fields } = each.fields
+            const tweet: Tweet = { tweet_id: id++, text: '', lang: 'en', ...fields, created_at: driver.now - delay }
+            driver.pipe(tweets, tweet.user_id, tweet)
+            sent.push({ tweet, sentAt: driver.now })
+          }
         }
-      }
-      expectVolumes(driver, offline)
-    }),
-    { numRuns: 10 },
-  )
-}, TIMEOUT_MS)
+        wait(2 * MINUTE)
+        const lists = publishedLists(driver)
+        const offline = offlineTrends(sent)
+        // (A worker that starts marks the renewal that was due last, so there may be one more, from before the start.)
+        for (const windowEnd of windowEnds) {
+          const expected = offline.listsAt(windowEnd)
+          const listsOfIt = lists.filter((list) => list.window_end === windowEnd)
+          expect(listsOfIt).toHaveLength(551)
+          for (const { woeid, entries } of listsOfIt) {
+            expect(entries.map(({ trending_since: _, ...entry }) => entry)).toEqual(expected.get(woeid) ?? [])
+          }
+        }
+        expectVolumes(driver, offline)
+      }),
+      { numRuns: 10 },
+    )
+  },
+  TIMEOUT_MS,
+)
 
 /** The last volume published of each minute is the count of the minute. */
 function expectVolumes(driver: TestDriver, offline: ReturnType<typeof offlineTrends>): void {
