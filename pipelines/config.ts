@@ -34,6 +34,7 @@ export interface PipelinesConfig {
   /** This slot's folder. */
   readonly stateFolder: string
   readonly stateMemoryBytes: number
+  readonly keepStateMs: number
   readonly commitIntervalMs: number
   readonly guarantee: 'exactly-once' | 'at-least-once'
   readonly health: HostOptions
@@ -49,6 +50,9 @@ const MIN_TOKEN_LENGTH = 16
 const MIB = 1_048_576
 /** Below this RocksDB's own tables leave nothing for the cache. */
 const MIN_STATE_MEMORY_MB = 16
+const MS_PER_MINUTE = 60_000
+/** Older state has missed tombstones of its changelog and is loaded anew. */
+const MAX_STATE_KEEP_MINUTES = 24 * 60
 /** Longer than the transaction time-out would mean that the broker aborts what is waiting for its commit. */
 const MAX_COMMIT_INTERVAL_MS = 5_000
 
@@ -85,6 +89,7 @@ const Environment = z.object({
   WORKER_SLOT: z.coerce.number().int().min(0).default(0),
   STATE_DIR: z.string().min(1).optional(),
   STATE_MEMORY_MB: z.coerce.number().int().min(MIN_STATE_MEMORY_MB).default(256),
+  STATE_KEEP_MINUTES: z.coerce.number().min(0).max(MAX_STATE_KEEP_MINUTES).default(60),
   COMMIT_INTERVAL_MS: z.coerce.number().int().min(0).max(MAX_COMMIT_INTERVAL_MS).default(100),
   PROCESSING_GUARANTEE: z.enum(['exactly-once', 'at-least-once']).default('exactly-once'),
   HEALTH_HOST: z.string().default('127.0.0.1'),
@@ -139,6 +144,7 @@ export function readPipelinesConfig(env: Env = process.env): PipelinesConfig {
     stateDir,
     stateFolder: join(stateDir, `worker-${settings.WORKER_SLOT}`),
     stateMemoryBytes: settings.STATE_MEMORY_MB * MIB,
+    keepStateMs: settings.STATE_KEEP_MINUTES * MS_PER_MINUTE,
     commitIntervalMs: settings.COMMIT_INTERVAL_MS,
     guarantee: settings.PROCESSING_GUARANTEE,
     health: {

@@ -128,6 +128,6 @@ test('whichever worker is asked, the key is found', async () => {
  *
  * For many readers and high rates write a view with a sink (chapter 11): a query is a read on a worker that has other work to do.
  *
- * You have read the guide. What options, metrics and endpoints there are stands in `docs/engine-reference.md`. Sources:
- * `pipelines/engine/queries.ts`, `pipelines/engine/state-endpoint.ts`, `docs/adr/0005-queries-by-the-group.md`.
+ * Read next: chapter 14, standing by. Sources: `pipelines/engine/queries.ts`, `pipelines/engine/state-endpoint.ts`,
+ * `docs/adr/0005-queries-by-the-group.md`.
  */

@@ -4,7 +4,9 @@ import { byteWriter, CodecError, UnknownSchemaError } from '../../schemas/codec.
 import type { AnyStoreLookup, EngineStore, StateSession, StoreLookup } from '../../state/stores/store.ts'
 import type { Codecs } from './codecs.ts'
 import type { GroupView } from './group-view.ts'
+import { standbyOwners } from './placement.ts'
 import { type StatePosition, statePosition } from './restore.ts'
+import type { StandbyCopy } from './standby.ts'
 import type { SubTopology } from './sub-topology.ts'
 import type { StreamTask } from './task.ts'
 import { taskPlace } from './task-place.ts'
@@ -35,10 +37,20 @@ export interface StateView {
 
 export type QueryAnswer<V> =
   | { readonly outcome: 'answered'; readonly value: V | undefined; readonly state: StateView }
-  /** Ask there; `address` is undefined for a worker that gives none. */
-  | { readonly outcome: 'elsewhere'; readonly partition: number; readonly memberId: string; readonly address: string | undefined }
+  | Elsewhere
   /** Ask again: the partition is being moved or restored. */
   | { readonly outcome: 'not-ready'; readonly partition: number; readonly reason: string }
+
+/** Ask there. */
+export interface Elsewhere {
+  readonly outcome: 'elsewhere'
+  readonly partition: number
+  readonly memberId: string
+  /** Undefined for a worker that gives none. */
+  readonly address: string | undefined
+  /** Workers that keep a copy: to be asked, with `standby`, when that one does not answer. */
+  readonly standbys: readonly string[]
+}
 
 /** The question is wrong. */
 export class QueryError extends Error {
@@ -66,21 +78,15 @@ export interface StateQueries {
   getBytes(store: string, key: Buffer, options?: QueryOptions): Promise<QueryAnswer<unknown>>
 }
 
-/** A standby copy of a task's state in this process. */
-export interface StandbyCopy {
-  /** Offsets of the changelog that are not copied yet. */
-  readonly behind: number
-  /** Epoch ms: the log was read when the copy was complete; undefined: it never was. */
-  readonly completeAt: number | undefined
-}
-
 export interface QueryDeps {
   readonly topology: Topology
   readonly partitionCounts: ReadonlyMap<string, number>
   readonly codecs: Codecs
   readonly session: StateSession
   readonly tasks: () => readonly StreamTask[]
-  readonly standby: (part: SubTopology, partition: number) => StandbyCopy | undefined
+  readonly standby: (taskId: string) => StandbyCopy | undefined
+  /** Standby copies that other workers keep of each task. */
+  readonly copies: number
   readonly group: GroupView
   readonly memberId: () => string
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
@@ -148,28 +154,33 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     const task = deps.tasks().find((each) => each.part === known.part && each.partition === partition)
     if (task?.state === 'RUNNING') return { outcome: 'answered', value: read(known, partition, row), state: activeView(known, task) }
     if (task !== undefined) return { outcome: 'not-ready', partition, reason: 'its state is being restored here' }
-    const copy = standby ? deps.standby(known.part, partition) : undefined
+    const place = taskPlace(declaration, known.part, partition)
+    const copy = standby ? deps.standby(place.id) : undefined
     if (copy?.completeAt === undefined) return undefined
-    const position = statePosition(session, taskPlace(declaration, known.part, partition), known.store.name)
+    const position = statePosition(session, place, known.store.name)
     const state: StateView = { partition, role: 'standby', position, behind: copy.behind, asOf: copy.completeAt }
     return { outcome: 'answered', value: read(known, partition, row), state }
   }
 
-  async function ownerOf({ part }: Known, partition: number): Promise<QueryAnswer<never>> {
+  async function ownerOf({ part, partitions: count }: Known, partition: number, standby: boolean): Promise<QueryAnswer<never>> {
     const wanted = partitionKey(part.sources[0], partition)
     const owns = ({ topic, partition: number }: TopicPartition) => partitionKey(topic, number) === wanted
-    const owner = (await deps.group.members(OWNERS_KEPT_MS)).find(({ partitions }) => partitions.some(owns))
+    const members = await deps.group.members(OWNERS_KEPT_MS)
+    const ids = members.map(({ memberId }) => memberId)
+    const keepers = standbyOwners(ids, partition, count, deps.copies).filter((id) => id !== deps.memberId())
+    const standbys = members.filter(({ memberId }) => keepers.includes(memberId))
+    const owner = members.find(({ partitions }) => partitions.some(owns)) ?? (standby ? standbys[0] : undefined)
     if (owner === undefined) return { outcome: 'not-ready', partition, reason: 'no worker has it at the moment' }
     const { memberId, address } = owner
     if (memberId === deps.memberId()) return { outcome: 'not-ready', partition, reason: 'it is about to start here' }
-    return { outcome: 'elsewhere', partition, memberId, address }
+    return { outcome: 'elsewhere', partition, memberId, address, standbys: standbys.flatMap((each) => each.address ?? []) }
   }
 
   async function answer(known: Known, key: Buffer, row: Buffer, options: QueryOptions): Promise<QueryAnswer<unknown>> {
     const partition = partitionOf(known, key, options.partition)
     for (;;) {
       try {
-        return answerHere(known, partition, row, options.standby === true) ?? (await ownerOf(known, partition))
+        return answerHere(known, partition, row, options.standby === true) ?? (await ownerOf(known, partition, options.standby === true))
       } catch (error) {
         // Written with a schema that no record has brought here yet.
         if (!(error instanceof UnknownSchemaError) || (await deps.loadSchema(error.schemaId)) !== 'loaded') throw error

@@ -115,6 +115,26 @@ export function statePosition(session: StateSession, task: TaskPlace, store: str
   }
 }
 
+/** The state goes on beyond these offsets, by its changelog alone: they must never be taken for its input's position again. In the open batch. */
+export function forgetSources(session: StateSession, task: TaskPlace): void {
+  for (const source of task.sources) session.putPosition(sourceName(source), null)
+  session.putPosition(streamTimeName(task), null)
+}
+
+/** When a task's state was last written, epoch ms; undefined when there is none. */
+export function stateWrittenAt(session: StateSession, task: TaskPlace): number | undefined {
+  return session.position(writtenAtName(task))
+}
+
+/** Deletes all state of a task. Nothing of it may lie in the open batch. */
+export function deleteState(session: StateSession, task: TaskPlace): void {
+  for (const { store, partition, positionName } of task.changelogs) session.clear(store, partition, [positionName])
+  for (const store of task.unloggedStores) session.clear(store, task.partition)
+  forgetSources(session, task)
+  session.putPosition(writtenAtName(task), null)
+  session.write()
+}
+
 /** Marks a changelog as read up to an offset, in the session's open batch. */
 export function putRestored(session: StateSession, task: TaskPlace, changelog: Changelog, offset: number, now: number): void {
   session.putPosition(changelog.positionName, offset)

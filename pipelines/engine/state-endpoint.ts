@@ -112,9 +112,17 @@ async function lookUp(url: URL, topology: string, store: string, queries: StateQ
       return jsonAnswer(200, { ...asked, value, ...described(state) })
     }
     case 'elsewhere': {
-      const { memberId, address, partition } = answer
+      const { memberId, address, partition, standbys } = answer
       if (address === undefined) return notReady(`partition ${partition} is at worker ${memberId}, which tells no address`)
-      const where = { error: 'elsewhere', message: 'another worker has it', ...asked, partition, member_id: memberId, worker: address }
+      const where = {
+        error: 'elsewhere',
+        message: 'another worker has it',
+        ...asked,
+        partition,
+        member_id: memberId,
+        worker: address,
+        standbys,
+      }
       return jsonAnswer(307, where, { location: `${address}${url.pathname}${url.search}` })
     }
     case 'not-ready':

@@ -7,6 +7,7 @@ import {
   type Transport,
 } from '../../kafka/transport.ts'
 import type { StateSession } from '../../state/stores/store.ts'
+import { copyChangelog } from './copy-changelog.ts'
 import { TopologyError } from './errors.ts'
 import { planRestore, putRestored, type StartFacts, startPositions } from './restore.ts'
 import type { StartPosition, StreamTask } from './task.ts'
@@ -34,6 +35,8 @@ interface Restoring {
   readonly positions: Map<string, StartPosition>
   /** The group knows where the input stood. */
   readonly committed: boolean
+  /** The state goes beyond every position of the input that it knows of. */
+  ahead: boolean
   readonly startedAt: number
   /** Changelogs that are not read to their end yet. */
   open: number
@@ -109,6 +112,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       positions: withResets(task, known, facts),
       committed: task.sources.some(({ topic, partition }) => facts.committed.has(partitionKey(topic, partition))),
       startedAt: elapsed(),
+      ahead: false,
       open: 0,
       records: 0,
     }
@@ -116,6 +120,8 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     for (const { changelog, from, to, bulk } of planRestore(session, task, facts)) {
       putRestored(session, task, changelog, from, clock())
       taken = true
+      if (known.size === 0 && !bulk && from > (facts.changelogStarts.get(partitionKey(changelog.topic, changelog.partition)) ?? 0))
+        restoring.ahead = true
       if (from >= to) continue
       log.info({ topology, task: task.id, store: changelog.store, from, to, bulk }, 'restore_started')
       restoring.open++
@@ -145,12 +151,12 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
   }
 
   function run(restoring: Restoring): void {
-    const { task, positions, committed, records, startedAt } = restoring
+    const { task, positions, committed, ahead, records, startedAt } = restoring
     tasks.delete(restoring)
     // State and offsets are committed together: what these records hold would be counted a second time.
-    if (deps.exactlyOnce && !committed && records > 0)
+    if (deps.exactlyOnce && !committed && (records > 0 || ahead))
       throw new TopologyError(
-        `topology ${topology}: task ${task.id} has ${records} changelog records, but nobody knows up to where its input is in them (the group's offsets ` +
+        `topology ${topology}: task ${task.id} has state of ${ahead ? 'a standby copy' : `${records} changelog records`}, but nobody knows up to where its input is in them (the group's offsets ` +
           `have expired and the state folder is lost or old): commit the offsets for group ${topology}, or delete its changelog topics and begin anew`,
       )
     task.start(positions)
@@ -170,7 +176,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       const open = changelogs.get(key)
       if (open === undefined) return false
       const { restoring, changelog } = open
-      restoring.task.restore(changelog, data)
+      copyChangelog(session, changelog, data)
       putRestored(session, restoring.task, changelog, data.nextOffset, clock())
       taken = true
       for (const chunk of data.chunks) restoring.records += chunk.count

@@ -2,7 +2,6 @@ import type { OffsetToCommit, PartitionData } from '../../kafka/transport.ts'
 import { partitionKey } from '../../kafka/transport.ts'
 import type { EngineStore, StateSession } from '../../state/stores/store.ts'
 import type { Codecs } from './codecs.ts'
-import { copyChangelog } from './copy-changelog.ts'
 import { SourceIntake } from './intake.ts'
 import { changelogTopicName } from './internal-topics.ts'
 import type { TaskMetrics } from './metrics.ts'
@@ -10,7 +9,7 @@ import { type AppenderSource, taskOutputs } from './outputs.ts'
 import { processorFailed, recordLoop } from './record-loop.ts'
 import { forwardingStagesInto, type SubTopology, timeStagesInto } from './sub-topology.ts'
 import { TaskContext } from './task-context.ts'
-import { type Changelog, type TaskPlace, taskPlace } from './task-place.ts'
+import { type TaskPlace, taskPlace } from './task-place.ts'
 import { type TaskState, taskStateMachine } from './task-state.ts'
 import { caughtUpTicks, taskTicks, timeClosing } from './task-time.ts'
 import { type TimeMark, timeMark } from './time-mark.ts'
@@ -48,8 +47,6 @@ export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 export interface StreamTask extends TaskPlace {
   readonly state: TaskState
   beginRestore(): void
-  /** Copies changelog records into the state's open batch. */
-  restore(changelog: Changelog, data: PartitionData): void
   /** State is complete: opens the stores. `positions` by partition key. */
   start(positions: ReadonlyMap<string, StartPosition>): void
   accept(data: PartitionData): void
@@ -175,11 +172,6 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
     beginRestore() {
       state.to('RESTORING')
-    },
-
-    restore(changelog, data) {
-      state.expect('RESTORING', 'reading a changelog')
-      copyChangelog(session, changelog, data)
     },
 
     start(positions) {

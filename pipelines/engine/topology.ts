@@ -8,10 +8,12 @@ import { type SubTopology, subTopologies } from './sub-topology.ts'
  * `commitIntervalMs`: longest time between a record and its commit; overrides the worker's. 0 commits after every poll.
  * `commitWhenIdle`: commit at once when the input pauses (default), or false to let short pauses pass, so that what is
  * aggregated before each commit stays worth it.
+ * `standby`: copies of each task's state that other workers keep, so that they go on at once when its worker dies. Default 0.
  */
 export interface TopologyOptions {
   readonly commitIntervalMs?: number
   readonly commitWhenIdle?: boolean
+  readonly standby?: 0 | 1 | 2
 }
 
 /** A named flow of sources, processors, stores and outputs. Holds no state: every task declares its own instance. */

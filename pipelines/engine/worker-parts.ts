@@ -25,6 +25,8 @@ export interface WorkerConfig {
   readonly cachedObjects?: number
   /** How long a worker that stops waits for brokers that do not answer. Default 15 s. */
   readonly stopGraceMs?: number
+  /** How long the state of partitions that moved away is kept on disk, for when they come back. Default 1 h. */
+  readonly keepStateMs?: number
   /** Of the records written. Default none. */
   readonly compression?: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd'
 }

@@ -33,7 +33,7 @@ function lagOf(task: StreamTask): number {
 }
 
 function workerReport(worker: Worker): object {
-  const { state, ready, tasks, restoring, commits, fences, restarts, waitingForSchemas } = worker.status()
+  const { state, ready, tasks, restoring, standbys, commits, fences, restarts, waitingForSchemas } = worker.status()
   return {
     state,
     ready,
@@ -46,6 +46,11 @@ function workerReport(worker: Worker): object {
       records,
       remaining,
       records_per_second: recordsPerSecond,
+    })),
+    standbys: standbys.map(({ task, behind, completeAt }) => ({
+      task,
+      behind,
+      complete_at: completeAt === undefined ? null : new Date(completeAt).toISOString(),
     })),
     tasks: tasks.map((task) => ({
       task: task.id,
@@ -67,7 +72,7 @@ function workerReport(worker: Worker): object {
 }
 
 function* workerSamples(worker: Worker): Generator<Sample> {
-  const { tasks, restoring, metrics, commits, fences, restarts, ready } = worker.status()
+  const { tasks, restoring, standbys, metrics, commits, fences, restarts, ready } = worker.status()
   const topology = worker.topology.name
   const counter = (name: string, help: string, value: number, labels = {}): Sample => ({
     name,
@@ -94,6 +99,8 @@ function* workerSamples(worker: Worker): Generator<Sample> {
     yield gauge('task_lag_records', 'Offsets between the task and the end of its sources', lagOf(task), { task: task.id })
     yield gauge('task_running', '1 when the task runs, 0 while it is restored', task.state === 'RUNNING' ? 1 : 0, { task: task.id })
   }
+  for (const { task, behind } of standbys)
+    yield gauge('standby_lag_records', 'Committed changelog offsets that the standby copy lacks', behind, { task })
   for (const { task, remaining, recordsPerSecond } of restoring) {
     yield gauge('restore_remaining_records', 'Changelog offsets still to be read', remaining, { task })
     yield gauge('restore_records_per_second', 'Speed of the restore', recordsPerSecond, { task })

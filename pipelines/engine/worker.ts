@@ -10,6 +10,8 @@ import { isPassing, type Membership, membership } from './membership.ts'
 import { type TaskMetrics, taskMetrics } from './metrics.ts'
 import { type StateQueries, stateQueries } from './queries.ts'
 import { schemaWaits } from './schema-waits.ts'
+import type { StandbyCopy } from './standby.ts'
+import { type StateCare, stateCare } from './state-care.ts'
 import { type StreamTask, streamTask } from './task.ts'
 import { type TaskSet, taskSet } from './task-set.ts'
 import { type RestoreProgress, type TaskStarts, taskStarts } from './task-starts.ts'
@@ -25,6 +27,8 @@ const LONGEST_POLL_MS = 100
 /** No poll above this: what has been fetched waits in the fetcher, which stops fetching then. */
 const MAX_QUEUED_BYTES = 8 * 1_048_576
 const RETRY_MS = 500
+/** As long as a host is away for an upgrade; older state is of little use, since most of its changelog must be read again. */
+const DEFAULT_KEEP_STATE_MS = 3_600_000
 /** Half of what Kubernetes waits before it kills. A commit takes milliseconds: only brokers that are away hold it up so long. */
 const DEFAULT_STOP_GRACE_MS = 15_000
 
@@ -38,6 +42,7 @@ export interface WorkerStatus {
   readonly ready: boolean
   readonly tasks: readonly StreamTask[]
   readonly restoring: readonly RestoreProgress[]
+  readonly standbys: readonly StandbyCopy[]
   readonly metrics: TaskMetrics
   readonly commits: number
   /** Times that the worker lost its place. */
@@ -66,6 +71,7 @@ export interface Worker {
 interface Opened {
   readonly serdes: Serdes
   readonly session: StateSession
+  readonly copySession: StateSession
   readonly producer: WorkerProducer
   readonly fetcher: Fetcher
   readonly group: GroupMember
@@ -74,6 +80,7 @@ interface Opened {
   readonly committer: Committer
   readonly membership: Membership
   readonly queries: StateQueries
+  readonly care: StateCare
 }
 
 export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
@@ -98,6 +105,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     const codecs = topologyCodecs(topology.name, (topic) => serdes.codecFor(topic))
     const partitionCounts = await prepareTopics(transport, topology, declaration)
     const session = deps.backend.session(topology.name)
+    const copySession = deps.backend.copySession(topology.name)
     const exactlyOnce = config.guarantee !== 'at-least-once'
     const transactionalId = exactlyOnce ? identity.transactionalId : undefined
     const producer = transport.producer({ transactionalId, compression: config.compression, onCommitStep: deps.fault })
@@ -114,13 +122,32 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     const resets = new Map(declaration.streams.map((stream) => [stream.topic.name, stream.options.offsetReset ?? 'earliest']))
     const resetOf = (topic: string): OffsetReset => resets.get(topic) ?? 'earliest'
     const { assign, unassign, wake } = fetcher
-    const starts = taskStarts({ topology: topology.name, session, assign, unassign, resetOf, exactlyOnce, clock, elapsed, log })
+    const starts = taskStarts({
+      topology: topology.name,
+      session: copySession,
+      assign,
+      unassign,
+      resetOf,
+      exactlyOnce,
+      clock,
+      elapsed,
+      log,
+    })
     const schemas = schemaWaits({ schemas: serdes.schemas, elapsed, log, pause, wake })
     const tasks = taskSet({ fetcher, schemas, onClose: starts.drop })
     const { isMissing } = schemas
     const cachedObjects = config.cachedObjects ?? DEFAULT_CACHED_OBJECTS
     const taskDeps = { topology, partitionCounts, codecs, session, producer, metrics, clock, isMissing, cachedObjects }
-    const createTask = (part: number, partition: number) => streamTask({ ...taskDeps, part: topology.subTopologies[part], partition })
+    const view = groupView(group, elapsed)
+    const memberId = () => group.memberId
+    const keepStateMs = config.keepStateMs ?? DEFAULT_KEEP_STATE_MS
+    const ofCare = { topology, declaration, partitionCounts, transport, session: copySession, keepStateMs, exactlyOnce }
+    const care = stateCare({ ...ofCare, group: view, memberId, runsHere: tasks.hasId, clock, elapsed, log })
+    function createTask(part: number, partition: number): StreamTask {
+      const task = streamTask({ ...taskDeps, part: topology.subTopologies[part], partition })
+      care.release(task.id)
+      return task
+    }
 
     const member: Membership = membership({
       topology,
@@ -161,13 +188,14 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       codecs,
       session,
       tasks: tasks.all,
-      standby: () => undefined,
-      group: groupView(group, elapsed),
-      memberId: () => group.memberId,
+      standby: care.copy,
+      copies: topology.options.standby ?? 0,
+      group: view,
+      memberId,
       loadSchema: serdes.schemas.load,
       clock,
     })
-    return { serdes, session, producer, fetcher, group, tasks, starts, committer: commits, membership: member, queries }
+    return { serdes, session, copySession, producer, fetcher, group, tasks, starts, committer: commits, membership: member, queries, care }
   }
 
   async function start(): Promise<void> {
@@ -221,6 +249,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       await parts.membership.attend()
       await takeInput(parts)
       starts.finish()
+      await parts.care.attend()
       // While a time handler holds the commit back, the others must not fill the memory.
       const worked = tasks.work(!tasks.atRest && parts.committer.isFull)
       tasks.tick(clock())
@@ -245,6 +274,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     const schemaId = unknownSchema(error)
     if (schemaId !== undefined) await loadSchema(parts, schemaId, error)
     else if (!(error instanceof FencedError) && !isPassing(error)) throw error
+    parts.copySession.dropBatch()
     await parts.membership.startOver(error as Error)
   }
 
@@ -273,10 +303,11 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   /** Gives everything back; what was not committed is dropped. */
-  async function release({ tasks, session, producer, group, fetcher }: Opened): Promise<void> {
+  async function release({ tasks, session, copySession, producer, group, fetcher, care }: Opened): Promise<void> {
     for (const task of tasks.all()) tasks.close(task)
     session.dropBatch()
-    for (const step of [producer.abort, group.leave, producer.close, fetcher.close])
+    copySession.dropBatch()
+    for (const step of [producer.abort, group.leave, producer.close, fetcher.close, care.close])
       await step().catch((error) => log.warn({ err: error, topology: topology.name }, 'release_failed'))
   }
 
@@ -302,6 +333,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
         ready: state === 'running' && assigned && tasks.every((task) => task.state === 'RUNNING'),
         tasks,
         restoring: opened?.starts.progress() ?? [],
+        standbys: opened?.care.copies() ?? [],
         metrics,
         commits: opened?.committer.commits ?? 0,
         fences: opened?.membership.fences ?? 0,

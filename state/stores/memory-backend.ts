@@ -1,7 +1,7 @@
 import { spaceName } from './key-spaces.ts'
 import type { ByteRange, StateBackend, StateColumn, StateSession } from './store.ts'
 
-interface MemoryColumn extends StateColumn {
+interface MemoryColumn extends Omit<StateColumn, 'put'> {
   apply(key: string, value: Buffer | null): void
   clear(): void
   bytes(): number
@@ -11,16 +11,23 @@ interface MemoryColumn extends StateColumn {
 export function memoryBackend(): StateBackend {
   const columns = new Map<string, MemoryColumn>()
   const sessions = new Map<string, StateSession>()
+  const copySessions = new Map<string, StateSession>()
+  const positions = new Map<string, Map<string, number>>()
+
+  function sessionOf(known: Map<string, StateSession>, topology: string): StateSession {
+    let session = known.get(topology)
+    if (session === undefined) {
+      const shared = positions.get(topology) ?? new Map<string, number>()
+      positions.set(topology, shared)
+      session = memorySession(columns, shared, topology)
+      known.set(topology, session)
+    }
+    return session
+  }
 
   return {
-    session(topology) {
-      let session = sessions.get(topology)
-      if (session === undefined) {
-        session = memorySession(columns, topology)
-        sessions.set(topology, session)
-      }
-      return session
-    },
+    session: (topology) => sessionOf(sessions, topology),
+    copySession: (topology) => sessionOf(copySessions, topology),
     stats() {
       let memoryBytes = 0
       for (const column of columns.values()) memoryBytes += column.bytes()
@@ -30,19 +37,23 @@ export function memoryBackend(): StateBackend {
   }
 }
 
-function memorySession(columns: Map<string, MemoryColumn>, topology: string): StateSession {
-  const positions = new Map<string, number>()
+function memorySession(columns: Map<string, MemoryColumn>, positions: Map<string, number>, topology: string): StateSession {
   let batch: (() => void)[] = []
 
   return {
     column(store, partition) {
       const name = spaceName(topology, store, partition)
-      let column = columns.get(name)
-      if (column === undefined) {
-        column = memoryColumn((change) => batch.push(change))
-        columns.set(name, column)
+      const column = columns.get(name) ?? memoryColumn()
+      columns.set(name, column)
+      return {
+        multiGet: column.multiGet,
+        scan: column.scan,
+        put(key, keyStart, keyEnd, value, valueStart, valueEnd) {
+          const text = Buffer.from(key.subarray(keyStart, keyEnd)).toString('latin1')
+          const copy = value && Buffer.from(value.subarray(valueStart, valueEnd))
+          batch.push(() => column.apply(text, copy))
+        },
       }
-      return column
     },
     write() {
       for (const change of batch) change()
@@ -68,7 +79,7 @@ function memorySession(columns: Map<string, MemoryColumn>, topology: string): St
 }
 
 /** Keys are latin1 strings of their bytes: strings of such characters compare as the bytes do. */
-function memoryColumn(add: (change: () => void) => void): MemoryColumn {
+function memoryColumn(): MemoryColumn {
   const values = new Map<string, Buffer>()
   /** In order; deleted keys are taken out, and new ones put in, when the next scan begins. */
   let sortedKeys: string[] = []
@@ -115,11 +126,6 @@ function memoryColumn(add: (change: () => void) => void): MemoryColumn {
       return ends.map((end, key) => values.get(bytes.toString('latin1', key === 0 ? 0 : ends[key - 1], end)))
     },
     scan,
-    put(key, keyStart, keyEnd, value, valueStart, valueEnd) {
-      const name = Buffer.from(key.subarray(keyStart, keyEnd)).toString('latin1')
-      const copy = value && Buffer.from(value.subarray(valueStart, valueEnd))
-      add(() => apply(name, copy))
-    },
     apply,
     clear() {
       values.clear()

@@ -52,25 +52,30 @@ export async function openRocksdbBackend(options: RocksdbOptions): Promise<State
 function rocksdbBackend(binding: RocksdbBinding, database: Database, directory: Directory, options: RocksdbOptions): StateBackend {
   const { folder } = options
   const sessions = new Map<string, StateSession>()
+  const copySessions = new Map<string, StateSession>()
   const shared: SharedDatabase = {
     binding,
     database,
     directory,
+    columnSpaces: new Map(),
     keys: scratch(),
     values: scratch(),
     writeOptions: options.sync ? SYNC_WRITE : undefined,
     failed: (doing, error) => stateError(`${doing} in ${folder}`, error),
   }
 
+  function sessionOf(known: Map<string, StateSession>, topology: string): StateSession {
+    let session = known.get(topology)
+    if (session === undefined) {
+      session = rocksdbSession(shared, topology)
+      known.set(topology, session)
+    }
+    return session
+  }
+
   return {
-    session(topology) {
-      let session = sessions.get(topology)
-      if (session === undefined) {
-        session = rocksdbSession(shared, topology)
-        sessions.set(topology, session)
-      }
-      return session
-    },
+    session: (topology) => sessionOf(sessions, topology),
+    copySession: (topology) => sessionOf(copySessions, topology),
 
     stats() {
       const property = (name: string) => Number(binding.db_get_property(database, name)) || 0

@@ -18,6 +18,8 @@ export interface SharedDatabase {
   readonly binding: RocksdbBinding
   readonly database: Database
   readonly directory: Directory
+  /** Where the columns that were opened lie now, by `spaceName`. */
+  readonly columnSpaces: Map<string, ColumnSpace>
   readonly keys: Scratch
   readonly values: Scratch
   readonly writeOptions: { sync: boolean } | undefined
@@ -27,9 +29,9 @@ export interface SharedDatabase {
 
 /** One topology's stores and positions, with an open batch of its own. */
 export function rocksdbSession(shared: SharedDatabase, topology: string): StateSession {
-  const { binding, database, directory, writeOptions, failed } = shared
+  const { binding, database, directory, columnSpaces, writeOptions, failed } = shared
   const batch = binding.batch_init()
-  const columns = new Map<string, { readonly column: StateColumn; readonly at: ColumnSpace }>()
+  const columns = new Map<string, StateColumn>()
   const positionChanges = new Map<string, number | null>()
 
   /** A small batch beside the open one. */
@@ -50,17 +52,24 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
     return space
   }
 
+  function columnSpace(name: string, store: string): ColumnSpace {
+    let at = columnSpaces.get(name)
+    if (at === undefined) {
+      at = { space: directory.spaces.get(name) ?? createSpace(name, store) }
+      columnSpaces.set(name, at)
+    }
+    return at
+  }
+
   return {
     column(store, partition) {
       const name = spaceName(topology, store, partition)
-      let known = columns.get(name)
-      if (known === undefined) {
-        const at = { space: directory.spaces.get(name) ?? createSpace(name, store) }
-        const column = rocksdbColumn({ ...shared, batch }, at, (error) => failed(`reading store ${store}`, error))
-        known = { column, at }
-        columns.set(name, known)
+      let column = columns.get(name)
+      if (column === undefined) {
+        column = rocksdbColumn({ ...shared, batch }, columnSpace(name, store), (error) => failed(`reading store ${store}`, error))
+        columns.set(name, column)
       }
-      return known.column
+      return column
     },
 
     write() {
@@ -108,8 +117,8 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
       for (const position of names) directory.positions.delete(position)
       if (old === undefined || space === undefined) return
       directory.spaces.set(name, space)
-      const known = columns.get(name)
-      if (known) known.at.space = space
+      const known = columnSpaces.get(name)
+      if (known) known.space = space
       try {
         deleteRows(binding, database, old)
       } catch (error) {

@@ -89,6 +89,8 @@ export interface StateColumn {
 export interface StateBackend {
   /** The part of the database that belongs to one topology: its stores and its positions. The same session for the same name. */
   session(topology: string): StateSession
+  /** The same stores and positions with an open batch of its own, for what is copied from changelogs beside the transactions: it is written when it is there, not with a commit. */
+  copySession(topology: string): StateSession
   /** Bytes on disk and in memory, for /metrics and /tasks. */
   stats(): StateStats
   /** Releases the lock. What is in open batches is lost. */

@@ -122,6 +122,7 @@ test('the environment and its defaults', () => {
     CLICKHOUSE_PASSWORD: config.clickhouse.password || 'empty',
     WORKER_SLOT: String(config.slot),
     STATE_MEMORY_MB: `${config.stateMemoryBytes / MIB} MiB`,
+    STATE_KEEP_MINUTES: `${config.keepStateMs / 60_000} minutes`,
     COMMIT_INTERVAL_MS: `${config.commitIntervalMs} ms`,
     PROCESSING_GUARANTEE: config.guarantee,
     HEALTH_HOST: config.health.healthHost,

@@ -56,14 +56,16 @@ export function bench(): Bench {
         commitIntervalMs: options.commitIntervalMs,
         cachedObjects: options.cachedObjects,
         stopGraceMs: options.stopGraceMs,
+        keepStateMs: options.keepStateMs,
       },
       {
         transport: options.transport ?? memoryTransport(broker),
         registry,
         backend,
         identity: options.identity ?? newIdentity(),
-        log: silent,
+        log: options.log ?? silent,
         clock: options.clock,
+        address: options.address,
         fault: options.fault,
       },
     )

@@ -1,4 +1,4 @@
-import { topology } from '../../../pipelines/engine/topology.ts'
+import { type TopologyOptions, topology } from '../../../pipelines/engine/topology.ts'
 import type { Codec } from '../../../schemas/codec.ts'
 import { CodecError } from '../../../schemas/codec.ts'
 import { utf8 } from '../../../schemas/keys.ts'
@@ -31,22 +31,26 @@ export const lines = textTopic('lines')
 export const wordCounts = numberTopic('word-counts')
 
 /** Two stages: lines (keyed by author) are split into words, words are counted where their key says. */
-export function wordCount(name = 'words', topics = { lines, wordCounts }) {
-  return topology(name, (t) => {
-    const words = t.repartition('by-word', { key: utf8, value: numberFormat, partitions: 3 })
-    t.source(topics.lines).process('split', { emits: [words] }, function split(line, ctx) {
-      for (const word of line.split(' ')) ctx.emit(words, word, 1)
-    })
-    const totals = t.store(keyedStore('totals', { key: utf8, value: numberFormat }))
-    t.source(words).process(
-      'count',
-      { reads: (_, key) => totals.prefetch(key ?? ''), stores: [totals], emits: [topics.wordCounts] },
-      function count(by, ctx) {
-        const word = ctx.key ?? ''
-        const total = (totals.get(word) ?? 0) + by
-        totals.put(word, total)
-        ctx.emit(topics.wordCounts, word, total)
-      },
-    )
-  })
+export function wordCount(name = 'words', topics = { lines, wordCounts }, options: TopologyOptions = {}) {
+  return topology(
+    name,
+    (t) => {
+      const words = t.repartition('by-word', { key: utf8, value: numberFormat, partitions: 3 })
+      t.source(topics.lines).process('split', { emits: [words] }, function split(line, ctx) {
+        for (const word of line.split(' ')) ctx.emit(words, word, 1)
+      })
+      const totals = t.store(keyedStore('totals', { key: utf8, value: numberFormat }))
+      t.source(words).process(
+        'count',
+        { reads: (_, key) => totals.prefetch(key ?? ''), stores: [totals], emits: [topics.wordCounts] },
+        function count(by, ctx) {
+          const word = ctx.key ?? ''
+          const total = (totals.get(word) ?? 0) + by
+          totals.put(word, total)
+          ctx.emit(topics.wordCounts, word, total)
+        },
+      )
+    },
+    options,
+  )
 }

@@ -20,6 +20,7 @@ export interface WorkerArguments {
   readonly input: string
   readonly output: string
   readonly folder: string
+  readonly standby?: 0 | 1
   readonly guarantee?: 'exactly-once' | 'at-least-once'
   readonly kill?: { readonly step: CommitFaultPoint; readonly commit: number }
   readonly logLevel?: string
@@ -41,7 +42,7 @@ const transport = kafkaTransport({ brokers: [given.brokers], clientId: 'word-wor
 await transport.connect()
 const topology =
   given.kind === 'words'
-    ? wordCount(given.topology, { lines: textTopic(given.input), wordCounts: numberTopic(given.output) })
+    ? wordCount(given.topology, { lines: textTopic(given.input), wordCounts: numberTopic(given.output) }, { standby: given.standby })
     : election({ name: given.topology, topics: { votes: numberTopic(given.input), results: numberTopic(given.output) } })
 const worker = createWorker(
   { topology, guarantee: given.guarantee },
