@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
-import type { StateBackend } from '../../../state/stores/store.ts'
+import type { StateBackend, StateSession } from '../../../state/stores/store.ts'
 import { type Bench, bench, until } from './harness.ts'
 import { lines, wordCount, wordCounts } from './words.ts'
 
@@ -11,26 +11,27 @@ const CHANGELOG = 'words-totals-changelog'
 function counted(): { backend: StateBackend; rows: () => number } {
   const backend = memoryBackend()
   let rows = 0
+  function counting(session: StateSession): StateSession {
+    return {
+      ...session,
+      column(store, partition) {
+        const column = session.column(store, partition)
+        return {
+          ...column,
+          put(...row) {
+            if (store === 'totals') rows++
+            column.put(...row)
+          },
+        }
+      },
+    }
+  }
   return {
     rows: () => rows,
     backend: {
       ...backend,
-      session(topology) {
-        const session = backend.session(topology)
-        return {
-          ...session,
-          column(store, partition) {
-            const column = session.column(store, partition)
-            return {
-              ...column,
-              put(...row) {
-                if (store === 'totals') rows++
-                column.put(...row)
-              },
-            }
-          },
-        }
-      },
+      session: (topology) => counting(backend.session(topology)),
+      copySession: (topology) => counting(backend.copySession(topology)),
     },
   }
 }
