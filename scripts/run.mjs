@@ -28,6 +28,7 @@ const TASKS = {
   'bench:stores': { file: 'bench/stores.ts' },
   'bench:trends-read': { file: 'bench/trends-read/run.ts', programs: STACK },
   'bench:trends': { file: 'bench/trends/run.ts', programs: STACK },
+  'bench:limits': { file: 'bench/limits/run.ts', programs: ['redis'] },
   'bench:idle': { file: 'bench/idle.ts', programs: STACK },
   'bench:languages': { file: 'bench/languages/run.ts' },
   schemas: { file: 'scripts/schema-types.ts' },

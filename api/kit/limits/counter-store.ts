@@ -37,9 +37,11 @@ export interface Undecided {
   readonly undecided: FailureReason
 }
 
+type Outcome = readonly Reading[] | Undecided
+
 export interface CounterStore {
-  /** One reading per ask, in order. All asks of a call that share a shard are one step. Never rejects. */
-  decide(asks: readonly Ask[]): Promise<readonly Reading[] | Undecided> | Undecided
+  /** One reading per ask, in order. All asks of a call that share a shard are one step. At once where nothing must be asked. Never rejects. */
+  decide(asks: readonly Ask[]): Outcome | Promise<Outcome>
 }
 
 /** What the store needs of a Redis client. */

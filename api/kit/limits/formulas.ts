@@ -34,12 +34,12 @@ export function windowIndexAt(nowUs: number, windowSeconds: number): number {
 }
 
 /** A clock that went back behind the counter's window stands at that window's start. */
-function elapsedUs(nowUs: number, index: number, windowSeconds: number): number {
+export function elapsedUs(nowUs: number, index: number, windowSeconds: number): number {
   return Math.max(0, nowUs - index * windowSeconds * US_PER_SECOND)
 }
 
 /** Specification G: previous × (1 − elapsed / window) + current. */
-function estimateOf({ current, previous }: WindowCounts, elapsed: number, windowSeconds: number): number {
+export function estimateOf({ current, previous }: WindowCounts, elapsed: number, windowSeconds: number): number {
   return previous * (1 - elapsed / (windowSeconds * US_PER_SECOND)) + current
 }
 

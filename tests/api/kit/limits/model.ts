@@ -18,6 +18,7 @@ function windowModel({ limit, windowSeconds }: Limit): Model {
   return {
     request(nowUs, units = 1) {
       const start = Math.floor(nowUs / size) * size
+      while (admitted[0] < start - size) admitted.shift()
       const current = admitted.filter((time) => time >= start).length
       const previous = admitted.filter((time) => time >= start - size && time < start).length
       const estimated = previous * (1 - (nowUs - start) / size) + current

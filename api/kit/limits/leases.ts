@@ -1,0 +1,260 @@
+import type { Ask, Counter, CounterStore, Reading, Undecided } from './counter-store.ts'
+import { capacityOf, elapsedUs, estimateOf, US_PER_SECOND, windowIndexAt } from './formulas.ts'
+
+/** A counter store that decides hot counters in this process. */
+export interface LeasedCounters extends CounterStore {
+  /** Gives back what is not being spent. Every SWEEP_MS. */
+  sweep(): void
+  /** Gives back everything. */
+  close(): Promise<void>
+  /** Decisions so far that needed no question to the store. */
+  readonly local: number
+}
+
+export interface LeaseOptions {
+  readonly store: CounterStore
+  /** Monotonic ms. */
+  monotonic(): number
+}
+
+export const SWEEP_MS = 25
+/** Below this a question per request costs nothing worth sparing. */
+const HOT_PER_MS = 0.2
+/** A slice lasts so long at the present rate. */
+const SLICE_MS = 50
+/**
+ * The part of a limit that one instance may hold unspent: four of them together stay below the 5 % of the specification, at the worst
+ * moment, when all hold a whole slice and the limit is reached.
+ */
+const GREATEST_SLICE = 0.01
+/** A new slice is asked for when this part of the last one is left: requests seldom wait. */
+const RENEW_AT = 0.3
+/** Unspent units go back after this. */
+const LEASE_MS = 100
+/** What another instance gives back, or a reset, is seen within this. */
+const LONGEST_BLOCK_MS = 25
+/** The rate is looked at in pieces of this. */
+const RATE_SLOT_MS = 20
+/** Counters known at once; more are decided by the store. */
+const MAX_ENTRIES = 50_000
+/** A request that finds every slice used up by others so often asks for itself. */
+const MAX_ATTEMPTS = 3
+const US_PER_MS = 1_000
+
+interface Entry {
+  readonly counter: Counter
+  hits: number
+  slotAt: number
+  /** Requests per ms. */
+  rate: number
+  /** Held, not spent. */
+  units: number
+  slice: number
+  /** The store's answer that local readings continue from, and when it was asked for. */
+  reading: Reading
+  readAt: number
+  blockedUntil: number
+  blockedUnits: number
+  renewal: Promise<Undecided | undefined> | undefined
+}
+
+type Local = 'spend' | 'refuse' | 'ask' | 'lease'
+
+const NOTHING: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
+
+/**
+ * Takes slices of hot counters' budgets and spends them without asking; remembers refusals for as long as they are certain. What is spent
+ * here was counted in the store before, so limits are never exceeded by it; what lies unspent when the limit is reached is at most
+ * GREATEST_SLICE of the limit per instance.
+ */
+export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounters {
+  const entries = new Map<string, Entry>()
+  let local = 0
+
+  function decide(asks: readonly Ask[], attempt = 0): ReturnType<CounterStore['decide']> {
+    const now = monotonic()
+    const known = asks.map((ask) => touched(ask, now))
+    const ways = asks.map((ask, index) => wayOf(ask, known[index], now))
+    if (asks.some(({ mode }, index) => mode === 'hard' && ways[index] === 'refuse')) {
+      local++
+      return known.map((entry, index) => localReading(entry, ways[index] === 'refuse' ? 0 : asks[index].units, now))
+    }
+    if (ways.includes('lease') && attempt < MAX_ATTEMPTS) return afterLeases(asks, known, ways, attempt)
+    return spend(asks, known, ways, now)
+  }
+
+  /** Counts the request for the rate of its counter. @returns undefined when there is no room to know it */
+  function touched({ mode, counter }: Ask, now: number): Entry | undefined {
+    if (mode !== 'hard' && mode !== 'soft') return undefined
+    let entry = entries.get(counter.key)
+    if (entry === undefined) {
+      if (entries.size >= MAX_ENTRIES) return undefined
+      entry = newEntry(counter, now)
+      entries.set(counter.key, entry)
+    }
+    entry.hits++
+    if (now - entry.slotAt >= RATE_SLOT_MS) {
+      entry.rate = (entry.rate + entry.hits / (now - entry.slotAt)) / 2
+      entry.hits = 0
+      entry.slotAt = now
+    }
+    return entry
+  }
+
+  function wayOf({ units }: Ask, entry: Entry | undefined, now: number): Local {
+    if (entry === undefined || units === 0) return 'ask'
+    if (now < entry.blockedUntil && units >= entry.blockedUnits) return 'refuse'
+    if (entry.units >= units && isInWindow(entry, now)) return 'spend'
+    return entry.rate >= HOT_PER_MS && greatestSlice(entry.counter) >= 2 * units ? 'lease' : 'ask'
+  }
+
+  async function afterLeases(asks: readonly Ask[], known: readonly (Entry | undefined)[], ways: readonly Local[], attempt: number) {
+    const hot = known.filter((_entry, index) => ways[index] === 'lease') as Entry[]
+    const outcomes = await Promise.all(hot.map((entry) => renewed(entry)))
+    const undecided = outcomes.find((outcome) => outcome !== undefined)
+    return undecided ?? decide(asks, attempt + 1)
+  }
+
+  /** Spends what is held here and asks the store for the rest. */
+  function spend(asks: readonly Ask[], known: readonly (Entry | undefined)[], ways: readonly Local[], now: number) {
+    const readings = asks.map((ask, index) => {
+      if (ways[index] !== 'spend') return localReading(known[index], 0, now)
+      const reading = localReading(known[index], ask.units, now)
+      known[index]!.units -= ask.units
+      renewEarly(known[index]!)
+      return reading
+    })
+    const open = asks.flatMap((_ask, index) => (ways[index] === 'ask' || ways[index] === 'lease' ? [index] : []))
+    if (open.length === 0) {
+      local++
+      return readings
+    }
+    const outcome = store.decide(open.map((index) => asks[index]))
+    return outcome instanceof Promise ? outcome.then(joined) : joined(outcome)
+
+    function joined(answered: readonly Reading[] | Undecided): readonly Reading[] | Undecided {
+      if ('undecided' in answered) return answered
+      let isRefused = false
+      for (const [position, index] of open.entries()) {
+        readings[index] = answered[position]
+        if (answered[position].taken >= asks[index].units) continue
+        if (asks[index].mode === 'hard') isRefused = true
+        const entry = known[index]
+        if (entry !== undefined) block(entry, answered[position], now, asks[index].units)
+      }
+      if (isRefused) for (const [index, ask] of asks.entries()) if (ways[index] === 'spend') known[index]!.units += ask.units
+      return readings
+    }
+  }
+
+  /** One question at a time per counter; everybody who waits shares its answer. */
+  function renewed(entry: Entry): Promise<Undecided | undefined> {
+    entry.renewal ??= renew(entry).finally(() => {
+      entry.renewal = undefined
+    })
+    return entry.renewal
+  }
+
+  function renewEarly(entry: Entry): void {
+    if (entry.units > RENEW_AT * entry.slice || entry.rate < HOT_PER_MS) return
+    void renewed(entry)
+  }
+
+  async function renew(entry: Entry): Promise<Undecided | undefined> {
+    const askedAt = monotonic()
+    const units = Math.max(1, Math.min(greatestSlice(entry.counter), Math.ceil(entry.rate * SLICE_MS)) - entry.units)
+    const outcome = await store.decide([{ mode: 'up-to', counter: entry.counter, units }])
+    if ('undecided' in outcome) return outcome
+    const [reading] = outcome
+    if (entry.units > 0 && windowOf(entry.counter, reading.nowUs) !== windowOf(entry.counter, entry.reading.nowUs)) giveBack(entry)
+    entry.units += reading.taken
+    if (reading.taken > 0) entry.slice = entry.units
+    entry.reading = reading
+    entry.readAt = askedAt
+    // Units that are held are spent first.
+    if (reading.taken === 0 && entry.units === 0) block(entry, reading, askedAt, 1)
+    return undefined
+  }
+
+  function giveBack(entry: Entry): void {
+    const { counter, units, reading } = entry
+    entry.units = 0
+    if (units === 0) return
+    void store.decide([{ mode: 'give-back', counter, units, windowIndex: windowOf(counter, reading.nowUs) }])
+  }
+
+  function sweep(): void {
+    const now = monotonic()
+    for (const [key, entry] of entries) {
+      if (entry.renewal !== undefined) continue
+      if (entry.units > 0 && (now - entry.readAt >= LEASE_MS || !isInWindow(entry, now))) giveBack(entry)
+      const isIdle = now - entry.slotAt >= LEASE_MS && now >= entry.blockedUntil && entry.units === 0
+      if (isIdle) entries.delete(key)
+    }
+  }
+
+  return {
+    decide: (asks) => decide(asks),
+    sweep,
+    async close() {
+      const held = [...entries.values()]
+      entries.clear()
+      await Promise.all(held.map(({ renewal }) => renewal))
+      for (const entry of held) giveBack(entry)
+    },
+    get local() {
+      return local
+    },
+  }
+}
+
+function newEntry(counter: Counter, now: number): Entry {
+  const counts = { hits: 0, slotAt: now, rate: 0, units: 0, slice: 0 }
+  return { counter, ...counts, reading: NOTHING, readAt: now, blockedUntil: 0, blockedUnits: 0, renewal: undefined }
+}
+
+function greatestSlice({ limit }: Counter): number {
+  return Math.floor(capacityOf(limit) * GREATEST_SLICE)
+}
+
+/** The store's clock now, counted from when it was asked: never behind it, so that a slice is not spent after its window. */
+function storeTimeUs(entry: Entry, now: number): number {
+  return entry.reading.nowUs + Math.round((now - entry.readAt) * US_PER_MS)
+}
+
+function windowOf({ limit }: Counter, nowUs: number): number {
+  return limit.burst > 0 ? 0 : windowIndexAt(nowUs, limit.windowSeconds)
+}
+
+function isInWindow(entry: Entry, now: number): boolean {
+  return windowOf(entry.counter, storeTimeUs(entry, now)) === windowOf(entry.counter, entry.reading.nowUs)
+}
+
+/** What the store would have answered: it counts what is held here as taken. */
+function localReading(entry: Entry | undefined, taken: number, now: number): Reading {
+  if (entry === undefined) return NOTHING
+  const { reading, units, counter } = entry
+  const isBucket = counter.limit.burst > 0
+  const held = isBucket ? reading.held - (reading.taken - units) * US_PER_SECOND : reading.held + reading.taken - units
+  return { taken, nowUs: storeTimeUs(entry, now), held, heldBefore: reading.heldBefore }
+}
+
+/** A refusal is certain until time alone makes room, unless somebody gives back. */
+function block(entry: Entry, reading: Reading, now: number, units: number): void {
+  entry.reading = entry.units === 0 ? reading : entry.reading
+  if (entry.units === 0) entry.readAt = now
+  entry.blockedUntil = now + Math.min(LONGEST_BLOCK_MS, untilRoomUs(entry.counter, reading, units) / US_PER_MS)
+  entry.blockedUnits = units
+}
+
+function untilRoomUs({ limit }: Counter, reading: Reading, units: number): number {
+  const windowUs = limit.windowSeconds * US_PER_SECOND
+  if (limit.burst > 0) return ((units * US_PER_SECOND - reading.held) / US_PER_SECOND / limit.limit) * windowUs
+  const elapsed = elapsedUs(reading.nowUs, windowIndexAt(reading.nowUs, limit.windowSeconds), limit.windowSeconds)
+  const { held: current, heldBefore: previous } = reading
+  const room = limit.limit - units + 1
+  if (current >= room) return windowUs - elapsed
+  const over = estimateOf({ current, previous }, elapsed, limit.windowSeconds) - room
+  // Each µs forgets previous / window.
+  return previous === 0 ? 0 : (over / previous) * windowUs
+}

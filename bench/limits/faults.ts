@@ -1,0 +1,180 @@
+import { mkdirSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { counterStore } from '../../api/kit/limits/counter-store.ts'
+import { connectLimiterRedis } from '../../api/kit/limits/redis-scripts.ts'
+import type { Component } from '../../deploy/local/component.ts'
+import { freePort, LOOPBACK } from '../../deploy/local/ports.ts'
+import { redisServer } from '../../deploy/local/redis.ts'
+
+const PER_SECOND = 2_000
+const HEALTHY_MS = 1_000
+const FAULT_MS = 3_000
+const HEALED_MS = 3_000
+const SLOW_MS = 20
+
+interface Sample {
+  /** ms since the load began. */
+  readonly at: number
+  readonly latencyMs: number
+  readonly undecided: boolean
+}
+
+interface Fault {
+  readonly name: string
+  begin(redis: Component, proxy: Proxy): Promise<unknown> | unknown
+  end(redis: Component, proxy: Proxy): Promise<unknown> | unknown
+}
+
+interface Proxy {
+  readonly url: string
+  delayMs: number
+  close(): void
+}
+
+const admin = async (redis: Component, work: (client: Redis) => Promise<unknown>) => {
+  const client = new Redis(redis.address)
+  await work(client)
+  client.disconnect()
+}
+
+const FAULTS: readonly Fault[] = [
+  { name: 'none', begin: () => undefined, end: () => undefined },
+  { name: 'killed: connection refused', begin: (redis) => redis.kill(), end: (redis) => redis.start() },
+  {
+    name: 'stands still (SIGSTOP)',
+    begin: (redis) => process.kill(redis.pid!, 'SIGSTOP'),
+    end: (redis) => process.kill(redis.pid!, 'SIGCONT'),
+  },
+  {
+    name: `slow: answers ${SLOW_MS} ms late`,
+    begin: (_redis, proxy) => {
+      proxy.delayMs = SLOW_MS
+    },
+    end: (_redis, proxy) => {
+      proxy.delayMs = 0
+    },
+  },
+  {
+    name: 'a replica now (READONLY)',
+    begin: (redis) => admin(redis, (client) => client.replicaof(LOOPBACK, 1)),
+    end: (redis) => admin(redis, (client) => client.replicaof('NO', 'ONE')),
+  },
+  {
+    name: 'out of memory (OOM)',
+    begin: (redis) => admin(redis, (client) => client.config('SET', 'maxmemory', '1')),
+    end: (redis) => admin(redis, (client) => client.config('SET', 'maxmemory', '0')),
+  },
+  {
+    name: 'one script blocks it for 1 s',
+    begin: (redis) => void admin(redis, (client) => client.call('DEBUG', 'SLEEP', '1')).catch(() => undefined),
+    end: () => undefined,
+  },
+]
+
+/** The latency that limits add while Redis fails, at 2,000 requests a second; nothing is ever refused by a fault. */
+export async function faultTable(folder: string, say: (text: string) => void): Promise<void> {
+  say(`\n### Faults: ${PER_SECOND} requests a second, ${FAULT_MS / 1_000} s of fault`)
+  say(
+    '\n| Redis | requests in it | undecided | P50 ms | P99 ms | greatest ms | waited > 1 ms | limits again after ms |\n|---|---|---|---|---|---|---|---|',
+  )
+  for (const [index, fault] of FAULTS.entries()) {
+    const dataDir = join(folder, `redis-${index}`)
+    mkdirSync(dataDir, { recursive: true })
+    const redis = redisServer({
+      port: await freePort(),
+      dataDir,
+      runDir: join(folder, `run-${index}`),
+      logFile: join(folder, `redis-${index}.log`),
+    })
+    await redis.start()
+    const proxy = await delaying(redis.address)
+    const samples = await underLoad(proxy.url, async () => {
+      await fault.begin(redis, proxy)
+      const from = performance.now()
+      await delay(FAULT_MS)
+      const to = performance.now()
+      await fault.end(redis, proxy)
+      return { from, to }
+    })
+    say(row(fault.name, samples))
+    proxy.close()
+    await redis.stop()
+  }
+}
+
+async function underLoad(url: string, fail: () => Promise<{ from: number; to: number }>) {
+  const connection = connectLimiterRedis({ url, cluster: false })
+  const store = counterStore({ scripts: connection.scripts, monotonic: () => performance.now() })
+  const samples: Sample[] = []
+  const open = new Set<Promise<unknown>>()
+  let isRunning = true
+
+  function ask(): void {
+    const at = performance.now()
+    const tag = `c${Math.floor(Math.random() * 1_000)}`
+    const outcome = store.decide([
+      { mode: 'hard', counter: { key: `limits:{${tag}}:r`, tag, limit: { limit: 1_000_000, windowSeconds: 60, burst: 0 } }, units: 1 },
+    ])
+    const waiting = Promise.resolve(outcome).then((result) => {
+      samples.push({ at, latencyMs: performance.now() - at, undecided: 'undecided' in result })
+      open.delete(waiting)
+    })
+    open.add(waiting)
+  }
+
+  async function arrivals(): Promise<void> {
+    const began = performance.now()
+    for (let sent = 0; isRunning; ) {
+      for (const due = ((performance.now() - began) * PER_SECOND) / 1_000; sent < due; sent++) ask()
+      await delay(1)
+    }
+  }
+
+  const load = arrivals()
+  await delay(HEALTHY_MS)
+  const { from, to } = await fail()
+  await delay(HEALED_MS)
+  isRunning = false
+  await load
+  await Promise.all(open)
+  connection.close()
+  return { inFault: samples.filter(({ at }) => at >= from && at < to), after: samples.filter(({ at }) => at >= to), to }
+}
+
+function row(name: string, { inFault, after, to }: { inFault: readonly Sample[]; after: readonly Sample[]; to: number }): string {
+  const latencies = inFault.map(({ latencyMs }) => latencyMs).sort((one, other) => one - other)
+  const at = (part: number) => latencies[Math.min(latencies.length - 1, Math.floor(part * latencies.length))].toFixed(2)
+  const undecided = inFault.filter((sample) => sample.undecided).length
+  const waited = latencies.filter((latency) => latency > 1).length
+  const last = after.findLast((sample) => sample.undecided)
+  const healed = last === undefined ? '–' : Math.round(last.at - to)
+  return `| ${name} | ${inFault.length} | ${undecided} | ${at(0.5)} | ${at(0.99)} | ${at(1)} | ${waited} | ${healed} |`
+}
+
+/** Between the limiter and Redis: holds each answer back. */
+async function delaying(redisUrl: string): Promise<Proxy> {
+  const target = Number(new URL(redisUrl).port)
+  const state = { delayMs: 0 }
+  const server = createServer((client) => {
+    const upstream = connect(target, LOOPBACK)
+    for (const socket of [client, upstream]) {
+      socket.setNoDelay(true)
+      socket
+        .on('error', () => undefined)
+        .on('close', () => {
+          client.destroy()
+          upstream.destroy()
+        })
+    }
+    client.on('data', (data) => upstream.write(data))
+    upstream.on('data', (data) => {
+      if (state.delayMs === 0) client.write(data)
+      else setTimeout(() => client.write(data), state.delayMs)
+    })
+  })
+  await new Promise<void>((listening) => server.listen(0, LOOPBACK, listening))
+  return Object.assign(state, { url: `redis://${LOOPBACK}:${(server.address() as AddressInfo).port}`, close: () => void server.close() })
+}

@@ -1,0 +1,175 @@
+/**
+ * `npm run bench:limits`: decisions per second, the latency that they add, and how exact they are, on a Redis of its own, beside peers in the
+ * same run: rate-limiter-flexible, and envoyproxy/ratelimit where there is a Go to build it with. Options: --seconds 4, --only speed,latency,
+ * accuracy,faults,rules. Linux only.
+ */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs, promisify } from 'node:util'
+import { freePort } from '../../deploy/local/ports.ts'
+import { redisServer } from '../../deploy/local/redis.ts'
+import { describeMachine } from '../engine/process-stats.ts'
+import { accuracyOf } from './accuracy.ts'
+import { buildEnvoy, type EnvoyPeer, startEnvoy } from './envoy.ts'
+import { faultTable } from './faults.ts'
+import type { LoadOrder, LoadReport } from './load.ts'
+import { matchingTable } from './matching.ts'
+import { SUBJECTS, type SubjectName } from './subjects.ts'
+
+const run = promisify(execFile)
+const LOAD = join(import.meta.dirname, 'load.ts')
+const TOOLS = join(import.meta.dirname, '..', '..', '.millrace', 'tools')
+const OUTPUT_BYTES = 256 * 1024 * 1024
+const ENVOY = 'envoyproxy/ratelimit'
+const SECTIONS = ['speed', 'latency', 'accuracy', 'faults', 'rules']
+const IN_FLIGHT = 128
+/** What every subject can do, so that latencies compare. */
+const SHARED_RATE = 5_000
+const WARM_UP_SECONDS = 1
+/** The specification's; and one with which an overloaded store is waited for, as the peers do: else letting through would count as deciding. */
+const TIMEOUT_MS = 5
+const PATIENT_MS = 1_000
+
+const { values } = parseArgs({
+  options: { seconds: { type: 'string', default: '4' }, only: { type: 'string', default: SECTIONS.join(',') } },
+})
+const seconds = Number(values.seconds)
+const sections = new Set(values.only.split(','))
+const say = (text: string) => process.stdout.write(`${text}\n`)
+const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+let runs = 0
+
+interface Traffic {
+  readonly name: string
+  readonly callers: number
+  readonly limit: number
+}
+
+const TRAFFIC: readonly Traffic[] = [
+  { name: '100,000 callers', callers: 100_000, limit: 1_000 },
+  { name: '10 hot callers', callers: 10, limit: 10_000_000 },
+  { name: 'one attacker', callers: 1, limit: 100 },
+]
+
+type Order = Omit<LoadOrder, 'redisUrl' | 'prefix' | 'subject' | 'warmUpSeconds'>
+
+async function load(subject: SubjectName, redisUrl: string, order: Order, prefix: string): Promise<LoadReport> {
+  const whole: LoadOrder = { ...order, subject, redisUrl, prefix, warmUpSeconds: WARM_UP_SECONDS }
+  const { stdout } = await run(process.execPath, [LOAD, JSON.stringify(whole)], { maxBuffer: OUTPUT_BYTES })
+  return JSON.parse(stdout) as LoadReport
+}
+
+const nextPrefix = () => `b${++runs}:`
+const ms = (value: number) => (value < 0.01 ? '< 0.01' : value.toFixed(2))
+const thousands = (value: number) => Math.round(value).toLocaleString('en')
+
+/** The same load on each subject in turn. */
+async function compare(
+  redisUrl: string,
+  envoy: string | undefined,
+  title: string,
+  mode: LoadOrder['mode'],
+  timeoutMs: number,
+): Promise<void> {
+  say(
+    `\n### ${title}\n\n| traffic | subject | decisions/s | P50 ms | P99 ms | P99.9 ms | CPU µs per decision | undecided |\n|---|---|---|---|---|---|---|---|`,
+  )
+  for (const { name, callers, limit } of TRAFFIC) {
+    const order: Order = { callers, limit, windowSeconds: 60, timeoutMs, seconds, mode, log: false }
+    const row = (subject: string, report: LoadReport) => {
+      const { decisions, p50Ms, p99Ms, p999Ms, cpuSeconds, undecided } = report
+      const cpu = ((cpuSeconds / decisions) * 1e6).toFixed(1)
+      say(
+        `| ${name} | ${subject} | ${thousands(decisions / report.seconds)} | ${ms(p50Ms)} | ${ms(p99Ms)} | ${ms(p999Ms)} | ${cpu} | ${undecided} |`,
+      )
+    }
+    for (const subject of SUBJECTS) if (subject !== 'sliding log') row(subject, await load(subject, redisUrl, order, nextPrefix()))
+    if (envoy !== undefined) row(ENVOY, await withEnvoy(envoy, redisUrl, limit, 60, (peer) => peer.load(envoyOrder(order, redisUrl))))
+  }
+}
+
+function envoyOrder(order: Order, redisUrl: string): LoadOrder {
+  return { ...order, subject: 'flexible', redisUrl, prefix: nextPrefix(), warmUpSeconds: WARM_UP_SECONDS }
+}
+
+async function withEnvoy<T>(
+  bin: string,
+  redisUrl: string,
+  limit: number,
+  window: number,
+  use: (peer: EnvoyPeer) => Promise<T>,
+): Promise<T> {
+  const peer = await startEnvoy(bin, folder, redisUrl, limit, window)
+  try {
+    return await use(peer)
+  } finally {
+    peer.stop()
+  }
+}
+
+/** One caller at twice its limit, through 1, 2 and 4 processes. */
+async function accuracy(redisUrl: string, envoy: string | undefined): Promise<void> {
+  const [limit, windowSeconds, runSeconds] = [2_000, 1, 8]
+  say(`\n### Accuracy: one caller, limit ${limit} in ${windowSeconds} s, asked for twice as often, ${runSeconds} s`)
+  say('\n| subject | processes | admitted per window, of the limit | most in any window, of the limit | undecided |\n|---|---|---|---|---|')
+  const table = (subject: string, processes: number, reports: readonly LoadReport[]) => {
+    const { meanOfLimit, greatestOfLimit } = accuracyOf(
+      reports.flatMap(({ admittedAt }) => admittedAt),
+      limit,
+      windowSeconds,
+    )
+    const undecided = reports.reduce((sum, report) => sum + report.undecided, 0)
+    say(`| ${subject} | ${processes} | ${(100 * meanOfLimit).toFixed(1)} % | ${(100 * greatestOfLimit).toFixed(1)} % | ${undecided} |`)
+  }
+  for (const processes of [1, 2, 4]) {
+    const order: Order = {
+      callers: 1,
+      limit,
+      windowSeconds,
+      timeoutMs: TIMEOUT_MS,
+      seconds: runSeconds,
+      mode: { open: (2 * limit) / processes },
+      log: true,
+    }
+    for (const subject of SUBJECTS) {
+      const prefix = nextPrefix()
+      table(subject, processes, await Promise.all(Array.from({ length: processes }, () => load(subject, redisUrl, order, prefix))))
+    }
+    if (envoy !== undefined) {
+      const one = envoyOrder(order, redisUrl)
+      const reports = await withEnvoy(envoy, redisUrl, limit, windowSeconds, (peer) =>
+        Promise.all(Array.from({ length: processes }, () => peer.load(one))),
+      )
+      table(ENVOY, processes, reports)
+    }
+  }
+}
+
+async function main(): Promise<void> {
+  say(`${describeMachine()}; ${seconds} s each`)
+  const redis = redisServer({
+    port: await freePort(),
+    dataDir: join(folder, 'redis'),
+    runDir: join(folder, 'run'),
+    logFile: join(folder, 'redis.log'),
+  })
+  await redis.start()
+  try {
+    const needsPeers = ['speed', 'latency', 'accuracy'].some((section) => sections.has(section))
+    const envoy = needsPeers ? await buildEnvoy(TOOLS) : undefined
+    if (sections.has('speed'))
+      await compare(redis.address, envoy, `Speed: ${IN_FLIGHT} requests under way, one process`, { closed: IN_FLIGHT }, PATIENT_MS)
+    if (sections.has('latency'))
+      await compare(redis.address, envoy, `Latency at ${thousands(SHARED_RATE)} requests a second`, { open: SHARED_RATE }, TIMEOUT_MS)
+    if (sections.has('accuracy')) await accuracy(redis.address, envoy)
+    if (sections.has('faults')) await faultTable(folder, say)
+    if (sections.has('rules')) matchingTable(say)
+  } finally {
+    await redis.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+await main()

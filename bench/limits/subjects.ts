@@ -1,0 +1,124 @@
+import { Redis } from 'ioredis'
+import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
+import { counterStore } from '../../api/kit/limits/counter-store.ts'
+import { leasedCounters, SWEEP_MS } from '../../api/kit/limits/leases.ts'
+import { limiter } from '../../api/kit/limits/limiter.ts'
+import { compileRules } from '../../api/kit/limits/matching.ts'
+import { limiterRedis } from '../../api/kit/limits/redis-scripts.ts'
+import { ruleOf } from '../../schemas/limits/rule.ts'
+
+/** What is measured, under one name and one form. */
+export const SUBJECTS = ['millrace', 'millrace, leases', 'flexible', 'flexible, block + insurance', 'sliding log'] as const
+export type SubjectName = (typeof SUBJECTS)[number]
+
+export interface Subject {
+  /** True: let through. */
+  decide(caller: string): boolean | Promise<boolean>
+  /** Requests let through because the store did not answer. */
+  readonly undecided: number
+  close(): Promise<void>
+}
+
+export interface SubjectOptions {
+  readonly redisUrl: string
+  readonly limit: number
+  readonly windowSeconds: number
+  /** How long the store may take; 5 ms in production. */
+  readonly timeoutMs: number
+  /** Keys of one run. */
+  readonly prefix: string
+}
+
+export async function openSubject(name: SubjectName, options: SubjectOptions): Promise<Subject> {
+  const redis = new Redis(options.redisUrl, { enableOfflineQueue: false, lazyConnect: true })
+  redis.on('error', () => undefined)
+  await redis.connect()
+  switch (name) {
+    case 'millrace':
+      return ours(redis, options, false)
+    case 'millrace, leases':
+      return ours(redis, options, true)
+    case 'flexible':
+      return flexible(redis, options, {})
+    case 'flexible, block + insurance':
+      return flexible(redis, options, {
+        inMemoryBlockOnConsumed: options.limit + 1,
+        insuranceLimiter: new RateLimiterMemory({ points: options.limit, duration: options.windowSeconds }),
+      })
+    case 'sliding log':
+      return slidingLog(redis, options)
+  }
+}
+
+/** All of it: matching, one script per turn, verdict. */
+function ours(redis: Redis, { limit, windowSeconds, prefix, timeoutMs }: SubjectOptions, hasLeases: boolean): Subject {
+  const monotonic = () => performance.now()
+  const asked = counterStore({ scripts: limiterRedis(redis).scripts, monotonic, timeoutMs })
+  const leased = hasLeases ? leasedCounters({ store: asked, monotonic }) : undefined
+  const timer = setInterval(() => leased?.sweep(), SWEEP_MS)
+  const table = compileRules([
+    ruleOf({ rule_id: 'bench', endpoint_pattern: '/api/v1/*', limit_count: limit, window_seconds: windowSeconds }),
+  ])
+  const limits = limiter({ counters: leased ?? asked, rules: () => table })
+  const state = { undecided: 0 }
+
+  function isAllowed(outcome: string): boolean {
+    if (outcome === 'undecided') state.undecided++
+    return outcome !== 'refused'
+  }
+
+  return {
+    decide(caller) {
+      const clientId = prefix + caller
+      const verdict = limits.decide({ method: 'GET', path: '/api/v1/things', caller: { clientId, tier: 'free', ip: caller } })
+      return verdict instanceof Promise ? verdict.then(({ outcome }) => isAllowed(outcome)) : isAllowed(verdict.outcome)
+    },
+    get undecided() {
+      return state.undecided
+    },
+    async close() {
+      clearInterval(timer)
+      await leased?.close()
+      await redis.quit()
+    },
+  }
+}
+
+function flexible(redis: Redis, { limit, windowSeconds, prefix }: SubjectOptions, extra: object): Subject {
+  const one = new RateLimiterRedis({ storeClient: redis, points: limit, duration: windowSeconds, keyPrefix: prefix, ...extra })
+  return {
+    async decide(caller) {
+      try {
+        await one.consume(caller)
+        return true
+      } catch (refusal) {
+        if (refusal instanceof Error) throw refusal
+        return false
+      }
+    },
+    undecided: 0,
+    close: async () => void (await redis.quit()),
+  }
+}
+
+const SLIDING_LOG = `
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2] * 1000000)
+if redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[1]) then return 0 end
+redis.call('ZADD', KEYS[1], now, ARGV[3])
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+return 1
+`
+
+/** The exact limiter that nobody can pay for: the time of every request of the last window. */
+function slidingLog(redis: Redis, { limit, windowSeconds, prefix }: SubjectOptions): Subject {
+  redis.defineCommand('slidingLog', { numberOfKeys: 1, lua: SLIDING_LOG })
+  const commands = redis as Redis & { slidingLog(key: string, limit: number, seconds: number, member: string): Promise<number> }
+  let sequence = 0
+  return {
+    decide: async (caller) => (await commands.slidingLog(prefix + caller, limit, windowSeconds, `${process.pid}-${sequence++}`)) === 1,
+    undecided: 0,
+    close: async () => void (await redis.quit()),
+  }
+}

@@ -1,0 +1,172 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Counter, CounterStore, Undecided } from '../../../../api/kit/limits/counter-store.ts'
+import { type Limit, US_PER_SECOND } from '../../../../api/kit/limits/formulas.ts'
+import { leasedCounters, SWEEP_MS } from '../../../../api/kit/limits/leases.ts'
+import { exactCounters } from './exact-counters.ts'
+import { modelOf } from './model.ts'
+
+const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
+const US_PER_MS = 1_000
+/** Specification G. */
+const ACCURACY = 0.05
+
+function counterOf(limit: Limit, name = 'rule'): Counter {
+  return { key: `limits:{caller}:${name}`, tag: 'caller', limit }
+}
+
+/** Several API instances on one store, each with leases, by one clock. */
+function instances(count: number) {
+  const clock = { us: START_US, sweptMs: 0 }
+  const monotonic = () => (clock.us - START_US) / US_PER_MS
+  const exact = exactCounters(() => clock.us)
+  const stores = Array.from({ length: count }, () => leasedCounters({ store: exact.store, monotonic }))
+  return {
+    clock,
+    stores,
+    exact,
+    advance(us: number) {
+      clock.us += us
+      for (; clock.sweptMs + SWEEP_MS <= monotonic(); clock.sweptMs += SWEEP_MS) for (const store of stores) store.sweep()
+    },
+  }
+}
+
+async function take(store: CounterStore, counter: Counter, units = 1): Promise<boolean> {
+  const outcome = await store.decide([{ mode: 'hard', counter, units }])
+  if ('undecided' in outcome) throw new Error('undecided')
+  return outcome[0].taken === units
+}
+
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+describe('accuracy', () => {
+  const limits = fc.record({
+    limit: fc.integer({ min: 200, max: 2_000 }),
+    windowSeconds: fc.constantFrom(1, 2),
+    burst: fc.constantFrom(0, 0, 300),
+  })
+  /** Stretches of some length (s), at some multiple of the limit's rate. */
+  const load = fc.array(fc.record({ seconds: fc.double({ min: 0.05, max: 1.5, noNaN: true }), times: fc.constantFrom(0.2, 0.9, 1.5, 4) }), {
+    minLength: 1,
+    maxLength: 5,
+  })
+
+  test.each([1, 2, 4])('%i instances with leases admit what one exact limiter does, within a twentieth of the limit', async (count) => {
+    await fc.assert(
+      fc.asyncProperty(limits, load, fc.integer({ min: 0, max: 999_999 }), async (limit, stretches, offset) => {
+        const system = instances(count)
+        system.clock.us += offset
+        const model = modelOf(limit)
+        const counter = counterOf(limit)
+        const admitted = { leased: 0, exact: 0 }
+        let next = 0
+        for (const { seconds, times } of stretches) {
+          const gap = Math.round((limit.windowSeconds * US_PER_SECOND) / limit.limit / times)
+          for (let passed = 0; passed < seconds * US_PER_SECOND; passed += gap) {
+            system.advance(gap)
+            if (await take(system.stores[next++ % count], counter)) admitted.leased++
+            if (model.request(system.clock.us)) admitted.exact++
+          }
+          const windows = Math.ceil((system.clock.us - START_US) / (limit.windowSeconds * US_PER_SECOND))
+          const allowance = ACCURACY * limit.limit
+          expect(admitted.leased).toBeLessThanOrEqual(admitted.exact + allowance * windows)
+          expect(admitted.leased).toBeGreaterThanOrEqual(admitted.exact - allowance * windows)
+        }
+      }),
+      { numRuns: 8 },
+    )
+  })
+})
+
+test('a hot counter is decided here, a cold one by the store', async () => {
+  const { stores, exact, advance } = instances(1)
+  const hot = counterOf({ limit: 1_000_000, windowSeconds: 60, burst: 0 })
+  for (let request = 0; request < 20_000; request++) {
+    advance(50)
+    expect(await take(stores[0], hot)).toBe(true)
+  }
+  expect(stores[0].local).toBeGreaterThan(19_000)
+  expect(exact.state.questions).toBeLessThan(600)
+  const cold = counterOf({ limit: 1_000_000, windowSeconds: 60, burst: 0 }, 'cold')
+  const { local } = stores[0]
+  for (let request = 0; request < 5; request++) {
+    advance(50_000)
+    await take(stores[0], cold)
+  }
+  expect(stores[0].local).toBe(local)
+})
+
+test('a refusal is remembered while it is certain: an attack asks the store forty times a second at most', async () => {
+  const { stores, exact, advance } = instances(1)
+  const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
+  let admitted = 0
+  for (let request = 0; request < 10_000; request++) {
+    advance(100)
+    if (await take(stores[0], counter)) admitted++
+  }
+  expect(admitted).toBe(10)
+  expect(exact.state.questions).toBeLessThan(60)
+})
+
+test('what is not spent goes back: to the store, and in time for others', async () => {
+  const { stores, advance } = instances(2)
+  const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 0 })
+  let admitted = 0
+  for (let request = 0; request < 300; request++) {
+    advance(500)
+    if (await take(stores[0], counter)) admitted++
+  }
+  advance(200_000)
+  await settled()
+  for (let request = 0; request < 1_000; request++) {
+    advance(30_000)
+    if (await take(stores[1], counter)) admitted++
+  }
+  expect(admitted).toBe(1_000)
+})
+
+test('on closing everything goes back', async () => {
+  const { stores, advance } = instances(2)
+  const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 50 })
+  let admitted = 0
+  for (let request = 0; request < 300; request++) {
+    advance(10)
+    if (await take(stores[0], counter)) admitted++
+  }
+  await stores[0].close()
+  await settled()
+  for (let request = 0; request < 1_100; request++) if (await take(stores[1], counter)) admitted++
+  expect(admitted).toBe(1_050)
+})
+
+test('of a request with several counters, a refusal by one gives back what was spent here', async () => {
+  const { stores, advance } = instances(1)
+  const wide = counterOf({ limit: 10_000, windowSeconds: 3_600, burst: 0 }, 'wide')
+  const narrow = counterOf({ limit: 100, windowSeconds: 3_600, burst: 0 }, 'narrow')
+  const both = [
+    { mode: 'hard', counter: wide, units: 1 },
+    { mode: 'hard', counter: narrow, units: 1 },
+  ] as const
+  let admitted = 0
+  for (let request = 0; request < 2_000; request++) {
+    advance(200)
+    const outcome = (await stores[0].decide(both)) as Exclude<Awaited<ReturnType<CounterStore['decide']>>, Undecided>
+    if (outcome.every(({ taken }) => taken === 1)) admitted++
+  }
+  expect(admitted).toBe(100)
+  await stores[0].close()
+  await settled()
+  expect((await take(stores[0], wide, 9_900)) && !(await take(stores[0], wide))).toBe(true)
+})
+
+test('a store that does not answer is passed on, also to those who wait for a slice', async () => {
+  const clock = { ms: 0 }
+  const store: CounterStore = { decide: async () => ({ undecided: 'timeout' }) }
+  const leased = leasedCounters({ store, monotonic: () => clock.ms })
+  const counter = counterOf({ limit: 10_000, windowSeconds: 1, burst: 0 })
+  for (let request = 0; request < 200; request++) {
+    clock.ms++
+    expect(await leased.decide([{ mode: 'hard', counter, units: 1 }])).toEqual({ undecided: 'timeout' })
+  }
+})
