@@ -149,7 +149,11 @@ export interface GroupMember {
   members(): Promise<GroupPeer[]>
   /** Commits outside a transaction (sinks, at least once). */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
-  leave(): Promise<void>
+  /**
+   * Says goodbye: the partitions go to others at once. `keepPlace`: ends without a word, so that they are still here for whoever joins with this
+   * member id before the session times out.
+   */
+  leave(options?: { readonly keepPlace?: boolean }): Promise<void>
 }
 
 export interface OffsetToCommit extends TopicPartition {

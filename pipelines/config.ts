@@ -35,6 +35,7 @@ export interface PipelinesConfig {
   readonly stateFolder: string
   readonly stateMemoryBytes: number
   readonly keepStateMs: number
+  readonly keepPlaceOnStop: boolean
   readonly commitIntervalMs: number
   readonly guarantee: 'exactly-once' | 'at-least-once'
   readonly health: HostOptions
@@ -90,6 +91,10 @@ const Environment = z.object({
   STATE_DIR: z.string().min(1).optional(),
   STATE_MEMORY_MB: z.coerce.number().int().min(MIN_STATE_MEMORY_MB).default(256),
   STATE_KEEP_MINUTES: z.coerce.number().min(0).max(MAX_STATE_KEEP_MINUTES).default(60),
+  KEEP_PLACE_ON_STOP: z
+    .enum(['0', '1'])
+    .default('0')
+    .transform((text) => text === '1'),
   COMMIT_INTERVAL_MS: z.coerce.number().int().min(0).max(MAX_COMMIT_INTERVAL_MS).default(100),
   PROCESSING_GUARANTEE: z.enum(['exactly-once', 'at-least-once']).default('exactly-once'),
   HEALTH_HOST: z.string().default('127.0.0.1'),
@@ -145,6 +150,7 @@ export function readPipelinesConfig(env: Env = process.env): PipelinesConfig {
     stateFolder: join(stateDir, `worker-${settings.WORKER_SLOT}`),
     stateMemoryBytes: settings.STATE_MEMORY_MB * MIB,
     keepStateMs: settings.STATE_KEEP_MINUTES * MS_PER_MINUTE,
+    keepPlaceOnStop: settings.KEEP_PLACE_ON_STOP,
     commitIntervalMs: settings.COMMIT_INTERVAL_MS,
     guarantee: settings.PROCESSING_GUARANTEE,
     health: {

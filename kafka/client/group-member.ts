@@ -238,13 +238,13 @@ export function openGroupMember(
     signal: stopping.signal,
   }
 
-  async function leave(): Promise<void> {
+  async function leave({ keepPlace = false } = {}): Promise<void> {
     if (state === 'left') return
     const wasMember = state === 'member' || state === 'joining'
     state = 'left'
     sleep.abort()
     stopping.abort()
-    if (wasMember) {
+    if (wasMember && !keepPlace) {
       while (beating !== undefined) await beating.catch(() => {})
       const sayGoodbye = heartbeats
         .send({ id: memberId, epoch: LEAVE_EPOCH }, false, undefined)

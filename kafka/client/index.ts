@@ -35,7 +35,8 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
 
   function groupMember(options: Parameters<Transport['groupMember']>[0]): GroupMember {
     const member = openGroupMember(context, cluster, options)
-    open.add(member.leave)
+    // One that has ended by itself is not touched again.
+    open.add(() => member.leave())
     return member
   }
 

@@ -56,8 +56,8 @@ function memoryGroupMember(broker: MemoryBroker, options: GroupOptions): GroupMe
     async commit(offsets) {
       groups.commit(groupId, memberId, offsets.values())
     },
-    async leave() {
-      groups.leave(groupId, memberId)
+    async leave({ keepPlace = false } = {}) {
+      if (!keepPlace) groups.leave(groupId, memberId)
     },
   }
 }

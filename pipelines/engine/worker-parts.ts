@@ -25,6 +25,8 @@ export interface WorkerConfig {
   readonly cachedObjects?: number
   /** How long a worker that stops waits for brokers that do not answer. Default 15 s. */
   readonly stopGraceMs?: number
+  /** A worker that stops in order keeps its partitions for its next start, until the session times out: a rolling restart moves nothing. Default false: it gives them to others at once. */
+  readonly keepPlaceOnStop?: boolean
   /** How long the state of partitions that moved away is kept on disk, for when they come back. Default 1 h. */
   readonly keepStateMs?: number
   /** Of the records written. Default none. */

@@ -307,7 +307,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     for (const task of tasks.all()) tasks.close(task)
     session.dropBatch()
     copySession.dropBatch()
-    for (const step of [producer.abort, group.leave, producer.close, fetcher.close, care.close])
+    const leave = () => group.leave({ keepPlace: config.keepPlaceOnStop === true && state === 'stopped' })
+    for (const step of [producer.abort, leave, producer.close, fetcher.close, care.close])
       await step().catch((error) => log.warn({ err: error, topology: topology.name }, 'release_failed'))
   }
 

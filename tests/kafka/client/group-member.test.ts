@@ -257,3 +257,10 @@ test('leaving says so with epoch -1 and ends the heartbeats', async () => {
   expect(heartbeats.at(-1)).toMatchObject({ epoch: -1, topics: null, owned: null })
   await expect(member.heartbeat()).rejects.toThrow('is left')
 })
+
+test('a member that keeps its place ends without a word', async () => {
+  const { member, heartbeats } = scripted([{ memberEpoch: 1, intervalMs: 60_000 }])
+  await member.join()
+  await member.leave({ keepPlace: true })
+  expect(heartbeats.map(({ epoch }) => epoch)).toEqual([0])
+})

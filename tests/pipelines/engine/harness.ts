@@ -57,6 +57,7 @@ export function bench(): Bench {
         cachedObjects: options.cachedObjects,
         stopGraceMs: options.stopGraceMs,
         keepStateMs: options.keepStateMs,
+        keepPlaceOnStop: options.keepPlaceOnStop,
       },
       {
         transport: options.transport ?? memoryTransport(broker),

@@ -170,3 +170,20 @@ test('whoever comes, goes, dies or loses its place, every word is counted once',
     { numRuns: 15 },
   )
 })
+
+test('a worker that keeps its place when it stops: nothing moves, and its next life goes on', async () => {
+  const at = bench()
+  const slot: Slot = { identity: newIdentity(), backend: memoryBackend() }
+  const first = await at.worker(wordCount(), { ...slot, keepPlaceOnStop: true })
+  const other = await at.worker(wordCount())
+  await until(() => at.broker.groups.members('words').length === 2 && other.status().ready, 'both are members')
+  await countedWords(at, 2)
+  const before = other.status().tasks.map(({ id }) => id)
+  await first.stop()
+  expect(at.broker.groups.members('words')).toHaveLength(2)
+  const again = await at.worker(wordCount(), slot)
+  await until(() => again.status().ready, 'it runs again')
+  expect(other.status().tasks.map(({ id }) => id)).toEqual(before)
+  await countedWords(at, 2)
+  expect(at.latest(wordCounts).get('a')).toBe(4)
+})

@@ -1,0 +1,50 @@
+import { type Topology, topology } from '../../pipelines/engine/topology.ts'
+import type { Codec } from '../../schemas/codec.ts'
+import { utf8 } from '../../schemas/keys.ts'
+import { rawValue } from '../../schemas/raw.ts'
+import type { Topic } from '../../schemas/topic.ts'
+import { keyedStore } from '../../state/stores/keyed-store.ts'
+
+/** Bytes as they are: what is measured is moving state, not decoding it. */
+const bytes: Codec<Buffer> = {
+  encode(value, out) {
+    out.reserve(value.length)
+    out.length += value.copy(out.buffer, out.length)
+  },
+  decode: (buffer, start, end) => buffer.subarray(start, end),
+}
+
+const format = rawValue(bytes)
+/** Records that are timed begin with this: they are passed on, so that their reader sees how long they were on the way. */
+export const TIMED = 0x74
+
+export interface KeepLatestOptions {
+  readonly name: string
+  readonly input: string
+  readonly output: string
+  readonly partitions: number
+  readonly standby: 0 | 1
+}
+
+/** Keeps the last value of every key; one read and one write per record. */
+export function keepLatest({ name, input, output, partitions, standby }: KeepLatestOptions): Topology {
+  const source: Topic<string, Buffer> = { name: input, key: utf8, value: format, partitions }
+  const out: Topic<string, Buffer> = { name: output, key: utf8, value: format, partitions }
+  return topology(
+    name,
+    (t) => {
+      const latest = t.store(keyedStore('latest', { key: utf8, value: format }))
+      t.source(source).process(
+        'keep',
+        { reads: (_, key) => latest.prefetch(key), stores: [latest], emits: [out] },
+        function keep(value, ctx) {
+          latest.get(ctx.key)
+          // The chunk that it lies in must not live as long as the key.
+          latest.put(ctx.key, Buffer.from(value))
+          if (value[0] === TIMED) ctx.emit(out, ctx.key, value, { partition: ctx.partition })
+        },
+      )
+    },
+    { standby },
+  )
+}

@@ -1,0 +1,62 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import type { RestartWorker, WorkerLine } from './worker-process.ts'
+
+const PROGRAM = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
+const DEADLINE_MS = 240_000
+const LOOK_MS = 5
+
+/** A worker process of the benchmark. */
+export interface WorkerProcess {
+  readonly slot: number
+  /** What it told last, undefined before the first time. */
+  status(): WorkerLine | undefined
+  /** Waits for something that it tells. @returns ms since the process was started */
+  until(holds: (line: WorkerLine) => boolean, what: string): Promise<number>
+  /** SIGTERM, and waits for its end. */
+  stop(): Promise<void>
+  /** SIGKILL, and waits for its end. */
+  kill(): Promise<void>
+}
+
+export function startWorker(slot: number, given: RestartWorker): WorkerProcess {
+  mkdirSync(given.folder, { recursive: true })
+  const startedAt = performance.now()
+  const child: ChildProcess = spawn(process.execPath, [...BUFFER_HEAP_FLAGS, PROGRAM, JSON.stringify(given)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let last: WorkerLine | undefined
+  if (child.stdout !== null)
+    createInterface({ input: child.stdout }).on('line', (line) => {
+      last = JSON.parse(line) as WorkerLine
+    })
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill(signal)
+    await ended
+  }
+
+  return {
+    slot,
+    status: () => last,
+    async until(holds, what) {
+      await waitUntil(
+        () => {
+          if (child.exitCode !== null || child.signalCode !== null) throw new Error(`worker ${slot} has ended`)
+          return last !== undefined && holds(last)
+        },
+        { what: `worker ${slot}: ${what}`, timeoutMs: DEADLINE_MS, intervalMs: LOOK_MS },
+      )
+      return performance.now() - startedAt
+    },
+    stop: () => end('SIGTERM'),
+    kill: () => end('SIGKILL'),
+  }
+}
