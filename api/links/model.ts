@@ -10,10 +10,12 @@ const LONG_URL = 'https://example.com/a/long/path?with=parameters'
 /** Missing or of another type, these have error codes of their own: they are checked by the handler. */
 const givenUrl = (description: string) =>
   z.unknown().openapi({ type: 'string', format: 'uri', maxLength: MAX_URL_CHARACTERS, description, example: LONG_URL })
+/** Said here, since it is the handler that misses it. */
+const REQUIRED = { required: ['long_url'] }
 const expiration = z.enum(EXPIRATIONS)
 
 const newLinkFields = {
-  long_url: givenUrl('http or https; stored as a browser would write it'),
+  long_url: givenUrl('http or https; stored as a browser would write it').optional(),
   custom_alias: z
     .unknown()
     .optional()
@@ -28,10 +30,10 @@ const newLinkFields = {
   expired_url: givenUrl('where visitors are sent once the link has expired').optional(),
 }
 
-export const NewLinkBody = z.object(newLinkFields).openapi('NewLink')
+export const NewLinkBody = z.object(newLinkFields).openapi('NewLink', REQUIRED)
 export type NewLink = z.output<typeof NewLinkBody>
 
-export const BulkBody = z.object({ urls: z.array(z.object(newLinkFields)).min(1).max(MAX_BULK_LINKS) }).openapi('NewLinks')
+export const BulkBody = z.object({ urls: z.array(NewLinkBody).min(1).max(MAX_BULK_LINKS) }).openapi('NewLinks')
 
 export const LinkPatchBody = z
   .object({

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ErrorDefinition } from '../../api/kit/errors.ts'
+import { linksApi } from './links/harness.ts'
 import { trendsApi } from './trends/harness.ts'
 
 interface OpenApi {
@@ -40,9 +41,10 @@ ${[line(header), rule, ...rows.map(line)].join('\n')}
 }
 
 test('the error catalogue in api/ERRORS.md is the one in the code', async () => {
-  const { service } = await trendsApi()
+  const services = [(await trendsApi()).service, (await linksApi()).service]
   const { errors } = await import('../../api/kit/errors.ts')
-  await expect(errorTable([...Object.values(errors), ...service.errors])).toMatchFileSnapshot('../../api/ERRORS.md')
+  const definitions = [...Object.values(errors), ...services.flatMap((service) => service.errors)]
+  await expect(errorTable(definitions)).toMatchFileSnapshot('../../api/ERRORS.md')
 })
 
 describe('/openapi.json', () => {
@@ -63,6 +65,15 @@ describe('/openapi.json', () => {
       'put /v1/me/interests': '200 202 400 401 403 405 408 413 415 431 500 503',
       'get /readyz': '200 400 405 431 500 503',
     })
+  })
+
+  test('routes that take an Idempotency-Key say so', async () => {
+    const { app } = await linksApi()
+    const { paths } = (await (await app.request('/openapi.json')).json()) as OpenApi
+    const { parameters, responses } = paths['/api/v1/urls'].post
+    expect(parameters?.find(({ name }) => name === 'Idempotency-Key')).toMatchObject({ in: 'header', schema: { type: 'string' } })
+    expect(responses[409].description).toContain('`idempotency_conflict`')
+    expect(responses[409].description).toContain('`alias_taken`')
   })
 
   test('names the codes of each status, with an example of each', async () => {

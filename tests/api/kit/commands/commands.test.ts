@@ -1,0 +1,181 @@
+import { describe, expect, test } from 'vitest'
+import { type CommandRequest, createCommands } from '../../../../api/kit/commands/commands.ts'
+import type { Bindings } from '../../../../api/kit/commands/idempotency.ts'
+import { ApiError } from '../../../../api/kit/errors.ts'
+import { links } from '../../../../pipelines/links/topology.ts'
+import { linkFlow } from '../../../../schemas/links/flow.ts'
+import { linksView } from '../../../../state/views/links.ts'
+import { decisionView } from '../../../../state/views/results.ts'
+import { linkCommand } from '../../../pipelines/links/commands.ts'
+import { decidedWorld } from './decided-world.ts'
+
+const START = Date.UTC(2026, 0, 1)
+/** Long enough for what is decided in memory, short enough to be waited for. */
+const TIMEOUT_MS = 60
+const CODE = 'abc1234'
+
+function world(options: { timeoutMs?: number; bindings?: Bindings } = {}) {
+  const made = decidedWorld({
+    topology: links,
+    commands: [linkFlow.commands],
+    views: [[linkFlow.decisions, decisionView(linksView, () => START)]],
+    startAt: START,
+  })
+  let keys = 0
+  const commands = createCommands({
+    facts: made.facts,
+    reader: made.redis.reader,
+    bindings: options.bindings ?? made.bindings,
+    channel: made.channel,
+    now: () => START,
+    newKey: () => `made-${++keys}`,
+    timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
+  })
+  return { ...made, commands }
+}
+
+const anonymous = (idempotencyKey?: string, address = '192.0.2.1'): CommandRequest => ({
+  caller: undefined,
+  address,
+  idempotencyKey,
+  requestId: 'r',
+})
+
+async function refusal(work: Promise<unknown>): Promise<{ code: string; commandId: unknown }> {
+  const error = await work.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof ApiError)) throw new Error(`refused with ${error}`)
+  return { code: error.definition.code, commandId: error.options.fields?.command_id }
+}
+
+describe('an answer', () => {
+  test('comes from the partition that decides, and what it changed is there', async () => {
+    const { commands, redis } = world()
+    const open = await commands.open(anonymous(), ['create'])
+    expect(await open.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
+    expect(redis.keys().some((key) => key.endsWith(`:link:${CODE}`))).toBe(true)
+  })
+
+  test('is found in Redis when its message was lost', async () => {
+    const { commands, faults } = world()
+    faults.messagesLost = true
+    const open = await commands.open(anonymous(), ['create'])
+    expect(await open.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
+  })
+
+  test('is looked for when the channel is open again', async () => {
+    const { commands, faults, decide, channel } = world({ timeoutMs: 30_000 })
+    faults.deciderDown = true
+    faults.messagesLost = true
+    const open = await commands.open(anonymous(), ['create'])
+    const answer = open.run(linkFlow, CODE, linkCommand())
+    decide()
+    channel.reopen()
+    expect(await answer).toMatchObject({ outcome: 'created' })
+  })
+
+  test('of a repeated command is the first one, also from an instance that remembers nothing', async () => {
+    const { commands, published } = world()
+    const first = await (await commands.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())
+    const again = await (await commands.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())
+    expect(again).toEqual(first)
+    expect(published).toHaveLength(1)
+  })
+
+  test('of a repeated command comes from the deciding partition when Redis has lost it', async () => {
+    const { commands, redis, published } = world()
+    const first = await (await commands.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())
+    redis.flush()
+    const again = await (await commands.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())
+    expect(again).toEqual(first)
+    expect(published).toHaveLength(2)
+  })
+
+  test('reaches everybody who asks with one id at the same time', async () => {
+    const { commands, faults, decide } = world({ timeoutMs: 30_000 })
+    faults.deciderDown = true
+    const opened = await Promise.all([commands.open(anonymous('key'), ['create']), commands.open(anonymous('key'), ['create'])])
+    const answers = Promise.all(opened.map((open) => open.run(linkFlow, CODE, linkCommand())))
+    await new Promise(setImmediate)
+    decide()
+    const [one, other] = await answers
+    expect(one).toMatchObject({ outcome: 'created' })
+    expect(other).toEqual(one)
+  })
+
+  test('of each step is its own', async () => {
+    const { commands } = world()
+    const open = await commands.open(anonymous('key'), ['create'])
+    const steps = [await open.run(linkFlow, CODE, linkCommand()), await open.run(linkFlow, CODE, linkCommand(), '1')]
+    expect(steps.map(({ outcome }) => outcome)).toEqual(['created', 'taken'])
+  })
+})
+
+describe('a key', () => {
+  test('of another request is a conflict', async () => {
+    const { commands } = world()
+    await commands.open(anonymous('key'), ['create', 1])
+    expect(await refusal(commands.open(anonymous('key'), ['create', 2]))).toMatchObject({ code: 'idempotency_conflict' })
+  })
+
+  test('of another request is a conflict also when Redis has forgotten it', async () => {
+    const { commands } = world({ bindings: { bind: async () => undefined } })
+    await (await commands.open(anonymous('key'), ['create', 1])).run(linkFlow, CODE, linkCommand())
+    const other = await commands.open(anonymous('key'), ['create', 2])
+    expect(await refusal(other.run(linkFlow, CODE, linkCommand()))).toMatchObject({ code: 'idempotency_conflict' })
+  })
+
+  test('is its caller’s own', async () => {
+    const { commands } = world()
+    const one = await commands.open(anonymous('key'), ['create', 1])
+    const other = await commands.open(anonymous('key', '192.0.2.2'), ['create', 2])
+    expect(other.id).not.toBe(one.id)
+  })
+
+  test('keeps what the command is about', async () => {
+    const { commands } = world()
+    expect((await commands.open(anonymous('key'), ['create'], 'first')).key).toBe('first')
+    expect((await commands.open(anonymous('key'), ['create'], 'second')).key).toBe('first')
+  })
+})
+
+describe('503 names the command', () => {
+  test('when nothing decides in time; the same id gets the answer later', async () => {
+    const { commands, faults, decide } = world()
+    faults.deciderDown = true
+    const open = await commands.open(anonymous(), ['create'])
+    expect(await refusal(open.run(linkFlow, CODE, linkCommand()))).toEqual({ code: 'unavailable', commandId: 'made-1' })
+    faults.deciderDown = false
+    decide()
+    const again = await commands.open(anonymous('made-1'), ['create'])
+    expect(again.id).toBe(open.id)
+    expect(await again.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
+    expect(await refusal(commands.open(anonymous('made-1'), ['another']))).toMatchObject({ code: 'idempotency_conflict' })
+  })
+
+  test('when Kafka refuses, and nothing is half done', async () => {
+    const { commands, faults, redis } = world()
+    faults.kafkaDown = true
+    const open = await commands.open(anonymous('mine'), ['create'])
+    expect(await refusal(open.run(linkFlow, CODE, linkCommand()))).toEqual({ code: 'unavailable', commandId: 'mine' })
+    expect(redis.keys().some((key) => key.includes(CODE))).toBe(false)
+    faults.kafkaDown = false
+    expect(await open.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
+  })
+
+  test('when results could not be received: then nothing is sent', async () => {
+    const { commands, channel, published } = world()
+    channel.isOpen = false
+    const open = await commands.open(anonymous(), ['create'])
+    expect(await refusal(open.run(linkFlow, CODE, linkCommand()))).toEqual({ code: 'unavailable', commandId: 'made-1' })
+    expect(published).toEqual([])
+  })
+
+  test('when a key cannot be bound', async () => {
+    const { commands, redis } = world()
+    redis.state.down = true
+    expect(await refusal(commands.open(anonymous('mine'), ['create']))).toEqual({ code: 'unavailable', commandId: 'mine' })
+  })
+})

@@ -1,0 +1,109 @@
+import { type Bindings, redisBindings } from '../../../../api/kit/commands/idempotency.ts'
+import type { ResultChannel } from '../../../../api/kit/commands/result-channel.ts'
+import { ApiError, errors } from '../../../../api/kit/errors.ts'
+import type { Facts } from '../../../../api/kit/facts.ts'
+import { partitionFor } from '../../../../kafka/partitioner.ts'
+import { type TestDriver, testDriver } from '../../../../pipelines/engine/test-driver.ts'
+import type { Topology } from '../../../../pipelines/engine/topology.ts'
+import { byteWriter } from '../../../../schemas/codec.ts'
+import type { AnyTopic } from '../../../../schemas/topic.ts'
+import { parseResultMessage, RESULT_CHANNEL_PREFIX } from '../../../../state/views/results.ts'
+import type { View } from '../../../../state/views/view.ts'
+import { fakeRedis } from '../../../state/views/fake-redis.ts'
+
+const PARTITIONS = 4
+
+/** What an API on fakes asks: the topology itself decides, on the test driver, and sinks apply what it says to a Redis in memory. */
+export interface DecidedWorld {
+  readonly driver: TestDriver
+  readonly redis: ReturnType<typeof fakeRedis>
+  readonly facts: Facts
+  readonly bindings: Bindings
+  readonly channel: ResultChannel & { isOpen: boolean; reopen(): void }
+  /** Commands and facts that were written, by topic. */
+  readonly published: { readonly topic: string; readonly key: unknown; readonly value: unknown }[]
+  /** Switches: Kafka refuses; nothing decides; results are not published. */
+  readonly faults: { kafkaDown: boolean; deciderDown: boolean; messagesLost: boolean }
+  /** Decides what waits, after `deciderDown`. */
+  decide(): void
+}
+
+export interface WorldOptions {
+  readonly topology: Topology
+  /** Views by the topic that feeds them. */
+  // biome-ignore lint/suspicious/noExplicitAny: views of any values
+  readonly views: readonly (readonly [AnyTopic, View<string, any>])[]
+  /** Topics that go to the topology; others are only noted. */
+  readonly commands: readonly AnyTopic[]
+  readonly startAt: number
+}
+
+export function decidedWorld({ topology, views, commands, startAt }: WorldOptions): DecidedWorld {
+  const driver = testDriver(topology, { startAt })
+  const redis = fakeRedis()
+  const published: DecidedWorld['published'] = []
+  const faults = { kafkaDown: false, deciderDown: false, messagesLost: false }
+  const waiting: (() => void)[] = []
+  const stored = new Map<string, string>()
+  let seen = 0
+  let onResult: Parameters<ResultChannel['listen']>[0] = () => undefined
+  let onOpen = () => undefined as undefined
+
+  const channel = {
+    name: 'api-1',
+    isOpen: true,
+    listen(listener: typeof onResult, opened: () => void) {
+      onResult = listener
+      onOpen = () => void opened()
+    },
+    reopen() {
+      channel.isOpen = true
+      onOpen()
+    },
+    close() {},
+  }
+
+  function takeDecisions(): void {
+    for (const [topic, view] of views) {
+      for (const { key, value, partition } of driver.read(topic)) redis.apply(view.operationsFor(partition, key as string, value))
+    }
+    for (const { channel: to, message } of redis.published.slice(seen)) {
+      if (!faults.messagesLost && to === RESULT_CHANNEL_PREFIX + channel.name) onResult(parseResultMessage(message))
+    }
+    seen = redis.published.length
+  }
+
+  function decide(): void {
+    for (const command of waiting.splice(0)) command()
+    takeDecisions()
+  }
+
+  const facts: Facts = {
+    async publish(topic, key, value) {
+      if (faults.kafkaDown) throw new ApiError(errors.unavailable)
+      published.push({ topic: topic.name, key, value })
+      if (!commands.some((known) => known.name === topic.name)) return
+      waiting.push(() => driver.pipe(topic, key, value))
+      if (!faults.deciderDown) decide()
+    },
+    async publishAll(topic, records) {
+      for (const [key, value] of records) await facts.publish(topic, key, value)
+    },
+    partitionOf(topic, key) {
+      const out = byteWriter()
+      topic.key.encode(key, out)
+      return partitionFor(out.buffer, PARTITIONS, 0, out.length)
+    },
+    partitionsOf: () => PARTITIONS,
+  }
+  const bindings = redisBindings({
+    async setIfAbsent(key, value) {
+      if (redis.state.down) throw new ApiError(errors.unavailable)
+      const before = stored.get(key) ?? null
+      if (before === null) stored.set(key, value)
+      return before
+    },
+  })
+  for (const [, view] of views) redis.caughtUp(view.name, PARTITIONS)
+  return { driver, redis, facts, bindings, channel, published, faults, decide }
+}

@@ -1,0 +1,64 @@
+import { createCommands } from '../../../api/kit/commands/commands.ts'
+import { shortDomains } from '../../../api/links/domains.ts'
+import { linksService } from '../../../api/links/service.ts'
+import { links } from '../../../pipelines/links/topology.ts'
+import { linkFlow } from '../../../schemas/links/flow.ts'
+import { userLinks } from '../../../schemas/topics.ts'
+import { linksView } from '../../../state/views/links.ts'
+import { decisionView } from '../../../state/views/results.ts'
+import { userLinksView } from '../../../state/views/user-links.ts'
+import { decidedWorld } from '../kit/commands/decided-world.ts'
+import { START, type TokenClaims, testApp } from '../kit/harness.ts'
+
+/** Well above what is decided in memory. */
+const TIMEOUT_MS = 100
+
+/** The links API on fakes: the real topology decides. */
+export async function linksApi() {
+  const clock = { now: START }
+  const world = decidedWorld({
+    topology: links,
+    commands: [linkFlow.commands],
+    views: [
+      [linkFlow.decisions, decisionView(linksView, () => clock.now)],
+      [userLinks, userLinksView],
+    ],
+    startAt: START,
+  })
+  const { facts, bindings, channel, redis } = world
+  const now = () => clock.now
+  const commands = createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs: TIMEOUT_MS })
+  const domains = shortDomains(['http://sho.rt', 'https://go.example'])
+  const service = linksService({ views: redis.reader, facts, commands, domains, secret: 'the secret of the test', now })
+  const api = await testApp({ services: [service], probes: [...service.probes] })
+
+  async function send(method: string, path: string, options: { body?: unknown; as?: TokenClaims; headers?: Record<string, string> } = {}) {
+    const { body, as, headers } = options
+    const response = await api.app.request(path, {
+      method,
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...(as && (await api.bearer(as))), ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    })
+    const bytes = new Uint8Array(await response.arrayBuffer())
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true
+    return {
+      status: response.status,
+      headers: response.headers,
+      bytes,
+      body: isJson ? JSON.parse(new TextDecoder().decode(bytes)) : undefined,
+    }
+  }
+
+  /** Time passes for the API and for the topology, with its ticks. */
+  function advance(ms: number): void {
+    clock.now += ms
+    api.clock.now += ms
+    world.driver.advanceWallClock(ms)
+    world.decide()
+  }
+
+  const create = (body: object, options: { as?: TokenClaims; headers?: Record<string, string> } = {}) =>
+    send('POST', '/api/v1/urls', { body, ...options })
+
+  return { ...api, ...world, service, domains, clock, send, create, advance }
+}

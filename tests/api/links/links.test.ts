@@ -1,0 +1,250 @@
+import { describe, expect, test } from 'vitest'
+import { START } from '../kit/harness.ts'
+import { linksApi } from './harness.ts'
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+const URL_1 = 'https://example.com/1'
+/** Longer than the clock is moved. */
+const exp = START + 400 * DAY_MS
+const ALICE = { sub: '42', exp }
+const BOB = { sub: '43', exp }
+const ADMIN = { sub: '1', scope: 'admin', exp }
+
+describe('POST /api/v1/urls', () => {
+  test('gives an anonymous caller a random code', async () => {
+    const { create, clock } = await linksApi()
+    const { status, body } = await create({ long_url: URL_1 })
+    expect(status).toBe(201)
+    expect(body).toEqual({
+      short_url: `http://sho.rt/${body.short_code}`,
+      short_code: expect.stringMatching(/^[0-9A-Za-z]{7}$/),
+      long_url: URL_1,
+      created_at: new Date(clock.now).toISOString(),
+      expires_at: null,
+      domain: 'sho.rt',
+      is_active: true,
+      analytics: true,
+      expired_url: null,
+    })
+    expect((await create({ long_url: URL_1 })).body.short_code).not.toBe(body.short_code)
+  })
+
+  test('gives a user the same link for the same URL, whatever the new expiration says; another user another one', async () => {
+    const { create, advance } = await linksApi()
+    const first = await create({ long_url: URL_1 }, { as: ALICE })
+    advance(HOUR_MS)
+    const again = await create({ long_url: URL_1, expiration: '1d' }, { as: ALICE })
+    expect(again.status).toBe(201)
+    expect(again.body).toEqual(first.body)
+    expect((await create({ long_url: URL_1 }, { as: BOB })).body.short_code).not.toBe(first.body.short_code)
+    expect((await create({ long_url: URL_1, deduplicate: false }, { as: ALICE })).body.short_code).not.toBe(first.body.short_code)
+    expect((await create({ long_url: URL_1, domain: 'go.example' }, { as: ALICE })).body.short_code).not.toBe(first.body.short_code)
+  })
+
+  test('gives a new link when the own one is deleted, switched off or expired, as often as that happens', async () => {
+    const { create, send, advance } = await linksApi()
+    const codes = new Set<string>()
+    for (let round = 0; round < 10; round++) {
+      const { body } = await create({ long_url: URL_1, expiration: '1h' }, { as: ALICE })
+      codes.add(body.short_code)
+      if (round % 3 === 0) await send('DELETE', `/api/v1/urls/${body.short_code}`, { as: ALICE })
+      else if (round % 3 === 1) await send('PATCH', `/api/v1/urls/${body.short_code}`, { as: ALICE, body: { is_active: false } })
+      else advance(HOUR_MS)
+    }
+    expect(codes.size).toBe(10)
+  })
+
+  test.each([
+    ['1h', HOUR_MS],
+    ['1d', DAY_MS],
+    ['7d', 7 * DAY_MS],
+    ['30d', 30 * DAY_MS],
+    ['1y', 365 * DAY_MS],
+  ])('expiration %s', async (expiration, ms) => {
+    const { create, clock } = await linksApi()
+    expect((await create({ long_url: URL_1, expiration })).body.expires_at).toBe(new Date(clock.now + ms).toISOString())
+  })
+
+  test('takes an alias once, in exactly that spelling, for ever', async () => {
+    const { create, send } = await linksApi()
+    expect((await create({ long_url: URL_1, custom_alias: 'My-link_1' }, { as: ALICE })).body.short_code).toBe('My-link_1')
+    const taken = { status: 409, body: { error: 'alias_taken' } }
+    expect(await create({ long_url: URL_1, custom_alias: 'My-link_1' }, { as: ALICE })).toMatchObject(taken)
+    expect((await create({ long_url: URL_1, custom_alias: 'my-link_1' })).status).toBe(201)
+    await send('DELETE', '/api/v1/urls/My-link_1', { as: ALICE })
+    expect(await create({ long_url: URL_1, custom_alias: 'My-link_1' }, { as: BOB })).toMatchObject(taken)
+    for (const alias of ['api', 'DOCS', 'healthz']) expect(await create({ long_url: URL_1, custom_alias: alias })).toMatchObject(taken)
+  })
+
+  test.each([
+    [{ custom_alias: 'ab' }, 'invalid_alias'],
+    [{ custom_alias: 'elevenchars' }, 'invalid_alias'],
+    [{ custom_alias: 'with.dot' }, 'invalid_alias'],
+    [{ custom_alias: 7 }, 'invalid_alias'],
+    [{ custom_alias: null }, 'invalid_alias'],
+    [{ domain: 'other.example' }, 'invalid_domain'],
+    [{ domain: ['sho.rt'] }, 'invalid_domain'],
+    [{ long_url: undefined }, 'invalid_url'],
+    [{ long_url: 7 }, 'invalid_url'],
+    [{ expired_url: 'nowhere' }, 'invalid_url'],
+    [{ expiration: '2h' }, 'invalid_request'],
+    [{ analytics: 'yes' }, 'invalid_request'],
+  ])('refuses %j as %s, and asks nobody', async (fields, error) => {
+    const { create, published } = await linksApi()
+    expect(await create({ long_url: URL_1, ...fields })).toMatchObject({ status: 400, body: { error } })
+    expect(published).toEqual([])
+  })
+
+  test('serves several domains, each with its own address', async () => {
+    const { create } = await linksApi()
+    const { body } = await create({ long_url: URL_1, domain: 'GO.example' })
+    expect(body).toMatchObject({ short_url: `https://go.example/${body.short_code}`, domain: 'go.example' })
+  })
+
+  test('the same Idempotency-Key gets the same link; with another body 409; a malformed one 400', async () => {
+    const { create } = await linksApi()
+    const headers = { 'idempotency-key': 'one' }
+    const first = await create({ long_url: URL_1, expiration: '1h' }, { headers })
+    expect((await create({ expiration: '1h', long_url: URL_1 }, { headers })).body).toEqual(first.body)
+    expect(await create({ long_url: URL_1 }, { headers })).toMatchObject({ status: 409, body: { error: 'idempotency_conflict' } })
+    const malformed = await create({ long_url: URL_1 }, { headers: { 'idempotency-key': 'é' } })
+    expect(malformed).toMatchObject({ status: 400, body: { details: [{ path: 'header.idempotency-key' }] } })
+  })
+
+  test('503 names the command while nothing decides; the same id gets the link', async () => {
+    const { create, faults, decide } = await linksApi()
+    faults.deciderDown = true
+    const late = await create({ long_url: URL_1 })
+    expect(late).toMatchObject({ status: 503, body: { error: 'unavailable', command_id: expect.any(String) } })
+    expect(late.headers.get('retry-after')).toBe('1')
+    faults.deciderDown = false
+    decide()
+    const again = await create({ long_url: URL_1 }, { headers: { 'idempotency-key': late.body.command_id } })
+    expect(again.status).toBe(201)
+    faults.kafkaDown = true
+    expect((await create({ long_url: URL_1 }, { headers: { 'idempotency-key': late.body.command_id } })).body).toEqual(again.body)
+    expect(await create({ long_url: URL_1 })).toMatchObject({ status: 503, body: { command_id: expect.any(String) } })
+  })
+})
+
+describe('POST /api/v1/urls/bulk', () => {
+  test('makes each link for itself, in order; a repetition gets the same', async () => {
+    const { send } = await linksApi()
+    const urls = [
+      { long_url: URL_1 },
+      { long_url: 'nowhere' },
+      { long_url: URL_1, custom_alias: 'mine' },
+      { long_url: URL_1, custom_alias: 'mine' },
+    ]
+    const options = { as: ALICE, body: { urls }, headers: { 'idempotency-key': 'all' } }
+    const { status, body } = await send('POST', '/api/v1/urls/bulk', options)
+    expect(status).toBe(200)
+    expect(body.results).toMatchObject([
+      { status: 201, long_url: URL_1 },
+      { status: 400, error: 'invalid_url' },
+      { status: 201, short_code: 'mine' },
+      { status: 409, error: 'alias_taken' },
+    ])
+    expect((await send('POST', '/api/v1/urls/bulk', options)).body).toEqual(body)
+  })
+
+  test.each([0, 101])('%i links are too few or too many', async (count) => {
+    const { send } = await linksApi()
+    const urls = Array.from({ length: count }, () => ({ long_url: URL_1 }))
+    expect(await send('POST', '/api/v1/urls/bulk', { body: { urls } })).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+  })
+})
+
+describe('the owner of a link', () => {
+  test('lists its links, newest first, in pages', async () => {
+    const { create, send, advance } = await linksApi()
+    for (const name of ['one', 'two', 'three']) {
+      await create({ long_url: URL_1, custom_alias: name }, { as: ALICE })
+      advance(1_000)
+    }
+    await create({ long_url: URL_1 }, { as: BOB })
+    await send('DELETE', '/api/v1/urls/two', { as: ALICE })
+    const { body } = await send('GET', '/api/v1/urls', { as: ALICE })
+    expect(body).toMatchObject({ urls: [{ short_code: 'three' }, { short_code: 'one' }], total: 2, page: 1, limit: 20 })
+    const second = await send('GET', '/api/v1/urls?page=2&limit=1', { as: ALICE })
+    expect(second.body).toMatchObject({ urls: [{ short_code: 'one', short_url: 'http://sho.rt/one' }], total: 2, page: 2, limit: 1 })
+    expect((await send('GET', '/api/v1/urls?page=9', { as: ALICE })).body).toMatchObject({ urls: [], total: 2 })
+    expect((await send('GET', '/api/v1/urls?limit=101', { as: ALICE })).status).toBe(400)
+    expect((await send('GET', '/api/v1/urls')).status).toBe(401)
+  })
+
+  test('deletes it: 204, then 404; so may an admin, and nobody else', async () => {
+    const { create, send } = await linksApi()
+    for (const alias of ['one', 'two']) await create({ long_url: URL_1, custom_alias: alias }, { as: ALICE })
+    await create({ long_url: URL_1, custom_alias: 'nobodys' })
+    expect((await send('DELETE', '/api/v1/urls/one')).status).toBe(401)
+    expect(await send('DELETE', '/api/v1/urls/one', { as: BOB })).toMatchObject({ status: 403, body: { error: 'forbidden' } })
+    expect((await send('DELETE', '/api/v1/urls/one', { as: ALICE })).status).toBe(204)
+    expect(await send('DELETE', '/api/v1/urls/one', { as: ALICE })).toMatchObject({ status: 404, body: { error: 'url_not_found' } })
+    expect((await send('DELETE', '/api/v1/urls/two', { as: ADMIN })).status).toBe(204)
+    expect((await send('DELETE', '/api/v1/urls/nobodys', { as: ALICE })).status).toBe(403)
+    expect((await send('DELETE', '/api/v1/urls/nobodys', { as: ADMIN })).status).toBe(204)
+    for (const code of ['missing', 'no.code'])
+      expect(await send('DELETE', `/api/v1/urls/${code}`, { as: ALICE })).toMatchObject({ status: 404, body: { error: 'url_not_found' } })
+  })
+
+  test('a repeated DELETE with the same key is answered as the first time', async () => {
+    const { create, send } = await linksApi()
+    await create({ long_url: URL_1, custom_alias: 'one' }, { as: ALICE })
+    const options = { as: ALICE, headers: { 'idempotency-key': 'away' } }
+    expect((await send('DELETE', '/api/v1/urls/one', options)).status).toBe(204)
+    expect((await send('DELETE', '/api/v1/urls/one', options)).status).toBe(204)
+  })
+
+  test('switches it off and on, and changes when it expires and where visitors go then', async () => {
+    const { create, send, clock, advance } = await linksApi()
+    await create({ long_url: URL_1, custom_alias: 'one', expiration: '1h' }, { as: ALICE })
+    const patch = (body: object) => send('PATCH', '/api/v1/urls/one', { as: ALICE, body })
+    expect((await patch({ is_active: false })).body).toMatchObject({ is_active: false, expires_at: expect.any(String) })
+    expect((await patch({ is_active: true })).body.is_active).toBe(true)
+    advance(2 * HOUR_MS)
+    expect((await send('GET', '/api/v1/urls', { as: ALICE })).body.urls[0].is_active).toBe(false)
+    const renewed = await patch({ expiration: '7d', expired_url: 'https://example.com/over' })
+    expect(renewed.body).toMatchObject({
+      is_active: true,
+      expires_at: new Date(clock.now + 7 * DAY_MS).toISOString(),
+      expired_url: 'https://example.com/over',
+    })
+    expect((await patch({ expiration: 'never', expired_url: null })).body).toMatchObject({ expires_at: null, expired_url: null })
+    expect((await patch({})).status).toBe(400)
+    expect((await patch({ expired_url: 'nowhere' })).body.error).toBe('invalid_url')
+    expect((await send('PATCH', '/api/v1/urls/one', { as: BOB, body: { is_active: false } })).status).toBe(403)
+  })
+})
+
+describe('GET /api/v1/urls/{short_code}/qr', () => {
+  test('is a picture of the short link', async () => {
+    const { create, send } = await linksApi()
+    await create({ long_url: URL_1, custom_alias: 'one' })
+    const svg = await send('GET', '/api/v1/urls/one/qr')
+    expect(svg.headers.get('content-type')).toBe('image/svg+xml')
+    expect(new TextDecoder().decode(svg.bytes)).toMatch(/^<svg .*width="256"/)
+    const png = await send('GET', '/api/v1/urls/one/qr?format=png&size=300')
+    expect(png.headers.get('content-type')).toBe('image/png')
+    expect([...png.bytes.subarray(0, 4)]).toEqual([0x89, 0x50, 0x4e, 0x47])
+  })
+
+  test.each(['?size=63', '?size=2049', '?format=gif'])('%s is refused', async (query) => {
+    const { create, send } = await linksApi()
+    await create({ long_url: URL_1, custom_alias: 'one' })
+    expect((await send('GET', `/api/v1/urls/one/qr${query}`)).status).toBe(400)
+  })
+
+  test('there is none of an unknown code', async () => {
+    const { send } = await linksApi()
+    expect(await send('GET', '/api/v1/urls/missing/qr')).toMatchObject({ status: 404, body: { error: 'url_not_found' } })
+  })
+})
+
+test('a view that is still being built is not_ready, never a wrong 404', async () => {
+  const { send, redis } = await linksApi()
+  redis.flush()
+  expect(await send('GET', '/api/v1/urls/missing/qr')).toMatchObject({ status: 503, body: { error: 'not_ready' } })
+  expect(await send('GET', '/api/v1/urls', { as: ALICE })).toMatchObject({ status: 503, body: { error: 'not_ready' } })
+})

@@ -1,0 +1,145 @@
+import { once } from 'node:events'
+import { createServer, type IncomingHttpHeaders, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { LOOPBACK, trustedProxies } from '../../../api/kit/limits/address.ts'
+import { redirects } from '../../../api/links/redirect.ts'
+import type { Click } from '../../../schemas/types.ts'
+import { linksApi } from './harness.ts'
+
+const URL_1 = 'https://example.com/1?a=b#c'
+const HOUR_MS = 3_600_000
+
+/** The short domains' listener and the front of the API on one server: `/front/…` goes to the latter. */
+async function shortApi() {
+  const api = await linksApi()
+  const clicks: Click[] = []
+  const buffer = { offer: (_key: string, click: Click) => clicks.push(click) > 0 }
+  const { redis, facts, domains, metrics, log, clock } = api
+  const trusted = trustedProxies(LOOPBACK)
+  const views = { ...redis.reader }
+  const { listener, front } = redirects({ views, facts, clicks: buffer, domains, trusted, metrics, log, now: () => clock.now })
+  const server = createServer((incoming, response) => {
+    if (incoming.headers['x-listener'] !== 'front') listener(incoming, response)
+    else if (!front(incoming, response)) response.writeHead(299).end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+
+  async function visit(path: string, headers: Record<string, string> = {}, method = 'GET') {
+    return await new Promise<{ status: number; headers: IncomingHttpHeaders; text: string }>((resolve, reject) => {
+      const asked = request({ port, path, method, headers: { host: 'sho.rt', ...headers }, agent: false }, (response) => {
+        let text = ''
+        response.setEncoding('utf8')
+        response.on('data', (chunk) => {
+          text += chunk
+        })
+        response.on('end', () => resolve({ status: response.statusCode as number, headers: response.headers, text }))
+      })
+      asked.on('error', reject)
+      asked.end()
+    })
+  }
+
+  async function link(fields: object = {}): Promise<string> {
+    const { body } = await api.create({ long_url: URL_1, ...fields })
+    return body.short_code
+  }
+
+  return { ...api, clicks, visit, link }
+}
+
+test('302 to the long URL, which nobody may keep, and one click', async () => {
+  const { visit, link, clicks, clock, redis } = await shortApi()
+  const code = await link()
+  const reads = redis.state.reads
+  const answer = await visit(`/${code}?utm_source=mail`, { 'user-agent': 'Browser/1', referer: 'https://news.example/' })
+  expect(answer).toMatchObject({ status: 302, headers: { location: URL_1, 'cache-control': 'private, no-store' }, text: '' })
+  expect(redis.state.reads - reads).toBe(1)
+  const timestamp = new Date(clock.now).toISOString()
+  const from = { ip: '127.0.0.1', user_agent: 'Browser/1', referrer: 'https://news.example/', country: '' }
+  expect(clicks).toEqual([{ short_code: code, timestamp, ...from }])
+})
+
+test.each([
+  ['HEAD', {}],
+  ['GET', { 'sec-purpose': 'prefetch;prerender' }],
+  ['GET', { purpose: 'prefetch' }],
+])('%s with %j is answered, and no click', async (method, headers) => {
+  const { visit, link, clicks } = await shortApi()
+  expect((await visit(`/${await link()}`, headers as Record<string, string>, method)).status).toBe(302)
+  expect(clicks).toEqual([])
+})
+
+test('a visitor behind a proxy is known by the address that the proxy tells; long headers are cut', async () => {
+  const { visit, link, clicks } = await shortApi()
+  await visit(`/${await link()}`, { 'x-forwarded-for': '203.0.113.9, 198.51.100.7', 'user-agent': 'x'.repeat(5_000) })
+  expect(clicks[0]).toMatchObject({ ip: '198.51.100.7', user_agent: 'x'.repeat(512) })
+})
+
+test('301 where clicks are not counted, kept no longer than the link lives', async () => {
+  const { visit, link, clicks, advance } = await shortApi()
+  const code = await link({ analytics: false, expiration: '1h' })
+  expect((await visit(`/${code}`)).headers['cache-control']).toBe('public, max-age=3600')
+  advance(HOUR_MS / 2)
+  expect(await visit(`/${code}`)).toMatchObject({ status: 301, headers: { location: URL_1, 'cache-control': 'public, max-age=1800' } })
+  expect(clicks).toEqual([])
+})
+
+test('an expired link is gone at its very time, or leads to its last address, uncounted', async () => {
+  const { visit, link, clicks, clock } = await shortApi()
+  const gone = await link({ expiration: '1h' })
+  const leading = await link({ expiration: '1h', expired_url: 'https://example.com/over' })
+  clock.now += HOUR_MS - 1
+  expect((await visit(`/${gone}`)).status).toBe(302)
+  clock.now += 1
+  expect((await visit(`/${gone}`)).status).toBe(404)
+  expect(await visit(`/${leading}`)).toMatchObject({ status: 302, headers: { location: 'https://example.com/over' } })
+  expect(clicks).toHaveLength(1)
+})
+
+test('links that are unknown, switched off, deleted or of another domain are not found', async () => {
+  const { visit, link, send } = await shortApi()
+  const admin = { sub: '1', scope: 'admin' }
+  const [off, deleted, elsewhere] = [await link(), await link(), await link({ domain: 'go.example' })]
+  await send('PATCH', `/api/v1/urls/${off}`, { as: admin, body: { is_active: false } })
+  await send('DELETE', `/api/v1/urls/${deleted}`, { as: admin })
+  for (const path of ['/', '/unknown', '/no.code', '/abc/def', `/${off}`, `/${deleted}`, `/${elsewhere}`]) {
+    const { status, headers, text } = await visit(path)
+    expect([path, status, headers['cache-control']]).toEqual([path, 404, 'no-store'])
+    expect(JSON.parse(text)).toMatchObject({ error: 'url_not_found', request_id: headers['x-request-id'] })
+  }
+  expect((await visit(`/${elsewhere}`, { host: 'GO.example' })).status).toBe(302)
+  expect((await visit(`/${elsewhere}`, { host: 'other.example' })).status).toBe(404)
+})
+
+test('other methods: 405 with those that are; OPTIONS says them', async () => {
+  const { visit, link } = await shortApi()
+  const code = await link()
+  expect(await visit(`/${code}`, {}, 'POST')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })
+  expect(await visit(`/${code}`, {}, 'OPTIONS')).toMatchObject({ status: 204, headers: { allow: 'GET, HEAD, OPTIONS' } })
+})
+
+test('a Redis that is away or still being filled: 503, never a wrong 404', async () => {
+  const { visit, link, redis, lines } = await shortApi()
+  const code = await link()
+  redis.flush()
+  expect(await visit(`/${code}`)).toMatchObject({
+    status: 503,
+    headers: { 'retry-after': '1' },
+    text: expect.stringContaining('not_ready'),
+  })
+  redis.state.down = true
+  expect((await visit(`/${code}`)).status).toBeGreaterThanOrEqual(500)
+  expect(lines.some((line) => JSON.stringify(line).includes(URL_1))).toBe(false)
+})
+
+test('in front of the API only codes on a short domain are taken', async () => {
+  const { visit, link } = await shortApi()
+  const code = await link()
+  const front = { 'x-listener': 'front' }
+  expect((await visit(`/${code}`, front)).status).toBe(302)
+  for (const path of ['/docs', '/api/v1/urls', '/', '/metrics']) expect((await visit(path, front)).status).toBe(299)
+  expect((await visit(`/${code}`, { ...front, host: 'localhost:8080' })).status).toBe(299)
+})
