@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Admin } from '@platformatic/kafka'
+import { waitUntil } from '../../deploy/local/wait.ts'
 import type { Transport } from '../../kafka/transport.ts'
 import { partitionKey } from '../../kafka/transport.ts'
 import { tweets } from '../../schemas/topics.ts'
@@ -32,6 +33,17 @@ export async function untilCaughtUp(brokers: string, transport: Transport, worke
       if (inputAt > 0 && waiting.get(COUNTS) === 0) return { inputAt, countedAt: now }
       if (now > deadline) throw new Error(`still waiting after ${TIMEOUT_MS} ms: ${JSON.stringify([...waiting])}`)
     }
+  } finally {
+    await admin.close()
+  }
+}
+
+/** Waits until nothing waits before any stage. What comes later is made by the clock. */
+export async function untilIdle(brokers: string, transport: Transport): Promise<void> {
+  const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [brokers] })
+  try {
+    const isIdle = async () => [...(await lags(admin, transport)).values()].every((lag) => lag === 0)
+    await waitUntil(isIdle, { what: 'every stage to have done its work', timeoutMs: TIMEOUT_MS, intervalMs: POLL_MS })
   } finally {
     await admin.close()
   }
