@@ -24,7 +24,8 @@ export function answerCache(maxAnswers: number = MAX_KEPT_ANSWERS): AnswerCache 
   return {
     get(target, now) {
       const found = kept.get(target)
-      if (found === undefined || found.until > now) return found
+      if (found === undefined) return undefined
+      if (found.until > now && found.answer.isReusable?.() !== false) return found
       kept.delete(target)
       return undefined
     },

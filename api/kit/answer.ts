@@ -13,6 +13,8 @@ export interface Answer {
    * Only for answers that depend on nothing but the target: never on the caller.
    */
   readonly reusableUntil?: number
+  /** Asked before each reuse: false ends it. Default: nothing else ends it. */
+  readonly isReusable?: () => boolean
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8'

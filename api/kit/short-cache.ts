@@ -4,10 +4,8 @@ export interface ShortCache<K, V> {
 }
 
 export interface ShortCacheOptions<K, V> {
-  /** @param until epoch ms up to which callers get what this gives */
-  load(key: K, until: number): Promise<V>
-  /** Asked at every load: keys that were loaded together need not be loaded together again. */
-  keptMs(): number
+  load(key: K): Promise<V>
+  readonly keptMs: number
   /** The oldest entries go beyond this. */
   readonly maxEntries: number
   /** Epoch ms. */
@@ -16,12 +14,11 @@ export interface ShortCacheOptions<K, V> {
 
 /** A failed load is not kept: the next caller tries again. */
 export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K, V> {
-  const entries = new Map<K, { readonly loading: Promise<V>; readonly until: number }>()
+  const entries = new Map<K, { readonly loading: Promise<V>; readonly startedAt: number }>()
 
   function load(key: K): Promise<V> {
-    const until = options.now() + options.keptMs()
-    const loading = options.load(key, until)
-    const entry = { loading, until }
+    const loading = options.load(key)
+    const entry = { loading, startedAt: options.now() }
     entries.delete(key)
     entries.set(key, entry)
     if (entries.size > options.maxEntries) entries.delete(entries.keys().next().value!)
@@ -34,7 +31,7 @@ export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K
   return {
     get(key) {
       const entry = entries.get(key)
-      return entry !== undefined && options.now() < entry.until ? entry.loading : load(key)
+      return entry !== undefined && options.now() - entry.startedAt < options.keptMs ? entry.loading : load(key)
     },
   }
 }

@@ -31,7 +31,7 @@ const RETRY_AFTER_SECONDS = 5
 
 /** The volume series of a term. */
 export function history({ reader, facts, now }: HistoryOptions): (query: HistoryQuery) => Promise<Answer> {
-  const series = shortCache({ load, keptMs: () => KEPT_MS, maxEntries: MAX_KEPT_SERIES, now })
+  const series = shortCache({ load, keptMs: KEPT_MS, maxEntries: MAX_KEPT_SERIES, now })
 
   async function load(key: string): Promise<Answer> {
     const { woeid, term, hours, resolution } = JSON.parse(key) as HistoryQuery

@@ -14,8 +14,8 @@ import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
-import { shortCache } from '../kit/short-cache.ts'
 import { trendsErrors } from './errors.ts'
+import { type Stand, stands } from './stands.ts'
 
 export interface TrendLists {
   /** The plain list; its bytes depend on the view's record and the limit alone. */
@@ -29,23 +29,14 @@ export interface TrendListsOptions {
   readonly facts: Pick<Facts, 'partitionOf'>
   /** Epoch ms. */
   now(): number
-  /** From 0 to 1. */
-  random(): number
 }
 
 /** Older lists are never served (specification A, targets). */
 const STALE_AFTER_MS = 180_000
 /** What a list says about its own lifetime, and how long others may keep it. */
 const LIST_TTL_SECONDS = 60
-/**
- * A process looks at Redis about once per second and region, however many ask. The moments are spread: looks at all regions at once would
- * hold every other request up.
- */
-const LONGEST_KEPT_MS = 1_000
-const SHORTEST_KEPT_MS = 500
 /** Parsed candidates of every region would be some 200 MB: keep those that are asked for. */
 const MAX_CANDIDATE_LISTS = 64
-const MAX_SERVED_LISTS = 1_024
 const MS_PER_SECOND = 1_000
 /** Clients that are told a list is missing or stale come back when the next one may be there. */
 const RETRY_AFTER_SECONDS = 5
@@ -55,31 +46,51 @@ interface Rendering {
   readonly byLimit: Map<number, Answer>
 }
 
-/** A list, and until when it is served without another look. */
-interface Loaded {
-  readonly list: ServedList
-  readonly until: number
+/** What was read when the partition stood there; a failed reading is not kept. */
+interface Reading<T> {
+  readonly stand: Stand
+  readonly list: Promise<T>
 }
 
-export function trendLists({ reader, facts, now, random }: TrendListsOptions): TrendLists {
+export function trendLists({ reader, facts, now }: TrendListsOptions): TrendLists {
   const partitionOf = (woeid: number) => facts.partitionOf(trendOutput, woeid)
-  const keptMs = () => SHORTEST_KEPT_MS + Math.floor(random() * (LONGEST_KEPT_MS - SHORTEST_KEPT_MS))
-  const served = shortCache({ load: loadServed, keptMs, maxEntries: MAX_SERVED_LISTS, now })
-  const candidateLists = shortCache({ load: loadCandidates, keptMs, maxEntries: MAX_CANDIDATE_LISTS, now })
-  /** What was rendered for each region: a list that has not changed since the last look is not rendered again. */
+  const view = stands(reader, now)
+  const served = new Map<number, Reading<ServedList>>()
+  const candidateLists = new Map<number, Reading<CandidateList>>()
+  /** What was rendered for each region: a list that has not changed is not rendered again. */
   const renderings = new Map<number, Rendering>()
-  const lastCandidates = new Map<number, CandidateList>()
 
-  async function loadServed(woeid: number, until: number): Promise<Loaded> {
-    const list = present(await readServed(reader, partitionOf(woeid), woeid, renderings.get(woeid)?.list))
-    return { list, until }
+  /** The partition is looked at first: a list that is written meanwhile is found with the next look. */
+  async function current<T>(
+    woeid: number,
+    readings: Map<number, Reading<T>>,
+    read: (partition: number, known: T | undefined) => Promise<T | undefined | typeof NOT_CAUGHT_UP>,
+  ): Promise<{ list: T; stand: Stand }> {
+    const partition = partitionOf(woeid)
+    const stand = caughtUp(await view.of(partition))
+    const last = readings.get(woeid)
+    if (last !== undefined && stand !== undefined && last.stand === stand) return { list: await last.list, stand }
+    const reading = { stand, list: readAfter(last, (known) => read(partition, known)) }
+    readings.delete(woeid)
+    readings.set(woeid, reading)
+    reading.list.catch(() => {
+      if (readings.get(woeid) === reading) readings.delete(woeid)
+    })
+    return { list: await reading.list, stand }
   }
 
-  async function loadCandidates(woeid: number): Promise<CandidateList> {
-    const list = present(await readCandidates(reader, partitionOf(woeid), woeid, lastCandidates.get(woeid)))
-    lastCandidates.delete(woeid)
-    lastCandidates.set(woeid, list)
-    if (lastCandidates.size > MAX_CANDIDATE_LISTS) lastCandidates.delete(lastCandidates.keys().next().value!)
+  async function readAfter<T>(last: Reading<T> | undefined, read: (known: T | undefined) => Promise<T | undefined | typeof NOT_CAUGHT_UP>) {
+    const known = await last?.list.catch(() => undefined)
+    return present(await read(known))
+  }
+
+  function currentServed(woeid: number) {
+    return current(woeid, served, (partition, known) => readServed(reader, partition, woeid, known))
+  }
+
+  async function currentCandidates(woeid: number): Promise<CandidateList> {
+    const { list } = await current(woeid, candidateLists, (partition, known) => readCandidates(reader, partition, woeid, known))
+    if (candidateLists.size > MAX_CANDIDATE_LISTS) candidateLists.delete(candidateLists.keys().next().value!)
     return list
   }
 
@@ -100,15 +111,18 @@ export function trendLists({ reader, facts, now, random }: TrendListsOptions): T
 
   return {
     async plain(region, limit) {
-      const { list, until } = await served.get(region.woeid)
+      const { list, stand } = await currentServed(region.woeid)
       const remainingMs = freshFor(list.windowEnd, now())
       const answer = rendered(list, region, limit)
       const maxAge = Math.min(LIST_TTL_SECONDS, Math.floor(remainingMs / MS_PER_SECOND))
       const headers = { ...answer.headers, 'Cache-Control': `public, max-age=${maxAge}` }
-      return { ...answer, headers, reusableUntil: Math.min(until, list.windowEnd + STALE_AFTER_MS) }
+      const partition = partitionOf(region.woeid)
+      // max-age shrinks by the second once less than the full one remains.
+      const reusableMs = Math.max(remainingMs - LIST_TTL_SECONDS * MS_PER_SECOND, Math.min(remainingMs, MS_PER_SECOND))
+      return { ...answer, headers, reusableUntil: now() + reusableMs, isReusable: () => view.isStill(partition, stand) }
     },
     async candidates(region) {
-      const list = await candidateLists.get(region.woeid)
+      const list = await currentCandidates(region.woeid)
       freshFor(list.windowEnd, now())
       return list
     },
@@ -128,15 +142,20 @@ function listBody(windowEnd: number, region: Region, personalized: boolean, entr
   return `{"as_of":"${asOf}","ttl_s":${LIST_TTL_SECONDS},"location":${location},"personalized":${personalized},"trends":${renderEntries(entries)}}`
 }
 
-function present<T>(found: T | undefined | typeof NOT_CAUGHT_UP): T {
+function caughtUp<T>(found: T | typeof NOT_CAUGHT_UP): T {
   if (found === NOT_CAUGHT_UP)
     throw new ApiError(errors.not_ready, {
       message: 'The trends view is still being built: try again shortly.',
       retryAfter: RETRY_AFTER_SECONDS,
     })
-  if (found === undefined)
-    throw new ApiError(errors.not_ready, { message: 'This location has no list yet: try again shortly.', retryAfter: RETRY_AFTER_SECONDS })
   return found
+}
+
+function present<T>(found: T | undefined | typeof NOT_CAUGHT_UP): T {
+  const list = caughtUp(found)
+  if (list === undefined)
+    throw new ApiError(errors.not_ready, { message: 'This location has no list yet: try again shortly.', retryAfter: RETRY_AFTER_SECONDS })
+  return list
 }
 
 /** Milliseconds that the list may still be served. */

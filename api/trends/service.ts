@@ -24,8 +24,6 @@ export interface TrendsDeps {
   readonly facts: Facts
   /** Epoch ms. */
   now(): number
-  /** From 0 to 1; default Math.random. */
-  random?(): number
   /** For tests: waits between two looks at a view. */
   sleep?(ms: number): Promise<unknown>
 }
@@ -34,8 +32,8 @@ export interface TrendsDeps {
 export const TRENDS_TOPICS = [trendOutput, trendRenewals, trendVolumes, userInterests]
 
 /** The trends service (specification A). */
-export function trendsService({ views, tables, facts, now, random = Math.random, sleep }: TrendsDeps): Service {
-  const lists = trendLists({ reader: views, facts, now, random })
+export function trendsService({ views, tables, facts, now, sleep }: TrendsDeps): Service {
+  const lists = trendLists({ reader: views, facts, now })
   const profiles = interests({ reader: views, facts, now, sleep })
   const readHistory = history({ reader: tables, facts, now })
   const locations = locationsAnswer()

@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { partitionFor } from '../../kafka/partitioner.ts'
 import { regions } from '../../schemas/places/regions.ts'
-import { trendOutput, userInterests } from '../../schemas/topics.ts'
+import { trendOutput, trendRenewals, userInterests } from '../../schemas/topics.ts'
 import type { TrendEntry, TrendOutput } from '../../schemas/types.ts'
+import { positionsKey } from '../../state/views/apply.ts'
 import { INTERESTS_VIEW, interestsView } from '../../state/views/interests.ts'
 import { TRENDS_VIEW, trendsView } from '../../state/views/trends.ts'
 import { caughtUpKey, VALUE_FIELD, VERSION_FIELD, type ViewOperation } from '../../state/views/view.ts'
@@ -17,6 +18,7 @@ const SAMPLE_ID = 1_234_567_890_123_456_789n
 export async function keepViewsFresh(redisUrl: string, users: readonly bigint[]) {
   const redis = new Redis(redisUrl)
   const stopping = new AbortController()
+  let offset = 0
 
   async function apply(operations: readonly ViewOperation[]): Promise<void> {
     const pipeline = redis.pipeline()
@@ -29,8 +31,11 @@ export async function keepViewsFresh(redisUrl: string, users: readonly bigint[])
 
   async function renew(): Promise<void> {
     const windowEnd = Date.now()
-    for (const { woeid } of regions)
-      await apply(trendsView.operationsFor(partitionOf(trendOutput.partitions, woeid), woeid, listOf(woeid, windowEnd)))
+    for (const { woeid } of regions) {
+      const partition = partitionOf(trendOutput.partitions, woeid)
+      await apply(trendsView.operationsFor(partition, woeid, listOf(woeid, windowEnd)))
+      await redis.hset(positionsKey(TRENDS_VIEW, partition), { [trendOutput.name]: ++offset, [trendRenewals.name]: 0 })
+    }
   }
 
   async function renewAlways(): Promise<void> {

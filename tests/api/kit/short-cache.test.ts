@@ -11,7 +11,7 @@ function counting(maxEntries = 10) {
       if (state.fail) throw new Error('down')
       return state.loads.length
     },
-    keptMs: () => KEPT_MS,
+    keptMs: KEPT_MS,
     maxEntries,
     now: () => state.now,
   })

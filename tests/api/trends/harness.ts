@@ -3,7 +3,7 @@ import type { Facts } from '../../../api/kit/facts.ts'
 import { trendsService } from '../../../api/trends/service.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import type { Topic } from '../../../schemas/topic.ts'
-import { trendOutput, userInterests } from '../../../schemas/topics.ts'
+import { trendOutput, trendRenewals, userInterests } from '../../../schemas/topics.ts'
 import type { TrendOutput, UserInterests } from '../../../schemas/types.ts'
 import type { TableReader } from '../../../state/tables/trends.ts'
 import { INTERESTS_VIEW, interestsView } from '../../../state/views/interests.ts'
@@ -14,8 +14,6 @@ import { fakeRedis } from '../../state/views/fake-redis.ts'
 import { testApp } from '../kit/harness.ts'
 
 const PARTITIONS = 4
-/** The "random" numbers of the service go through so many values. */
-const DIFFERENT_DRAWS = 8
 
 export interface Published {
   readonly topic: string
@@ -27,6 +25,7 @@ export interface Published {
 export async function trendsApi(options: { caughtUp?: boolean } = {}) {
   const redis = fakeRedis()
   const published: Published[] = []
+  let offset = 0
   const kafka = { down: false, sink: true, known: true }
   const table = {
     rows: [] as [number, number][],
@@ -41,7 +40,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
       published.push({ topic: topic.name, key, value })
       const partition = facts.partitionOf(topic as unknown as Topic<K, unknown>, key)
       if (!kafka.sink) return
-      if (topic.name === trendOutput.name) redis.apply(trendsView.operationsFor(partition, key as number, value as TrendOutput))
+      if (topic.name === trendOutput.name) applyList(partition, value as TrendOutput)
       if (topic.name === userInterests.name) redis.apply(interestsView.operationsFor(partition, key as bigint, value as UserInterests))
     },
     async publishAll(topic, records) {
@@ -66,19 +65,22 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
     get: (key) => redis.reader.get(key).catch(unavailable),
     hget: (key, field) => redis.reader.hget(key, field).catch(unavailable),
   }
-  let draws = 0
-  const random = () => (draws++ % DIFFERENT_DRAWS) / DIFFERENT_DRAWS
-  const service = trendsService({ views, tables, facts, now: () => api.clock.now, random, sleep: async () => undefined })
+  const service = trendsService({ views, tables, facts, now: () => api.clock.now, sleep: async () => undefined })
   const api = await testApp({ services: [service], probes: [...service.probes] })
   if (options.caughtUp !== false) {
     redis.caughtUp(TRENDS_VIEW, PARTITIONS)
     redis.caughtUp(INTERESTS_VIEW, PARTITIONS)
   }
 
+  function applyList(partition: number, list: TrendOutput): void {
+    redis.apply(trendsView.operationsFor(partition, list.woeid, list))
+    redis.moveTo(TRENDS_VIEW, partition, { [trendOutput.name]: ++offset, [trendRenewals.name]: 0 })
+  }
+
   /** Puts a list into the view, as if the pipeline had made it. */
   function putList(more: Partial<TrendOutput> = {}): void {
     const list: TrendOutput = { woeid: 1, window_end: api.clock.now, source: 'pipeline', entries: terms(40), ...more }
-    redis.apply(trendsView.operationsFor(facts.partitionOf(trendOutput, list.woeid), list.woeid, list))
+    applyList(facts.partitionOf(trendOutput, list.woeid), list)
   }
 
   async function get(path: string, headers: Record<string, string> = {}) {

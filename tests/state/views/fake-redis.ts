@@ -1,3 +1,4 @@
+import { positionsKey } from '../../../state/views/apply.ts'
 import { caughtUpKey, type ListReader, VALUE_FIELD, VERSION_FIELD, type ViewOperation, type ViewReader } from '../../../state/views/view.ts'
 
 /** What the sink and Redis do together, in memory: enough to read what operations wrote. */
@@ -81,6 +82,10 @@ export function fakeRedis() {
     apply: (operations: readonly ViewOperation[]) => operations.forEach(applyOne),
     caughtUp(view: string, partitions: number) {
       for (let partition = 0; partition < partitions; partition++) strings.set(caughtUpKey(view, partition), '1')
+    },
+    /** Where the sink says that a partition stands, by topic. */
+    moveTo(view: string, partition: number, positions: Readonly<Record<string, number>>) {
+      for (const [topic, offset] of Object.entries(positions)) hash(positionsKey(view, partition)).set(topic, String(offset))
     },
     flush() {
       strings.clear()
