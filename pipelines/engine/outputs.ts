@@ -4,11 +4,22 @@ import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
 import type { EmitOptions } from './api.ts'
 import type { Codecs } from './codecs.ts'
+import { ProcessorError } from './errors.ts'
 
 /** Where records go: the worker's producer, or the test driver's. */
 export interface AppenderSource {
   appender(topic: string, partition: number): RecordAppender
+  /** Bytes appended and not yet acknowledged. */
+  readonly pendingBytes: number
 }
+
+/**
+ * A worker commits long before so much is unsent (32 MiB), so only one call of an author's code can get there: a loop that does not end, or a
+ * handler that must do its work in parts. It stops the worker with its name, where running out of memory would stop it without one.
+ */
+const MAX_UNSENT_BYTES = 256 * 1_048_576
+/** How much may be emitted between two looks at what is unsent. */
+const BYTES_PER_LOOK = 1_048_576
 
 /** Encodes and appends the output records of one task. */
 export interface Outputs {
@@ -32,6 +43,15 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
   const appendersByTopic = new Map<string, readonly RecordAppender[]>()
   const keyBytes = byteWriter()
   const valueBytes = byteWriter()
+  let bytesSinceLook = 0
+
+  function checkUnsent(): void {
+    bytesSinceLook += keyBytes.length + valueBytes.length
+    if (bytesSinceLook < BYTES_PER_LOOK) return
+    bytesSinceLook = 0
+    if (producer.pendingBytes > MAX_UNSENT_BYTES)
+      throw new ProcessorError(`it has emitted more than ${MAX_UNSENT_BYTES / 1_048_576} MiB that cannot be sent before it returns`)
+  }
 
   function appendersOf(topic: string): readonly RecordAppender[] {
     const known = appendersByTopic.get(topic)
@@ -58,6 +78,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
 
   function append(appender: RecordAppender, timestamp: number, hasValue: boolean, headers: readonly RecordHeader[] | undefined): void {
     appender.append(timestamp, keyBytes.buffer, 0, keyBytes.length, hasValue ? valueBytes.buffer : null, 0, valueBytes.length, headers)
+    checkUnsent()
   }
 
   /** Of the record that is encoded. */

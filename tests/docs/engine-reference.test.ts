@@ -97,6 +97,10 @@ test('defaults and limits are those of the code', () => {
       `committed early above ${constant('pipelines/engine/committer.ts', 'MAX_TRANSACTION_BYTES') / MIB} MiB of unsent output`,
     ],
     [
+      'unsent output of one call',
+      `above ${constant('pipelines/engine/outputs.ts', 'MAX_UNSENT_BYTES') / MIB} MiB the worker stops with a ProcessorError: do the work in parts`,
+    ],
+    [
       'fetched records that wait in a worker',
       `no poll above ${constant(worker, 'MAX_QUEUED_BYTES') / MIB} MiB; a task above ${constant('pipelines/engine/task-set.ts', 'PAUSE_TASK_BYTES') / MIB} MiB is paused`,
     ],

@@ -173,3 +173,16 @@ test('sources of one task are taken in the order of their timestamps', () => {
 function keyed() {
   return keyedStore('joined', { key: utf8, value: numberFormat })
 }
+
+test('a processor that does not stop emitting stops the worker before its memory is used up', () => {
+  const text = textTopic('texts', 1)
+  const megabyte = 'x'.repeat(1_048_576)
+  const endless = topology('endless', (t) => {
+    t.source(numbers).process('flood', { emits: [text] }, (_, ctx) => {
+      for (;;) ctx.emit(text, 'a', megabyte)
+    })
+  })
+  expect(() => testDriver(endless).pipe(numbers, 'a', 1)).toThrow(
+    'endless/flood failed at numbers-0 offset 0: it has emitted more than 256 MiB that cannot be sent before it returns',
+  )
+})
