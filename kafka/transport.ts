@@ -185,7 +185,7 @@ export interface RecordAppender extends TopicPartition {
     valueEnd: number,
     headers?: readonly RecordHeader[],
   ): void
-  /** Records appended since the last commit or abort. */
+  /** Records appended and not committed yet. */
   readonly pendingRecords: number
 }
 
@@ -221,14 +221,15 @@ export interface WorkerProducer {
    */
   flushFull(): Promise<void>
   /**
-   * Sends everything, adds `offsets` with the member's group metadata (KIP-447) and ends the transaction.
+   * Sends everything, adds `offsets` with the member's group metadata (KIP-447) and ends the transaction. What is appended after the call
+   * belongs to the next transaction: it is held back until this one has ended, and dropped with it by `abort`. One commit at a time.
    * Resolves when it is committed. Retries all that is retriable; throws FencedError when the producer, the member or the
    * transaction was given up by the broker, in which case nothing of it is or will be committed.
    * Without a transactional id: sends everything, then commits the offsets through the member.
    * @returns for every appended partition its next offset after this transaction's records (`partitionKey` → offset)
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember | undefined): Promise<Map<string, number>>
-  /** Drops everything appended since the last commit. */
+  /** Drops everything that is not committed. A commit under way must have been answered. */
   abort(): Promise<void>
   close(): Promise<void>
 }

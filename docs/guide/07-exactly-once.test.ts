@@ -59,7 +59,8 @@ function paid(driver: TestDriver): (number | null)[] {
  * | 4 `committed` | the transaction is committed: readers see everything | state on disk is one commit behind; the tail of its changelog is replayed at the start |
  * | 5 `written` | state, changelog position and offsets are in RocksDB, in one batch | all is done |
  *
- * Only step 4 decides, and it is one atomic step of Kafka. Nothing uncommitted ever reaches RocksDB, so a crash never makes state
+ * While the brokers are busy with steps 2 to 4, the worker processes the next records; they belong to the next commit, and are dropped
+ * with this one if it fails. Only step 4 decides, and it is one atomic step of Kafka. Nothing uncommitted ever reaches RocksDB, so a crash never makes state
  * that would have to be thrown away.
  */
 test.each([

@@ -48,14 +48,27 @@ export function bufferPool(): BufferPool {
   return { take, give }
 }
 
-/** The records of one partition between `append` and their acknowledgement; in order, one batch under way at a time. */
+/** What the appenders of one producer share. */
+export interface TransactionPhase {
+  /** The open transaction is being committed: what is appended now belongs to the next one, and is held back. */
+  committing: boolean
+}
+
+/**
+ * The records of one partition between `append` and their acknowledgement; in order, one batch under way at a time. While a transaction is
+ * committed, the records of the next one are collected and not sent.
+ */
 export class PartitionAppender implements RecordAppender {
   readonly topic: string
   readonly partition: number
   readonly key: string
   readonly #pool: BufferPool
+  readonly #phase: TransactionPhase
   #current: BatchWriter | undefined
   #full: BatchWriter[] = []
+  /** Full batches of the next transaction. */
+  #held: BatchWriter[] = []
+  #heldRecords = 0
   #sent: SentBatch | undefined
   #sequence = 0
   #pendingRecords = 0
@@ -71,20 +84,28 @@ export class PartitionAppender implements RecordAppender {
   /** After the last acknowledged batch of this transaction; -1 when the broker could not say. */
   nextOffset: number | undefined
 
-  constructor(topic: string, partition: number, pool: BufferPool) {
+  constructor(topic: string, partition: number, pool: BufferPool, phase: TransactionPhase) {
     this.topic = topic
     this.partition = partition
     this.key = partitionKey(topic, partition)
     this.#pool = pool
+    this.#phase = phase
   }
 
+  /** Of the next transaction too. */
   get pendingRecords(): number {
+    return this.#pendingRecords + this.#heldRecords
+  }
+
+  /** Records of the open transaction, sent or not. */
+  get admittedRecords(): number {
     return this.#pendingRecords
   }
 
   get pendingBytes(): number {
     let bytes = (this.#current?.bytes ?? 0) + (this.#sent?.bytes.length ?? 0)
     for (const writer of this.#full) bytes += writer.bytes
+    for (const writer of this.#held) bytes += writer.bytes
     return bytes
   }
 
@@ -100,7 +121,7 @@ export class PartitionAppender implements RecordAppender {
   ): void {
     let writer = this.#current
     if (writer !== undefined && writer.bytes + recordBytesBound(keyEnd - keyStart, valueEnd - valueStart, headers) > BATCH_LIMIT_BYTES) {
-      this.#full.push(writer)
+      this.seal()
       writer = undefined
     }
     if (writer === undefined) {
@@ -108,13 +129,15 @@ export class PartitionAppender implements RecordAppender {
       this.#current = writer
     }
     writer.append(timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
-    this.#pendingRecords++
+    if (this.#phase.committing) this.#heldRecords++
+    else this.#pendingRecords++
   }
 
-  /** Makes the running batch ready to be sent. */
+  /** Ends the running batch: it is ready to be sent, or held back until its transaction begins. */
   seal(): void {
     if (this.#current === undefined) return
-    this.#full.push(this.#current)
+    if (this.#phase.committing) this.#held.push(this.#current)
+    else this.#full.push(this.#current)
     this.#current = undefined
   }
 
@@ -154,10 +177,12 @@ export class PartitionAppender implements RecordAppender {
 
   /** Drops what is pending. Nothing of it may be under way. */
   clear(): void {
-    for (const writer of this.#full) this.#pool.give(writer.release())
+    for (const writer of [...this.#full, ...this.#held]) this.#pool.give(writer.release())
     if (this.#current !== undefined) this.#pool.give(this.#current.release())
     if (this.#sent !== undefined) this.#pool.give(this.#sent.writer.release())
     this.#full = []
+    this.#held = []
+    this.#heldRecords = 0
     this.#current = undefined
     this.#sent = undefined
     this.#calm()
@@ -171,10 +196,21 @@ export class PartitionAppender implements RecordAppender {
     this.leaderLost = false
   }
 
-  /** Everything is acknowledged and the transaction has ended. */
+  /** Everything is acknowledged and the transaction has ended: what was held back is the beginning of the next one. */
   endTransaction(): void {
-    this.#pendingRecords = 0
+    this.#full = this.#held
+    this.#held = []
+    this.#pendingRecords = this.#heldRecords
+    this.#heldRecords = 0
     this.nextOffset = undefined
+  }
+
+  /** The commit failed: what was held back is part of the transaction that it leaves open. */
+  stopHolding(): void {
+    this.#full.push(...this.#held)
+    this.#held = []
+    this.#pendingRecords += this.#heldRecords
+    this.#heldRecords = 0
   }
 
   /** A new producer epoch counts from 0. */

@@ -8,7 +8,7 @@ import {
   TransportError,
   type WorkerProducer,
 } from '../transport.ts'
-import { bufferPool, PartitionAppender } from './appender.ts'
+import { bufferPool, PartitionAppender, type TransactionPhase } from './appender.ts'
 import type { Cluster } from './cluster.ts'
 import { ask } from './connections.ts'
 import { classify, errorName, fatal, MemberFenced, throwIfClosed } from './errors.ts'
@@ -34,6 +34,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   const { transactionalId } = options
   const codec = options.compression ?? 'none'
   const pool = bufferPool()
+  const phase: TransactionPhase = { committing: false }
   const appenders = new Map<string, PartitionAppender>()
   const transactions =
     transactionalId === undefined
@@ -57,10 +58,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
 
   async function takeIdentity(current: ProducerId | undefined): Promise<void> {
     id = transactions === undefined ? await anonymousId() : await transactions.init(current)
-    for (const appender of appenders.values()) {
-      appender.clear()
-      appender.restartSequence()
-    }
+    dropRecords()
+    for (const appender of appenders.values()) appender.restartSequence()
     status = 'ready'
     log.debug({ transactionalId, ...id }, 'kafka_producer_initialized')
   }
@@ -81,11 +80,12 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   }
 
   function appender(topic: string, partition: number): PartitionAppender {
-    return getOrAdd(appenders, partitionKey(topic, partition), () => new PartitionAppender(topic, partition, pool))
+    return getOrAdd(appenders, partitionKey(topic, partition), () => new PartitionAppender(topic, partition, pool, phase))
   }
 
+  /** Those with records of the open transaction. */
   function pending(): PartitionAppender[] {
-    return [...appenders.values()].filter((known) => known.pendingRecords > 0)
+    return [...appenders.values()].filter((known) => known.admittedRecords > 0)
   }
 
   function requireReady(): void {
@@ -109,9 +109,10 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   }
 
   async function flushFull(): Promise<void> {
-    await guarded(() => {
+    await guarded(async () => {
+      if (phase.committing) return
       for (const known of appenders.values()) known.sealLarge()
-      return sender.drain()
+      await sender.drain()
     })
   }
 
@@ -119,37 +120,57 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     if (offsets.size > 0 && member === undefined) {
       throw new TransportError('ILLEGAL_ARGUMENT', 'offsets are committed as a member of the group: give the member', { fatal: true })
     }
-    return guarded(async () => {
-      const dirty = pending()
-      for (const known of dirty) known.seal()
-      const withOffsets = offsets.size > 0 && member !== undefined
-      if (transactions === undefined) {
-        await sender.drain()
-        options.onCommitStep?.('produced')
-        const next = await nextOffsets(dirty)
-        finish(dirty)
-        if (withOffsets) await member.commit(offsets)
-        options.onCommitStep?.('offsets-added')
-        options.onCommitStep?.('committed')
-        return next
-      }
-      // The records must be part of the transaction before the offsets are: both run side by side, and both must be over before the end.
-      const producing = sender.drain().then(() => options.onCommitStep?.('produced'))
-      const adding = (withOffsets ? transactions.addOffsets(id, offsets, member) : Promise.resolve()).then(() =>
-        options.onCommitStep?.('offsets-added'),
-      )
-      adding.catch(() => sender.settle())
-      throwWorst(await Promise.allSettled([producing, adding]))
-      const next = await nextOffsets(dirty)
-      if (transactions.isOpen) await transactions.end(id, 'commit')
-      options.onCommitStep?.('committed')
-      finish(dirty)
-      return next
-    })
+    if (phase.committing) throw new Error('the producer is committing: a transaction can be committed when the one before it is over')
+    try {
+      return await guarded(() => commitPending(offsets, member))
+    } catch (error) {
+      phase.committing = false
+      for (const known of appenders.values()) known.stopHolding()
+      throw error
+    }
   }
 
-  function finish(dirty: readonly PartitionAppender[]): void {
-    for (const known of dirty) known.endTransaction()
+  async function commitPending(
+    offsets: ReadonlyMap<string, OffsetToCommit>,
+    member: GroupMember | undefined,
+  ): Promise<Map<string, number>> {
+    const dirty = pending()
+    for (const known of dirty) known.seal()
+    phase.committing = true
+    const withOffsets = offsets.size > 0 && member !== undefined
+    if (transactions === undefined) {
+      await sender.drain()
+      options.onCommitStep?.('produced')
+      const next = await nextOffsets(dirty)
+      if (withOffsets) await member.commit(offsets)
+      finish()
+      options.onCommitStep?.('offsets-added')
+      options.onCommitStep?.('committed')
+      return next
+    }
+    // The records must be part of the transaction before the offsets are: both run side by side, and both must be over before the end.
+    const producing = sender.drain().then(() => options.onCommitStep?.('produced'))
+    const adding = (withOffsets ? transactions.addOffsets(id, offsets, member) : Promise.resolve()).then(() =>
+      options.onCommitStep?.('offsets-added'),
+    )
+    adding.catch(() => sender.settle())
+    throwWorst(await Promise.allSettled([producing, adding]))
+    const next = await nextOffsets(dirty)
+    if (transactions.isOpen) await transactions.end(id, 'commit')
+    options.onCommitStep?.('committed')
+    finish()
+    return next
+  }
+
+  function finish(): void {
+    phase.committing = false
+    for (const known of appenders.values()) known.endTransaction()
+  }
+
+  /** Also what was held back for the next transaction. */
+  function dropRecords(): void {
+    phase.committing = false
+    for (const known of appenders.values()) known.clear()
   }
 
   async function nextOffsets(dirty: readonly PartitionAppender[]): Promise<Map<string, number>> {
@@ -168,7 +189,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   async function abort(): Promise<void> {
     await sender.settle()
     const uncertain = [...appenders.values()].some((known) => known.hasUnacknowledged)
-    for (const known of appenders.values()) known.clear()
+    dropRecords()
     if (status !== 'ready') return
     try {
       if (uncertain) await takeIdentity(transactions === undefined ? undefined : id)

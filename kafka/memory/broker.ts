@@ -49,6 +49,8 @@ export interface MemoryBroker {
   checkProducer(transactionalId: string, epoch: number): void
   /** Appends all records and commits the offsets, all or nothing. @returns by partition key the offset after its records */
   commitTransaction(appends: readonly PartitionAppends[], offsets: TransactionOffsets | undefined, control: boolean): Map<string, number>
+  /** Until it resolves, commits of workers wait for their answer; rejected, they fail with its reason. Undefined: they do not wait. */
+  commitGate: Promise<void> | undefined
   /** Called after every change that a waiting reader may want to know of. @returns a function that ends it */
   onChange(listener: () => void): () => void
 }
@@ -144,6 +146,7 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
       changed()
       return ends
     },
+    commitGate: undefined,
     onChange(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)

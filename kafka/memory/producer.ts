@@ -8,7 +8,7 @@ import {
   type RecordHeader,
   type WorkerProducer,
 } from '../transport.ts'
-import type { MemoryBroker } from './broker.ts'
+import type { MemoryBroker, PartitionAppends } from './broker.ts'
 import type { NewRecord } from './log.ts'
 
 interface MemoryAppender extends RecordAppender {
@@ -55,7 +55,7 @@ export function memoryProducer(broker: MemoryBroker, options: ProducerOptions): 
     }
   }
 
-  function takeAll() {
+  function takeAll(): PartitionAppends[] {
     pendingBytes = 0
     return [...appenders.values()]
       .map((appender) => ({ topic: appender.topic, partition: appender.partition, records: appender.take() }))
@@ -66,22 +66,26 @@ export function memoryProducer(broker: MemoryBroker, options: ProducerOptions): 
     onCommitStep?.(name)
   }
 
+  function commitTaken(
+    appends: readonly PartitionAppends[],
+    offsets: Iterable<OffsetToCommit>,
+    member: Pick<GroupMember, 'groupId' | 'memberId'> | undefined,
+  ): Map<string, number> {
+    if (transactionalId !== undefined) broker.checkProducer(transactionalId, epoch)
+    step('produced')
+    step('offsets-added')
+    const memberOffsets = member === undefined ? undefined : { groupId: member.groupId, memberId: member.memberId, offsets: [...offsets] }
+    const ends = broker.commitTransaction(appends, memberOffsets, transactionalId !== undefined)
+    step('committed')
+    return ends
+  }
+
   const producer: MemoryProducer = {
     initSync() {
       takeAll()
       if (transactionalId !== undefined) epoch = broker.initProducer(transactionalId)
     },
-    commitSync(offsets, member) {
-      if (transactionalId !== undefined) broker.checkProducer(transactionalId, epoch)
-      const appends = takeAll()
-      step('produced')
-      step('offsets-added')
-      const list = [...offsets]
-      const memberOffsets = member === undefined ? undefined : { groupId: member.groupId, memberId: member.memberId, offsets: list }
-      const ends = broker.commitTransaction(appends, memberOffsets, transactionalId !== undefined)
-      step('committed')
-      return ends
-    },
+    commitSync: (offsets, member) => commitTaken(takeAll(), offsets, member),
     abortSync() {
       takeAll()
     },
@@ -102,7 +106,9 @@ export function memoryProducer(broker: MemoryBroker, options: ProducerOptions): 
     },
     async flushFull() {},
     async commit(offsets, member) {
-      return producer.commitSync(offsets.values(), member)
+      const appends = takeAll()
+      await broker.commitGate
+      return commitTaken(appends, offsets.values(), member)
     },
     async abort() {
       producer.abortSync()

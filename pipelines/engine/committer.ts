@@ -1,6 +1,6 @@
 import type { GroupMember, WorkerProducer } from '../../kafka/transport.ts'
 import type { StateSession } from '../../state/stores/store.ts'
-import { type CommitFault, encodeCommit, writeCommit } from './commit.ts'
+import { type CommitFault, encodeCommit, type PreparedCommit, writeCommit } from './commit.ts'
 import { putPositions } from './restore.ts'
 import type { StreamTask } from './task.ts'
 import type { TaskSet } from './task-set.ts'
@@ -19,12 +19,20 @@ const AGE_REFRESH_MS = 3_600_000
 /** A database that cannot be written this often in a row (disk full) stops the worker. */
 const MAX_FAILED_WRITES = 3
 
-/** Decides when the worker commits, and does it. */
+/**
+ * Decides when the worker commits, and does it. At most one commit is under way; while the brokers are busy with it, the worker goes on with the
+ * records of the next one.
+ */
 export interface Committer {
-  /** @param worked this turn of the loop had records to process */
+  /**
+   * Ends a commit that the brokers are done with, and begins one that is due. Waits only when what was done meanwhile must not grow.
+   * @param worked this turn of the loop had records to process
+   */
   commitIfDue(worked: boolean): Promise<void>
-  /** All five steps, for every task that has something. All tasks must be at rest. */
+  /** All five steps, for every task that has something, after those of a commit under way. All tasks must be at rest. */
   commit(): Promise<void>
+  /** Waits for the end of a commit under way, whatever it is. Before this nothing can be aborted. */
+  settle(): Promise<void>
   /** Epoch ms until which the loop may wait for input. */
   waitUntil(now: number): number
   /** The open transaction has reached its limits: nothing should be added to it that can wait. */
@@ -46,8 +54,19 @@ export interface CommitterDeps {
   readonly log: EngineLog
   readonly fault: CommitFault | undefined
   readonly onCommit: ((seconds: number) => void) | undefined
+  /** Ends the loop's wait for input. */
+  readonly wake: () => void
   /** Closes the tasks and starts them anew from the last commit. */
   readonly reopen: (tasks: readonly StreamTask[]) => void
+}
+
+/** A commit between step 1 and step 5. */
+interface UnderWay {
+  readonly prepared: PreparedCommit
+  /** Steps 2 to 4. */
+  readonly ends: Promise<Map<string, number>>
+  readonly startedAt: number
+  answered: boolean
 }
 
 export function committer(deps: CommitterDeps): Committer {
@@ -56,6 +75,7 @@ export function committer(deps: CommitterDeps): Committer {
   let lastAgeRefresh = clock()
   let commits = 0
   let failedWrites = 0
+  let underWay: UnderWay | undefined
   /** Something was sent: the broker has opened the transaction, and aborts it when its time is up. */
   let sentEarly = false
 
@@ -70,37 +90,73 @@ export function committer(deps: CommitterDeps): Committer {
     return deps.commitWhenIdle && tasks.running().every((task) => task.caughtUp)
   }
 
-  async function commit(): Promise<void> {
+  /** Step 1; steps 2 to 4 go on by themselves. */
+  function begin(): void {
     const involved = tasks.running().filter((task) => task.hasWork || task.positionsMoved)
     if (involved.length === 0) return
     const startedAt = performance.now()
-    const offsets = encodeCommit(involved, fault)
-    const ends = await producer.commit(offsets, deps.group)
+    const prepared = encodeCommit(involved, session, fault)
+    const begun: UnderWay = { prepared, ends: producer.commit(prepared.offsets, deps.group), startedAt, answered: false }
+    underWay = begun
     lastCommitAt = clock()
     sentEarly = false
-    commits++
+    function answer(): void {
+      begun.answered = true
+      deps.wake()
+    }
+    begun.ends.then(answer, answer)
+  }
+
+  /** Waits for steps 2 to 4 of the commit under way; step 5. */
+  async function finish(): Promise<void> {
+    if (underWay === undefined) return
+    const { prepared, ends, startedAt } = underWay
     try {
-      writeCommit(involved, session, ends, lastCommitAt, fault)
-      failedWrites = 0
+      const offsetsAfter = await ends
+      commits++
+      await write(prepared, offsetsAfter)
     } catch (error) {
-      onFailedWrite(error, involved)
+      prepared.batch.drop()
+      throw error
+    } finally {
+      underWay = undefined
     }
     deps.onCommit?.((performance.now() - startedAt) / 1_000)
   }
 
-  /** The transaction is committed and the state is behind: the tasks begin anew and read the changelog's tail. */
-  function onFailedWrite(error: unknown, involved: readonly StreamTask[]): void {
-    session.dropBatch()
+  async function write(prepared: PreparedCommit, ends: ReadonlyMap<string, number>): Promise<void> {
+    try {
+      writeCommit(prepared, ends, clock(), fault)
+      failedWrites = 0
+    } catch (error) {
+      prepared.batch.drop()
+      await onFailedWrite(error)
+    }
+  }
+
+  /**
+   * The transaction is committed and the state is behind: the tasks begin anew and read the changelog's tail. The records that they have processed
+   * meanwhile are dropped, and with them those of all tasks, since they lie in one transaction.
+   */
+  async function onFailedWrite(error: unknown): Promise<void> {
     failedWrites++
     deps.log.error({ err: error, topology: deps.topology, failed_writes: failedWrites }, 'state_write_failed')
     if (failedWrites >= MAX_FAILED_WRITES) throw error
-    deps.reopen(involved)
+    session.dropBatch()
+    await producer.abort()
+    deps.reopen(tasks.running())
+  }
+
+  async function commit(): Promise<void> {
+    await finish()
+    begin()
+    await finish()
   }
 
   function refreshAge(now: number): void {
     if (elapsed(lastAgeRefresh, now) < AGE_REFRESH_MS) return
     lastAgeRefresh = now
-    for (const task of tasks.running()) putPositions(session, task, new Map(), now)
+    for (const task of tasks.running()) putPositions(session, task, task.progress(), new Map(), now)
     session.write()
   }
 
@@ -111,23 +167,37 @@ export function committer(deps: CommitterDeps): Committer {
 
   return {
     async commitIfDue(worked) {
+      if (underWay?.answered) await finish()
       if (!tasks.atRest) return
       const now = clock()
-      if (!hasWork()) return commitMovedPositions(now)
+      if (!hasWork()) {
+        if (underWay === undefined) await commitMovedPositions(now)
+        return
+      }
+      const full = isFull()
+      // The interval may pass meanwhile: the batch grows, and its commit begins when the brokers have time for it.
+      if (underWay !== undefined && !full) return
       const { closingDue } = tasks
-      const due = elapsed(lastCommitAt, now) >= commitIntervalMs || isFull()
+      const due = full || elapsed(lastCommitAt, now) >= commitIntervalMs
       // Time handlers may take longer than the broker keeps a transaction open.
-      if (due || (closingDue && sentEarly) || (!worked && commitsAtOnce())) return commit()
+      if (due || (closingDue && sentEarly) || (!worked && commitsAtOnce())) {
+        await finish()
+        begin()
+        return
+      }
       if (closingDue || producer.pendingBytes < FLUSH_BYTES) return
       sentEarly = true
       producer.flushFull().catch(() => {}) // The commit meets the same failure.
     },
     commit,
+    async settle() {
+      await finish().catch((error) => deps.log.warn({ err: error, topology: deps.topology }, 'commit_lost'))
+    },
     get isFull() {
       return isFull()
     },
     waitUntil(now) {
-      if (!hasWork()) return Infinity
+      if (underWay !== undefined || !hasWork()) return Infinity
       return commitsAtOnce() ? now : lastCommitAt + commitIntervalMs
     },
     reset() {

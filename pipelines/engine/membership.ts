@@ -178,6 +178,7 @@ export function membership(deps: MembershipDeps): Membership {
     if (fenced) countFence(reason)
     // A failure that comes back at once must not keep the brokers busy.
     else if (isPassing(reason)) await deps.pause(RETRY_MS).catch(() => {})
+    await deps.committer().settle()
     generation++
     inbox = []
     assigned = false

@@ -1,7 +1,7 @@
-import { type OffsetToCommit, partitionKey, type TopicPartition } from '../../kafka/transport.ts'
-import type { StateSession } from '../../state/stores/store.ts'
+import { partitionKey, type TopicPartition } from '../../kafka/transport.ts'
+import type { StateBatch, StateSession } from '../../state/stores/store.ts'
 import { CHANGELOG_DELETE_RETENTION_MS } from './internal-topics.ts'
-import { type StartPosition, type StreamTask, streamTimeOf } from './task.ts'
+import { type StartPosition, type StreamTask, streamTimeOf, type TaskProgress } from './task.ts'
 import type { Changelog, TaskPlace } from './task-place.ts'
 
 /** Where a changelog is read from and to. */
@@ -46,17 +46,23 @@ function sourceName({ topic, partition }: TopicPartition): string {
 }
 
 /**
- * Adds the positions that belong to the state in the open batch: commit step 5.
+ * Adds the positions that belong to the state in a batch: commit step 5.
  * @param ends by partition key the offset after the transaction's records
  */
-export function putPositions(session: StateSession, task: StreamTask, ends: ReadonlyMap<string, number>, now: number): void {
+export function putPositions(
+  batch: Pick<StateBatch, 'putPosition'>,
+  task: StreamTask,
+  { offsets, streamTime }: TaskProgress,
+  ends: ReadonlyMap<string, number>,
+  now: number,
+): void {
   for (const { topic, partition, positionName } of task.changelogs) {
     const end = ends.get(partitionKey(topic, partition))
-    if (end !== undefined) session.putPosition(positionName, end)
+    if (end !== undefined) batch.putPosition(positionName, end)
   }
-  for (const offset of task.offsets()) session.putPosition(sourceName(offset), offset.offset)
-  if (task.streamTime >= 0) session.putPosition(streamTimeName(task), task.streamTime)
-  session.putPosition(writtenAtName(task), now)
+  for (const offset of offsets) batch.putPosition(sourceName(offset), offset.offset)
+  if (streamTime >= 0) batch.putPosition(streamTimeName(task), streamTime)
+  batch.putPosition(writtenAtName(task), now)
 }
 
 /**
@@ -155,11 +161,4 @@ export function startPositions(session: StateSession, task: TaskPlace, facts: St
     else if (stored !== undefined) positions.set(key, { offset: stored, streamTime: session.position(streamTimeName(task)) ?? -1 })
   }
   return positions
-}
-
-/** The offsets of all tasks as one map by partition key. */
-export function offsetsOf(tasks: Iterable<StreamTask>): Map<string, OffsetToCommit> {
-  const offsets = new Map<string, OffsetToCommit>()
-  for (const task of tasks) for (const offset of task.offsets()) offsets.set(partitionKey(offset.topic, offset.partition), offset)
-  return offsets
 }

@@ -40,6 +40,14 @@ export interface StartPosition {
   readonly streamTime: number
 }
 
+/** How far a task is: what a commit says of it. */
+export interface TaskProgress {
+  /** Next offset of each source, with the event time in its metadata. */
+  readonly offsets: readonly OffsetToCommit[]
+  /** -1 before the first record. */
+  readonly streamTime: number
+}
+
 /** idle: everything queued is processed. more: time is up. waiting: a schema must be loaded first. */
 export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 
@@ -69,10 +77,13 @@ export interface StreamTask extends TaskPlace {
   readonly queuedBytes: number
   /** Everything that the broker was known to have is processed. */
   readonly caughtUp: boolean
-  /** Commit step 1: runs the ticks of the caught-up clock and the hooks, sends due time markers, encodes dirty state into the changelogs and the state's open batch. */
-  prepareCommit(): void
-  /** Source offsets as of now. */
-  offsets(): OffsetToCommit[]
+  /**
+   * Commit step 1: runs the ticks of the caught-up clock and the hooks, sends due time markers, encodes dirty state into the changelogs and the
+   * state's open batch. What is processed from here on belongs to the next commit.
+   */
+  prepareCommit(): TaskProgress
+  /** As of now. */
+  progress(): TaskProgress
   /** After commit step 5. */
   committed(): void
   position(topic: string): number
@@ -123,6 +134,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
   )
   const loop = recordLoop({ topology: topology.name, intakes, closings, stores, ticks, context, outputs, metrics })
 
+  /** Of the last commit that was begun. */
   let committedPositions: number[] = []
 
   function readyMark(mark: TimeMark): number | undefined {
@@ -162,6 +174,12 @@ export function streamTask(deps: TaskDeps): StreamTask {
           appender.append(context.now, key, keyStart, keyEnd, value, valueStart, valueEnd),
       })
     }
+  }
+
+  function progress(): TaskProgress {
+    const { streamTime } = context
+    const metadata = streamTime < 0 ? undefined : `${STREAM_TIME_PREFIX}${streamTime}`
+    return { offsets: intakes.map((intake) => ({ topic: intake.topic, partition, offset: intake.position, metadata })), streamTime }
   }
 
   return {
@@ -261,18 +279,16 @@ export function streamTask(deps: TaskDeps): StreamTask {
       runHooks()
       sendMarks()
       flushStores()
-    },
-
-    offsets() {
-      const metadata = context.streamTime < 0 ? undefined : `${STREAM_TIME_PREFIX}${context.streamTime}`
-      return intakes.map((intake) => ({ topic: intake.topic, partition, offset: intake.position, metadata }))
-    },
-
-    committed() {
-      for (const store of stores) store.committed()
       committedPositions = intakes.map((intake) => intake.position)
       context.emitted = 0
       loop.processed = 0
+      return progress()
+    },
+
+    progress,
+
+    committed() {
+      for (const store of stores) store.committed()
     },
 
     position: (topic) => intakes.find((intake) => intake.topic === topic)?.position ?? -1,

@@ -203,9 +203,9 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
 
   function commit(): void {
     const session = backend.session(topology.name)
-    const offsets = encodeCommit(tasks, fault)
-    const ends = producer.commitSync(offsets.values(), member)
-    writeCommit(tasks, session, ends, now, fault)
+    const prepared = encodeCommit(tasks, session, fault)
+    const ends = producer.commitSync(prepared.offsets.values(), member)
+    writeCommit(prepared, ends, now, fault)
   }
 
   function settle(): void {

@@ -180,6 +180,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       log,
       fault: deps.fault,
       onCommit: deps.onCommit,
+      wake,
       reopen: member.reopen,
     })
     const queries = stateQueries({
@@ -303,7 +304,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   /** Gives everything back; what was not committed is dropped. */
-  async function release({ tasks, session, copySession, producer, group, fetcher, care }: Opened): Promise<void> {
+  async function release({ tasks, session, copySession, producer, group, fetcher, care, committer: commits }: Opened): Promise<void> {
+    await commits.settle()
     for (const task of tasks.all()) tasks.close(task)
     session.dropBatch()
     copySession.dropBatch()

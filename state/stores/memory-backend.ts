@@ -1,5 +1,5 @@
 import { spaceName } from './key-spaces.ts'
-import type { ByteRange, StateBackend, StateColumn, StateSession } from './store.ts'
+import type { ByteRange, StateBackend, StateBatch, StateColumn, StateSession } from './store.ts'
 
 interface MemoryColumn extends Omit<StateColumn, 'put'> {
   apply(key: string, value: Buffer | null): void
@@ -38,7 +38,7 @@ export function memoryBackend(): StateBackend {
 }
 
 function memorySession(columns: Map<string, MemoryColumn>, positions: Map<string, number>, topology: string): StateSession {
-  let batch: (() => void)[] = []
+  let open = memoryBatch(positions)
 
   return {
     column(store, partition) {
@@ -51,29 +51,44 @@ function memorySession(columns: Map<string, MemoryColumn>, positions: Map<string
         put(key, keyStart, keyEnd, value, valueStart, valueEnd) {
           const text = Buffer.from(key.subarray(keyStart, keyEnd)).toString('latin1')
           const copy = value && Buffer.from(value.subarray(valueStart, valueEnd))
-          batch.push(() => column.apply(text, copy))
+          open.add(() => column.apply(text, copy))
         },
       }
     },
-    write() {
-      for (const change of batch) change()
-      batch = []
+    takeBatch() {
+      const taken = open
+      open = memoryBatch(positions)
+      return taken
     },
-    dropBatch() {
-      batch = []
-    },
-    putPosition(name, offset) {
-      batch.push(() => {
-        if (offset === null) positions.delete(name)
-        else positions.set(name, offset)
-      })
-    },
+    write: () => open.write(),
+    dropBatch: () => open.drop(),
+    putPosition: (name, offset) => open.putPosition(name, offset),
     position(name) {
       return positions.get(name)
     },
     clear(store, partition, cleared = []) {
       columns.get(spaceName(topology, store, partition))?.clear()
       for (const name of cleared) positions.delete(name)
+    },
+  }
+}
+
+function memoryBatch(positions: Map<string, number>): StateBatch & { add(change: () => void): void } {
+  let changes: (() => void)[] = []
+  return {
+    add: (change) => void changes.push(change),
+    putPosition(name, offset) {
+      changes.push(() => {
+        if (offset === null) positions.delete(name)
+        else positions.set(name, offset)
+      })
+    },
+    write() {
+      for (const change of changes) change()
+      changes = []
+    },
+    drop() {
+      changes = []
     },
   }
 }

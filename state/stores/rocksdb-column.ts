@@ -11,8 +11,8 @@ export interface ColumnSpace {
 export interface ColumnDatabase {
   readonly binding: RocksdbBinding
   readonly database: Database
-  /** The open batch. */
-  readonly batch: Batch
+  /** The open batch: `takeBatch` puts another one in its place. */
+  readonly open: { readonly batch: Batch }
   readonly keys: Scratch
   readonly values: Scratch
 }
@@ -32,7 +32,7 @@ const SHORT_COPY_BYTES = 24
 
 /** One store's view of the database: adds and removes the key space's prefix. */
 export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (error: unknown) => Error): StateColumn {
-  const { binding, database, batch, keys, values } = shared
+  const { binding, database, open, keys, values } = shared
 
   /** The key with its prefix, valid until the next call. */
   function prefixedKey(key: Uint8Array, start: number, end: number): Uint8Array {
@@ -96,16 +96,16 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
     put(key, keyStart, keyEnd, value, valueStart, valueEnd) {
       const prefixed = prefixedKey(key, keyStart, keyEnd)
       if (value === null) {
-        binding.batch_del(batch, prefixed, undefined)
+        binding.batch_del(open.batch, prefixed, undefined)
         return
       }
       const length = valueEnd - valueStart
       if (length > SCRATCH_BYTES) {
-        binding.batch_put(batch, prefixed, value.subarray(valueStart, valueEnd), undefined)
+        binding.batch_put(open.batch, prefixed, value.subarray(valueStart, valueEnd), undefined)
         return
       }
       copyInto(values.bytes, 0, value, valueStart, valueEnd)
-      binding.batch_put(batch, prefixed, values.first(length), undefined)
+      binding.batch_put(open.batch, prefixed, values.first(length), undefined)
     },
   }
 }

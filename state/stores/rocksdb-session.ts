@@ -11,7 +11,7 @@ import {
 } from './key-spaces.ts'
 import type { Batch, Database, RocksdbBinding } from './rocksdb-binding.ts'
 import { type ColumnSpace, rocksdbColumn, type Scratch } from './rocksdb-column.ts'
-import type { StateColumn, StateSession } from './store.ts'
+import type { StateBatch, StateColumn, StateSession } from './store.ts'
 
 /** What all sessions of a database share. */
 export interface SharedDatabase {
@@ -27,12 +27,55 @@ export interface SharedDatabase {
   failed(doing: string, error: unknown): Error
 }
 
+interface OpenBatch extends StateBatch {
+  readonly batch: Batch
+}
+
 /** One topology's stores and positions, with an open batch of its own. */
 export function rocksdbSession(shared: SharedDatabase, topology: string): StateSession {
   const { binding, database, directory, columnSpaces, writeOptions, failed } = shared
-  const batch = binding.batch_init()
+  /** Empty batches: their memory is used again. */
+  const spare: Batch[] = []
   const columns = new Map<string, StateColumn>()
-  const positionChanges = new Map<string, number | null>()
+  let open = newBatch()
+  const current = {
+    get batch() {
+      return open.batch
+    },
+  }
+
+  function newBatch(): OpenBatch {
+    const batch = spare.pop() ?? binding.batch_init()
+    const positions = new Map<string, number | null>()
+
+    function clear(): void {
+      binding.batch_clear(batch)
+      positions.clear()
+    }
+
+    return {
+      batch,
+      putPosition(position, offset) {
+        const name = positionName(topology, position)
+        positions.set(name, offset)
+        if (offset === null) binding.batch_del(batch, positionKey(name), undefined)
+        else binding.batch_put(batch, positionKey(name), positionValue(offset), undefined)
+      },
+      write() {
+        try {
+          binding.batch_write(database, batch, writeOptions)
+        } catch (error) {
+          throw failed(`writing the state of ${topology}`, error)
+        }
+        for (const [name, offset] of positions) {
+          if (offset === null) directory.positions.delete(name)
+          else directory.positions.set(name, offset)
+        }
+        clear()
+      },
+      drop: clear,
+    }
+  }
 
   /** A small batch beside the open one. */
   function writeNow(doing: string, change: (own: Batch) => void): void {
@@ -66,37 +109,31 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
       const name = spaceName(topology, store, partition)
       let column = columns.get(name)
       if (column === undefined) {
-        column = rocksdbColumn({ ...shared, batch }, columnSpace(name, store), (error) => failed(`reading store ${store}`, error))
+        column = rocksdbColumn({ ...shared, open: current }, columnSpace(name, store), (error) => failed(`reading store ${store}`, error))
         columns.set(name, column)
       }
       return column
     },
 
-    write() {
-      try {
-        binding.batch_write(database, batch, writeOptions)
-      } catch (error) {
-        throw failed(`writing the state of ${topology}`, error)
+    takeBatch() {
+      const { batch, putPosition, write, drop } = open
+      open = newBatch()
+      return {
+        putPosition,
+        write() {
+          write()
+          spare.push(batch)
+        },
+        drop() {
+          drop()
+          spare.push(batch)
+        },
       }
-      binding.batch_clear(batch)
-      for (const [name, offset] of positionChanges) {
-        if (offset === null) directory.positions.delete(name)
-        else directory.positions.set(name, offset)
-      }
-      positionChanges.clear()
     },
 
-    dropBatch() {
-      binding.batch_clear(batch)
-      positionChanges.clear()
-    },
-
-    putPosition(position, offset) {
-      const name = positionName(topology, position)
-      positionChanges.set(name, offset)
-      if (offset === null) binding.batch_del(batch, positionKey(name), undefined)
-      else binding.batch_put(batch, positionKey(name), positionValue(offset), undefined)
-    },
+    write: () => open.write(),
+    dropBatch: () => open.drop(),
+    putPosition: (position, offset) => open.putPosition(position, offset),
 
     position(position) {
       return directory.positions.get(positionName(topology, position))

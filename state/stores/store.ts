@@ -97,15 +97,29 @@ export interface StateBackend {
   close(): Promise<void>
 }
 
+/** Changes that are written together or not at all. */
+export interface StateBatch {
+  /** Adds a position: changelog positions and source offsets by name. Null removes it. */
+  putPosition(name: string, offset: number | null): void
+  /** Writes all of it, with the positions, at once. Synchronous. When it throws (disk full), nothing of the batch is seen; the database takes no more writes until it is opened again. The batch is empty afterwards. */
+  write(): void
+  drop(): void
+}
+
 /** One worker's view of the database, with an open batch of its own. */
 export interface StateSession {
   /** Opens (creating it where missing) the key space of a store in a partition. */
   column(store: string, partition: number): StateColumn
-  /** Writes all that was put through this session since its last write, with the positions, as one atomic batch. Synchronous. When it throws (disk full), nothing of the batch is seen; the database takes no more writes until it is opened again. */
+  /**
+   * Hands the open batch over: from here on the columns put into a new one. A batch that waits for its transaction is taken, so that what is
+   * put meanwhile, for the next transaction or by a restore, never goes out with it. Batches may be written in the order taken only.
+   */
+  takeBatch(): StateBatch
+  /** Writes the open batch; see `StateBatch`. */
   write(): void
-  /** Drops what was put through this session since its last write. */
+  /** Drops the open batch. */
   dropBatch(): void
-  /** Adds a position to the open batch: changelog positions and source offsets by name. Null removes it. */
+  /** Adds a position to the open batch. */
   putPosition(name: string, offset: number | null): void
   /** As last written; undefined where there is none. */
   position(name: string): number | undefined

@@ -69,6 +69,51 @@ test('commits, and tells for every partition where its records end', async () =>
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b', 'd'])
 })
 
+test('what is appended while a transaction is committed belongs to the next one', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  const values = async () => valuesOf(await readToEnd(transport, { topic, partition: 0 }))
+  append(producer, topic, 0, 'a')
+  const committing = commit(producer)
+  append(producer, topic, 0, 'b', FILLER, 'c')
+  await expect(commit(producer)).rejects.toThrow('the producer is committing')
+  await producer.flushFull()
+  expect(await committing).toEqual(new Map([[`${topic}-0`, 1]]))
+  expect(producer.appender(topic, 0).pendingRecords).toBe(3)
+  expect(await values()).toEqual(['a'])
+  // The marker took offset 1.
+  expect(await commit(producer)).toEqual(new Map([[`${topic}-0`, 5]]))
+  append(producer, topic, 0, 'd')
+  const last = commit(producer)
+  append(producer, topic, 0, 'e')
+  await last
+  await producer.abort()
+  expect(await commit(producer)).toEqual(new Map())
+  expect(await values()).toEqual(['a', 'b', FILLER, 'c', 'd'])
+})
+
+test('a commit that failed leaves one transaction with all that was appended: it can be repeated, or dropped', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  let failing = true
+  const producer = transport.producer({
+    transactionalId: uniqueName('tx'),
+    onCommitStep(step) {
+      if (failing && step === 'produced') throw new Error('between two steps')
+    },
+  })
+  await producer.init()
+  onTestFinished(() => producer.close())
+  append(producer, topic, 0, 'a')
+  const committing = commit(producer)
+  append(producer, topic, 0, 'b')
+  await expect(committing).rejects.toThrow('between two steps')
+  failing = false
+  expect(await commit(producer)).toEqual(new Map([[`${topic}-0`, 2]]))
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
+})
+
 test('offsets and records are committed together, by the steps in order; offsets alone too', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)

@@ -57,6 +57,8 @@ test('a key is answered with its committed value, its position and how current i
   at.send(lines, 'ann', 'to be or not to be')
   await one.ready()
   await until(() => at.latest(wordCounts).get('be') === 2, 'counted')
+  // Readers of the topic may be a moment ahead of the state.
+  await until(async () => (await one.get('/state/words/totals?key=be')).body.value === 2, 'the state is written')
   const { status, body } = await one.get('/state/words/totals?key=be')
   expect(status).toBe(200)
   expect(body).toMatchObject({ topology: 'words', store: 'totals', key: 'be', value: 2, role: 'active', records_behind: 0 })
@@ -78,6 +80,7 @@ test('whichever of two workers is asked, a key is found: the other one names the
   let redirected = 0
   for (const word of words) {
     for (const worker of workers) {
+      await until(async () => (await worker.get(`/state/words/totals?key=${word}`)).status !== 404, 'the state is written')
       let answer = await worker.get(`/state/words/totals?key=${word}`)
       if (answer.status === 307) {
         redirected++

@@ -119,28 +119,24 @@ test('a bug stops the worker, nothing of the failed transaction is committed, an
   expect(failing.status().state).toBe('failed')
 })
 
-/** A backend whose next writes fail. */
+/** A backend whose next writes of a commit fail. */
 function failingBackend(failures: number): StateBackend {
   const backend = memoryBackend()
   return {
     ...backend,
     session(topology) {
       const session = backend.session(topology)
-      let positions = 0
       return {
         ...session,
-        putPosition(name, offset) {
-          if (name.startsWith('source/')) positions++
-          session.putPosition(name, offset)
-        },
-        write() {
-          if (positions > 0 && failures > 0) {
-            failures--
-            positions = 0
-            throw new Error('the disk is full')
+        takeBatch() {
+          const batch = session.takeBatch()
+          return {
+            ...batch,
+            write() {
+              if (failures-- > 0) throw new Error('the disk is full')
+              batch.write()
+            },
           }
-          positions = 0
-          session.write()
         },
       }
     },

@@ -115,6 +115,31 @@ test('each session has a batch of its own', async () => {
   await backend.close()
 })
 
+test('a batch that was taken goes out by itself, whatever is put, written or dropped meanwhile', async () => {
+  const backend = await openRocksdbBackend({ folder: newFolder() })
+  const session = backend.session(TOPOLOGY)
+  const column = session.column('totals', 0)
+  const found = () => [get(column, 'a'), get(column, 'b'), get(column, 'c'), session.position('source') ?? null]
+  put(column, 'a', '1')
+  const first = session.takeBatch()
+  first.putPosition('source', 1)
+  put(column, 'b', '2')
+  session.write()
+  expect(found()).toEqual([undefined, '2', undefined, null])
+  put(column, 'c', '3')
+  session.dropBatch()
+  first.write()
+  expect(found()).toEqual(['1', '2', undefined, 1])
+  put(column, 'a', '4')
+  session.putPosition('source', 2)
+  const second = session.takeBatch()
+  put(column, 'c', '5')
+  second.drop()
+  session.write()
+  expect(found()).toEqual(['1', '2', '5', 1])
+  await backend.close()
+})
+
 test('positions are exact up to 2^53 and survive', async () => {
   const folder = newFolder()
   let backend = await openRocksdbBackend({ folder })
