@@ -63,7 +63,7 @@ async function startApi(config: ApiConfig, log: Logger) {
   const secret = await linksSecret(config.links.secret)
   const factories: Record<ServiceName, () => Service> = {
     trends: () => trendsService({ views, tables: tables.reader, facts, now }),
-    links: () => linksService({ views, facts, commands, domains, secret, now }),
+    links: () => linksService({ views, tables: tables.reader, facts, commands, domains, secret, now }),
   }
   const services = config.services.map((name) => factories[name]())
   const ready = readiness([redis.probe, facts.probe, tables.probe, ...services.flatMap((service) => service.probes)])

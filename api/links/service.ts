@@ -1,6 +1,7 @@
 import { linkFlow } from '../../schemas/links/flow.ts'
-import { clicks, linkCommands, linkDecisions, userLinks } from '../../schemas/topics.ts'
+import { clicks, linkCommands, linkDecisions, linkStats, userLinks } from '../../schemas/topics.ts'
 import type { LinkCommand } from '../../schemas/types.ts'
+import type { TableReader } from '../../state/tables/trends.ts'
 import { LINKS_VIEW, type LinkRecord, readLink } from '../../state/views/links.ts'
 import { readUserLinks, USER_LINKS_VIEW } from '../../state/views/user-links.ts'
 import { type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
@@ -11,6 +12,7 @@ import type { Facts } from '../kit/facts.ts'
 import { viewProbe } from '../kit/readiness.ts'
 import { bind } from '../kit/route.ts'
 import type { Service } from '../kit/service.ts'
+import { clickRoutes } from './clicks.ts'
 import { isCode } from './codes.ts'
 import { linkCreation } from './create.ts'
 import type { ShortDomains } from './domains.ts'
@@ -24,6 +26,7 @@ import { bulkRoute, createRoute, deleteRoute, listRoute, patchRoute, qrRoute } f
 
 export interface LinksDeps {
   readonly views: ViewReader & ListReader
+  readonly tables: TableReader
   readonly facts: Facts
   readonly commands: Commands
   readonly domains: ShortDomains
@@ -34,7 +37,7 @@ export interface LinksDeps {
 }
 
 /** Topics that this service publishes to, or whose partitions its views have. */
-export const LINKS_TOPICS = [linkCommands, linkDecisions, userLinks, clicks]
+export const LINKS_TOPICS = [linkCommands, linkDecisions, userLinks, clicks, linkStats]
 
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 /** A picture of an address that never changes. */
@@ -56,8 +59,9 @@ const NO_CHANGE: LinkCommand = {
 }
 
 /** The link shortener (specification B). */
-export function linksService({ views, facts, commands, domains, secret, now }: LinksDeps): Service {
+export function linksService({ views, tables, facts, commands, domains, secret, now }: LinksDeps): Service {
   const creation = linkCreation({ commands, domains, secret, now })
+  const ofClicks = clickRoutes({ views, tables, facts, linkOf: known, now })
 
   /** A change by its owner, or by an admin. */
   async function change(from: CommandRequest, code: string, operation: string, command: Partial<LinkCommand>, asked: unknown) {
@@ -112,7 +116,12 @@ export function linksService({ views, facts, commands, domains, secret, now }: L
     description:
       'Short links. GET /{short_code} on a short domain answers 302 to the long URL, 404 `url_not_found` where there is none, and counts the click.',
     errors: Object.values(linksErrors),
-    probes: [viewProbe(views, facts, LINKS_VIEW, linkDecisions), viewProbe(views, facts, USER_LINKS_VIEW, userLinks), commands.probe],
+    probes: [
+      viewProbe(views, facts, LINKS_VIEW, linkDecisions),
+      viewProbe(views, facts, USER_LINKS_VIEW, userLinks),
+      commands.probe,
+      ofClicks.probe,
+    ],
     routes: [
       bind(createRoute, async (input) => jsonAnswer(201, await creation.create(input, input.body), PRIVATE)),
       bind(bulkRoute, async (input) => {
@@ -127,6 +136,7 @@ export function linksService({ views, facts, commands, domains, secret, now }: L
         return noContent()
       }),
       bind(qrRoute, ({ params, query }) => picture(params.short_code, query.format, query.size)),
+      ...ofClicks.routes,
     ],
   }
 }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ClickDetails } from '../../../schemas/types.ts'
 import { clicksTable } from '../../../state/tables/clicks.ts'
+import { type ClickCursor, readClicks } from '../../../state/tables/link-clicks.ts'
 import { tableStore } from '../../../state/tables/store.ts'
 import { rowsOf, testDatabase } from './database.ts'
 
@@ -115,4 +116,25 @@ test('a second start, and a second sink, find everything made', async () => {
   const store = tableStore(clicksTable, client, ONE_SERVER)
   const [first, second] = await Promise.all([store.prepare(), store.prepare()])
   expect(first).toBe(second)
+})
+
+test('pages of a link hold each of its clicks once, in order, whatever was inserted twice', async () => {
+  const client = await freshTable()
+  const now = Date.now()
+  const clicks = Array.from({ length: 90 }, (_, number) => click(number, now - MINUTE + Math.floor(number / 10)))
+  await insert(client, clicks, 0)
+  await insert(client, clicks.slice(20, 60), 20)
+  const range = { code: 'code-1', from: now - MINUTE + 1, to: now - MINUTE + 8 }
+  const expected = clicks.filter(
+    ({ short_code, clicked_at }) => short_code === 'code-1' && clicked_at >= range.from && clicked_at < range.to,
+  )
+  const found: number[] = []
+  let next: ClickCursor | undefined
+  do {
+    const page = await readClicks(client, range, next, 7)
+    expect(page.clicks.length).toBeLessThanOrEqual(7)
+    found.push(...page.clicks.map(({ clickedAt }) => clickedAt))
+    next = page.next
+  } while (next !== undefined)
+  expect(found).toEqual(expected.map(({ clicked_at }) => clicked_at))
 })

@@ -1,0 +1,68 @@
+import { linkStats } from '../../schemas/topics.ts'
+import type { TableReader } from '../../state/tables/trends.ts'
+import { LINK_STATS_VIEW, readLinkStats } from '../../state/views/link-stats.ts'
+import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import { type Answer, jsonAnswer } from '../kit/answer.ts'
+import type { Caller } from '../kit/auth/verify.ts'
+import { ApiError, errors } from '../kit/errors.ts'
+import type { Facts } from '../kit/facts.ts'
+import { type ReadinessProbe, viewProbe } from '../kit/readiness.ts'
+import { type BoundRoute, bind } from '../kit/route.ts'
+import { clickExport } from './click-export.ts'
+import { exportRoute, statsRoute } from './click-routes.ts'
+import { type CountedLink, clickStats } from './click-stats.ts'
+
+/** A link as far as its clicks are concerned. */
+export interface OwnedLink extends CountedLink {
+  /** In decimal; undefined: anonymous. */
+  readonly userId: string | undefined
+}
+
+export interface ClicksDeps {
+  readonly views: ViewReader
+  readonly tables: TableReader
+  readonly facts: Facts
+  /** Throws `url_not_found`, `not_ready`. */
+  readonly linkOf: (code: string) => Promise<OwnedLink>
+  /** Epoch ms. */
+  readonly now: () => number
+}
+
+const DAY_MS = 86_400_000
+/** As long as the table keeps them. */
+const EXPORTED_DAYS = 90
+const PRIVATE = { 'Cache-Control': 'private, no-store' }
+
+/** What owners see of their links' clicks. */
+export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): { routes: BoundRoute[]; probe: ReadinessProbe } {
+  async function ownLink(code: string, caller: Caller): Promise<OwnedLink> {
+    const link = await linkOf(code)
+    if (link.userId !== caller.subject && !caller.scopes.has('admin'))
+      throw new ApiError(errors.forbidden, { message: 'This link belongs to somebody else.' })
+    return link
+  }
+
+  async function stats(code: string, caller: Caller): Promise<Answer> {
+    // Together, so that statistics cost one round trip; what is not to be seen is thrown away.
+    const reading = readLinkStats(views, facts.partitionOf(linkStats, code), code)
+    const [link, found] = await Promise.all([ownLink(code, caller), reading])
+    if (found === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
+    return jsonAnswer(200, clickStats(code, link, found, now()), PRIVATE)
+  }
+
+  async function exported(code: string, caller: Caller, from: string | undefined, to: string | undefined): Promise<Answer> {
+    await ownLink(code, caller)
+    const end = to === undefined ? now() : Date.parse(to)
+    const start = from === undefined ? now() - EXPORTED_DAYS * DAY_MS : Date.parse(from)
+    return await clickExport(tables, { code, from: start, to: end })
+  }
+
+  return {
+    routes: [
+      bind(statsRoute, ({ params, caller }) => stats(params.short_code, caller!)),
+      bind(exportRoute, ({ params, query, caller }) => exported(params.short_code, caller!, query.from, query.to)),
+    ],
+    // Links are created and followed without it.
+    probe: { ...viewProbe(views, facts, LINK_STATS_VIEW, linkStats), optional: true },
+  }
+}

@@ -1,0 +1,199 @@
+import { expect, test } from 'vitest'
+import { ApiError } from '../../../api/kit/errors.ts'
+import type { Facts } from '../../../api/kit/facts.ts'
+import { clickRoutes } from '../../../api/links/clicks.ts'
+import { linksErrors } from '../../../api/links/errors.ts'
+import { partitionFor } from '../../../kafka/partitioner.ts'
+import { AS_OF_KEY } from '../../../schemas/links/as-of.ts'
+import type { LinkStats } from '../../../schemas/types.ts'
+import type { TableReader } from '../../../state/tables/trends.ts'
+import { LINK_STATS_VIEW, linkStatsView } from '../../../state/views/link-stats.ts'
+import { fakeRedis } from '../../state/views/fake-redis.ts'
+import { START, testApp } from '../kit/harness.ts'
+
+const PARTITIONS = 4
+const HOUR = 3_600_000
+const CODE = '-abc123'
+const OWNER = '42'
+const CREATED = START - 100 * HOUR
+const NONE: LinkStats = {
+  as_of: 0,
+  total_clicks: 0,
+  bot_clicks: 0,
+  unique_clicks: 0,
+  unique_is_exact: true,
+  hours: [],
+  referrers: [],
+  countries: [],
+  browsers: [],
+  devices: [],
+}
+
+type Row = [number, number, string, string, string, string, string, boolean]
+
+async function clicksApi() {
+  const redis = fakeRedis()
+  const table = { rows: [] as Row[], error: undefined as Error | undefined, failFrom: Infinity, queries: [] as Record<string, unknown>[] }
+  const partition = partitionFor(Buffer.from(CODE), PARTITIONS)
+  const facts = { partitionOf: () => partition, partitionsOf: () => PARTITIONS } as unknown as Facts
+  const tables: TableReader = {
+    async query({ query_params }) {
+      table.queries.push(query_params)
+      if (table.error !== undefined) throw table.error
+      if (table.queries.length > table.failFrom) throw new Error('gone')
+      const { afterTime, afterPartition, afterOffset, limit } = query_params as Record<string, number>
+      const behind = table.rows.filter(([at, place, offset]) => {
+        if (at !== afterTime) return at > afterTime
+        return place > afterPartition || (place === afterPartition && BigInt(offset) > BigInt(afterOffset))
+      })
+      return { json: async <T>() => behind.slice(0, limit) as T[] }
+    },
+  }
+  const deps = {
+    views: redis.reader,
+    tables,
+    facts,
+    linkOf: async (code: string) => {
+      if (code !== CODE) throw new ApiError(linksErrors.url_not_found)
+      return { createdAt: CREATED, analytics: true, userId: OWNER }
+    },
+    now: () => api.clock.now,
+  }
+  const { routes, probe } = clickRoutes(deps)
+  const service = { name: 'links', description: 'links', routes, errors: Object.values(linksErrors), probes: [probe] }
+  const api = await testApp({ services: [service], probes: [probe] })
+  redis.caughtUp(LINK_STATS_VIEW, PARTITIONS)
+  redis.apply(linkStatsView.operationsFor(partition, AS_OF_KEY, { ...NONE, as_of: START - 2_000 }))
+
+  async function get(what: string, claims: { sub?: string; scope?: string } = { sub: OWNER }, code = CODE) {
+    return await api.app.request(`/api/v1/urls/${code}/${what}`, { headers: await api.bearer(claims) })
+  }
+
+  return { ...api, redis, table, get, putStats: (stats: LinkStats) => redis.apply(linkStatsView.operationsFor(partition, CODE, stats)) }
+}
+
+test('statistics of a link, with its hours filled up', async () => {
+  const { get, putStats } = await clicksApi()
+  const entry = (value: string, clicks: number) => ({ value, clicks, over: 0 })
+  putStats({
+    ...NONE,
+    total_clicks: 10,
+    bot_clicks: 2,
+    unique_clicks: 7,
+    hours: [
+      { start: START - 72 * HOUR, clicks: 1 },
+      { start: START - 13 * HOUR, clicks: 4 },
+      { start: START, clicks: 5 },
+    ],
+    referrers: [entry('b.example', 6), entry('direct', 2)],
+    countries: [entry('DE', 8)],
+    browsers: [entry('Chrome', 8)],
+    devices: [entry('mobile', 8)],
+  })
+  const response = await get('stats')
+  expect(response.status).toBe(200)
+  expect(response.headers.get('cache-control')).toBe('private, no-store')
+  const { clicks_per_hour, counts, ...body } = (await response.json()) as Record<string, unknown>
+  expect(body).toEqual({
+    short_code: CODE,
+    total_clicks: 10,
+    // START is noon: thirteen hours ago was yesterday.
+    clicks_today: 5,
+    bot_clicks: 2,
+    unique_clicks: 7,
+    unique_is_exact: true,
+    top_referrers: ['b.example', 'direct'],
+    top_countries: ['DE'],
+    top_browsers: ['Chrome'],
+    top_devices: ['mobile'],
+    analytics: true,
+    created_at: new Date(CREATED).toISOString(),
+    as_of: new Date(START - 2_000).toISOString(),
+  })
+  expect(counts).toMatchObject({ referrers: [{ value: 'b.example', clicks: 6, over: 0 }, { value: 'direct' }] })
+  const hours = clicks_per_hour as { hour: string; clicks: number }[]
+  expect(hours.length).toBe(48)
+  expect(hours.at(-1)).toEqual({ hour: new Date(START).toISOString(), clicks: 5 })
+  expect(hours.at(-14)).toEqual({ hour: new Date(START - 13 * HOUR).toISOString(), clicks: 4 })
+  expect(hours.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(9)
+})
+
+test('a link that was never clicked has zeros', async () => {
+  const { get } = await clicksApi()
+  expect(await (await get('stats')).json()).toMatchObject({ total_clicks: 0, clicks_today: 0, unique_clicks: 0, top_referrers: [] })
+})
+
+test.each(['stats', 'clicks.csv'])('%s: who may see it', async (what) => {
+  const { app, get } = await clicksApi()
+  const statusOf = async (...args: Parameters<typeof get>) => (await get(...args)).status
+  expect(await statusOf(what)).toBe(200)
+  expect(await statusOf(what, { sub: '7', scope: 'admin' })).toBe(200)
+  expect(await statusOf(what, { sub: '7' })).toBe(403)
+  const response = await app.request(`/api/v1/urls/${CODE}/${what}`)
+  expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([401, 'unauthorized'])
+  const missing = await get(what, { sub: OWNER }, 'nothere')
+  expect([missing.status, ((await missing.json()) as { error: string }).error]).toEqual([404, 'url_not_found'])
+})
+
+test('while the view is being built there are no zeros, and links go on', async () => {
+  const { get, redis, app } = await clicksApi()
+  redis.flush()
+  const response = await get('stats')
+  expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([503, 'not_ready'])
+  expect(response.headers.get('retry-after')).toBe('1')
+  const ready = await app.request('/readyz')
+  expect([ready.status, await ready.text()]).toEqual([200, expect.stringContaining('link-stats')])
+})
+
+const row = (number: number): Row => [
+  START - 100_000 + Math.floor(number / 3),
+  1,
+  String(number),
+  `r${number}.example`,
+  'DE',
+  'Chrome',
+  'mobile',
+  false,
+]
+
+test('clicks as CSV, page after page, each once', async () => {
+  const { get, table } = await clicksApi()
+  table.rows = Array.from({ length: 25_000 }, (_, number) => row(number))
+  const response = await get('clicks.csv')
+  expect(response.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present')
+  expect(response.headers.get('content-disposition')).toBe(`attachment; filename="clicks-${CODE}.csv"`)
+  const lines = (await response.text()).split('\r\n')
+  expect(lines[0]).toBe('clicked_at,referrer,country,browser,device,bot')
+  expect(lines[1]).toBe(`${new Date(START - 100_000).toISOString()},r0.example,DE,Chrome,mobile,false`)
+  expect(lines.length).toBe(1 + 25_000 + 1)
+  expect(new Set(lines).size).toBe(lines.length)
+  expect(table.queries.length).toBe(3)
+})
+
+test('what a spreadsheet would run is text', async () => {
+  const { get, table } = await clicksApi()
+  table.rows = [[START, 0, '0', '=cmd|calc', '@DE', '+1', '-1', true]]
+  const [, line] = (await (await get('clicks.csv')).text()).split('\r\n')
+  expect(line.endsWith(",'=cmd|calc,'@DE,'+1,'-1,true")).toBe(true)
+})
+
+test('a range is given, or wrong', async () => {
+  const { get, table } = await clicksApi()
+  await get('clicks.csv?from=2026-01-15T00:00:00Z&to=2026-01-15T06:00:00.000Z')
+  expect(table.queries.at(-1)).toMatchObject({ code: CODE, from: START - 12 * HOUR, to: START - 6 * HOUR })
+  const wrong = await get('clicks.csv?from=yesterday')
+  expect(wrong.status).toBe(400)
+})
+
+test('failures: before the answer an error of the catalogue, in between a file that is cut', async () => {
+  const { get, table } = await clicksApi()
+  table.error = new ApiError({ code: 'unavailable', status: 503, retryable: true, when: '', message: 'away' })
+  expect((await get('clicks.csv')).status).toBe(503)
+  table.error = undefined
+  table.queries.length = 0
+  table.failFrom = 1
+  table.rows = Array.from({ length: 15_000 }, (_, number) => row(number))
+  const response = await get('clicks.csv')
+  expect(response.status).toBe(200)
+  await expect(response.text()).rejects.toThrow('gone')
+})
