@@ -4,6 +4,7 @@ import { linksService } from '../../../api/links/service.ts'
 import { links } from '../../../pipelines/links/topology.ts'
 import { linkFlow } from '../../../schemas/links/flow.ts'
 import { userLinks } from '../../../schemas/topics.ts'
+import type { TableReader } from '../../../state/tables/trends.ts'
 import { linksView } from '../../../state/views/links.ts'
 import { decisionView } from '../../../state/views/results.ts'
 import { userLinksView } from '../../../state/views/user-links.ts'
@@ -12,6 +13,9 @@ import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 
 /** Well above what is decided in memory. */
 const TIMEOUT_MS = 100
+
+/** What is read of clicks has tests of its own. */
+const NO_TABLES: TableReader = { query: async () => ({ json: async () => [] }) }
 
 /** The links API on fakes: the real topology decides. */
 export async function linksApi() {
@@ -29,7 +33,7 @@ export async function linksApi() {
   const now = () => clock.now
   const commands = createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs: TIMEOUT_MS })
   const domains = shortDomains(['http://sho.rt', 'https://go.example'])
-  const service = linksService({ views: redis.reader, facts, commands, domains, secret: 'the secret of the test', now })
+  const service = linksService({ views: redis.reader, tables: NO_TABLES, facts, commands, domains, secret: 'the secret of the test', now })
   const api = await testApp({ services: [service], probes: [...service.probes] })
 
   async function send(method: string, path: string, options: { body?: unknown; as?: TokenClaims; headers?: Record<string, string> } = {}) {
