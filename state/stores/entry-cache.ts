@@ -38,6 +38,8 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
   changed(key: K): Entry<K, V>
   /** Entries whose value the column does not show yet: changed, or flushed and not committed. */
   pending(): Set<Entry<K, V>>
+  /** Another number whenever `pending` has other members. */
+  readonly revision: number
 }
 
 export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K, V> {
@@ -49,6 +51,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let announced: Entry<K, V>[] = []
   let dirty: Entry<K, V>[] = []
   let flushed: Entry<K, V>[] = []
+  let revision = 0
   /** A key is mostly read and then changed. */
   let last: Entry<K, V> | undefined
 
@@ -128,12 +131,16 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       if (entry.dirty) return entry
       entry.dirty = true
       dirty.push(entry)
+      revision++
       // `last` may have outlived its place in the cache; from now on it must be found.
       cache.set(cacheKey(key), entry)
       return entry
     },
     pending() {
       return new Set([...flushed, ...dirty])
+    },
+    get revision() {
+      return revision
     },
     get dirtyKeys() {
       return dirty.length
@@ -149,8 +156,10 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     },
     committed() {
       flushed = []
+      revision++
     },
     discard() {
+      revision++
       announced = []
       dirty = []
       flushed = []

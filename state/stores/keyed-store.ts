@@ -55,6 +55,8 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   const entries = entryCache<K, V>({ name, key: keys, encodeReadKey: keys.encode, read, write })
   let values: Codec<V>
   let column: StateColumn
+  /** All changes in the order of their keys, until there are others: scans that follow each other share them. */
+  let sorted: { readonly revision: number; readonly changes: readonly Change<K, V>[] } | undefined
 
   function read(entry: Entry<K, V>, bytes: Buffer | undefined): void {
     entry.absent = bytes === undefined
@@ -96,12 +98,18 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
 
   /** Changes that the column does not show yet, in the order of the scan. */
   function changesWithin({ gte, lt }: ByteBounds, direction: 1 | -1): Change<K, V>[] {
-    const changes: Change<K, V>[] = []
-    for (const entry of entries.pending()) {
-      const bytes = encodedKey(entry.key)
-      if ((!gte || Buffer.compare(bytes, gte) >= 0) && (!lt || Buffer.compare(bytes, lt) < 0)) changes.push({ bytes, entry })
+    const all = sortedChanges()
+    const changes = all.slice(gte === undefined ? 0 : firstFrom(all, gte), lt === undefined ? all.length : firstFrom(all, lt))
+    return direction === 1 ? changes : changes.reverse()
+  }
+
+  function sortedChanges(): readonly Change<K, V>[] {
+    if (sorted?.revision !== entries.revision) {
+      const changes = Array.from(entries.pending(), (entry) => ({ bytes: encodedKey(entry.key), entry }))
+      changes.sort((a, b) => Buffer.compare(a.bytes, b.bytes))
+      sorted = { revision: entries.revision, changes }
     }
-    return changes.sort((a, b) => Buffer.compare(a.bytes, b.bytes) * direction)
+    return sorted.changes
   }
 
   /** Merges the column's rows with the changes; a key of both is shown as changed. */
@@ -167,9 +175,27 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
       return entries.dirtyKeys
     },
     flush: entries.flush,
-    committed: entries.committed,
-    discard: entries.discard,
+    committed() {
+      entries.committed()
+      sorted = undefined
+    },
+    discard() {
+      entries.discard()
+      sorted = undefined
+    },
   }
+}
+
+/** Where the first change with this key or a later one is, by bisection. */
+function firstFrom(changes: readonly { readonly bytes: Buffer }[], key: Buffer): number {
+  let from = 0
+  let to = changes.length
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    if (Buffer.compare(changes[middle].bytes, key) < 0) from = middle + 1
+    else to = middle
+  }
+  return from
 }
 
 /** The first key after all keys with the prefix; undefined when there is none (all bytes 0xff). */

@@ -171,6 +171,32 @@ test('a key changed many times is encoded once per commit', async () => {
   expect(changelog.appended).toBe(1)
 })
 
+test('scans that follow each other encode a change once, and see what was changed in between', async () => {
+  const backend = (await testBackends[0]()).backend
+  let encoded = 0
+  const key: Codec<string> = {
+    decode: utf8.decode,
+    encode(value, out) {
+      encoded++
+      utf8.encode(value, out)
+    },
+  }
+  const store = openStore(keyedStore(STORE, { key, value: raw(utf8) }), backend)
+  for (let i = 0; i < 100; i++) store.put(`${i % 10}:${i}`, 'x')
+  const keysOf = (prefix: string) => [...store.scan({ prefix: Buffer.from(prefix) })].map(([name]) => name)
+  encoded = 0
+  for (let i = 0; i < 10; i++) expect(keysOf(`${i}:`)).toHaveLength(10)
+  expect(encoded).toBe(100)
+  store.put('3:new', 'y')
+  store.delete('3:13')
+  expect(keysOf('3:')).toHaveLength(10)
+  expect(keysOf('3:')).toContain('3:new')
+  store.flush(undefined)
+  expect(keysOf('3:')).toHaveLength(10)
+  store.discard()
+  expect(keysOf('3:')).toEqual([])
+})
+
 test('deleting a key that was never stored writes no tombstone', async () => {
   const backend = (await testBackends[0]()).backend
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend)
