@@ -124,6 +124,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     app.openAPIRegistry.registerPath(describeRoute(definition))
 
     async function run(c: Context, requestId: string, added: Record<string, string>): Promise<Answer> {
+      if (definition.params !== undefined && paths.isTakenBefore(c.req.method, c.req.path)) return elsewhere(c)
       const authorizing = authorize(auth, c.req.header('authorization') ?? null, options.verifier, options.isUserId)
       const limited = await limit(c, authorizing, added)
       const caller = await authorizing

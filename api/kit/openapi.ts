@@ -88,11 +88,12 @@ function headerSchemas(descriptions: Readonly<Record<string, string>>) {
 
 function describeAnswer(answer: AnswerSpec) {
   const mediaType = answer.mediaType ?? 'application/json'
+  const content = { schema: answer.schema ?? z.string(), example: answer.example }
   const hasBody = answer.schema !== undefined || answer.mediaType !== undefined
   return {
     description: answer.description,
     headers: headerSchemas({ 'X-Request-Id': 'the id of this request', ...answer.headers }),
-    ...(hasBody && { content: { [mediaType]: { schema: answer.schema ?? z.string(), example: answer.example } } }),
+    ...(hasBody && { content: Object.fromEntries([mediaType, ...(answer.otherMediaTypes ?? [])].map((type) => [type, content])) }),
   }
 }
 

@@ -3,16 +3,26 @@ export interface PathTable {
   add(method: string, path: string): void
   /** In capitals, HEAD and OPTIONS included; empty: nothing lives there. */
   allowed(path: string): string[]
+  /** True: a path with parameters fits too, but this very path has methods of its own, and this is none of them. */
+  isTakenBefore(method: string, path: string): boolean
 }
 
 export function pathTable(): PathTable {
   const entries: { pattern: RegExp; method: string }[] = []
+  /** Methods of the paths without parameters. */
+  const exact = new Map<string, Set<string>>()
   return {
     add(method, path) {
       entries.push({ pattern: patternOf(path), method: method.toUpperCase() })
+      if (!path.includes('{')) exact.set(path, (exact.get(path) ?? new Set()).add(method.toUpperCase()))
+    },
+    isTakenBefore(method, path) {
+      const methods = exact.get(path)
+      return methods !== undefined && !methods.has(method === 'HEAD' ? 'GET' : method)
     },
     allowed(path) {
-      const methods = new Set(entries.filter((entry) => entry.pattern.test(path)).map((entry) => entry.method))
+      const fitting = () => entries.filter((entry) => entry.pattern.test(path)).map((entry) => entry.method)
+      const methods = new Set(exact.get(path) ?? fitting())
       if (methods.size === 0) return []
       if (methods.has('GET')) methods.add('HEAD')
       return [...methods, 'OPTIONS'].sort()

@@ -28,6 +28,8 @@ export interface AnswerSpec {
   readonly schema?: z.ZodType
   /** Default application/json. */
   readonly mediaType?: string
+  /** Others that the same answer may have. */
+  readonly otherMediaTypes?: readonly string[]
   readonly headers?: Readonly<Record<string, string>>
   readonly example?: unknown
 }

@@ -110,6 +110,6 @@ export const qrRoute = defineRoute({
       description: 'width and height in pixels; a PNG has the greatest whole number of pixels per module that fits',
     }),
   }),
-  answers: { 200: { description: 'the picture: image/svg+xml or image/png', mediaType: 'image/svg+xml' } },
+  answers: { 200: { description: 'the picture', mediaType: 'image/svg+xml', otherMediaTypes: ['image/png'] } },
   errors: [linksErrors.url_not_found, errors.not_ready],
 })

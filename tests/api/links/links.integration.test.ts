@@ -1,92 +1,151 @@
-import { request } from 'node:http'
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Component } from '../../../deploy/local/component.ts'
-import { provisionTopics } from '../../../deploy/local/provision.ts'
-import { waitUntil } from '../../../deploy/local/wait.ts'
-import { guardedFolder } from '../../stack/folder.ts'
-import { testStack } from '../../stack/index.ts'
-import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
-import { type ApiProcess, startApiProcess } from '../api-process.ts'
-import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
+import { pythonEnvironment } from '../../stack/python.ts'
+import { aliasRace } from './alias-race.ts'
+import { type LinksSystem, send, startLinksSystem, visit } from './system.ts'
 
-const SETUP_TIMEOUT_MS = 120_000
-/** A server that was down is noticed, and everything is caught up, well within this. */
-const SOON = { timeoutMs: 60_000, intervalMs: 50 }
+const run = promisify(execFile)
+const TOKEN_COMMAND = fileURLToPath(new URL('../../../api/kit/auth/token.ts', import.meta.url))
+const SETUP_TIMEOUT_MS = 240_000
+const RACE_TIMEOUT_MS = 240_000
+/** Installing the fuzzer once may take a minute or two. */
+const FUZZ_TIMEOUT_MS = 300_000
+const FUZZ_EXAMPLES = '20'
+/** A failure is found again. */
+const FUZZ_SEED = '20260115'
+const FUZZ_OUTPUT_BYTES = 64 * 1024 * 1024
+const WAVE = 250
+/** The API's own limit, and a little. */
+const ANSWER_LIMIT_MS = 9_000
+const SOON = { timeout: 60_000, interval: 50 }
 
-const folder = guardedFolder()
-let kafka: Component
-let redis: Component
-let registry: Component
-let env: Record<string, string>
-let worker: WorkerProcess
-let apis: ApiProcess[]
+let system: LinksSystem
 
 beforeAll(async () => {
-  kafka = await newKafka(folder.path)
-  redis = await newRedis(folder.path)
-  registry = await newRegistry(folder.path, kafka.address)
-  await Promise.all([kafka.start(), redis.start()])
-  await registry.start()
-  await provisionTopics(kafka.address, registry.address)
-  env = {
-    KAFKA_BROKERS: kafka.address,
-    REDIS_URL: redis.address,
-    SCHEMA_REGISTRY_URL: registry.address,
-    CLICKHOUSE_URL: await testStack().clickhouse(),
-    API_SERVICES: 'links',
-    PIPELINES: 'links',
-    WORKER_ROLE: 'deciding',
-    SHORT_DOMAINS: 'sho.rt,https://go.example',
-  }
-  worker = await startWorkerProcess(folder.path, env)
-  apis = [await startApiProcess(folder.path, env), await startApiProcess(folder.path, env)]
-  await waitUntil(worker.isReady, { what: 'the worker', ...SOON })
-  for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...SOON })
+  system = await startLinksSystem()
 }, SETUP_TIMEOUT_MS)
 
 afterAll(async () => {
-  await folder.finish()
+  await system?.folder.finish()
 }, SETUP_TIMEOUT_MS)
 
-async function send(method: string, path: string, body?: unknown, headers: Record<string, string> = {}, api = apis[0]) {
-  const response = await fetch(`${api.url}${path}`, {
-    method,
-    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-    body: body === undefined ? undefined : JSON.stringify(body),
+const create = (body: unknown, headers: Record<string, string> = {}, api = system.apis[0]) =>
+  send(api, 'POST', '/api/v1/urls', body, headers)
+
+async function token(sub: string): Promise<{ authorization: string }> {
+  const { stdout } = await run(process.execPath, [TOKEN_COMMAND, '--sub', sub], {
+    env: { ...process.env, NODE_ENV: 'development', MILLRACE_HOME: system.folder.path },
   })
-  const text = await response.text()
-  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
+  return { authorization: `Bearer ${stdout.trim()}` }
 }
 
-/** A redirect, as a browser asks for it. */
-async function visit(code: string, api = apis[0], host = 'sho.rt') {
-  const { hostname, port } = new URL(api.shortUrl as string)
-  return await new Promise<{ status: number; location: string | undefined; cacheControl: string | undefined }>((resolve, reject) => {
-    const asked = request({ hostname, port, path: `/${code}`, headers: { host } }, (response) => {
-      response.resume()
-      const { location, 'cache-control': cacheControl } = response.headers
-      response.on('end', () => resolve({ status: response.statusCode as number, location, cacheControl }))
-    })
-    asked.on('error', reject).end()
-  })
+/** What Prometheus reads of an instance. */
+async function metric(name: string): Promise<number> {
+  const text = await (await fetch(`${system.apis[0].url}/metrics`)).text()
+  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0)
 }
 
 describe('the command path', () => {
   test('a link that was answered leads somewhere at once, through every API instance', async () => {
-    const made = await send('POST', '/api/v1/urls', { long_url: 'https://example.com/a' })
+    const made = await create({ long_url: 'https://example.com/a' })
     expect(made).toMatchObject({ status: 201, body: { long_url: 'https://example.com/a', expires_at: null } })
-    for (const api of apis) {
-      const answer = await visit(made.body.short_code, api)
+    for (const api of system.apis) {
+      const answer = await visit(api, made.body.short_code)
       expect(answer).toEqual({ status: 302, location: 'https://example.com/a', cacheControl: 'private, no-store' })
     }
   })
 
   test('the same Idempotency-Key gets the first answer through another instance; with another body it is a conflict', async () => {
     const key = { 'idempotency-key': 'my first link' }
-    const first = await send('POST', '/api/v1/urls', { long_url: 'https://example.com/b' }, key)
-    const again = await send('POST', '/api/v1/urls', { long_url: 'https://example.com/b' }, key, apis[1])
+    const first = await create({ long_url: 'https://example.com/b' }, key)
+    const again = await create({ long_url: 'https://example.com/b' }, key, system.apis[1])
     expect(again.body).toEqual(first.body)
-    const other = await send('POST', '/api/v1/urls', { long_url: 'https://example.com/c' }, key, apis[1])
+    const other = await create({ long_url: 'https://example.com/c' }, key, system.apis[1])
     expect(other).toMatchObject({ status: 409, body: { error: 'idempotency_conflict' } })
   })
+
+  test('a user finds its new link in its list, and deletes it', async () => {
+    const [api] = system.apis
+    const as = await token('42')
+    const { body } = await create({ long_url: 'https://example.com/mine' }, as)
+    await expect.poll(async () => (await send(api, 'GET', '/api/v1/urls', undefined, as)).body.urls, SOON).toEqual([body])
+    expect((await send(api, 'DELETE', `/api/v1/urls/${body.short_code}`, undefined, as)).status).toBe(204)
+    expect((await visit(system.apis[1], body.short_code)).status).toBe(404)
+    await expect.poll(async () => (await send(api, 'GET', '/api/v1/urls', undefined, as)).body.total, SOON).toBe(0)
+  })
+
+  test(
+    'one of 1,000 gets the alias, while the worker, an API instance, Redis and the broker are killed',
+    async () => {
+      const race = aliasRace(system, 'wanted')
+      race.enter(WAVE)
+      await system.worker.kill()
+      race.enter(WAVE)
+      await system.restartWorker()
+      system.apis[1].child.kill('SIGKILL')
+      await system.restartApi(1)
+      race.enter(WAVE)
+      await system.redis!.kill()
+      await system.redis!.start()
+      race.enter(WAVE)
+      await system.kafka.kill()
+      await system.kafka.start()
+      await race.finish()
+    },
+    RACE_TIMEOUT_MS,
+  )
+})
+
+describe('without Kafka', () => {
+  test('redirects go on and clicks wait; what needs a decision is 503 in time, and nothing is half done', async () => {
+    const made = await create({ long_url: 'https://example.com/clicked', custom_alias: 'clicked' })
+    expect(made.status).toBe(201)
+    // Stopped, not gone: connections stay open, and nothing answers.
+    process.kill(system.kafka.pid as number, 'SIGSTOP')
+    const sent = await metric('clicks_sent_total')
+    for (let click = 0; click < 100; click++) expect((await visit(system.apis[0], 'clicked')).status).toBe(302)
+    const startedAt = performance.now()
+    const refused = await create({ long_url: 'https://example.com/later', custom_alias: 'later' })
+    expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable', command_id: expect.any(String) } })
+    expect(refused.headers.get('retry-after')).toBe('1')
+    expect(performance.now() - startedAt).toBeLessThan(ANSWER_LIMIT_MS)
+    expect((await visit(system.apis[0], 'later')).status).toBe(404)
+    process.kill(system.kafka.pid as number, 'SIGCONT')
+    const again = () =>
+      create({ long_url: 'https://example.com/later', custom_alias: 'later' }, { 'idempotency-key': refused.body.command_id })
+    await expect.poll(async () => (await again()).status, SOON).toBe(201)
+    await expect.poll(async () => (await metric('clicks_sent_total')) - sent, SOON).toBeGreaterThanOrEqual(100)
+    expect(await metric('clicks_dropped_total')).toBe(0)
+  })
+})
+
+describe('every route', () => {
+  test(
+    'answers what the documentation says, whatever it is asked',
+    async () => {
+      const bin = await pythonEnvironment('schemathesis')
+      const { authorization } = await token('42')
+      const { url } = system.apis[0]
+      const args = [
+        'run',
+        `${url}/openapi.json`,
+        '--url',
+        url,
+        '-H',
+        `Authorization: ${authorization}`,
+        '--include-path-regex',
+        '^/api/v1/urls',
+      ]
+      args.push('--exclude-checks', 'positive_data_acceptance', '--max-examples', FUZZ_EXAMPLES, '--seed', FUZZ_SEED)
+      try {
+        await run(join(bin, 'schemathesis'), args, { cwd: system.folder.path, maxBuffer: FUZZ_OUTPUT_BYTES })
+      } catch (error) {
+        throw new Error((error as { stdout: string }).stdout.replaceAll(/(.{400}).+/g, '$1 …'))
+      }
+    },
+    FUZZ_TIMEOUT_MS,
+  )
 })

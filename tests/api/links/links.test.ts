@@ -156,6 +156,12 @@ describe('POST /api/v1/urls/bulk', () => {
   })
 })
 
+test('the address of bulk creation is no short code', async () => {
+  const { send } = await linksApi()
+  const answer = await send('DELETE', '/api/v1/urls/bulk', { as: ADMIN })
+  expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'OPTIONS, POST'])
+})
+
 describe('the owner of a link', () => {
   test('lists its links, newest first, in pages', async () => {
     const { create, send, advance } = await linksApi()

@@ -1,0 +1,121 @@
+import { request } from 'node:http'
+import type { Component } from '../../../deploy/local/component.ts'
+import { provisionTopics } from '../../../deploy/local/provision.ts'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { type GuardedFolder, guardedFolder } from '../../stack/folder.ts'
+import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { type ApiProcess, startApiProcess } from '../api-process.ts'
+import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
+
+/** Servers, one worker that decides, and two API instances, each a process that can be killed. */
+export interface LinksSystem {
+  readonly folder: GuardedFolder
+  readonly kafka: Component
+  /** undefined: a Redis was given. */
+  readonly redis: Component | undefined
+  readonly env: Readonly<Record<string, string>>
+  worker: WorkerProcess
+  readonly apis: ApiProcess[]
+  /** Resolves when links can be made and read through every instance. */
+  ready(): Promise<void>
+  restartWorker(): Promise<void>
+  restartApi(index: number): Promise<void>
+}
+
+export interface LinksSystemOptions {
+  /** A node of a Redis Cluster to use instead of a Redis of its own. */
+  readonly redisCluster?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** A busy machine starts a dozen processes in it. */
+const READY_TIMEOUT_MS = 90_000
+/** Nothing listens there: no test of links asks ClickHouse. */
+const NO_CLICKHOUSE = 'http://127.0.0.1:1'
+const APIS = 2
+
+export async function startLinksSystem(options: LinksSystemOptions = {}): Promise<LinksSystem> {
+  const folder = guardedFolder()
+  const kafka = await newKafka(folder.path)
+  const redis = options.redisCluster === undefined ? await newRedis(folder.path) : undefined
+  const registry = await newRegistry(folder.path, kafka.address)
+  await Promise.all([kafka.start(), redis?.start()])
+  await registry.start()
+  await provisionTopics(kafka.address, registry.address)
+  const env = {
+    KAFKA_BROKERS: kafka.address,
+    REDIS_URL: options.redisCluster ?? (redis as Component).address,
+    ...(options.redisCluster !== undefined && { REDIS_CLUSTER: '1' }),
+    SCHEMA_REGISTRY_URL: registry.address,
+    CLICKHOUSE_URL: NO_CLICKHOUSE,
+    API_SERVICES: 'links',
+    PIPELINES: 'links',
+    WORKER_ROLE: 'deciding',
+    SHORT_DOMAINS: 'sho.rt,https://go.example',
+    ...options.env,
+  }
+  const startApi = () => startApiProcess(folder.path, env)
+  const system: LinksSystem = {
+    folder,
+    kafka,
+    redis,
+    env,
+    worker: await startWorkerProcess(folder.path, env),
+    apis: await Promise.all(Array.from({ length: APIS }, startApi)),
+    async ready() {
+      await waitUntil(() => system.worker.isReady(), { what: 'the worker', timeoutMs: READY_TIMEOUT_MS })
+      for (const api of system.apis)
+        await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', timeoutMs: READY_TIMEOUT_MS })
+    },
+    async restartWorker() {
+      system.worker = await startWorkerProcess(folder.path, env)
+    },
+    async restartApi(index) {
+      system.apis[index] = await startApi()
+    },
+  }
+  await system.ready()
+  return system
+}
+
+export interface Sent {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies
+  readonly body: any
+}
+
+export async function send(
+  api: ApiProcess,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Sent> {
+  const response = await fetch(`${api.url}${path}`, {
+    method,
+    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
+}
+
+export interface Visit {
+  readonly status: number
+  readonly location: string | undefined
+  readonly cacheControl: string | undefined
+}
+
+/** A redirect, as a browser asks for it. */
+export async function visit(api: ApiProcess, code: string, host = 'sho.rt'): Promise<Visit> {
+  const { hostname, port } = new URL(api.shortUrl as string)
+  return await new Promise((resolve, reject) => {
+    const asked = request({ hostname, port, path: `/${code}`, headers: { host } }, (response) => {
+      response.resume()
+      const { location, 'cache-control': cacheControl } = response.headers
+      response.on('end', () => resolve({ status: response.statusCode as number, location, cacheControl }))
+    })
+    asked.on('error', reject).end()
+  })
+}
