@@ -17,6 +17,10 @@ export interface RestartWorker extends KeepLatestOptions {
 export interface WorkerLine {
   /** All of what is assigned runs. */
   readonly ready: boolean
+  /** Everything that the broker has is processed and committed. */
+  readonly caughtUp: boolean
+  /** Input records that are processed, all partitions here together. */
+  readonly processed: number
   /** Partitions that run here. */
   readonly partitions: readonly number[]
   /** Copies here, and how many of them are complete. */
@@ -64,6 +68,8 @@ const telling = setInterval(() => {
   const { ready, tasks, standbys } = worker.status()
   const line: WorkerLine = {
     ready,
+    processed: tasks.reduce((sum, task) => sum + task.position(given.input), 0),
+    caughtUp: ready && tasks.every((task) => task.caughtUp && !task.hasWork),
     partitions: tasks.filter(({ state }) => state === 'RUNNING').map(({ partition }) => partition),
     standbys: standbys.length,
     completeStandbys: standbys.filter(({ completeAt, behind }) => completeAt !== undefined && behind === 0).length,

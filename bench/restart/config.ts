@@ -1,0 +1,28 @@
+import { fileURLToPath } from 'node:url'
+import { z } from 'zod'
+
+/** Where the restart benchmark finds what it needs. */
+export interface RestartConfig {
+  readonly home: string
+  readonly peersDir: string
+  /** Undefined: it starts one. */
+  readonly brokers: string | undefined
+}
+
+const inRepository = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+
+/** What a peer's program gets: this process's own environment, and what it is told. */
+export function peerEnvironment(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+  return { ...process.env, ...settings }
+}
+
+export function restartConfig(env: NodeJS.ProcessEnv = process.env): RestartConfig {
+  const given = z
+    .object({
+      MILLRACE_HOME: z.string().default(inRepository('.millrace')),
+      PEERS_DIR: z.string().default(inRepository('../shared/peers')),
+      KAFKA_BROKERS: z.string().optional(),
+    })
+    .parse(env)
+  return { home: given.MILLRACE_HOME, peersDir: given.PEERS_DIR, brokers: given.KAFKA_BROKERS }
+}

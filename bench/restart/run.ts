@@ -1,0 +1,129 @@
+/**
+ * `npm run bench:restart -- [--only restore,in-place,kill,rolling,failover] [--keys 1000000] [--rate 3000] [--runs 3] [--peer kafka-streams]`:
+ * how long state takes to come back, and how long partitions stand still when workers stop, die and return. Every stream is checked: a record that
+ * is lost, doubled or out of order ends the run. Environment: KAFKA_BROKERS (default: a broker of its own), PEERS_DIR.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { pino } from 'pino'
+import { z } from 'zod'
+import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
+import { freePort } from '../../deploy/local/ports.ts'
+import { kafkaTransport } from '../../kafka/client/index.ts'
+import { describeMachine } from '../engine/process-stats.ts'
+import { median, row } from '../engine/report.ts'
+import { restartConfig } from './config.ts'
+import { restoreKafkaStreams } from './peer.ts'
+import { failover, killAndRestart, type Place, restartInPlace, restore, rollingRestart, type Stalls } from './scenarios.ts'
+
+const HEAP_MB = 512
+const STDERR = 2
+/** Job J2's cards: the state that Kafka Streams restores, each key written 200 times. */
+const J2_KEYS = 5_000
+const SCENARIOS = ['restore', 'in-place', 'kill', 'rolling', 'failover'] as const
+
+const text = { type: 'string' } as const
+const { values } = parseArgs({ options: { only: text, keys: text, rate: text, runs: text, peer: text } })
+const count = z.coerce.number().int().positive()
+const asked = z
+  .object({
+    only: z
+      .string()
+      .default(SCENARIOS.join())
+      .transform((list) => list.split(','))
+      .pipe(z.array(z.enum(SCENARIOS))),
+    keys: count.default(1_000_000),
+    rate: count.default(3_000),
+    runs: count.default(3),
+    peer: z.enum(['kafka-streams']).optional(),
+  })
+  .parse(values)
+
+const say = (line: string) => process.stdout.write(`${line}\n`)
+const seconds = (ms: number) => (ms / 1_000).toFixed(2)
+
+async function restores(place: Place, peersDir: string): Promise<void> {
+  say(row(['restore of wiped state, 4 partitions', 'records', 'records/s (median)', 'start to ready s (median)']))
+  say(row(['---', '--:', '--:', '--:']))
+  const { keys, runs } = asked
+  const shapes = [
+    { label: `${keys} keys, each written once`, of: keys, rounds: 1 },
+    { label: `${J2_KEYS} keys, each written ${Math.round(keys / J2_KEYS)} times`, of: J2_KEYS, rounds: Math.round(keys / J2_KEYS) },
+  ]
+  for (const { label, of, rounds } of shapes) {
+    const figures = await restore(place, of, rounds, runs)
+    const rate = median(figures.map(({ recordsPerSecond }) => recordsPerSecond))
+    const ready = median(figures.map(({ startToReadySeconds }) => startToReadySeconds))
+    say(row([`engine, ${label}`, String(figures[0].records), rate.toFixed(0), ready.toFixed(2)]))
+  }
+  if (asked.peer === undefined) return
+  const theirs = await restoreKafkaStreams({ brokers: place.brokers, peersDir, folder: place.folder, records: keys, runs })
+  const rate = median(theirs.map(({ restored, restore_s: s }) => restored / s))
+  const ready = median(theirs.map(({ start_to_running_s: s }) => s))
+  say(row(['Kafka Streams, job J2, 2 threads', String(theirs[0].restored), rate.toFixed(0), ready.toFixed(2)]))
+}
+
+async function inPlace(place: Place): Promise<void> {
+  say(row(['restart with the state in place', 'start to ready s (median)']))
+  say(row(['---', '--:']))
+  for (const keys of [asked.keys / 10, asked.keys, asked.keys * 4])
+    say(row([`${keys} keys`, median(await restartInPlace(place, Math.round(keys), asked.runs)).toFixed(2)]))
+}
+
+const STALL_HEADER = [
+  row(['3 workers, 6 partitions, under load', 'before s', 'partitions of stopped workers s', 'others s']),
+  row(['---', '--:', '--:', '--:']),
+]
+
+function stallRow(label: string, { before, concerned, others }: Stalls): string {
+  return row([label, seconds(before), seconds(concerned), concerned === 0 ? '–' : seconds(others)])
+}
+
+async function stalls(place: Place): Promise<void> {
+  const { only, keys, rate } = asked
+  if (!only.some((name) => name === 'kill' || name === 'rolling' || name === 'failover')) return
+  for (const line of STALL_HEADER) say(line)
+  if (only.includes('kill')) say(stallRow('kill -9, started again', await killAndRestart(place, keys, rate)))
+  if (only.includes('rolling')) {
+    say(stallRow('rolling restart, places kept', await rollingRestart(place, keys, rate, true)))
+    say(stallRow('rolling restart, leaving each time', await rollingRestart(place, keys, rate, false)))
+  }
+  if (only.includes('failover')) {
+    say(stallRow(`killed for good, ${keys} keys each, no standby`, await failover(place, 3 * keys, rate, 0)))
+    say(stallRow(`killed for good, ${keys} keys each, standby`, await failover(place, 3 * keys, rate, 1)))
+  }
+}
+
+async function main(): Promise<void> {
+  const config = restartConfig()
+  const log = pino({ level: 'error' }, pino.destination(STDERR))
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+  const broker = kafkaBroker({
+    name: 'kafka',
+    ports: { client: await freePort(), controller: await freePort() },
+    dataDir: join(folder, 'kafka'),
+    runDir: join(folder, 'run'),
+    logFile: join(folder, 'kafka.log'),
+    toolsDir: join(config.home, 'tools'),
+    heapMb: HEAP_MB,
+  })
+  if (config.brokers === undefined) await broker.start()
+  const brokers = config.brokers ?? broker.address
+  const transport = kafkaTransport({ brokers: [brokers], clientId: 'bench' }, { clock: Date, log })
+  try {
+    await transport.connect()
+    say(`${describeMachine()}; ${asked.rate} records/s where it says load`)
+    const place: Place = { brokers, folder, transport }
+    if (asked.only.includes('restore')) await restores(place, config.peersDir)
+    if (asked.only.includes('in-place')) await inPlace(place)
+    await stalls(place)
+  } finally {
+    await transport.close()
+    if (config.brokers === undefined) await broker.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+await main()

@@ -1,0 +1,188 @@
+import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Transport } from '../../kafka/transport.ts'
+import { fill, timedStream } from './load.ts'
+import type { WorkerLine } from './worker-process.ts'
+import { startWorker, type WorkerProcess } from './workers.ts'
+
+/** Where everything runs. */
+export interface Place {
+  readonly brokers: string
+  readonly folder: string
+  readonly transport: Transport
+}
+
+export interface ClusterOptions {
+  readonly workers: number
+  readonly partitions: number
+  /** In all partitions together. */
+  readonly keys: number
+  readonly standby: 0 | 1
+  readonly keepPlaceOnStop: boolean
+}
+
+/** Workers of one topology whose state is filled. */
+interface Cluster {
+  readonly workers: WorkerProcess[]
+  readonly changelog: string
+  restart(slot: number): WorkerProcess
+  wipe(slot: number): void
+  stream(rate: number): ReturnType<typeof timedStream>
+  stop(): Promise<void>
+}
+
+const KEEP_ALL = { 'retention.ms': '-1' }
+/** The broker must not compact while it is measured: what is restored would depend on when its cleaner came by. */
+const NO_COMPACTION = { 'min.cleanable.dirty.ratio': '1', 'min.compaction.lag.ms': '86400000', 'segment.bytes': '1073741824' }
+const BASELINE_MS = 4_000
+const SETTLE_MS = 3_000
+
+async function openCluster({ brokers, folder, transport }: Place, options: ClusterOptions): Promise<Cluster> {
+  const { workers: count, partitions, keys, standby, keepPlaceOnStop } = options
+  const name = `bench-restart-${randomUUID().slice(0, 8)}`
+  const [input, output, changelog] = [`${name}-in`, `${name}-out`, `${name}-latest-changelog`]
+  await transport.ensureTopics([
+    ...[input, output].map((topic) => ({ name: topic, partitions, config: KEEP_ALL })),
+    { name: changelog, partitions, config: { 'cleanup.policy': 'compact', 'delete.retention.ms': '86400000', ...NO_COMPACTION } },
+  ])
+  const folderOf = (slot: number) => join(folder, name, String(slot))
+  const start = (slot: number) =>
+    startWorker(slot, { name, input, output, partitions, standby, keepPlaceOnStop, brokers, folder: folderOf(slot) })
+  await fill(transport, input, partitions, keys)
+  const workers = Array.from({ length: count }, (_, slot) => start(slot))
+  const share = partitions / count
+  const filled = ({ caughtUp, processed, partitions: own }: WorkerLine) =>
+    caughtUp && own.length === share && processed >= share * Math.ceil(keys / partitions)
+  await Promise.all(workers.map((worker) => worker.until(filled, 'its share is filled')))
+  if (standby > 0)
+    await Promise.all(workers.map((each) => each.until((line) => line.standbys === share && line.completeStandbys === share, 'copies')))
+  return {
+    workers,
+    changelog,
+    restart(slot) {
+      workers[slot] = start(slot)
+      return workers[slot]
+    },
+    wipe: (slot) => rmSync(folderOf(slot), { recursive: true }),
+    stream: (rate) => timedStream(transport, { input, output, partitions, keys, rate }),
+    async stop() {
+      await Promise.all(workers.map((worker) => worker.kill()))
+      rmSync(join(folder, name), { recursive: true, force: true })
+    },
+  }
+}
+
+export interface RestoreFigures {
+  readonly records: number
+  readonly recordsPerSecond: number
+  readonly startToReadySeconds: number
+}
+
+/** Bulk load of wiped state, by one worker with four partitions. @param rounds how often every key was written: more of them, the fewer rows per record */
+export async function restore(place: Place, keys: number, rounds: number, runs: number): Promise<RestoreFigures[]> {
+  const cluster = await openCluster(place, { workers: 1, partitions: 4, keys, standby: 0, keepPlaceOnStop: false })
+  try {
+    if (rounds > 1) {
+      await cluster.workers[0].stop()
+      await fill(place.transport, cluster.changelog, 4, keys, rounds - 1)
+    }
+    const figures: RestoreFigures[] = []
+    for (let run = 0; run < runs; run++) {
+      await cluster.workers[0].stop()
+      cluster.wipe(0)
+      const worker = cluster.restart(0)
+      const ms = await worker.until(({ ready, partitions }) => ready && partitions.length === 4, 'restored')
+      const { restored, restoreMs } = worker.status()!
+      figures.push({ records: restored, recordsPerSecond: (restored / restoreMs) * 1_000, startToReadySeconds: ms / 1_000 })
+    }
+    return figures
+  } finally {
+    await cluster.stop()
+  }
+}
+
+/** Stop in order and start again with the state in place. @returns seconds from the process's start until it is ready, per run */
+export async function restartInPlace(place: Place, keys: number, runs: number): Promise<number[]> {
+  const cluster = await openCluster(place, { workers: 1, partitions: 4, keys, standby: 0, keepPlaceOnStop: false })
+  try {
+    const seconds: number[] = []
+    for (let run = 0; run < runs; run++) {
+      await cluster.workers[0].stop()
+      seconds.push((await cluster.restart(0).until(({ ready, partitions }) => ready && partitions.length === 4, 'ready')) / 1_000)
+    }
+    return seconds
+  } finally {
+    await cluster.stop()
+  }
+}
+
+/** How long partitions stood still, ms: the greatest time that a record was on its way. */
+export interface Stalls {
+  /** Without any fault, all partitions. */
+  readonly before: number
+  /** Partitions of the workers that were stopped. */
+  readonly concerned: number
+  /** All others. */
+  readonly others: number
+}
+
+type Fault = (cluster: Cluster) => Promise<readonly number[]>
+
+/** @param fault does what it does and returns the partitions that it concerns; called when the stream flows */
+async function underLoad(place: Place, options: ClusterOptions, rate: number, fault: Fault): Promise<Stalls> {
+  const cluster = await openCluster(place, options)
+  const stream = await cluster.stream(rate)
+  try {
+    await delay(SETTLE_MS)
+    stream.takeLongest()
+    await delay(BASELINE_MS)
+    const before = Math.max(...stream.takeLongest())
+    const concerned = new Set(await fault(cluster))
+    const longest = stream.takeLongest()
+    const worst = (wanted: boolean) => Math.max(0, ...longest.filter((_, partition) => concerned.has(partition) === wanted))
+    return { before, concerned: worst(true), others: worst(false) }
+  } finally {
+    await cluster.stop()
+    await stream.stop()
+  }
+}
+
+const SHARED: ClusterOptions = { workers: 3, partitions: 6, keys: 0, standby: 0, keepPlaceOnStop: false }
+
+/** kill -9 of one worker of three, started again at once. */
+export async function killAndRestart(place: Place, keys: number, rate: number): Promise<Stalls> {
+  return underLoad(place, { ...SHARED, keys }, rate, async (cluster) => {
+    const own = cluster.workers[1].status()?.partitions ?? []
+    await cluster.workers[1].kill()
+    await cluster.restart(1).until(({ ready, partitions }) => ready && partitions.length === own.length, 'it is back')
+    await delay(SETTLE_MS)
+    return own
+  })
+}
+
+/** Every worker of three is stopped and started again, one after the other. */
+export async function rollingRestart(place: Place, keys: number, rate: number, keepPlaceOnStop: boolean): Promise<Stalls> {
+  return underLoad(place, { ...SHARED, keys, keepPlaceOnStop }, rate, async (cluster) => {
+    const all = cluster.workers.flatMap((worker) => worker.status()?.partitions ?? [])
+    for (const { slot } of cluster.workers) {
+      await cluster.workers[slot].stop()
+      await cluster.restart(slot).until(({ ready, partitions }) => ready && partitions.length === 2, 'it is back')
+      await delay(SETTLE_MS)
+    }
+    return all
+  })
+}
+
+/** kill -9 of one worker of three that does not come back. */
+export async function failover(place: Place, keys: number, rate: number, standby: 0 | 1): Promise<Stalls> {
+  return underLoad(place, { ...SHARED, keys, standby }, rate, async (cluster) => {
+    const own = cluster.workers[1].status()?.partitions ?? []
+    await cluster.workers[1].kill()
+    const heirs = cluster.workers.filter(({ slot }) => slot !== 1)
+    await Promise.all(heirs.map((worker) => worker.until(({ ready, partitions }) => ready && partitions.length === 3, 'it has taken over')))
+    await delay(SETTLE_MS)
+    return own
+  })
+}
