@@ -204,8 +204,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
 
   async function close(): Promise<void> {
     closing.abort()
-    await sender.close()
-    await transactions?.close()
+    // Together: what the sender does last may wait for the transaction to be opened.
+    await Promise.all([sender.close(), transactions?.close()])
   }
 
   return {

@@ -108,7 +108,7 @@ async function giveUp(producer: WorkerProducer): Promise<void> {
 }
 
 function isPassing(error: unknown): boolean {
-  return error instanceof FencedError || (error instanceof TransportError && !error.fatal)
+  return error instanceof FencedError || (error instanceof TransportError && !error.fatal && error.code !== 'CLOSED')
 }
 
 async function untilDone(step: () => Promise<void>): Promise<void> {

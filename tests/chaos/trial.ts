@@ -132,6 +132,7 @@ async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Pr
   const { transport, topics, workers, input, output, say } = deps
   const hands = faultHands(deps)
   const producing = produceInput(transport, topics, { seed, payments: PAYMENTS, durationMs: INPUT_MS })
+  producing.catch(() => {}) // Told below, unless something else went wrong before.
   const inflicted = planned.map(async ({ atMs, fault }) => {
     await delay(atMs)
     await hands.inflict(fault)

@@ -482,3 +482,19 @@ test('before init nothing can be committed', async () => {
   append(producer, topic, 0, 'a')
   await expect(commit(producer)).rejects.toThrow(/call init first/)
 })
+
+test('a producer whose broker went away while its transaction was being opened can be closed', async () => {
+  const proxy = await brokerProxy(brokers)
+  const transport = await connected(proxy.address)
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  await proxy.close()
+  append(producer, topic, 0, 'a')
+  const committing = commit(producer)
+  const ended = committing.then(
+    () => 'committed',
+    () => 'given up',
+  )
+  await producer.close()
+  expect(await ended).toBe('given up')
+})
