@@ -1,4 +1,6 @@
-import { linkStats } from '../../schemas/topics.ts'
+import { clickDetails, linkStats } from '../../schemas/topics.ts'
+import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
+import { clicksTable } from '../../state/tables/clicks.ts'
 import type { TableReader } from '../../state/tables/trends.ts'
 import { LINK_STATS_VIEW, readLinkStats } from '../../state/views/link-stats.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
@@ -31,6 +33,8 @@ export interface ClicksDeps {
 const DAY_MS = 86_400_000
 /** As long as the table keeps them. */
 const EXPORTED_DAYS = 90
+/** A table that is being filled takes a while. */
+const RETRY_AFTER_SECONDS = 10
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
 /** What owners see of their links' clicks. */
@@ -54,7 +58,14 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
     await ownLink(code, caller)
     const end = to === undefined ? now() : Date.parse(to)
     const start = from === undefined ? now() - EXPORTED_DAYS * DAY_MS : Date.parse(from)
-    return await clickExport(tables, { code, from: start, to: end })
+    const answer = await clickExport(tables, { code, from: start, to: end })
+    // Asked after the first page was read: a table that is dropped in between is another one by then.
+    if ((await caughtUpPartitions(tables, clicksTable.name)) < facts.partitionsOf(clickDetails))
+      throw new ApiError(errors.not_ready, {
+        message: 'The clicks are still being loaded: try again shortly.',
+        retryAfter: RETRY_AFTER_SECONDS,
+      })
+    return answer
   }
 
   return {

@@ -1,5 +1,5 @@
 import { linkFlow } from '../../schemas/links/flow.ts'
-import { clicks, linkCommands, linkDecisions, linkStats, userLinks } from '../../schemas/topics.ts'
+import { clickDetails, clicks, linkCommands, linkDecisions, linkStats, userLinks } from '../../schemas/topics.ts'
 import type { LinkCommand } from '../../schemas/types.ts'
 import type { TableReader } from '../../state/tables/trends.ts'
 import { LINKS_VIEW, type LinkRecord, readLink } from '../../state/views/links.ts'
@@ -37,7 +37,7 @@ export interface LinksDeps {
 }
 
 /** Topics that this service publishes to, or whose partitions its views have. */
-export const LINKS_TOPICS = [linkCommands, linkDecisions, userLinks, clicks, linkStats]
+export const LINKS_TOPICS = [linkCommands, linkDecisions, userLinks, clicks, linkStats, clickDetails]
 
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 /** A picture of an address that never changes. */

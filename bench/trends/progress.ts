@@ -50,8 +50,8 @@ export async function untilIdle(brokers: string, transport: Transport): Promise<
 }
 
 /** Records between the committed offsets and the ends, by topic. */
-async function lags(admin: Admin, transport: Transport): Promise<Map<string, number>> {
-  const [group] = await admin.listConsumerGroupOffsets({ groups: [GROUP] })
+export async function lags(admin: Admin, transport: Transport, ofGroup: string = GROUP): Promise<Map<string, number>> {
+  const [group] = await admin.listConsumerGroupOffsets({ groups: [ofGroup] })
   const partitions = group.topics.flatMap(({ name, partitions }) =>
     partitions.map(({ partitionIndex, committedOffset }) => ({
       topic: name,

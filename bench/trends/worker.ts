@@ -24,7 +24,13 @@ export interface WorkerProcess {
 const MAIN = fileURLToPath(new URL('../../pipelines/main.ts', import.meta.url))
 const STOP_MS = 25_000
 
-export async function startWorker(servers: BenchServers, slot: number, nodeArguments: readonly string[]): Promise<WorkerProcess> {
+/** @param pipeline the one service that it runs */
+export async function startWorker(
+  servers: BenchServers,
+  slot: number,
+  nodeArguments: readonly string[],
+  pipeline: 'trends' | 'clicks' = 'trends',
+): Promise<WorkerProcess> {
   const { home, addresses } = servers
   const port = await freePort()
   const logFile = join(home.logs, `worker-${slot}.log`)
@@ -36,7 +42,7 @@ export async function startWorker(servers: BenchServers, slot: number, nodeArgum
       REDIS_URL: addresses.redis,
       CLICKHOUSE_URL: addresses.clickhouse,
       SCHEMA_REGISTRY_URL: addresses.registry,
-      PIPELINES: 'trends',
+      PIPELINES: pipeline,
       WORKER_SLOT: String(slot),
       STATE_DIR: home.state,
       HEALTH_PORT: String(port),
@@ -53,8 +59,8 @@ export async function startWorker(servers: BenchServers, slot: number, nodeArgum
   async function tasks(): Promise<number> {
     check()
     const response = await fetch(`http://127.0.0.1:${port}/tasks`)
-    const report = (await response.json()) as { trends: { tasks: { state: string }[] } }
-    return report.trends.tasks.filter(({ state }) => state === 'RUNNING').length
+    const report = (await response.json()) as Record<string, { tasks: { state: string }[] }>
+    return report[pipeline].tasks.filter(({ state }) => state === 'RUNNING').length
   }
 
   function check(): void {

@@ -33,11 +33,18 @@ type Row = [number, number, string, string, string, string, string, boolean]
 
 async function clicksApi() {
   const redis = fakeRedis()
-  const table = { rows: [] as Row[], error: undefined as Error | undefined, failFrom: Infinity, queries: [] as Record<string, unknown>[] }
+  const table = {
+    caughtUp: PARTITIONS,
+    rows: [] as Row[],
+    error: undefined as Error | undefined,
+    failFrom: Infinity,
+    queries: [] as Record<string, unknown>[],
+  }
   const partition = partitionFor(Buffer.from(CODE), PARTITIONS)
   const facts = { partitionOf: () => partition, partitionsOf: () => PARTITIONS } as unknown as Facts
   const tables: TableReader = {
     async query({ query_params }) {
+      if ('table' in query_params) return { json: async <T>() => [[table.caughtUp]] as T[] }
       table.queries.push(query_params)
       if (table.error !== undefined) throw table.error
       if (table.queries.length > table.failFrom) throw new Error('gone')
@@ -175,6 +182,13 @@ test('what a spreadsheet would run is text', async () => {
   table.rows = [[START, 0, '0', '=cmd|calc', '@DE', '+1', '-1', true]]
   const [, line] = (await (await get('clicks.csv')).text()).split('\r\n')
   expect(line.endsWith(",'=cmd|calc,'@DE,'+1,'-1,true")).toBe(true)
+})
+
+test('while the table is being filled there is no file that lacks something', async () => {
+  const { get, table } = await clicksApi()
+  table.caughtUp = PARTITIONS - 1
+  const response = await get('clicks.csv')
+  expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([503, 'not_ready'])
 })
 
 test('a range is given, or wrong', async () => {

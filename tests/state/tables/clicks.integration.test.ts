@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { ClickDetails } from '../../../schemas/types.ts'
 import { clicksTable } from '../../../state/tables/clicks.ts'
@@ -137,4 +138,21 @@ test('pages of a link hold each of its clicks once, in order, whatever was inser
     next = page.next
   } while (next !== undefined)
   expect(found).toEqual(expected.map(({ clicked_at }) => clicked_at))
+})
+
+test('every query of the documentation runs, and finds something or nothing as it should', async () => {
+  const client = await freshTable()
+  const text = readFileSync(new URL('../../../docs/clicks.md', import.meta.url), 'utf8')
+  const queries = [...text.matchAll(/```sql\n(.*?)```/gs)].map(([, sql]) => sql)
+  expect(queries.length).toBeGreaterThan(4)
+  await insert(
+    client,
+    Array.from({ length: 50 }, (_, number) => click(number, Date.now())),
+    0,
+  )
+  await renewed(client)
+  const found = []
+  for (const query of queries) found.push((await rowsOf(client, query)).length > 0)
+  // Nobody has clicked a hundred times.
+  expect(found).toEqual(queries.map((query) => !query.includes('> 100')))
 })

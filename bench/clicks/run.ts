@@ -1,0 +1,153 @@
+/**
+ * `npm run bench:clicks`: the clicks pipeline and its sinks on servers of their own. See USAGE. Linux only: times and memory come from /proc.
+ */
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { pino } from 'pino'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import { kafkaTransport } from '../../kafka/client/index.ts'
+import { dataFolder } from '../../scripts/config.ts'
+import { describeMachine } from '../engine/process-stats.ts'
+import { type BenchServers, startServers } from '../trends/servers.ts'
+import { startWorker } from '../trends/worker.ts'
+import { type BacklogFigures, measureBacklog } from './backlog.ts'
+import { confusionMatrix, readUserAgents, type UserAgents } from './bots.ts'
+import { measureFreshness } from './freshness.ts'
+import { measureParts } from './parts.ts'
+import { SPREADS } from './stream.ts'
+
+const USAGE = `Measures the clicks pipeline (topology and sinks) in one real worker process, on servers of its own; every count is verified in ClickHouse.
+
+  npm run bench:clicks -- [--clicks 300000] [--rate 1000] [--seconds 30] [--prof FOLDER] [--note TEXT]
+
+  --clicks   of each backlog: spread evenly over 100,000 links, by Zipf's law, and all on one
+  --rate     clicks a second beside the links whose first click is waited for
+  --seconds  how long that lasts
+  --prof     a .cpuprofile of the worker process is written there
+  --note     appends the figures to bench/results.md under this note
+
+Real user agents are read from MILLRACE_DATA/user-agents.
+`
+const RESULTS = fileURLToPath(new URL('../results.md', import.meta.url))
+const PARTITIONS = 4
+const START_TIMEOUT_MS = 60_000
+const TITLES = [
+  'clicks',
+  'counted/s',
+  'in Redis and ClickHouse/s',
+  'worker CPU s/M',
+  'broker CPU s/M',
+  'stores CPU s/M',
+  'peak RSS MiB',
+  'state MiB',
+  'others CPU s',
+]
+
+const { values } = parseArgs({
+  options: {
+    clicks: { type: 'string', default: '300000' },
+    rate: { type: 'string', default: '1000' },
+    seconds: { type: 'string', default: '30' },
+    prof: { type: 'string' },
+    note: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+const lines: string[] = []
+const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+
+/** Also for bench/results.md. */
+function say(line: string): void {
+  process.stdout.write(`${line}\n`)
+  lines.push(line)
+}
+
+function cellsOf(figures: BacklogFigures): string[] {
+  const { clicksPerSecond, storedPerSecond, cpu, brokerCpu, storesCpu, peakRssMib, stateMib, otherCpuSeconds } = figures
+  const whole = [clicksPerSecond, storedPerSecond].map((figure) => figure.toFixed(0))
+  return [
+    ...whole,
+    ...[cpu, brokerCpu, storesCpu].map((figure) => figure.toFixed(1)),
+    ...[peakRssMib, stateMib, otherCpuSeconds].map(Math.round).map(String),
+  ]
+}
+
+function sayMatrix(userAgents: UserAgents): void {
+  const { caught, missed, wronglyCaught, letThrough } = confusionMatrix(userAgents)
+  say(row(['user agents', 'called bots', 'called people']))
+  say(row(['---', '--:', '--:']))
+  say(row([`${userAgents.crawlers.length} of crawlers`, String(caught), String(missed.length)]))
+  say(row([`${userAgents.browsers.length} of browsers`, String(wronglyCaught), String(letThrough)]))
+  say('')
+}
+
+async function pipeline(servers: BenchServers, userAgents: readonly string[]): Promise<void> {
+  const nodeArguments = values.prof === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(values.prof)}`]
+  const worker = await startWorker(servers, 0, nodeArguments, 'clicks')
+  const transport = kafkaTransport(
+    { brokers: [servers.addresses.kafka], clientId: 'bench' },
+    { clock: Date, log: pino({ level: 'silent' }) },
+  )
+  await transport.connect()
+  try {
+    await waitUntil(async () => (await worker.tasks()) === PARTITIONS, { what: 'the worker', timeoutMs: START_TIMEOUT_MS })
+    // Code that is compiled, as in a process that runs for days.
+    await measureBacklog(servers, transport, worker, { spread: 'zipf', count: Math.ceil(Number(values.clicks) / 3), userAgents, seed: 1 })
+    say(row(TITLES))
+    say(row(TITLES.map((_, index) => (index === 0 ? '---' : '--:'))))
+    for (const [index, spread] of SPREADS.entries()) {
+      const options = { spread, count: Number(values.clicks), userAgents, seed: index + 2 }
+      say(row([spread, ...cellsOf(await measureBacklog(servers, transport, worker, options))]))
+    }
+    const [rate, seconds] = [Number(values.rate), Number(values.seconds)]
+    const { seenMs, asOfAgeMs } = await measureFreshness(servers, transport, { rate, seconds, userAgents })
+    const quantile = (times: readonly number[], share: number) => times[Math.min(times.length - 1, Math.floor(share * times.length))]
+    const shown = (times: readonly number[]) =>
+      `P50 ${quantile(times, 0.5)} ms, P99 ${quantile(times, 0.99)} ms, greatest ${times.at(-1)} ms`
+    say('')
+    say(
+      `At ${rate} clicks/s: from the first click of a link to its statistics in the view ${shown(seenMs)} of ${seenMs.length} links; as_of was then ${shown(asOfAgeMs)} old.`,
+    )
+  } finally {
+    await transport.close()
+    await worker.stop()
+  }
+}
+
+async function main(): Promise<void> {
+  if (values.help) {
+    process.stdout.write(USAGE)
+    return
+  }
+  const folder = join(dataFolder(), 'user-agents')
+  if (!existsSync(folder)) throw new Error(`no user agents in ${folder}: set MILLRACE_DATA`)
+  const userAgents = readUserAgents(folder, readFileSync)
+  const browsers = userAgents.browsers.map(({ userAgent }) => userAgent)
+  say(
+    `${describeMachine()}; ${values.clicks} clicks a backlog, exactly once, one worker process with its sinks; counts verified in ClickHouse.`,
+  )
+  say('')
+  sayMatrix(userAgents)
+  say(
+    `µs per click: ${measureParts(browsers)
+      .map(([part, us]) => `${part} ${us.toFixed(2)}`)
+      .join(', ')}.`,
+  )
+  say('')
+  const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+  const servers = await startServers(home)
+  try {
+    await pipeline(servers, browsers)
+  } finally {
+    await servers.stop()
+    rmSync(home, { recursive: true, force: true })
+  }
+  if (values.note === undefined) return
+  const date = new Date().toISOString().slice(0, 10)
+  appendFileSync(RESULTS, `\n## bench:clicks, ${date}: ${values.note}\n\n${lines.join('\n')}\n`)
+}
+
+await main()
