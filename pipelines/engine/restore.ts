@@ -68,8 +68,10 @@ export function putPositions(
 /**
  * Decides what must be read of a task's changelogs, and clears the state that they cannot repair: none of it known, older than the
  * log's beginning, from a log that has since been made anew, or older than tombstones are kept.
+ * @param inputKnown false: nobody knows where the input stood. What state there is (a copy, or of a life that committed nothing) is loaded anew, so
+ * that the records found tell whether the changelog holds any.
  */
-export function planRestore(session: StateSession, task: TaskPlace, facts: StartFacts): RestoreRange[] {
+export function planRestore(session: StateSession, task: TaskPlace, facts: StartFacts, inputKnown = true): RestoreRange[] {
   const writtenAt = session.position(writtenAtName(task)) ?? -Infinity
   const tooOld = facts.now - writtenAt > CHANGELOG_DELETE_RETENTION_MS
   dropStaleUnlogged(session, task, facts)
@@ -78,7 +80,7 @@ export function planRestore(session: StateSession, task: TaskPlace, facts: Start
     const start = facts.changelogStarts.get(key) ?? 0
     const to = facts.changelogEnds.get(key) ?? 0
     const stored = session.position(changelog.positionName)
-    const usable = stored !== undefined && stored >= start && stored <= to && (!tooOld || isCurrent(stored, to, facts))
+    const usable = inputKnown && stored !== undefined && stored >= start && stored <= to && (!tooOld || isCurrent(stored, to, facts))
     if (usable) return { changelog, from: stored, to, bulk: false }
     session.clear(changelog.store, changelog.partition, [changelog.positionName])
     return { changelog, from: start, to, bulk: true }

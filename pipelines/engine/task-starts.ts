@@ -35,8 +35,6 @@ interface Restoring {
   readonly positions: Map<string, StartPosition>
   /** The group knows where the input stood. */
   readonly committed: boolean
-  /** The state goes beyond every position of the input that it knows of. */
-  ahead: boolean
   readonly startedAt: number
   /** Changelogs that are not read to their end yet. */
   open: number
@@ -112,16 +110,13 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       positions: withResets(task, known, facts),
       committed: task.sources.some(({ topic, partition }) => facts.committed.has(partitionKey(topic, partition))),
       startedAt: elapsed(),
-      ahead: false,
       open: 0,
       records: 0,
     }
     tasks.add(restoring)
-    for (const { changelog, from, to, bulk } of planRestore(session, task, facts)) {
+    for (const { changelog, from, to, bulk } of planRestore(session, task, facts, known.size > 0)) {
       putRestored(session, task, changelog, from, clock())
       taken = true
-      if (known.size === 0 && !bulk && from > (facts.changelogStarts.get(partitionKey(changelog.topic, changelog.partition)) ?? 0))
-        restoring.ahead = true
       if (from >= to) continue
       log.info({ topology, task: task.id, store: changelog.store, from, to, bulk }, 'restore_started')
       restoring.open++
@@ -151,12 +146,12 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
   }
 
   function run(restoring: Restoring): void {
-    const { task, positions, committed, ahead, records, startedAt } = restoring
+    const { task, positions, committed, records, startedAt } = restoring
     tasks.delete(restoring)
     // State and offsets are committed together: what these records hold would be counted a second time.
-    if (deps.exactlyOnce && !committed && (records > 0 || ahead))
+    if (deps.exactlyOnce && !committed && records > 0)
       throw new TopologyError(
-        `topology ${topology}: task ${task.id} has state of ${ahead ? 'a standby copy' : `${records} changelog records`}, but nobody knows up to where its input is in them (the group's offsets ` +
+        `topology ${topology}: task ${task.id} has state of ${records} changelog records, but nobody knows up to where its input is in them (the group's offsets ` +
           `have expired and the state folder is lost or old): commit the offsets for group ${topology}, or delete its changelog topics and begin anew`,
       )
     task.start(positions)

@@ -23,6 +23,7 @@ const schema = (name: string, extra: object[] = []) => ({
 })
 const greetings: Topic<string, Greeting> = { name: 'greetings', key: utf8, value: avroValue<Greeting>(schema('Greeting')), partitions: 1 }
 const echoes = textTopic('echoes', 1)
+const CHANGELOG = 'words-totals-changelog'
 
 const echo = topology('echo', (t) => {
   t.source(greetings).process('echo', { emits: [echoes] }, ({ text }, ctx) => ctx.emit(echoes, ctx.key, text))
@@ -259,6 +260,23 @@ test('state of which nobody knows up to where the input is in it stops the worke
   broker.groups.forgetOffsets('words')
   const second = await worker(wordCount())
   await expect(second.done).rejects.toThrow(/changelog records, but nobody knows .*delete its changelog topics/)
+})
+
+test('lives that end before their first commit leave nothing that the next one takes for state', async () => {
+  const { broker, worker, send, all } = bench()
+  const backend = memoryBackend()
+  const counting = wordCount()
+  await (await worker(counting, { backend })).stop()
+  // What an aborted transaction leaves: offsets without a record for readers.
+  for (let partition = 0; partition < (broker.partitionCount(CHANGELOG) ?? 0); partition++) broker.log(CHANGELOG, partition).appendControl()
+  for (let life = 0; life < 2; life++) {
+    const running = await worker(counting, { backend })
+    await until(() => running.status().ready, 'it runs')
+    await running.stop()
+  }
+  send(lines, 'ann', 'a')
+  await worker(counting, { backend })
+  await until(() => all(wordCounts).length === 1, 'the line is counted')
 })
 
 test('at least once: everything is processed, without transactions', async () => {
