@@ -2,10 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { waitUntil } from '../../deploy/local/wait.ts'
 import type { Transport } from '../../kafka/transport.ts'
 import { fill, timedStream } from './load.ts'
 import type { WorkerLine } from './worker-process.ts'
-import { startWorker, type WorkerProcess } from './workers.ts'
+import { DEADLINE_MS, startWorker, type WorkerProcess } from './workers.ts'
 
 /** Where everything runs. */
 export interface Place {
@@ -56,8 +57,7 @@ async function openCluster({ brokers, folder, transport }: Place, options: Clust
   const filled = ({ caughtUp, processed, partitions: own }: WorkerLine) =>
     caughtUp && own.length === share && processed >= share * Math.ceil(keys / partitions)
   await Promise.all(workers.map((worker) => worker.until(filled, 'its share is filled')))
-  if (standby > 0)
-    await Promise.all(workers.map((each) => each.until((line) => line.standbys === share && line.completeStandbys === share, 'copies')))
+  if (standby > 0) await copied(workers, partitions)
   return {
     workers,
     changelog,
@@ -72,6 +72,12 @@ async function openCluster({ brokers, folder, transport }: Place, options: Clust
       rmSync(join(folder, name), { recursive: true, force: true })
     },
   }
+}
+
+/** Waits until every partition has a complete copy. They are not spread evenly: each lies where its partition would go. */
+async function copied(workers: readonly WorkerProcess[], partitions: number): Promise<void> {
+  const complete = () => workers.reduce((sum, worker) => sum + (worker.status()?.completeStandbys ?? 0), 0)
+  await waitUntil(() => complete() === partitions, { what: 'standby copies', timeoutMs: DEADLINE_MS })
 }
 
 export interface RestoreFigures {

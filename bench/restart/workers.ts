@@ -8,7 +8,7 @@ import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import type { RestartWorker, WorkerLine } from './worker-process.ts'
 
 const PROGRAM = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
-const DEADLINE_MS = 120_000
+export const DEADLINE_MS = 120_000
 const LOOK_MS = 5
 
 /** A worker process of the benchmark. */

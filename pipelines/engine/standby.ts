@@ -1,6 +1,6 @@
 import { type Fetcher, type PartitionData, partitionKey, type Transport } from '../../kafka/transport.ts'
 import type { StateSession } from '../../state/stores/store.ts'
-import { copyChangelog } from './copy-changelog.ts'
+import { changelogCopy } from './copy-changelog.ts'
 import type { GroupView } from './group-view.ts'
 import { standbyOwners } from './placement.ts'
 import { forgetSources, planRestore, putRestored, type StartFacts } from './restore.ts'
@@ -76,6 +76,7 @@ interface Copy {
 export function standbys(deps: StandbyDeps): Standbys {
   const { topology, session, clock, elapsed, log } = deps
   const fetcher: Fetcher = deps.transport.fetcher({ maxPollBytes: MAX_POLL_BYTES, maxBufferedBytes: MAX_BUFFERED_BYTES })
+  const copyRecords = changelogCopy(session)
   const copies = new Map<string, Copy>()
   /** By partition key of the changelog. */
   const owners = new Map<string, Copy>()
@@ -173,7 +174,7 @@ export function standbys(deps: StandbyDeps): Standbys {
     followed.behind = Math.max(0, data.lastStableOffset - data.nextOffset)
     if (followed.behind === 0) followed.completeAt = data.fetchedAt
     if (!moved && elapsed() - copy.writtenAt < AGE_REFRESH_MS) return false
-    copyChangelog(session, followed.changelog, data)
+    copyRecords(followed.changelog, data)
     putRestored(session, copy.place, followed.changelog, data.nextOffset, clock())
     copy.writtenAt = elapsed()
     return true

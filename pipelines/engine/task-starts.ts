@@ -7,7 +7,7 @@ import {
   type Transport,
 } from '../../kafka/transport.ts'
 import type { StateSession } from '../../state/stores/store.ts'
-import { copyChangelog } from './copy-changelog.ts'
+import { changelogCopy } from './copy-changelog.ts'
 import { TopologyError } from './errors.ts'
 import { planRestore, putRestored, type StartFacts, startPositions } from './restore.ts'
 import type { StartPosition, StreamTask } from './task.ts'
@@ -98,6 +98,7 @@ export async function askFacts(
 
 export function taskStarts(deps: TaskStartDeps): TaskStarts {
   const { topology, session, assign, unassign, clock, elapsed, log } = deps
+  const copy = changelogCopy(session)
   const changelogs = new Map<string, OpenChangelog>()
   const tasks = new Set<Restoring>()
   let taken = false
@@ -171,7 +172,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       const open = changelogs.get(key)
       if (open === undefined) return false
       const { restoring, changelog } = open
-      copyChangelog(session, changelog, data)
+      copy(changelog, data)
       putRestored(session, restoring.task, changelog, data.nextOffset, clock())
       taken = true
       for (const chunk of data.chunks) restoring.records += chunk.count

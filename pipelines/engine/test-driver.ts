@@ -10,7 +10,7 @@ import { memoryBackend } from '../../state/stores/memory-backend.ts'
 import type { EngineStore, StateBackend } from '../../state/stores/store.ts'
 import { topicsOf, topologyCodecs } from './codecs.ts'
 import { type CommitFaultPoint, encodeCommit, writeCommit } from './commit.ts'
-import { copyChangelog } from './copy-changelog.ts'
+import { changelogCopy } from './copy-changelog.ts'
 import { changelogSpec, deadLetterSpec, deadLetterTopicName } from './internal-topics.ts'
 import { type TaskMetrics, taskMetrics } from './metrics.ts'
 import { planRestore, putRestored, type StartFacts, startPositions } from './restore.ts'
@@ -164,9 +164,10 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       now,
       exactlyOnce: true,
     }
+    const copy = changelogCopy(session)
     task.beginRestore()
     for (const { changelog, from, to } of planRestore(session, task, facts)) {
-      copyChangelog(session, changelog, broker.fetch(changelog.topic, changelog.partition, from, ALL_RECORDS))
+      copy(changelog, broker.fetch(changelog.topic, changelog.partition, from, ALL_RECORDS))
       putRestored(session, task, changelog, to, now)
     }
     session.write()
