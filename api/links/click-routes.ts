@@ -38,7 +38,7 @@ const LinkStatsSchema = z
       .openapi({ description: 'the last 48 hours, the running one included, oldest first; those of bots included' }),
     analytics: z.boolean().openapi({ description: 'false: this link is not counted' }),
     created_at: timestamp,
-    as_of: timestamp.openapi({ description: 'every click up to then is counted' }),
+    as_of: timestamp.openapi({ description: 'every click that had reached the log by then is counted; seconds ago' }),
   })
   .openapi('LinkStats')
 

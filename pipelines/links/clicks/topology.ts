@@ -8,8 +8,8 @@ import { type ClickSettings, clickReader } from './click-details.ts'
 
 /** Clicks are put together for so long before the state is touched: it bounds how often a hot link is written, and delays it as much. */
 const COMMIT_INTERVAL_MS = 1_000
-/** How often a partition says up to when it is counted; `as_of` is so much older at most, beside the commit and the sink. */
-const AS_OF_EVERY_MS = 5_000
+/** How often a partition says up to when it is counted; `as_of` is so much older at most, beside the commit and the sink. Each time costs a commit, also without clicks. */
+const AS_OF_EVERY_MS = 10_000
 
 /** Clicks → what each tells, and statistics per link. */
 export function clicksTopology(settings: ClickSettings): Topology {

@@ -149,7 +149,7 @@ describe('as_of', () => {
     driver.settle()
     driver.read(linkStats)
     send(driver)
-    driver.advanceWallClock(10_000)
+    driver.advanceWallClock(20_000)
     driver.settle()
     const records = driver.read(linkStats)
     const marks = records.filter(({ key }) => key === AS_OF_KEY)
