@@ -56,6 +56,7 @@ async function startApi(config: ApiConfig, log: Logger) {
     reader: redis.reader,
     bindings: redisBindings(redis.bindings),
     channel: redisResultChannel({ url, cluster, name: randomUUID(), log }),
+    registry: metrics.registry,
     now,
   })
   const views = redis.reader

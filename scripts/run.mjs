@@ -31,6 +31,7 @@ const TASKS = {
   'bench:limits': { file: 'bench/limits/run.ts', programs: ['redis'] },
   'bench:restart': { file: 'bench/restart/run.ts', programs: STACK },
   'bench:clicks': { file: 'bench/clicks/run.ts', programs: STACK },
+  'bench:links': { file: 'bench/links/run.ts', programs: STACK },
   'bench:idle': { file: 'bench/idle.ts', programs: STACK },
   'bench:languages': { file: 'bench/languages/run.ts' },
   schemas: { file: 'scripts/schema-types.ts' },

@@ -127,6 +127,6 @@ test('the worker that takes over reads nothing: it has the state already', async
  * (`STATE_KEEP_MINUTES`), and what comes back in time reads only what was missed. Then it is deleted. A worker that restarts with its folder within
  * the session time-out keeps its partitions: nothing moves at all.
  *
- * You have read the guide. What options, metrics and endpoints there are stands in `docs/engine-reference.md`. Sources:
+ * Read next: chapter 15, commands. What options, metrics and endpoints there are stands in `docs/engine-reference.md`. Sources:
  * `pipelines/engine/standby.ts`, `pipelines/engine/placement.ts`, `pipelines/engine/kept-state.ts`.
  */

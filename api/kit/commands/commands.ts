@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { Histogram, type Registry } from 'prom-client'
 import type { CommandFlow } from '../../../schemas/commands/topics.ts'
 import type { ViewReader } from '../../../state/views/view.ts'
 import type { Caller } from '../auth/verify.ts'
@@ -53,6 +54,8 @@ export interface CommandsDeps {
   readonly monotonic?: () => number
   readonly newKey?: () => string
   readonly timeoutMs?: number
+  /** Where durations are told. */
+  readonly registry?: Registry
 }
 
 /** All steps of a command together; below the time limit of handlers. */
@@ -62,10 +65,16 @@ const COMMAND_LIFE_MS = 30_000
 /** Each costs a timer and a look into Redis twice a second. */
 const MAX_WAITING = 20_000
 const RETRY_AFTER_SECONDS = 1
+const LATENCY_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5]
+const MS_PER_SECOND = 1_000
 
 export function createCommands(deps: CommandsDeps): Commands {
   const { facts, bindings, channel, now, newKey = randomUUID, monotonic = () => performance.now() } = deps
   const timeoutMs = deps.timeoutMs ?? ANSWER_TIMEOUT_MS
+  const registers = deps.registry === undefined ? [] : [deps.registry]
+  const seconds = (name: string, help: string) => new Histogram({ name, help, buckets: LATENCY_BUCKETS_SECONDS, registers })
+  const acknowledged = seconds('command_acknowledged_seconds', 'From sending a command until every replica has it')
+  const answered = seconds('command_answered_seconds', 'From sending a command until its result is there')
   const room = waitingRoom({ channel, reader: deps.reader, monotonic })
 
   async function open(from: CommandRequest, request: readonly unknown[], key = ''): Promise<OpenCommand> {
@@ -111,9 +120,11 @@ export function createCommands(deps: CommandsDeps): Commands {
     try {
       const command = { command_id: commandId, reply_to: channel.name, request_hash: requestHash, deadline: now() + COMMAND_LIFE_MS, body }
       // An acknowledgement that is late need not hold up a result that is there.
-      const sent = facts.publish(flow.commands, key, command)
+      const sentAt = monotonic()
+      const sent = facts.publish(flow.commands, key, command).then(() => acknowledged.observe((monotonic() - sentAt) / MS_PER_SECOND))
       const result = await Promise.race([wait.result, sent.then(() => wait.result)])
       if (result === undefined) throw unanswered('There was no answer in time: it may still happen.')
+      answered.observe((monotonic() - sentAt) / MS_PER_SECOND)
       return result
     } finally {
       wait.leave()

@@ -47,7 +47,7 @@ export function decisionDriver<C, V, A>(
 
   function result(key: string, body: C, asked: AskOptions = {}): CommandResult | undefined {
     takeDecisions()
-    const command_id = asked.id ?? `command-${++commands}`
+    const command_id = asked.id ?? `asked-${++commands}`
     const request_hash = asked.requestHash ?? command_id
     const deadline = asked.deadline ?? driver.now + MINUTE_MS
     driver.pipe(flow.commands, key, { command_id, reply_to: 'driver', request_hash, deadline, body })

@@ -1,0 +1,59 @@
+import { Agent, request } from 'node:http'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/** One answered request of the open loop. Times in ms. */
+export interface Created {
+  readonly status: number
+  /** From when it was due, so that a generator that is late does not flatter. */
+  readonly totalMs: number
+  /** From when it was sent until it was decided. */
+  readonly decidedMs: number
+  readonly code: string
+}
+
+const MS_PER_SECOND = 1_000
+
+/** Creates at a fixed rate, whatever the answers take. */
+export async function createAtRate(apiUrl: string, perSecond: number, seconds: number): Promise<Created[]> {
+  const agent = new Agent({ keepAlive: true })
+  const { hostname, port } = new URL(apiUrl)
+  const pending: Promise<Created>[] = []
+  const startedAt = performance.now()
+  const total = perSecond * seconds
+
+  function create(index: number, dueAt: number): Promise<Created> {
+    const body = JSON.stringify({ long_url: `https://example.com/some/page/${index}?from=${startedAt}` })
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
+    const sentAt = Date.now()
+    return new Promise((resolve, reject) => {
+      const asked = request({ agent, hostname, port, method: 'POST', path: '/api/v1/urls', headers }, (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('end', () => {
+          const totalMs = performance.now() - dueAt
+          const answer = JSON.parse(Buffer.concat(chunks).toString()) as { created_at?: string; short_code?: string }
+          const decidedMs = Date.parse(answer.created_at ?? '') - sentAt
+          resolve({ status: response.statusCode as number, totalMs, decidedMs, code: answer.short_code ?? '' })
+        })
+      })
+      asked.on('error', reject)
+      asked.end(body)
+    })
+  }
+
+  for (let index = 0; index < total; index++) {
+    const dueAt = startedAt + (index * MS_PER_SECOND) / perSecond
+    const wait = dueAt - performance.now()
+    if (wait > 0) await delay(wait)
+    pending.push(create(index, dueAt))
+  }
+  const created = await Promise.all(pending)
+  agent.destroy()
+  return created
+}
+
+/** @param share 0 to 1 */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
+}

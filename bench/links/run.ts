@@ -1,0 +1,176 @@
+/**
+ * `npm run bench:links`: how long it takes until a link is made, with its parts, at a fixed rate; and redirects, closed loop, beside nginx with
+ * the same links in its configuration (the upper bound) and a redirect in Go on the same Redis, in turn. Options: --rate 500, --seconds 20,
+ * --rounds 3, --connections 64, --no-peers. Needs wrk, nginx and go. Linux only: CPU times come from /proc.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { cpuSeconds, describeMachine } from '../engine/process-stats.ts'
+import { applyLoad, type LoadResult } from '../trends-read/load.ts'
+import { type Created, createAtRate, percentile } from './creates.ts'
+import { type Peer, startGoPeer, startNginx } from './peers.ts'
+import { type LinksServers, startLinksServers } from './servers.ts'
+
+const HOST = 'sho.rt'
+const LINKS = 1_000
+const BULK = 100
+const WARM_UP_SECONDS = 5
+const REDIRECT_SECONDS = 5
+const SETTLE_MS = 1_000
+const MS_PER_SECOND = 1_000
+const MICROSECONDS = 1e6
+/** As browsers send them. */
+const BROWSER = {
+  Host: HOST,
+  'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36',
+  Referer: 'https://news.example/item?id=1',
+}
+
+const { values } = parseArgs({
+  options: {
+    rate: { type: 'string', default: '500' },
+    seconds: { type: 'string', default: '20' },
+    rounds: { type: 'string', default: '3' },
+    connections: { type: 'string', default: '64' },
+    'no-peers': { type: 'boolean', default: false },
+  },
+})
+const rate = Number(values.rate)
+const seconds = Number(values.seconds)
+const rounds = Number(values.rounds)
+const connections = Number(values.connections)
+
+const say = (text: string) => process.stdout.write(`${text}\n`)
+const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+
+/** Mean of a Prometheus histogram between two readings, ms. */
+async function histograms(url: string, names: readonly string[]): Promise<Map<string, readonly [sum: number, count: number]>> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  const value = (name: string) =>
+    [...text.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, 'gm'))].reduce((sum, [, found]) => sum + Number(found), 0)
+  return new Map(names.map((name) => [name, [value(`${name}_sum`), value(`${name}_count`)]]))
+}
+
+const API_PARTS = ['command_acknowledged_seconds', 'command_answered_seconds']
+const WORKER_PARTS = ['millrace_commit_seconds']
+
+async function benchCreates(servers: LinksServers): Promise<void> {
+  await createAtRate(servers.apiUrl, rate, WARM_UP_SECONDS)
+  await delay(SETTLE_MS)
+  const readings = async () =>
+    new Map([...(await histograms(servers.apiUrl, API_PARTS)), ...(await histograms(servers.workerUrl, WORKER_PARTS))])
+  const pids = servers.pids()
+  const cpu = () => Object.entries(pids).map(([name, pid]) => [name, cpuSeconds(pid)] as const)
+  const [before, cpuBefore] = [await readings(), cpu()]
+  const created = await createAtRate(servers.apiUrl, rate, seconds)
+  const [after, cpuAfter] = [await readings(), cpu()]
+  const mean = (name: string) => {
+    const [sum, count] = [0, 1].map((index) => after.get(name)![index] - before.get(name)![index])
+    return `${((sum / count) * MS_PER_SECOND).toFixed(1)} ms (${count})`
+  }
+  say(`\n${rate} creates/s for ${seconds} s: ${statuses(created)}`)
+  const spread = (times: readonly number[]) =>
+    `P50 ${percentile(times, 0.5).toFixed(1)}, P90 ${percentile(times, 0.9).toFixed(1)}, P99 ${percentile(times, 0.99).toFixed(1)}, greatest ${percentile(times, 1).toFixed(1)} ms`
+  const made = created.filter(({ status }) => status === 201)
+  say(`whole request, from when it was due: ${spread(made.map(({ totalMs }) => totalMs))}`)
+  say(`  sent → decided: ${spread(made.map(({ decidedMs }) => decidedMs))}`)
+  say(`  decided → answered: ${spread(made.map(({ totalMs, decidedMs }) => Math.max(0, totalMs - decidedMs)))}`)
+  say(`means: command acknowledged by Kafka ${mean(API_PARTS[0])}, result there ${mean(API_PARTS[1])}, one commit ${mean(WORKER_PARTS[0])}`)
+  say(
+    `CPU ms per create: ${cpuAfter.map(([name, used], index) => `${name} ${(((used - cpuBefore[index][1]) * MS_PER_SECOND) / created.length).toFixed(2)}`).join(', ')}`,
+  )
+}
+
+function statuses(created: readonly Created[]): string {
+  const counts = Map.groupBy(created, ({ status }) => status)
+  return [...counts].map(([status, group]) => `${group.length} × ${status}`).join(', ')
+}
+
+async function makeLinks(servers: LinksServers): Promise<Map<string, string>> {
+  const links = new Map<string, string>()
+  for (let first = 0; first < LINKS; first += BULK) {
+    const urls = Array.from({ length: BULK }, (_, index) => ({ long_url: `https://example.com/some/longer/path/${first + index}?q=1` }))
+    const response = await fetch(`${servers.apiUrl}/api/v1/urls/bulk`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ urls }),
+    })
+    const { results } = (await response.json()) as { results: { short_code: string; long_url: string }[] }
+    for (const { short_code, long_url } of results) links.set(short_code, long_url)
+  }
+  return links
+}
+
+interface Subject {
+  readonly name: string
+  readonly url: string
+  readonly cpu?: () => number
+  readonly before?: () => void
+  readonly after?: () => void
+}
+
+async function benchRedirects(servers: LinksServers): Promise<void> {
+  const links = await makeLinks(servers)
+  const paths = [...links.keys()].map((code) => `/${code}`)
+  const peers: [string, Peer][] = []
+  if (!values['no-peers']) {
+    peers.push(['nginx, links in its configuration', await startNginx(folder, HOST, links)])
+    peers.push(['Go net/http with Redis', await startGoPeer(folder, servers.redisUrl, HOST, links)])
+  }
+  const cpu = () => cpuSeconds(servers.pids().api)
+  const freeze = (signal: NodeJS.Signals) => () => void process.kill(servers.brokerPid(), signal)
+  const subjects: Subject[] = [
+    ...peers.map(([name, { url }]) => ({ name, url })),
+    { name: 'Millrace', url: servers.shortUrl, cpu },
+    { name: 'Millrace, Kafka stopped', url: servers.shortUrl, cpu, before: freeze('SIGSTOP'), after: freeze('SIGCONT') },
+  ]
+  const results = new Map<Subject, LoadResult[]>(subjects.map((subject) => [subject, []]))
+  const cpuPer = new Map<Subject, number[]>(subjects.map((subject) => [subject, []]))
+  const load = (url: string, duration: number) => applyLoad({ url, paths, headers: BROWSER, connections, seconds: duration, folder })
+  try {
+    for (const { url } of subjects) await load(url, WARM_UP_SECONDS)
+    for (let round = 0; round < rounds; round++) {
+      for (const subject of subjects) {
+        subject.before?.()
+        const cpuBefore = subject.cpu?.() ?? 0
+        const result = await load(subject.url, REDIRECT_SECONDS)
+        cpuPer.get(subject)!.push((((subject.cpu?.() ?? 0) - cpuBefore) * MICROSECONDS) / result.requests)
+        results.get(subject)!.push(result)
+        subject.after?.()
+        await delay(SETTLE_MS)
+      }
+    }
+  } finally {
+    for (const [, peer] of peers) await peer.stop()
+  }
+  say(`\nRedirects of ${LINKS} links, ${connections} connections, ${rounds} rounds of ${REDIRECT_SECONDS} s in turn, medians`)
+  say('| redirects | requests/s | P50 ms | P99 ms | P99.9 ms | CPU µs/request | failed |')
+  say('| --- | --: | --: | --: | --: | --: | --: |')
+  for (const subject of subjects) say(row(subject, results.get(subject)!, cpuPer.get(subject)!))
+}
+
+function row({ name, cpu }: Subject, results: readonly LoadResult[], cpuPer: readonly number[]): string {
+  const median = (of: (result: LoadResult) => number) => percentile(results.map(of), 0.5)
+  const perSecond = median(({ requests, durationMs }) => (requests * MS_PER_SECOND) / durationMs)
+  const times = [median(({ p50Ms }) => p50Ms), median(({ p99Ms }) => p99Ms), median(({ p999Ms }) => p999Ms)].map((ms) => ms.toFixed(1))
+  const failed = results.reduce((sum, result) => sum + result.failed, 0)
+  return `| ${[name, Math.round(perSecond), ...times, cpu === undefined ? '' : percentile(cpuPer, 0.5).toFixed(0), failed].join(' | ')} |`
+}
+
+async function main(): Promise<void> {
+  say(describeMachine())
+  const servers = await startLinksServers(folder, HOST)
+  try {
+    await benchCreates(servers)
+    await benchRedirects(servers)
+  } finally {
+    process.kill(servers.brokerPid(), 'SIGCONT')
+    await servers.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+await main()

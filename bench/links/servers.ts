@@ -1,0 +1,96 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { inheritedEnv } from '../../deploy/local/config.ts'
+import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
+import { freePort } from '../../deploy/local/ports.ts'
+import { provisionTopics } from '../../deploy/local/provision.ts'
+import { redisServer } from '../../deploy/local/redis.ts'
+import { schemaRegistry } from '../../deploy/local/registry/component.ts'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const HEAP_MB = 256
+const READY_TIMEOUT_MS = 60_000
+
+/** Servers of the benchmark's own, one worker that decides, one API. */
+export interface LinksServers {
+  readonly apiUrl: string
+  readonly shortUrl: string
+  readonly workerUrl: string
+  readonly redisUrl: string
+  readonly brokerPid: () => number
+  readonly pids: () => Readonly<Record<'api' | 'worker' | 'broker' | 'redis', number>>
+  stop(): Promise<void>
+}
+
+/** A child of ours that says in its log where it listens. */
+async function startNode(main: string, flags: readonly string[], env: Record<string, string>, event: string) {
+  const child: ChildProcess = spawn(process.execPath, [...flags, join(ROOT, main)], {
+    env: { ...inheritedEnv(), ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = once(child, 'exit')
+  const line = await new Promise<Record<string, unknown>>((found) => {
+    createInterface({ input: child.stdout! }).on('line', (text) => {
+      if (text.includes(`"${event}"`)) found(JSON.parse(text))
+    })
+  })
+  async function stop(): Promise<void> {
+    child.kill('SIGTERM')
+    await exited
+  }
+  return { line, pid: child.pid as number, stop }
+}
+
+/** @param host that short links are asked for at */
+export async function startLinksServers(folder: string, host: string): Promise<LinksServers> {
+  const place = (name: string) => ({ runDir: join(folder, 'run'), dataDir: join(folder, name), logFile: join(folder, `${name}.log`) })
+  const ports = { client: await freePort(), controller: await freePort() }
+  const kafka = kafkaBroker({ ...place('kafka'), ports, toolsDir: join(ROOT, '.millrace/tools'), heapMb: HEAP_MB })
+  const redis = redisServer({ ...place('redis'), port: await freePort() })
+  await Promise.all([kafka.start(), redis.start()])
+  const registry = schemaRegistry({ ...place('registry'), port: await freePort(), brokers: kafka.address })
+  await registry.start()
+  await provisionTopics(kafka.address, registry.address)
+  const env = {
+    KAFKA_BROKERS: kafka.address,
+    REDIS_URL: redis.address,
+    SCHEMA_REGISTRY_URL: registry.address,
+    CLICKHOUSE_URL: 'http://127.0.0.1:1',
+    MILLRACE_HOME: folder,
+  }
+  const worker = await startNode(
+    'pipelines/main.ts',
+    BUFFER_HEAP_FLAGS,
+    { ...env, PIPELINES: 'links', WORKER_ROLE: 'deciding', LOG_LEVEL: 'info' },
+    'host_started',
+  )
+  // A line per request, as in production, to a pipe that is read.
+  const api = await startNode(
+    'api/main.ts',
+    [],
+    { ...env, API_SERVICES: 'links', API_PORT: '0', SHORT_PORT: '0', SHORT_DOMAINS: host, LOG_LEVEL: 'info' },
+    'api_started',
+  )
+  const apiUrl = api.line.url as string
+  const workerUrl = `http://127.0.0.1:${worker.line.health_port}`
+  for (const url of [workerUrl, apiUrl])
+    await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, { what: url, timeoutMs: READY_TIMEOUT_MS })
+  return {
+    apiUrl,
+    shortUrl: api.line.short_url as string,
+    workerUrl,
+    redisUrl: redis.address,
+    brokerPid: () => kafka.pid as number,
+    pids: () => ({ api: api.pid, worker: worker.pid, broker: kafka.pid as number, redis: redis.pid as number }),
+    async stop() {
+      await api.stop()
+      await worker.stop()
+      for (const server of [registry, redis, kafka]) await server.stop()
+    },
+  }
+}

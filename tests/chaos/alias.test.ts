@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, test } from 'vitest'
+import { seededRandom } from '../../bench/tweets/random.ts'
+import { aliasRace } from '../api/links/alias-race.ts'
+import { type LinksSystem, startLinksSystem } from '../api/links/system.ts'
+import { chaosConfig } from './config.ts'
+
+const { seed, rounds } = chaosConfig()
+const SETUP_TIMEOUT_MS = 240_000
+const ROUND_TIMEOUT_MS = 300_000
+const CALLERS = 1_000
+const WAVES = 10
+/** A wave's commands are somewhere on their way within it. */
+const WITHIN_MS = 500
+
+let system: LinksSystem
+
+beforeAll(async () => {
+  process.stderr.write(`chaos: CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}\n`)
+  system = await startLinksSystem()
+}, SETUP_TIMEOUT_MS)
+
+afterAll(async () => {
+  await system?.folder.finish()
+}, SETUP_TIMEOUT_MS)
+
+const VICTIMS: Readonly<Record<string, () => Promise<void>>> = {
+  async worker() {
+    await system.worker.kill()
+    await system.restartWorker()
+  },
+  async api() {
+    system.apis[1].child.kill('SIGKILL')
+    await system.restartApi(1)
+  },
+  async redis() {
+    await system.redis!.kill()
+    await system.redis!.start()
+  },
+  async kafka() {
+    await system.kafka.kill()
+    await system.kafka.start()
+  },
+}
+
+test(
+  `${rounds} times ${CALLERS} callers want one alias while everything is killed at any moment: each time exactly one gets it`,
+  async () => {
+    const random = seededRandom(seed)
+    const names = Object.keys(VICTIMS)
+    for (let round = 1; round <= rounds; round++) {
+      const race = aliasRace(system, `round${round}`)
+      const killed: string[] = []
+      for (let wave = 0; wave < WAVES; wave++) {
+        race.enter(CALLERS / WAVES)
+        await delay(random() * WITHIN_MS)
+        const victim = names[Math.floor(random() * names.length)]
+        killed.push(victim)
+        await VICTIMS[victim]()
+      }
+      await race.finish()
+      process.stderr.write(`chaos: round ${round} of ${rounds} is over; killed: ${killed.join(', ')}\n`)
+    }
+  },
+  rounds * ROUND_TIMEOUT_MS,
+)
