@@ -8,7 +8,7 @@ import { localStack } from './stack.ts'
 
 const USAGE = `npm start [-- --reset]
 Brings up everything and keeps it running until Ctrl-C. Settings are environment variables, see README.md:
-  MILLRACE_HOME=.millrace  MILLRACE_DEMO=1|0  WORKERS=1  DECIDERS=1  PIPELINES=all  API_PORT=8080  API_PROCESSES=1  API_SERVICES=all
+  MILLRACE_HOME=.millrace  MILLRACE_DEMO=1|0  WORKERS=1  DECIDERS=1  PIPELINES=all  API_PORT=8080  API_PROCESSES=1  API_SERVICES=all  SHORT_PORT=8090
   KAFKA_BROKERS  REDIS_URL  CLICKHOUSE_URL  SCHEMA_REGISTRY_URL   given servers: no local one is started
   KAFKA_PORT  KAFKA_CONTROLLER_PORT  REDIS_PORT  CLICKHOUSE_PORT  SCHEMA_REGISTRY_PORT  WORKER_HEALTH_PORT  DECIDER_HEALTH_PORT
 --reset deletes the local data first (not the downloaded tools)
@@ -101,6 +101,7 @@ What to try
   curl '${api}/v1/trends?woeid=1'         worldwide trends
   curl '${api}/v1/trends?woeid=2459115'   New York
   curl '${api}/v1/trends/available'         the 551 places
+  curl -d '{"long_url":"https://example.com/"}' -H 'content-type: application/json' ${api}/api/v1/urls   a short link
   open ${api}/docs                           every endpoint
   npm run token -- --sub 42                                   a token for what needs one
   npm run status                                              health, lag, addresses (data and logs: ${home.path})

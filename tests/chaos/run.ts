@@ -1,6 +1,6 @@
 /**
  * `npm run test:chaos -- --seeds 100`: that many random schedules of faults, one after the other on one broker; `--seed N` repeats one.
- * `--trends`: the trends service instead, whose parts are killed again and again (kills.test.ts).
+ * `--trends`, `--links`: that service instead, whose parts are killed again and again (kills.test.ts, alias.test.ts).
  * Exit code 1 when any output was not exactly what an offline computation of the input gives.
  */
 import { spawnSync } from 'node:child_process'
@@ -32,6 +32,7 @@ function options() {
       minutes: { type: 'string', default: 'Infinity' },
       'longest-pause': { type: 'string' },
       trends: { type: 'boolean', default: false },
+      links: { type: 'boolean', default: false },
     },
   })
   const kinds = values.faults?.split(',') as FaultKind[] | undefined
@@ -39,7 +40,7 @@ function options() {
   const first = Number(values.seed ?? values.from ?? Math.floor(Math.random() * MAX_SEED))
   const longestPause = values['longest-pause']
   return {
-    trends: values.trends,
+    service: values.trends ? 'kills' : values.links ? 'alias' : undefined,
     seeds: Array.from({ length: values.seed === undefined ? Number(values.seeds) : 1 }, (_, i) => first + i),
     draw: { kinds, longestPauseMs: longestPause === undefined ? undefined : Number(longestPause) * MS_PER_SECOND },
     until: Date.now() + Number(values.minutes) * 60 * MS_PER_SECOND,
@@ -51,8 +52,11 @@ function say(text: string): void {
 }
 
 async function main(): Promise<number> {
-  const { trends, seeds, draw, until } = options()
-  if (trends) return spawnSync(process.execPath, [VERIFY, '--projects', 'chaos'], { stdio: 'inherit' }).status ?? 1
+  const { service, seeds, draw, until } = options()
+  if (service !== undefined) {
+    const args = [VERIFY, '--projects', 'chaos', `tests/chaos/${service}.test.ts`]
+    return spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
+  }
   const folder = guardedFolder()
   const broker = await newKafka(folder.path)
   await broker.start()

@@ -185,6 +185,14 @@ test(
     const { trends } = (await (await fetch(url)).json()) as { trends: { rank: number; tweet_volume: number }[] }
     expect(trends.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5])
     expect(trends[0].tweet_volume).toBeGreaterThan(0)
+    const made = await fetch(`http://${LOOPBACK}:${env.API_PORT}/api/v1/urls`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ long_url: 'https://example.com/' }),
+    })
+    const { short_url } = (await made.json()) as { short_url: string }
+    expect(short_url).toMatch(new RegExp(`^http://localhost:${env.SHORT_PORT}/`))
+    expect((await fetch(short_url, { redirect: 'manual' })).headers.get('location')).toBe('https://example.com/')
     const status = await finished('status.ts', where)
     expect(status.output).toMatch(/worker-0 +\d+ +ok/)
     expect(status.output).toMatch(/decider-0 +\d+ +ok/)
