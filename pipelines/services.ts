@@ -4,6 +4,8 @@ import type { PipelinesConfig } from './config.ts'
 import type { Runner } from './engine/runner.ts'
 import type { Topology } from './engine/topology.ts'
 import type { EngineLog, MemberIdentity } from './engine/worker-parts.ts'
+import { limitRecordSinks, limitSinks } from './limits/sinks.ts'
+import { limits } from './limits/topology.ts'
 import { clickSinks } from './links/clicks/sinks.ts'
 import { clickTopologies } from './links/clicks/topologies.ts'
 import { linkSinks } from './links/sinks.ts'
@@ -39,6 +41,8 @@ export const pipelineServices: readonly PipelineService[] = [
   { name: 'trends', role: 'bulk', topologies: () => [trends], sinks: trendSinks },
   { name: 'links', role: 'deciding', topologies: () => [links], sinks: linkSinks },
   { name: 'clicks', role: 'bulk', topologies: clickTopologies, sinks: clickSinks },
+  { name: 'limits', role: 'deciding', topologies: () => [limits], sinks: limitSinks },
+  { name: 'limit-records', role: 'bulk', topologies: () => [], sinks: limitRecordSinks },
 ]
 
 /**

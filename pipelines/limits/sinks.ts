@@ -1,0 +1,21 @@
+import { limitAudit, limitDecisions, limitTraffic, limitViolations } from '../../schemas/topics.ts'
+import { limitAuditTable, limitTrafficTable, limitViolationsTable } from '../../state/tables/limits.ts'
+import { limitsView } from '../../state/views/limits.ts'
+import { decisionView } from '../../state/views/results.ts'
+import type { Runner } from '../engine/runner.ts'
+import type { SinkContext } from '../services.ts'
+import { tableSink, viewSink } from '../sinks.ts'
+
+/** The results of commands, for the API that waits for them. */
+export function limitSinks(context: SinkContext): Runner[] {
+  return [viewSink('limits-view', decisionView(limitsView), [limitDecisions], context)]
+}
+
+/** Changes, violations and decided requests, for those who look back. */
+export function limitRecordSinks(context: SinkContext): Runner[] {
+  return [
+    tableSink('limit-audit-table', limitAuditTable, limitAudit, context),
+    tableSink('limit-violations-table', limitViolationsTable, limitViolations, context),
+    tableSink('limit-traffic-table', limitTrafficTable, limitTraffic, context),
+  ]
+}

@@ -1,0 +1,45 @@
+import { utf8 } from '../../schemas/keys.ts'
+import { limitFlow } from '../../schemas/limits/flow.ts'
+import { avro } from '../../schemas/load.ts'
+import { limitAudit, limitClients, limitRules } from '../../schemas/topics.ts'
+import type { LimitSetting } from '../../schemas/types.ts'
+import { keyedStore } from '../../state/stores/keyed-store.ts'
+import type { Context } from '../engine/api.ts'
+import { type Change, DECIDING, decideCommands } from '../engine/commands/decide.ts'
+import { topology } from '../engine/topology.ts'
+import { decideLimit, seededRule } from './decide.ts'
+
+/** The one place where rules and API keys are changed: decision, compacted topic and audit record are one transaction. */
+export const limits = topology(
+  'limits',
+  function declareLimits(t) {
+    const settings = t.store(keyedStore('settings', { key: utf8, value: avro('limits/LimitSetting') }))
+    decideCommands(t, {
+      flow: limitFlow,
+      store: settings,
+      decide: decideLimit,
+      view: (setting) => setting,
+      changed: publish,
+      emits: [limitRules, limitClients, limitAudit],
+    })
+  },
+  DECIDING,
+)
+
+function publish({ key, before, after }: Change<LimitSetting>, ctx: Context): void {
+  if (after === undefined) return
+  const { rule, client, changed_by, action } = after
+  const at = ctx.now
+  if (rule !== null) ctx.emit(limitRules, rule.rule_id, rule, { timestamp: at })
+  if (client !== null) ctx.emit(limitClients, client.key_hash, client, { timestamp: at })
+  const change = { subject: key, action, actor: changed_by, at, before: auditText(before, key), after: auditText(after, key) }
+  ctx.emit(limitAudit, key, change, { timestamp: at })
+}
+
+/** The hash of a key identifies it: it is nobody's business. */
+function auditText(setting: LimitSetting | undefined, key: string): string | null {
+  const shown = setting?.rule ?? setting?.client ?? seededRule(key)
+  if (shown === undefined) return null
+  const { key_hash: _secret, ...rest } = shown as { key_hash?: string }
+  return JSON.stringify(rest)
+}
