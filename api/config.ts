@@ -52,7 +52,7 @@ const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** The services that `API_SERVICES` may name. */
-const SERVICE_NAMES = ['trends', 'links'] as const
+const SERVICE_NAMES = ['trends', 'links', 'limits'] as const
 export type ServiceName = (typeof SERVICE_NAMES)[number]
 
 const MAX_PORT = 65_535

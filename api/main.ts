@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { registryClient } from '../kafka/registry.ts'
-import { SEEDED_RULES } from '../schemas/limits/rule.ts'
 import type { AnyTopic } from '../schemas/topic.ts'
 import { clicks as clicksTopic } from '../schemas/topics.ts'
 import type { Click } from '../schemas/types.ts'
@@ -17,18 +16,14 @@ import { redisResultChannel } from './kit/commands/result-channel.ts'
 import { type FactBuffer, factBuffer } from './kit/fact-buffer.ts'
 import { kafkaFacts } from './kit/facts.ts'
 import { trustedProxies } from './kit/limits/address.ts'
-import { counterStore } from './kit/limits/counter-store.ts'
-import { limiter } from './kit/limits/limiter.ts'
-import { compileRules } from './kit/limits/matching.ts'
-import { connectLimiterRedis } from './kit/limits/redis-scripts.ts'
-import { requestLimits } from './kit/limits/request-limits.ts'
-import { limitWatch } from './kit/limits/watch.ts'
+import { startLimits } from './kit/limits/start.ts'
 import { createLogger, type Logger, standardOutput } from './kit/logging.ts'
 import { httpMetrics } from './kit/metrics.ts'
 import { readiness } from './kit/readiness.ts'
 import { connectViewRedis } from './kit/redis.ts'
 import { type RunningServer, startServer } from './kit/server.ts'
 import type { Service } from './kit/service.ts'
+import { LIMITS_TOPICS, limitsService } from './limits/service.ts'
 import { shortDomains } from './links/domains.ts'
 import { redirects } from './links/redirect.ts'
 import { linksSecret } from './links/secret.ts'
@@ -40,7 +35,7 @@ const CLICKS_CAPACITY = 100_000
 /** What a Kafka that is there takes for them. */
 const LAST_CLICKS_MS = 2_000
 /** Topics by service: an API that leaves a service out needs nothing of it. */
-const TOPICS: Record<ServiceName, readonly AnyTopic[]> = { trends: TRENDS_TOPICS, links: LINKS_TOPICS }
+const TOPICS: Record<ServiceName, readonly AnyTopic[]> = { trends: TRENDS_TOPICS, links: LINKS_TOPICS, limits: LIMITS_TOPICS }
 
 /** Starts the API of the services that the configuration names. Servers it needs may come later: it answers 503 until they are there. */
 async function startApi(config: ApiConfig, log: Logger) {
@@ -49,8 +44,9 @@ async function startApi(config: ApiConfig, log: Logger) {
   const { redisUrl: url, redisCluster: cluster } = config
   const redis = connectViewRedis({ url, cluster, log })
   const tables = connectTables(config.clickhouse)
-  const topics = config.services.flatMap((name) => TOPICS[name])
-  const facts = kafkaFacts({ brokers: config.brokers, registry: registryClient({ url: config.schemaRegistryUrl }), topics, log })
+  const topics = [...new Set([...LIMITS_TOPICS, ...config.services.flatMap((name) => TOPICS[name])])]
+  const registry = registryClient({ url: config.schemaRegistryUrl })
+  const facts = kafkaFacts({ brokers: config.brokers, registry, topics, log })
   const commands = createCommands({
     facts,
     reader: redis.reader,
@@ -59,32 +55,31 @@ async function startApi(config: ApiConfig, log: Logger) {
     registry: metrics.registry,
     now,
   })
+  const monotonic = () => performance.now()
+  const trusted = trustedProxies(config.trustedProxies)
+  const limits = await startLimits({ ...config, trusted, registry, facts, metrics: metrics.registry, log, now, monotonic })
   const views = redis.reader
   const domains = shortDomains(config.links.domains)
   const secret = await linksSecret(config.links.secret)
   const factories: Record<ServiceName, () => Service> = {
     trends: () => trendsService({ views, tables: tables.reader, facts, now }),
     links: () => linksService({ views, tables: tables.reader, facts, commands, domains, secret, now }),
+    limits: () => limitsService({ ...limits, commands, tables: tables.reader, now }),
   }
   const services = config.services.map((name) => factories[name]())
-  const ready = readiness([redis.probe, facts.probe, tables.probe, ...services.flatMap((service) => service.probes)])
+  const isLimited = services.some(({ routes }) => routes.some(({ definition }) => limits.requests.covers(definition.path)))
+  const ready = readiness([
+    redis.probe,
+    facts.probe,
+    tables.probe,
+    ...(isLimited ? limits.settings.probes : []),
+    ...services.flatMap((service) => service.probes),
+  ])
   const verifier = tokenVerifier({
     keys: await keySetFor(config.auth, now),
     issuer: config.auth.issuer,
     audience: config.auth.audience,
     now,
-  })
-  const monotonic = () => performance.now()
-  const limiterStore = connectLimiterRedis({ url: config.redisUrl, cluster: config.redisCluster })
-  const trusted = trustedProxies(config.trustedProxies)
-  const watch = limitWatch({ registry: metrics.registry, log, monotonic })
-  const rules = compileRules(SEEDED_RULES)
-  const limits = requestLimits({
-    limiter: limiter({ counters: counterStore({ scripts: limiterStore.scripts, monotonic, onFailure: watch.failed }), rules: () => rules }),
-    clients: { find: () => undefined },
-    trusted,
-    watch,
-    monotonic,
   })
   const answers = answerCache()
   const app = createApp({
@@ -95,7 +90,7 @@ async function startApi(config: ApiConfig, log: Logger) {
     metrics,
     readiness: ready,
     answers,
-    limits,
+    limits: limits.requests,
     trusted,
     publicUrl: config.publicUrl,
     monotonic,
@@ -122,7 +117,7 @@ async function startApi(config: ApiConfig, log: Logger) {
     const cut = await Promise.all(servers.map((server) => server.close(config.drainTimeoutMs)))
     await clicks?.close(LAST_CLICKS_MS)
     commands.close()
-    limiterStore.close()
+    await limits.close()
     await Promise.all([redis.close(), tables.close(), facts.close()])
     log.info({ connections_cut: cut.reduce((sum, count) => sum + count, 0) }, 'api_stopped')
   }

@@ -20,7 +20,7 @@ import { describeRoute } from './openapi.ts'
 import { pathTable } from './paths.ts'
 import type { Readiness } from './readiness.ts'
 import { requestIdFrom } from './request-id.ts'
-import type { BoundRoute } from './route.ts'
+import type { AuthRule, BoundRoute } from './route.ts'
 import type { Service } from './service.ts'
 import { assertCleanUrl } from './text.ts'
 
@@ -52,6 +52,7 @@ const DEFAULT_HANDLER_TIMEOUT_MS = 10_000
 const NO_ROUTE = '(none)'
 const MS_PER_SECOND = 1_000
 const NO_SCOPES: ReadonlySet<string> = new Set()
+const ANYBODY: AuthRule = { kind: 'optional' }
 
 /** Makes the answer. @param added headers that go with it even if it is an error */
 type Answering = (requestId: string, added: Record<string, string>) => Answer | Promise<Answer>
@@ -124,9 +125,9 @@ export function createApp(options: AppOptions): OpenAPIHono {
     app.openAPIRegistry.registerPath(describeRoute(definition))
 
     async function run(c: Context, requestId: string, added: Record<string, string>): Promise<Answer> {
-      if (definition.params !== undefined && paths.isTakenBefore(c.req.method, c.req.path)) return elsewhere(c)
-      const authorizing = authorize(auth, c.req.header('authorization') ?? null, options.verifier, options.isUserId)
+      const authorizing = authorized(c, auth)
       const limited = await limit(c, authorizing, added)
+      if (definition.params !== undefined && paths.isTakenBefore(c.req.method, c.req.path)) return elsewhere(c)
       const caller = await authorizing
       const query = check(definition.query, queryOf(c.req.url), 'query')
       const params = check(definition.params, c.req.param(), 'path')
@@ -156,6 +157,10 @@ export function createApp(options: AppOptions): OpenAPIHono {
     app.on(method.toUpperCase(), path.replaceAll(/\{(.+?)\}/g, ':$1'), (c) =>
       exchange(c, path, (requestId, added) => run(c, requestId, added)),
     )
+  }
+
+  function authorized(c: Context, auth: AuthRule): Promise<Caller | undefined> {
+    return authorize(auth, c.req.header('authorization') ?? null, options.verifier, options.isUserId)
   }
 
   /**
@@ -198,7 +203,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   }
   app.notFound((c) =>
     exchange(c, NO_ROUTE, async (_requestId, added) => {
-      if (c.req.method !== 'OPTIONS') await limit(c, Promise.resolve(undefined), added)
+      if (c.req.method !== 'OPTIONS') await limit(c, authorized(c, ANYBODY), added)
       return elsewhere(c)
     }),
   )

@@ -47,6 +47,11 @@ export function capacityOf({ limit, burst }: Limit): number {
   return limit + burst
 }
 
+/** Specification G: `limit` / `window_seconds` tokens per second, up to the capacity. */
+export function refilled(limit: Limit, tokens: number, passedUs: number): number {
+  return Math.min(capacityOf(limit), tokens + (Math.max(0, passedUs) * limit.limit) / (limit.windowSeconds * US_PER_SECOND))
+}
+
 /**
  * @param counts before this request
  * @param units requests that this one counts for

@@ -5,6 +5,8 @@ import { capacityOf, elapsedUs, estimateOf, US_PER_SECOND, windowIndexAt } from 
 export interface LeasedCounters extends CounterStore {
   /** Gives back what is not being spent. Every SWEEP_MS. */
   sweep(): void
+  /** Drops what is known of counters that were reset. */
+  forget(keys: readonly string[]): void
   /** Gives back everything. */
   close(): Promise<void>
   /** Decisions so far that needed no question to the store. */
@@ -196,6 +198,9 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
   return {
     decide: (asks) => decide(asks),
     sweep,
+    forget(keys) {
+      for (const key of keys) entries.delete(key)
+    },
     async close() {
       const held = [...entries.values()]
       entries.clear()

@@ -66,12 +66,12 @@ export function limiter({ counters, rules }: LimiterOptions): Limiter {
   return { decide }
 }
 
-function limitOf(rule: LimitRule): Limit {
+export function limitOf(rule: LimitRule): Limit {
   return { limit: rule.limit_count, windowSeconds: rule.window_seconds, burst: rule.burst_allowance }
 }
 
 /** `limits:{user:42}:rule-1:w60`: the algorithm and the window are in the name, because a counter of another kind means nothing. */
-function counterFor(rule: LimitRule, identity: string): Counter {
+export function counterFor(rule: LimitRule, identity: string): Counter {
   const tag = BRACES.test(identity) ? identity.replaceAll('{', '%7B').replaceAll('}', '%7D') : identity
   const kind = rule.burst_allowance > 0 ? 'b' : 'w'
   return { key: `limits:{${tag}}:${rule.rule_id}:${kind}${rule.window_seconds}`, tag, limit: limitOf(rule) }

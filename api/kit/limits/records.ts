@@ -1,0 +1,120 @@
+import { randomUUID } from 'node:crypto'
+import type { Registry } from 'prom-client'
+import { limitTraffic, limitViolations } from '../../../schemas/topics.ts'
+import type { LimitTraffic, LimitTrafficEntry, LimitViolation } from '../../../schemas/types.ts'
+import { factBuffer } from '../fact-buffer.ts'
+import type { Facts } from '../facts.ts'
+import type { Logger } from '../logging.ts'
+import { limitedMethod } from './matching.ts'
+import type { DecisionListener } from './request-limits.ts'
+
+/** What is written down of decisions: violations, and what was asked in each second. */
+export interface DecisionRecords {
+  readonly listen: DecisionListener
+  /** Closes the second under way. Every second. */
+  tick(): void
+  close(timeoutMs: number): Promise<void>
+}
+
+export interface DecisionRecordsOptions {
+  readonly facts: Pick<Facts, 'publishAll'>
+  readonly registry: Registry
+  readonly log: Logger
+  /** Epoch ms. */
+  now(): number
+}
+
+export const TICK_MS = 1_000
+/** An attack from many addresses writes this much, and no more, until Kafka has taken it. */
+const VIOLATIONS_CAPACITY = 20_000
+/** Seconds that wait while Kafka is away. */
+const TRAFFIC_CAPACITY = 120
+/** Kinds of requests that are kept apart in a second: about a megabyte. */
+const MAX_KINDS = 5_000
+/** As long as the rules' patterns. */
+const MAX_PATH_CHARACTERS = 200
+const MS_PER_SECOND = 1_000
+
+export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOptions): DecisionRecords {
+  const node = randomUUID()
+  const violations = factBuffer<string, LimitViolation>({
+    topic: limitViolations,
+    facts,
+    capacity: VIOLATIONS_CAPACITY,
+    registry,
+    name: 'limit_violations',
+    log,
+  })
+  const traffic = factBuffer<string, LimitTraffic>({
+    topic: limitTraffic,
+    facts,
+    capacity: TRAFFIC_CAPACITY,
+    registry,
+    name: 'limit_traffic',
+    log,
+  })
+  let second = Math.floor(now() / MS_PER_SECOND)
+  let kinds = new Map<string, LimitTrafficEntry>()
+  let seen = new Set<string>()
+  let leftOut = 0
+
+  function tick(): void {
+    if (kinds.size > 0) traffic.offer(node, { second: second * MS_PER_SECOND, node, entries: [...kinds.values()], left_out: leftOut })
+    second = Math.floor(now() / MS_PER_SECOND)
+    kinds = new Map()
+    seen = new Set()
+    leftOut = 0
+  }
+
+  const listen: DecisionListener = (request, caller, verdict) => {
+    const at = now()
+    if (Math.floor(at / MS_PER_SECOND) !== second) tick()
+    const method = limitedMethod(request.method)
+    const path = request.path.slice(0, MAX_PATH_CHARACTERS)
+    const isRefused = verdict.outcome === 'refused'
+    count(`${caller.clientId} ${caller.userId ?? ''} ${caller.ip} ${method} ${path}`, isRefused, () => ({
+      client_id: caller.clientId,
+      tier: caller.tier,
+      api_key_id: caller.apiKeyId ?? '',
+      user_id: caller.userId ?? '',
+      ip: caller.ip,
+      method,
+      path,
+      requests: 0,
+      refused: 0,
+    }))
+    if (!('violations' in verdict)) return
+    for (const { rule, estimate } of verdict.violations) {
+      const id = `${rule.rule_id} ${caller.clientId}`
+      if (seen.has(id)) continue
+      seen.add(id)
+      const { rule_id, action, limit_count } = rule
+      violations.offer(caller.clientId, { at, rule_id, client_id: caller.clientId, method, path, action, estimate, limit_count })
+    }
+  }
+
+  function count(kind: string, isRefused: boolean, create: () => LimitTrafficEntry): void {
+    let entry = kinds.get(kind)
+    if (entry === undefined) {
+      if (kinds.size >= MAX_KINDS) {
+        leftOut++
+        return
+      }
+      entry = create()
+      kinds.set(kind, entry)
+    }
+    entry.requests++
+    if (isRefused) entry.refused++
+  }
+
+  return {
+    listen,
+    tick() {
+      if (Math.floor(now() / MS_PER_SECOND) !== second) tick()
+    },
+    async close(timeoutMs) {
+      tick()
+      await Promise.all([violations.close(timeoutMs), traffic.close(timeoutMs)])
+    },
+  }
+}

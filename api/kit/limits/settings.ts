@@ -1,0 +1,132 @@
+import { type KafkaDeps, kafkaTransport } from '../../../kafka/client/index.ts'
+import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
+import { openSerdes } from '../../../kafka/serdes.ts'
+import type { Transport } from '../../../kafka/transport.ts'
+import { SEEDED_RULES } from '../../../schemas/limits/rule.ts'
+import type { Topic } from '../../../schemas/topic.ts'
+import { limitClients, limitRules } from '../../../schemas/topics.ts'
+import type { LimitClient, LimitRule } from '../../../schemas/types.ts'
+import { type GlobalTable, globalTable } from '../global-table.ts'
+import type { Logger } from '../logging.ts'
+import type { ReadinessProbe } from '../readiness.ts'
+import { compileRules, type RuleTable } from './matching.ts'
+import type { ApiClients } from './request-limits.ts'
+
+/** Rules and API keys, in the memory of every API instance, as they are in the log. */
+export interface LimitSettings {
+  /** undefined: not read yet. */
+  rules(): RuleTable | undefined
+  /** Seeded ones and inactive ones too. Throws ApiError `not_ready`. */
+  allRules(): LimitRule[]
+  /** Throws ApiError `not_ready`. */
+  rule(ruleId: string): LimitRule | undefined
+  readonly clients: ApiClients
+  /** Every key, revoked ones too. Throws ApiError `not_ready`. */
+  allClients(): LimitClient[]
+  readonly probes: readonly ReadinessProbe[]
+  close(): Promise<void>
+}
+
+export interface LimitSettingsOptions {
+  readonly brokers: readonly string[]
+  readonly registry: SchemaRegistry
+  readonly log: Logger
+}
+
+/** No writer has it: values are always resolved from the schema that they were written with. */
+const READ_ONLY_SCHEMA = -1
+
+/** Starts reading at once and goes on until it is closed. */
+export async function kafkaLimitSettings({ brokers, registry, log }: LimitSettingsOptions): Promise<LimitSettings> {
+  // Whatever createLogger makes is pino's.
+  const kafkaLog = log as unknown as KafkaDeps['log']
+  const transport = kafkaTransport({ brokers: [...brokers], clientId: 'millrace-api-limits' }, { clock: Date, log: kafkaLog })
+  const settings = await limitSettings({ transport: connectingTransport(transport), registry, log })
+  return {
+    ...settings,
+    async close() {
+      await settings.close()
+      await transport.close()
+    },
+  }
+}
+
+/** Kafka may come later: whoever asks first connects. */
+function connectingTransport(transport: Transport): Transport {
+  let connected: Promise<void> | undefined
+
+  async function partitionCounts(topics: readonly string[]): Promise<Map<string, number>> {
+    connected ??= transport.connect()
+    try {
+      await connected
+    } catch (error) {
+      connected = undefined
+      throw error
+    }
+    return await transport.partitionCounts(topics)
+  }
+
+  return { ...transport, partitionCounts }
+}
+
+interface TableOptions {
+  readonly transport: Transport
+  readonly registry: SchemaRegistry
+  readonly log: Logger
+}
+
+async function limitSettings({ transport, registry, log }: TableOptions): Promise<LimitSettings> {
+  const { schemas } = await openSerdes(registry, [])
+  let compiled: RuleTable | undefined
+  let isStale = true
+
+  function table<V>(topic: Topic<string, V>, onChange: () => void = () => undefined): GlobalTable<string, V> {
+    return globalTable({
+      transport,
+      topic,
+      values: topic.value.open(READ_ONLY_SCHEMA, schemas),
+      loadSchema: schemas.load,
+      log,
+      onChange,
+    })
+  }
+
+  const rules = table(limitRules, () => {
+    isStale = true
+  })
+  const clients = table(limitClients)
+
+  function allRules(): LimitRule[] {
+    const stored = [...rules.entries()].map(([, rule]) => rule)
+    const ids = new Set(stored.map(({ rule_id }) => rule_id))
+    return [...SEEDED_RULES.filter(({ rule_id }) => !ids.has(rule_id)), ...stored]
+  }
+
+  return {
+    /** Compiled when next asked for: a burst of changes costs one. */
+    rules() {
+      if (!isStale) return compiled
+      try {
+        compiled = compileRules(allRules())
+        isStale = false
+      } catch {
+        // Not read to the end: whoever has read some of the rules knows nothing of the others.
+      }
+      return compiled
+    },
+    allRules,
+    rule: (ruleId) => rules.get(ruleId) ?? SEEDED_RULES.find(({ rule_id }) => rule_id === ruleId),
+    clients: {
+      find(keyHash) {
+        const found = clients.get(keyHash)
+        if (found === undefined || found.revoked_at !== null) return undefined
+        return { clientId: found.client_id, keyId: found.key_id, tier: found.tier }
+      },
+    },
+    allClients: () => [...clients.entries()].map(([, client]) => client),
+    probes: [rules.probe, clients.probe],
+    async close() {
+      await Promise.all([rules.close(), clients.close()])
+    },
+  }
+}

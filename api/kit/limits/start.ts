@@ -1,0 +1,72 @@
+import type { Registry } from 'prom-client'
+import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
+import type { Facts } from '../facts.ts'
+import type { Logger } from '../logging.ts'
+import type { TrustedProxies } from './address.ts'
+import { type CounterStore, counterStore } from './counter-store.ts'
+import { leasedCounters, SWEEP_MS } from './leases.ts'
+import { type Limiter, limiter } from './limiter.ts'
+import { decisionRecords, TICK_MS } from './records.ts'
+import { connectLimiterRedis } from './redis-scripts.ts'
+import { type RequestLimits, requestLimits } from './request-limits.ts'
+import { kafkaLimitSettings, type LimitSettings } from './settings.ts'
+import { limitWatch } from './watch.ts'
+
+export interface LimitsOptions {
+  readonly redisUrl: string
+  readonly redisCluster: boolean
+  readonly brokers: readonly string[]
+  readonly trusted: TrustedProxies
+  readonly registry: SchemaRegistry
+  readonly facts: Pick<Facts, 'publishAll'>
+  readonly metrics: Registry
+  readonly log: Logger
+  /** Epoch ms. */
+  now(): number
+  /** Monotonic ms. */
+  monotonic(): number
+}
+
+/** Everything that stands in front of the project's routes. */
+export interface RunningLimits {
+  readonly requests: RequestLimits
+  readonly limiter: Limiter
+  readonly settings: LimitSettings
+  /** Without leases. */
+  readonly counters: CounterStore
+  /** Deletes counters. Rejects when Redis does not answer. */
+  forget(keys: readonly string[]): Promise<void>
+  /** Gives back leases and sends what is written down, as far as that goes. */
+  close(): Promise<void>
+}
+
+/** What a Kafka that is there takes for the last records. */
+const LAST_RECORDS_MS = 1_000
+
+export async function startLimits(options: LimitsOptions): Promise<RunningLimits> {
+  const { redisUrl, redisCluster, brokers, trusted, registry, facts, metrics, log, now, monotonic } = options
+  const settings = await kafkaLimitSettings({ brokers, registry, log })
+  const redis = connectLimiterRedis({ url: redisUrl, cluster: redisCluster })
+  const watch = limitWatch({ registry: metrics, log, monotonic })
+  const counters = counterStore({ scripts: redis.scripts, monotonic, onFailure: watch.failed })
+  const leases = leasedCounters({ store: counters, monotonic })
+  const records = decisionRecords({ facts, registry: metrics, log, now })
+  const timers = [setInterval(leases.sweep, SWEEP_MS), setInterval(records.tick, TICK_MS)]
+  const deciding = limiter({ counters: leases, rules: settings.rules })
+
+  return {
+    requests: requestLimits({ limiter: deciding, clients: settings.clients, trusted, watch, monotonic, onDecision: records.listen }),
+    limiter: deciding,
+    settings,
+    counters,
+    async forget(keys) {
+      leases.forget(keys)
+      await redis.forget(keys)
+    },
+    async close() {
+      for (const timer of timers) clearInterval(timer)
+      await Promise.all([leases.close(), records.close(LAST_RECORDS_MS), settings.close()])
+      redis.close()
+    },
+  }
+}

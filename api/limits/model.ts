@@ -1,0 +1,233 @@
+import { z } from '@hono/zod-openapi'
+import type { LimitRule } from '../../schemas/types.ts'
+import { parsePattern } from '../kit/limits/matching.ts'
+
+const MAX_INT32 = 2 ** 31 - 1
+const MAX_RULE_ID = 100
+const MAX_PATTERN = 200
+const MAX_CLIENT_ID = 100
+const MAX_LABEL = 200
+/** A year: longer ones are no rates. */
+const MAX_WINDOW_SECONDS = 31_536_000
+const MAX_COST = 1_000
+const MAX_PATH = 2_048
+const MAX_ADDRESS = 64
+
+/** Tiers of API keys; callers without one are free. */
+const TIERS = ['free', 'pro', 'enterprise'] as const
+
+const RuleId = z
+  .string()
+  .regex(/^[A-Za-z0-9._:-]{1,100}$/, `must be 1 to ${MAX_RULE_ID} of A-Z a-z 0-9 . _ : -`)
+  .openapi({ example: 'search-free' })
+
+/** `user:` and `ip:` name callers without a key. */
+const ClientId = z
+  .string()
+  .regex(
+    /^(?!user:|ip:)[A-Za-z0-9._:@-]{1,100}$/,
+    `must be 1 to ${MAX_CLIENT_ID} of A-Z a-z 0-9 . _ : @ -, and not begin with user: or ip:`,
+  )
+  .openapi({ example: 'acme' })
+
+const limit = z.int().min(1).max(MAX_INT32).openapi({ description: 'requests per window' })
+const windowSeconds = z.int().min(1).max(MAX_WINDOW_SECONDS)
+
+const Match = z.strictObject({
+  tier: z
+    .enum([...TIERS, '*'])
+    .default('*')
+    .openapi({ description: 'of the caller; * for all' }),
+  endpoint_pattern: z
+    .string()
+    .max(MAX_PATTERN)
+    .refine(
+      (text) => parsePattern(text) !== undefined,
+      'must be an exact path, /a/prefix/* or *, with a method before it if need be: POST /a/*',
+    )
+    .openapi({ description: '`/exact/path`, `/a/prefix/*` or `*`; a method may stand before it', example: 'GET /api/v1/products/*' }),
+  key: z
+    .array(z.enum(['client', 'api_key', 'user', 'ip', 'endpoint']))
+    .min(1)
+    .max(5)
+    .default(['client'])
+    .openapi({ description: 'what is counted together; a rule by `ip` alone is for callers who are known by nothing else' }),
+})
+
+const ruleFields = {
+  match: Match,
+  limit,
+  window_seconds: windowSeconds,
+  action: z.enum(['reject', 'log_only']).default('reject'),
+  burst_allowance: z
+    .int()
+    .min(0)
+    .max(MAX_INT32)
+    .default(0)
+    .openapi({ description: 'above 0: a token bucket of limit + burst_allowance, refilled at limit per window' }),
+}
+
+function fitsTogether(rule: { limit: number; burst_allowance: number }): boolean {
+  return rule.limit + rule.burst_allowance <= MAX_INT32
+}
+const TOO_LARGE = { message: 'limit and burst_allowance together are too large', path: ['burst_allowance'] }
+
+export const NewRuleBody = z
+  .strictObject({ rule_id: RuleId, ...ruleFields })
+  .refine(fitsTogether, TOO_LARGE)
+  .openapi('NewRateLimitRule')
+export const RuleBody = z.strictObject(ruleFields).refine(fitsTogether, TOO_LARGE).openapi('RateLimitRuleChange')
+export type RuleInput = z.output<typeof RuleBody>
+
+export const RuleSchema = z
+  .object({
+    rule_id: z.string(),
+    match: z.object({ tier: z.string(), endpoint_pattern: z.string(), key: z.array(z.string()) }),
+    limit: z.int(),
+    window_seconds: z.int(),
+    action: z.string(),
+    burst_allowance: z.int(),
+    status: z.enum(['active', 'inactive']),
+    created_at: z.string(),
+    updated_at: z.string(),
+  })
+  .openapi('RateLimitRule')
+
+export const RuleListSchema = z
+  .object({ rules: z.array(RuleSchema), total: z.int(), page: z.int(), limit: z.int() })
+  .openapi('RateLimitRules')
+
+export const NewKeyBody = z
+  .strictObject({ client_id: ClientId, tier: z.enum(TIERS).default('free'), label: z.string().max(MAX_LABEL).default('') })
+  .openapi('NewApiKey')
+
+const keyFields = {
+  key_id: z.string(),
+  client_id: z.string(),
+  tier: z.string(),
+  label: z.string(),
+  created_at: z.string(),
+  revoked_at: z.string().nullable(),
+}
+const KeySchema = z.object(keyFields).openapi('ApiKey')
+export const IssuedKeySchema = z
+  .object({
+    ...keyFields,
+    api_key: z
+      .string()
+      .nullable()
+      .openapi({ description: 'the key, shown this once; null when this request is repeated with its Idempotency-Key' }),
+  })
+  .openapi('IssuedApiKey')
+export const KeyListSchema = z.object({ clients: z.array(KeySchema), total: z.int(), page: z.int(), limit: z.int() }).openapi('ApiKeys')
+
+export const UsageSchema = z
+  .object({
+    client_id: z.string(),
+    rules: z.array(z.object({ rule_id: z.string(), limit: z.int(), current: z.int(), window_resets_at: z.string() })),
+  })
+  .openapi('RateLimitUsage')
+
+export const CheckBody = z
+  .strictObject({
+    method: z.string().regex(/^[A-Z]{3,10}$/, 'must be a method in capitals'),
+    path: z.string().regex(/^\//, 'must begin with /').max(MAX_PATH),
+    api_key: z.string().min(1).max(256).optional().openapi({ description: "the caller's X-Api-Key" }),
+    user_id: z
+      .string()
+      .regex(/^[A-Za-z0-9._-]{1,100}$/, 'must be 1 to 100 of A-Z a-z 0-9 . _ -')
+      .optional(),
+    ip: z.string().max(MAX_ADDRESS).optional(),
+    cost: z.int().min(1).max(MAX_COST).default(1).openapi({ description: 'requests that it counts for; more than one is a penalty' }),
+  })
+  .refine(({ api_key, user_id, ip }) => (api_key ?? user_id ?? ip) !== undefined, 'must hold api_key, user_id or ip')
+  .openapi('RateLimitCheck')
+export type CheckInput = z.output<typeof CheckBody>
+
+export const CheckSchema = z
+  .object({
+    allowed: z.boolean(),
+    reason: z.enum(['within_limits', 'over_limit', 'no_rule', 'limiter_unavailable', 'invalid_api_key']),
+    client_id: z.string(),
+    rule_id: z.string().nullable(),
+    headers: z.record(z.string(), z.string()).openapi({ description: 'for the answer to the caller' }),
+    violations: z.array(z.string()).openapi({ description: 'rules without room, those that only log too' }),
+  })
+  .openapi('RateLimitDecision')
+
+export const SimulationBody = z.strictObject(ruleFields).refine(fitsTogether, TOO_LARGE).openapi('RateLimitDraft')
+export const SimulationSchema = z
+  .object({
+    from: z.string(),
+    to: z.string(),
+    requests: z.int().openapi({ description: 'that the draft would apply to' }),
+    would_reject: z.int(),
+    callers: z.int().openapi({ description: 'counters that the draft would have' }),
+    most_rejected: z.array(z.object({ key: z.string(), requests: z.int(), would_reject: z.int() })),
+    left_out: z.int().openapi({ description: 'requests of the hour that were too many kinds to be recorded' }),
+    truncated: z.boolean().openapi({ description: 'true: the newest part of the hour was too much to replay' }),
+  })
+  .openapi('RateLimitSimulation')
+
+export const AuditSchema = z
+  .object({
+    changes: z.array(
+      z.object({
+        subject: z.string().openapi({ example: 'rule:search-free' }),
+        action: z.string(),
+        actor: z.string(),
+        at: z.string(),
+        before: z.unknown(),
+        after: z.unknown(),
+      }),
+    ),
+  })
+  .openapi('RateLimitAudit')
+
+export const ViolationsSchema = z
+  .object({
+    violations: z.array(
+      z.object({
+        at: z.string(),
+        rule_id: z.string(),
+        client_id: z.string(),
+        method: z.string(),
+        path: z.string(),
+        action: z.string(),
+        estimate: z.number(),
+        limit: z.int(),
+      }),
+    ),
+  })
+  .openapi('RateLimitViolations')
+
+/** Times are set by whoever decides. */
+export function ruleFrom(ruleId: string, { match, limit, window_seconds, action, burst_allowance }: RuleInput): LimitRule {
+  const { tier, endpoint_pattern, key } = match
+  const counts = { limit_count: limit, window_seconds, burst_allowance }
+  return {
+    rule_id: ruleId,
+    tier,
+    endpoint_pattern,
+    key: [...new Set(key)],
+    ...counts,
+    action,
+    is_active: true,
+    created_at: 0,
+    updated_at: 0,
+  }
+}
+
+export function ruleJson(rule: LimitRule): z.output<typeof RuleSchema> {
+  return {
+    rule_id: rule.rule_id,
+    match: { tier: rule.tier, endpoint_pattern: rule.endpoint_pattern, key: [...rule.key] },
+    limit: rule.limit_count,
+    window_seconds: rule.window_seconds,
+    action: rule.action,
+    burst_allowance: rule.burst_allowance,
+    status: rule.is_active ? 'active' : 'inactive',
+    created_at: new Date(rule.created_at).toISOString(),
+    updated_at: new Date(rule.updated_at).toISOString(),
+  }
+}

@@ -1,0 +1,213 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import { keySubject, limitFlow, ruleSubject } from '../../schemas/limits/flow.ts'
+import { limitAudit, limitClients, limitCommands, limitDecisions, limitRules, limitTraffic, limitViolations } from '../../schemas/topics.ts'
+import type { LimitClient, LimitCommand } from '../../schemas/types.ts'
+import { readAudit, readViolations } from '../../state/tables/limit-records.ts'
+import type { TableReader } from '../../state/tables/trends.ts'
+import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
+import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
+import { ApiError, errors } from '../kit/errors.ts'
+import type { CounterStore } from '../kit/limits/counter-store.ts'
+import type { Limiter } from '../kit/limits/limiter.ts'
+import { hashOfKey } from '../kit/limits/request-limits.ts'
+import type { LimitSettings } from '../kit/limits/settings.ts'
+import { bind, type HandlerInput } from '../kit/route.ts'
+import type { Service } from '../kit/service.ts'
+import { checkFor } from './check.ts'
+import { limitsErrors } from './errors.ts'
+import { ruleFrom, ruleJson } from './model.ts'
+import {
+  auditRoute,
+  checkRoute,
+  createRuleRoute,
+  deleteRuleRoute,
+  issueKeyRoute,
+  listKeysRoute,
+  listRulesRoute,
+  readRuleRoute,
+  replaceRuleRoute,
+  resetRoute,
+  revokeKeyRoute,
+  simulateRoute,
+  usageRoute,
+  violationsRoute,
+} from './routes.ts'
+import { simulate } from './simulate.ts'
+import { usage } from './usage.ts'
+
+export interface LimitsDeps {
+  readonly settings: LimitSettings
+  readonly limiter: Limiter
+  readonly counters: CounterStore
+  /** Deletes counters. */
+  forget(keys: readonly string[]): Promise<void>
+  readonly commands: Commands
+  readonly tables: TableReader
+  /** Epoch ms. */
+  now(): number
+}
+
+/** Topics that this service publishes to or reads. */
+export const LIMITS_TOPICS = [limitCommands, limitDecisions, limitRules, limitClients, limitAudit, limitViolations, limitTraffic]
+
+const PRIVATE = { 'Cache-Control': 'private, no-store' }
+const KEY_PREFIX = 'mr_'
+const KEY_BYTES = 24
+const KEY_ID_BYTES = 9
+/** A change is in this instance's own memory some milliseconds after its answer. */
+const READABLE_WITHIN_MS = 1_000
+const LOOK_EVERY_MS = 5
+
+/** The rate limit service (specification G). */
+export function limitsService({ settings, limiter, counters, forget, commands, tables, now }: LimitsDeps): Service {
+  const usages = usage({ settings, counters, forget })
+
+  async function change(from: CommandRequest, subject: string, asked: readonly unknown[], command: Omit<LimitCommand, 'actor'>) {
+    const open = await commands.open(from, asked)
+    return await open.run(limitFlow, subject, { ...command, actor: from.caller!.subject })
+  }
+
+  /** Waits until whoever was answered can read here what it changed. */
+  async function untilSeen(isSeen: () => boolean): Promise<void> {
+    const until = performance.now() + READABLE_WITHIN_MS
+    while (!isSeen() && performance.now() < until) await delay(LOOK_EVERY_MS)
+  }
+
+  async function changeRule(
+    from: CommandRequest,
+    ruleId: string,
+    asked: readonly unknown[],
+    command: Omit<LimitCommand, 'actor' | 'client'>,
+  ) {
+    const answer = await change(from, ruleSubject(ruleId), asked, { ...command, client: null })
+    if (answer.outcome !== 'done') throw new ApiError(answer.outcome === 'exists' ? limitsErrors.rule_exists : limitsErrors.rule_not_found)
+    const rule = answer.rule!
+    await untilSeen(() => (settings.rule(ruleId)?.updated_at ?? 0) >= rule.updated_at)
+    return rule
+  }
+
+  async function issueKey(from: CommandRequest, body: { client_id: string; tier: string; label: string }): Promise<Answer> {
+    const apiKey = KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url')
+    const open = await commands.open(from, ['issueApiKey', body], randomBytes(KEY_ID_BYTES).toString('base64url'))
+    const key_hash = hashOfKey(apiKey)
+    const client: LimitClient = { ...body, key_id: open.key, key_hash, created_at: 0, revoked_at: null }
+    const command: LimitCommand = { action: 'issue_key', actor: from.caller!.subject, rule: null, client }
+    const answer = await open.run(limitFlow, keySubject(open.key), command)
+    if (answer.outcome !== 'done') throw new Error(`a key was to be issued, and the answer is ${answer.outcome}`)
+    const issued = answer.client!
+    await untilSeen(() => settings.clients.find(issued.key_hash) !== undefined)
+    // Repeated: the first answer's key is known to nobody but its reader.
+    return jsonAnswer(201, { ...keyJson(issued), api_key: issued.key_hash === key_hash ? apiKey : null }, PRIVATE)
+  }
+
+  async function revokeKey(from: CommandRequest, keyId: string): Promise<Answer> {
+    const answer = await change(from, keySubject(keyId), ['revokeApiKey', keyId], { action: 'revoke_key', rule: null, client: null })
+    if (answer.outcome !== 'done') throw new ApiError(limitsErrors.client_not_found)
+    const { key_hash } = answer.client!
+    await untilSeen(() => settings.clients.find(key_hash) === undefined)
+    return noContent()
+  }
+
+  function assertOwn(
+    { caller, limited }: Pick<HandlerInput<undefined, undefined, undefined>, 'caller' | 'limited'>,
+    clientId: string,
+  ): void {
+    const isOwn = limited?.clientId === clientId && (limited.apiKeyId !== undefined || limited.userId !== undefined)
+    if (isOwn || caller?.scopes.has('admin') === true) return
+    if (caller === undefined && limited?.apiKeyId === undefined) throw new ApiError(errors.unauthorized)
+    throw new ApiError(errors.forbidden, { message: 'This usage belongs to somebody else.' })
+  }
+
+  return {
+    name: 'rate limits',
+    description:
+      'Limits on every address below /api/v1. Callers are known by `X-Api-Key`, else by their token, else by their address; 429 `rate_limit_exceeded` says when to come back.',
+    errors: Object.values(limitsErrors),
+    probes: [],
+    routes: [
+      bind(createRuleRoute, async (input) => {
+        const { rule_id } = input.body
+        const command = { action: 'create_rule' as const, rule: ruleFrom(rule_id, input.body) }
+        return jsonAnswer(201, ruleJson(await changeRule(input, rule_id, ['createRule', input.body], command)), PRIVATE)
+      }),
+      bind(listRulesRoute, ({ query }) => {
+        const rules = settings.allRules().filter((rule) => rule.is_active || query.include_inactive)
+        rules.sort((one, other) => (one.rule_id < other.rule_id ? -1 : 1))
+        return jsonAnswer(200, { rules: pageOf(rules, query).map(ruleJson), total: rules.length, ...pageFields(query) }, PRIVATE)
+      }),
+      bind(readRuleRoute, ({ params }) => {
+        const rule = settings.rule(params.rule_id)
+        if (rule === undefined) throw new ApiError(limitsErrors.rule_not_found)
+        return jsonAnswer(200, ruleJson(rule), PRIVATE)
+      }),
+      bind(replaceRuleRoute, async (input) => {
+        const { rule_id } = input.params
+        const command = { action: 'replace_rule' as const, rule: ruleFrom(rule_id, input.body) }
+        return jsonAnswer(200, ruleJson(await changeRule(input, rule_id, ['replaceRule', rule_id, input.body], command)), PRIVATE)
+      }),
+      bind(deleteRuleRoute, async (input) => {
+        const { rule_id } = input.params
+        await changeRule(input, rule_id, ['deleteRule', rule_id], { action: 'delete_rule', rule: null })
+        return noContent()
+      }),
+      bind(issueKeyRoute, (input) => issueKey(input, input.body)),
+      bind(listKeysRoute, ({ query }) => {
+        const keys = settings.allClients().filter((key) => key.revoked_at === null || query.include_revoked)
+        keys.sort((one, other) => one.client_id.localeCompare(other.client_id) || one.created_at - other.created_at)
+        return jsonAnswer(200, { clients: pageOf(keys, query).map(keyJson), total: keys.length, ...pageFields(query) }, PRIVATE)
+      }),
+      bind(revokeKeyRoute, (input) => revokeKey(input, input.params.key_id)),
+      bind(usageRoute, async (input) => {
+        assertOwn(input, input.params.client_id)
+        return jsonAnswer(200, await usages.read(input.params.client_id), PRIVATE)
+      }),
+      bind(resetRoute, async ({ params }) => {
+        await usages.reset(params.client_id)
+        return noContent()
+      }),
+      bind(checkRoute, async ({ body }) => jsonAnswer(200, await checkFor(body, limiter, settings), PRIVATE)),
+      bind(simulateRoute, async ({ body }) => jsonAnswer(200, await simulate(ruleFrom('draft', body), tables, now()), PRIVATE)),
+      bind(auditRoute, async ({ query }) => {
+        const changes = await readAudit(tables, query.subject, offsetOf(query))
+        const shown = changes.map((one) => ({ ...one, at: isoTime(one.at), before: parsed(one.before), after: parsed(one.after) }))
+        return jsonAnswer(200, { changes: shown }, PRIVATE)
+      }),
+      bind(violationsRoute, async ({ query }) => {
+        const violations = await readViolations(tables, query.rule_id, query.client_id, offsetOf(query))
+        return jsonAnswer(200, { violations: violations.map((one) => ({ ...one, at: isoTime(one.at) })) }, PRIVATE)
+      }),
+    ],
+  }
+}
+
+interface PageQuery {
+  readonly page: number
+  readonly limit: number
+}
+
+function offsetOf({ page, limit }: PageQuery) {
+  return { offset: (page - 1) * limit, limit }
+}
+
+function pageOf<T>(all: readonly T[], query: PageQuery): readonly T[] {
+  const { offset, limit } = offsetOf(query)
+  return all.slice(offset, offset + limit)
+}
+
+function pageFields({ page, limit }: PageQuery): PageQuery {
+  return { page, limit }
+}
+
+function isoTime(time: number): string {
+  return new Date(time).toISOString()
+}
+
+function parsed(text: string | null): unknown {
+  return text === null ? null : JSON.parse(text)
+}
+
+function keyJson({ key_id, client_id, tier, label, created_at, revoked_at }: LimitClient) {
+  const times = { created_at: isoTime(created_at), revoked_at: revoked_at === null ? null : isoTime(revoked_at) }
+  return { key_id, client_id, tier, label, ...times }
+}

@@ -1,0 +1,77 @@
+import type { LimitRule } from '../../schemas/types.ts'
+import { readTraffic, type TrafficReader } from '../../state/tables/limit-records.ts'
+import { capacityOf, elapsedUs, estimateOf, refilled, US_PER_SECOND, windowIndexAt } from '../kit/limits/formulas.ts'
+import { limitOf } from '../kit/limits/limiter.ts'
+import { parsePattern } from '../kit/limits/matching.ts'
+import { appliesTo, identityFor } from '../kit/limits/rule.ts'
+
+const HOUR_MS = 3_600_000
+const MOST_REJECTED = 20
+
+interface Tally {
+  requests: number
+  rejected: number
+}
+
+/** What a counter holds in a replay. */
+interface Held {
+  index: number
+  current: number
+  previous: number
+  tokens: number
+  since: number
+}
+
+/** Replays the last hour of decided requests, second by second, against a rule that does not exist yet. */
+export async function simulate(draft: LimitRule, reader: TrafficReader, now: number) {
+  const pattern = parsePattern(draft.endpoint_pattern)!
+  const range = { from: now - HOUR_MS, to: now }
+  const { rows, leftOut, truncated } = await readTraffic(reader, { ...range, pattern, tier: draft.tier })
+  const counters = new Map<string, Held>()
+  const tallies = new Map<string, Tally>()
+  for (const { second, requests, caller } of rows) {
+    if (!appliesTo(draft.key, caller)) continue
+    const identity = identityFor(draft, caller)
+    const tally = tallies.get(identity) ?? { requests: 0, rejected: 0 }
+    tallies.set(identity, tally)
+    tally.requests += requests
+    tally.rejected += requests - admitted(draft, counters, identity, second * US_PER_SECOND, requests)
+  }
+  const all = [...tallies]
+  const sum = (of: (tally: Tally) => number) => all.reduce((total, [, tally]) => total + of(tally), 0)
+  const worst = all.filter(([, { rejected }]) => rejected > 0).sort(([, one], [, other]) => other.rejected - one.rejected)
+  return {
+    from: new Date(range.from).toISOString(),
+    to: new Date(range.to).toISOString(),
+    requests: sum(({ requests }) => requests),
+    would_reject: sum(({ rejected }) => rejected),
+    callers: all.length,
+    most_rejected: worst.slice(0, MOST_REJECTED).map(([key, { requests, rejected }]) => ({ key, requests, would_reject: rejected })),
+    left_out: leftOut,
+    truncated,
+  }
+}
+
+/** How many of a second's requests the rule lets through; refused ones are not counted. */
+function admitted(rule: LimitRule, counters: Map<string, Held>, identity: string, nowUs: number, requests: number): number {
+  const limit = limitOf(rule)
+  const index = windowIndexAt(nowUs, limit.windowSeconds)
+  const held = counters.get(identity) ?? { index, current: 0, previous: 0, tokens: capacityOf(limit), since: nowUs }
+  counters.set(identity, held)
+  if (limit.burst > 0) {
+    held.tokens = refilled(limit, held.tokens, nowUs - held.since)
+    held.since = nowUs
+    const taken = Math.min(requests, Math.floor(held.tokens))
+    held.tokens -= taken
+    return taken
+  }
+  if (held.index < index) {
+    held.previous = held.index === index - 1 ? held.current : 0
+    held.current = 0
+    held.index = index
+  }
+  const estimate = estimateOf(held, elapsedUs(nowUs, index, limit.windowSeconds), limit.windowSeconds)
+  const taken = Math.max(0, Math.min(requests, Math.ceil(limit.limit - estimate)))
+  held.current += taken
+  return taken
+}

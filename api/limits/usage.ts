@@ -1,0 +1,87 @@
+import { ANY_TIER } from '../../schemas/limits/rule.ts'
+import type { LimitRule } from '../../schemas/types.ts'
+import { ApiError, errors } from '../kit/errors.ts'
+import { limitedAddress } from '../kit/limits/address.ts'
+import type { Counter, CounterStore, Reading } from '../kit/limits/counter-store.ts'
+import { counterFor, standingOf } from '../kit/limits/limiter.ts'
+import { appliesTo, identityFor, type LimitedCaller } from '../kit/limits/rule.ts'
+import type { LimitSettings } from '../kit/limits/settings.ts'
+import { limitsErrors } from './errors.ts'
+
+export interface UsageDeps {
+  readonly settings: LimitSettings
+  /** Asked directly: leases are counted as used. */
+  readonly counters: CounterStore
+  /** Deletes counters. */
+  forget(keys: readonly string[]): Promise<void>
+}
+
+/** Counters that are looked at in one step. */
+const PEEKED_TOGETHER = 100
+const MS_PER_SECOND = 1_000
+const FREE_TIER = 'free'
+const NO_ADDRESS = ''
+
+export function usage({ settings, counters, forget }: UsageDeps) {
+  /** A client may be several callers: one per key. Throws `client_not_found`. */
+  function callersOf(clientId: string): LimitedCaller[] {
+    const [kind, id] = [clientId.slice(0, clientId.indexOf(':')), clientId.slice(clientId.indexOf(':') + 1)]
+    if (kind === 'user') return [{ clientId, tier: FREE_TIER, userId: id, ip: NO_ADDRESS }]
+    if (kind === 'ip') {
+      const ip = id.endsWith('/64') ? id : limitedAddress(id)
+      return [{ clientId: `ip:${ip}`, tier: FREE_TIER, ip }]
+    }
+    const keys = settings.allClients().filter((key) => key.client_id === clientId)
+    if (keys.length === 0) throw new ApiError(limitsErrors.client_not_found)
+    return keys.map(({ key_id, tier }) => ({ clientId, tier, apiKeyId: key_id, ip: NO_ADDRESS }))
+  }
+
+  /** Every counter that only this client's requests are in. */
+  function countersOf(clientId: string, rules: readonly LimitRule[]): { rule: LimitRule; counter: Counter }[] {
+    const found = new Map<string, { rule: LimitRule; counter: Counter }>()
+    for (const caller of callersOf(clientId)) {
+      for (const rule of rules) {
+        const isOwn = rule.key.some((part) => part !== 'endpoint') && (!rule.key.includes('ip') || caller.ip !== NO_ADDRESS)
+        if (!isOwn || (rule.tier !== ANY_TIER && rule.tier !== caller.tier) || !appliesTo(rule.key, caller)) continue
+        const counter = counterFor(rule, identityFor(rule, caller))
+        found.set(counter.key, { rule, counter })
+      }
+    }
+    return [...found.values()]
+  }
+
+  async function peek(watched: readonly { counter: Counter }[]): Promise<Reading[]> {
+    const readings: Reading[] = []
+    for (let from = 0; from < watched.length; from += PEEKED_TOGETHER) {
+      const asks = watched.slice(from, from + PEEKED_TOGETHER).map(({ counter }) => ({ mode: 'soft' as const, counter, units: 0 }))
+      const outcome = await counters.decide(asks)
+      if ('undecided' in outcome) throw new ApiError(errors.unavailable, { message: 'The counters do not answer: try again shortly.' })
+      readings.push(...outcome)
+    }
+    return readings
+  }
+
+  return {
+    async read(clientId: string) {
+      const watched = countersOf(
+        clientId,
+        settings.allRules().filter((rule) => rule.is_active),
+      )
+      const readings = await peek(watched)
+      const rules = watched.map(({ rule, counter }, index) => {
+        const { estimate, resetAt } = standingOf(counter.limit, readings[index], 0)
+        const window_resets_at = new Date(resetAt * MS_PER_SECOND).toISOString()
+        return { rule_id: rule.rule_id, limit: rule.limit_count, current: Math.ceil(estimate), window_resets_at }
+      })
+      return { client_id: clientId, rules }
+    },
+    async reset(clientId: string) {
+      const keys = countersOf(clientId, settings.allRules()).map(({ counter }) => counter.key)
+      try {
+        await forget(keys)
+      } catch (cause) {
+        throw new ApiError(errors.unavailable, { message: 'The counters do not answer: try again shortly.', cause })
+      }
+    },
+  }
+}

@@ -1,0 +1,300 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { createClient } from '@clickhouse/client'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Component } from '../../../deploy/local/component.ts'
+import { provisionTopics } from '../../../deploy/local/provision.ts'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { guardedFolder } from '../../stack/folder.ts'
+import { testStack, uniqueName } from '../../stack/index.ts'
+import { pythonEnvironment } from '../../stack/python.ts'
+import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { type ApiProcess, startApiProcess } from '../api-process.ts'
+import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
+
+const run = promisify(execFile)
+const TOKEN_COMMAND = fileURLToPath(new URL('../../../api/kit/auth/token.ts', import.meta.url))
+const NODES = 3
+const SETUP_TIMEOUT_MS = 180_000
+const SOON = { timeout: 60_000, interval: 20 }
+const READY = { timeoutMs: 90_000, intervalMs: 50 }
+const FUZZ_TIMEOUT_MS = 300_000
+const FUZZ_EXAMPLES = '8'
+/** A failure is found again. */
+const FUZZ_SEED = '20260115'
+const FUZZ_OUTPUT_BYTES = 64 * 1024 * 1024
+const LONG_WINDOW = 86_400
+/** Requests while Redis is killed and comes back. */
+const UNDER_LOAD = 400
+
+const folder = guardedFolder()
+const database = uniqueName('limits').replaceAll('-', '_')
+let redis: Component
+let worker: WorkerProcess
+let apis: ApiProcess[]
+let admin: Record<string, string>
+
+beforeAll(async () => {
+  const kafka = await newKafka(folder.path)
+  redis = await newRedis(folder.path)
+  const registry = await newRegistry(folder.path, kafka.address)
+  await Promise.all([kafka.start(), redis.start()])
+  await registry.start()
+  await provisionTopics(kafka.address, registry.address)
+  const clickhouse = await testStack().clickhouse()
+  const client = createClient({ url: clickhouse })
+  await client.command({ query: `CREATE DATABASE ${database}` })
+  await client.close()
+  const env = {
+    KAFKA_BROKERS: kafka.address,
+    REDIS_URL: redis.address,
+    SCHEMA_REGISTRY_URL: registry.address,
+    CLICKHOUSE_URL: clickhouse,
+    CLICKHOUSE_DATABASE: database,
+    API_SERVICES: 'limits',
+    PIPELINES: 'limits,limit-records',
+  }
+  worker = await startWorkerProcess(folder.path, env)
+  apis = await Promise.all(Array.from({ length: NODES }, () => startApiProcess(folder.path, env)))
+  await waitUntil(worker.isReady, { what: 'the worker', ...READY })
+  for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...READY })
+  admin = await token('--sub', '1', '--scope', 'admin')
+}, SETUP_TIMEOUT_MS)
+
+afterAll(() => folder.finish(), SETUP_TIMEOUT_MS)
+
+async function token(...args: string[]): Promise<Record<string, string>> {
+  const { stdout } = await run(process.execPath, [TOKEN_COMMAND, ...args], {
+    env: { ...process.env, NODE_ENV: 'development', MILLRACE_HOME: folder.path },
+  })
+  return { authorization: `Bearer ${stdout.trim()}` }
+}
+
+async function send(method: string, path: string, body?: unknown, headers: Record<string, string> = admin, api = apis[0]) {
+  const response = await fetch(`${api.url}/api/v1${path}`, {
+    method,
+    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
+}
+
+/** A request to an address of its own, by somebody. */
+const visit = (path: string, headers: Record<string, string> = {}, api = apis[0]) => send('GET', path, undefined, headers, api)
+const rule = (path: string, limit: number, more: object = {}) => ({
+  match: { endpoint_pattern: `/api/v1${path}` },
+  limit,
+  window_seconds: LONG_WINDOW,
+  ...more,
+})
+
+/** Names of this run: a test that is repeated begins anew. */
+const named = () => uniqueName('rule')
+
+describe('rules', () => {
+  test('made, replaced and deleted through one node, they hold on all of them', async () => {
+    const three = named()
+    const path = `/rate-limits/rules/${three}`
+    const made = await send('POST', '/rate-limits/rules', { rule_id: three, ...rule(`/${three}`, 3) })
+    expect(made).toMatchObject({
+      status: 201,
+      body: { rule_id: three, status: 'active', match: { tier: '*', key: ['client'] }, burst_allowance: 0, action: 'reject' },
+    })
+    expect(await send('GET', path)).toMatchObject({ status: 200, body: made.body })
+    const limitOn = async (api: ApiProcess) => (await visit(`/${three}`, {}, api)).headers.get('x-ratelimit-limit')
+    for (const api of apis) await expect.poll(() => limitOn(api), SOON).toBe('3')
+    expect(await send('PUT', path, rule(`/${three}`, 5), admin, apis[1])).toMatchObject({
+      status: 200,
+      body: { limit: 5 },
+    })
+    for (const api of apis) await expect.poll(() => limitOn(api), SOON).toBe('5')
+    expect((await send('DELETE', path, undefined, admin, apis[2])).status).toBe(204)
+    for (const api of apis) await expect.poll(() => limitOn(api), SOON).toBeNull()
+    expect((await send('GET', path, undefined, admin, apis[2])).body.status).toBe('inactive')
+
+    const changes = async () => (await send('GET', `/rate-limits/audit?subject=rule:${three}`)).body.changes
+    await expect.poll(async () => (await changes())?.length, SOON).toBe(3)
+    expect(await changes()).toMatchObject([
+      { action: 'delete_rule', actor: '1', before: { limit_count: 5, is_active: true }, after: { is_active: false } },
+      { action: 'replace_rule', before: { limit_count: 3 }, after: { limit_count: 5 } },
+      { action: 'create_rule', before: null, after: { limit_count: 3 } },
+    ])
+  })
+
+  test('say what is wrong with them', async () => {
+    const one = { rule_id: named(), ...rule('/a', 1) }
+    expect((await send('POST', '/rate-limits/rules', one)).status).toBe(201)
+    expect(await send('POST', '/rate-limits/rules', one)).toMatchObject({
+      status: 409,
+      body: { error: 'rule_exists' },
+    })
+    const wrong = { rule_id: 'b b', match: { tier: 'gold', endpoint_pattern: 'a*' }, limit: 0, window_seconds: 1.5, action: 'x', more: 1 }
+    const { status, body } = await send('POST', '/rate-limits/rules', wrong)
+    expect([status, body.error]).toEqual([400, 'invalid_request'])
+    expect(body.details.map(({ path }: { path: string }) => path).sort()).toEqual(
+      ['body', 'body.action', 'body.limit', 'body.match.endpoint_pattern', 'body.match.tier', 'body.rule_id', 'body.window_seconds'].sort(),
+    )
+    expect((await send('PUT', '/rate-limits/rules/none', rule('/a', 1))).body.error).toBe('rule_not_found')
+    expect((await send('DELETE', '/rate-limits/rules/none')).body.error).toBe('rule_not_found')
+    expect((await send('POST', '/rate-limits/rules', {}, await token('--sub', '2'))).status).toBe(403)
+    expect((await send('GET', '/rate-limits/rules', undefined, {})).status).toBe(401)
+  })
+
+  test('seeded ones are listed', async () => {
+    const { body } = await send('GET', '/rate-limits/rules?limit=100')
+    expect(body.rules.map(({ rule_id }: { rule_id: string }) => rule_id)).toEqual(
+      expect.arrayContaining(['snippets-create', 'snippets-create-anonymous']),
+    )
+  })
+})
+
+describe('API keys', () => {
+  test('are shown once, hold on every node, count for their tier, and end when they are revoked', async () => {
+    const idempotent = { ...admin, 'idempotency-key': uniqueName('key') }
+    const issued = await send('POST', '/rate-limits/clients', { client_id: 'acme', tier: 'pro' }, idempotent)
+    expect(issued).toMatchObject({ status: 201, body: { client_id: 'acme', tier: 'pro', revoked_at: null } })
+    const again = await send('POST', '/rate-limits/clients', { client_id: 'acme', tier: 'pro' }, idempotent, apis[1])
+    expect(again).toMatchObject({ status: 201, body: { key_id: issued.body.key_id, api_key: null } })
+    const key = { 'x-api-key': issued.body.api_key as string }
+    const path = `/${named()}`
+    const tiers = ['pro', 'free'].map((tier, index) => ({
+      rule_id: named(),
+      ...rule(path, 10 * (index + 1)),
+      match: { tier, endpoint_pattern: `/api/v1${path}` },
+    }))
+    for (const one of tiers) expect((await send('POST', '/rate-limits/rules', one)).status).toBe(201)
+    for (const api of apis) {
+      await expect.poll(async () => (await visit(path, key, api)).headers.get('x-ratelimit-limit'), SOON).toBe('10')
+      await expect.poll(async () => (await visit(path, {}, api)).headers.get('x-ratelimit-limit'), SOON).toBe('20')
+    }
+    const { body: list } = await send('GET', '/rate-limits/clients')
+    expect(JSON.stringify(list)).not.toMatch(/mr_|hash/)
+    expect((await send('DELETE', `/rate-limits/clients/${issued.body.key_id}`)).status).toBe(204)
+    for (const api of apis) await expect.poll(async () => (await visit(path, key, api)).body.error, SOON).toBe('invalid_api_key')
+    expect((await send('DELETE', `/rate-limits/clients/${issued.body.key_id}`)).body.error).toBe('client_not_found')
+    const logs = JSON.stringify(apis.map(({ lines }) => lines))
+    expect(logs).not.toContain(issued.body.api_key)
+  })
+})
+
+describe('a limit', () => {
+  test('holds over all nodes together; usage tells it, and a reset ends it', async () => {
+    const shared = named()
+    expect((await send('POST', '/rate-limits/rules', { rule_id: shared, ...rule(`/${shared}`, 6) })).status).toBe(201)
+    const user = await token('--sub', '42')
+    for (const api of apis)
+      await expect.poll(async () => (await visit(`/${shared}`, user, api)).headers.get('x-ratelimit-limit'), SOON).toBe('6')
+    const usage = () => send('GET', '/rate-limits/usage/user:42', undefined, user)
+    const current = async () => (await usage()).body.rules?.find(({ rule_id }: { rule_id: string }) => rule_id === shared)?.current
+    expect((await send('DELETE', '/rate-limits/usage/user:42')).status).toBe(204)
+    let next = 0
+    await expect.poll(async () => (await visit(`/${shared}`, user, apis[next++ % NODES])).status, SOON).toBe(429)
+    await expect.poll(current, SOON).toBe(6)
+    expect((await send('GET', '/rate-limits/usage/user:42', undefined, await token('--sub', '43'))).status).toBe(403)
+    expect((await send('GET', '/rate-limits/usage/user:42', undefined, {})).status).toBe(401)
+    expect((await send('DELETE', '/rate-limits/usage/user:42')).status).toBe(204)
+    await expect.poll(current, SOON).toBe(0)
+    await expect.poll(async () => (await visit(`/${shared}`, user)).status, SOON).toBe(404)
+  })
+
+  test('is decided for other gateways', async () => {
+    const internal = await token('--sub', 'gateway', '--scope', 'internal')
+    const checked = (body: object) => send('POST', '/rate-limits/check', body, internal)
+    const gateway = named()
+    const asked = { method: 'GET', path: `/api/v1/${gateway}`, user_id: '77' }
+    expect(await checked(asked)).toMatchObject({
+      status: 200,
+      body: { allowed: true, reason: 'no_rule', client_id: 'user:77', rule_id: null },
+    })
+    expect((await send('POST', '/rate-limits/rules', { rule_id: gateway, ...rule(`/${gateway}`, 4) })).status).toBe(201)
+    await expect.poll(async () => (await checked({ ...asked, cost: 3 })).body.reason, SOON).toBe('over_limit')
+    expect((await checked({ ...asked, cost: 3 })).body).toMatchObject({ allowed: false, rule_id: gateway, violations: [gateway] })
+    expect((await checked({ ...asked, api_key: 'mr_unknown' })).body).toMatchObject({ allowed: false, reason: 'invalid_api_key' })
+    expect((await checked({ method: 'GET', path: '/api/v1/gateway', ip: 'x' })).status).toBe(400)
+    expect((await checked({ method: 'GET', path: '/api/v1/gateway' })).status).toBe(400)
+  })
+})
+
+describe('looking back', () => {
+  test('violations of a rule that only logs, and the replay of a draft', async () => {
+    const soft = named()
+    const asked = { rule_id: soft, ...rule(`/${soft}`, 2, { action: 'log_only' }) }
+    expect((await send('POST', '/rate-limits/rules', asked)).status).toBe(201)
+    const somebody = await token('--sub', '99')
+    async function violations() {
+      expect((await visit(`/${soft}`, somebody)).status).toBe(404)
+      return (await send('GET', `/rate-limits/violations?rule_id=${soft}`)).body.violations?.[0]
+    }
+    await expect
+      .poll(violations, SOON)
+      .toMatchObject({ client_id: 'user:99', action: 'log_only', path: `/api/v1/${soft}`, limit: 2, estimate: 2 })
+
+    const simulated = async (limit: number) => (await send('POST', '/rate-limits/simulate', rule(`/${soft}`, limit))).body
+    await expect.poll(async () => (await simulated(1)).would_reject, SOON).toBeGreaterThan(0)
+    const strict = await simulated(1)
+    expect(strict).toMatchObject({ callers: 1, left_out: 0, truncated: false, most_rejected: [{ key: 'user:99' }] })
+    expect(strict.would_reject).toBe(strict.requests - 1)
+    expect(await simulated(1_000_000)).toMatchObject({ would_reject: 0, most_rejected: [] })
+  })
+})
+
+test('Redis killed under load: not one request fails because of it', async () => {
+  const name = named()
+  expect((await send('POST', '/rate-limits/rules', { rule_id: name, ...rule(`/${name}`, 1) })).status).toBe(201)
+  const statuses = new Map<number, number>()
+  const load = Promise.all(
+    apis.map(async (api) => {
+      for (let request = 0; request < UNDER_LOAD; request++) {
+        const { status } = await visit(`/${name}`, {}, api)
+        statuses.set(status, (statuses.get(status) ?? 0) + 1)
+        if (api === apis[0] && request === UNDER_LOAD / 4) await redis.kill()
+      }
+    }),
+  )
+  await load
+  const undecided = async () =>
+    (await (await fetch(`${apis[0].url}/metrics`)).text()).match(/rate_limit_undecided_total\{reason="circuit_open"\} (\d+)/)?.[1]
+  expect(Number(await undecided())).toBeGreaterThan(0)
+  expect([...statuses.keys()].filter((status) => status !== 404 && status !== 429)).toEqual([])
+  const warnings = apis[0].lines.filter(({ event }) => event === 'limiter_failed_open')
+  expect(warnings.length).toBeGreaterThan(0)
+  await redis.start()
+  await expect.poll(async () => (await visit(`/${name}`)).status, SOON).toBe(429)
+})
+
+test(
+  'a fuzzer made from /openapi.json finds no 5xx and no undocumented answer',
+  async () => {
+    const { authorization } = await token('--sub', '1', '--scope', 'admin internal')
+    const [{ url }] = apis
+    const bin = await pythonEnvironment('schemathesis')
+    const args = [
+      'run',
+      `${url}/openapi.json`,
+      '--url',
+      url,
+      '-H',
+      `Authorization: ${authorization}`,
+      '--include-path-regex',
+      'rate-limits',
+    ]
+    // A deleted rule is inactive, a reset usage is empty; a repeated Idempotency-Key names a key that may be revoked by now.
+    args.push(
+      '--exclude-checks',
+      'positive_data_acceptance,use_after_free,ensure_resource_availability',
+      '--max-examples',
+      FUZZ_EXAMPLES,
+      '--seed',
+      FUZZ_SEED,
+    )
+    try {
+      await run(join(bin, 'schemathesis'), args, { cwd: folder.path, maxBuffer: FUZZ_OUTPUT_BYTES })
+    } catch (error) {
+      throw new Error((error as { stdout: string }).stdout.replaceAll(/(.{400}).+/g, '$1 …'))
+    }
+  },
+  FUZZ_TIMEOUT_MS,
+)
