@@ -5,7 +5,7 @@ test('without any variable: the local stack and the development key', () => {
   expect(readApiConfig({})).toMatchObject({
     host: '127.0.0.1',
     port: 8080,
-    services: ['trends', 'links'],
+    services: ['trends', 'links', 'limits'],
     publicUrl: 'http://localhost:8080',
     brokers: ['127.0.0.1:9092'],
     schemaRegistryUrl: 'http://127.0.0.1:8081',
