@@ -42,6 +42,18 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
   readonly revision: number
 }
 
+/** Fewer keys are not worth being put in order. */
+const FEW_KEYS = 32
+
+/**
+ * The database takes keys in their own order with half the work: a row goes beside the last one instead of being searched for. Text keys sort like
+ * their UTF-8 bytes (but for surrogates, which only costs time). Others are left as they are: their bytes would have to be made first.
+ */
+function sortForDatabase(entries: Entry<unknown, unknown>[]): void {
+  if (entries.length < FEW_KEYS || typeof entries[0].key !== 'string') return
+  entries.sort((a, b) => ((a.key as string) < (b.key as string) ? -1 : 1))
+}
+
 export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K, V> {
   const { name, read, write } = options
   const keys = options.key
@@ -107,6 +119,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     },
     loadPrefetched() {
       if (announced.length === 0) return
+      sortForDatabase(announced)
       load(announced)
       announced = []
     },
@@ -147,6 +160,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     },
     flush(changelog) {
       if (flushed.length > 0) throw new Error(`store ${name} was flushed again before its last flush was committed or discarded`)
+      sortForDatabase(dirty)
       for (const entry of dirty) {
         entry.dirty = false
         write(entry, column, changelog)
