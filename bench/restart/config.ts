@@ -11,8 +11,8 @@ export interface RestartConfig {
 
 const inRepository = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
-/** What a peer's program gets: this process's own environment, and what it is told. */
-export function peerEnvironment(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
+/** What a program that is started gets: this process's own environment, and what it is told. */
+export function childEnvironment(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   return { ...process.env, ...settings }
 }
 

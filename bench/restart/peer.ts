@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { peerEnvironment } from './config.ts'
+import { childEnvironment } from './config.ts'
 
 const result = z.object({ restored: z.number(), restore_s: z.number(), start_to_running_s: z.number() })
 
@@ -23,7 +23,7 @@ export async function restoreKafkaStreams({ brokers, peersDir, folder, records, 
     throw new Error(`there is no ${script}: set PEERS_DIR to the folder that holds the peers' programs, or leave out --peer`)
   const results = join(folder, 'peer-results.jsonl')
   const settings = { KAFKA_BROKERS: brokers, RESULTS: results, NAME: 'restore', GUARANTEE: 'eos', THREADS: '2', KEEP_CHANGELOG: '1' }
-  const env = peerEnvironment({ ...settings, BENCH_LOCK: join(folder, 'peer-lock') })
+  const env = childEnvironment({ ...settings, BENCH_LOCK: join(folder, 'peer-lock') })
   async function run(...args: string[]): Promise<void> {
     const child = spawn(script, args, { env, stdio: ['ignore', 'ignore', 'inherit'] })
     const [code] = await once(child, 'exit')

@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { childEnvironment } from './config.ts'
 import type { RestartWorker, WorkerLine } from './worker-process.ts'
 
 const PROGRAM = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
@@ -29,6 +31,8 @@ export function startWorker(slot: number, given: RestartWorker): WorkerProcess {
   const startedAt = performance.now()
   const child: ChildProcess = spawn(process.execPath, [...BUFFER_HEAP_FLAGS, PROGRAM, JSON.stringify(given)], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    // As in production: what was compiled once is compiled.
+    env: childEnvironment({ NODE_COMPILE_CACHE: join(given.folder, '..', 'compile-cache') }),
   })
   let last: WorkerLine | undefined
   if (child.stdout !== null)

@@ -124,7 +124,8 @@ test('whichever worker is asked, the key is found', async () => {
  * Values are JSON: 64-bit integers as text, bytes as base64; a windowed counter shows its buckets, a timer its due time, a top-K store its list.
  * Keys that are no text are given as `key_hex=`. Other answers: 404 `key_not_found` (with the position, too), 503 `not_ready`, 400 for a wrong key.
  *
- * State may be private. Without `QUERY_TOKEN` only a loopback `HEALTH_HOST` answers; with it, ask with `Authorization: Bearer <token>`.
+ * State may be private. Without `QUERY_TOKEN` only a loopback `HEALTH_HOST` answers; with it, ask with `Authorization: Bearer <token>`
+ * (HTTP clients leave it out when they follow a redirect to another host: ask again at the address in `location`).
  *
  * For many readers and high rates write a view with a sink (chapter 11): a query is a read on a worker that has other work to do.
  *
