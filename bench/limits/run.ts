@@ -111,7 +111,7 @@ async function withEnvoy<T>(
 
 /** One caller at twice its limit, through 1, 2 and 4 processes. */
 async function accuracy(redisUrl: string, envoy: string | undefined): Promise<void> {
-  const [limit, windowSeconds, runSeconds] = [2_000, 1, 8]
+  const [limit, windowSeconds, runSeconds] = [2_000, 1, 5]
   say(`\n### Accuracy: one caller, limit ${limit} in ${windowSeconds} s, asked for twice as often, ${runSeconds} s`)
   say('\n| subject | processes | admitted per window, of the limit | most in any window, of the limit | undecided |\n|---|---|---|---|---|')
   const table = (subject: string, processes: number, reports: readonly LoadReport[]) => {
