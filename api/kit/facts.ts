@@ -191,7 +191,11 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     publish,
     publishAll,
     partitionsOf,
-    partitionOf: (topic, key) => partitionFor(keyBytes(topic, key), partitionsOf(topic)),
+    partitionOf(topic, key) {
+      encoder.length = 0
+      topic.key.encode(key, encoder)
+      return partitionFor(encoder.buffer, partitionsOf(topic), 0, encoder.length)
+    },
     probe: {
       name: 'kafka',
       optional: true,

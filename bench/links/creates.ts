@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 /** One answered request of the open loop. Times in ms. */
 export interface Created {
+  /** 0: the connection broke. */
   readonly status: number
   /** From when it was due, so that a generator that is late does not flatter. */
   readonly totalMs: number
@@ -25,7 +26,7 @@ export async function createAtRate(apiUrl: string, perSecond: number, seconds: n
     const body = JSON.stringify({ long_url: `https://example.com/some/page/${index}?from=${startedAt}` })
     const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }
     const sentAt = Date.now()
-    return new Promise((resolve, reject) => {
+    return new Promise((resolve) => {
       const asked = request({ agent, hostname, port, method: 'POST', path: '/api/v1/urls', headers }, (response) => {
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -36,7 +37,7 @@ export async function createAtRate(apiUrl: string, perSecond: number, seconds: n
           resolve({ status: response.statusCode as number, totalMs, decidedMs, code: answer.short_code ?? '' })
         })
       })
-      asked.on('error', reject)
+      asked.on('error', () => resolve({ status: 0, totalMs: performance.now() - dueAt, decidedMs: Number.NaN, code: '' }))
       asked.end(body)
     })
   }

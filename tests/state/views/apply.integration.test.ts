@@ -52,6 +52,12 @@ test('operations are applied in order, with the offset behind them', async () =>
     { op: 'hset', key: `${tag}:h`, fields: { x: '1', y: '' } },
     { op: 'hset', key: `${tag}:h`, fields: {} },
     { op: 'expire', key: `${tag}:h`, seconds: 100 },
+    { op: 'hset', key: `${tag}:h`, fields: { z: 'gone' } },
+    { op: 'hdel', key: `${tag}:h`, field: 'z' },
+    { op: 'zadd', key: `${tag}:z`, score: 2, member: 'two' },
+    { op: 'zadd', key: `${tag}:z`, score: 9, member: 'gone' },
+    { op: 'zadd', key: `${tag}:z`, score: 1_700_000_000_000.5, member: 'one' },
+    { op: 'zrem', key: `${tag}:z`, member: 'gone' },
     { op: 'publish', channel: view, message: 'hello' },
   ]
   expect(await store.apply(batch(undefined, 8, operations))).toEqual({ applied: true })
@@ -59,6 +65,7 @@ test('operations are applied in order, with the offset behind them', async () =>
   expect(await redis.exists(`${tag}:b`)).toBe(0)
   expect(await redis.hgetall(`${tag}:h`)).toEqual({ x: '1', y: '' })
   expect(await redis.ttl(`${tag}:h`)).toBeGreaterThan(90)
+  expect(await redis.zrange(`${tag}:z`, '0', '-1', 'WITHSCORES')).toEqual(['two', '2', 'one', '1700000000000.5'])
   expect(await heard).toEqual([view, 'hello'])
   expect(await store.position(view, 3, 'one')).toEqual({ next: 8, at: NOW })
 })
