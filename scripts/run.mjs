@@ -20,6 +20,7 @@ const TASKS = {
   status: { file: 'deploy/local/status.ts' },
   test: { file: 'scripts/verify.ts', programs: TESTS },
   'test:chaos': { file: 'tests/chaos/run.ts', programs: TESTS },
+  'test:soak': { file: 'tests/chaos/soak.ts', programs: STACK },
   demo: { file: 'bench/demo/main.ts' },
   replay: { file: 'bench/replay/main.ts' },
   dlq: { file: 'pipelines/engine/dlq/main.ts' },

@@ -81,7 +81,7 @@ async function main(): Promise<number> {
     const result = await runTrial(schedule, { broker, folder: place, say: (text) => say(`  ${text}`) })
     const took = ((Date.now() - startedAt) / MS_PER_SECOND).toFixed(1)
     say(
-      `  ${result.faults.length === 0 ? 'exact' : 'WRONG'}: ${result.payments} payments, ${result.crashes} restarts by themselves, ${took} s`,
+      `  ${result.faults.length === 0 ? 'exact' : 'WRONG'}: ${result.payments} payments, ${result.fences} fences, ${result.crashes} restarts by themselves, ${took} s`,
     )
     for (const fault of result.faults) say(`  ${fault}`)
     if (result.faults.length > 0) keep(schedule, place)

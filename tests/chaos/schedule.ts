@@ -43,8 +43,17 @@ export interface PlannedFault {
   readonly fault: Fault
 }
 
+/** How the workers run. */
+export interface Settings {
+  /** Copies of each task's state on other workers. */
+  readonly standby: 0 | 1
+  /** A worker that leaves in order keeps its partitions for its next start. */
+  readonly keepPlaceOnStop: boolean
+}
+
 export interface Schedule {
   readonly seed: number
+  readonly settings: Settings
   readonly faults: readonly PlannedFault[]
 }
 
@@ -71,6 +80,7 @@ const STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-adde
 const DAMAGES: readonly Damage[] = ['truncate', 'flip', 'delete']
 const CLOCK_OFFSETS_MS = [-48 * HOUR_MS, -HOUR_MS, -20 * SECOND_MS, 20 * SECOND_MS, HOUR_MS, 48 * HOUR_MS]
 const FILES = 1_000
+const KEEP_PLACE_SHARE = 0.3
 
 /** How each fault is drawn. */
 const DRAW: { readonly [Kind in FaultKind]: (random: Random, options: ScheduleOptions) => Extract<Fault, { kind: Kind }> } = {
@@ -122,15 +132,13 @@ export function drawSchedule(seed: number, options: ScheduleOptions = {}): Sched
     const atMs = FIRST_AT_MS + integer(random, FAULTS_WITHIN_MS - FIRST_AT_MS)
     return { atMs, fault: DRAW[kind](random, options) }
   })
-  return { seed, faults: faults.toSorted((a, b) => a.atMs - b.atMs) }
+  const settings: Settings = { standby: pick(random, [0, 1]), keepPlaceOnStop: random() < KEEP_PLACE_SHARE }
+  return { seed, settings, faults: faults.toSorted((a, b) => a.atMs - b.atMs) }
 }
 
-/** `1.2 s kill worker=0 downMs=300 wipe=true` */
-export function described({ faults }: Schedule): string {
-  return faults
-    .map(({ atMs, fault: { kind, ...rest } }) => {
-      const values = Object.entries(rest).map(([name, value]) => `${name}=${value}`)
-      return [`${(atMs / SECOND_MS).toFixed(1)} s`, kind, ...values].join(' ')
-    })
-    .join('; ')
+/** `standby=1 keepPlaceOnStop=false; 1.2 s kill worker=0 downMs=300 wipe=true` */
+export function described({ settings, faults }: Schedule): string {
+  const values = (of: object) => Object.entries(of).map(([name, value]) => `${name}=${value}`)
+  const texts = faults.map(({ atMs, fault: { kind, ...rest } }) => [`${(atMs / SECOND_MS).toFixed(1)} s`, kind, ...values(rest)].join(' '))
+  return [values(settings).join(' '), ...texts].join('; ')
 }

@@ -1,5 +1,6 @@
+import type { TopologyBuilder } from '../../pipelines/engine/api.ts'
 import { drop } from '../../pipelines/engine/outcome.ts'
-import { type Topology, topology } from '../../pipelines/engine/topology.ts'
+import { type Topology, type TopologyOptions, topology } from '../../pipelines/engine/topology.ts'
 import { type Codec, CodecError } from '../../schemas/codec.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import { rawValue } from '../../schemas/raw.ts'
@@ -99,9 +100,9 @@ export function windowKey(merchant: string, at: number): string {
  * sent before each commit, and two repartitions, one of them into windows. Its output can be computed from the input's log alone, whatever
  * the order in which partitions are read.
  */
-export function shop(name: string): Topology {
+export function shop(name: string, options: TopologyOptions = {}): Topology {
   const topics = shopTopics(name)
-  return topology(name, (t) => {
+  const build = (t: TopologyBuilder) => {
     const byMerchant = t.repartition<string, Payment>('by-merchant', { key: utf8, value: rawValue(json()), partitions: PARTITIONS })
     const byRegion = t.repartition<string, number>('by-region', { key: utf8, value: rawValue(json()), partitions: 2 })
 
@@ -193,5 +194,6 @@ export function shop(name: string): Topology {
         ctx.emit(topics.regions, ctx.key, { added, total: next })
       },
     )
-  })
+  }
+  return topology(name, build, options)
 }

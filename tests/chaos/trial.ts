@@ -22,6 +22,15 @@ export interface TrialDeps {
   readonly say: (text: string) => void
 }
 
+export interface TrialOptions {
+  /** Default 4,000. */
+  readonly payments?: number
+  /** How long they come. Default: a second longer than faults begin. */
+  readonly inputMs?: number
+  /** Told of the workers when they are ready. */
+  readonly watch?: (workers: readonly WorkerSlot[]) => void
+}
+
 export interface TrialResult {
   /** What was wrong, for people; empty: everything was exactly right. */
   readonly faults: readonly string[]
@@ -44,7 +53,7 @@ const LOOK_EVERY_MS = 300
 const MAY_END_WORKERS: readonly FaultKind[] = ['disk-full', 'damage']
 
 /** One run: a shop of three workers, its input, and everything that the schedule says. */
-export async function runTrial(schedule: Schedule, deps: TrialDeps): Promise<TrialResult> {
+export async function runTrial(schedule: Schedule, deps: TrialDeps, options: TrialOptions = {}): Promise<TrialResult> {
   const { broker, folder, say } = deps
   const name = `shop-${schedule.seed}-${Date.now().toString(36)}`
   const topics = shopTopics(name)
@@ -61,11 +70,12 @@ export async function runTrial(schedule: Schedule, deps: TrialDeps): Promise<Tri
     const [input, output] = [inputReader(transport, topics), outputReader(transport, topics)]
     readers.push(input.reader, output.reader)
     await allReady(workers)
-    const found = await ordeal(schedule, { ...deps, transport, topics, workers, input, output })
+    options.watch?.(workers)
+    const found = await ordeal(schedule, { ...options, ...deps, transport, topics, workers, input, output })
     return {
       faults: found,
       payments: input.read().payments.flat().length,
-      fences: workers.reduce((sum, worker) => sum + (worker.report?.fences ?? 0), 0),
+      fences: workers.reduce((sum, worker) => sum + worker.fences, 0),
       crashes: workers.reduce((sum, worker) => sum + worker.crashes, 0),
     }
   } catch (error) {
@@ -78,7 +88,7 @@ export async function runTrial(schedule: Schedule, deps: TrialDeps): Promise<Tri
   }
 }
 
-function openSlot(slot: number, { faults }: Schedule, topology: string, { broker, folder }: TrialDeps): Promise<WorkerSlot> {
+function openSlot(slot: number, { faults, settings }: Schedule, topology: string, { broker, folder }: TrialDeps): Promise<WorkerSlot> {
   const onSmallDisk = noSmallDisk() === undefined && faults.some(({ fault }) => fault.kind === 'disk-full' && fault.worker === slot)
   return workerSlot({
     slot,
@@ -86,6 +96,7 @@ function openSlot(slot: number, { faults }: Schedule, topology: string, { broker
     topology,
     folder: join(folder, `worker-${slot}`),
     transactionTimeoutMs: TRANSACTION_TIMEOUT_MS,
+    settings,
     onSmallDisk,
   })
 }
@@ -119,7 +130,7 @@ async function allReady(workers: readonly WorkerSlot[]): Promise<void> {
     await waitUntil(() => worker.report?.ready === true, { what: `worker ${worker.slot} ready`, timeoutMs: READY_WITHIN_MS })
 }
 
-interface OrdealDeps extends TrialDeps {
+interface OrdealDeps extends TrialDeps, TrialOptions {
   readonly transport: Transport
   readonly topics: ShopTopics
   readonly workers: readonly WorkerSlot[]
@@ -129,9 +140,9 @@ interface OrdealDeps extends TrialDeps {
 
 /** @returns what was wrong */
 async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Promise<string[]> {
-  const { transport, topics, workers, input, output, say } = deps
+  const { transport, topics, workers, input, output, say, payments = PAYMENTS, inputMs = INPUT_MS } = deps
   const hands = faultHands(deps)
-  const producing = produceInput(transport, topics, { seed, payments: PAYMENTS, durationMs: INPUT_MS })
+  const producing = produceInput(transport, topics, { seed, payments, durationMs: inputMs })
   producing.catch(() => {}) // Told below, unless something else went wrong before.
   const inflicted = planned.map(async ({ atMs, fault }) => {
     await delay(atMs)

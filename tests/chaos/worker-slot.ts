@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { type BrokerProxy, brokerProxy } from '../kafka/client/broker-proxy.ts'
 import type { WorkerArguments, WorkerOrder, WorkerReport } from './children/worker.ts'
-import type { Damage } from './schedule.ts'
+import type { Damage, Settings } from './schedule.ts'
 import { type SmallDisk, smallDisk } from './small-disk.ts'
 
 const WORKER = join(import.meta.dirname, 'children/worker.ts')
@@ -23,6 +23,7 @@ export interface SlotOptions {
   /** Of this slot alone. */
   readonly folder: string
   readonly transactionTimeoutMs: number
+  readonly settings: Settings
   /** The state lies on a disk that can be filled. */
   readonly onSmallDisk: boolean
 }
@@ -38,7 +39,8 @@ export interface WorkerSlot {
   readonly report: WorkerReport | undefined
   /** How often a process ended that nobody had ended. */
   readonly crashes: number
-  readonly starts: number
+  /** How often it lost its place, over all processes. */
+  readonly fences: number
   start(): void
   kill(): Promise<void>
   /** SIGTERM. @returns its exit code, undefined when there was no process */
@@ -72,20 +74,19 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
   let exited: Promise<void> = Promise.resolve()
   let report: WorkerReport | undefined
   let crashes = 0
-  let starts = 0
+  let fencesBefore = 0
   let exitExpected = false
   let closed = false
 
   function start(): void {
     if (child !== undefined || closed) return
-    const { topology, transactionTimeoutMs } = options
-    const given: WorkerArguments = { brokers: network.address, topology, folder: state, transactionTimeoutMs }
+    const { topology, transactionTimeoutMs, settings } = options
+    const given: WorkerArguments = { brokers: network.address, topology, folder: state, transactionTimeoutMs, settings }
     const log = openSync(logFile, 'a')
     const [command, ...args] = [...(disk?.enter ?? []), process.execPath, WORKER, JSON.stringify(given)]
     const started = spawn(command, args, { cwd: folder, stdio: ['ignore', log, log, 'ipc'] })
     closeSync(log)
     child = started
-    starts++
     exitExpected = false
     started.on('message', (message: WorkerReport) => {
       if (child === started) report = message
@@ -93,6 +94,7 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
     exited = new Promise((resolve) => {
       started.once('exit', () => {
         child = undefined
+        fencesBefore += report?.fences ?? 0
         report = undefined
         resolve()
         if (!exitExpected) void startAgain()
@@ -126,8 +128,8 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
     get crashes() {
       return crashes
     },
-    get starts() {
-      return starts
+    get fences() {
+      return fencesBefore + (report?.fences ?? 0)
     },
     start,
     kill,

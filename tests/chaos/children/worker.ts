@@ -11,6 +11,7 @@ import { memberIdentity } from '../../../pipelines/engine/member-identity.ts'
 import { createWorker } from '../../../pipelines/engine/worker.ts'
 import { withReplaceableState } from '../../../state/stores/replaceable-state.ts'
 import type { StateBackend } from '../../../state/stores/store.ts'
+import type { Settings } from '../schedule.ts'
 import { shop } from '../shop.ts'
 
 export interface WorkerArguments {
@@ -18,6 +19,7 @@ export interface WorkerArguments {
   readonly topology: string
   readonly folder: string
   readonly transactionTimeoutMs: number
+  readonly settings: Settings
 }
 
 /** What a worker is told. */
@@ -80,7 +82,7 @@ async function run(backend: StateBackend): Promise<void> {
   const transport = kafkaTransport({ brokers: [given.brokers], clientId: 'shop' }, { clock, log })
   await connected(transport)
   const worker = createWorker(
-    { topology: shop(given.topology) },
+    { topology: shop(given.topology, given.settings), keepPlaceOnStop: given.settings.keepPlaceOnStop },
     {
       transport: impatient(transport),
       registry: memoryRegistry(),

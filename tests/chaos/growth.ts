@@ -1,0 +1,55 @@
+/** One look at a process. */
+export interface Sample {
+  /** Since the first look. */
+  readonly atMs: number
+  readonly rssBytes: number
+  readonly handles: number
+}
+
+/** What a process's memory and file handles did after it had warmed up. */
+export interface Growth {
+  readonly meanRssBytes: number
+  /** Of the line that fits best (least squares). */
+  readonly rssBytesPerHour: number
+  /** That line's rise over the time measured, as a share of the mean. */
+  readonly rssRise: number
+  readonly firstHandles: number
+  readonly lastHandles: number
+}
+
+/** Caches fill and code is compiled in the first part of a run. */
+const WARM_UP_SHARE = 1 / 3
+const MS_PER_HOUR = 3_600_000
+/** A heap breathes: what lies between two collections is some percent of it. */
+const MAX_RSS_RISE = 0.1
+/** A connection that is being replaced counts twice for a moment; so does a table file that is being compacted. */
+const MAX_MORE_HANDLES = 10
+
+/** @throws RangeError when there are too few samples for a line */
+export function growth(samples: readonly Sample[]): Growth {
+  const end = samples.at(-1)?.atMs ?? 0
+  const warm = samples.filter(({ atMs }) => atMs >= end * WARM_UP_SHARE)
+  if (warm.length < 3) throw new RangeError(`${warm.length} samples are too few`)
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length
+  const meanAt = mean(warm.map(({ atMs }) => atMs))
+  const meanRss = mean(warm.map(({ rssBytes }) => rssBytes))
+  const covariance = mean(warm.map(({ atMs, rssBytes }) => (atMs - meanAt) * (rssBytes - meanRss)))
+  const perMs = covariance / mean(warm.map(({ atMs }) => (atMs - meanAt) ** 2))
+  const third = Math.max(1, Math.floor(warm.length / 3))
+  const most = (part: readonly Sample[]) => Math.max(...part.map(({ handles }) => handles))
+  return {
+    meanRssBytes: meanRss,
+    rssBytesPerHour: perMs * MS_PER_HOUR,
+    rssRise: (perMs * (end - warm[0].atMs)) / meanRss,
+    firstHandles: most(warm.slice(0, third)),
+    lastHandles: most(warm.slice(-third)),
+  }
+}
+
+/** @returns what is wrong, for people; empty when memory and handles stayed flat */
+export function growthFaults({ rssRise, firstHandles, lastHandles }: Growth): string[] {
+  const faults: string[] = []
+  if (rssRise > MAX_RSS_RISE) faults.push(`memory rose by ${(rssRise * 100).toFixed(1)} % after the warm-up`)
+  if (lastHandles > firstHandles + MAX_MORE_HANDLES) faults.push(`open files rose from ${firstHandles} to ${lastHandles}`)
+  return faults
+}

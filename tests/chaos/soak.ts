@@ -1,0 +1,95 @@
+/**
+ * `npm run test:soak -- --minutes 30`: three workers with steady input for so long, connections that are cut and workers that are fenced and come
+ * back all the while. Tells how memory and open files of each worker went; exit code 1 when they did not stay flat or the output was wrong.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { guardedFolder } from '../stack/folder.ts'
+import { newKafka } from '../stack/servers.ts'
+import { growth, growthFaults, type Sample } from './growth.ts'
+import { type PlannedFault, WORKERS } from './schedule.ts'
+import { runTrial } from './trial.ts'
+import type { WorkerSlot } from './worker-slot.ts'
+
+const MIB = 1_048_576
+const KIB = 1_024
+const MINUTE_MS = 60_000
+const SAMPLE_EVERY_MS = 2_000
+const CUT_EVERY_MS = 20_000
+/** Each worker is fenced, drops its tasks and joins again this often. */
+const ZOMBIE_EVERY_MS = 3 * MINUTE_MS
+const ZOMBIE_MS = 8_000
+const DEFAULT_MINUTES = '30'
+const DEFAULT_PAYMENTS_PER_SECOND = '200'
+
+/** Nothing that ends a process: memory is looked at over the whole time. */
+function faultsFor(durationMs: number): PlannedFault[] {
+  const faults: PlannedFault[] = []
+  for (let atMs = CUT_EVERY_MS; atMs < durationMs; atMs += CUT_EVERY_MS)
+    faults.push({ atMs, fault: { kind: 'cut', worker: (atMs / CUT_EVERY_MS) % WORKERS, times: 3, gapMs: 50 } })
+  for (let atMs = ZOMBIE_EVERY_MS / WORKERS; atMs < durationMs; atMs += ZOMBIE_EVERY_MS / WORKERS)
+    faults.push({ atMs, fault: { kind: 'zombie', worker: Math.floor((atMs * WORKERS) / ZOMBIE_EVERY_MS) % WORKERS, ms: ZOMBIE_MS } })
+  return faults
+}
+
+function look(pid: number, atMs: number): Sample {
+  const kib = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
+  return { atMs, rssBytes: Number(kib) * KIB, handles: readdirSync(`/proc/${pid}/fd`).length }
+}
+
+function say(text: string): void {
+  process.stdout.write(`${text}\n`)
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      minutes: { type: 'string', default: DEFAULT_MINUTES },
+      rate: { type: 'string', default: DEFAULT_PAYMENTS_PER_SECOND },
+    },
+  })
+  const inputMs = Number(values.minutes) * MINUTE_MS
+  const series: Sample[][] = Array.from({ length: WORKERS }, () => [])
+  const ended = new AbortController()
+
+  async function sample(workers: readonly WorkerSlot[]): Promise<void> {
+    const startedAt = performance.now()
+    while (!ended.signal.aborted && performance.now() - startedAt < inputMs) {
+      for (const [i, { pid }] of workers.entries()) if (pid !== undefined) series[i].push(look(pid, performance.now() - startedAt))
+      await delay(SAMPLE_EVERY_MS)
+    }
+  }
+
+  const folder = guardedFolder()
+  const faults: string[] = []
+  try {
+    const broker = await newKafka(folder.path)
+    await broker.start()
+    const schedule = { seed: 1, settings: { standby: 1, keepPlaceOnStop: false }, faults: faultsFor(inputMs) } as const
+    const payments = Math.round((inputMs / 1_000) * Number(values.rate))
+    const watch = (workers: readonly WorkerSlot[]) => void sample(workers)
+    const deps = { broker, folder: join(folder.path, 'soak'), say }
+    const result = await runTrial(schedule, deps, { payments, inputMs, watch })
+    faults.push(...result.faults)
+    say(`${result.payments} payments, ${result.fences} fences`)
+  } finally {
+    ended.abort()
+    await folder.finish()
+  }
+  for (const [worker, samples] of series.entries()) {
+    const grown = growth(samples)
+    const { meanRssBytes, rssBytesPerHour, rssRise, firstHandles, lastHandles } = grown
+    say(
+      `worker ${worker}: RSS ${(meanRssBytes / MIB).toFixed(0)} MiB, slope ${(rssBytesPerHour / MIB).toFixed(1)} MiB/h ` +
+        `(${(rssRise * 100).toFixed(1)} % over the time measured), open files ${firstHandles} → ${lastHandles}, ${samples.length} samples`,
+    )
+    faults.push(...growthFaults(grown).map((fault) => `worker ${worker}: ${fault}`))
+  }
+  for (const fault of faults) say(fault)
+  say(faults.length === 0 ? 'flat' : 'FAILED')
+  return faults.length === 0 ? 0 : 1
+}
+
+process.exitCode = await main()
