@@ -15,14 +15,14 @@ const SECOND_MS = 1_000
 const WITHIN_MS = 30 * SECOND_MS
 /** A kill, the recovery and the window after it, on a busy machine. */
 const ROUND_TIMEOUT_MS = 240_000
-const PARTS = 4
+const INCIDENTS = 8
 
 let system: System
 let trial: Ordeal
 
 beforeAll(async () => {
   process.stderr.write(`chaos: CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}\n`)
-  system = await startSystem({ workers: 2, apis: 1 })
+  system = await startSystem({ workers: 2, apis: 2 })
 })
 
 afterAll(async () => {
@@ -56,12 +56,17 @@ test(
         () => trial.kill(system.workers[round % system.workers.length]),
         () => trial.kill(system.kafka),
         () => trial.kill(system.redis),
+        () => trial.kill(system.clickhouse),
+        () => trial.kill(system.registry),
+        () => trial.kill(system.apis[round % system.apis.length]),
+        () => trial.flushRedis(),
         () => leaveAndComeBack(system.workers[round % system.workers.length]),
       ]) {
         await randomMoment(random, WITHIN_MS)
         await incident()
         await trial.nextWindow()
         await trial.checkPublished()
+        await trial.checkAgreement()
       }
       await trial.checkTable()
       process.stderr.write(`chaos: round ${round} of ${rounds} is over\n`)
@@ -73,5 +78,5 @@ test(
     await trial.checkTable()
     await trial.flushRedis()
   },
-  (rounds * PARTS + 2) * ROUND_TIMEOUT_MS,
+  (rounds * INCIDENTS + 2) * ROUND_TIMEOUT_MS,
 )
