@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Component } from '../../deploy/local/component.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
+import { movePartitions } from './moves.ts'
 import type { Fault } from './schedule.ts'
 import { noSmallDisk } from './small-disk.ts'
 import type { WorkerSlot } from './worker-slot.ts'
@@ -12,12 +13,14 @@ const READY_WITHIN_MS = 60_000
 
 export interface FaultDeps {
   readonly broker: Component
+  /** All topics of the run begin with it. */
+  readonly name: string
   readonly workers: readonly WorkerSlot[]
   readonly say: (text: string) => void
 }
 
 /** Does to a running system what a schedule says. What happens to one worker, or to the broker, happens one after the other. */
-export function faultHands({ broker, workers, say }: FaultDeps): { inflict(fault: Fault): Promise<void> } {
+export function faultHands({ broker, name, workers, say }: FaultDeps): { inflict(fault: Fault): Promise<void> } {
   const turns = new Map<string, Promise<void>>()
 
   async function inTurn(whose: string, action: () => Promise<void>): Promise<void> {
@@ -103,13 +106,15 @@ export function faultHands({ broker, workers, say }: FaultDeps): { inflict(fault
     }
   }
 
-  async function onBroker(fault: Extract<Fault, { kind: 'broker-kill' | 'broker-pause' }>): Promise<void> {
+  async function onBroker(fault: Extract<Fault, { kind: 'broker-kill' | 'broker-pause' | 'move' }>): Promise<void> {
     switch (fault.kind) {
       case 'broker-kill':
         await broker.kill()
         await delay(fault.downMs)
         await broker.start()
         return
+      case 'move':
+        return movePartitions(broker.address, name, fault.node)
       case 'broker-pause':
         process.kill(broker.pid as number, 'SIGSTOP')
         try {

@@ -8,7 +8,7 @@ import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { guardedFolder } from '../stack/folder.ts'
-import { newKafka } from '../stack/servers.ts'
+import { newKafkaPair } from '../stack/kafka-pair.ts'
 import { chaosHome } from './config.ts'
 import { described, drawSchedule, FAULT_KINDS, type FaultKind, type Schedule } from './schedule.ts'
 import { runTrial } from './trial.ts'
@@ -31,6 +31,8 @@ function options() {
       /** Ends after so many minutes, however many seeds are left. */
       minutes: { type: 'string', default: 'Infinity' },
       'longest-pause': { type: 'string' },
+      /** 2: partitions and coordinators are moved between them. */
+      brokers: { type: 'string', default: '1' },
       trends: { type: 'boolean', default: false },
       links: { type: 'boolean', default: false },
     },
@@ -42,7 +44,11 @@ function options() {
   return {
     service: values.trends ? 'kills' : values.links ? 'alias' : undefined,
     seeds: Array.from({ length: values.seed === undefined ? Number(values.seeds) : 1 }, (_, i) => first + i),
-    draw: { kinds, longestPauseMs: longestPause === undefined ? undefined : Number(longestPause) * MS_PER_SECOND },
+    draw: {
+      kinds,
+      brokers: values.brokers === '2' ? (2 as const) : (1 as const),
+      longestPauseMs: longestPause === undefined ? undefined : Number(longestPause) * MS_PER_SECOND,
+    },
     until: Date.now() + Number(values.minutes) * 60 * MS_PER_SECOND,
   }
 }
@@ -58,8 +64,9 @@ async function main(): Promise<number> {
     return spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
   }
   const folder = guardedFolder()
-  const broker = await newKafka(folder.path)
+  const { first: broker, second } = await newKafkaPair(folder.path)
   await broker.start()
+  if (draw.brokers === 2) await second.start()
   const failed: number[] = []
   let passed = 0
   try {

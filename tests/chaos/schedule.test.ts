@@ -9,7 +9,7 @@ test('a seed gives the same schedule each time, and another one another', () => 
 })
 
 test('every kind of fault comes up, at a worker that exists, while input comes, in order', () => {
-  const all = SEEDS.flatMap((seed) => drawSchedule(seed).faults)
+  const all = SEEDS.flatMap((seed) => drawSchedule(seed, { brokers: 2 }).faults)
   expect(new Set(all.map(({ fault }) => fault.kind))).toEqual(new Set(FAULT_KINDS))
   for (const { atMs, fault } of all) {
     expect(atMs).toBeLessThan(FAULTS_WITHIN_MS)
@@ -24,4 +24,10 @@ test('every kind of fault comes up, at a worker that exists, while input comes, 
 test('kinds can be chosen: one fault of each', () => {
   const kinds = drawSchedule(3, { kinds: ['broker-kill', 'cut'] }).faults.map(({ fault }) => fault.kind)
   expect(kinds.sort()).toEqual(['broker-kill', 'cut'])
+})
+
+test('partitions are moved only where there is another broker', () => {
+  const kinds = (brokers: 1 | 2) => SEEDS.map((seed) => drawSchedule(seed, { brokers }).faults.some(({ fault }) => fault.kind === 'move'))
+  expect(new Set(kinds(1))).toEqual(new Set([false]))
+  expect(new Set(kinds(2))).toEqual(new Set([true]))
 })

@@ -34,6 +34,8 @@ export type Fault =
   | { readonly kind: 'damage'; readonly worker: number; readonly how: Damage; readonly file: number }
   /** The worker's wall clock is set, and set right again. */
   | { readonly kind: 'clock'; readonly worker: number; readonly offsetMs: number; readonly ms: number }
+  /** All partitions, and with them all coordinators, go to the other one of two brokers. */
+  | { readonly kind: 'move'; readonly node: 1 | 2 }
 
 export type FaultKind = Fault['kind']
 
@@ -60,6 +62,8 @@ export interface Schedule {
 export interface ScheduleOptions {
   /** One fault of each, at moments drawn from the seed; else both are drawn. */
   readonly kinds?: readonly FaultKind[]
+  /** Default 1. With 2, partitions are moved between them in every run. */
+  readonly brokers?: 1 | 2
   /** Longest pause of the broker. */
   readonly longestPauseMs?: number
 }
@@ -121,13 +125,20 @@ const DRAW: { readonly [Kind in FaultKind]: (random: Random, options: ScheduleOp
     offsetMs: pick(random, CLOCK_OFFSETS_MS),
     ms: 1_000 + integer(random, 5_000),
   }),
+  move: (random) => ({ kind: 'move', node: pick(random, [1, 2]) }),
 }
 export const FAULT_KINDS = Object.keys(DRAW) as FaultKind[]
+
+function drawKinds(random: Random, brokers: number): FaultKind[] {
+  const pool = FAULT_KINDS.filter((kind) => kind !== 'move' || brokers > 1)
+  const kinds = Array.from({ length: MIN_FAULTS + integer(random, MORE_FAULTS) }, () => pick(random, pool))
+  return brokers > 1 ? [...kinds, 'move'] : kinds
+}
 
 /** The same seed and options give the same schedule. */
 export function drawSchedule(seed: number, options: ScheduleOptions = {}): Schedule {
   const random = seededRandom(seed)
-  const kinds = options.kinds ?? Array.from({ length: MIN_FAULTS + integer(random, MORE_FAULTS) }, () => pick(random, FAULT_KINDS))
+  const kinds = options.kinds ?? drawKinds(random, options.brokers ?? 1)
   const faults = kinds.map((kind): PlannedFault => {
     const atMs = FIRST_AT_MS + integer(random, FAULTS_WITHIN_MS - FIRST_AT_MS)
     return { atMs, fault: DRAW[kind](random, options) }

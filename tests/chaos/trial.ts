@@ -71,7 +71,7 @@ export async function runTrial(schedule: Schedule, deps: TrialDeps, options: Tri
     readers.push(input.reader, output.reader)
     await allReady(workers)
     options.watch?.(workers)
-    const found = await ordeal(schedule, { ...options, ...deps, transport, topics, workers, input, output })
+    const found = await ordeal(schedule, { ...options, ...deps, name, transport, topics, workers, input, output })
     return {
       faults: found,
       payments: input.read().payments.flat().length,
@@ -131,6 +131,7 @@ async function allReady(workers: readonly WorkerSlot[]): Promise<void> {
 }
 
 interface OrdealDeps extends TrialDeps, TrialOptions {
+  readonly name: string
   readonly transport: Transport
   readonly topics: ShopTopics
   readonly workers: readonly WorkerSlot[]

@@ -1,0 +1,43 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Admin, alterPartitionReassignmentsV0, Connection } from '@platformatic/kafka'
+
+const INTERNAL = ['__consumer_offsets', '__transaction_state']
+const REQUEST_TIMEOUT_MS = 20_000
+const RETRY_MS = 500
+const DEADLINE_MS = 60_000
+
+/**
+ * Moves every partition of the topics that begin with a prefix, and of those in which the coordinators live, to one broker: all leaders and all
+ * coordinators change. Repeated until the controller has taken it.
+ */
+export async function movePartitions(brokers: string, prefix: string, node: number): Promise<void> {
+  const deadline = performance.now() + DEADLINE_MS
+  for (;;) {
+    try {
+      await ask(brokers, prefix, node)
+      return
+    } catch (error) {
+      if (performance.now() > deadline) throw error
+      await delay(RETRY_MS)
+    }
+  }
+}
+
+async function ask(brokers: string, prefix: string, node: number): Promise<void> {
+  const admin = new Admin({ clientId: 'chaos', bootstrapBrokers: [brokers], retries: 0 })
+  const connection = new Connection('chaos', { requestTimeout: REQUEST_TIMEOUT_MS })
+  try {
+    const topics = (await admin.listTopics({ includeInternals: true })).filter((name) => name.startsWith(prefix) || INTERNAL.includes(name))
+    const known = (await admin.metadata({ topics })).topics
+    const [host, port] = brokers.split(':')
+    await connection.connect(host, Number(port))
+    const moves = [...known].map(([name, { partitions }]) => ({
+      name,
+      partitions: Object.keys(partitions).map((index) => ({ partitionIndex: Number(index), replicas: [node] })),
+    }))
+    await alterPartitionReassignmentsV0.api.async(connection, REQUEST_TIMEOUT_MS, false, moves)
+  } finally {
+    await connection.close()
+    await admin.close()
+  }
+}

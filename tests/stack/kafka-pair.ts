@@ -1,0 +1,91 @@
+import { execFile } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Component } from '../../deploy/local/component.ts'
+import { isKafkaHealthy } from '../../deploy/local/health.ts'
+import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
+import { ensureKafkaJars } from '../../deploy/local/kafka/jars.ts'
+import { brokerCommand } from '../../deploy/local/kafka/java.ts'
+import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
+import { freePort, LOOPBACK } from '../../deploy/local/ports.ts'
+import { serverComponent } from '../../deploy/local/server.ts'
+import { TOOLS } from './servers.ts'
+
+const run = promisify(execFile)
+const HEAP_MB = 384
+const START_TIMEOUT_MS = 120_000
+const STOP_GRACE_MS = 20_000
+
+export interface KafkaPair {
+  /** Broker 1, which is the controller too. */
+  readonly first: Component
+  /** Broker 2. Start it after the first. */
+  readonly second: Component
+}
+
+/** Two brokers of one cluster, not started yet: partitions and coordinators can move between them. */
+export async function newKafkaPair(folder: string): Promise<KafkaPair> {
+  const [ports, port] = [{ client: await freePort(), controller: await freePort() }, await freePort()]
+  const runDir = join(folder, 'run')
+  const data = (name: string) => join(folder, name)
+  const log = (name: string) => join(folder, `${name}.log`)
+  const first = kafkaBroker({
+    name: 'kafka',
+    ports,
+    dataDir: data('kafka'),
+    runDir,
+    logFile: log('kafka'),
+    toolsDir: TOOLS,
+    heapMb: HEAP_MB,
+  })
+  const address = `${LOOPBACK}:${port}`
+  const dataDir = data('kafka-2')
+  const logFile = log('kafka-2')
+
+  async function prepare() {
+    const jars = await realpath(await ensureKafkaJars(TOOLS))
+    const properties = join(dataDir, 'server.properties')
+    await writeFile(properties, secondProperties(dataDir, ports, port))
+    const stamp = join(dataDir, 'formatted')
+    if (!existsSync(stamp)) {
+      // The first broker's stamp holds the id of the cluster.
+      const clusterId = (await readFile(join(data('kafka'), 'formatted'), 'utf8')).trim()
+      await mkdir(join(dataDir, 'logs'), { recursive: true })
+      await run('java', ['-cp', join(jars, '*'), 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', properties])
+      await writeFile(stamp, clusterId)
+    }
+    return brokerCommand({ jars, properties, logFile, heapMb: HEAP_MB })
+  }
+
+  const second = serverComponent({
+    name: 'kafka-2',
+    address,
+    ports: [port],
+    portOption: 'KAFKA_PORT',
+    dataDir,
+    logFile,
+    runDir,
+    startTimeoutMs: START_TIMEOUT_MS,
+    stopGraceMs: STOP_GRACE_MS,
+    prepare,
+    isHealthy: () => isKafkaHealthy(address),
+  })
+  return { first, second }
+}
+
+/** As the first one, but a broker alone. */
+function secondProperties(dataDir: string, ports: { readonly client: number; readonly controller: number }, port: number): string {
+  const own = new Map([
+    ['process.roles', 'broker'],
+    ['node.id', '2'],
+    ['listeners', `PLAINTEXT://${LOOPBACK}:${port}`],
+    ['advertised.listeners', `PLAINTEXT://${LOOPBACK}:${port}`],
+    ['listener.security.protocol.map', 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT'],
+  ])
+  const shared = brokerProperties(dataDir, ports)
+    .split('\n')
+    .filter((line) => line !== '' && !own.has(line.slice(0, line.indexOf('='))))
+  return [...shared, ...[...own].map(([key, value]) => `${key}=${value}`), ''].join('\n')
+}
