@@ -72,6 +72,8 @@ test(
       process.stderr.write(`chaos: round ${round} of ${rounds} is over\n`)
     }
     await trial.endInput()
+    // Also what was never acknowledged is in the log before the last window is due.
+    await trial.checkPublished()
     const windowEnd = await trial.nextWindow({ wholeMinute: true })
     await trial.checkPublished()
     expect(trial.isExact(windowEnd)).toBe(true)

@@ -8,9 +8,9 @@ const ARRIVAL_DELAY_MS = 2_000
 /** Lists are cut there. */
 const KEPT_TERMS = 500
 
-/** A tweet of the log, and when its producer knew that it was there. */
+/** A tweet of the log, and when it was known to be there. */
 export interface KnownTweet extends SentTweet {
-  /** Epoch ms; Infinity: it was never acknowledged, and may yet be in the log. */
+  /** Epoch ms: the producer's acknowledgement, or the first sight of a reader. */
   readonly acknowledgedAt: number
 }
 

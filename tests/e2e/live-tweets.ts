@@ -23,7 +23,7 @@ export interface LiveEvent {
 
 /** A producer that notes when each tweet was acknowledged, and goes on after failures. */
 export interface LiveTweets {
-  /** Puts the acknowledgements to what was found in the log, where a tweet may lie twice after a failure. */
+  /** Puts the acknowledgements to what was found in the log, where a tweet may lie twice after a failure; only the first was acknowledged. */
   known(log: readonly LoggedTweet[]): KnownTweet[]
   /** Resolves when all is acknowledged. */
   stop(): Promise<void>
@@ -74,11 +74,11 @@ export function liveTweets(system: Pick<System, 'kafka' | 'registry'>, next: () 
   return {
     known(log) {
       const counted = new Set<bigint>()
-      return log.map(({ tweet, timestamp }) => {
+      return log.map(({ tweet, timestamp, foundAt }) => {
         const isFirst = !counted.has(tweet.tweet_id)
         counted.add(tweet.tweet_id)
         const known = isFirst ? acknowledgedAt.get(tweet.tweet_id) : undefined
-        return { tweet, sentAt: timestamp, acknowledgedAt: known ?? Number.POSITIVE_INFINITY }
+        return { tweet, sentAt: timestamp, acknowledgedAt: Math.min(known ?? Number.POSITIVE_INFINITY, foundAt) }
       })
     },
     async stop() {

@@ -34,6 +34,8 @@ export interface LoggedTweet {
   readonly tweet: Tweet
   /** Of the record, epoch ms. */
   readonly timestamp: number
+  /** By when it was in the log, epoch ms: a reader had found it. */
+  readonly foundAt: number
 }
 
 /** What an independent consumer (librdkafka, read_committed) finds in the topics; each call gives what has come since the last one. */
@@ -60,9 +62,12 @@ export function logReader(system: Pick<System, 'kafka' | 'registry'>): LogReader
   return {
     async tweets() {
       const { tweets } = await read<(Omit<Tweet, 'tweet_id' | 'user_id'> & { tweet_id: string; user_id: string }) | null>(['tweets'])
+      const foundAt = Date.now()
       const inOrder = tweets.records.toSorted((a, b) => a.partition - b.partition || a.offset - b.offset)
       return inOrder.flatMap(({ timestamp, value }) =>
-        value === null ? [] : [{ timestamp, tweet: { ...value, tweet_id: BigInt(value.tweet_id), user_id: BigInt(value.user_id) } }],
+        value === null
+          ? []
+          : [{ timestamp, foundAt, tweet: { ...value, tweet_id: BigInt(value.tweet_id), user_id: BigInt(value.user_id) } }],
       )
     },
     async lists() {
