@@ -1,5 +1,7 @@
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
+import type { BlobSettings } from '../state/blobs/connect.ts'
 import { isAddressRange, LOOPBACK } from './kit/limits/address.ts'
 
 /** What the API needs to know; every setting has the environment variable's name in its message. */
@@ -20,6 +22,8 @@ export interface ApiConfig {
   readonly trustedProxies: readonly string[]
   readonly auth: AuthConfig
   readonly links: LinksConfig
+  /** Where the contents of snippets lie. */
+  readonly blobs: BlobSettings
 }
 
 export interface LinksConfig {
@@ -52,7 +56,7 @@ const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /** The services that `API_SERVICES` may name. */
-const SERVICE_NAMES = ['trends', 'links', 'limits'] as const
+const SERVICE_NAMES = ['trends', 'links', 'snippets', 'limits'] as const
 export type ServiceName = (typeof SERVICE_NAMES)[number]
 
 const MAX_PORT = 65_535
@@ -99,6 +103,8 @@ const Environment = z
       .enum(['0', '1'])
       .default('0')
       .transform((text) => text === '1'),
+    BLOBS_URL: z.url({ protocol: /^(file|s3)$/ }).optional(),
+    BLOBS_ENDPOINT: z.url().optional(),
     CLICKHOUSE_URL: z.url().default('http://127.0.0.1:8123'),
     CLICKHOUSE_DATABASE: z.string().default('default'),
     CLICKHOUSE_USER: z.string().default('default'),
@@ -178,6 +184,10 @@ export function readApiConfig(env: Env = process.env): ApiConfig {
     },
     trustedProxies: settings.TRUSTED_PROXIES,
     auth: authOf(settings),
+    blobs: {
+      url: settings.BLOBS_URL ?? pathToFileURL(join(settings.MILLRACE_HOME, 'data', 'blobs')).href,
+      s3Endpoint: settings.BLOBS_ENDPOINT,
+    },
     links: {
       shortPort: settings.SHORT_PORT,
       domains: settings.SHORT_DOMAINS,

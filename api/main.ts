@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { registryClient } from '../kafka/registry.ts'
 import type { AnyTopic } from '../schemas/topic.ts'
-import { clicks as clicksTopic } from '../schemas/topics.ts'
+import { clicks as clicksTopic, snippetReads } from '../schemas/topics.ts'
 import type { Click } from '../schemas/types.ts'
+import { connectBlobs } from '../state/blobs/connect.ts'
 import { type ApiConfig, readApiConfig, type ServiceName } from './config.ts'
 import { answerCache } from './kit/answer-cache.ts'
 import { createApp } from './kit/app.ts'
@@ -28,14 +29,23 @@ import { shortDomains } from './links/domains.ts'
 import { redirects } from './links/redirect.ts'
 import { linksSecret } from './links/secret.ts'
 import { LINKS_TOPICS, linksService } from './links/service.ts'
+import { threadHighlighter } from './snippets/page/highlighter.ts'
+import { SNIPPETS_TOPICS, snippetsService } from './snippets/service.ts'
 import { TRENDS_TOPICS, trendsService } from './trends/service.ts'
 
 /** Clicks that wait for Kafka (decisions, B): some 60 MB. */
 const CLICKS_CAPACITY = 100_000
 /** What a Kafka that is there takes for them. */
 const LAST_CLICKS_MS = 2_000
+/** Reads of snippets that wait for Kafka: some 20 MB. */
+const READS_CAPACITY = 100_000
 /** Topics by service: an API that leaves a service out needs nothing of it. */
-const TOPICS: Record<ServiceName, readonly AnyTopic[]> = { trends: TRENDS_TOPICS, links: LINKS_TOPICS, limits: LIMITS_TOPICS }
+const TOPICS: Record<ServiceName, readonly AnyTopic[]> = {
+  trends: TRENDS_TOPICS,
+  links: LINKS_TOPICS,
+  snippets: SNIPPETS_TOPICS,
+  limits: LIMITS_TOPICS,
+}
 
 /** Starts the API of the services that the configuration names. Servers it needs may come later: it answers 503 until they are there. */
 async function startApi(config: ApiConfig, log: Logger) {
@@ -61,10 +71,22 @@ async function startApi(config: ApiConfig, log: Logger) {
   const views = redis.reader
   const domains = shortDomains(config.links.domains)
   const secret = await linksSecret(config.links.secret)
+  const blobs = await connectBlobs(config.blobs)
+  const highlighter = threadHighlighter()
+  const counted = factBuffer({
+    topic: snippetReads,
+    facts,
+    capacity: READS_CAPACITY,
+    registry: metrics.registry,
+    name: 'snippet_reads',
+    log,
+  })
   const factories: Record<ServiceName, () => Service> = {
     trends: () => trendsService({ views, tables: tables.reader, facts, now }),
     links: () => linksService({ views, tables: tables.reader, facts, commands, domains, secret, now }),
     limits: () => limitsService({ ...limits, commands, tables: tables.reader, now }),
+    snippets: () =>
+      snippetsService({ views, tables: tables.reader, facts, commands, blobs, counted, highlighter, publicUrl: config.publicUrl, now }),
   }
   const services = config.services.map((name) => factories[name]())
   const isLimited = services.some(({ routes }) => routes.some(({ definition }) => limits.requests.covers(definition.path)))
@@ -115,7 +137,7 @@ async function startApi(config: ApiConfig, log: Logger) {
     log.info({ delay_ms: config.drainDelayMs, timeout_ms: config.drainTimeoutMs }, 'api_draining')
     await new Promise((resolve) => setTimeout(resolve, config.drainDelayMs))
     const cut = await Promise.all(servers.map((server) => server.close(config.drainTimeoutMs)))
-    await clicks?.close(LAST_CLICKS_MS)
+    await Promise.all([clicks?.close(LAST_CLICKS_MS), counted.close(LAST_CLICKS_MS), highlighter.close()])
     commands.close()
     await limits.close()
     await Promise.all([redis.close(), tables.close(), facts.close()])

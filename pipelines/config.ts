@@ -1,5 +1,7 @@
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
+import type { BlobSettings } from '../state/blobs/connect.ts'
 import type { HostOptions } from './engine/host.ts'
 
 /** What a worker process needs to know. */
@@ -15,6 +17,8 @@ export interface PipelinesConfig {
     readonly password: string
     readonly cluster: string | undefined
   }
+  /** Where the contents of snippets lie. */
+  readonly blobs: BlobSettings
   /** Names of services; empty: all. */
   readonly pipelines: readonly string[]
   readonly clicks: {
@@ -79,6 +83,8 @@ const Environment = z.object({
   CLICKHOUSE_USER: z.string().default('default'),
   CLICKHOUSE_PASSWORD: z.string().default(''),
   CLICKHOUSE_CLUSTER: z.string().optional(),
+  BLOBS_URL: z.url({ protocol: /^(file|s3)$/ }).optional(),
+  BLOBS_ENDPOINT: z.url().optional(),
   PIPELINES: z.string().default('all').transform(list),
   VISITOR_SECRET: z.string().min(MIN_TOKEN_LENGTH).optional(),
   GEOIP_DATABASE: z.string().optional(),
@@ -137,6 +143,10 @@ export function readPipelinesConfig(env: Env = process.env): PipelinesConfig {
       username: settings.CLICKHOUSE_USER,
       password: settings.CLICKHOUSE_PASSWORD,
       cluster: settings.CLICKHOUSE_CLUSTER,
+    },
+    blobs: {
+      url: settings.BLOBS_URL ?? pathToFileURL(join(settings.MILLRACE_HOME, 'data', 'blobs')).href,
+      s3Endpoint: settings.BLOBS_ENDPOINT,
     },
     pipelines: settings.PIPELINES.includes('all') ? [] : settings.PIPELINES,
     clicks: {

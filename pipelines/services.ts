@@ -10,6 +10,9 @@ import { clickSinks } from './links/clicks/sinks.ts'
 import { clickTopologies } from './links/clicks/topologies.ts'
 import { linkSinks } from './links/sinks.ts'
 import { links } from './links/topology.ts'
+import { snippetBulkSinks, snippetSinks } from './snippets/sinks.ts'
+import { snippets } from './snippets/topology.ts'
+import { snippetViews } from './snippets/view-counts.ts'
 import { trendSinks } from './trends/sinks.ts'
 import { trends } from './trends/topology.ts'
 
@@ -43,6 +46,8 @@ export const pipelineServices: readonly PipelineService[] = [
   { name: 'clicks', role: 'bulk', topologies: clickTopologies, sinks: clickSinks },
   { name: 'limits', role: 'deciding', topologies: () => [limits], sinks: limitSinks },
   { name: 'limit-records', role: 'bulk', topologies: () => [], sinks: limitRecordSinks },
+  { name: 'snippets', role: 'deciding', topologies: () => [snippets], sinks: snippetSinks },
+  { name: 'snippet-views', role: 'bulk', topologies: () => [snippetViews], sinks: snippetBulkSinks },
 ]
 
 /**

@@ -14,7 +14,7 @@ import { ensurePrograms } from './setup/programs.mjs'
 
 /** Task → its file, and the programs that are asked for beside Node. */
 const STACK = ['java', 'maven', 'redis']
-const TESTS = [...STACK, 'python']
+const TESTS = [...STACK, 'python', 'chromium']
 const TASKS = {
   start: { file: 'deploy/local/start.ts', programs: STACK },
   status: { file: 'deploy/local/status.ts' },
@@ -34,6 +34,7 @@ const TASKS = {
   'bench:clicks': { file: 'bench/clicks/run.ts', programs: STACK },
   'bench:links': { file: 'bench/links/run.ts', programs: STACK },
   'bench:idle': { file: 'bench/idle.ts', programs: STACK },
+  'bench:snippets': { file: 'bench/snippets/run.ts', programs: STACK },
   'bench:languages': { file: 'bench/languages/run.ts' },
   schemas: { file: 'scripts/schema-types.ts' },
 }

@@ -5,6 +5,7 @@ import type { AnswerCache } from './answer-cache.ts'
 import { authorize, type UserIdForm } from './auth/authorize.ts'
 import type { Caller, TokenVerifier } from './auth/verify.ts'
 import { readJsonBody } from './body.ts'
+import { bodyPieces } from './body-stream.ts'
 import { variantFor } from './conditional.ts'
 import { withDeadline } from './deadline.ts'
 import { documentationRoutes } from './docs.ts'
@@ -20,7 +21,7 @@ import { describeRoute } from './openapi.ts'
 import { pathTable } from './paths.ts'
 import type { Readiness } from './readiness.ts'
 import { requestIdFrom } from './request-id.ts'
-import type { AuthRule, BoundRoute } from './route.ts'
+import type { ArrivingBody, AuthRule, BoundRoute, StreamedBody } from './route.ts'
 import type { Service } from './service.ts'
 import { assertCleanUrl } from './text.ts'
 
@@ -56,6 +57,11 @@ const ANYBODY: AuthRule = { kind: 'optional' }
 
 /** Makes the answer. @param added headers that go with it even if it is an error */
 type Answering = (requestId: string, added: Record<string, string>) => Answer | Promise<Answer>
+
+function arrivingBody(c: Context, streamed: StreamedBody | undefined, maxBytes: number): ArrivingBody | undefined {
+  if (streamed === undefined) return undefined
+  return { contentType: c.req.header('content-type'), pieces: bodyPieces(c.req.raw, { maxBytes, timeoutMs: streamed.timeoutMs }) }
+}
 
 function tookTooLong(): ApiError {
   return new ApiError(errors.unavailable, { message: 'The answer took too long: try again shortly.' })
@@ -143,6 +149,9 @@ export function createApp(options: AppOptions): OpenAPIHono {
         caller,
         limited,
         address: clientAddress(remoteAddress(c), c.req.header('x-forwarded-for'), trusted),
+        method: c.req.method,
+        ifNoneMatch: c.req.header('if-none-match'),
+        arriving: arrivingBody(c, definition.streamed, limits.maxBytes),
         idempotencyKey,
         requestId,
         log,

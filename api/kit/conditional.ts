@@ -21,7 +21,12 @@ export function variantFor(answer: Answer, { ifNoneMatch, acceptEncoding }: Prec
   const variant = answer.gzip !== undefined && acceptsGzip(acceptEncoding) ? compressed(answer, answer.gzip()) : answer
   const etag = answer.headers.ETag
   if (ifNoneMatch === undefined || etag === undefined) return variant
-  return etagMatches(ifNoneMatch, etag) || etagMatches(ifNoneMatch, gzipTag(etag)) ? notModified(variant) : variant
+  return isUnchanged(ifNoneMatch, etag) ? notModified(variant) : variant
+}
+
+/** Whether a read with this If-None-Match is answered with 304. */
+export function isUnchanged(ifNoneMatch: string, etag: string): boolean {
+  return etagMatches(ifNoneMatch, etag) || etagMatches(ifNoneMatch, gzipTag(etag))
 }
 
 /** Other bytes, so another strong tag. */

@@ -27,14 +27,17 @@ const IdempotencyHeaders = z.object({
 /** A path parameter makes every unmatched value, such as an empty one, an unknown address. */
 function kitErrors({ definition }: Pick<BoundRoute, 'definition'>): ErrorDefinition[] {
   const isLimited = definition.path.startsWith(LIMITED_PREFIX)
-  const takesInput = definition.query !== undefined || definition.params !== undefined || definition.body !== undefined
+  const takesInput =
+    definition.query !== undefined || definition.params !== undefined || definition.body !== undefined || definition.streamed !== undefined
   return [
     ...(takesInput || definition.idempotent ? [errors.invalid_request] : []),
     ...(definition.idempotent ? [errors.idempotency_conflict] : []),
     errors.invalid_encoding,
     ...(definition.auth.kind === 'open' ? [] : [errors.unauthorized, errors.forbidden]),
     ...(definition.params === undefined ? [] : [errors.not_found]),
-    ...(definition.body === undefined ? [] : [errors.request_timeout, errors.content_too_large, errors.unsupported_media_type]),
+    ...(definition.body === undefined && definition.streamed === undefined
+      ? []
+      : [errors.request_timeout, errors.content_too_large, errors.unsupported_media_type]),
     ...(isLimited ? [errors.invalid_api_key, errors.rate_limit_exceeded] : []),
     errors.method_not_allowed,
     errors.headers_too_large,
@@ -58,6 +61,7 @@ export function describeRoute(definition: BoundRoute['definition']): RouteConfig
       ...(query && { query }),
       ...(params && { params }),
       ...(definition.idempotent && { headers: IdempotencyHeaders }),
+      ...(definition.streamed && { body: { required: true, content: definition.streamed.content } }),
       ...(body && { body: { required: true, content: { 'application/json': { schema: body, example: definition.bodyExample } } } }),
     },
     responses: {

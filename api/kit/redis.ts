@@ -70,6 +70,7 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
       hmget: (key, fields) => ask(redis.hmget(key, ...fields)),
       zcard: (key) => ask(redis.zcard(key)),
       zrevrange: (key, start, stop) => ask(redis.zrevrange(key, start, stop)),
+      zrange: (key, start, stop) => ask(redis.zrange(key, String(start), String(stop))),
     },
     bindings: { setIfAbsent: (key, value, seconds) => ask(redis.set(key, value, 'EX', seconds, 'NX', 'GET')) },
     probe: {

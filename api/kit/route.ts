@@ -34,6 +34,20 @@ export interface AnswerSpec {
   readonly example?: unknown
 }
 
+/** Described only: the handler itself checks what it reads. */
+export interface StreamedBody {
+  readonly content: Readonly<Record<string, { readonly schema: z.ZodType; readonly example?: unknown }>>
+  /** The whole body must have arrived within this. */
+  readonly timeoutMs: number
+}
+
+/** A body on its way. */
+export interface ArrivingBody {
+  readonly contentType: string | undefined
+  /** May be taken once. Throws ApiError: `content_too_large` above the route's `maxBodyBytes`, `request_timeout`, `invalid_request`. */
+  readonly pieces: AsyncIterable<Uint8Array>
+}
+
 /** One operation: validated, typed and documented by this one definition. */
 export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyObject | undefined, B extends z.ZodType | undefined> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
@@ -49,6 +63,8 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** JSON body. */
   readonly body?: B
   readonly bodyExample?: unknown
+  /** A body that the handler reads as it arrives, instead of `body`: what it may be, by media type. */
+  readonly streamed?: StreamedBody
   /** True: takes an Idempotency-Key. */
   readonly idempotent?: boolean
   /** Default 1 MiB. */
@@ -70,6 +86,12 @@ export interface HandlerInput<Q, P, B> {
   readonly limited: LimitedCaller | undefined
   /** Where the request comes from. */
   readonly address: string
+  /** In capitals; HEAD is handled as GET. */
+  readonly method: string
+  /** If-None-Match, for those who must know whether the answer will be a 304. */
+  readonly ifNoneMatch: string | undefined
+  /** Of routes whose body is streamed. */
+  readonly arriving: ArrivingBody | undefined
   /** Of routes that are idempotent. */
   readonly idempotencyKey: string | undefined
   readonly requestId: string

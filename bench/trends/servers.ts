@@ -5,7 +5,7 @@ import type { Component } from '../../deploy/local/component.ts'
 import { localConfig } from '../../deploy/local/config.ts'
 import { type Home, openHome } from '../../deploy/local/home.ts'
 import { freePort } from '../../deploy/local/ports.ts'
-import { type Addresses, apiProcess } from '../../deploy/local/processes.ts'
+import { type Addresses, apiProcess, deciderProcess, workerProcess } from '../../deploy/local/processes.ts'
 import { provisionTopics } from '../../deploy/local/provision.ts'
 import { type ServerName, stackServers } from '../../deploy/local/servers.ts'
 
@@ -15,6 +15,8 @@ export interface BenchServers {
   readonly addresses: Addresses
   readonly pids: Readonly<Record<ServerName, number>>
   startApi(): Promise<Component>
+  /** One that decides commands and one for the rest, of the services given. */
+  startWorkers(pipelines: string): Promise<Component[]>
   /** First column of the first row. */
   query(sql: string): Promise<number>
   stop(): Promise<void>
@@ -29,12 +31,14 @@ const PORTS = [
   'SCHEMA_REGISTRY_PORT',
   'API_PORT',
   'WORKER_HEALTH_PORT',
+  'DECIDER_HEALTH_PORT',
+  'SHORT_PORT',
 ]
 
 /** A broker, Redis, ClickHouse and registry of their own in `folder`, on free ports, with all topics. */
-export async function startServers(folder: string): Promise<BenchServers> {
+export async function startServers(folder: string, apiServices: string = 'trends'): Promise<BenchServers> {
   const ports = Object.fromEntries(await Promise.all(PORTS.map(async (name) => [name, String(await freePort())])))
-  const config = localConfig({ ...ports, MILLRACE_HOME: folder, API_SERVICES: 'trends', KAFKA_HEAP_MB: String(BROKER_HEAP_MB) })
+  const config = localConfig({ ...ports, MILLRACE_HOME: folder, API_SERVICES: apiServices, KAFKA_HEAP_MB: String(BROKER_HEAP_MB) })
   mkdirSync(folder, { recursive: true })
   // What npm start has downloaded already is not fetched again.
   const tools = join(localConfig().home, 'tools')
@@ -85,6 +89,15 @@ export async function startServers(folder: string): Promise<BenchServers> {
       started.unshift(api)
       await api.start()
       return api
+    },
+    async startWorkers(pipelines) {
+      const own = { ...config, pipelines }
+      const workers = [deciderProcess(0, own, home, addresses), workerProcess(0, own, home, addresses)]
+      for (const worker of workers) {
+        started.unshift(worker)
+        await worker.start()
+      }
+      return workers
     },
     async query(sql) {
       const answer = await clickhouse.query({ query: sql, format: 'JSONCompactEachRow' })

@@ -10,21 +10,40 @@ const JAVA_MAJOR = 17
  * Sees to it that the programs are there; installs them when root.
  * @returns the java to use
  */
-export async function ensurePrograms(names) {
+export async function ensurePrograms(wanted) {
+  const names = wanted.filter((name) => !OPTIONAL.has(name))
   const missing = missingPrograms(names)
   if (missing.length > 0) await installPrograms(missing)
   const still = missingPrograms(names)
   if (still.length > 0) throw new Failure(cureFor(still))
+  await tryOptional(wanted.filter((name) => OPTIONAL.has(name) && !PROGRAMS[name].present()))
   return names.includes('java') ? findJava() : undefined
+}
+
+/** What needs these says so and does without. */
+const OPTIONAL = new Set(['chromium'])
+
+async function tryOptional(missing) {
+  if (missing.length === 0) return
+  await installPrograms(missing).catch(({ message }) =>
+    process.stderr.write(`millrace: goes on without ${missing.join(', ')}: ${message}\n`),
+  )
 }
 
 const PROGRAMS = {
   java: { what: `a Java runtime, ${JAVA_MAJOR} or newer (for Kafka)`, given: 'KAFKA_BROKERS', present: () => findJava() !== undefined },
   maven: { what: 'Maven (fetches Kafka)', given: 'KAFKA_BROKERS', present: () => hasBroker() || which('mvn') !== undefined },
   redis: { what: 'redis-server', given: 'REDIS_URL', present: () => which('redis-server') !== undefined },
+  chromium: { what: 'Chromium (tests of pages)', given: undefined, present: () => which('chromium') !== undefined },
   python: { what: 'Python 3 with venv (independent clients in the tests)', given: undefined, present: hasPython },
 }
-const APT_PACKAGES = { java: javaPackage, maven: () => 'maven', redis: () => 'redis-server', python: () => 'python3-venv' }
+const APT_PACKAGES = {
+  java: javaPackage,
+  maven: () => 'maven',
+  redis: () => 'redis-server',
+  python: () => 'python3-venv',
+  chromium: () => 'chromium',
+}
 
 function missingPrograms(names) {
   return names.filter((name) => {

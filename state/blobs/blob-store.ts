@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream'
 import { type BlobDraft, openDraft, type PackedBlob } from './draft.ts'
 import { readBlob } from './read.ts'
 
@@ -11,7 +12,7 @@ export interface BlobShelf {
   /** Whole and durable when this resolves, or not there at all. */
   put(hash: BlobHash, blob: PackedBlob): Promise<void>
   /** Its packed bytes; undefined when it is not here. */
-  open(hash: BlobHash): Promise<AsyncIterable<Uint8Array> | undefined>
+  open(hash: BlobHash): Promise<Readable | undefined>
   list(): AsyncIterable<ShelvedBlob>
   /** Removes the blob unless it was touched or put at `before` (epoch ms) or later. @returns whether it was removed */
   removeUntouched(hash: BlobHash, before: number): Promise<boolean>
@@ -30,6 +31,8 @@ export interface OpenBlob {
    * a blob that fits into one piece is therefore checked before anything of it is seen.
    */
   content(): AsyncIterable<Buffer>
+  /** Gives back what it holds; reading it to its end does so too. */
+  close(): void
 }
 
 /** Content by its hash, compressed. Memory per blob being written or read is bounded, whatever its size. */
@@ -58,6 +61,8 @@ export interface BlobStoreOptions {
   readonly draftFolder: string
 }
 
+/** Blobs that nothing refers to are removed when nobody has touched them for so long: far longer than any command takes. */
+export const UNTOUCHED_MS = 86_400_000
 /** A sweep may have moved a blob aside for a moment, to look whether it was touched. */
 const REOPEN_AFTER_MS = 50
 
@@ -82,7 +87,7 @@ export function blobStore({ shelf, draftFolder }: BlobStoreOptions): BlobStore {
       }
       if (packed === undefined) return undefined
       const opened = packed
-      return { content: () => readBlob(hash, opened) }
+      return { content: () => readBlob(hash, opened), close: () => void opened.destroy() }
     },
   }
 }

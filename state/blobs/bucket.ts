@@ -45,7 +45,7 @@ export async function bucketShelf({ client, bucket, prefix, renewAfterMs, now }:
     await asking(client.send(new s3.PutObjectCommand({ ...at(hash), Body, ContentLength, ContentType: 'application/zstd' })))
   }
 
-  async function open(hash: BlobHash): Promise<AsyncIterable<Uint8Array> | undefined> {
+  async function open(hash: BlobHash): Promise<Readable | undefined> {
     const found = await unlessStatus(NOT_FOUND, client.send(new s3.GetObjectCommand(at(hash))))
     return found?.Body as Readable | undefined
   }

@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { S3Client } from '@aws-sdk/client-s3'
-import { type BlobStore, blobStore } from './blob-store.ts'
+import { type BlobStore, blobStore, UNTOUCHED_MS } from './blob-store.ts'
 import { bucketShelf } from './bucket.ts'
 import { draftFolderOf, folderShelf } from './folder.ts'
 
@@ -13,8 +13,6 @@ export interface BlobSettings {
   readonly s3Endpoint: string | undefined
 }
 
-/** Blobs that nothing refers to are removed when nobody has touched them for so long: far longer than any command takes. */
-const UNTOUCHED_MS = 86_400_000
 const RENEW_AFTER_MS = UNTOUCHED_MS / 2
 /** A small blob takes tens of milliseconds; the request that waits for it has a limit of its own. */
 const S3_TIMEOUT_MS = 10_000

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import type { Readable } from 'node:stream'
 import type { BlobHash, BlobShelf, ShelvedBlob } from './blob-store.ts'
 import type { PackedBlob } from './draft.ts'
 
@@ -56,7 +57,7 @@ export function folderShelf(root: string): BlobShelf {
     await rename(draft, path)
   }
 
-  async function openBlob(hash: BlobHash): Promise<AsyncIterable<Uint8Array> | undefined> {
+  async function openBlob(hash: BlobHash): Promise<Readable | undefined> {
     const file = await unlessAbsent(open(pathOf(hash), 'r'))
     return file && createReadStream('', { fd: file, autoClose: true })
   }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { pipeline, Readable } from 'node:stream'
+import { pipeline, type Readable } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
 
 /** What is stored under a hash is not what was put there: the disk or the bucket has damaged or exchanged it. */
@@ -11,10 +11,9 @@ export class BlobCorruptError extends Error {
 }
 
 /** The content of packed bytes; the last piece is held back until the whole is known to have the hash. */
-export async function* readBlob(hash: string, packed: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer, void, undefined> {
+export async function* readBlob(hash: string, packed: Readable): AsyncGenerator<Buffer, void, undefined> {
   const digest = createHash('sha256')
-  const source = Readable.from(packed, { objectMode: false })
-  const unpacked = pipeline(source, createZstdDecompress(), () => undefined)
+  const unpacked = pipeline(packed, createZstdDecompress(), () => undefined)
   let held: Buffer | undefined
   try {
     for await (const piece of unpacked as unknown as AsyncIterable<Buffer>) {

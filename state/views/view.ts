@@ -49,6 +49,8 @@ export interface ListReader {
   zcard(key: string): Promise<number>
   /** Members by descending score, from `start` to `stop`, both counted from 0 and inclusive. */
   zrevrange(key: string, start: number, stop: number): Promise<string[]>
+  /** The same by ascending score. */
+  zrange(key: string, start: number, stop: number): Promise<string[]>
 }
 
 /** The partition's view is still being built: nothing in it can be believed to be absent. */

@@ -5,7 +5,7 @@ test('without any variable: the local stack and the development key', () => {
   expect(readApiConfig({})).toMatchObject({
     host: '127.0.0.1',
     port: 8080,
-    services: ['trends', 'links', 'limits'],
+    services: ['trends', 'links', 'snippets', 'limits'],
     publicUrl: 'http://localhost:8080',
     brokers: ['127.0.0.1:9092'],
     schemaRegistryUrl: 'http://127.0.0.1:8081',
@@ -68,4 +68,11 @@ test.each([
 
 test('every wrong setting is named at once', () => {
   expect(() => readApiConfig({ API_PORT: 'x', REDIS_URL: 'y' })).toThrow(/API_PORT[\s\S]*REDIS_URL/)
+})
+
+test('contents lie below the home folder, or where a file: or s3: URL says', () => {
+  expect(readApiConfig({ MILLRACE_HOME: '/srv/millrace' }).blobs).toEqual({ url: 'file:///srv/millrace/data/blobs', s3Endpoint: undefined })
+  const bucket = { BLOBS_URL: 's3://bucket/prefix', BLOBS_ENDPOINT: 'http://minio:9000' }
+  expect(readApiConfig(bucket).blobs).toEqual({ url: 's3://bucket/prefix', s3Endpoint: 'http://minio:9000' })
+  expect(() => readApiConfig({ BLOBS_URL: 'http://elsewhere/' })).toThrow('BLOBS_URL')
 })

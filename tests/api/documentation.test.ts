@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ErrorDefinition } from '../../api/kit/errors.ts'
 import { limitsErrors } from '../../api/limits/errors.ts'
 import { linksApi } from './links/harness.ts'
+import { snippetsApi } from './snippets/harness.ts'
 import { trendsApi } from './trends/harness.ts'
 
 interface OpenApi {
@@ -42,7 +43,7 @@ ${[line(header), rule, ...rows.map(line)].join('\n')}
 }
 
 test('the error catalogue in api/ERRORS.md is the one in the code', async () => {
-  const services = [(await trendsApi()).service, (await linksApi()).service]
+  const services = [(await trendsApi()).service, (await linksApi()).service, (await snippetsApi()).service]
   const { errors } = await import('../../api/kit/errors.ts')
   const definitions = [...Object.values(errors), ...services.flatMap((service) => service.errors), ...Object.values(limitsErrors)]
   await expect(errorTable(definitions)).toMatchFileSnapshot('../../api/ERRORS.md')

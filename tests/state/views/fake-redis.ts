@@ -73,6 +73,12 @@ export function fakeRedis() {
     hmget: (key, fields) => answer(fields.map((field) => hashes.get(key)?.get(field) ?? null)),
     zcard: (key) => answer(sortedSets.get(key)?.size ?? 0),
     zrevrange: (key, start, stop) => answer(membersByScore(key).slice(start, stop + 1)),
+    zrange: (key, start, stop) =>
+      answer(
+        membersByScore(key)
+          .reverse()
+          .slice(start, stop + 1),
+      ),
   }
   return {
     reader,

@@ -1,0 +1,59 @@
+import type { SnippetRecord } from '../../state/views/snippets.ts'
+
+const iso = (time: number) => new Date(time).toISOString()
+const isoOrNull = (time: number | undefined | null) => (time === undefined || time === null ? null : iso(time))
+
+/** A snippet in a list. */
+export function listedJson(snippet: SnippetRecord) {
+  return {
+    paste_id: snippet.id,
+    title: snippet.title ?? null,
+    language: snippet.language,
+    created_at: iso(snippet.createdAt),
+    expires_at: isoOrNull(snippet.expiresAt),
+    visibility: snippet.visibility,
+    view_count: snippet.views,
+    content_size: snippet.bytes,
+  }
+}
+
+/** A snippet by itself, without its content. */
+export function snippetJson(snippet: SnippetRecord, versions: readonly SnippetRecord[]) {
+  return {
+    ...listedJson(snippet),
+    author: snippet.userId === undefined ? null : { username: snippet.username, user_id: snippet.userId },
+    content_hash: snippet.hash,
+    reads_left: snippet.readsLeft ?? null,
+    predecessor: snippet.predecessor ?? null,
+    versions: versions.map((version) => ({ paste_id: version.id, created_at: iso(version.createdAt) })),
+  }
+}
+
+export interface CreatedFields {
+  readonly id: string
+  readonly createdAt: number
+  readonly expiresAt: number | null
+  readonly visibility: string
+  readonly language: string
+  readonly bytes: number
+  readonly hash: string
+  readonly readsLeft: number | null
+  readonly predecessor: string | null
+}
+
+export function createdJson(made: CreatedFields, publicUrl: string) {
+  const base = publicUrl.replace(/\/+$/, '')
+  return {
+    paste_id: made.id,
+    url: `${base}/p/${made.id}`,
+    raw_url: `${base}/api/v1/pastes/${made.id}/raw`,
+    created_at: iso(made.createdAt),
+    expires_at: isoOrNull(made.expiresAt),
+    visibility: made.visibility,
+    language: made.language,
+    content_size: made.bytes,
+    content_hash: made.hash,
+    burn_after_reads: made.readsLeft,
+    predecessor: made.predecessor,
+  }
+}

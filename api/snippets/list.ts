@@ -1,0 +1,88 @@
+import { snippetFlow } from '../../schemas/snippets/flow.ts'
+import { searchSnippets } from '../../state/tables/snippets.ts'
+import type { TableReader } from '../../state/tables/trends.ts'
+import { readNewest, readSnippets, readUserSnippets, type SnippetOrder, type SnippetPage } from '../../state/views/snippets.ts'
+import { type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import { type Answer, jsonAnswer } from '../kit/answer.ts'
+import type { Caller } from '../kit/auth/verify.ts'
+import { ApiError, errors } from '../kit/errors.ts'
+import type { Facts } from '../kit/facts.ts'
+import type { SnippetAccess } from './access.ts'
+import { listedJson } from './json.ts'
+
+export const SORTS = {
+  created_at_desc: { order: 'created', descending: true },
+  created_at_asc: { order: 'created', descending: false },
+  views_desc: { order: 'views', descending: true },
+  title_asc: { order: 'title', descending: false },
+} as const satisfies Record<string, { readonly order: SnippetOrder; readonly descending: boolean }>
+export type Sort = keyof typeof SORTS
+
+/** The newest snippets of all partitions are merged up to here; who looks further back knows what he is looking for. */
+export const MAX_NEWEST = 2_000
+/** Words of a search; ClickHouse looks for each of them. */
+const MAX_WORDS = 8
+const PRIVATE = { 'Cache-Control': 'private, no-store' }
+
+export interface ListDeps {
+  readonly access: SnippetAccess
+  readonly views: ViewReader & ListReader
+  readonly tables: TableReader
+  readonly facts: Facts
+  /** Epoch ms. */
+  now(): number
+}
+
+export interface Paging {
+  readonly page: number
+  readonly limit: number
+}
+
+export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
+  function answer({ total, snippets }: SnippetPage, { page, limit }: Paging): Answer {
+    // Between its time and the next tick an expired one still stands in the list.
+    const pastes = snippets.filter(access.isAlive).map(listedJson)
+    return jsonAnswer(200, { pastes, total, page, limit }, PRIVATE)
+  }
+
+  async function ofUser(user: string, caller: Caller | undefined, sort: Sort, paging: Paging): Promise<Answer> {
+    const scope = caller?.subject === user ? 'all' : 'public'
+    const from = (paging.page - 1) * paging.limit
+    const query = { user, scope, ...SORTS[sort], from, count: paging.limit } as const
+    const found = await readUserSnippets(views, access.partitionOf(user), query)
+    if (found === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
+    return answer(found, paging)
+  }
+
+  async function newest(paging: Paging): Promise<Answer> {
+    const from = (paging.page - 1) * paging.limit
+    if (from + paging.limit > MAX_NEWEST) {
+      const message = `the newest ${MAX_NEWEST} can be listed: search with q, or ask for an earlier page`
+      throw new ApiError(errors.invalid_request, { details: [{ path: 'query.page', message }] })
+    }
+    const found = await readNewest(views, facts.partitionsOf(snippetFlow.decisions), from, paging.limit)
+    if (found === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
+    return answer(found, paging)
+  }
+
+  /** ClickHouse finds; what it found is shown as it is now: deleted ones left out, views up to date. */
+  async function search(text: string, paging: Paging): Promise<Answer> {
+    const words = [
+      ...new Set(
+        text
+          .toLowerCase()
+          .split(/\s+/)
+          .filter((word) => word !== ''),
+      ),
+    ].slice(0, MAX_WORDS)
+    if (words.length === 0) return await newest(paging)
+    const found = await searchSnippets(tables, { words, from: (paging.page - 1) * paging.limit, count: paging.limit, now: now() })
+    const snippets = await readSnippets(
+      views,
+      found.ids.map((id) => [access.partitionOf(id), id]),
+    )
+    return answer({ total: found.total, snippets: snippets.filter(({ visibility }) => visibility === 'public') }, paging)
+  }
+
+  return { ofUser, newest, search }
+}

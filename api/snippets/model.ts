@@ -1,0 +1,71 @@
+import { z } from '@hono/zod-openapi'
+
+const id = z.string().openapi({ example: '8fQz03Ls' })
+const timestamp = z.iso.datetime()
+const visibility = z.enum(['public', 'unlisted', 'private'])
+const views = z.int().openapi({ description: 'how often the content was read, to within a minute' })
+
+export const CreatedSnippetSchema = z
+  .object({
+    paste_id: id,
+    url: z.url().openapi({ description: 'the page' }),
+    raw_url: z.url(),
+    created_at: timestamp,
+    expires_at: timestamp.nullable().openapi({ description: 'null: never' }),
+    visibility,
+    language: z.string(),
+    content_size: z.int().openapi({ description: 'bytes' }),
+    content_hash: z.string().openapi({ description: 'SHA-256 in hex' }),
+    burn_after_reads: z.int().nullable(),
+    predecessor: id.nullable().openapi({ description: 'the version that this one follows' }),
+  })
+  .openapi('CreatedSnippet')
+
+const Author = z.object({ username: z.string(), user_id: z.string() }).nullable().openapi({ description: 'null: anonymous' })
+const Version = z.object({ paste_id: id, created_at: timestamp })
+
+export const SnippetSchema = z
+  .object({
+    paste_id: id,
+    title: z.string().nullable(),
+    content: z.string(),
+    language: z.string(),
+    created_at: timestamp,
+    expires_at: timestamp.nullable(),
+    visibility,
+    view_count: views,
+    author: Author,
+    content_size: z.int(),
+    content_hash: z.string(),
+    reads_left: z.int().nullable().openapi({ description: 'null: as often as one likes' }),
+    predecessor: id.nullable(),
+    versions: z.array(Version).openapi({ description: 'all that the caller may see, oldest first; empty where there is one only' }),
+  })
+  .openapi('Snippet')
+
+const ListedSnippetSchema = z
+  .object({
+    paste_id: id,
+    title: z.string().nullable(),
+    language: z.string(),
+    created_at: timestamp,
+    expires_at: timestamp.nullable(),
+    visibility,
+    view_count: views,
+    content_size: z.int(),
+  })
+  .openapi('ListedSnippet')
+
+export const SnippetListSchema = z
+  .object({ pastes: z.array(ListedSnippetSchema), total: z.int(), page: z.int(), limit: z.int() })
+  .openapi('SnippetList')
+
+export const DiffSchema = z
+  .object({
+    from: id,
+    to: id,
+    added: z.int().openapi({ description: 'lines' }),
+    removed: z.int().openapi({ description: 'lines' }),
+    diff: z.string().openapi({ description: 'unified, with three lines of context' }),
+  })
+  .openapi('SnippetDiff')

@@ -1,0 +1,97 @@
+import { z } from '@hono/zod-openapi'
+import { ApiError, type ErrorDetail, errors } from '../kit/errors.ts'
+import { snippetErrors } from './errors.ts'
+import { knownLanguage } from './languages/names.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+const DAYS_OF_WEEK = 7
+/** Decisions, C. */
+const DAYS_OF_MONTH = 30
+
+/** Lifetimes in ms; null: for ever. */
+const LIFETIMES = {
+  '10m': 10 * MINUTE_MS,
+  '1h': HOUR_MS,
+  '1d': DAY_MS,
+  '1w': DAYS_OF_WEEK * DAY_MS,
+  '1M': DAYS_OF_MONTH * DAY_MS,
+  never: null,
+} as const
+const EXPIRATIONS = Object.keys(LIFETIMES) as (keyof typeof LIFETIMES)[]
+const VISIBILITIES = ['public', 'unlisted', 'private'] as const
+const MAX_TITLE_CHARACTERS = 255
+const MAX_BURN_READS = 1_000
+
+/** Numbers stand as text in forms and queries. */
+const burnAfterReads = z
+  .union([
+    z.int(),
+    z
+      .string()
+      .regex(/^[1-9]\d{0,3}$/, `must be an integer from 1 to ${MAX_BURN_READS}`)
+      .transform(Number),
+  ])
+  .pipe(z.int().min(1).max(MAX_BURN_READS, `must be at most ${MAX_BURN_READS}`))
+  .nullish()
+  .openapi({ type: 'integer', minimum: 1, maximum: MAX_BURN_READS, description: 'deleted with this read; never listed or searched' })
+
+/** Everything about a snippet but its content. */
+export const SnippetOptions = z.object({
+  title: z
+    .string()
+    .transform((text) => text.normalize('NFC'))
+    .refine((text) => [...text].length <= MAX_TITLE_CHARACTERS, `must have at most ${MAX_TITLE_CHARACTERS} characters`)
+    .refine((text) => !/\p{Cc}/u.test(text), 'must not hold control characters')
+    .nullish()
+    .openapi({ type: 'string', maxLength: MAX_TITLE_CHARACTERS }),
+  language: z
+    .unknown()
+    .optional()
+    .openapi({ type: 'string', description: 'a name or alias of the highlighter; left out: detected', example: 'python' }),
+  expiration: z
+    .enum(EXPIRATIONS, `must be one of ${EXPIRATIONS.join(', ')}`)
+    .nullish()
+    .openapi({ description: 'left out: never' }),
+  visibility: z
+    .enum(VISIBILITIES, `must be one of ${VISIBILITIES.join(', ')}`)
+    .nullish()
+    .openapi({ description: 'left out: unlisted' }),
+  burn_after_reads: burnAfterReads,
+})
+
+export interface CheckedOptions {
+  readonly title: string | null
+  /** undefined: to be detected. */
+  readonly language: string | undefined
+  /** null: for ever. */
+  readonly lifetimeMs: number | null
+  /** undefined: as usual. */
+  readonly visibility: (typeof VISIBILITIES)[number] | undefined
+  readonly readsLeft: number | null
+}
+
+/** Throws ApiError: `invalid_request` with every problem, `invalid_language`. */
+export function checkedOptions(given: Readonly<Record<string, unknown>>): CheckedOptions {
+  const result = SnippetOptions.safeParse(given)
+  if (!result.success) {
+    const details: ErrorDetail[] = result.error.issues.map(({ path, message }) => ({ path: ['body', ...path].join('.'), message }))
+    throw new ApiError(errors.invalid_request, { details })
+  }
+  const { title, language, expiration, visibility, burn_after_reads } = result.data
+  return {
+    title: title === undefined || title === null || title === '' ? null : title,
+    language: languageOf(language),
+    lifetimeMs: LIFETIMES[expiration ?? 'never'],
+    visibility: visibility ?? undefined,
+    readsLeft: burn_after_reads ?? null,
+  }
+}
+
+function languageOf(given: unknown): string | undefined {
+  if (given === undefined || given === null) return undefined
+  const known = typeof given === 'string' ? knownLanguage(given) : undefined
+  if (known === undefined) throw new ApiError(snippetErrors.invalid_language)
+  return known
+}

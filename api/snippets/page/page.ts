@@ -1,0 +1,74 @@
+import type { SnippetRecord } from '../../../state/views/snippets.ts'
+import type { Answer } from '../../kit/answer.ts'
+import { ApiError, errorHeaders } from '../../kit/errors.ts'
+import type { SnippetAccess } from '../access.ts'
+import { PLAINTEXT } from '../languages/detect.ts'
+import type { ReadRequest, SnippetReads } from '../read.ts'
+import { type Highlighter, MAX_HIGHLIGHTED_BYTES } from './highlighter.ts'
+import { escapeHtml } from './lines.ts'
+import { errorPage, revealPage, type ShownContent, snippetPage } from './render.ts'
+import { PAGE_POLICY } from './style.ts'
+
+/** More than a browser shows well; the rest is a link away. */
+const MAX_SHOWN_BYTES = 524_288
+
+export interface PageDeps {
+  readonly access: SnippetAccess
+  readonly reads: SnippetReads
+  readonly highlighter: Highlighter
+}
+
+export function snippetPages({ access, reads, highlighter }: PageDeps) {
+  async function show(from: ReadRequest, id: string): Promise<string> {
+    const found = await access.find(id, from.caller)
+    if (from.method === 'HEAD') return ''
+    if (found.readsLeft !== undefined && from.method !== 'POST') return revealPage(found)
+    const { snippet, blob } = await reads.read(from, found)
+    try {
+      return snippetPage(snippet, await shown(snippet, blob.content()))
+    } finally {
+      blob.close()
+    }
+  }
+
+  async function shown({ bytes, language }: SnippetRecord, content: AsyncIterable<Buffer>): Promise<ShownContent> {
+    const text = await beginningOf(content)
+    const isCut = bytes > MAX_SHOWN_BYTES
+    const isColoured = language !== PLAINTEXT && bytes <= MAX_HIGHLIGHTED_BYTES
+    const html = isColoured ? await highlighter.highlight(text, language) : undefined
+    return { html: html ?? escapeHtml(text), isCut }
+  }
+
+  return async function page(from: ReadRequest, id: string): Promise<Answer> {
+    try {
+      return htmlAnswer(200, await show(from, id))
+    } catch (error) {
+      if (!(error instanceof ApiError)) throw error
+      const { status, code } = error.definition
+      return htmlAnswer(status, errorPage(TITLES[code] ?? 'This does not work now', error.message), errorHeaders(error))
+    }
+  }
+}
+
+const TITLES: Readonly<Record<string, string>> = { paste_not_found: 'Not found', private_paste: 'Private' }
+
+function htmlAnswer(status: number, body: string, headers: Readonly<Record<string, string>> = {}): Answer {
+  const common = {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Security-Policy': PAGE_POLICY,
+    'Cache-Control': 'private, no-store',
+  }
+  return { status, headers: { ...common, ...headers }, body: body === '' ? null : body }
+}
+
+async function beginningOf(content: AsyncIterable<Buffer>): Promise<string> {
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of content) {
+    pieces.push(piece)
+    bytes += piece.byteLength
+    if (bytes > MAX_SHOWN_BYTES) break
+  }
+  // A cut through a character leaves its first half out.
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(pieces).subarray(0, MAX_SHOWN_BYTES), { stream: true })
+}

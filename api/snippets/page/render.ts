@@ -1,0 +1,99 @@
+import type { SnippetRecord } from '../../../state/views/snippets.ts'
+import { escapeHtml, linesOf } from './lines.ts'
+import { SCRIPT_ELEMENT, STYLE_ELEMENT } from './style.ts'
+
+const KIB = 1_024
+
+export interface ShownContent {
+  /** Escaped, perhaps highlighted. */
+  readonly html: string
+  /** Only the beginning of the content. */
+  readonly isCut: boolean
+}
+
+/** A snippet for people. */
+export function snippetPage(snippet: SnippetRecord, content: ShownContent): string {
+  const burns = snippet.readsLeft !== undefined
+  const raw = `/api/v1/pastes/${snippet.id}/raw`
+  const notes = [
+    burns ? note(readsNote(snippet.readsLeft!)) : '',
+    content.isCut
+      ? note(`This is only the beginning. <a href="${raw}">The whole content</a> has ${escapeHtml(sizeOf(snippet.bytes))}.`)
+      : '',
+  ].join('')
+  const links = burns ? '' : `<a href="${raw}">Raw</a>`
+  return document(
+    titleOf(snippet),
+    `<main><h1>${escapeHtml(titleOf(snippet))}</h1>${factsOf(snippet)}${notes}
+<div class="bar"><span>${escapeHtml(snippet.language)}</span><nav>${links}<button id="copy" type="button" hidden>Copy</button></nav></div>
+<pre tabindex="0" aria-label="content"><code id="code">${numbered(content.html)}</code></pre></main>${SCRIPT_ELEMENT}`,
+  )
+}
+
+/** Before the first read of a snippet that burns: previews of links open pages too. */
+export function revealPage(snippet: SnippetRecord): string {
+  const often = snippet.readsLeft === 1 ? 'once' : `${snippet.readsLeft} times`
+  return document(
+    'A snippet that burns',
+    `<main><h1>A snippet that burns</h1><p class="note">It can be read ${often} more, then it is deleted.</p>
+<form method="post" action="/p/${snippet.id}"><button id="reveal" type="submit">Read it now</button></form></main>`,
+  )
+}
+
+export function errorPage(title: string, message: string): string {
+  return document(title, `<main><h1>${escapeHtml(title)}</h1><p>${escapeHtml(message)}</p></main>`)
+}
+
+function document(title: string, body: string): string {
+  return `<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1"><meta name="robots" content="noindex">
+<title>${escapeHtml(title)} · Millrace</title>${STYLE_ELEMENT}</head><body>${body}</body></html>
+`
+}
+
+function titleOf({ title, id }: SnippetRecord): string {
+  return title ?? `Snippet ${id}`
+}
+
+function factsOf({ username, createdAt, expiresAt, bytes, views, visibility }: SnippetRecord): string {
+  const facts = [
+    `by ${username ?? 'anonymous'}`,
+    `${time(createdAt)}`,
+    ...(expiresAt === undefined ? [] : [`expires ${time(expiresAt)}`]),
+    sizeOf(bytes),
+    `${views} ${views === 1 ? 'view' : 'views'}`,
+    visibility,
+  ]
+  return `<p class="facts">${facts.map((fact) => `<span>${escapeHtml(fact)}</span>`).join('')}</p>`
+}
+
+function time(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 'yyyy-mm-ddThh:mm'.length).replace('T', ' ')} UTC`
+}
+
+function sizeOf(bytes: number): string {
+  if (bytes < KIB) return `${bytes} bytes`
+  return bytes < KIB * KIB ? `${(bytes / KIB).toFixed(1)} KiB` : `${(bytes / KIB / KIB).toFixed(1)} MiB`
+}
+
+function readsNote(left: number): string {
+  if (left === 0) return 'This was the last read: the snippet is deleted now. Copy it while you see it.'
+  return `It can be read ${left === 1 ? 'once' : `${left} times`} more.`
+}
+
+function note(html: string): string {
+  return `<p class="note">${html}</p>`
+}
+
+/** Numbers are drawn by the style, so that copied text has none; a last line break begins no line. */
+function numbered(html: string): string {
+  const lines = linesOf(html)
+  const endsWithBreak = lines.length > 1 && lines.at(-1)!.replaceAll(/<[^>]*>/g, '') === ''
+  const shown = endsWithBreak ? lines.slice(0, -1) : lines
+  return shown
+    .map((line, index) => {
+      const end = index < shown.length - 1 || endsWithBreak ? '\n' : ''
+      return `<span class="l" id="L${index + 1}"><a href="#L${index + 1}" data-n="${index + 1}" aria-label="line ${index + 1}"></a>${line}${end}</span>`
+    })
+    .join('')
+}

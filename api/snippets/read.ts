@@ -1,0 +1,131 @@
+import type { SnippetRead } from '../../schemas/types.ts'
+import type { BlobStore, OpenBlob } from '../../state/blobs/blob-store.ts'
+import { readVersions, type SnippetRecord } from '../../state/views/snippets.ts'
+import type { ListReader, ViewReader } from '../../state/views/view.ts'
+import type { Answer } from '../kit/answer.ts'
+import type { Caller } from '../kit/auth/verify.ts'
+import type { CommandRequest } from '../kit/commands/commands.ts'
+import { isUnchanged } from '../kit/conditional.ts'
+import { isOwner, type SnippetAccess } from './access.ts'
+import { snippetJson } from './json.ts'
+import { jsonWithContent, openContent, readContent, type StoredContent } from './stored-content.ts'
+
+export interface ReadDeps {
+  readonly access: SnippetAccess
+  readonly blobs: BlobStore
+  readonly views: ViewReader & ListReader
+  /** Told of every read; never waits. */
+  readonly counted: { offer(id: string, read: SnippetRead): boolean }
+  /** Epoch ms. */
+  now(): number
+}
+
+export interface ReadRequest extends CommandRequest {
+  readonly method: string
+  readonly ifNoneMatch: string | undefined
+}
+
+/** One read of a snippet: its record as it is after this read, and its content. */
+export interface SnippetReading {
+  readonly snippet: SnippetRecord
+  readonly blob: OpenBlob
+}
+
+const JSON_HEADERS = { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'private, no-store' }
+const RAW_HEADERS = {
+  'Content-Type': 'text/plain; charset=utf-8',
+  // Whatever somebody stored here, no browser runs it.
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
+}
+
+export function snippetReads({ access, blobs, views, counted, now }: ReadDeps) {
+  /** Counts the read. The content is opened first: after the last read the sweep may remove it. */
+  async function read(from: CommandRequest, snippet: SnippetRecord): Promise<SnippetReading> {
+    const blob = await openContent(blobs, snippet)
+    if (snippet.readsLeft === undefined) {
+      counted.offer(snippet.id, { read_at: now() })
+      return { snippet, blob }
+    }
+    try {
+      const { views, readsLeft } = await access.takeRead(from, snippet)
+      return { snippet: { ...snippet, views, readsLeft: readsLeft ?? undefined }, blob }
+    } catch (error) {
+      blob.close()
+      throw error
+    }
+  }
+
+  async function asJson(from: ReadRequest, id: string): Promise<Answer> {
+    const found = await access.find(id, from.caller)
+    if (from.method === 'HEAD') return { status: 200, headers: JSON_HEADERS, body: null }
+    const versions = await versionsOf(found, from.caller)
+    const { snippet, blob } = await read(from, found)
+    const fields = snippetJson(snippet, versions)
+    const content = await readContent(blob, snippet)
+    const pieces = jsonWithContent(fields, piecesOf(content))
+    if (content.kind === 'streamed') return { status: 200, headers: JSON_HEADERS, body: streamOf(pieces, blob) }
+    return { status: 200, headers: JSON_HEADERS, body: await gathered(pieces) }
+  }
+
+  async function asText(from: ReadRequest, id: string): Promise<Answer> {
+    const found = await access.find(id, from.caller)
+    const burns = found.readsLeft !== undefined
+    const ETag = `"${found.hash}"`
+    const headers: Record<string, string> = burns
+      ? { ...RAW_HEADERS, 'Cache-Control': 'private, no-store' }
+      : { ...RAW_HEADERS, ETag, 'Cache-Control': 'private, no-cache' }
+    const isNotSent = from.method === 'HEAD' || (!burns && from.ifNoneMatch !== undefined && isUnchanged(from.ifNoneMatch, ETag))
+    if (isNotSent) return { status: 200, headers, body: null }
+    const { snippet, blob } = await read(from, found)
+    const content = await readContent(blob, snippet)
+    if (content.kind === 'whole') return { status: 200, headers, body: content.bytes }
+    return { status: 200, headers: { ...headers, 'Content-Length': String(snippet.bytes) }, body: streamOf(content.pieces, blob) }
+  }
+
+  /** All versions that the caller may know of; none where there is only this one. */
+  async function versionsOf(snippet: SnippetRecord, caller: Caller | undefined): Promise<SnippetRecord[]> {
+    const root = snippet.root ?? snippet.id
+    const later = await readVersions(views, access.partitionOf(root), root)
+    if (later.length === 0) return []
+    const first = snippet.root === undefined ? snippet : await access.find(root, caller).catch(() => undefined)
+    return [...(first === undefined ? [] : [first]), ...later].filter((version) => {
+      // A link to an unlisted version is not for readers of a public one.
+      const isShown = version.visibility === 'public' || version.visibility === snippet.visibility
+      return access.isAlive(version) && (isOwner(snippet, caller) || isShown)
+    })
+  }
+
+  return { read, asJson, asText }
+}
+
+export type SnippetReads = ReturnType<typeof snippetReads>
+
+async function* piecesOf(content: StoredContent): AsyncGenerator<Buffer> {
+  if (content.kind === 'whole') yield content.bytes
+  else yield* content.pieces
+}
+
+async function gathered(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const all: Uint8Array[] = []
+  for await (const piece of pieces) all.push(piece)
+  return Buffer.concat(all)
+}
+
+/** A body that is read as the client takes it. Closes the blob however it ends; when the content is damaged, the answer breaks off. */
+function streamOf(pieces: AsyncIterable<Uint8Array>, blob: OpenBlob): ReadableStream<Uint8Array> {
+  const iterator = pieces[Symbol.asyncIterator]()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await iterator.next()
+        if (done) controller.close()
+        else controller.enqueue(value)
+      },
+      async cancel() {
+        blob.close()
+        await iterator.return?.()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}

@@ -1,0 +1,90 @@
+import { snippetReads as readsTopic, snippetCommands, snippetDecisions } from '../../schemas/topics.ts'
+import type { BlobStore } from '../../state/blobs/blob-store.ts'
+import type { TableReader } from '../../state/tables/trends.ts'
+import { SNIPPETS_VIEW } from '../../state/views/snippets.ts'
+import type { ListReader, ViewReader } from '../../state/views/view.ts'
+import { jsonAnswer, noContent } from '../kit/answer.ts'
+import type { Commands } from '../kit/commands/commands.ts'
+import { ApiError, errors } from '../kit/errors.ts'
+import type { Facts } from '../kit/facts.ts'
+import { viewProbe } from '../kit/readiness.ts'
+import { bind } from '../kit/route.ts'
+import type { Service } from '../kit/service.ts'
+import { isOwner, snippetAccess } from './access.ts'
+import { compareSnippets } from './compare.ts'
+import { snippetCreation } from './create.ts'
+import { snippetErrors } from './errors.ts'
+import { snippetLists } from './list.ts'
+import type { Highlighter } from './page/highlighter.ts'
+import { snippetPages } from './page/page.ts'
+import { type ReadDeps, snippetReads } from './read.ts'
+import {
+  createRoute,
+  deleteRoute,
+  diffRoute,
+  pageRoute,
+  rawRoute,
+  readRoute,
+  revealRoute,
+  searchRoute,
+  userListRoute,
+  versionRoute,
+} from './routes.ts'
+
+export interface SnippetsDeps {
+  readonly views: ViewReader & ListReader
+  readonly tables: TableReader
+  readonly facts: Facts
+  readonly commands: Commands
+  readonly blobs: BlobStore
+  readonly counted: ReadDeps['counted']
+  readonly highlighter: Highlighter
+  /** Base of absolute URLs. */
+  readonly publicUrl: string
+  /** Epoch ms. */
+  now(): number
+}
+
+/** Topics that this service publishes to, or whose partitions its views have. */
+export const SNIPPETS_TOPICS = [snippetCommands, snippetDecisions, readsTopic]
+
+const PRIVATE = { 'Cache-Control': 'private, no-store' }
+
+/** Snippet sharing (specification C). */
+export function snippetsService(deps: SnippetsDeps): Service {
+  const { views, facts, commands, blobs } = deps
+  const access = snippetAccess(deps)
+  const creation = snippetCreation(deps)
+  const reads = snippetReads({ ...deps, access })
+  const lists = snippetLists({ ...deps, access })
+  const page = snippetPages({ access, reads, highlighter: deps.highlighter })
+
+  return {
+    name: 'snippets',
+    description: 'Text and code up to 10 MB under a short id.',
+    errors: Object.values(snippetErrors),
+    probes: [viewProbe(views, facts, SNIPPETS_VIEW, snippetDecisions), commands.probe],
+    routes: [
+      bind(createRoute, async (input) => jsonAnswer(201, await creation.create(input), PRIVATE)),
+      bind(versionRoute, async (input) => {
+        const predecessor = await access.find(input.params.paste_id, input.caller)
+        if (!isOwner(predecessor, input.caller)) throw new ApiError(errors.forbidden, { message: 'This snippet belongs to somebody else.' })
+        return jsonAnswer(201, await creation.create(input, predecessor), PRIVATE)
+      }),
+      bind(searchRoute, ({ query }) => lists.search(query.q, query)),
+      bind(userListRoute, ({ params, query, caller }) => lists.ofUser(params.user_id, caller, query.sort, query)),
+      bind(readRoute, (input) => reads.asJson(input, input.params.paste_id)),
+      bind(rawRoute, (input) => reads.asText(input, input.params.paste_id)),
+      bind(diffRoute, async ({ params, query, caller }) => {
+        const [from, to] = await Promise.all([access.find(params.paste_id, caller), access.find(query.with, caller)])
+        return await compareSnippets(blobs, from, to)
+      }),
+      bind(deleteRoute, async (input) => {
+        await access.remove(input, input.params.paste_id)
+        return noContent()
+      }),
+      bind(pageRoute, (input) => page(input, input.params.paste_id)),
+      bind(revealRoute, (input) => page(input, input.params.paste_id)),
+    ],
+  }
+}

@@ -1,0 +1,43 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Sizes of contents: log-normal with the median of pastes, and a tail that reaches the limit. */
+const MEDIAN_BYTES = 1_024
+/** With it 1 % is above 100 KB. */
+const SIGMA = 2
+const MAX_BYTES = 10_485_760
+/** Of contents at the limit. */
+const LARGEST_SHARE = 0.001
+const SOURCE_FOLDERS = ['api/kit', 'pipelines/engine', 'kafka/client']
+
+/** Text that compresses as code does, no two alike. */
+export function contents(random: () => number): () => Buffer {
+  const root = join(import.meta.dirname, '..', '..')
+  const source = SOURCE_FOLDERS.flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => readFileSync(join(root, folder, name))),
+  )
+  const text = Buffer.from(
+    Buffer.concat(source)
+      .toString()
+      .replaceAll(/[^\n\t -~]/g, '?'),
+  )
+  let made = 0
+
+  return function nextContent() {
+    const bytes = sizeOf(random)
+    const head = `// snippet ${made++} ${random()}\n`
+    const from = Math.floor(random() * (text.length - 1))
+    const parts = [Buffer.from(head), text.subarray(from)]
+    for (let length = head.length + text.length - from; length < bytes; length += text.length) parts.push(text)
+    return Buffer.concat(parts).subarray(0, Math.max(bytes, head.length))
+  }
+}
+
+export function sizeOf(random: () => number): number {
+  if (random() < LARGEST_SHARE) return MAX_BYTES
+  // Box-Muller: two uniform numbers make a normal one.
+  const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
+  return Math.min(MAX_BYTES, Math.max(1, Math.round(MEDIAN_BYTES * Math.exp(SIGMA * normal))))
+}

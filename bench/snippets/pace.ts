@@ -1,0 +1,41 @@
+/** Latencies of what was begun at its time, whether or not what went before had ended: a slow answer delays nobody's clock. */
+export interface Paced {
+  /** Ms from the time at which each was due. */
+  readonly latencies: number[]
+  readonly failures: Map<string, number>
+}
+
+/** Begins `work` `perSecond` times a second. */
+export async function paced(perSecond: number, seconds: number, work: () => Promise<void>): Promise<Paced> {
+  const latencies: number[] = []
+  const failures = new Map<string, number>()
+  const start = performance.now()
+  const running = new Set<Promise<void>>()
+
+  async function one(due: number): Promise<void> {
+    try {
+      await work()
+      latencies.push(performance.now() - due)
+    } catch (error) {
+      const { message } = error as Error
+      failures.set(message, (failures.get(message) ?? 0) + 1)
+    }
+  }
+
+  const count = perSecond * seconds
+  for (let index = 0; index < count; index++) {
+    const due = start + (index * 1_000) / perSecond
+    const wait = due - performance.now()
+    if (wait > 0) await new Promise((resolve) => setTimeout(resolve, wait))
+    const task: Promise<void> = one(due).finally(() => running.delete(task))
+    running.add(task)
+  }
+  await Promise.all(running)
+  latencies.sort((a, b) => a - b)
+  return { latencies, failures }
+}
+
+/** @param share 0.99: the time that 99 of 100 stay below */
+export function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+}

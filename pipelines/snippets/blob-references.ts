@@ -1,0 +1,26 @@
+import type { Topic } from '../../schemas/topic.ts'
+import type { BlobReferences, Snippet } from '../../schemas/types.ts'
+import type { KeyedStore } from '../../state/stores/keyed-store.ts'
+import type { Context } from '../engine/api.ts'
+
+/** Keeps count of the snippets of a partition that have a blob as their content, so that the sweep knows which blobs are wanted. */
+export function blobReferences(store: KeyedStore<string, BlobReferences>, topic: Topic<string, BlobReferences>) {
+  function add(hash: string, by: number, ctx: Context): void {
+    const snippets = (store.get(hash)?.snippets ?? 0) + by
+    if (snippets > 0) store.put(hash, { snippets })
+    else store.delete(hash)
+    // Beside the snippets, whatever its key: each partition speaks for its own.
+    ctx.emit(topic, hash, snippets > 0 ? { snippets } : null, { partition: ctx.partition, timestamp: ctx.now })
+  }
+
+  return {
+    follow(before: Snippet | undefined, after: Snippet, ctx: Context): void {
+      const by = Number(wantsBlob(after)) - Number(before !== undefined && wantsBlob(before))
+      if (by !== 0) add(after.content_hash, by, ctx)
+    },
+  }
+}
+
+function wantsBlob(snippet: Snippet): boolean {
+  return !snippet.is_deleted && !snippet.is_expired
+}

@@ -1,0 +1,72 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { snippetBlobs } from '../../schemas/topics.ts'
+import { type BlobStore, UNTOUCHED_MS } from '../../state/blobs/blob-store.ts'
+import { connectBlobs } from '../../state/blobs/connect.ts'
+import { sweepBlobs } from '../../state/blobs/sweep.ts'
+import { connectSinkRedis } from '../../state/views/connect.ts'
+import { referencedBlobs } from '../../state/views/snippet-blobs.ts'
+import type { Runner } from '../engine/runner.ts'
+import type { SinkContext } from '../services.ts'
+
+/** Blobs wait a day before they are looked at: an hour more or less is nothing. */
+const SWEEP_EVERY_MS = 3_600_000
+const NAME = 'snippet-blobs-sweep'
+
+/**
+ * Removes blobs that no snippet refers to and nobody has touched for a day: of creations that came to nothing, and of snippets that are gone.
+ * Runs in the first worker slot of each machine; that several sweep does no harm.
+ */
+export function blobSweep({ config, transport, log }: SinkContext): Runner {
+  const stopping = new AbortController()
+  const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, log)
+  const { promise: done, resolve } = Promise.withResolvers<void>()
+  let swept = 0
+  let failure: string | undefined
+
+  async function sweep(blobs: BlobStore): Promise<void> {
+    const counts = await transport.partitionCounts([snippetBlobs.name])
+    const partitions = counts.get(snippetBlobs.name)
+    if (partitions === undefined) throw new Error(`there is no topic ${snippetBlobs.name}`)
+    const referenced = (hashes: readonly string[]) => referencedBlobs({ exists: (key) => redis.exists(key) }, partitions, hashes)
+    const before = Date.now() - UNTOUCHED_MS
+    const { seen, removed } = await sweepBlobs({ blobs, referenced, before, signal: stopping.signal })
+    swept += removed
+    log.info({ seen, removed }, 'blobs_swept')
+  }
+
+  async function run(): Promise<void> {
+    const blobs = await connectBlobs(config.blobs)
+    while (!stopping.signal.aborted) {
+      await delay(SWEEP_EVERY_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
+      if (stopping.signal.aborted) return
+      try {
+        await sweep(blobs)
+        failure = undefined
+      } catch (error) {
+        // Nothing was removed that should not be; the next sweep finds what is left.
+        failure = (error as Error).message
+        log.warn({ reason: failure }, 'blobs_not_swept')
+      }
+    }
+  }
+
+  return {
+    name: NAME,
+    kind: 'sink',
+    async start() {
+      if (config.slot === 0) run().then(resolve, (error: Error) => log.warn({ reason: error.message }, 'blobs_not_swept'))
+    },
+    done,
+    async stop() {
+      stopping.abort()
+      redis.disconnect()
+      resolve()
+    },
+    notReady: () => undefined,
+    describe: () => undefined,
+    report: () => ({ swept, failure }),
+    samples: () => [
+      { name: 'blobs_swept_total', help: 'Blobs removed that nothing referred to', type: 'counter', labels: { sink: NAME }, value: swept },
+    ],
+  }
+}

@@ -1,0 +1,19 @@
+import type { Snippet, SnippetText } from '../../schemas/types.ts'
+
+/** What search and analysts may know of a snippet. */
+export function snippetText(snippet: Snippet): SnippetText {
+  const { paste_id, user_id, title, language, content_size, visibility, created_at, expires_at, is_deleted, excerpt } = snippet
+  const isSearched = visibility === 'public' && !is_deleted
+  return {
+    paste_id,
+    user_id,
+    title: isSearched ? (title ?? '') : '',
+    language,
+    content_size,
+    visibility,
+    created_at,
+    expires_at,
+    is_deleted,
+    text: isSearched ? excerpt : '',
+  }
+}

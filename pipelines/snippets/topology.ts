@@ -1,0 +1,85 @@
+import { utf8 } from '../../schemas/keys.ts'
+import { avro } from '../../schemas/load.ts'
+import { snippetFlow } from '../../schemas/snippets/flow.ts'
+import { snippetBlobs, snippetCommands, snippetTexts, snippetViewCounts } from '../../schemas/topics.ts'
+import type { Snippet, SnippetViews } from '../../schemas/types.ts'
+import { keyedStore } from '../../state/stores/keyed-store.ts'
+import { timerStore } from '../../state/stores/timer-store.ts'
+import type { Context, RecordContext } from '../engine/api.ts'
+import { type Change, DECIDING, decideCommands } from '../engine/commands/decide.ts'
+import { topology } from '../engine/topology.ts'
+import { blobReferences } from './blob-references.ts'
+import { decideSnippet } from './decide.ts'
+import { snippetText } from './text.ts'
+
+/** Lists lose what has expired within this; readers look at the time themselves. */
+const EXPIRE_EVERY_MS = 10_000
+/** A tick holds up commands: this many take some milliseconds, and the next tick goes on. */
+const EXPIRED_PER_TICK = 500
+/** Specification C, states: every 5 minutes up to 1,000 in all are marked is_deleted. Each partition has its share, by the catalogue's count. */
+const CLEANUP_EVERY_MS = 300_000
+const CLEANED_PER_RUN = 1_000
+export const CLEANED_PER_PARTITION = Math.floor(CLEANED_PER_RUN / snippetCommands.partitions)
+
+/** The only writer of snippets: creations, deletions, counted reads, expiry, and how often each was viewed. */
+export const snippets = topology(
+  'snippets',
+  function declareSnippets(t) {
+    const records = t.store(keyedStore('records', { key: utf8, value: avro('snippets/Snippet') }))
+    const blobs = t.store(keyedStore('blobs', { key: utf8, value: avro('snippets/BlobReferences') }))
+    const expiries = t.store(timerStore('expiries', { key: utf8 }))
+    const cleanups = t.store(timerStore('cleanups', { key: utf8 }))
+    const references = blobReferences(blobs, snippetBlobs)
+
+    function changed({ key, before, after }: Change<Snippet>, ctx: Context): void {
+      if (after === undefined) return
+      references.follow(before, after, ctx)
+      if (before === undefined || after.is_deleted !== before.is_deleted) ctx.emit(snippetTexts, key, snippetText(after))
+      if (before === undefined) {
+        if (after.expires_at !== null) expiries.schedule(key, after.expires_at)
+      } else if (after.is_deleted) {
+        expiries.cancel(key)
+        cleanups.cancel(key)
+      }
+    }
+
+    const deciding = decideCommands(t, {
+      flow: snippetFlow,
+      store: records,
+      decide: decideSnippet,
+      view: (snippet) => ({ ...snippet, excerpt: '' }),
+      changed,
+      emits: [snippetBlobs, snippetTexts],
+      stores: [blobs, expiries, cleanups],
+    })
+    const { stores, emits } = deciding
+
+    function expire(now: number, ctx: Context): void {
+      for (const { key, due } of expiries.takeDue(now, EXPIRED_PER_TICK)) {
+        const snippet = records.get(key)
+        if (snippet === undefined) continue
+        cleanups.schedule(key, due)
+        deciding.change(key, { ...snippet, is_expired: true }, ctx)
+      }
+    }
+
+    function cleanUp(now: number, ctx: Context): void {
+      for (const { key } of cleanups.takeDue(now, CLEANED_PER_PARTITION)) {
+        const snippet = records.get(key)
+        if (snippet !== undefined) deciding.change(key, { ...snippet, is_deleted: true }, ctx)
+      }
+    }
+
+    function takeViews({ views }: SnippetViews, ctx: RecordContext<string>): void {
+      const snippet = records.get(ctx.key)
+      const isAlive = snippet !== undefined && !snippet.is_deleted && !snippet.is_expired
+      if (isAlive && snippet.view_count < views) deciding.change(ctx.key, { ...snippet, view_count: views }, ctx)
+    }
+
+    deciding.stream
+      .tick('expire', { everyMs: EXPIRE_EVERY_MS, clock: 'wall', stores, emits }, expire)
+      .tick('clean-up', { everyMs: CLEANUP_EVERY_MS, clock: 'wall', stores, emits }, cleanUp)
+    t.source(snippetViewCounts).process('take-views', { reads: (_views, key) => records.prefetch(key), stores, emits }, takeViews)
+  },
+  DECIDING,
+)

@@ -1,0 +1,37 @@
+import { utf8 } from '../../schemas/keys.ts'
+import { avro } from '../../schemas/load.ts'
+import { snippetReads, snippetViewCounts } from '../../schemas/topics.ts'
+import type { SnippetRead } from '../../schemas/types.ts'
+import { keyedStore } from '../../state/stores/keyed-store.ts'
+import type { Context, RecordContext } from '../engine/api.ts'
+import { topology } from '../engine/topology.ts'
+
+/** Reads are put together for so long: views converge within a minute (specification C), and a popular snippet costs one record per commit. */
+const COMMIT_INTERVAL_MS = 5_000
+
+/** Reads → how often each snippet was viewed. A snippet that everybody reads is one addition per read, and one record per commit. */
+export const snippetViews = topology(
+  'snippet-views',
+  function declareSnippetViews(t) {
+    const totals = t.store(keyedStore('totals', { key: utf8, value: avro('SnippetViews') }))
+    const pending = new Map<string, number>()
+
+    function count(_read: SnippetRead, ctx: RecordContext<string>): void {
+      pending.set(ctx.key, (pending.get(ctx.key) ?? 0) + 1)
+    }
+
+    function sendViews(ctx: Context): void {
+      for (const [id, reads] of pending) {
+        const views = (totals.get(id)?.views ?? 0) + reads
+        totals.put(id, { views })
+        ctx.emit(snippetViewCounts, id, { views })
+      }
+      pending.clear()
+    }
+
+    t.source(snippetReads)
+      .process('count-read', { stores: [totals], reads: (_read, id) => totals.prefetch(id) }, count)
+      .beforeCommit('send-views', { stores: [totals], emits: [snippetViewCounts] }, sendViews)
+  },
+  { commitIntervalMs: COMMIT_INTERVAL_MS, commitWhenIdle: false },
+)

@@ -1,0 +1,74 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { createCommands } from '../../../api/kit/commands/commands.ts'
+import { snippetsService } from '../../../api/snippets/service.ts'
+import { snippets } from '../../../pipelines/snippets/topology.ts'
+import { snippetFlow } from '../../../schemas/snippets/flow.ts'
+import { blobStore } from '../../../state/blobs/blob-store.ts'
+import { draftFolderOf, folderShelf } from '../../../state/blobs/folder.ts'
+import type { TableReader } from '../../../state/tables/trends.ts'
+import { decisionView } from '../../../state/views/results.ts'
+import { snippetsView } from '../../../state/views/snippets.ts'
+import { decidedWorld } from '../kit/commands/decided-world.ts'
+import { START, type TokenClaims, testApp } from '../kit/harness.ts'
+
+/** Well above what is decided in memory. */
+const TIMEOUT_MS = 100
+
+/** The snippets API on fakes: the real topology decides, contents lie in a temporary folder. */
+export async function snippetsApi() {
+  const root = mkdtempSync(join(tmpdir(), 'millrace-snippets-'))
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+  const clock = { now: START }
+  const world = decidedWorld({
+    topology: snippets,
+    commands: [snippetFlow.commands],
+    views: [[snippetFlow.decisions, decisionView(snippetsView, () => clock.now)]],
+    startAt: START,
+  })
+  const { facts, bindings, channel, redis } = world
+  const now = () => clock.now
+  const counted: string[] = []
+  const found = { rows: [] as [string, number][], words: [] as string[] }
+  const tables: TableReader = {
+    async query({ query_params }) {
+      found.words = query_params.words as string[]
+      return { json: async <Row>() => found.rows as Row[] }
+    },
+  }
+  const service = snippetsService({
+    views: redis.reader,
+    tables,
+    facts,
+    commands: createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs: TIMEOUT_MS }),
+    blobs: blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) }),
+    counted: { offer: (id) => counted.push(id) > 0 },
+    highlighter: { highlight: async () => undefined, close: async () => undefined },
+    publicUrl: 'http://localhost:8080/',
+    now,
+  })
+  const api = await testApp({ services: [service], probes: [...service.probes] })
+
+  async function send(method: string, path: string, options: { body?: BodyInit; as?: TokenClaims; headers?: Record<string, string> } = {}) {
+    const headers = { ...(options.as && (await api.bearer(options.as))), ...options.headers }
+    const response = await api.app.request(path, { method, headers, body: options.body })
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true
+    return { status: response.status, headers: response.headers, text, body: isJson && text !== '' ? JSON.parse(text) : undefined }
+  }
+
+  const create = (fields: object, as?: TokenClaims, path = '/api/v1/pastes') =>
+    send('POST', path, { body: JSON.stringify(fields), as, headers: { 'content-type': 'application/json' } })
+
+  /** Time passes for the API and for the topology, with its ticks. */
+  function advance(ms: number): void {
+    clock.now += ms
+    api.clock.now += ms
+    world.driver.advanceWallClock(ms)
+    world.decide()
+  }
+
+  return { ...api, ...world, service, clock, counted, found, send, create, advance }
+}

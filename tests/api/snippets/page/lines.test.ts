@@ -1,0 +1,83 @@
+import fc from 'fast-check'
+import hljs from 'highlight.js'
+import { describe, expect, test } from 'vitest'
+import { threadHighlighter } from '../../../../api/snippets/page/highlighter.ts'
+import { escapeHtml, linesOf } from '../../../../api/snippets/page/lines.ts'
+import { errorPage, revealPage, snippetPage } from '../../../../api/snippets/page/render.ts'
+import type { SnippetRecord } from '../../../../state/views/snippets.ts'
+
+const textOf = (html: string) =>
+  html
+    .replaceAll(/<[^>]*>/g, '')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll('&quot;', '"')
+    .replaceAll(/&#(?:39|x27);/g, "'")
+    .replaceAll('&amp;', '&')
+
+const snippet: SnippetRecord = {
+  id: 'abcd1234',
+  userId: '42',
+  username: '<b>alice</b>',
+  title: '</title><script>alert(1)</script>',
+  language: 'javascript',
+  bytes: 10,
+  hash: 'h',
+  visibility: 'public',
+  expiresAt: undefined,
+  createdAt: 0,
+  views: 1,
+  readsLeft: undefined,
+  predecessor: undefined,
+  root: undefined,
+}
+
+describe('lines', () => {
+  test('hold all the text, and every span that begins in one ends in it', () => {
+    const code = fc.array(fc.constantFrom('/* a', 'b */', '`x', '${', '}', '"', '\n', '<!--', '-->', '&', 'let a = 1'), { maxLength: 30 })
+    fc.assert(
+      fc.property(code, (parts) => {
+        const text = parts.join('')
+        const lines = linesOf(hljs.highlight(text, { language: 'javascript', ignoreIllegals: true }).value)
+        expect(lines.map(textOf)).toEqual(text.split('\n'))
+        for (const line of lines) expect(line.match(/<span/g)?.length ?? 0).toBe(line.match(/<\/span>/g)?.length ?? 0)
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+describe('the page', () => {
+  test('escapes everything that somebody wrote, and copies exactly the content', () => {
+    const text = '<img src=x onerror=alert(1)>\n& "quotes"\n\n'
+    const html = snippetPage(snippet, { html: escapeHtml(text), isCut: false })
+    expect(html).not.toContain('<img')
+    expect(html).not.toContain('<b>alice')
+    expect(html.match(/<script>/g)).toHaveLength(1)
+    const code = /<code id="code">(.*)<\/code>/s.exec(html)![1]
+    expect(textOf(code)).toBe(text)
+    expect(code.match(/id="L\d+"/g)).toEqual(['id="L1"', 'id="L2"', 'id="L3"'])
+    expect(textOf(/<code id="code">(.*)<\/code>/s.exec(snippetPage(snippet, { html: 'one line', isCut: false }))![1])).toBe('one line')
+  })
+
+  test('of a snippet that burns shows nothing of it before the button', () => {
+    const html = revealPage({ ...snippet, readsLeft: 2 })
+    expect(html).toContain('It can be read 2 times more')
+    expect(html).not.toContain('alert')
+    expect(snippetPage({ ...snippet, readsLeft: 0 }, { html: 'x', isCut: false })).toContain('deleted now')
+    expect(errorPage('<x>', '<y>')).not.toContain('<x>')
+  })
+})
+
+describe('the highlighter', () => {
+  test('works in a thread, gives up on what takes too long, and works again', async () => {
+    const highlighter = threadHighlighter()
+    expect(await highlighter.highlight('let a = 1', 'javascript')).toContain('hljs-keyword')
+    expect(await highlighter.highlight('x', 'no language at all')).toBeUndefined()
+    expect(await highlighter.highlight('let a = 1', 'javascript')).toContain('hljs-keyword')
+    await highlighter.close()
+    const impatient = threadHighlighter(0)
+    expect(await impatient.highlight('let a = 1;\n'.repeat(50_000), 'javascript')).toBeUndefined()
+    await impatient.close()
+  })
+})

@@ -1,0 +1,153 @@
+import { describe, expect, test } from 'vitest'
+import { snippetsApi } from './harness.ts'
+
+const ALICE = { sub: '42' }
+const MINUTE_MS = 60_000
+
+describe('creating a snippet', () => {
+  test('says where it is, in full addresses; what is left out is usual', async () => {
+    const { create, clock } = await snippetsApi()
+    const { status, body } = await create({ content: 'hello' })
+    expect(status).toBe(201)
+    expect(body).toEqual({
+      paste_id: body.paste_id,
+      url: `http://localhost:8080/p/${body.paste_id}`,
+      raw_url: `http://localhost:8080/api/v1/pastes/${body.paste_id}/raw`,
+      created_at: new Date(clock.now).toISOString(),
+      expires_at: null,
+      visibility: 'unlisted',
+      language: 'plaintext',
+      content_size: 5,
+      content_hash: '2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824',
+      burn_after_reads: null,
+      predecessor: null,
+    })
+  })
+
+  test.each([
+    ['10m', 10],
+    ['1h', 60],
+    ['1d', 1_440],
+    ['1w', 10_080],
+    ['1M', 43_200],
+  ])('with expiration %s lives for %i minutes, not a millisecond longer', async (expiration, minutes) => {
+    const { create, send, clock } = await snippetsApi()
+    const { body } = await create({ content: 'x', expiration })
+    expect(Date.parse(body.expires_at)).toBe(clock.now + minutes * MINUTE_MS)
+    clock.now += minutes * MINUTE_MS - 1
+    expect((await send('GET', `/api/v1/pastes/${body.paste_id}/raw`)).status).toBe(200)
+    clock.now += 1
+    expect((await send('GET', `/api/v1/pastes/${body.paste_id}/raw`)).body.error).toBe('paste_not_found')
+  })
+
+  test('takes the options of a bare text from the query', async () => {
+    const { send } = await snippetsApi()
+    const path = '/api/v1/pastes?language=PY&expiration=1d&visibility=public&title=A%20b&burn_after_reads=2'
+    const { body } = await send('POST', path, { body: 'x = 1', headers: { 'content-type': 'text/plain' } })
+    expect(body).toMatchObject({ language: 'python', visibility: 'public', burn_after_reads: 2 })
+    const read = await send('GET', `/api/v1/pastes/${body.paste_id}`)
+    expect(read.body).toMatchObject({ title: 'A b', content: 'x = 1', reads_left: 1 })
+  })
+
+  test('keeps titles in NFC, contents as they are', async () => {
+    const { create, send } = await snippetsApi()
+    const decomposed = 'e\u0301'
+    const { body } = await create({ content: decomposed, title: decomposed })
+    const read = await send('GET', `/api/v1/pastes/${body.paste_id}`)
+    expect([read.body.title, read.body.content]).toEqual(['\u00e9', decomposed])
+  })
+
+  test('of a user lies where all of them do', async () => {
+    const { create, facts } = await snippetsApi()
+    const { snippetCommands } = await import('../../../schemas/topics.ts')
+    const home = facts.partitionOf(snippetCommands, '42')
+    for (let count = 0; count < 10; count++) {
+      const { body } = await create({ content: `number ${count}` }, ALICE)
+      expect(facts.partitionOf(snippetCommands, body.paste_id)).toBe(home)
+    }
+  })
+})
+
+describe('reads', () => {
+  test('are counted once each; HEAD, 304 and diffs are not', async () => {
+    const { create, send, counted } = await snippetsApi()
+    const { body } = await create({ content: 'x' })
+    const path = `/api/v1/pastes/${body.paste_id}`
+    await send('GET', path)
+    const raw = await send('GET', `${path}/raw`)
+    await send('GET', `/p/${body.paste_id}`)
+    expect(counted).toEqual([body.paste_id, body.paste_id, body.paste_id])
+    await send('HEAD', path)
+    await send('HEAD', `${path}/raw`)
+    await send('HEAD', `/p/${body.paste_id}`)
+    expect((await send('GET', `${path}/raw`, { headers: { 'if-none-match': raw.headers.get('etag')! } })).status).toBe(304)
+    await send('GET', `${path}/diff?with=${body.paste_id}`)
+    expect(counted).toHaveLength(3)
+  })
+
+  test('a page of a snippet that burns burns nothing before its button; comparing it would be a read', async () => {
+    const { create, send, counted } = await snippetsApi()
+    const { body } = await create({ content: 'secret', burn_after_reads: 1 })
+    const page = await send('GET', `/p/${body.paste_id}`)
+    expect(page.text).toContain('id="reveal"')
+    expect(page.text).not.toContain('secret')
+    expect((await send('GET', `/api/v1/pastes/${body.paste_id}/diff?with=${body.paste_id}`)).body.error).toBe('not_comparable')
+    const shown = await send('POST', `/p/${body.paste_id}`)
+    expect(shown.text).toContain('secret')
+    expect(shown.headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/)
+    expect((await send('POST', `/p/${body.paste_id}`)).status).toBe(404)
+    expect(counted).toEqual([])
+  })
+
+  test('wait while the view is being built: 503, never a wrong 404', async () => {
+    const { send, redis } = await snippetsApi()
+    redis.state.down = false
+    redis.apply([0, 1, 2, 3].map((partition) => ({ op: 'del', key: `{snippets:${partition}}:caught-up` })))
+    expect((await send('GET', '/api/v1/pastes/abcd1234')).body.error).toBe('not_ready')
+    expect((await send('GET', '/api/v1/pastes')).body.error).toBe('not_ready')
+    expect((await send('GET', '/api/v1/users/42/pastes')).body.error).toBe('not_ready')
+  })
+})
+
+describe('lists', () => {
+  test('are sorted and paged; expired and deleted ones leave them', async () => {
+    const { create, send, advance } = await snippetsApi()
+    const titles = ['b', 'A', null, 'c']
+    for (const [index, title] of titles.entries()) {
+      await create({ content: `${index}`, title, visibility: 'public', expiration: title === 'c' ? '10m' : 'never' }, ALICE)
+      advance(1_000)
+    }
+    const list = async (query: string) => (await send('GET', `/api/v1/users/42/pastes?${query}`)).body
+    const titlesOf = async (query: string) => (await list(query)).pastes.map(({ title }: { title: string | null }) => title)
+    expect(await titlesOf('')).toEqual(['c', null, 'A', 'b'])
+    expect(await titlesOf('sort=created_at_asc')).toEqual(['b', 'A', null, 'c'])
+    expect(await titlesOf('sort=title_asc')).toEqual(['A', 'b', 'c', null])
+    expect(await list('sort=title_asc&page=2&limit=3')).toMatchObject({ total: 4, page: 2, pastes: [{ title: null }] })
+    expect((await list('page=9')).pastes).toEqual([])
+    advance(11 * MINUTE_MS)
+    expect(await titlesOf('sort=title_asc')).toEqual(['A', 'b', null])
+    expect((await list('')).total).toBe(3)
+    const newest = (await send('GET', '/api/v1/pastes?limit=2')).body
+    expect([newest.total, newest.pastes.map(({ title }: { title: string | null }) => title)]).toEqual([3, [null, 'A']])
+  })
+
+  test.each(['page=0', 'limit=101', 'limit=0', 'sort=random', 'page=x'])('refuse %s', async (query) => {
+    const { send } = await snippetsApi()
+    expect((await send('GET', `/api/v1/users/42/pastes?${query}`)).status).toBe(400)
+  })
+
+  test('the newest reach 2,000 back; the search takes words, and shows only what is still there', async () => {
+    const { create, send, found } = await snippetsApi()
+    expect((await send('GET', '/api/v1/pastes?page=21&limit=100')).status).toBe(400)
+    const { body } = await create({ content: 'x', visibility: 'public' })
+    found.rows = [
+      [body.paste_id, 2],
+      ['goneaway', 2],
+    ]
+    const search = await send('GET', '/api/v1/pastes?q=Two%20%20words%20two')
+    expect(found.words).toEqual(['two', 'words'])
+    expect(search.body).toMatchObject({ total: 2, pastes: [{ paste_id: body.paste_id }] })
+    expect((await send('GET', '/api/v1/pastes?q=%20')).body.pastes).toHaveLength(1)
+    expect((await send('GET', `/api/v1/pastes?q=${'x'.repeat(101)}`)).status).toBe(400)
+  })
+})

@@ -1,0 +1,106 @@
+import { join } from 'node:path'
+import { ensureDevelopmentKey, mintToken } from '../../../api/kit/auth/development-key.ts'
+import type { Component } from '../../../deploy/local/component.ts'
+import { provisionTopics } from '../../../deploy/local/provision.ts'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { guardedFolder } from '../../stack/folder.ts'
+import { testStack, uniqueName } from '../../stack/index.ts'
+import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { type ApiProcess, startApiProcess } from '../api-process.ts'
+import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
+
+/** A server that was down is noticed, and everything is caught up, well within this. */
+export const SOON = { timeoutMs: 60_000, intervalMs: 50 }
+
+export interface Asked {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // biome-ignore lint/suspicious/noExplicitAny: the body is what the test says it is
+  readonly body: any
+}
+
+/** Real servers, a worker and two API processes for snippets. */
+export async function snippetStack() {
+  const folder = guardedFolder()
+  const kafka: Component = await newKafka(folder.path)
+  const redis: Component = await newRedis(folder.path)
+  const registry: Component = await newRegistry(folder.path, kafka.address)
+  await Promise.all([kafka.start(), redis.start()])
+  await registry.start()
+  await provisionTopics(kafka.address, registry.address)
+  const env = {
+    KAFKA_BROKERS: kafka.address,
+    REDIS_URL: redis.address,
+    SCHEMA_REGISTRY_URL: registry.address,
+    CLICKHOUSE_URL: await testStack().clickhouse(),
+    CLICKHOUSE_DATABASE: uniqueName('snippets').replaceAll('-', '_'),
+    API_SERVICES: 'snippets',
+    PIPELINES: 'snippets,snippet-views',
+  }
+  const client = await fetch(`${env.CLICKHOUSE_URL}/?query=${encodeURIComponent(`CREATE DATABASE ${env.CLICKHOUSE_DATABASE}`)}`, {
+    method: 'POST',
+  })
+  if (!client.ok) throw new Error(await client.text())
+  let worker: WorkerProcess = await startWorkerProcess(folder.path, env)
+  const apis: ApiProcess[] = [await startApiProcess(folder.path, env), await startApiProcess(folder.path, env)]
+  await waitUntil(() => worker.isReady(), { what: 'the worker', ...SOON })
+  for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...SOON })
+  const key = await ensureDevelopmentKey(folder.path)
+  let addresses = 0
+
+  async function bearer(subject: string, username?: string): Promise<Record<string, string>> {
+    const claims = {
+      subject,
+      scope: undefined,
+      username,
+      issuer: 'millrace',
+      audience: 'millrace',
+      lifetimeSeconds: 3_600,
+      now: Date.now(),
+    }
+    return { authorization: `Bearer ${await mintToken(key, claims)}` }
+  }
+
+  /** Each from an address of its own: nobody's rate is used up. */
+  async function send(
+    method: string,
+    path: string,
+    options: { body?: BodyInit; headers?: Record<string, string>; api?: ApiProcess } = {},
+  ): Promise<Asked> {
+    const address = `10.${(addresses >> 16) & 255}.${(addresses >> 8) & 255}.${addresses++ & 255}`
+    const { url } = options.api ?? apis[0]
+    const response = await fetch(`${url}${path}`, {
+      method,
+      headers: { 'x-forwarded-for': address, ...options.headers },
+      body: options.body,
+      redirect: 'manual',
+    })
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.includes('json') ?? false
+    return { status: response.status, headers: response.headers, text, body: isJson && text !== '' ? JSON.parse(text) : undefined }
+  }
+
+  async function create(fields: object, headers: Record<string, string> = {}, path = '/api/v1/pastes'): Promise<Asked> {
+    return await send('POST', path, { body: JSON.stringify(fields), headers: { 'content-type': 'application/json', ...headers } })
+  }
+
+  return {
+    folder,
+    kafka,
+    redis,
+    env,
+    apis,
+    bearer,
+    send,
+    create,
+    blobFolder: join(folder.path, 'data', 'blobs'),
+    worker: () => worker,
+    async restartWorker() {
+      worker = await startWorkerProcess(folder.path, env)
+    },
+    finish: () => folder.finish(),
+  }
+}
+
+export type SnippetStack = Awaited<ReturnType<typeof snippetStack>>

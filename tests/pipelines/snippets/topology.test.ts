@@ -1,0 +1,196 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { decisionDriver } from '../../../pipelines/engine/commands/decision-driver.ts'
+import { CLEANED_PER_PARTITION, snippets } from '../../../pipelines/snippets/topology.ts'
+import { snippetFlow } from '../../../schemas/snippets/flow.ts'
+import { snippetBlobs, snippetCommands, snippetTexts, snippetViewCounts } from '../../../schemas/topics.ts'
+import type { NewSnippet, SnippetCommand } from '../../../schemas/types.ts'
+
+const MINUTE_MS = 60_000
+const ID = 'abcd1234'
+
+const snippetsDriver = () => decisionDriver(snippets, snippetFlow)
+
+function createCommand(fields: Partial<NewSnippet> = {}, user_id: bigint | null = 42n): SnippetCommand {
+  const snippet: NewSnippet = {
+    username: 'alice',
+    title: 'Title',
+    language: 'go',
+    content_size: 7,
+    content_hash: 'h1',
+    visibility: 'public',
+    lifetime_ms: null,
+    reads_left: null,
+    predecessor: null,
+    root: null,
+    excerpt: 'content',
+    ...fields,
+  }
+  return { action: 'create', user_id, snippet }
+}
+const deleteBy = (user_id: bigint | null): SnippetCommand => ({ action: 'delete', user_id, snippet: null })
+const readBy = (user_id: bigint | null): SnippetCommand => ({ action: 'read', user_id, snippet: null })
+
+describe('a snippet', () => {
+  test('is made once; its id is never given again', () => {
+    const { ask, view, driver } = snippetsDriver()
+    expect(ask(ID, createCommand({ lifetime_ms: MINUTE_MS }))).toEqual({
+      outcome: 'created',
+      created_at: driver.now,
+      expires_at: driver.now + MINUTE_MS,
+    })
+    expect(view(ID)).toMatchObject({ paste_id: ID, user_id: 42n, title: 'Title', view_count: 0, excerpt: '' })
+    expect(ask(ID, createCommand())).toEqual({ outcome: 'taken' })
+    expect(ask(ID, deleteBy(42n))).toEqual({ outcome: 'deleted' })
+    expect(ask(ID, createCommand())).toEqual({ outcome: 'taken' })
+  })
+
+  test('is deleted by its owner alone; what belongs to nobody is deleted by nobody', () => {
+    const { ask, view } = snippetsDriver()
+    ask(ID, createCommand())
+    expect(ask(ID, deleteBy(43n))).toEqual({ outcome: 'forbidden' })
+    expect(ask(ID, deleteBy(null))).toEqual({ outcome: 'forbidden' })
+    expect(ask(ID, deleteBy(42n))).toEqual({ outcome: 'deleted' })
+    expect(view(ID)).toMatchObject({ is_deleted: true })
+    expect(ask(ID, deleteBy(42n))).toEqual({ outcome: 'not_found' })
+    ask('anonymou', createCommand({}, null))
+    expect(ask('anonymou', deleteBy(null))).toEqual({ outcome: 'forbidden' })
+  })
+
+  test('gives exactly as many reads as it has, whatever restarts in between', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 4 }),
+        fc.array(fc.constantFrom('read', 'restart', 'wipe'), { maxLength: 12 }),
+        (reads, steps) => {
+          const { ask, view, driver } = snippetsDriver()
+          ask(ID, createCommand({ reads_left: reads }))
+          let granted = 0
+          for (const step of steps) {
+            if (step !== 'read') {
+              driver.restart({ wipeState: step === 'wipe' })
+              continue
+            }
+            const answer = ask(ID, readBy(null))
+            if (answer.outcome === 'read') expect(answer).toMatchObject({ view_count: ++granted, reads_left: reads - granted })
+            else expect(answer.outcome).toBe('not_found')
+          }
+          const asked = steps.filter((step) => step === 'read').length
+          expect(granted).toBe(Math.min(reads, asked))
+          expect(view(ID)?.is_deleted).toBe(asked >= reads)
+        },
+      ),
+      { numRuns: 40 },
+    )
+  })
+
+  test('that is private is read by its owner alone', () => {
+    const { ask } = snippetsDriver()
+    ask(ID, createCommand({ reads_left: 1, visibility: 'private' }))
+    expect(ask(ID, readBy(43n))).toEqual({ outcome: 'forbidden' })
+    expect(ask(ID, readBy(null))).toEqual({ outcome: 'forbidden' })
+    expect(ask(ID, readBy(42n))).toMatchObject({ outcome: 'read', reads_left: 0 })
+  })
+
+  test('takes the counts of its views, never a smaller one, and none when it is gone', () => {
+    const { ask, view, driver } = snippetsDriver()
+    ask(ID, createCommand())
+    driver.pipe(snippetViewCounts, ID, { views: 5 })
+    expect(view(ID)?.view_count).toBe(5)
+    driver.pipe(snippetViewCounts, ID, { views: 4 })
+    expect(view(ID)?.view_count).toBe(5)
+    driver.pipe(snippetViewCounts, 'unknown1', { views: 4 })
+    expect(view('unknown1')).toBeUndefined()
+    ask(ID, deleteBy(42n))
+    driver.pipe(snippetViewCounts, ID, { views: 9 })
+    expect(view(ID)).toMatchObject({ view_count: 5, is_deleted: true })
+  })
+})
+
+describe('expiry', () => {
+  test('takes a snippet out of everything within seconds; commands see it at once', () => {
+    const { ask, view, driver } = snippetsDriver()
+    ask(ID, createCommand({ lifetime_ms: 10 * MINUTE_MS, reads_left: 2 }))
+    driver.advanceWallClock(10 * MINUTE_MS - 1)
+    expect(view(ID)).toMatchObject({ is_expired: false })
+    driver.advanceWallClock(1)
+    expect(ask(ID, readBy(null))).toEqual({ outcome: 'not_found' })
+    driver.advanceWallClock(10_000)
+    expect(view(ID)).toMatchObject({ is_expired: true })
+    driver.advanceWallClock(5 * MINUTE_MS)
+    expect(view(ID)).toMatchObject({ is_expired: true, is_deleted: true })
+  })
+
+  test('marks no more than 1,000 in all partitions per cleanup, and all of them in the end', () => {
+    const { driver } = snippetsDriver()
+    const many = 3 * CLEANED_PER_PARTITION * snippetCommands.partitions
+    const deadline = driver.now + MINUTE_MS
+    for (let index = 0; index < many; index++) {
+      const body = createCommand({ lifetime_ms: 10 * MINUTE_MS, excerpt: '' })
+      driver.pipe(snippetCommands, `id${index}`, { command_id: `c${index}`, reply_to: 'x', request_hash: 'x', deadline, body })
+    }
+    driver.read(snippetTexts)
+    let runs = 0
+    let marked = 0
+    while (marked < many) {
+      driver.advanceWallClock(5 * MINUTE_MS)
+      const deleted = driver.read(snippetTexts).filter(({ value }) => value?.is_deleted).length
+      expect(deleted).toBeLessThanOrEqual(1_000)
+      marked += deleted
+      expect(++runs).toBeLessThan(20)
+    }
+    expect(marked).toBe(many)
+  })
+})
+
+describe('what follows from a change', () => {
+  test('the search knows public snippets, and of others neither title nor text; deleted ones leave it', () => {
+    const { ask, driver } = snippetsDriver()
+    ask(ID, createCommand())
+    ask('unlisted', createCommand({ visibility: 'unlisted', excerpt: '' }))
+    ask(ID, deleteBy(42n))
+    const texts = driver.read(snippetTexts).map(({ key, value }) => [key, value?.title, value?.text, value?.is_deleted])
+    expect(texts.filter(([key]) => key === ID)).toEqual([
+      [ID, 'Title', 'content', false],
+      [ID, '', '', true],
+    ])
+    expect(texts.filter(([key]) => key === 'unlisted')).toEqual([['unlisted', '', '', false]])
+  })
+
+  test('references of blobs are counted per partition, whatever happens to the snippets', () => {
+    type Step = { readonly kind: 'create' | 'delete' | 'read' | 'wait'; readonly id: number; readonly hash: number }
+    const steps = fc.array(
+      fc.record({ kind: fc.constantFrom<Step['kind']>('create', 'delete', 'read', 'wait'), id: fc.nat(3), hash: fc.nat(1) }),
+      { maxLength: 25 },
+    )
+    fc.assert(
+      fc.property(steps, (all) => {
+        const { ask, view, driver } = snippetsDriver()
+        const hashes = new Map<string, string>()
+        for (const { kind, id, hash } of all) {
+          const key = `snippet${id}`
+          if (kind === 'create') {
+            const fields = { content_hash: `h${hash}`, lifetime_ms: id === 0 ? MINUTE_MS : null, reads_left: id === 1 ? 1 : null }
+            if (ask(key, createCommand(fields)).outcome === 'created') hashes.set(key, `h${hash}`)
+          } else if (kind === 'delete') ask(key, deleteBy(42n))
+          else if (kind === 'read') ask(key, readBy(42n))
+          else driver.advanceWallClock(2 * MINUTE_MS)
+        }
+        const expected = new Map<string, number>()
+        for (const [key, hash] of hashes) {
+          const snippet = view(key)
+          if (snippet !== undefined && !snippet.is_deleted && !snippet.is_expired) expected.set(hash, (expected.get(hash) ?? 0) + 1)
+        }
+        const newest = new Map<string, number>()
+        for (const { key, value, partition } of driver.read(snippetBlobs)) newest.set(`${partition}:${key}`, value?.snippets ?? 0)
+        const counted = new Map<string, number>()
+        for (const [place, count] of newest) {
+          const hash = place.slice(place.indexOf(':') + 1)
+          if (count > 0) counted.set(hash, (counted.get(hash) ?? 0) + count)
+        }
+        expect(counted).toEqual(expected)
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
