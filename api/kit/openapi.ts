@@ -6,6 +6,16 @@ import type { AnswerSpec, AuthRule, BoundRoute } from './route.ts'
 
 export const SECURITY_SCHEME = 'bearer'
 
+/** Of answers to callers whom a rule limits. */
+const RATE_HEADERS: Readonly<Record<string, string>> = {
+  'X-RateLimit-Limit': 'requests per window, of the strictest rule',
+  'X-RateLimit-Remaining': 'requests left',
+  'X-RateLimit-Reset': "epoch seconds: the window's end, or when the bucket is full",
+  'X-RateLimit-Policy': '<limit>;w=<window seconds>',
+  RateLimit: 'the same as a structured field: "<rule>";r=<left>;t=<seconds until the reset>',
+  'RateLimit-Policy': '"<rule>";q=<limit>;w=<window seconds>',
+}
+
 const ErrorSchema = z
   .object({
     error: z.string().openapi({ description: 'the code: stable, made for programs', example: 'invalid_request' }),
@@ -49,6 +59,7 @@ function kitErrors({ definition }: Pick<BoundRoute, 'definition'>): ErrorDefinit
 /** The operation as OpenAPI describes it: the same schemas that validate. */
 export function describeRoute(definition: BoundRoute['definition']): RouteConfig {
   const { query, params, body } = definition
+  const rateHeaders = definition.path.startsWith(LIMITED_PREFIX) ? RATE_HEADERS : {}
   return {
     method: definition.method,
     path: definition.path,
@@ -65,7 +76,7 @@ export function describeRoute(definition: BoundRoute['definition']): RouteConfig
       ...(body && { body: { required: true, content: { 'application/json': { schema: body, example: definition.bodyExample } } } }),
     },
     responses: {
-      ...Object.fromEntries(Object.entries(definition.answers).map(([status, answer]) => [status, describeAnswer(answer)])),
+      ...Object.fromEntries(Object.entries(definition.answers).map(([status, answer]) => [status, describeAnswer(answer, rateHeaders)])),
       ...describeErrors([...definition.errors, ...kitErrors({ definition })]),
     },
   }
@@ -90,13 +101,13 @@ function headerSchemas(descriptions: Readonly<Record<string, string>>) {
   )
 }
 
-function describeAnswer(answer: AnswerSpec) {
+function describeAnswer(answer: AnswerSpec, rateHeaders: Readonly<Record<string, string>>) {
   const mediaType = answer.mediaType ?? 'application/json'
   const content = { schema: answer.schema ?? z.string(), example: answer.example }
   const hasBody = answer.schema !== undefined || answer.mediaType !== undefined
   return {
     description: answer.description,
-    headers: headerSchemas({ 'X-Request-Id': 'the id of this request', ...answer.headers }),
+    headers: headerSchemas({ 'X-Request-Id': 'the id of this request', ...rateHeaders, ...answer.headers }),
     ...(hasBody && { content: Object.fromEntries([mediaType, ...(answer.otherMediaTypes ?? [])].map((type) => [type, content])) }),
   }
 }

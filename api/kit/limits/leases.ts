@@ -1,5 +1,5 @@
 import type { Ask, Counter, CounterStore, Reading, Undecided } from './counter-store.ts'
-import { capacityOf, elapsedUs, estimateOf, US_PER_SECOND, windowIndexAt } from './formulas.ts'
+import { capacityOf, elapsedUs, estimateOf, type Limit, US_PER_SECOND, windowIndexAt } from './formulas.ts'
 
 /** A counter store that decides hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
@@ -44,7 +44,7 @@ const MAX_ATTEMPTS = 3
 const US_PER_MS = 1_000
 
 interface Entry {
-  readonly counter: Counter
+  counter: Counter
   hits: number
   slotAt: number
   /** Requests per ms. */
@@ -75,7 +75,7 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
 
   function decide(asks: readonly Ask[], attempt = 0): ReturnType<CounterStore['decide']> {
     const now = monotonic()
-    const known = asks.map((ask) => touched(ask, now))
+    const known = asks.map((ask) => touched(ask, now, attempt === 0))
     const ways = asks.map((ask, index) => wayOf(ask, known[index], now))
     if (asks.some(({ mode }, index) => mode === 'hard' && ways[index] === 'refuse')) {
       local++
@@ -85,8 +85,8 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     return spend(asks, known, ways, now)
   }
 
-  /** Counts the request for the rate of its counter. @returns undefined when there is no room to know it */
-  function touched({ mode, counter }: Ask, now: number): Entry | undefined {
+  /** Counts a request that is new for the rate of its counter. @returns undefined when there is no room to know it */
+  function touched({ mode, counter }: Ask, now: number, isNew: boolean): Entry | undefined {
     if (mode !== 'hard' && mode !== 'soft') return undefined
     let entry = entries.get(counter.key)
     if (entry === undefined) {
@@ -94,6 +94,12 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
       entry = newEntry(counter, now)
       entries.set(counter.key, entry)
     }
+    if (isOther(entry.counter.limit, counter.limit)) {
+      // The rule was changed: what was refused by the old one says nothing.
+      entry.counter = counter
+      entry.blockedUntil = 0
+    }
+    if (!isNew) return entry
     entry.hits++
     if (now - entry.slotAt >= RATE_SLOT_MS) {
       entry.rate = (entry.rate + entry.hits / (now - entry.slotAt)) / 2
@@ -216,6 +222,11 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
 function newEntry(counter: Counter, now: number): Entry {
   const counts = { hits: 0, slotAt: now, rate: 0, units: 0, slice: 0 }
   return { counter, ...counts, reading: NOTHING, readAt: now, blockedUntil: 0, blockedUnits: 0, renewal: undefined }
+}
+
+/** The window is part of a counter's key. */
+function isOther(one: Limit, other: Limit): boolean {
+  return one !== other && (one.limit !== other.limit || one.burst !== other.burst)
 }
 
 function greatestSlice({ limit }: Counter): number {

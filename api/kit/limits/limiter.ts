@@ -24,7 +24,7 @@ export type Verdict =
   /** No rule applies. */
   | { readonly outcome: 'unlimited' }
   /** The counters did not answer: the request is let through. */
-  | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' }
+  | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' | 'fault' }
   | {
       readonly outcome: 'allowed' | 'refused'
       /** The strictest rule that may refuse; undefined: only rules that log apply. */

@@ -75,13 +75,26 @@ export function requestLimits({ limiter, clients, trusted, watch, monotonic, onD
     const { caller, isKeyRefused } = identify(request)
     const refusal = isKeyRefused ? new ApiError(errors.invalid_api_key) : undefined
     if (isExempt(request)) return { caller, headers: NO_HEADERS, refusal }
-    const startedAt = monotonic()
-    const verdict = await limiter.decide({ method: request.method, path: request.path, caller })
-    watch.decided(verdict, monotonic() - startedAt)
-    onDecision?.(request, caller, verdict)
+    const verdict = await decided(request, caller)
     const headers = rateHeaders(verdict)
     if (verdict.outcome === 'refused') return { caller, headers, refusal: tooMany(verdict.strictest!) }
     return { caller, headers, refusal }
+  }
+
+  /** A fault of the limiter must not be one of the request. */
+  async function decided(request: IncomingRequest, caller: LimitedCaller): Promise<Verdict> {
+    try {
+      const startedAt = monotonic()
+      const verdict = await limiter.decide({ method: request.method, path: request.path, caller })
+      watch.decided(verdict, monotonic() - startedAt)
+      onDecision?.(request, caller, verdict)
+      return verdict
+    } catch (error) {
+      watch.failed('fault', error as Error)
+      const verdict: Verdict = { outcome: 'undecided', reason: 'fault' }
+      watch.decided(verdict, 0)
+      return verdict
+    }
   }
 
   /** A key that is not known is limited as its address: guessing must not be free. */

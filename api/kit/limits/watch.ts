@@ -6,8 +6,8 @@ import type { Verdict } from './limiter.ts'
 /** What is told of limits: metrics, and one warning per second while requests are let through undecided. */
 export interface LimitWatch {
   decided(verdict: Verdict, elapsedMs: number): void
-  /** A batch of the counter store failed. */
-  failed(reason: FailureReason, cause: Error | undefined): void
+  /** A batch of the counter store failed, or the limiter itself. */
+  failed(reason: FailureReason | 'fault', cause: Error | undefined): void
 }
 
 export interface LimitWatchOptions {

@@ -126,6 +126,21 @@ test('what is not spent goes back: to the store, and in time for others', async 
   expect(admitted).toBe(1_000)
 })
 
+test('a rule that is changed holds at once, also where its counter is hot or was refused', async () => {
+  const { stores, advance } = instances(1)
+  const admittedOf = async (limit: number) => {
+    let admitted = 0
+    for (let request = 0; request < 4_000; request++) {
+      advance(100)
+      if (await take(stores[0], counterOf({ limit, windowSeconds: 3_600, burst: 0 }))) admitted++
+    }
+    return admitted
+  }
+  expect(await admittedOf(1_000)).toBe(1_000)
+  expect(await admittedOf(1_500)).toBe(500)
+  expect(await admittedOf(400)).toBe(0)
+})
+
 test('on closing everything goes back', async () => {
   const { stores, advance } = instances(2)
   const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 50 })

@@ -193,6 +193,15 @@ test('counters that do not answer let everybody through, with one warning a seco
   expect(JSON.stringify([lines, warnings])).not.toContain(KEY)
 })
 
+test('a fault of the limiter lets the request through, and is told', async () => {
+  const { get, store, warnings } = await limitedApp()
+  store.decide = () => {
+    throw new Error('a bug')
+  }
+  expect((await get('/api/v1/things')).status).toBe(200)
+  expect(warnings).toEqual([{ event: 'limiter_failed_open', requests: 1, reason: 'fault', cause: 'a bug' }])
+})
+
 test('a rule that only logs refuses nobody and shows nothing', async () => {
   const { get } = await limitedApp([{ ...EVERYTHING, limit_count: 1, action: 'log_only' }])
   for (let request = 0; request < 3; request++) {
