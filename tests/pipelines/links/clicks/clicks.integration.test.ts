@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto'
+import { createClient } from '@clickhouse/client'
+import { Redis } from 'ioredis'
+import { pino } from 'pino'
+import { expect, onTestFinished, test } from 'vitest'
+import { clickProducer } from '../../../../bench/clicks/producer.ts'
+import { provisionTopics } from '../../../../deploy/local/provision.ts'
+import { waitUntil } from '../../../../deploy/local/wait.ts'
+import { kafkaTransport } from '../../../../kafka/client/index.ts'
+import { partitionFor } from '../../../../kafka/partitioner.ts'
+import { registryClient } from '../../../../kafka/registry.ts'
+import { linkStats } from '../../../../schemas/topics.ts'
+import { type ReadLinkStats, readLinkStats } from '../../../../state/views/link-stats.ts'
+import { NOT_CAUGHT_UP, type ViewReader } from '../../../../state/views/view.ts'
+import { startWorkerProcess } from '../../../api/worker-process.ts'
+import { guardedFolder } from '../../../stack/folder.ts'
+import { newClickhouse, newKafka, newRedis, newRegistry } from '../../../stack/servers.ts'
+
+const LINKS = 50
+const ROUNDS = 3
+const CLICKS_PER_ROUND = 2_000
+const SOON = { timeoutMs: 90_000, intervalMs: 100 }
+const TEST_TIMEOUT_MS = 240_000
+const PEOPLE = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
+const CRAWLER = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
+
+test('through kill -9 of the worker every click is counted once: in the view, in the table, in the roll-up', {
+  timeout: TEST_TIMEOUT_MS,
+}, async () => {
+  const folder = guardedFolder()
+  onTestFinished(() => folder.finish())
+  const [kafka, redis, clickhouse] = await Promise.all([newKafka(folder.path), newRedis(folder.path), newClickhouse(folder.path)])
+  const registry = await newRegistry(folder.path, kafka.address)
+  await Promise.all([kafka.start(), redis.start(), clickhouse.start()])
+  await registry.start()
+  await provisionTopics(kafka.address, registry.address)
+  const env = {
+    KAFKA_BROKERS: kafka.address,
+    REDIS_URL: redis.address,
+    SCHEMA_REGISTRY_URL: registry.address,
+    CLICKHOUSE_URL: clickhouse.address,
+    PIPELINES: 'clicks',
+  }
+  const transport = kafkaTransport({ brokers: [kafka.address], clientId: randomUUID() }, { clock: Date, log: pino({ level: 'silent' }) })
+  await transport.connect()
+  const views = new Redis(redis.address)
+  const tables = createClient({ url: clickhouse.address })
+  onTestFinished(async () => {
+    views.disconnect()
+    await Promise.all([transport.close(), tables.close()])
+  })
+  const reader = views as unknown as ViewReader
+
+  async function statsOf(link: number): Promise<ReadLinkStats | undefined> {
+    const found = await readLinkStats(reader, partitionFor(Buffer.from(`code${link}`), linkStats.partitions), `code${link}`)
+    return found === NOT_CAUGHT_UP ? undefined : found
+  }
+
+  async function counted(): Promise<number> {
+    const all = await Promise.all(Array.from({ length: LINKS }, (_, link) => statsOf(link)))
+    return all.reduce((sum, found) => sum + (found?.stats?.total_clicks ?? 0), 0)
+  }
+
+  async function query(sql: string): Promise<number> {
+    const answer = await tables.query({ query: sql, format: 'JSONCompactEachRow' })
+    const [[value]] = await answer.json<[string]>()
+    return Number(value)
+  }
+
+  const producer = await clickProducer(transport, registryClient({ url: registry.address }))
+  let sent = 0
+  let worker = await startWorkerProcess(folder.path, env)
+  for (let round = 0; round < ROUNDS; round++) {
+    for (let i = 0; i < CLICKS_PER_ROUND; i++, sent++) {
+      await producer.send({
+        short_code: `code${sent % LINKS}`,
+        timestamp: new Date().toISOString(),
+        ip: `10.0.${(sent >> 8) & 255}.${sent & 255}`,
+        user_agent: sent % 4 === 0 ? CRAWLER : PEOPLE,
+        referrer: '',
+        country: 'DE',
+      })
+    }
+    await producer.flush()
+    // In the middle of its work: some of this round is in the view, whatever else is where.
+    const before = sent - CLICKS_PER_ROUND
+    await waitUntil(async () => (await counted()) > before, { what: `clicks of round ${round} in the view`, ...SOON })
+    await worker.kill()
+    worker = await startWorkerProcess(folder.path, env)
+  }
+  await producer.close()
+
+  await waitUntil(async () => (await counted()) >= sent, { what: 'every click in the view', ...SOON })
+  expect(await counted()).toBe(sent)
+  const bots = sent / 4
+  const perLink = sent / LINKS
+  const { stats, asOf } = (await statsOf(1)) as ReadLinkStats
+  expect(stats).toMatchObject({ total_clicks: perLink, unique_clicks: stats!.total_clicks - stats!.bot_clicks, unique_is_exact: true })
+  await waitUntil(async () => ((await statsOf(1))?.asOf ?? 0) > asOf, { what: 'as_of to move on without clicks', ...SOON })
+
+  await waitUntil(async () => (await query('SELECT count() FROM clicks FINAL')) >= sent, { what: 'every click in the table', ...SOON })
+  expect(await query('SELECT count() FROM clicks FINAL')).toBe(sent)
+  expect(await query('SELECT countIf(bot) FROM clicks FINAL')).toBe(bots)
+  expect(await query("SELECT count() FROM clicks WHERE ip != ''")).toBe(0)
+  await tables.command({ query: 'SYSTEM REFRESH VIEW click_days_renewal' })
+  await tables.command({ query: 'SYSTEM WAIT VIEW click_days_renewal' })
+  expect(await query('SELECT sum(clicks) FROM click_days FINAL')).toBe(sent)
+  expect(await worker.stop()).toBe(0)
+})
