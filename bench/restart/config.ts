@@ -5,6 +5,8 @@ import { z } from 'zod'
 export interface RestartConfig {
   readonly home: string
   readonly peersDir: string
+  /** The peers' inputs. */
+  readonly dataDir: string
   /** Undefined: it starts one. */
   readonly brokers: string | undefined
 }
@@ -20,9 +22,10 @@ export function restartConfig(env: NodeJS.ProcessEnv = process.env): RestartConf
   const given = z
     .object({
       MILLRACE_HOME: z.string().default(inRepository('.millrace')),
+      MILLRACE_DATA: z.string().default(inRepository('../shared/data')),
       PEERS_DIR: z.string().default(inRepository('../shared/peers')),
       KAFKA_BROKERS: z.string().optional(),
     })
     .parse(env)
-  return { home: given.MILLRACE_HOME, peersDir: given.PEERS_DIR, brokers: given.KAFKA_BROKERS }
+  return { home: given.MILLRACE_HOME, peersDir: given.PEERS_DIR, dataDir: given.MILLRACE_DATA, brokers: given.KAFKA_BROKERS }
 }

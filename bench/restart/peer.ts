@@ -6,24 +6,27 @@ import { z } from 'zod'
 import { childEnvironment } from './config.ts'
 
 const result = z.object({ restored: z.number(), restore_s: z.number(), start_to_running_s: z.number() })
+/** Lines of other kinds tell of the runs that made the state. */
+const isRestore = (line: object) => 'kind' in line && line.kind === 'restore'
 
 /** What a peer needs to restore the wiped state of job J2. */
 export interface PeerRestore {
   readonly brokers: string
   readonly peersDir: string
+  readonly dataDir: string
   readonly folder: string
   readonly records: number
   readonly runs: number
 }
 
 /** Restores of Kafka Streams by its own program, on the same broker. @throws Error when the program is not there or fails */
-export async function restoreKafkaStreams({ brokers, peersDir, folder, records, runs }: PeerRestore) {
+export async function restoreKafkaStreams({ brokers, peersDir, dataDir, folder, records, runs }: PeerRestore) {
   const script = join(peersDir, 'bench.sh')
   if (!existsSync(script))
     throw new Error(`there is no ${script}: set PEERS_DIR to the folder that holds the peers' programs, or leave out --peer`)
   const results = join(folder, 'peer-results.jsonl')
   const settings = { KAFKA_BROKERS: brokers, RESULTS: results, NAME: 'restore', GUARANTEE: 'eos', THREADS: '2', KEEP_CHANGELOG: '1' }
-  const env = childEnvironment({ ...settings, BENCH_LOCK: join(folder, 'peer-lock') })
+  const env = childEnvironment({ ...settings, BENCH_LOCK: join(folder, 'peer-lock'), DATA_DIR: dataDir })
   async function run(...args: string[]): Promise<void> {
     const child = spawn(script, args, { env, stdio: ['ignore', 'ignore', 'inherit'] })
     const [code] = await once(child, 'exit')
@@ -32,5 +35,8 @@ export async function restoreKafkaStreams({ brokers, peersDir, folder, records, 
   await run('load', 'j2', String(records))
   for (let i = 0; i < runs; i++) await run('restore', String(records), 'kafka-streams')
   const lines = readFileSync(results, 'utf8').trim().split('\n')
-  return lines.map((line) => result.parse(JSON.parse(line)))
+  return lines
+    .map((line) => JSON.parse(line) as object)
+    .filter(isRestore)
+    .map((line) => result.parse(line))
 }

@@ -14,7 +14,7 @@ import { freePort } from '../../deploy/local/ports.ts'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { describeMachine } from '../engine/process-stats.ts'
 import { median, row } from '../engine/report.ts'
-import { restartConfig } from './config.ts'
+import { type RestartConfig, restartConfig } from './config.ts'
 import { restoreKafkaStreams } from './peer.ts'
 import { failover, killAndRestart, type Place, restartInPlace, restore, rollingRestart, type Stalls } from './scenarios.ts'
 
@@ -44,7 +44,7 @@ const asked = z
 const say = (line: string) => process.stdout.write(`${line}\n`)
 const seconds = (ms: number) => (ms / 1_000).toFixed(2)
 
-async function restores(place: Place, peersDir: string): Promise<void> {
+async function restores(place: Place, { peersDir, dataDir }: RestartConfig): Promise<void> {
   say(row(['restore of wiped state, 4 partitions', 'records', 'records/s (median)', 'start to ready s (median)']))
   say(row(['---', '--:', '--:', '--:']))
   const { keys, runs } = asked
@@ -59,7 +59,7 @@ async function restores(place: Place, peersDir: string): Promise<void> {
     say(row([`engine, ${label}`, String(figures[0].records), rate.toFixed(0), ready.toFixed(2)]))
   }
   if (asked.peer === undefined) return
-  const theirs = await restoreKafkaStreams({ brokers: place.brokers, peersDir, folder: place.folder, records: keys, runs })
+  const theirs = await restoreKafkaStreams({ brokers: place.brokers, peersDir, dataDir, folder: place.folder, records: keys, runs })
   const rate = median(theirs.map(({ restored, restore_s: s }) => restored / s))
   const ready = median(theirs.map(({ start_to_running_s: s }) => s))
   say(row(['Kafka Streams, job J2, 2 threads', String(theirs[0].restored), rate.toFixed(0), ready.toFixed(2)]))
@@ -116,7 +116,7 @@ async function main(): Promise<void> {
     await transport.connect()
     say(`${describeMachine()}; ${asked.rate} records/s where it says load`)
     const place: Place = { brokers, folder, transport }
-    if (asked.only.includes('restore')) await restores(place, config.peersDir)
+    if (asked.only.includes('restore')) await restores(place, config)
     if (asked.only.includes('in-place')) await inPlace(place)
     await stalls(place)
   } finally {

@@ -118,7 +118,7 @@ test('the worker that takes over reads nothing: it has the state already', async
  * ## What it costs
  *
  * The state takes its place on disk twice, and each changelog is read once more: about a microsecond of CPU per changed key on the standby. What it
- * saves is the bulk load, by the figures in `bench/results.md` one second for each 700,000 to 1,000,000 keys of a dead worker's partitions; the session
+ * saves is the bulk load, by the figures in `bench/results.md` one second for each 500,000 to 700,000 keys on a free machine, and several times that beside a stream; the session
  * time-out is not shorter with it. So: small state needs no standby.
  *
  * ## When partitions move
