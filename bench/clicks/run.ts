@@ -143,7 +143,7 @@ async function main(): Promise<void> {
   say('')
   sayMatrix(userAgents)
   say(
-    `µs per click: ${measureParts(browsers)
+    `µs of CPU per click: ${measureParts(browsers)
       .map(([part, us]) => `${part} ${us.toFixed(2)}`)
       .join(', ')}.`,
   )
