@@ -56,7 +56,7 @@ async function startApi(config: ApiConfig, log: Logger) {
   const tables = connectTables(config.clickhouse)
   const topics = [...new Set([...LIMITS_TOPICS, ...config.services.flatMap((name) => TOPICS[name])])]
   const registry = registryClient({ url: config.schemaRegistryUrl })
-  const facts = kafkaFacts({ brokers: config.brokers, registry, topics, log })
+  const facts = kafkaFacts({ brokers: config.brokers, registry, topics, memory: redis.partitions, log })
   const commands = createCommands({
     facts,
     reader: redis.reader,

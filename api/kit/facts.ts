@@ -37,7 +37,15 @@ export interface KafkaFactsOptions {
   readonly registry: SchemaRegistry
   /** Every topic that is published to or asked for. */
   readonly topics: readonly AnyTopic[]
+  /** Where partition counts are kept for an API that starts while Kafka is away: it can still read views. */
+  readonly memory?: PartitionMemory
   readonly log: Logger
+}
+
+export interface PartitionMemory {
+  /** null: nothing is kept. */
+  load(): Promise<string | null>
+  save(text: string): Promise<void>
 }
 
 /** A caller waits for its answer: better a 503 that it may repeat than a long silence. */
@@ -88,16 +96,22 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const senders = new Map<string, Batches<Message>>()
   const stopping = new AbortController()
   let partitions: ReadonlyMap<string, number> | undefined
+  /** The counts are Kafka's own word, not remembered ones. */
+  let asked = false
   let serdes: Serdes | undefined
   let missing = 'not asked yet'
-  const started = start()
+  const started = Promise.all([start(), recall()])
 
   async function start(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        partitions ??= await askPartitions()
+        if (!asked) {
+          partitions = await askPartitions()
+          asked = true
+          await remember(partitions)
+        }
         serdes ??= await openSerdes(options.registry, options.topics)
-        options.log.info({ topics: Object.fromEntries(partitions) }, 'kafka_ready')
+        options.log.info({ topics: Object.fromEntries(partitions ?? []) }, 'kafka_ready')
         return
       } catch (error) {
         const reason = reasonOf(error)
@@ -114,6 +128,28 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     const absent = names.filter((name) => !topics.has(name))
     if (absent.length > 0) throw new Error(`no such topic: ${absent.join(', ')}`)
     return new Map(names.map((name) => [name, topics.get(name)!.partitionsCount]))
+  }
+
+  /** Counts do not change while views are served: a topic that grows needs its views rebuilt. */
+  async function remember(counts: ReadonlyMap<string, number>): Promise<void> {
+    const known = JSON.parse((await options.memory?.load().catch(() => null)) ?? '{}') as Record<string, number>
+    await options.memory?.save(JSON.stringify({ ...known, ...Object.fromEntries(counts) })).catch(() => undefined)
+  }
+
+  /** Kafka may take long to say that it is away: until it has answered, what it said to an earlier life holds. */
+  async function recall(): Promise<void> {
+    while (partitions === undefined && options.memory !== undefined && !stopping.signal.aborted) {
+      const counts = await remembered()
+      if (!asked) partitions = counts
+      if (partitions === undefined) await pause(START_RETRY_MS, stopping.signal)
+    }
+  }
+
+  async function remembered(): Promise<Map<string, number> | undefined> {
+    const known = JSON.parse((await options.memory?.load().catch(() => null)) ?? '{}') as Record<string, number>
+    const counts = new Map(options.topics.flatMap(({ name }) => (known[name] === undefined ? [] : [[name, known[name]] as const])))
+    if (counts.size < new Set(options.topics.map(({ name }) => name)).size) return undefined
+    return counts
   }
 
   function partitionsOf(topic: { readonly name: string }): number {

@@ -2,13 +2,15 @@ import { Cluster, Redis } from 'ioredis'
 import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import type { SetIfAbsent } from './commands/idempotency.ts'
 import { ApiError, errors } from './errors.ts'
+import type { PartitionMemory } from './facts.ts'
 import type { Logger } from './logging.ts'
 import type { ReadinessProbe } from './readiness.ts'
 
 export interface ViewRedis {
   readonly reader: ViewReader & ListReader
-  /** The one thing that the API itself keeps in Redis: what idempotency keys are bound to. */
+  /** What the API itself keeps in Redis: what idempotency keys are bound to, and partition counts. */
   readonly bindings: SetIfAbsent
+  readonly partitions: PartitionMemory
   readonly probe: ReadinessProbe
   close(): Promise<void>
 }
@@ -26,6 +28,7 @@ const CONNECT_TIMEOUT_MS = 2_000
 /** Redis restarts in less; retries stay this near to it. */
 const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
+const PARTITIONS_KEY = 'api:partitions'
 
 /**
  * The Redis that holds the views, for readers. It connects by itself, now and after every loss; while it is away commands fail at once
@@ -73,6 +76,10 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
       zrange: (key, start, stop) => ask(redis.zrange(key, String(start), String(stop))),
     },
     bindings: { setIfAbsent: (key, value, seconds) => ask(redis.set(key, value, 'EX', seconds, 'NX', 'GET')) },
+    partitions: {
+      load: () => ask(redis.get(PARTITIONS_KEY)),
+      save: async (text) => void (await ask(redis.set(PARTITIONS_KEY, text))),
+    },
     probe: {
       name: 'redis',
       async check() {
