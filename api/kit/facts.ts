@@ -148,8 +148,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   async function remembered(): Promise<Map<string, number> | undefined> {
     const known = JSON.parse((await options.memory?.load().catch(() => null)) ?? '{}') as Record<string, number>
     const counts = new Map(options.topics.flatMap(({ name }) => (known[name] === undefined ? [] : [[name, known[name]] as const])))
-    if (counts.size < new Set(options.topics.map(({ name }) => name)).size) return undefined
-    return counts
+    return counts.size === 0 ? undefined : counts
   }
 
   function partitionsOf(topic: { readonly name: string }): number {
