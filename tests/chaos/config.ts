@@ -25,3 +25,14 @@ export function chaosConfig(env: NodeJS.ProcessEnv = process.env): ChaosConfig {
 export function chaosHome(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.MILLRACE_HOME ?? join(import.meta.dirname, '../../.millrace'), 'chaos')
 }
+
+const MemoryEnvironment = z.object({
+  CHAOS_MEMORY_SEEDS: z.coerce.number().int().min(1).default(6),
+  CHAOS_MEMORY_FROM: z.coerce.number().int().min(0).default(1),
+})
+
+/** How many runs on the in-memory broker, and the first one's seed. */
+export function memoryConfig(env: NodeJS.ProcessEnv = process.env): { readonly seeds: number; readonly from: number } {
+  const { CHAOS_MEMORY_SEEDS, CHAOS_MEMORY_FROM } = MemoryEnvironment.parse(env)
+  return { seeds: CHAOS_MEMORY_SEEDS, from: CHAOS_MEMORY_FROM }
+}

@@ -1,0 +1,208 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, test } from 'vitest'
+import { integer, pick, seededRandom } from '../../bench/tweets/random.ts'
+import { partitionFor } from '../../kafka/partitioner.ts'
+import { FencedError, TransportError } from '../../kafka/transport.ts'
+import type { CommitFaultPoint } from '../../pipelines/engine/commit.ts'
+import type { Worker } from '../../pipelines/engine/worker.ts'
+import type { MemberIdentity } from '../../pipelines/engine/worker-parts.ts'
+import type { Topic } from '../../schemas/topic.ts'
+import { StateUnavailable } from '../../state/stores/errors.ts'
+import { memoryBackend } from '../../state/stores/memory-backend.ts'
+import type { StateBackend } from '../../state/stores/store.ts'
+import { bench, newIdentity, until } from '../pipelines/engine/harness.ts'
+import { memoryConfig } from './config.ts'
+import { faults, type Log, progress, type ShopInput, type ShopOutput } from './expected.ts'
+import { PARTITIONS, type Payment, shop, shopTopics } from './shop.ts'
+
+const { seeds, from } = memoryConfig()
+const WORKERS = 3
+const ROUNDS = 40
+const BATCH = 12
+const LONGEST_PAUSE_MS = 12
+const OUTPUT_WITHIN_MS = 25_000
+const STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
+const HOUR_MS = 3_600_000
+const NAME = 'shop'
+const topics = shopTopics(NAME)
+
+/** Ends a worker where it stands: nothing is in order any more. */
+class Killed extends Error {}
+
+/** A worker with its state and its place in the group, on the in-memory broker. */
+interface Slot {
+  backend: StateBackend
+  identity: MemberIdentity
+  worker: Worker | undefined
+  /** Thrown when the next commit passes the step. */
+  trap: { readonly step: CommitFaultPoint; readonly error: Error } | undefined
+  /** Writes of the state that fail from now on. */
+  badWrites: number
+}
+
+async function run(seed: number): Promise<string[]> {
+  const random = seededRandom(seed)
+  const b = bench()
+  for (const topic of Object.values(topics)) b.broker.createTopic({ name: topic.name, partitions: topic.partitions })
+  const topology = shop(NAME, { standby: pick(random, [0, 1]) })
+  const slots = Array.from({ length: WORKERS }, newSlot)
+  let next = 0
+  let at = Date.now()
+
+  function newSlot(): Slot {
+    return { backend: memoryBackend(), identity: newIdentity(), worker: undefined, trap: undefined, badWrites: 0 }
+  }
+
+  async function start(slot: Slot): Promise<void> {
+    slot.trap = undefined
+    slot.badWrites = 0
+    slot.worker = await b.worker(topology, {
+      backend: failing(slot),
+      identity: slot.identity,
+      commitIntervalMs: integer(random, 10),
+      cachedObjects: 1 + integer(random, 50),
+      fault: (step) => {
+        if (slot.trap?.step !== step) return
+        const { error } = slot.trap
+        slot.trap = undefined
+        throw error
+      },
+    })
+  }
+
+  function send(): void {
+    for (let i = 0; i < BATCH; i++) {
+      at += integer(random, 40)
+      const account = `account-${integer(random, 20)}`
+      const id = String(next++)
+      const payment = { id, merchant: `m${integer(random, 4)}`, region: `r${integer(random, 3)}`, amount: 1 + integer(random, 99), at }
+      const order = random()
+      if (order < 0.5) b.send(topics.receipts, account, { id }, at)
+      b.send(topics.payments, account, payment, at)
+      if (order > 0.6) b.send(topics.receipts, account, { id }, at)
+    }
+  }
+
+  /** One thing that goes wrong, or nothing. */
+  async function trouble(): Promise<void> {
+    const slot = pick(random, slots)
+    const step = pick(random, STEPS)
+    switch (integer(random, 8)) {
+      case 0:
+        return b.broker.groups.expire(NAME, slot.identity.memberId)
+      case 1:
+        slot.trap = { step, error: new FencedError('the test takes its place away') }
+        return
+      case 2:
+        slot.trap = { step: pick(random, ['encoded', 'produced', 'offsets-added']), error: passing() }
+        return
+      case 3:
+        slot.trap = { step, error: new Killed(`killed after ${step}`) }
+        return
+      case 4:
+        slot.badWrites = 1 + integer(random, 2)
+        return
+      case 5:
+        await slot.worker?.stop()
+        return
+      case 6: {
+        const { promise, resolve, reject } = Promise.withResolvers<void>()
+        promise.catch(() => {}) // Nobody may be waiting for it.
+        b.broker.commitGate = promise
+        await delay(integer(random, LONGEST_PAUSE_MS))
+        b.broker.commitGate = undefined
+        if (random() < 0.5) resolve()
+        else reject(random() < 0.5 ? passing() : new FencedError('given up by the broker'))
+        return
+      }
+    }
+  }
+
+  /** What has ended is started again, with its state or without it. */
+  async function revive(): Promise<void> {
+    for (const slot of slots) {
+      const state = slot.worker?.status().state
+      if (state === 'running') continue
+      if (random() < 0.3) Object.assign(slot, newSlot())
+      await start(slot)
+    }
+  }
+
+  for (const slot of slots) await start(slot)
+  for (let round = 0; round < ROUNDS; round++) {
+    send()
+    await trouble()
+    await delay(integer(random, LONGEST_PAUSE_MS))
+    await revive()
+  }
+  for (const slot of slots) {
+    slot.trap = undefined
+    slot.badWrites = 0
+  }
+  const end: Payment = { id: 'end', merchant: '', region: '', amount: 0, at: at + HOUR_MS, end: true }
+  for (const key of onePerPartition()) b.send(topics.payments, key, end, end.at)
+  const log = <V>(topic: Topic<string, V>): Log<V> =>
+    Array.from({ length: topic.partitions }, (_, partition) =>
+      b.all(topic).flatMap((record) => (record.partition === partition ? [{ key: record.key, value: record.value as V }] : [])),
+    )
+  const input: ShopInput = { payments: log(topics.payments), receipts: log(topics.receipts) }
+  const output = (): ShopOutput => ({
+    ledger: log(topics.ledger),
+    matched: log(topics.matched),
+    reminders: log(topics.reminders),
+    windows: log(topics.windows),
+    regions: log(topics.regions),
+  })
+  await until(
+    async () => {
+      await revive()
+      return progress(input, output()).done
+    },
+    'the whole output',
+    OUTPUT_WITHIN_MS,
+  ).catch(() => {}) // What is missing is told below.
+  for (const slot of slots) await slot.worker?.stop()
+  return faults(input, output())
+}
+
+function passing(): TransportError {
+  return new TransportError('TIMED_OUT', 'not in time', { fatal: false })
+}
+
+/** The slot's database, whose writes fail when the slot says so. */
+function failing(slot: Slot): StateBackend {
+  const { backend } = slot
+
+  function writing<Part extends { write(): void }>(part: Part): Part {
+    return {
+      ...part,
+      write() {
+        if (slot.badWrites > 0) {
+          slot.badWrites--
+          throw new StateUnavailable('writing the state', new Error('no space left on device'))
+        }
+        part.write()
+      },
+    }
+  }
+
+  return {
+    ...backend,
+    session(name) {
+      const session = backend.session(name)
+      return { ...writing(session), takeBatch: () => writing(session.takeBatch()) }
+    },
+  }
+}
+
+/** A key for each partition of the payments. */
+function onePerPartition(): string[] {
+  const keys = new Map<number, string>()
+  for (let i = 0; keys.size < PARTITIONS; i++) keys.set(partitionFor(Buffer.from(`end-${i}`), PARTITIONS), `end-${i}`)
+  return [...keys.values()]
+}
+
+test.each(Array.from({ length: seeds }, (_, i) => from + i))(
+  'seed %i: workers that are fenced, killed at commit steps, stopped, and whose state cannot be written: the output is exactly that of an offline computation',
+  async (seed) => expect(await run(seed)).toEqual([]),
+)
