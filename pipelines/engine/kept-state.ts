@@ -24,21 +24,30 @@ export interface KeptStateDeps {
 }
 
 export function keptState(deps: KeptStateDeps): KeptState {
-  const { session, clock, elapsed } = deps
-  let nextLook = elapsed() + Math.min(LOOK_EVERY_MS, deps.keepMs)
+  const { session, clock, elapsed, keepMs } = deps
+  const lookEveryMs = Math.min(LOOK_EVERY_MS, keepMs)
+  /** When a task was first seen not to be used. How old its state is does not say it: a silent task writes once an hour. */
+  const unusedSince = new Map<string, number>()
+  let nextLook = elapsed() + lookEveryMs
 
   function isOld(place: TaskPlace): boolean {
-    if (deps.isUsed(place.id)) return false
     const writtenAt = stateWrittenAt(session, place)
-    return writtenAt !== undefined && clock() - writtenAt > deps.keepMs
+    if (writtenAt === undefined || deps.isUsed(place.id)) {
+      unusedSince.delete(place.id)
+      return false
+    }
+    const since = unusedSince.get(place.id) ?? elapsed()
+    unusedSince.set(place.id, since)
+    // It may have been used between two looks.
+    return elapsed() - since >= keepMs && clock() - writtenAt > keepMs
   }
 
   return {
     attend() {
       if (elapsed() < nextLook) return
-      const old = deps.places.find(isOld)
+      const [old] = deps.places.filter(isOld)
       if (old === undefined) {
-        nextLook = elapsed() + Math.min(LOOK_EVERY_MS, deps.keepMs)
+        nextLook = elapsed() + lookEveryMs
         return
       }
       deleteState(session, old)
