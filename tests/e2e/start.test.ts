@@ -185,12 +185,19 @@ test(
     const { trends } = (await (await fetch(url)).json()) as { trends: { rank: number; tweet_volume: number }[] }
     expect(trends.map(({ rank }) => rank)).toEqual([1, 2, 3, 4, 5])
     expect(trends[0].tweet_volume).toBeGreaterThan(0)
-    const made = await fetch(`http://${LOOPBACK}:${env.API_PORT}/api/v1/urls`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ long_url: 'https://example.com/' }),
-    })
-    const { short_url } = (await made.json()) as { short_url: string }
+    let made: Response | undefined
+    await waitUntil(
+      async () => {
+        made = await fetch(`http://${LOOPBACK}:${env.API_PORT}/api/v1/urls`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ long_url: 'https://example.com/' }),
+        })
+        return made.status === 201
+      },
+      { what: 'a short link', timeoutMs: FIRST_TRENDS_TIMEOUT_MS, intervalMs: 1_000 },
+    )
+    const { short_url } = (await made!.json()) as { short_url: string }
     expect(short_url).toMatch(new RegExp(`^http://localhost:${env.SHORT_PORT}/`))
     expect((await fetch(short_url, { redirect: 'manual' })).headers.get('location')).toBe('https://example.com/')
     const status = await finished('status.ts', where)
