@@ -1,7 +1,7 @@
 /**
  * `npm run bench:limits`: decisions per second, the latency that they add, and how exact they are, on a Redis of its own, beside peers in the
  * same run: rate-limiter-flexible, and envoyproxy/ratelimit where there is a Go to build it with. Options: --seconds 4, --only speed,latency,
- * accuracy,faults,rules. Linux only.
+ * accuracy,faults,rules, --traffic hot (kinds of traffic whose name has it), --processes 1,2,4. Linux only.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -33,7 +33,12 @@ const TIMEOUT_MS = 5
 const PATIENT_MS = 1_000
 
 const { values } = parseArgs({
-  options: { seconds: { type: 'string', default: '4' }, only: { type: 'string', default: SECTIONS.join(',') } },
+  options: {
+    seconds: { type: 'string', default: '4' },
+    only: { type: 'string', default: SECTIONS.join(',') },
+    traffic: { type: 'string', default: '' },
+    processes: { type: 'string', default: '1,2,4' },
+  },
 })
 const seconds = Number(values.seconds)
 const sections = new Set(values.only.split(','))
@@ -76,7 +81,7 @@ async function compare(
   say(
     `\n### ${title}\n\n| traffic | subject | decisions/s | P50 ms | P99 ms | P99.9 ms | CPU µs per decision | undecided |\n|---|---|---|---|---|---|---|---|`,
   )
-  for (const { name, callers, limit } of TRAFFIC) {
+  for (const { name, callers, limit } of TRAFFIC.filter((traffic) => traffic.name.includes(values.traffic))) {
     const order: Order = { callers, limit, windowSeconds: 60, timeoutMs, seconds, mode, log: false }
     const row = (subject: string, report: LoadReport) => {
       const { decisions, p50Ms, p99Ms, p999Ms, cpuSeconds, undecided } = report
@@ -123,7 +128,7 @@ async function accuracy(redisUrl: string, envoy: string | undefined): Promise<vo
     const undecided = reports.reduce((sum, report) => sum + report.undecided, 0)
     say(`| ${subject} | ${processes} | ${(100 * meanOfLimit).toFixed(1)} % | ${(100 * greatestOfLimit).toFixed(1)} % | ${undecided} |`)
   }
-  for (const processes of [1, 2, 4]) {
+  for (const processes of values.processes.split(',').map(Number)) {
     const order: Order = {
       callers: 1,
       limit,

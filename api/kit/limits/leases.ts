@@ -39,6 +39,8 @@ const LONGEST_BLOCK_MS = 25
 const RATE_SLOT_MS = 20
 /** Counters known at once; more are decided by the store. */
 const MAX_ENTRIES = 50_000
+/** A counter is known from so many requests between two sweeps: most callers come once, and cost next to nothing. */
+const KNOWN_FROM = 3
 /** A request that finds every slice used up by others so often asks for itself. */
 const MAX_ATTEMPTS = 3
 const US_PER_MS = 1_000
@@ -71,18 +73,20 @@ const NOTHING: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
  */
 export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounters {
   const entries = new Map<string, Entry>()
+  /** Requests since the last sweep, of counters that are not known. */
+  const seen = new Map<string, number>()
   let local = 0
 
   function decide(asks: readonly Ask[], attempt = 0): ReturnType<CounterStore['decide']> {
     const now = monotonic()
-    const known = asks.map((ask) => touched(ask, now, attempt === 0))
-    const ways = asks.map((ask, index) => wayOf(ask, known[index], now))
+    const found = asks.map((ask) => touched(ask, now, attempt === 0))
+    const ways = asks.map((ask, index) => wayOf(ask, found[index], now))
     if (asks.some(({ mode }, index) => mode === 'hard' && ways[index] === 'refuse')) {
       local++
-      return known.map((entry, index) => localReading(entry, ways[index] === 'refuse' ? 0 : asks[index].units, now))
+      return found.map((entry, index) => localReading(entry, ways[index] === 'refuse' ? 0 : asks[index].units, now))
     }
-    if (ways.includes('lease') && attempt < MAX_ATTEMPTS) return afterLeases(asks, known, ways, attempt)
-    return spend(asks, known, ways, now)
+    if (ways.includes('lease') && attempt < MAX_ATTEMPTS) return afterLeases(asks, found, ways, attempt)
+    return spend(asks, found, ways, now)
   }
 
   /** Counts a request that is new for the rate of its counter. @returns undefined when there is no room to know it */
@@ -90,9 +94,10 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     if (mode !== 'hard' && mode !== 'soft') return undefined
     let entry = entries.get(counter.key)
     if (entry === undefined) {
-      if (entries.size >= MAX_ENTRIES) return undefined
-      entry = newEntry(counter, now)
-      entries.set(counter.key, entry)
+      const requests = (seen.get(counter.key) ?? 0) + 1
+      if (requests < KNOWN_FROM) seen.set(counter.key, requests)
+      else entry = known(counter, now)
+      if (entry === undefined) return undefined
     }
     if (isOther(entry.counter.limit, counter.limit)) {
       // The rule was changed: what was refused by the old one says nothing.
@@ -109,6 +114,14 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     return entry
   }
 
+  /** @returns undefined when there is no room */
+  function known(counter: Counter, now: number): Entry | undefined {
+    if (entries.size >= MAX_ENTRIES) return undefined
+    const entry = newEntry(counter, now)
+    entries.set(counter.key, entry)
+    return entry
+  }
+
   function wayOf({ units }: Ask, entry: Entry | undefined, now: number): Local {
     if (entry === undefined || units === 0) return 'ask'
     if (now < entry.blockedUntil && units >= entry.blockedUnits) return 'refuse'
@@ -116,20 +129,20 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     return entry.rate >= HOT_PER_MS && greatestSlice(entry.counter) >= 2 * units ? 'lease' : 'ask'
   }
 
-  async function afterLeases(asks: readonly Ask[], known: readonly (Entry | undefined)[], ways: readonly Local[], attempt: number) {
-    const hot = known.filter((_entry, index) => ways[index] === 'lease') as Entry[]
+  async function afterLeases(asks: readonly Ask[], found: readonly (Entry | undefined)[], ways: readonly Local[], attempt: number) {
+    const hot = found.filter((_entry, index) => ways[index] === 'lease') as Entry[]
     const outcomes = await Promise.all(hot.map((entry) => renewed(entry)))
     const undecided = outcomes.find((outcome) => outcome !== undefined)
     return undecided ?? decide(asks, attempt + 1)
   }
 
   /** Spends what is held here and asks the store for the rest. */
-  function spend(asks: readonly Ask[], known: readonly (Entry | undefined)[], ways: readonly Local[], now: number) {
+  function spend(asks: readonly Ask[], found: readonly (Entry | undefined)[], ways: readonly Local[], now: number) {
     const readings = asks.map((ask, index) => {
-      if (ways[index] !== 'spend') return localReading(known[index], 0, now)
-      const reading = localReading(known[index], ask.units, now)
-      known[index]!.units -= ask.units
-      renewEarly(known[index]!)
+      if (ways[index] !== 'spend') return localReading(found[index], 0, now)
+      const reading = localReading(found[index], ask.units, now)
+      found[index]!.units -= ask.units
+      renewEarly(found[index]!)
       return reading
     })
     const open = asks.flatMap((_ask, index) => (ways[index] === 'ask' || ways[index] === 'lease' ? [index] : []))
@@ -147,10 +160,10 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
         readings[index] = answered[position]
         if (answered[position].taken >= asks[index].units) continue
         if (asks[index].mode === 'hard') isRefused = true
-        const entry = known[index]
+        const entry = found[index] ?? known(asks[index].counter, now)
         if (entry !== undefined) block(entry, answered[position], now, asks[index].units)
       }
-      if (isRefused) for (const [index, ask] of asks.entries()) if (ways[index] === 'spend') known[index]!.units += ask.units
+      if (isRefused) for (const [index, ask] of asks.entries()) if (ways[index] === 'spend') found[index]!.units += ask.units
       return readings
     }
   }
@@ -193,6 +206,7 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
 
   function sweep(): void {
     const now = monotonic()
+    seen.clear()
     for (const [key, entry] of entries) {
       if (entry.renewal !== undefined) continue
       if (entry.units > 0 && (now - entry.readAt >= LEASE_MS || !isInWindow(entry, now))) giveBack(entry)

@@ -18,6 +18,8 @@ export function exactCounters(nowUs: () => number) {
       state.questions++
       const now = nowUs()
       const readings: Reading[] = []
+      const undo: (() => void)[] = []
+      let isRefused = false
       for (const ask of asks) {
         const { counter, units } = ask
         const { limit, windowSeconds, burst } = counter.limit
@@ -47,8 +49,14 @@ export function exactCounters(nowUs: () => number) {
         else if (units <= room) taken = units
         held.current += taken
         held.tokens -= taken
+        undo.push(() => {
+          held.current -= taken
+          held.tokens += taken
+        })
+        if (ask.mode === 'hard' && taken < units) isRefused = true
         readings.push({ taken, nowUs: now, ...before })
       }
+      if (isRefused) for (const giveBack of undo) giveBack()
       return readings
     },
   }
