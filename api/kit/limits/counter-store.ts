@@ -66,7 +66,7 @@ export interface CounterStoreOptions {
 /** Specification G: a store that has not answered by then is treated as down. */
 const TIMEOUT_MS = 5
 /** A script holds Redis' one thread for some 2 µs per ask: more than this waits for the next script. */
-const MAX_ASKS_PER_SCRIPT = 256
+const MAX_ASKS_PER_SCRIPT = 64
 const NUMBERS_PER_READING = 3
 const MODES = { hard: 0, soft: 1, 'up-to': 2, 'give-back': 3 } as const
 const BUCKET_MODES = 4
