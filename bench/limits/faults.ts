@@ -36,6 +36,7 @@ interface Proxy {
 
 const admin = async (redis: Component, work: (client: Redis) => Promise<unknown>) => {
   const client = new Redis(redis.address)
+  client.on('error', () => undefined)
   await work(client)
   client.disconnect()
 }

@@ -133,7 +133,7 @@ async function accuracy(redisUrl: string, envoy: string | undefined): Promise<vo
       callers: 1,
       limit,
       windowSeconds,
-      timeoutMs: TIMEOUT_MS,
+      timeoutMs: PATIENT_MS,
       seconds: runSeconds,
       mode: { open: (2 * limit) / processes },
       log: true,
