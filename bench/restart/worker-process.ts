@@ -61,6 +61,8 @@ const worker = createWorker(
   { transport, registry: memoryRegistry(), backend, identity: memberIdentity(given.folder, given.name), log },
 )
 process.once('SIGTERM', () => void worker.stop())
+// The benchmark is gone, and nobody else would end this.
+process.stdin.once('end', () => process.exit(1)).resume()
 await worker.start()
 
 let last = ''
@@ -84,6 +86,7 @@ const telling = setInterval(() => {
 try {
   await worker.done
 } finally {
+  process.stdin.destroy()
   clearInterval(telling)
   await transport.close()
   await backend.close()

@@ -30,7 +30,7 @@ export function startWorker(slot: number, given: RestartWorker): WorkerProcess {
   mkdirSync(given.folder, { recursive: true })
   const startedAt = performance.now()
   const child: ChildProcess = spawn(process.execPath, [...BUFFER_HEAP_FLAGS, PROGRAM, JSON.stringify(given)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
     // As in production: what was compiled once is compiled.
     env: childEnvironment({ NODE_COMPILE_CACHE: join(given.folder, '..', 'compile-cache') }),
   })
