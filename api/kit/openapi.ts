@@ -77,7 +77,7 @@ export function describeRoute(definition: BoundRoute['definition']): RouteConfig
     },
     responses: {
       ...Object.fromEntries(Object.entries(definition.answers).map(([status, answer]) => [status, describeAnswer(answer, rateHeaders)])),
-      ...describeErrors([...definition.errors, ...kitErrors({ definition })]),
+      ...describeErrors([...definition.errors, ...kitErrors({ definition })], definition.htmlErrors === true),
     },
   }
 }
@@ -113,12 +113,12 @@ function describeAnswer(answer: AnswerSpec, rateHeaders: Readonly<Record<string,
 }
 
 /** One response per status, naming every code that may stand in it. */
-function describeErrors(definitions: readonly ErrorDefinition[]) {
+function describeErrors(definitions: readonly ErrorDefinition[], hasPages: boolean) {
   const byStatus = Map.groupBy(new Set(definitions), (definition) => definition.status)
-  return Object.fromEntries([...byStatus].map(([status, group]) => [status, describeErrorStatus(status, group)]))
+  return Object.fromEntries([...byStatus].map(([status, group]) => [status, describeErrorStatus(status, group, hasPages)]))
 }
 
-function describeErrorStatus(status: number, group: readonly ErrorDefinition[]) {
+function describeErrorStatus(status: number, group: readonly ErrorDefinition[], hasPages: boolean) {
   const waits: Record<string, string> = status === 429 || status === 503 ? { 'Retry-After': 'seconds to wait' } : {}
   return {
     description: group.map((definition) => `\`${definition.code}\`: ${definition.when}`).join('\n\n'),
@@ -128,6 +128,7 @@ function describeErrorStatus(status: number, group: readonly ErrorDefinition[]) 
         schema: ErrorSchema,
         examples: Object.fromEntries(group.map((definition) => [definition.code, { value: exampleOf(definition) }])),
       },
+      ...(hasPages && { 'text/html': { schema: z.string() } }),
     },
   }
 }

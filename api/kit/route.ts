@@ -72,6 +72,8 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** Default 10 s. */
   readonly timeoutMs?: number
   readonly answers: Readonly<Record<number, AnswerSpec>>
+  /** True: the handler's own errors are pages for people. */
+  readonly htmlErrors?: boolean
   /** Codes that the handler throws; what the kit itself answers is added. */
   readonly errors: readonly ErrorDefinition[]
 }

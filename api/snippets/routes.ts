@@ -199,6 +199,7 @@ export const pageRoute = defineRoute({
   auth: { kind: 'optional' },
   params: idParams,
   answers: { 200: { description: 'the page', mediaType: 'text/html' } },
+  htmlErrors: true,
   errors: readErrors,
 })
 
@@ -212,5 +213,6 @@ export const revealRoute = defineRoute({
   auth: { kind: 'optional' },
   params: idParams,
   answers: { 200: { description: 'the page', mediaType: 'text/html' } },
+  htmlErrors: true,
   errors: readErrors,
 })

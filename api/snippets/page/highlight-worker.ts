@@ -17,3 +17,6 @@ parentPort!.on('message', ({ sequence, text, language }: HighlightRequest) => {
   const { value } = hljs.highlight(text, { language, ignoreIllegals: true })
   parentPort!.postMessage({ sequence, html: value } satisfies HighlightReply)
 })
+
+/** Grammars are loaded: from now on requests take their own time only. */
+parentPort!.postMessage('ready')

@@ -17,18 +17,29 @@ const MAX_WAITING = 50
 
 const WORKER = new URL('./highlight-worker.ts', import.meta.url)
 
+interface Thread {
+  readonly worker: Worker
+  /** Resolves when it takes requests: what its start takes is nobody's text's fault. False: it was stopped before. */
+  readonly ready: Promise<boolean>
+  stopped(): void
+}
+
 /** One thread, started when first needed and again when it had to be stopped. */
 export function threadHighlighter(timeoutMs: number = MAX_HIGHLIGHT_MS): Highlighter {
   const waiting = new Map<number, (html: string | undefined) => void>()
-  let worker: Worker | undefined
+  let worker: Thread | undefined
   let sequence = 0
 
-  function started(): Worker {
+  function started(): Thread {
     if (worker !== undefined) return worker
-    const thread = new Worker(WORKER)
-    thread.unref()
-    thread.on('message', ({ sequence: done, html }: HighlightReply) => settle(done, html))
-    thread.on('error', () => void stop(thread))
+    const { promise: ready, resolve } = Promise.withResolvers<boolean>()
+    const thread: Thread = { worker: new Worker(WORKER), ready, stopped: () => resolve(false) }
+    thread.worker.unref()
+    thread.worker.on('message', (message: HighlightReply | 'ready') => {
+      if (message === 'ready') resolve(true)
+      else settle(message.sequence, message.html)
+    })
+    thread.worker.on('error', () => void stop(thread))
     worker = thread
     return thread
   }
@@ -39,22 +50,24 @@ export function threadHighlighter(timeoutMs: number = MAX_HIGHLIGHT_MS): Highlig
   }
 
   /** Whoever waits for it is shown plain text. */
-  async function stop(thread: Worker): Promise<void> {
+  async function stop(thread: Thread): Promise<void> {
     if (worker !== thread) return
     worker = undefined
     for (const which of [...waiting.keys()]) settle(which, undefined)
-    await thread.terminate()
+    thread.stopped()
+    await thread.worker.terminate()
   }
 
   return {
     async highlight(text, language) {
       if (waiting.size >= MAX_WAITING) return undefined
       const thread = started()
+      if (!(await thread.ready)) return undefined
       const request: HighlightRequest = { sequence: sequence++, text, language }
       const { promise, resolve } = Promise.withResolvers<string | undefined>()
       waiting.set(request.sequence, resolve)
       const timer = setTimeout(() => void stop(thread), timeoutMs)
-      thread.postMessage(request)
+      thread.worker.postMessage(request)
       try {
         return await promise
       } finally {

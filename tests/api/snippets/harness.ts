@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { createCommands } from '../../../api/kit/commands/commands.ts'
+import type { Highlighter } from '../../../api/snippets/page/highlighter.ts'
 import { snippetsService } from '../../../api/snippets/service.ts'
 import { snippets } from '../../../pipelines/snippets/topology.ts'
 import { snippetFlow } from '../../../schemas/snippets/flow.ts'
@@ -18,7 +19,7 @@ import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 const TIMEOUT_MS = 100
 
 /** The snippets API on fakes: the real topology decides, contents lie in a temporary folder. */
-export async function snippetsApi() {
+export async function snippetsApi(options: { highlighter?: Highlighter } = {}) {
   const root = mkdtempSync(join(tmpdir(), 'millrace-snippets-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
   const clock = { now: START }
@@ -45,7 +46,7 @@ export async function snippetsApi() {
     commands: createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs: TIMEOUT_MS }),
     blobs: blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) }),
     counted: { offer: (id) => counted.push(id) > 0 },
-    highlighter: { highlight: async () => undefined, close: async () => undefined },
+    highlighter: options.highlighter ?? { highlight: async () => undefined, close: async () => undefined },
     publicUrl: 'http://localhost:8080/',
     now,
   })
