@@ -30,7 +30,7 @@ export interface LinksSystemOptions {
 
 /** A busy machine starts a dozen processes in it. */
 const READY_TIMEOUT_MS = 90_000
-/** Nothing listens there: no test of links asks ClickHouse. */
+/** Nothing listens there: links themselves need no ClickHouse. */
 const NO_CLICKHOUSE = 'http://127.0.0.1:1'
 const APIS = 2
 
