@@ -11,8 +11,8 @@ export interface BlobShelf {
   touch(hash: BlobHash): Promise<boolean>
   /** Whole and durable when this resolves, or not there at all. */
   put(hash: BlobHash, blob: PackedBlob): Promise<void>
-  /** Its packed bytes; undefined when it is not here. */
-  open(hash: BlobHash): Promise<Readable | undefined>
+  /** Its packed bytes, at once when they are few; undefined when it is not here. */
+  open(hash: BlobHash): Promise<Readable | Buffer | undefined>
   list(): AsyncIterable<ShelvedBlob>
   /** Removes the blob unless it was touched or put at `before` (epoch ms) or later. @returns whether it was removed */
   removeUntouched(hash: BlobHash, before: number): Promise<boolean>
@@ -87,7 +87,7 @@ export function blobStore({ shelf, draftFolder }: BlobStoreOptions): BlobStore {
       }
       if (packed === undefined) return undefined
       const opened = packed
-      return { content: () => readBlob(hash, opened), close: () => void opened.destroy() }
+      return { content: () => readBlob(hash, opened), close: () => void (Buffer.isBuffer(opened) || opened.destroy()) }
     },
   }
 }

@@ -9,6 +9,8 @@ import type { PackedBlob } from './draft.ts'
 /** Folders by the first byte of the hash: a few thousand files in each at a million blobs. */
 const PREFIX_LENGTH = 2
 const BLOB = '.zst'
+/** Shorter files are read in one go: a stream would cost several times as much as they do. */
+const AT_ONCE_BYTES = 65_536
 /** A blob that a sweep looks at once more; one that is found under this name was left by a sweep that was killed. */
 const ASIDE = '.aside'
 const BLOB_NAME = /^[0-9a-f]{64}\.zst$/
@@ -57,9 +59,21 @@ export function folderShelf(root: string): BlobShelf {
     await rename(draft, path)
   }
 
-  async function openBlob(hash: BlobHash): Promise<Readable | undefined> {
+  async function openBlob(hash: BlobHash): Promise<Readable | Buffer | undefined> {
     const file = await unlessAbsent(open(pathOf(hash), 'r'))
-    return file && createReadStream('', { fd: file, autoClose: true })
+    if (file === undefined) return undefined
+    try {
+      const { size } = await file.stat()
+      // The stream closes it.
+      if (size > AT_ONCE_BYTES) return createReadStream('', { fd: file, start: 0, autoClose: true })
+      const bytes = Buffer.allocUnsafe(size)
+      const { bytesRead } = await file.read(bytes, 0, size, 0)
+      await file.close()
+      return bytes.subarray(0, bytesRead)
+    } catch (error) {
+      await file.close()
+      throw error
+    }
   }
 
   async function* list(): AsyncGenerator<ShelvedBlob> {

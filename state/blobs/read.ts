@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { pipeline, type Readable } from 'node:stream'
-import { createZstdDecompress } from 'node:zlib'
+import { pipeline, Readable } from 'node:stream'
+import { createZstdDecompress, zstdDecompressSync } from 'node:zlib'
 
 /** What is stored under a hash is not what was put there: the disk or the bucket has damaged or exchanged it. */
 export class BlobCorruptError extends Error {
@@ -10,8 +10,28 @@ export class BlobCorruptError extends Error {
   }
 }
 
+/** Few packed bytes are unpacked at once up to this size, in a fraction of a millisecond; what is longer is streamed. */
+const AT_ONCE_BYTES = 262_144
+
 /** The content of packed bytes; the last piece is held back until the whole is known to have the hash. */
-export async function* readBlob(hash: string, packed: Readable): AsyncGenerator<Buffer, void, undefined> {
+export async function* readBlob(hash: string, packed: Readable | Buffer): AsyncGenerator<Buffer, void, undefined> {
+  const whole = Buffer.isBuffer(packed) ? unpackedAtOnce(hash, packed) : undefined
+  if (whole === undefined) return yield* streamed(hash, Buffer.isBuffer(packed) ? Readable.from([packed]) : packed)
+  if (createHash('sha256').update(whole).digest('hex') !== hash) throw new BlobCorruptError(hash)
+  yield whole
+}
+
+/** undefined: it is too long for that. */
+function unpackedAtOnce(hash: string, packed: Buffer): Buffer | undefined {
+  try {
+    return zstdDecompressSync(packed, { maxOutputLength: AT_ONCE_BYTES })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return undefined
+    throw new BlobCorruptError(hash, error)
+  }
+}
+
+async function* streamed(hash: string, packed: Readable): AsyncGenerator<Buffer, void, undefined> {
   const digest = createHash('sha256')
   const unpacked = pipeline(packed, createZstdDecompress(), () => undefined)
   let held: Buffer | undefined
