@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { Admin, alterPartitionReassignmentsV0, Connection } from '@platformatic/kafka'
+import { Admin, alterPartitionReassignmentsV0, Connection, metadataV12 } from '@platformatic/kafka'
 
 const INTERNAL = ['__consumer_offsets', '__transaction_state']
 const REQUEST_TIMEOUT_MS = 20_000
@@ -28,12 +28,13 @@ async function ask(brokers: string, prefix: string, node: number): Promise<void>
   const connection = new Connection('chaos', { requestTimeout: REQUEST_TIMEOUT_MS })
   try {
     const topics = (await admin.listTopics({ includeInternals: true })).filter((name) => name.startsWith(prefix) || INTERNAL.includes(name))
-    const known = (await admin.metadata({ topics })).topics
     const [host, port] = brokers.split(':')
     await connection.connect(host, Number(port))
-    const moves = [...known].map(([name, { partitions }]) => ({
-      name,
-      partitions: Object.keys(partitions).map((index) => ({ partitionIndex: Number(index), replicas: [node] })),
+    // The client's own metadata leaves internal topics out.
+    const known = (await metadataV12.api.async(connection, topics, false, false)).topics
+    const moves = known.map(({ name, partitions }) => ({
+      name: name as string,
+      partitions: partitions.map(({ partitionIndex }) => ({ partitionIndex, replicas: [node] })),
     }))
     await alterPartitionReassignmentsV0.api.async(connection, REQUEST_TIMEOUT_MS, false, moves)
   } finally {
