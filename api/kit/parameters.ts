@@ -41,3 +41,16 @@ export function booleanParameter(options: { readonly default: boolean; readonly 
     .transform((value) => (value === undefined ? options.default : value === 'true'))
     .openapi({ type: 'boolean', enum: undefined, default: options.default, description: options.description })
 }
+
+const DEFAULT_PAGE_LIMIT = 20
+const MAX_PAGE_LIMIT = 100
+
+/** Which page of a list; every list of the project counts them from one. */
+export function pageParameter(maximum: number) {
+  return integerParameter({ minimum: 1, maximum, default: 1, description: 'from 1' })
+}
+
+/** How much of a list is on a page. @param what e.g. `links` */
+export function pageLimitParameter(what: string) {
+  return integerParameter({ minimum: 1, maximum: MAX_PAGE_LIMIT, default: DEFAULT_PAGE_LIMIT, description: `${what} per page` })
+}

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { errors } from '../kit/errors.ts'
-import { booleanParameter, integerParameter } from '../kit/parameters.ts'
+import { booleanParameter, pageLimitParameter, pageParameter } from '../kit/parameters.ts'
 import { defineRoute } from '../kit/route.ts'
 import { limitsErrors } from './errors.ts'
 import {
@@ -24,8 +24,8 @@ const TAG = 'rate limits'
 const ADMIN = { kind: 'scope', scope: 'admin' } as const
 const MAX_PAGE = 1_000_000
 const page = {
-  page: integerParameter({ minimum: 1, maximum: MAX_PAGE, default: 1, description: 'page' }),
-  limit: integerParameter({ minimum: 1, maximum: 100, default: 20, description: 'entries of a page' }),
+  page: pageParameter(MAX_PAGE),
+  limit: pageLimitParameter('entries'),
 }
 const ruleParams = z.object({ rule_id: z.string().openapi({ example: 'search-free' }) })
 const clientParams = z.object({ client_id: z.string().openapi({ example: 'user:42' }) })

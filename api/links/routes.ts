@@ -1,14 +1,12 @@
 import { z } from '@hono/zod-openapi'
 import { errors } from '../kit/errors.ts'
-import { integerParameter } from '../kit/parameters.ts'
+import { integerParameter, pageLimitParameter, pageParameter } from '../kit/parameters.ts'
 import { defineRoute } from '../kit/route.ts'
 import { linksErrors } from './errors.ts'
 import { BulkBody, BulkResultSchema, LinkListSchema, LinkPatchBody, LinkSchema, NewLinkBody } from './model.ts'
 import { MAX_QR_PIXELS, MIN_QR_PIXELS, QR_FORMATS } from './qr.ts'
 
 const TAG = 'links'
-const DEFAULT_LIMIT = 20
-const MAX_LIMIT = 100
 /** 2^53 / 100: the offset of a page stays exact. */
 const MAX_PAGE = 90_000_000_000_000
 const DEFAULT_QR_PIXELS = 256
@@ -55,8 +53,8 @@ export const listRoute = defineRoute({
   tag: TAG,
   auth: { kind: 'user' },
   query: z.object({
-    page: integerParameter({ minimum: 1, maximum: MAX_PAGE, default: 1, description: 'from 1' }),
-    limit: integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'links per page' }),
+    page: pageParameter(MAX_PAGE),
+    limit: pageLimitParameter('links'),
   }),
   answers: { 200: { description: 'one page', schema: LinkListSchema } },
   errors: [errors.not_ready],

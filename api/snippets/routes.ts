@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { errors } from '../kit/errors.ts'
-import { integerParameter } from '../kit/parameters.ts'
+import { pageLimitParameter, pageParameter } from '../kit/parameters.ts'
 import { defineRoute, type StreamedBody } from '../kit/route.ts'
 import { snippetErrors } from './errors.ts'
 import { MAX_CONTENT_BYTES } from './intake/content.ts'
@@ -9,8 +9,6 @@ import { CreatedSnippetSchema, DiffSchema, SnippetListSchema, SnippetSchema } fr
 import { SnippetOptions } from './options.ts'
 
 const TAG = 'snippets'
-const DEFAULT_LIMIT = 20
-const MAX_LIMIT = 100
 /** 2^53 / 100: the offset of a page stays exact. */
 const MAX_PAGE = 90_000_000_000_000
 /** A search goes through what it finds: nobody reads further than this. */
@@ -23,8 +21,7 @@ const CREATE_TIMEOUT_MS = 40_000
 const MAX_BODY_BYTES = 6 * MAX_CONTENT_BYTES + 131_072
 
 const idParams = z.object({ paste_id: z.string().openapi({ example: '8fQz03Ls' }) })
-const page = (maximum: number) => integerParameter({ minimum: 1, maximum, default: 1, description: 'from 1' })
-const limit = integerParameter({ minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT, description: 'snippets per page' })
+const limit = pageLimitParameter('snippets')
 
 const NewSnippetBody = SnippetOptions.extend({
   content: z
@@ -160,7 +157,7 @@ export const userListRoute = defineRoute({
   auth: { kind: 'optional' },
   params: z.object({ user_id: z.string().openapi({ example: '42' }) }),
   query: z.object({
-    page: page(MAX_PAGE),
+    page: pageParameter(MAX_PAGE),
     limit,
     sort: z
       .enum(Object.keys(SORTS) as [Sort, ...Sort[]], `must be one of ${Object.keys(SORTS).join(', ')}`)
@@ -181,7 +178,7 @@ export const searchRoute = defineRoute({
   auth: { kind: 'optional' },
   query: z.object({
     q: z.string().max(MAX_QUERY_CHARACTERS, `must have at most ${MAX_QUERY_CHARACTERS} characters`).default(''),
-    page: page(MAX_SEARCH_PAGE),
+    page: pageParameter(MAX_SEARCH_PAGE),
     limit,
   }),
   answers: { 200: { description: 'one page', schema: SnippetListSchema } },

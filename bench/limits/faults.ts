@@ -1,5 +1,4 @@
 import { mkdirSync } from 'node:fs'
-import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
@@ -8,6 +7,7 @@ import { connectLimiterRedis } from '../../api/kit/limits/redis-scripts.ts'
 import type { Component } from '../../deploy/local/component.ts'
 import { freePort, LOOPBACK } from '../../deploy/local/ports.ts'
 import { redisServer } from '../../deploy/local/redis.ts'
+import { answerProxy } from './answer-proxy.ts'
 
 const PER_SECOND = 2_000
 const HEALTHY_MS = 1_000
@@ -157,25 +157,10 @@ function row(name: string, { inFault, after, to }: { inFault: readonly Sample[];
 
 /** Between the limiter and Redis: holds each answer back. */
 async function delaying(redisUrl: string): Promise<Proxy> {
-  const target = Number(new URL(redisUrl).port)
   const state = { delayMs: 0 }
-  const server = createServer((client) => {
-    const upstream = connect(target, LOOPBACK)
-    for (const socket of [client, upstream]) {
-      socket.setNoDelay(true)
-      socket
-        .on('error', () => undefined)
-        .on('close', () => {
-          client.destroy()
-          upstream.destroy()
-        })
-    }
-    client.on('data', (data) => upstream.write(data))
-    upstream.on('data', (data) => {
-      if (state.delayMs === 0) client.write(data)
-      else setTimeout(() => client.write(data), state.delayMs)
-    })
+  const proxy = await answerProxy(redisUrl, (pass) => {
+    if (state.delayMs === 0) pass()
+    else setTimeout(pass, state.delayMs)
   })
-  await new Promise<void>((listening) => server.listen(0, LOOPBACK, listening))
-  return Object.assign(state, { url: `redis://${LOOPBACK}:${(server.address() as AddressInfo).port}`, close: () => void server.close() })
+  return Object.assign(state, proxy)
 }

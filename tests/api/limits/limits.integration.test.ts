@@ -1,5 +1,4 @@
 import { execFile } from 'node:child_process'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createClient } from '@clickhouse/client'
@@ -8,8 +7,8 @@ import type { Component } from '../../../deploy/local/component.ts'
 import { provisionTopics } from '../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { guardedFolder } from '../../stack/folder.ts'
+import { FUZZ_TIMEOUT_MS, fuzz } from '../../stack/fuzzer.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
-import { pythonEnvironment } from '../../stack/python.ts'
 import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
@@ -20,11 +19,7 @@ const NODES = 3
 const SETUP_TIMEOUT_MS = 180_000
 const SOON = { timeout: 60_000, interval: 20 }
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
-const FUZZ_TIMEOUT_MS = 300_000
-const FUZZ_EXAMPLES = '8'
-/** A failure is found again. */
-const FUZZ_SEED = '20260115'
-const FUZZ_OUTPUT_BYTES = 64 * 1024 * 1024
+const FUZZ_EXAMPLES = 8
 const LONG_WINDOW = 86_400
 /** Requests while Redis is killed and comes back. */
 const UNDER_LOAD = 400
@@ -270,31 +265,10 @@ test(
   async () => {
     const { authorization } = await token('--sub', '1', '--scope', 'admin internal')
     const [{ url }] = apis
-    const bin = await pythonEnvironment('schemathesis')
-    const args = [
-      'run',
-      `${url}/openapi.json`,
-      '--url',
-      url,
-      '-H',
-      `Authorization: ${authorization}`,
-      '--include-path-regex',
-      'rate-limits',
-    ]
     // A deleted rule is inactive, a reset usage is empty; a repeated Idempotency-Key names a key that may be revoked by now.
-    args.push(
-      '--exclude-checks',
-      'positive_data_acceptance,use_after_free,ensure_resource_availability',
-      '--max-examples',
-      FUZZ_EXAMPLES,
-      '--seed',
-      FUZZ_SEED,
-    )
-    try {
-      await run(join(bin, 'schemathesis'), args, { cwd: folder.path, maxBuffer: FUZZ_OUTPUT_BYTES })
-    } catch (error) {
-      throw new Error((error as { stdout: string }).stdout.replaceAll(/(.{400}).+/g, '$1 …'))
-    }
+    const leftOut = ['use_after_free', 'ensure_resource_availability']
+    const routes = ['--include-path-regex', 'rate-limits']
+    await fuzz({ url, authorization, examples: FUZZ_EXAMPLES, routes, leftOut, folder: folder.path })
   },
   FUZZ_TIMEOUT_MS,
 )

@@ -9,6 +9,7 @@ import type { LinkStats } from '../../../schemas/types.ts'
 import type { TableReader } from '../../../state/tables/trends.ts'
 import { LINK_STATS_VIEW, linkStatsView } from '../../../state/views/link-stats.ts'
 import { fakeRedis } from '../../state/views/fake-redis.ts'
+import { NO_CLICKS } from '../../state/views/no-clicks.ts'
 import { START, testApp } from '../kit/harness.ts'
 
 const PARTITIONS = 4
@@ -16,18 +17,6 @@ const HOUR = 3_600_000
 const CODE = '-abc123'
 const OWNER = '42'
 const CREATED = START - 100 * HOUR
-const NONE: LinkStats = {
-  as_of: 0,
-  total_clicks: 0,
-  bot_clicks: 0,
-  unique_clicks: 0,
-  unique_is_exact: true,
-  hours: [],
-  referrers: [],
-  countries: [],
-  browsers: [],
-  devices: [],
-}
 
 type Row = [number, number, string, string, string, string, string, boolean]
 
@@ -70,7 +59,7 @@ async function clicksApi() {
   const service = { name: 'links', description: 'links', routes, errors: Object.values(linksErrors), probes: [probe] }
   const api = await testApp({ services: [service], probes: [probe] })
   redis.caughtUp(LINK_STATS_VIEW, PARTITIONS)
-  redis.apply(linkStatsView.operationsFor(partition, AS_OF_KEY, { ...NONE, as_of: START - 2_000 }))
+  redis.apply(linkStatsView.operationsFor(partition, AS_OF_KEY, { ...NO_CLICKS, as_of: START - 2_000 }))
 
   async function get(what: string, claims: { sub?: string; scope?: string } = { sub: OWNER }, code = CODE) {
     return await api.app.request(`/api/v1/urls/${code}/${what}`, { headers: await api.bearer(claims) })
@@ -83,7 +72,7 @@ test('statistics of a link, with its hours filled up', async () => {
   const { get, putStats } = await clicksApi()
   const entry = (value: string, clicks: number) => ({ value, clicks, over: 0 })
   putStats({
-    ...NONE,
+    ...NO_CLICKS,
     total_clicks: 10,
     bot_clicks: 2,
     unique_clicks: 7,

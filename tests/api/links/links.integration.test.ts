@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { pythonEnvironment } from '../../stack/python.ts'
+import { FUZZ_TIMEOUT_MS, fuzz } from '../../stack/fuzzer.ts'
 import { newClickhouse } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { startWorkerProcess } from '../worker-process.ts'
@@ -15,12 +15,7 @@ const run = promisify(execFile)
 const TOKEN_COMMAND = fileURLToPath(new URL('../../../api/kit/auth/token.ts', import.meta.url))
 const SETUP_TIMEOUT_MS = 240_000
 const RACE_TIMEOUT_MS = 240_000
-/** Installing the fuzzer once may take a minute or two. */
-const FUZZ_TIMEOUT_MS = 300_000
-const FUZZ_EXAMPLES = '20'
-/** A failure is found again. */
-const FUZZ_SEED = '20260115'
-const FUZZ_OUTPUT_BYTES = 64 * 1024 * 1024
+const FUZZ_EXAMPLES = 20
 const WAVE = 250
 const SOON = { timeout: 60_000, interval: 50 }
 
@@ -147,25 +142,10 @@ describe('every route', () => {
   test(
     'answers what the documentation says, whatever it is asked',
     async () => {
-      const bin = await pythonEnvironment('schemathesis')
       const { authorization } = await token('42')
       const { url } = await apiWithStatistics()
-      const args = [
-        'run',
-        `${url}/openapi.json`,
-        '--url',
-        url,
-        '-H',
-        `Authorization: ${authorization}`,
-        '--include-path-regex',
-        '^/api/v1/urls',
-      ]
-      args.push('--exclude-checks', 'positive_data_acceptance', '--max-examples', FUZZ_EXAMPLES, '--seed', FUZZ_SEED)
-      try {
-        await run(join(bin, 'schemathesis'), args, { cwd: system.folder.path, maxBuffer: FUZZ_OUTPUT_BYTES })
-      } catch (error) {
-        throw new Error((error as { stdout: string }).stdout.replaceAll(/(.{400}).+/g, '$1 …'))
-      }
+      const routes = ['--include-path-regex', '^/api/v1/urls']
+      await fuzz({ url, authorization, examples: FUZZ_EXAMPLES, routes, folder: system.folder.path })
     },
     FUZZ_TIMEOUT_MS,
   )

@@ -1,12 +1,10 @@
-import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
-import { pythonEnvironment } from '../../stack/python.ts'
+import { FUZZ_TIMEOUT_MS, fuzz } from '../../stack/fuzzer.ts'
 import { type SnippetStack, SOON, snippetStack } from './stack.ts'
 
 const SETUP_TIMEOUT_MS = 120_000
@@ -294,29 +292,16 @@ describe('views', () => {
   })
 })
 
-/** Installing the fuzzer once may take a minute or two. */
-const FUZZ_TIMEOUT_MS = 300_000
-const FUZZ_EXAMPLES = '15'
-/** A failure is found again. */
-const FUZZ_SEED = '20260115'
-const FUZZ_OUTPUT_BYTES = 64 * 1024 * 1024
+const FUZZ_EXAMPLES = 15
 
 describe('every route', () => {
   test(
     'answers what the documentation says, whatever it is asked',
     async () => {
-      const bin = await pythonEnvironment('schemathesis')
       const { authorization } = await stack.bearer('4099')
       const { url } = stack.apis[0]
-      const args = ['run', `${url}/openapi.json`, '--url', url, '-H', `Authorization: ${authorization}`]
-      args.push('--include-path-regex', '^/(api/v1/(pastes|users)|p/)')
-      // Content that is given twice, or a language that nobody knows, fits the schema.
-      args.push('--exclude-checks', 'positive_data_acceptance', '--max-examples', FUZZ_EXAMPLES, '--seed', FUZZ_SEED)
-      try {
-        await promisify(execFile)(join(bin, 'schemathesis'), args, { cwd: stack.folder.path, maxBuffer: FUZZ_OUTPUT_BYTES })
-      } catch (failure) {
-        throw new Error((failure as { stdout: string }).stdout.replaceAll(/(.{400}).+/g, '$1 …'))
-      }
+      const routes = ['--include-path-regex', '^/(api/v1/(pastes|users)|p/)']
+      await fuzz({ url, authorization, examples: FUZZ_EXAMPLES, routes, folder: stack.folder.path })
     },
     FUZZ_TIMEOUT_MS,
   )

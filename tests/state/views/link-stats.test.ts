@@ -4,21 +4,10 @@ import type { LinkStats } from '../../../schemas/types.ts'
 import { LINK_STATS_VIEW, linkStatsView, readLinkStats } from '../../../state/views/link-stats.ts'
 import { NOT_CAUGHT_UP } from '../../../state/views/view.ts'
 import { fakeRedis } from './fake-redis.ts'
+import { NO_CLICKS } from './no-clicks.ts'
 
-const NONE: LinkStats = {
-  as_of: 0,
-  total_clicks: 0,
-  bot_clicks: 0,
-  unique_clicks: 0,
-  unique_is_exact: true,
-  hours: [],
-  referrers: [],
-  countries: [],
-  browsers: [],
-  devices: [],
-}
 const counted: LinkStats = {
-  ...NONE,
+  ...NO_CLICKS,
   as_of: 5,
   total_clicks: 3,
   bot_clicks: 1,
@@ -30,7 +19,7 @@ test('statistics come with the time up to which their partition is counted', asy
   const { reader, apply, caughtUp } = fakeRedis()
   caughtUp(LINK_STATS_VIEW, 2)
   apply(linkStatsView.operationsFor(1, 'abc1234', counted))
-  apply(linkStatsView.operationsFor(1, AS_OF_KEY, { ...NONE, as_of: 7 }))
+  apply(linkStatsView.operationsFor(1, AS_OF_KEY, { ...NO_CLICKS, as_of: 7 }))
   apply(linkStatsView.operationsFor(1, 'abc1234', { ...counted, total_clicks: 4 }))
   const { as_of: _, ...stats } = counted
   expect(await readLinkStats(reader, 1, 'abc1234')).toEqual({ asOf: 7, stats: { ...stats, total_clicks: 4 } })
@@ -39,7 +28,7 @@ test('statistics come with the time up to which their partition is counted', asy
 
 test('nothing is said before the view is there and has been told how far it is', async () => {
   const { reader, apply, caughtUp, flush } = fakeRedis()
-  apply(linkStatsView.operationsFor(1, AS_OF_KEY, { ...NONE, as_of: 7 }))
+  apply(linkStatsView.operationsFor(1, AS_OF_KEY, { ...NO_CLICKS, as_of: 7 }))
   expect(await readLinkStats(reader, 1, 'abc1234')).toBe(NOT_CAUGHT_UP)
   caughtUp(LINK_STATS_VIEW, 2)
   expect(await readLinkStats(reader, 1, 'abc1234')).toEqual({ asOf: 7, stats: undefined })

@@ -1,0 +1,15 @@
+import type { LinkStats } from '../../../schemas/types.ts'
+
+/** Statistics of a link that nobody has clicked. */
+export const NO_CLICKS: LinkStats = {
+  as_of: 0,
+  total_clicks: 0,
+  bot_clicks: 0,
+  unique_clicks: 0,
+  unique_is_exact: true,
+  hours: [],
+  referrers: [],
+  countries: [],
+  browsers: [],
+  devices: [],
+}
