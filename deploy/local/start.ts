@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util'
 import { findChildren } from './child.ts'
-import { type LocalConfig, localConfig } from './config.ts'
+import { localConfig } from './config.ts'
 import { findHome, type Home, HomeError, lockHolder, lockHome, openHome, resetHome } from './home.ts'
 import { progress } from './progress.ts'
-import type { RunPart } from './run-file.ts'
 import { localStack } from './stack.ts'
+import { summary } from './summary.ts'
 
 const USAGE = `npm start [-- --reset]
 Brings up everything and keeps it running until Ctrl-C. Settings are environment variables, see README.md:
@@ -19,8 +19,6 @@ const SAME_SIGNAL_MS = 1_000
 const KEEP_ALIVE_MS = 2 ** 30
 const LEFTOVER_GRACE_MS = 5_000
 const MS_PER_SECOND = 1_000
-const NAME_WIDTH = 12
-const ADDRESS_WIDTH = 28
 
 async function main(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: { reset: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } })
@@ -86,26 +84,6 @@ function untilSignal(): Promise<undefined> {
       })
     }
   })
-}
-
-function summary(config: LocalConfig, home: Home, parts: readonly RunPart[]): string {
-  const lines = parts.map(
-    ({ name, address, logFile }) => `  ${name.padEnd(NAME_WIDTH)} ${address.padEnd(ADDRESS_WIDTH)} ${logFile ?? '(given)'}`,
-  )
-  const api = `http://localhost:${config.apiPort}`
-  return `
-What runs where
-${lines.join('\n')}
-
-What to try
-  curl '${api}/v1/trends?woeid=1'         worldwide trends
-  curl '${api}/v1/trends?woeid=2459115'   New York
-  curl '${api}/v1/trends/available'         the 551 places
-  curl -d '{"long_url":"https://example.com/"}' -H 'content-type: application/json' ${api}/api/v1/urls   a short link
-  open ${api}/docs                           every endpoint
-  npm run token -- --sub 42                                   a token for what needs one
-  npm run status                                              health, lag, addresses (data and logs: ${home.path})
-Ctrl-C stops everything.`
 }
 
 try {
