@@ -183,6 +183,8 @@ test('a change that is not put is lost', () => {
  * | `windowedCounterStore` | counts per key in a ring of time buckets | 4 |
  * | `timerStore` | at most one timer per key; which are due | 5 |
  * | `topKStore` | the K best of each group, in order | 6 |
+ * | `joinBufferStore` | values by key and time, for the other side of a join | 16 |
+ * | `seenSetStore` | sets of items in a few bits each, which err to one side | 16 |
  *
  * Each takes `logged: false` for state that may be lost or can be computed again: no changelog is written then.
  *

@@ -133,5 +133,5 @@ test('a command that has waited too long is not decided', () => {
  * holds the caller's Idempotency-Key to one request, waits for the answer, and says 503 with the command's id when there is none in time. `api/kit/README.md` has
  * the three steps for a service, and `pipelines/links/topology.ts` is one, with ticks that change state without a command.
  *
- * You have read the guide. Sources: `pipelines/engine/commands/decide.ts`, `schemas/commands/topics.ts`, `state/views/results.ts`, `api/kit/commands/waiting.ts`.
+ * Read next: chapter 16, joins. Sources: `pipelines/engine/commands/decide.ts`, `schemas/commands/topics.ts`, `state/views/results.ts`, `api/kit/commands/waiting.ts`.
  */

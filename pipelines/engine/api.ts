@@ -78,7 +78,7 @@ export interface TimeOptions {
 }
 
 export interface ProcessOptions<K, V> {
-  readonly reads?: (value: V, key: K) => void
+  readonly reads?: (value: V, key: K, timestamp: number) => void
   readonly stores?: readonly EngineStore[]
   readonly emits?: readonly AnyTopic[]
 }

@@ -45,7 +45,7 @@ interface NamedNode {
 
 export interface ProcessNode extends NamedNode {
   readonly kind: 'process'
-  readonly reads: ((value: unknown, key: unknown) => void) | undefined
+  readonly reads: ((value: unknown, key: unknown, timestamp: number) => void) | undefined
   readonly process: Processor<unknown, unknown>
 }
 

@@ -39,6 +39,7 @@ export class SourceIntake {
   /** Decoded slice: entries from `slot` to `slots` wait. */
   readonly values: unknown[] = []
   readonly keys: unknown[] = []
+  readonly timestamps: number[] = []
   readonly faults = new Map<number, Fault>()
   readonly markers = new Map<number, TimeMarker>()
   slot = 0
@@ -152,6 +153,7 @@ export class SourceIntake {
     }
     const keyStart = chunk.keyStart[row]
     this.keys[slot] = undefined
+    this.timestamps[slot] = chunk.timestamps[row]
     if (keyStart >= 0) this.keys[slot] = keyCodec.decode(buffer, keyStart, chunk.keyEnd[row])
     else if (this.#needsKey) {
       this.values[slot] = FAULTY

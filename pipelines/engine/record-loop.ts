@@ -110,14 +110,16 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   }
 
   function announceReads(intake: SourceIntake): void {
-    const { values, keys, slots } = intake
+    const { values, keys, timestamps, slots } = intake
     for (const node of intake.stream.processors) {
       const { reads } = node
       if (reads === undefined) continue
       prefetchPending = true
       context.leaveRecord(node, context.now)
       try {
-        for (let slot = intake.slot; slot < slots; slot++) if (typeof values[slot] !== 'symbol') reads(values[slot], keys[slot])
+        for (let slot = intake.slot; slot < slots; slot++) {
+          if (typeof values[slot] !== 'symbol') reads(values[slot], keys[slot], timestamps[slot])
+        }
       } catch (error) {
         throw processorFailed(topology, context, error)
       }

@@ -3,7 +3,7 @@ import type { ValueFormat } from '../../schemas/topic.ts'
 
 /**
  * A store as the engine sees it. One instance belongs to one task (sub-topology × partition); processors use the typed
- * handle that implements this interface (keyedStore, windowedCounterStore, timerStore, topKStore).
+ * handle that implements this interface (keyedStore, windowedCounterStore, timerStore, topKStore, joinBufferStore, seenSetStore).
  *
  * Life of a change: `put` keeps the object in memory (dirty) → `flush` encodes each dirty key once into the changelog and into the
  * backend's batch → the transaction commits → the batch is written → `committed`. `discard` forgets what was not committed.

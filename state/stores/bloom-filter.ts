@@ -1,0 +1,56 @@
+import { hash } from 'node:crypto'
+
+/**
+ * Bloom filters (Bloom 1970) whose bits are found by triple hashing (Dillinger and Manolios, "Bloom filters in probabilistic verification",
+ * 2004): bit i of an item is h1 + i · h2 + i² · h3 modulo the number of bits. With two hashes, small filters err more often than they should.
+ */
+export interface FilterShape {
+  readonly bits: number
+  /** Bits set per item. */
+  readonly hashes: number
+}
+
+/** Three independent 32-bit hashes of an item. */
+export type ItemHash = readonly [first: number, second: number, third: number]
+
+const BITS_PER_BYTE = 8
+const UINT32_BYTES = 4
+
+/** The smallest filter that takes `items` and then says yes to at most `errorRate` of those that it never saw: n · ln(1/p) / ln²2 bits, ln2 · bits/n hashes. */
+export function filterShape(items: number, errorRate: number): FilterShape {
+  const bits = Math.ceil((items * Math.log(1 / errorRate)) / Math.LN2 ** 2)
+  const bytes = Math.ceil(bits / BITS_PER_BYTE)
+  return { bits: bytes * BITS_PER_BYTE, hashes: Math.max(1, Math.round((Math.LN2 * bits) / items)) }
+}
+
+export function emptyFilter({ bits }: FilterShape): Buffer {
+  return Buffer.alloc(bits / BITS_PER_BYTE)
+}
+
+/** MD5 as a fast and well mixed hash, not as a secret. */
+export function hashItem(bytes: Uint8Array): ItemHash {
+  const digest = hash('md5', bytes, 'buffer')
+  return [digest.readUInt32LE(0), digest.readUInt32LE(UINT32_BYTES), digest.readUInt32LE(2 * UINT32_BYTES)]
+}
+
+export function filterHas(filter: Buffer, hashes: number, item: ItemHash): boolean {
+  const bits = filter.length * BITS_PER_BYTE
+  for (let i = 0; i < hashes; i++) {
+    const bit = bitOf(item, i, bits)
+    if ((filter[bit >>> 3] & (1 << (bit & 7))) === 0) return false
+  }
+  return true
+}
+
+export function filterAdd(filter: Buffer, hashes: number, item: ItemHash): void {
+  const bits = filter.length * BITS_PER_BYTE
+  for (let i = 0; i < hashes; i++) {
+    const bit = bitOf(item, i, bits)
+    filter[bit >>> 3] |= 1 << (bit & 7)
+  }
+}
+
+/** Exact in doubles: hashes are below 2^32, and steps a few dozen at most. */
+function bitOf([first, second, third]: ItemHash, step: number, bits: number): number {
+  return (first + step * second + step * step * third) % bits
+}

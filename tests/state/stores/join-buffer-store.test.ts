@@ -1,0 +1,152 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { utf8 } from '../../../schemas/keys.ts'
+import { type Buffered, type JoinBufferStore, joinBufferStore } from '../../../state/stores/join-buffer-store.ts'
+import { memoryBackend } from '../../../state/stores/memory-backend.ts'
+import {
+  openStore,
+  PARTITION,
+  PROPERTY_TIMEOUT_MS,
+  propertyRuns,
+  storedRows,
+  type TestBackend,
+  testBackends,
+  testChangelog,
+} from './harness.ts'
+
+const STORE = 'waiting'
+const CACHED_OBJECTS = 2
+const SPAN_MS = 10
+/** Ceil of a quarter of the span. */
+const SEGMENT_MS = 3
+
+type Step =
+  | { do: 'add'; key: string; time: number; value: string }
+  | { do: 'within'; key: string; time: number }
+  | { do: 'expire'; time: number; limit: number }
+  | { do: 'commit' | 'abort' | 'reopen' }
+
+const keyArbitrary = fc.constantFrom('a', 'b', '')
+const timeArbitrary = fc.integer({ min: 0, max: 60 })
+const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({ do: fc.constant('add' as const), key: keyArbitrary, time: timeArbitrary, value: fc.string({ maxLength: 2 }) }),
+  },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('within' as const), key: keyArbitrary, time: timeArbitrary }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('expire' as const), time: timeArbitrary, limit: fc.integer({ min: 1, max: 4 }) }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('commit' as const, 'abort' as const, 'reopen' as const) }) },
+)
+
+interface Item extends Buffered<string> {
+  readonly key: string
+}
+
+const segmentOf = (time: number) => Math.max(0, Math.floor(time / SEGMENT_MS))
+
+function newStore(): JoinBufferStore<string, string> {
+  return joinBufferStore<string, string>(STORE, { key: utf8, value: 'string', spanMs: SPAN_MS })
+}
+
+/** Rows that are due, in the order of segments and keys. */
+function expiredRows(items: readonly Item[], time: number): Item[][] {
+  const rows = new Map<string, Item[]>()
+  for (const item of items) {
+    if (segmentOf(item.time) >= segmentOf(time - SPAN_MS)) continue
+    const name = `${String(segmentOf(item.time)).padStart(3, '0')}${item.key}`
+    rows.set(name, [...(rows.get(name) ?? []), item])
+  }
+  return [...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, row]) => row.sort((a, b) => a.time - b.time))
+}
+
+async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
+  let store = openStore(newStore(), opened.backend, CACHED_OBJECTS)
+  const changelog = testChangelog()
+  let current: Item[] = []
+  let committed: Item[] = []
+
+  for (const step of steps) {
+    switch (step.do) {
+      case 'add':
+        store.add(step.key, step.time, step.value)
+        current.push({ key: step.key, time: step.time, value: step.value })
+        break
+      case 'within': {
+        store.prefetch(step.key, step.time)
+        store.loadPrefetched()
+        const expected = current
+          .filter(({ key, time }) => key === step.key && Math.abs(time - step.time) <= SPAN_MS)
+          .sort((a, b) => a.time - b.time)
+          .map(({ time, value }) => ({ time, value }))
+        expect(store.within(step.key, step.time)).toEqual(expected)
+        break
+      }
+      case 'expire': {
+        const due = expiredRows(current, step.time).slice(0, step.limit)
+        const taken = store.takeExpired(step.time, step.limit)
+        expect(taken).toEqual(due.map((row) => ({ key: row[0].key, values: row.map(({ time, value }) => ({ time, value })) })))
+        const gone = new Set(due.flat())
+        current = current.filter((item) => !gone.has(item))
+        break
+      }
+      case 'commit':
+        store.flush(changelog)
+        changelog.commit()
+        opened.session.write()
+        store.committed()
+        committed = [...current]
+        expect(storedRows(opened.backend, STORE)).toEqual(changelog.rows)
+        break
+      case 'abort':
+      case 'reopen':
+        opened.session.dropBatch()
+        store.discard()
+        changelog.abort()
+        current = [...committed]
+        if (step.do === 'abort') break
+        await opened.reopen()
+        store = openStore(newStore(), opened.backend, CACHED_OBJECTS)
+        break
+    }
+  }
+}
+
+for (const open of testBackends) {
+  test(
+    `a join buffer finds what a list finds, through commits, aborts and restarts (${open.name})`,
+    async () => {
+      const opened = await open()
+      try {
+        await fc.assert(
+          fc.asyncProperty(fc.array(stepArbitrary, { maxLength: 60 }), async (steps) => {
+            opened.session.clear(STORE, PARTITION)
+            await runAgainstModel(opened, steps)
+            opened.session.dropBatch()
+          }),
+          { numRuns: propertyRuns(opened) },
+        )
+      } finally {
+        await opened.remove()
+      }
+    },
+    PROPERTY_TIMEOUT_MS,
+  )
+}
+
+test('real times, a month apart', () => {
+  const DAY_MS = 86_400_000
+  const now = Date.UTC(2026, 0, 31)
+  const store = openStore(joinBufferStore<string, string>(STORE, { key: utf8, value: 'string', spanMs: 30 * DAY_MS }), memoryBackend())
+  store.add('pair', now - 31 * DAY_MS, 'too old')
+  store.add('pair', now - 30 * DAY_MS, 'just in time')
+  store.add('pair', now + 30 * DAY_MS, 'from the other end')
+  expect(store.within('pair', now).map(({ value }) => value)).toEqual(['just in time', 'from the other end'])
+  expect(store.takeExpired(now + 8 * DAY_MS, 10).flatMap(({ values }) => values.map(({ value }) => value))).toEqual([
+    'too old',
+    'just in time',
+  ])
+})
+
+test('a span that is none is refused', () => {
+  expect(() => joinBufferStore(STORE, { key: utf8, value: 'string', spanMs: 0 })).toThrow('spanMs must be positive')
+})
