@@ -210,7 +210,10 @@ export type CommitStep = 'produced' | 'offsets-added' | 'committed'
  * Append is synchronous and only buffers; full batches may be sent early by `flushFull`.
  */
 export interface WorkerProducer {
-  /** InitProducerId: fences every earlier life of the transactional id. Called before the first heartbeat, and again after a fence. */
+  /**
+   * InitProducerId: fences every earlier life of the transactional id. Called before the first heartbeat, and again after a fence.
+   * @throws ReplacedError when it is called again and a later life of the id has begun
+   */
   init(): Promise<void>
   appender(topic: string, partition: number): RecordAppender
   /** Bytes appended and not yet acknowledged. */
@@ -255,12 +258,24 @@ export interface Transport {
   fetcher(options?: FetcherOptions): Fetcher
   groupMember(options: GroupOptions): GroupMember
   producer(options: ProducerOptions): WorkerProducer
+  /**
+   * Ends open transactions of the dead, for which their readers would wait until the time-out: their transactional ids are fenced.
+   * @param prefix of the transactional ids that are looked at
+   * @param abandoned asked when their transactions have been seen open: those whose owners are gone for good as they were
+   * @returns the ids whose transactions were ended; what a broker does not answer is left to the time-out
+   */
+  endTransactions(prefix: string, abandoned: (ids: readonly string[]) => Promise<readonly string[]>): Promise<string[]>
   close(): Promise<void>
 }
 
 /** The broker has given our place to another life of ourselves or to another member. Nothing uncommitted will be committed. */
 export class FencedError extends Error {
   override readonly name = 'FencedError'
+}
+
+/** Another process has begun a newer life with our transactional id: taking it back would only end that one. */
+export class ReplacedError extends Error {
+  override readonly name = 'ReplacedError'
 }
 
 /** Any other failure of the transport. `fatal`: retrying cannot cure it. */

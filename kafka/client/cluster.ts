@@ -31,6 +31,8 @@ export interface Cluster {
   connect(): Promise<void>
   /** Any broker that answers, on the shared connection for short requests. */
   anyBroker(): Promise<Connection>
+  /** Those of the last answer. */
+  brokers(): readonly Broker[]
   /** Shared connection to one broker, for short requests. */
   connectionTo(broker: Broker): Promise<Connection>
   leader(topic: string, partition: number): Leader | undefined
@@ -159,6 +161,7 @@ export function openCluster(context: Context): Cluster {
   return {
     connect,
     anyBroker,
+    brokers: () => brokers,
     connectionTo: connections.get,
     leader,
     topicId: (topic) => topics.get(topic)?.id,

@@ -1,3 +1,4 @@
+import { successorId } from '../member-ids.ts'
 import { type GroupEvent, type GroupMember, type GroupOptions, partitionKey, type TopicPartition, TransportError } from '../transport.ts'
 import type { Cluster } from './cluster.ts'
 import { type Coordinator, openCoordinator } from './coordinator.ts'
@@ -108,7 +109,7 @@ export function openGroupMember(
     if (joining && (name === 'FENCED_MEMBER_EPOCH' || name === 'UNKNOWN_MEMBER_ID')) {
       // Kafka 4.0 and 4.1 refuse epoch 0 from a member that they still know (KAFKA-19233): only a new id gets in.
       const refusedId = memberId
-      memberId = context.newMemberId()
+      memberId = successorId(memberId, context.newMemberId())
       log.warn({ groupId, refusedId, memberId, reason: name }, 'kafka_member_id_replaced')
       throw new Disconnected(`the group coordinator answered ${name} at the join`)
     }

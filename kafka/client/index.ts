@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Fetcher, GroupMember, Transport, WorkerProducer } from '../transport.ts'
+import { endAbandonedTransactions } from './abandoned-transactions.ts'
 import { openCluster } from './cluster.ts'
 import { openFetcher } from './fetcher.ts'
 import { openGroupMember } from './group-member.ts'
@@ -54,6 +55,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
     fetcher: (options) => tracked(openFetcher(context, cluster, options)),
     groupMember,
     producer: (options) => tracked(openProducer(context, cluster, options)),
+    endTransactions: (prefix, abandoned) => endAbandonedTransactions(context, cluster, prefix, abandoned),
     close,
   }
 }

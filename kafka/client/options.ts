@@ -70,7 +70,7 @@ export interface KafkaDeps {
   readonly log: Log
   /** 0 ≤ x < 1; spreads retries of many workers. Default Math.random. */
   readonly random?: () => number
-  /** Makes the member id that replaces a refused one. Default crypto.randomUUID. */
+  /** Tells a member id from the refused one of the same slot. Default crypto.randomUUID. */
   readonly newMemberId?: () => string
 }
 

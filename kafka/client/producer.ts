@@ -5,6 +5,7 @@ import {
   type OffsetToCommit,
   type ProducerOptions,
   partitionKey,
+  ReplacedError,
   TransportError,
   type WorkerProducer,
 } from '../transport.ts'
@@ -23,7 +24,7 @@ import { openTransactionLog, type ProducerId } from './transaction.ts'
 const TRANSACTION_TIMEOUT_MS = 10_000
 
 /**
- * - `new`: `init` has not been called; `ready`: records may be committed
+ * - `new`: `init` has not been answered; `ready`: records may be committed
  * - `fenced`: the id belongs to another life, or its transaction was given up; only `init` helps
  */
 type Status = 'new' | 'ready' | 'fenced'
@@ -53,11 +54,20 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
 
   async function init(): Promise<void> {
     await sender.settle()
-    await takeIdentity(undefined)
+    await takeIdentity()
   }
 
-  async function takeIdentity(current: ProducerId | undefined): Promise<void> {
-    id = transactions === undefined ? await anonymousId() : await transactions.init(current)
+  async function takeIdentity(): Promise<void> {
+    if (transactions !== undefined && status !== 'new' && (await transactions.isReplaced(id))) {
+      status = 'fenced'
+      throw new ReplacedError(
+        `another process has begun with the transactional id ${transactionalId}, and goes on with it: end this one, or the other, and give the one that ` +
+          'stays a state folder of its own (a copied one holds the same identity)',
+      )
+    }
+    // Asked for and not answered, an epoch may have been raised by nobody but us.
+    status = 'new'
+    id = transactions === undefined ? await anonymousId() : await transactions.init()
     dropRecords()
     for (const appender of appenders.values()) appender.restartSequence()
     status = 'ready'
@@ -192,7 +202,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     dropRecords()
     if (status !== 'ready') return
     try {
-      if (uncertain) await takeIdentity(transactions === undefined ? undefined : id)
+      if (uncertain) await takeIdentity()
       else if (transactions?.isOpen) await transactions.end(id, 'abort')
     } catch (error) {
       if (!(error instanceof FencedError)) throw error

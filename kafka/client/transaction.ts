@@ -1,4 +1,11 @@
-import { addOffsetsToTxnV4, addPartitionsToTxnV3, endTxnV4, initProducerIdV4, txnOffsetCommitV4 } from '@platformatic/kafka'
+import {
+  addOffsetsToTxnV4,
+  addPartitionsToTxnV3,
+  describeTransactionsV0,
+  endTxnV4,
+  initProducerIdV4,
+  txnOffsetCommitV4,
+} from '@platformatic/kafka'
 import { FencedError, type GroupMember, type OffsetToCommit, partitionKey, type TopicPartition, TransportError } from '../transport.ts'
 import type { Cluster } from './cluster.ts'
 import { type Coordinator, openCoordinator } from './coordinator.ts'
@@ -12,8 +19,13 @@ import { backoff } from './retry.ts'
 /** A commit's markers are written a few milliseconds after EndTxn was answered; until then CONCURRENT_TRANSACTIONS comes back. */
 const MARKER_WAIT_MS = 1
 const LONGEST_MARKER_WAIT_MS = 20
-/** "No producer id yet": the coordinator gives one, or raises the epoch of the one it knows. */
-const UNKNOWN_PRODUCER = { producerId: -1, producerEpoch: -1 } as const
+/** "No producer id known": the coordinator gives one, or raises the epoch of the one it knows, whoever had it. */
+const UNKNOWN_PRODUCER_ID = -1n
+const UNKNOWN_EPOCH = -1
+/** What a transaction is in that the coordinator ends itself. A new life begins with `Empty` and goes on from there. */
+const ABORTED: ReadonlySet<string> = new Set(['PrepareEpochFence', 'PrepareAbort', 'CompleteAbort'])
+/** Epochs that the end of a transaction by the coordinator takes; two where it follows transaction version 2. */
+const EPOCHS_OF_AN_ABORT = 2
 
 export interface ProducerId {
   readonly producerId: number
@@ -22,11 +34,10 @@ export interface ProducerId {
 
 /** The coordinator's side of one transactional id. */
 export interface TransactionLog {
-  /**
-   * @param current given: raises the epoch only if it is still ours, so that a fenced producer cannot take the place back
-   * @throws FencedError when `current` is not the newest any more
-   */
-  init(current?: ProducerId): Promise<ProducerId>
+  /** Fences whoever has the id, and ends its transaction. */
+  init(): Promise<ProducerId>
+  /** True when another life has been given the id since. A transaction that the coordinator has ended (time-out, an heir) is no such life. */
+  isReplaced(id: ProducerId): Promise<boolean>
   /** True once the coordinator knows of the open transaction: it must be ended then. */
   readonly isOpen: boolean
   addPartitions(id: ProducerId, partitions: readonly TopicPartition[]): Promise<void>
@@ -85,16 +96,31 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     }
   }
 
-  async function init(current?: ProducerId): Promise<ProducerId> {
-    const { producerId, producerEpoch } = current ?? UNKNOWN_PRODUCER
+  async function init(): Promise<ProducerId> {
     const answer = await persist(
       `InitProducerId of ${transactionalId}`,
       deadline(),
-      () => coordinator.send(initProducerIdV4.api, transactionalId, timeoutMs, BigInt(producerId), producerEpoch),
+      () => coordinator.send(initProducerIdV4.api, transactionalId, timeoutMs, UNKNOWN_PRODUCER_ID, UNKNOWN_EPOCH),
       ({ errorCode }) => [errorName(errorCode)],
     )
     forgetTransaction()
     return { producerId: Number(answer.producerId), producerEpoch: answer.producerEpoch }
+  }
+
+  async function isReplaced({ producerId, producerEpoch }: ProducerId): Promise<boolean> {
+    const { transactionStates } = await persist(
+      `DescribeTransactions of ${transactionalId}`,
+      deadline(),
+      () => coordinator.send(describeTransactionsV0.api, [transactionalId]),
+      (answer) =>
+        answer.transactionStates.map(({ errorCode }) => errorName(errorCode)).filter((name) => name !== 'TRANSACTIONAL_ID_NOT_FOUND'),
+    )
+    const [now] = transactionStates
+    // Expired: nobody has it.
+    if (now.errorCode !== 0) return false
+    if (Number(now.producerId) !== producerId) return true
+    const ahead = now.producerEpoch - producerEpoch
+    return ahead > (ABORTED.has(now.transactionState) ? EPOCHS_OF_AN_ABORT : 0)
   }
 
   async function addPartitions(id: ProducerId, partitions: readonly TopicPartition[]): Promise<void> {
@@ -199,6 +225,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   return {
     init,
+    isReplaced,
     get isOpen() {
       return opened
     },

@@ -3,6 +3,7 @@ import {
   type OffsetToCommit,
   type PartitionData,
   partitionKey,
+  ReplacedError,
   type TopicPartition,
   type TopicSpec,
   TransportError,
@@ -45,12 +46,16 @@ export interface MemoryBroker {
   records(topic: string): (LogRecord & TopicPartition)[]
   /** InitProducerId: fences earlier lives of the id. @returns the epoch of this life */
   initProducer(transactionalId: string): number
+  /** Throws ReplacedError when a later life has taken over. */
+  checkNotReplaced(transactionalId: string, epoch: number): void
   /** Throws FencedError when a later life has taken over. */
   checkProducer(transactionalId: string, epoch: number): void
   /** Appends all records and commits the offsets, all or nothing. @returns by partition key the offset after its records */
   commitTransaction(appends: readonly PartitionAppends[], offsets: TransactionOffsets | undefined, control: boolean): Map<string, number>
   /** Until it resolves, commits of workers wait for their answer; rejected, they fail with its reason. Undefined: they do not wait. */
   commitGate: Promise<void> | undefined
+  /** Commits that wait at the gate. */
+  waitingCommits: number
   /** Called after every change that a waiting reader may want to know of. @returns a function that ends it */
   onChange(listener: () => void): () => void
 }
@@ -130,6 +135,10 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
       producerEpochs.set(transactionalId, epoch)
       return epoch
     },
+    checkNotReplaced(transactionalId, epoch) {
+      if (producerEpochs.get(transactionalId) !== epoch)
+        throw new ReplacedError(`another process has begun with the transactional id ${transactionalId}`)
+    },
     checkProducer(transactionalId, epoch) {
       if (producerEpochs.get(transactionalId) !== epoch) throw new FencedError(`a newer producer uses transactional id ${transactionalId}`)
     },
@@ -147,6 +156,7 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
       return ends
     },
     commitGate: undefined,
+    waitingCommits: 0,
     onChange(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)

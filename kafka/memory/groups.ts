@@ -11,12 +11,14 @@ import {
 
 /** Consumer groups as KIP-848 runs them: a partition is given to its next owner only when the last one has reported it given up. */
 export interface MemoryGroups {
-  join(groupId: string, memberId: string, topics: readonly string[], address?: string): void
+  /** @returns what tells this life of the member from others with the same id: each is told its assignment for itself */
+  join(groupId: string, memberId: string, topics: readonly string[], address?: string): number
   leave(groupId: string, memberId: string): void
   /** The session time-out of a member that stopped answering. */
   expire(groupId: string, memberId: string): void
-  takeEvent(groupId: string, memberId: string): GroupEvent | undefined
-  acknowledge(groupId: string, memberId: string, owned: readonly TopicPartition[]): void
+  /** @param life default the last one that joined with the id */
+  takeEvent(groupId: string, memberId: string, life?: number): GroupEvent | undefined
+  acknowledge(groupId: string, memberId: string, owned: readonly TopicPartition[], life?: number): void
   epoch(groupId: string, memberId: string): number
   members(groupId: string): string[]
   owned(groupId: string, memberId: string): readonly string[]
@@ -32,6 +34,7 @@ export interface MemoryGroups {
 }
 
 interface Member {
+  readonly life: number
   readonly topics: readonly string[]
   readonly address: string | undefined
   owned: Map<string, TopicPartition>
@@ -98,18 +101,19 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       const of = group(groupId)
       of.fenced.delete(memberId)
       of.epoch++
-      of.members.set(memberId, { topics, address, owned: new Map(), told: undefined, epoch: of.epoch })
+      of.members.set(memberId, { life: of.epoch, topics, address, owned: new Map(), told: undefined, epoch: of.epoch })
+      return of.epoch
     },
     leave: remove,
     expire(groupId, memberId) {
       remove(groupId, memberId)
       group(groupId).fenced.add(memberId)
     },
-    takeEvent(groupId, memberId) {
+    takeEvent(groupId, memberId, life) {
       const of = group(groupId)
       if (of.fenced.delete(memberId)) return { type: 'fenced', reason: 'the session timed out' }
       const member = of.members.get(memberId)
-      if (member === undefined) return undefined
+      if (member === undefined || member.life !== (life ?? member.life)) return undefined
       const partitions = assignable(of, memberId)
       const told = partitions.map(({ topic, partition }) => partitionKey(topic, partition)).join(' ')
       if (told === member.told) return undefined
@@ -119,9 +123,10 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       for (const each of partitions) member.owned.set(partitionKey(each.topic, each.partition), each)
       return { type: 'assignment', partitions }
     },
-    acknowledge(groupId, memberId, owned) {
+    acknowledge(groupId, memberId, owned, life) {
       const member = group(groupId).members.get(memberId)
-      if (member !== undefined) member.owned = new Map(owned.map((each) => [partitionKey(each.topic, each.partition), each]))
+      if (member !== undefined && member.life === (life ?? member.life))
+        member.owned = new Map(owned.map((each) => [partitionKey(each.topic, each.partition), each]))
     },
     epoch: (groupId, memberId) => group(groupId).members.get(memberId)?.epoch ?? -1,
     members: (groupId) => [...group(groupId).members.keys()],

@@ -83,6 +83,7 @@ export function memoryProducer(broker: MemoryBroker, options: ProducerOptions): 
   const producer: MemoryProducer = {
     initSync() {
       takeAll()
+      if (transactionalId !== undefined && epoch >= 0) broker.checkNotReplaced(transactionalId, epoch)
       if (transactionalId !== undefined) epoch = broker.initProducer(transactionalId)
     },
     commitSync: (offsets, member) => commitTaken(takeAll(), offsets, member),
@@ -107,7 +108,12 @@ export function memoryProducer(broker: MemoryBroker, options: ProducerOptions): 
     async flushFull() {},
     async commit(offsets, member) {
       const appends = takeAll()
-      await broker.commitGate
+      broker.waitingCommits++
+      try {
+        await broker.commitGate
+      } finally {
+        broker.waitingCommits--
+      }
       return commitTaken(appends, offsets.values(), member)
     },
     async abort() {

@@ -25,6 +25,8 @@ export function memoryTransport(broker: MemoryBroker): Transport {
     fetcher: () => memoryFetcher(broker),
     groupMember: (options) => memoryGroupMember(broker, options),
     producer: (options) => memoryProducer(broker, options),
+    // A transaction is written as a whole when it is committed: none is ever open.
+    endTransactions: async () => [],
     async close() {},
   }
 }
@@ -32,6 +34,7 @@ export function memoryTransport(broker: MemoryBroker): Transport {
 function memoryGroupMember(broker: MemoryBroker, options: GroupOptions): GroupMember {
   const { groupId, memberId, topics, address } = options
   const { groups } = broker
+  let life = 0
   return {
     groupId,
     memberId,
@@ -39,13 +42,13 @@ function memoryGroupMember(broker: MemoryBroker, options: GroupOptions): GroupMe
       return groups.epoch(groupId, memberId)
     },
     async join() {
-      groups.join(groupId, memberId, topics, address)
+      life = groups.join(groupId, memberId, topics, address)
     },
     members: async () => groups.peers(groupId),
-    takeEvent: () => groups.takeEvent(groupId, memberId),
-    acknowledge: (owned) => groups.acknowledge(groupId, memberId, owned),
+    takeEvent: () => groups.takeEvent(groupId, memberId, life),
+    acknowledge: (owned) => groups.acknowledge(groupId, memberId, owned, life),
     async rejoin() {
-      groups.join(groupId, memberId, topics, address)
+      life = groups.join(groupId, memberId, topics, address)
     },
     async heartbeat() {},
     async committed(partitions: readonly TopicPartition[]) {

@@ -2,9 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { slotOf } from '../../kafka/member-ids.ts'
 import type { MemberIdentity } from './worker-parts.ts'
 
-const identityFile = z.object({ memberId: z.uuid(), transactionalId: z.string().min(1) })
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+const identityFile = z.object({ memberId: z.string().refine((id) => UUID.test(slotOf(id))), transactionalId: z.string().min(1) })
 
 /**
  * The place of one worker in its group, made at its first start and kept beside its state: with it a killed worker gets its partitions
@@ -22,11 +25,27 @@ export function memberIdentity(folder: string, name: string): MemberIdentity {
   }
 }
 
+/** What the transactional ids of a topology's workers begin with; the rest is the slot's id. */
+export function transactionalIdPrefix(name: string): string {
+  return `millrace-${name}-`
+}
+
+/**
+ * Those of some transactional ids whose slot is in the group no more.
+ * @param memberIds of the members that the group's coordinator knows
+ */
+export function idsWithoutMember(name: string, transactionalIds: readonly string[], memberIds: readonly string[]): string[] {
+  const prefix = transactionalIdPrefix(name)
+  const present = new Set(memberIds.map(slotOf))
+  const isGone = (slot: string) => UUID.test(slot) && !present.has(slot) // Not a UUID: of a topology whose name goes on.
+  return transactionalIds.filter((id) => id.startsWith(prefix) && isGone(id.slice(prefix.length)))
+}
+
 type KeptIdentity = z.infer<typeof identityFile>
 
 function create(folder: string, file: string, name: string): KeptIdentity {
   const memberId = randomUUID()
-  const identity = { memberId, transactionalId: `millrace-${name}-${memberId}` }
+  const identity = { memberId, transactionalId: `${transactionalIdPrefix(name)}${memberId}` }
   mkdirSync(folder, { recursive: true })
   write(file, identity)
   return identity

@@ -10,6 +10,7 @@ import {
 } from '../../kafka/transport.ts'
 import type { StateSession } from '../../state/stores/store.ts'
 import type { Committer } from './committer.ts'
+import { idsWithoutMember, transactionalIdPrefix } from './member-identity.ts'
 import type { StreamTask } from './task.ts'
 import type { TaskSet } from './task-set.ts'
 import { askFacts, type TaskFacts, type TaskStarts } from './task-starts.ts'
@@ -17,10 +18,12 @@ import type { Topology } from './topology.ts'
 import type { EngineLog } from './worker-parts.ts'
 import { partitionsOfPart } from './worker-topics.ts'
 
-/** More fences than this within the window mean that another process runs under our identity. */
+/** More fences than this within the window, and the machine or its brokers are not fit to work. */
 const MAX_FENCES = 5
 const FENCE_WINDOW_MS = 60_000
 const RETRY_MS = 500
+/** Most is seen at the first look; later ones are for coordinators that did not answer. */
+const OPEN_TRANSACTIONS_LOOK_MS = 1_000
 
 /** The worker's place in its group, and what follows from it for its tasks. All of it runs inside the worker's loop. */
 export interface Membership {
@@ -147,6 +150,40 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   async function factsOf(fresh: readonly StreamTask[]): Promise<TaskFacts> {
+    const known = new AbortController()
+    if (deps.exactlyOnce) void endTransactionsOfTheDead(known.signal)
+    try {
+      return await askFactsUntilAnswered(fresh)
+    } finally {
+      known.abort()
+    }
+  }
+
+  /**
+   * A transaction is open only in a life that was a member before, and a life that is no member any more never becomes one again (it takes a new producer
+   * epoch first): so whoever is missing after its transaction was seen is gone, or a zombie.
+   */
+  async function endTransactionsOfTheDead(known: AbortSignal): Promise<void> {
+    const isGone = async (ids: readonly string[]) => {
+      const members = await group.members()
+      return idsWithoutMember(
+        topology.name,
+        ids,
+        members.map(({ memberId }) => memberId),
+      )
+    }
+    while (!known.aborted && !deps.isStopping()) {
+      try {
+        const ended = await deps.transport.endTransactions(transactionalIdPrefix(topology.name), isGone)
+        if (ended.length > 0) log.warn({ topology: topology.name, transactional_ids: ended }, 'transactions_of_the_dead_ended')
+      } catch (error) {
+        log.debug({ err: error, topology: topology.name }, 'open_transactions_not_known')
+      }
+      await deps.pause(OPEN_TRANSACTIONS_LOOK_MS).catch(() => {}) // Stopping: nobody asks for the facts any more.
+    }
+  }
+
+  async function askFactsUntilAnswered(fresh: readonly StreamTask[]): Promise<TaskFacts> {
     for (;;) {
       try {
         return await askFacts(deps.transport, group, fresh, deps)
@@ -166,7 +203,7 @@ export function membership(deps: MembershipDeps): Membership {
     if (fenceTimes.length <= MAX_FENCES) return
     throw new FencedError(
       `${topology.name} lost its place ${fenceTimes.length} times within ${FENCE_WINDOW_MS / 1_000} s (${reason.message}): ` +
-        'another process probably runs with a copy of this state folder',
+        'the process or its way to the brokers stands still for longer than its session or transaction may',
       { cause: reason },
     )
   }

@@ -1,6 +1,6 @@
 import { setImmediate as breath, setTimeout as delay } from 'node:timers/promises'
 import { openSerdes, type Serdes } from '../../kafka/serdes.ts'
-import { FencedError, type Fetcher, type GroupMember, type OffsetReset, type WorkerProducer } from '../../kafka/transport.ts'
+import { FencedError, type Fetcher, type GroupMember, type OffsetReset, ReplacedError, type WorkerProducer } from '../../kafka/transport.ts'
 import { UnknownSchemaError } from '../../schemas/codec.ts'
 import type { StateSession } from '../../state/stores/store.ts'
 import { topologyCodecs, valueTopicsOf } from './codecs.ts'
@@ -94,6 +94,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   let state: WorkerState = 'created'
   let opened: Opened | undefined
   let loop: Promise<void> | undefined
+  /** Our place is another life's now. */
+  let replaced = false
 
   /** A wait that ends with the worker. */
   async function pause(ms: number): Promise<void> {
@@ -235,6 +237,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       log.info({ topology: topology.name }, 'worker_stopped')
     } catch (error) {
       state = 'failed'
+      replaced = error instanceof ReplacedError
       log.error({ err: error, topology: topology.name }, 'worker_failed')
       stopping.abort()
       throw error
@@ -309,7 +312,9 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     for (const task of tasks.all()) tasks.close(task)
     session.dropBatch()
     copySession.dropBatch()
-    const leave = () => group.leave({ keepPlace: config.keepPlaceOnStop === true && state === 'stopped' })
+    // The member id is the newer life's too: a goodbye would take its partitions away.
+    const keepPlace = replaced || (config.keepPlaceOnStop === true && state === 'stopped')
+    const leave = () => group.leave({ keepPlace })
     for (const step of [producer.abort, leave, producer.close, fetcher.close, care.close])
       await step().catch((error) => log.warn({ err: error, topology: topology.name }, 'release_failed'))
   }

@@ -115,15 +115,15 @@ test('the join says everything, later heartbeats only the epoch', async () => {
   })
 })
 
-test('Kafka 4.0 and 4.1 refuse epoch 0 from a known member (KAFKA-19233): a new id gets in', async () => {
+test('Kafka 4.0 and 4.1 refuse epoch 0 from a known member (KAFKA-19233): a new id of the same slot gets in', async () => {
   const { member, heartbeats, kept } = scripted([{ errorCode: FENCED_MEMBER_EPOCH }, { memberEpoch: 3 }])
   await member.join()
   expect(heartbeats.map(({ memberId, epoch }) => [memberId, epoch])).toEqual([
     ['the kept id', 0],
-    ['a new id', 0],
+    ['the kept id.a new id', 0],
   ])
-  expect(member.memberId).toBe('a new id')
-  expect(kept).toEqual(['a new id'])
+  expect(member.memberId).toBe('the kept id.a new id')
+  expect(kept).toEqual(['the kept id.a new id'])
   expect(member.epoch).toBe(3)
   expect(member.takeEvent()).toBeUndefined()
 })

@@ -1,6 +1,6 @@
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
-import { FencedError } from '../../../kafka/transport.ts'
+import { FencedError, ReplacedError } from '../../../kafka/transport.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
 import { type BrokerProxy, brokerProxy } from './broker-proxy.ts'
 import {
@@ -226,6 +226,80 @@ test('InitProducerId fences the earlier life: it can neither commit nor come bac
     'committed by the old life',
     'committed by the young life',
   ])
+})
+
+test('a life that was replaced does not take the transactional id back: its next init says why', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 1)
+  const transactionalId = uniqueName('slot')
+  const [idle, busy] = [await newProducer(transport, transactionalId), await newProducer(transport, transactionalId)]
+  append(busy, topic, 0, FILLER, 'of the second life')
+  await busy.flushFull()
+  await expect(idle.init()).rejects.toThrow(ReplacedError)
+  const young = await newProducer(transport, transactionalId)
+  await expect(commit(busy)).rejects.toThrow(FencedError)
+  await busy.abort()
+  await expect(busy.init()).rejects.toThrow(ReplacedError)
+  append(young, topic, 0, FILLER, 'of the third life')
+  await young.flushFull()
+  // Also while the newest has a transaction open: it goes on.
+  await expect(idle.init()).rejects.toThrow(ReplacedError)
+  await commit(young)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([FILLER, 'of the third life'])
+})
+
+test('an epoch that was raised for us, though nobody told us, is no other life', async () => {
+  const proxy = await throughProxy()
+  const transport = await connected(proxy.address, {
+    requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
+    deliveryTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
+  })
+  const topic = await newTopic(transport, 1)
+  const producer = await newProducer(transport)
+  // One call has time for two requests at most.
+  proxy.interfere({ api: 'initProducerId', action: 'lose-response', times: 3 })
+  await expect(producer.init()).rejects.toMatchObject({ name: 'TransportError', fatal: false })
+  await waitUntil(() => producer.init().then(() => true), { what: 'an answer to init', timeoutMs: DEADLINE_MS })
+  append(producer, topic, 0, 'a')
+  await commit(producer)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
+})
+
+test('an open transaction of a dead producer can be ended by others; one that is not given up is not touched', async () => {
+  const transport = await connected(brokers)
+  const topic = await newTopic(transport, 2)
+  const prefix = uniqueName('workers-')
+  // Far beyond the end of this test: nobody but the heir ends them.
+  const open = async (name: string) => {
+    const producer = transport.producer({ transactionalId: `${prefix}${name}`, transactionTimeoutMs: 600_000 })
+    await producer.init()
+    return producer
+  }
+  const [dead, living] = [await open('dead'), await open('living')]
+  append(dead, topic, 0, FILLER, 'of the dead')
+  append(living, topic, 1, FILLER, 'of the living')
+  await Promise.all([dead.flushFull(), living.flushFull()])
+
+  const seen: string[] = []
+  const ended = await transport.endTransactions(prefix, async (ids) => {
+    seen.push(...ids)
+    return ids.filter((id) => id.endsWith('dead'))
+  })
+  expect(seen.sort()).toEqual([`${prefix}dead`, `${prefix}living`])
+  expect(ended).toEqual([`${prefix}dead`])
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([])
+  await commit(living)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 1 }))).toEqual([FILLER, 'of the living'])
+
+  // The dead was a zombie: what it does is refused, and it begins anew, since no other life has its id.
+  append(dead, topic, 0, 'still dead')
+  await expect(commit(dead)).rejects.toThrow(FencedError)
+  await dead.abort()
+  await dead.init()
+  append(dead, topic, 0, 'alive again')
+  await commit(dead)
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['alive again'])
+  expect(await transport.endTransactions(prefix, async (ids) => ids)).toEqual([])
 })
 
 test('a zombie that was replaced in the group cannot commit its offsets (KIP-447), nor the records beside them', async () => {

@@ -1,13 +1,22 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { memoryRegistry } from '../../../kafka/memory/registry.ts'
+import { memberIdentity } from '../../../pipelines/engine/member-identity.ts'
 import { testDriver } from '../../../pipelines/engine/test-driver.ts'
+import { createWorker } from '../../../pipelines/engine/worker.ts'
+import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import { readToEnd } from '../../kafka/client/harness.ts'
 import { testStack } from '../../stack/index.ts'
 import { authorLines, DEADLINE_MS, exactCounts, wordBench } from './broker-bench.ts'
-import { lines, wordCount, wordCounts } from './words.ts'
+import { silent } from './harness.ts'
+import { lines, numberTopic, textTopic, wordCount, wordCounts } from './words.ts'
+
+/** Often enough that a commit is never far. */
+const SEND_EVERY_MS = 50
 
 let brokers: string
 
@@ -71,6 +80,32 @@ test('a worker that stood still until its place was given away commits nothing o
   await bench.send(authorLines(300, 4))
   await bench.complete()
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
+})
+
+test('an heir ends the transaction in which a worker died: nobody waits for its time-out', async () => {
+  const bench = await wordBench(brokers)
+  const dead = bench.spawn({ folder: join(bench.folder.path, 'dead'), kill: { step: 'produced', commit: 2 } })
+  const heirLog: string[] = []
+  await dead.ready
+  const heir = createWorker(
+    { topology: wordCount(bench.topology, { lines: textTopic(bench.lines), wordCounts: numberTopic(bench.counts) }) },
+    {
+      transport: bench.transport,
+      registry: memoryRegistry(),
+      backend: memoryBackend(),
+      identity: memberIdentity(join(bench.folder.path, 'heir'), bench.topology),
+      log: { ...silent, warn: (_fields, event) => heirLog.push(event) },
+    },
+  )
+  onTestFinished(() => heir.stop())
+  await heir.start()
+  for (let round = 0; dead.child.signalCode === null; round++) {
+    await bench.send(authorLines(50, round))
+    await Promise.race([dead.exited, delay(SEND_EVERY_MS)])
+  }
+  await bench.complete()
+  expect(await bench.output()).toEqual(exactCounts(bench.expected))
+  expect(heirLog).toContain('transactions_of_the_dead_ended')
 })
 
 test('an undecodable record lands in the dead letters, the stream goes on, and npm run dlq shows it', async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { ReplacedError, TransportError } from '../../../kafka/transport.ts'
 import { topology } from '../../../pipelines/engine/topology.ts'
 import { utf8 } from '../../../schemas/keys.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
@@ -63,22 +64,43 @@ test('a worker whose session timed out drops its uncommitted work, rejoins and c
   expect(words.status().fences).toBeGreaterThan(0)
 })
 
-test('two lives with one identity fence each other, and still nothing is lost or doubled', async () => {
-  const { worker, send, all } = bench()
+test('of two lives with one identity the newer goes on, the older ends and says why, and nothing is lost or doubled', async () => {
+  const { worker, send, all, broker } = bench()
   const identity = newIdentity()
-  const first = await worker(wordCount(), { identity })
+  const older = await worker(wordCount(), { identity })
   for (let i = 0; i < 20; i++) send(lines, 'ann', 'a')
-  const second = await worker(wordCount(), { identity })
+  await until(() => older.status().commits > 0, 'the older one works')
+  const newer = await worker(wordCount(), { identity })
   for (let i = 0; i < 20; i++) {
     send(lines, 'ann', 'a')
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    await new Promise(setImmediate)
   }
-  // Each may have fenced the other until it gave up.
-  await first.stop()
-  await second.stop()
-  await worker(wordCount(), { identity })
-  await until(() => all(wordCounts).length >= 40, 'all are counted')
-  expect(all(wordCounts).map(({ value }) => value)).toEqual(Array.from({ length: 40 }, (_, i) => i + 1))
+  await expect(older.done).rejects.toThrow(ReplacedError)
+  expect(older.status()).toMatchObject({ state: 'failed', fences: 1 })
+  send(lines, 'ann', 'a')
+  await until(() => all(wordCounts).length >= 41, 'all are counted')
+  expect(all(wordCounts).map(({ value }) => value)).toEqual(Array.from({ length: 41 }, (_, i) => i + 1))
+  expect(newer.status()).toMatchObject({ state: 'running', ready: true, fences: 0 })
+  expect(broker.groups.members('words')).toEqual([identity.memberId])
+})
+
+test('an older life that begins anew for another reason does not take the place back', async () => {
+  const { worker, send, all, broker } = bench()
+  const identity = newIdentity()
+  const older = await worker(wordCount(), { identity })
+  await until(() => older.status().ready, 'the older one runs')
+  const newer = await worker(wordCount(), { identity })
+  await until(() => newer.status().ready, 'the newer one runs')
+  const { promise: answer, reject: fail } = Promise.withResolvers<void>()
+  broker.commitGate = answer
+  send(lines, 'ann', 'a')
+  await until(() => broker.waitingCommits === 2, 'both wait for the end of a transaction')
+  broker.commitGate = undefined
+  fail(new TransportError('TIMED_OUT', 'the brokers were away', { fatal: false }))
+  await expect(older.done).rejects.toThrow(ReplacedError)
+  await until(() => all(wordCounts).length > 0, 'it is counted')
+  expect(all(wordCounts)).toHaveLength(1)
+  expect(newer.status()).toMatchObject({ state: 'running', fences: 0 })
 })
 
 test('so many changed keys that encoding them would hold up the heartbeats are committed before their time', async () => {

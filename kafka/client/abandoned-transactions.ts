@@ -1,0 +1,63 @@
+import { describeTransactionsV0, initProducerIdV4, listTransactionsV1 } from '@platformatic/kafka'
+import type { Cluster } from './cluster.ts'
+import { ask, type Broker } from './connections.ts'
+import { errorName } from './errors.ts'
+import type { Context } from './options.ts'
+
+const ANY_DURATION = -1n
+/** The whole list: patterns came with a later version of the request. */
+const NO_PATTERN = null
+
+/** A transaction as its coordinator knows it. */
+interface OpenTransaction {
+  readonly coordinator: Broker
+  readonly transactionalId: string
+  readonly producerId: bigint
+  readonly producerEpoch: number
+  readonly timeoutMs: number
+}
+
+/** See `Transport.endTransactions`. Nothing is repeated: whoever still waits asks again, and the time-out ends what is left. */
+export async function endAbandonedTransactions(
+  { log }: Pick<Context, 'log'>,
+  cluster: Pick<Cluster, 'brokers' | 'connectionTo'>,
+  prefix: string,
+  abandoned: (ids: readonly string[]) => Promise<readonly string[]>,
+): Promise<string[]> {
+  async function openAt(coordinator: Broker): Promise<OpenTransaction[]> {
+    const connection = await cluster.connectionTo(coordinator)
+    const listed = await ask(connection, listTransactionsV1.api, ['Ongoing'], [], ANY_DURATION, NO_PATTERN)
+    const ids = listed.transactionStates.map(({ transactionalId }) => transactionalId).filter((id) => id.startsWith(prefix))
+    if (ids.length === 0) return []
+    const { transactionStates } = await ask(connection, describeTransactionsV0.api, ids)
+    return transactionStates
+      .filter(({ errorCode, transactionState }) => errorCode === 0 && transactionState === 'Ongoing')
+      .map(({ transactionalId, producerId, producerEpoch, transactionTimeoutMs: timeoutMs }) => {
+        return { coordinator, transactionalId, producerId, producerEpoch, timeoutMs }
+      })
+  }
+
+  /** The answer to a transaction that was open is CONCURRENT_TRANSACTIONS: its abort has begun, and we want no producer id of it. */
+  async function end({ coordinator, transactionalId, producerId, producerEpoch, timeoutMs }: OpenTransaction): Promise<string[]> {
+    const connection = await cluster.connectionTo(coordinator)
+    const { errorCode } = await ask(connection, initProducerIdV4.api, transactionalId, timeoutMs, producerId, producerEpoch)
+    const reason = errorName(errorCode)
+    log.info({ transactionalId, reason }, 'kafka_abandoned_transaction_ended')
+    return reason === 'CONCURRENT_TRANSACTIONS' ? [transactionalId] : []
+  }
+
+  async function each<Item, Result>(items: readonly Item[], step: (item: Item) => Promise<Result[]>): Promise<Result[]> {
+    const settled = await Promise.allSettled(items.map(step))
+    for (const { status, reason } of settled as PromiseRejectedResult[])
+      if (status === 'rejected') log.debug({ err: reason }, 'kafka_abandoned_transactions_not_known')
+    return settled.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []))
+  }
+
+  const open = await each(cluster.brokers(), openAt)
+  if (open.length === 0) return []
+  const gone = new Set(await abandoned(open.map(({ transactionalId }) => transactionalId)))
+  return each(
+    open.filter(({ transactionalId }) => gone.has(transactionalId)),
+    end,
+  )
+}
