@@ -62,8 +62,13 @@ export type OffsetReset = 'earliest' | 'latest' | 'fail'
 export interface FetcherOptions {
   /** Default read_committed. */
   readonly isolation?: 'read_committed' | 'read_uncommitted'
-  /** Longest wait of the broker for new data, ms. Default 500. */
+  /** Longest wait of the broker for new data, ms, unless the last answer about the same partitions was empty. Default 500. */
   readonly maxWaitMs?: number
+  /**
+   * The same after an empty answer, asked before each such request: 5 s or what this returns if that is less, but not less than `maxWaitMs`. A reader
+   * to whom silence tells something gives the time until it wants to hear of it. Default 5 s, or `maxWaitMs` if that was given.
+   */
+  readonly idleWaitMs?: () => number
   /** Bytes of one response. Default 16 MiB. */
   readonly maxBytes?: number
   /** Bytes of one partition in one response. Default 1 MiB. */

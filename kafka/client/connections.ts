@@ -17,6 +17,8 @@ export interface Connections {
   get(broker: Broker): Promise<Connection>
   /** The connection if it is open already: lets a request leave in this very turn of the event loop. */
   established(broker: Broker): Connection | undefined
+  /** Closes the connection to one broker, with whatever waits for an answer on it; the next `get` opens another. */
+  drop(broker: Broker): void
   close(): Promise<void>
 }
 
@@ -90,6 +92,17 @@ export function openConnections({ options }: Pick<Context, 'options'>): Connecti
     return connection?.isConnected() ? connection : undefined
   }
 
+  function drop(broker: Broker): void {
+    const key = keyOf(broker)
+    // One that never opens has nothing to close.
+    open
+      .get(key)
+      ?.then((connection) => connection.close())
+      .catch(() => {})
+    live.delete(key)
+    open.delete(key)
+  }
+
   async function close(): Promise<void> {
     closed = true
     const closing = [...open.values()].map(async (opening) => {
@@ -104,7 +117,7 @@ export function openConnections({ options }: Pick<Context, 'options'>): Connecti
     await Promise.all(closing)
   }
 
-  return { get, established, close }
+  return { get, established, drop, close }
 }
 
 function keyOf({ host, port }: Broker): string {

@@ -14,6 +14,16 @@ import type { Context } from './options.ts'
  * while the first request waits for data must not wait with it.
  */
 const SLOTS_PER_LEADER = 2
+
+/** A request that was not answered yet. */
+interface UnderWay {
+  readonly states: readonly FetchPosition[]
+  /** None of its partitions had anything the last time: the broker may take long to answer. */
+  readonly idle: boolean
+  /** Its answer is not looked at any more. */
+  abandoned: boolean
+}
+
 /** Full responses of one partition that may wait for `poll` before it is left out of the next fetch. */
 const RESPONSES_AHEAD = 2
 
@@ -43,9 +53,10 @@ export function openFetchLoop(
   hooks: FetchLoopHooks,
 ): FetchLoop {
   const { clock, elapsed, log } = context
-  /** Connections by slot number; a slot of a leader has at most one request under way. */
+  /** Connections by slot number. */
   const slots: Connections[] = Array.from({ length: SLOTS_PER_LEADER }, () => openConnections(context))
-  const busy = new Map<number, boolean[]>()
+  /** By leader, then by slot number. */
+  const underWay = new Map<number, (UnderWay | undefined)[]>()
   const closing = new AbortController()
   let scheduled = false
   /** Something came that `poll` must tell. */
@@ -90,10 +101,10 @@ export function openFetchLoop(
       getOrAdd(due, leader.nodeId, () => ({ leader, states: [] as FetchPosition[] })).states.push(state)
     }
     for (const { leader, states } of due.values()) {
-      const taken = busy.get(leader.nodeId) ?? new Array<boolean>(SLOTS_PER_LEADER).fill(false)
-      busy.set(leader.nodeId, taken)
-      const slot = taken.indexOf(false)
-      if (slot >= 0) send(leader, slot, taken, states)
+      const requests = getOrAdd(underWay, leader.nodeId, () => new Array<UnderWay | undefined>(SLOTS_PER_LEADER).fill(undefined))
+      const free = requests.indexOf(undefined)
+      if (free >= 0) send(leader, free, requests, states)
+      else cutIdleWait(leader, requests)
     }
     // A topic that nobody has asked about yet is asked for at once.
     if (leaderless) retry.refreshSoon(firstTry ? 0 : undefined)
@@ -117,36 +128,55 @@ export function openFetchLoop(
     return false
   }
 
-  function send(leader: Leader, slot: number, taken: boolean[], states: FetchPosition[]): void {
-    taken[slot] = true
+  /**
+   * Makes room for partitions that would otherwise wait until a broker that has nothing for others gives up: a broker answers one request of a
+   * connection after the other, so the connection is given up with the request, and its partitions are asked for again with the new ones.
+   */
+  function cutIdleWait(leader: Leader, requests: (UnderWay | undefined)[]): void {
+    const slot = requests.findIndex((request) => request?.idle)
+    const request = requests[slot]
+    if (request === undefined) return
+    request.abandoned = true
+    requests[slot] = undefined
+    for (const state of request.states) state.inFlight = false
+    slots[slot].drop(leader.broker)
+    scheduleSoon()
+  }
+
+  function send(leader: Leader, slot: number, requests: (UnderWay | undefined)[], states: FetchPosition[]): void {
+    const request: UnderWay = { states, idle: states.every(({ quiet }) => quiet), abandoned: false }
+    requests[slot] = request
     for (const state of states) state.inFlight = true
     // Brokers fill a response in the order of the request: let each partition be first in turn.
     turn = (turn + 1) % states.length || 0
     const rotated = [...states.slice(turn), ...states.slice(0, turn)]
     const fetchedAt = clock.now()
     function answered(response: FetchResponse): void {
+      if (request.abandoned) return
       takeOver(leader, rotated, response, fetchedAt)
       release()
     }
     function failed(error: unknown): void {
+      if (request.abandoned) return
       if (!closing.signal.aborted) lost(leader, rotated, error as Error)
       release()
     }
     /** The next request leaves before anybody is told of the data: the broker works while it is processed. */
     function release(): void {
-      taken[slot] = false
+      requests[slot] = undefined
       for (const state of states) state.inFlight = false
       schedule()
       if (arrived) hooks.arrived()
       arrived = false
     }
-    exchange(leader, slot, rotated).then(answered, failed)
+    const waitMs = request.idle ? Math.max(options.maxWaitMs, options.idleWaitMs()) : options.maxWaitMs
+    exchange(leader, slot, rotated, waitMs).then(answered, failed)
   }
 
-  function exchange(leader: Leader, slot: number, states: readonly FetchPosition[]): Promise<FetchResponse> {
+  function exchange(leader: Leader, slot: number, states: readonly FetchPosition[], maxWaitMs: number): Promise<FetchResponse> {
     const request = {
       isolation: options.isolation,
-      maxWaitMs: options.maxWaitMs,
+      maxWaitMs,
       maxBytes: options.maxBytes,
       maxPartitionBytes: options.maxPartitionBytes,
       topics: requestTopics(states),

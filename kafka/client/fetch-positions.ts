@@ -27,6 +27,8 @@ export class FetchPosition implements TopicPartition {
   fetchOffset: number
   paused = false
   inFlight = false
+  /** The last answer was empty: it is not expected that the next one comes soon. */
+  quiet = false
   /** Set after a fatal error: not fetched again until it is assigned anew. */
   failed = false
   /** Reading of `Context.elapsed` before which it is left alone. */
@@ -55,6 +57,7 @@ export class FetchPosition implements TopicPartition {
     this.bufferedBytes += records.length
     this.fetchOffset = nextOffset
     this.attempts = 0
+    this.quiet = records.length === 0
   }
 
   moveTo(offset: number): void {

@@ -17,18 +17,23 @@ import type { Context } from './options.ts'
 const MIB = 1_048_576
 const DEFAULTS = {
   isolation: 'read_committed',
-  /** Kafka's fetch.max.wait.ms: two requests a second while nothing happens. */
+  /** Kafka's fetch.max.wait.ms. */
   maxWaitMs: 500,
   maxBytes: 16 * MIB,
   maxPartitionBytes: MIB,
   maxBufferedBytes: 64 * MIB,
   /** About 20,000 records of 200 bytes: enough for good multi-gets, well below half a heartbeat interval of work. */
   maxPollBytes: 4 * MIB,
-} as const satisfies Required<FetcherOptions>
+} as const satisfies Omit<Required<FetcherOptions>, 'idleWaitMs'>
+/** New data ends every wait at once: this only bounds how often a silent partition is asked about, which is most of what an idle machine does. */
+const IDLE_WAIT_MS = 5_000
 
 /** Reads partitions from their leaders; see `Fetcher`. */
 export function openFetcher(context: Context, cluster: Cluster, given: FetcherOptions = {}): Fetcher {
-  const options: Required<FetcherOptions> = { ...DEFAULTS, ...given }
+  const { idleWaitMs = () => given.maxWaitMs ?? IDLE_WAIT_MS } = given
+  // A request that waits for longer than requests may would be taken for lost.
+  const longestWaitMs = Math.min(IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
+  const options: Required<FetcherOptions> = { ...DEFAULTS, ...given, idleWaitMs: () => Math.min(longestWaitMs, idleWaitMs()) }
   const positions = new Map<string, FetchPosition>()
   const failures: Error[] = []
   let wakeUp: (() => void) | undefined

@@ -17,6 +17,8 @@ const MIB = 1_048_576
 /** Of one turn of the worker's loop: some ten milliseconds of copying, so that a new copy does not hold up the processing. */
 const MAX_POLL_BYTES = MIB / 2
 const MAX_BUFFERED_BYTES = 8 * MIB
+/** What a copy answers is as old as the last answer about its changelog: a silent one is asked about this often. */
+const MAX_WAIT_MS = 500
 
 /** How far a standby copy is. */
 export interface StandbyCopy {
@@ -75,7 +77,11 @@ interface Copy {
 
 export function standbys(deps: StandbyDeps): Standbys {
   const { topology, session, clock, elapsed, log } = deps
-  const fetcher: Fetcher = deps.transport.fetcher({ maxPollBytes: MAX_POLL_BYTES, maxBufferedBytes: MAX_BUFFERED_BYTES })
+  const fetcher: Fetcher = deps.transport.fetcher({
+    maxWaitMs: MAX_WAIT_MS,
+    maxPollBytes: MAX_POLL_BYTES,
+    maxBufferedBytes: MAX_BUFFERED_BYTES,
+  })
   const copyRecords = changelogCopy(session)
   const copies = new Map<string, Copy>()
   /** By partition key of the changelog. */

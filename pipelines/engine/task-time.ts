@@ -83,6 +83,8 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
 export interface CaughtUpTicks {
   /** A fetch of source `index` was answered: sent at `fetchedAt`, when the log ended at `highWatermark` or later. */
   observe(index: number, fetchedAt: number, highWatermark: number): void
+  /** See `TimeMark`; of the first of them. */
+  readonly asksFrom: number
   readonly due: boolean
   /** Runs what is due, as part of the commit of the positions that made it so. */
   run(): void
@@ -101,6 +103,9 @@ export function caughtUpTicks(
   return {
     observe(index, fetchedAt, highWatermark) {
       for (const { mark } of ticks) mark.observe(index, fetchedAt, highWatermark)
+    },
+    get asksFrom() {
+      return ticks.reduce((least, { mark }) => Math.min(least, mark.asksFrom), Infinity)
     },
     get due() {
       return ticks.some(({ mark }) => mark.ready(sources) !== undefined)

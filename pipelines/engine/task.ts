@@ -60,6 +60,8 @@ export interface StreamTask extends TaskPlace {
   accept(data: PartitionData): void
   /** Processes what is queued until it is done or `expired` says that the time is up. */
   run(expired: () => boolean): RunResult
+  /** Epoch ms from which on the ends of its sources must be known anew, however silent they are: for time markers and ticks of the caught-up clock. */
+  readonly asksFrom: number
   /** Epoch ms of the next wall tick. */
   readonly nextTickAt: number
   runWallTicks(now: number): void
@@ -221,6 +223,11 @@ export function streamTask(deps: TaskDeps): StreamTask {
       state.expect('RUNNING', 'processing')
       context.now = clock()
       return loop.run(expired)
+    },
+
+    get asksFrom() {
+      if (state.current !== 'RUNNING') return Infinity
+      return marks.reduce((least, { mark }) => Math.min(least, mark.asksFrom), settledTicks.asksFrom)
     },
 
     get nextTickAt() {

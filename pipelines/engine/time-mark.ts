@@ -11,6 +11,8 @@ const LONGEST_FETCH_MS = 60_000
 export interface TimeMark {
   /** A fetch of source `index` was answered: sent at `fetchedAt`, when the log ended at `highWatermark` or later. */
   observe(index: number, fetchedAt: number, highWatermark: number): void
+  /** Epoch ms from which on a fetch must have been sent for the next time; -Infinity: at once, Infinity: the fetches that it needs were answered. */
+  readonly asksFrom: number
   /** The time that may be marked now, in the transaction that commits these positions. */
   ready(sources: readonly MarkedSource[]): number | undefined
   /** The marker went into the open transaction. */
@@ -41,6 +43,10 @@ export function timeMark(everyMs: number, delayMs: number, sourceCount: number):
         targets = new Array(sourceCount).fill(undefined)
       }
       if (targets[index] === undefined && fetchedAt >= due + delayMs) targets[index] = highWatermark
+    },
+    get asksFrom() {
+      if (due === undefined) return lastSent + everyMs + delayMs
+      return targets.includes(undefined) ? due + delayMs : Infinity
     },
     ready(sources) {
       if (due === undefined) return undefined

@@ -111,7 +111,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     const exactlyOnce = config.guarantee !== 'at-least-once'
     const transactionalId = exactlyOnce ? identity.transactionalId : undefined
     const producer = transport.producer({ transactionalId, compression: config.compression, onCommitStep: deps.fault })
-    const fetcher = transport.fetcher()
+    const fetcher = transport.fetcher({ idleWaitMs: () => Math.min(...tasks.running().map((task) => task.asksFrom)) - clock() })
     const topics = declaration.streams.map((stream) => stream.topic.name)
     const group = transport.groupMember({
       groupId: topology.name,

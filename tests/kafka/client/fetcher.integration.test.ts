@@ -14,6 +14,8 @@ const KIB = 1_024
 const LARGE = 'v'.repeat(10 * KIB)
 /** Of an answer to Fetch: throttle time, error, session id, then one topic with one partition; the error follows the partition index. */
 const FETCH_ERROR_AT = 5 + 4 + 2 + 4 + 1 + 16 + 1 + 4
+/** Of a request: its key, version and correlation id, then the client id, whose length comes first, and no tagged fields. */
+const CLIENT_ID_AT = 2 + 2 + 4
 
 test('records arrive while the reader waits, well before the longest wait', async () => {
   const transport = await connected(brokers)
@@ -45,6 +47,75 @@ test('a partition that is assigned while another waits for data does not wait wi
   fetcher.assign({ topic: full, partition: 0 }, 0, 'fail')
   await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the record')
   expect(Date.now() - assignedAt).toBeLessThan(5_000)
+})
+
+/** What the request lets the broker wait for data, ms: the first field behind the header. */
+function waitOf(request: Buffer): number {
+  const clientIdBytes = request.readInt16BE(CLIENT_ID_AT)
+  return request.readInt32BE(CLIENT_ID_AT + 2 + clientIdBytes + 1)
+}
+
+test('after an empty answer the broker may take longer, as long as the reader allows; after data it may not', async () => {
+  const direct = await connected(brokers)
+  const topic = await newTopic(direct)
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address)
+  let idleWaitMs = 150
+  const fetcher = transport.fetcher({ maxWaitMs: 100, idleWaitMs: () => idleWaitMs })
+  const waits = () => proxy.requests('fetch').map(waitOf)
+  const asked = (waitMs: number) => waitUntil(() => waits().includes(waitMs), { what: `a wait of ${waitMs} ms`, timeoutMs: DEADLINE_MS })
+  fetcher.assign({ topic, partition: 0 }, 0, 'fail')
+  await asked(150)
+  expect(waits()[0]).toBe(100)
+  idleWaitMs = 60_000
+  await asked(5_000)
+  const before = waits().length
+  const producer = await newProducer(direct)
+  append(producer, topic, 0, 'a')
+  await commit(producer)
+  await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the record')
+  await waitUntil(() => waits().slice(before).includes(100), { what: 'a shorter wait', timeoutMs: DEADLINE_MS })
+})
+
+test('a time-out for requests bounds what the broker may take for an empty one', async () => {
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address, { requestTimeoutMs: 1_400 })
+  const fetcher = transport.fetcher()
+  fetcher.assign({ topic: await newTopic(transport), partition: 0 }, 0, 'fail')
+  const waits = () => proxy.requests('fetch').map(waitOf)
+  await waitUntil(() => waits().includes(700), { what: 'a wait of half the time-out', timeoutMs: DEADLINE_MS })
+})
+
+test('a new partition does not wait until the broker has answered about silent ones, and those go on with it', async () => {
+  const direct = await connected(brokers)
+  const topic = await newTopic(direct, 3)
+  const producer = await newProducer(direct)
+  append(producer, topic, 2, 'of the new one')
+  await commit(producer)
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address)
+  const fetcher = transport.fetcher({ maxWaitMs: 50, idleWaitMs: () => 5_000 })
+  const idle = () => proxy.requests('fetch').filter((request) => waitOf(request) === 5_000).length
+  const idleRequests = (count: number) => waitUntil(() => idle() >= count, { what: `${count} idle requests`, timeoutMs: DEADLINE_MS })
+  // Each has one empty answer; the broker never says anything again.
+  proxy.interfere({ api: 'fetch', after: 1, action: 'lose-response' })
+  fetcher.assign({ topic, partition: 0 }, 0, 'fail')
+  await idleRequests(1)
+  proxy.interfere({ api: 'fetch', after: 1, action: 'lose-response' })
+  fetcher.assign({ topic, partition: 1 }, 0, 'fail')
+  await idleRequests(2)
+
+  fetcher.assign({ topic, partition: 2 }, 0, 'fail')
+  expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the new partition')))).toEqual(['of the new one'])
+  // One of the silent ones was asked for anew with it.
+  append(producer, topic, 0, 'of a silent one')
+  append(producer, topic, 1, 'of a silent one')
+  await commit(producer)
+  expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'a silent one')))).toEqual(['of a silent one'])
+  await fetcher.close()
 })
 
 test('partitions that are assigned one after the other share one request', async () => {

@@ -334,6 +334,22 @@ test('with several sources each needs a fetch of its own after the time', () => 
   expect(mark.ready([{ position: 5 }, { position: 8 }])).toBe(100)
 })
 
+test('a first stage tells from when on it needs to know the ends of its sources, however silent they are', () => {
+  const mark = timeMark(100, 10, 2)
+  expect(mark.asksFrom).toBe(-Infinity)
+  mark.observe(0, 205, 5)
+  // The other source's end at time 100 is not known yet.
+  expect(mark.asksFrom).toBe(110)
+  mark.observe(1, 206, 7)
+  expect(mark.asksFrom).toBe(Infinity)
+  expect(mark.ready([{ position: 5 }, { position: 7 }])).toBe(100)
+  mark.sent()
+  expect(mark.asksFrom).toBe(210)
+  mark.observe(0, 209, 5)
+  mark.observe(1, 209, 7)
+  expect(mark.asksFrom).toBe(210)
+})
+
 test('a marker can be read in a console consumer', () => {
   const [header] = timeMarkerHeaders({ stage: 'votes', partition: 1, partitions: 3, time: START })
   expect(`${header.key}: ${header.value}`).toBe(`millrace-time: ${START} 1/3 votes`)
