@@ -1,3 +1,4 @@
+import { gramsOf, type MayMatch, mayMatch } from './grams.ts'
 import { type Language, languages } from './table.ts'
 
 export const PLAINTEXT = 'plaintext'
@@ -10,17 +11,33 @@ const MIN_MATCHES = 2
 const MIN_SCORE = 3
 /** Further matches of one pattern say nothing new. */
 const MAX_MATCHES = 6
+/** Sums of the same numbers in another order differ by less. */
+const ROUNDING = 1e-6
 /** What `*` and `+` mean in the table, so that no text takes longer than its length times this. */
 const MAX_REPEATS = 60
 
-interface Compiled {
-  readonly name: string
-  readonly patterns: readonly { readonly pattern: RegExp; readonly weight: number }[]
+interface CompiledPattern {
+  readonly pattern: RegExp
+  readonly mayMatch: MayMatch
+  readonly weight: number
 }
 
-const compiled: readonly Compiled[] = languages.map(({ name, patterns }: Language) => ({
+interface CompiledLanguage {
+  readonly name: string
+  readonly patterns: readonly CompiledPattern[]
+}
+
+/** A language with those of its patterns that may match, and the most that these could say. */
+interface Candidate {
+  readonly order: number
+  readonly name: string
+  readonly patterns: readonly CompiledPattern[]
+  readonly most: number
+}
+
+const compiled: readonly CompiledLanguage[] = languages.map(({ name, patterns }: Language) => ({
   name,
-  patterns: patterns.map(([pattern, weight]) => ({ pattern: bounded(pattern), weight })),
+  patterns: patterns.map(([pattern, weight]) => ({ pattern: bounded(pattern), mayMatch: mayMatch(pattern), weight })),
 }))
 
 /**
@@ -48,26 +65,52 @@ export function bounded({ source, flags }: RegExp): RegExp {
 
 /**
  * The language that most patterns speak for, by their weights; a pattern that matches again and again says a little more each time.
- * Fewer than two matches: plaintext.
+ * Fewer than two matches: plaintext. Patterns whose literals the text does not hold are not run, nor are languages that could not win any
+ * more: the answer is the same, for a tenth of the work.
  */
 export function detectLanguage(text: string): string {
   const examined = text.slice(0, EXAMINED_CHARACTERS)
-  let best = PLAINTEXT
-  let bestScore = 0
-  for (const { name, patterns } of compiled) {
-    let matches = 0
-    let score = 0
-    for (const { pattern, weight } of patterns) {
-      const found = countMatches(pattern, examined)
-      if (found === 0) continue
-      matches += found
-      score += weight * (1 + Math.log2(found))
-    }
-    if (matches < MIN_MATCHES || score <= bestScore || score < MIN_SCORE) continue
-    best = name
-    bestScore = score
+  let best = { name: PLAINTEXT, order: 0, score: 0 }
+  for (const candidate of candidatesFor(examined)) {
+    if (candidate.most < best.score) break
+    const score = scoreOf(candidate, examined, best.score)
+    const isBetter = score > best.score || (score === best.score && candidate.order < best.order)
+    if (score >= MIN_SCORE && isBetter) best = { ...candidate, score }
   }
-  return best
+  return best.name
+}
+
+/** Most promising ones first. */
+function candidatesFor(text: string): Candidate[] {
+  const grams = gramsOf(text)
+  const gramsInSmallLetters = gramsOf(text.toLowerCase())
+  const isPossible = ({ pattern, mayMatch }: CompiledPattern) => mayMatch(pattern.ignoreCase ? gramsInSmallLetters : grams)
+  return compiled
+    .map(({ name, patterns }, order) => {
+      const possible = patterns.filter(isPossible)
+      return { order, name, patterns: possible, most: possible.reduce((sum, { weight }) => sum + said(weight, MAX_MATCHES), 0) }
+    })
+    .sort((a, b) => b.most - a.most)
+}
+
+/** @returns 0 where fewer than two match, or where it could not reach `wanted` any more */
+function scoreOf({ patterns, most }: Candidate, text: string, wanted: number): number {
+  let matches = 0
+  let score = 0
+  let rest = most
+  for (const { pattern, weight } of patterns) {
+    if (score + rest < wanted - ROUNDING) return 0
+    rest -= said(weight, MAX_MATCHES)
+    const found = countMatches(pattern, text)
+    if (found === 0) continue
+    matches += found
+    score += said(weight, found)
+  }
+  return matches < MIN_MATCHES ? 0 : score
+}
+
+function said(weight: number, matches: number): number {
+  return weight * (1 + Math.log2(matches))
 }
 
 function countMatches(pattern: RegExp, text: string): number {

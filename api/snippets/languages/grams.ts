@@ -1,0 +1,63 @@
+import { LINE_START, type Requirement, requirementOf } from './required.ts'
+
+/**
+ * The characters, pairs and triples of characters that a text holds, each as a slot of a table. Two may share a slot: what is said to be
+ * there may not be.
+ */
+export type Grams = Uint8Array
+
+/** Says whether the pattern may match a text with these grams; false is sure. */
+export type MayMatch = (grams: Grams) => boolean
+
+/** Of each kind: eight thousand characters of code have some three thousand different triples. */
+const SLOTS = 32_768
+const MASK = SLOTS - 1
+/** Odd, and larger than the characters that are common. */
+const SPREAD = 1_009
+const NEW_LINE = LINE_START.charCodeAt(0)
+const TAB = 9
+const SPACE = 32
+
+export function gramsOf(text: string): Grams {
+  const grams = new Uint8Array(3 * SLOTS)
+  let before = 0
+  let last = NEW_LINE
+  // What they are when blanks at the beginning of a line are passed over.
+  let beforeInLine = 0
+  let lastInLine = NEW_LINE
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    grams[code & MASK] = 1
+    grams[pairSlot(last, code)] = 1
+    grams[tripleSlot(before, last, code)] = 1
+    before = last
+    last = code
+    if (lastInLine === NEW_LINE && (code === SPACE || code === TAB)) continue
+    if (lastInLine === NEW_LINE) grams[pairSlot(NEW_LINE, code)] = 1
+    if (beforeInLine === NEW_LINE) grams[tripleSlot(NEW_LINE, lastInLine, code)] = 1
+    beforeInLine = lastInLine
+    lastInLine = code
+  }
+  return grams
+}
+
+export function mayMatch(pattern: RegExp): MayMatch {
+  const groups = requirementOf(pattern).map((group) => group.map(slotsOf))
+  return (grams) => groups.every((literals) => literals.some((slots) => slots.every((slot) => grams[slot] === 1)))
+}
+
+/** Those that a text which holds the literal has. */
+function slotsOf(literal: Requirement[number][number]): number[] {
+  const codes = Array.from({ length: literal.length }, (_, index) => literal.charCodeAt(index))
+  if (codes.length === 1) return [codes[0] & MASK]
+  if (codes.length === 2) return [pairSlot(codes[0], codes[1])]
+  return codes.slice(2).map((code, index) => tripleSlot(codes[index], codes[index + 1], code))
+}
+
+function pairSlot(first: number, second: number): number {
+  return SLOTS + ((first * SPREAD + second) & MASK)
+}
+
+function tripleSlot(first: number, second: number, third: number): number {
+  return 2 * SLOTS + (((first * SPREAD + second) * SPREAD + third) & MASK)
+}

@@ -1,0 +1,131 @@
+/**
+ * What a text must hold for a pattern to match it: at least one literal of each group. Found without running the pattern, so that most
+ * patterns need not be run at all. Empty: nothing is known. A literal that begins with LINE_START stands at the beginning of a line, maybe
+ * behind blanks.
+ */
+export type Requirement = readonly (readonly string[])[]
+
+export const LINE_START = '\n'
+/** What may stand between LINE_START and the rest. */
+const BLANKS = '[ \\t]*'
+
+/**
+ * Reads a pattern of the table: characters, classes, groups, alternatives, repetitions, assertions. What is required of a pattern that
+ * ignores case is in small letters. Throws for escapes by number: the table has none.
+ */
+export function requirementOf({ source, flags }: RegExp): Requirement {
+  const ignoresCase = flags.includes('i')
+  let at = 0
+
+  /**
+   * @param before what surely stands before them
+   * @returns what one of the alternatives up to the closing bracket, or to the end, must hold, with what stands before
+   */
+  function alternatives(before: string): string[][] {
+    const all = [sequence(before)]
+    while (source[at] === '|') {
+      at++
+      all.push(sequence(before))
+    }
+    if (all.length === 1) return all[0]
+    const tellingOnes = all.map(mostTelling)
+    return tellingOnes.includes(undefined) ? [] : [tellingOnes.flatMap((group) => group!)]
+  }
+
+  function sequence(before: string): string[][] {
+    const groups: string[][] = []
+    let run = before
+    const endRun = () => {
+      if (run !== '' && run !== LINE_START) groups.push([run])
+      run = ''
+    }
+    while (at < source.length && source[at] !== '|' && source[at] !== ')') {
+      if (source[at] === '^') {
+        endRun()
+        at++
+        if (source.startsWith(BLANKS, at)) at += BLANKS.length
+        run = LINE_START
+        continue
+      }
+      const found = atom(run)
+      if (found === 'assertion') continue
+      const { least, isOne } = repetition()
+      if (typeof found === 'string') {
+        // Blanks at the beginning of a line are passed over.
+        if (run === LINE_START && /[ \t]/.test(found)) run = ''
+        else if (least > 0) run += found
+        if (!isOne) endRun()
+        continue
+      }
+      endRun()
+      if (least > 0) groups.push(...found)
+    }
+    endRun()
+    return groups
+  }
+
+  /** A character, what a group requires, or something that takes no room. */
+  function atom(before: string): string | string[][] {
+    const character = source[at++]
+    switch (character) {
+      case '$':
+        return 'assertion'
+      case '.':
+        return []
+      case '[':
+        return classOfCharacters()
+      case '(':
+        return group(before)
+      case '\\':
+        return escape()
+      default:
+        return literal(character)
+    }
+  }
+
+  function literal(character: string): string | string[][] {
+    if (!ignoresCase) return character
+    // Beyond ASCII, letters that differ only by case are not told by toLowerCase alone.
+    return character < '\x80' ? character.toLowerCase() : []
+  }
+
+  function classOfCharacters(): string[][] {
+    while (source[at] !== ']') at += source[at] === '\\' ? 2 : 1
+    at++
+    return []
+  }
+
+  function group(before: string): string | string[][] {
+    const kind = /^\?(?::|<?[=!])/.exec(source.slice(at))?.[0] ?? ''
+    at += kind.length
+    const isPlain = kind === '' || kind === '?:'
+    const inside = alternatives(isPlain ? before : '')
+    at++
+    return isPlain ? inside : 'assertion'
+  }
+
+  function escape(): string | string[][] {
+    const character = source[at++]
+    if (/[bB]/.test(character)) return 'assertion'
+    if (/[wWsSdD]/.test(character)) return []
+    if (character === 'n') return '\n'
+    if (character === 't') return '\t'
+    if (/[0-9A-Za-z]/.test(character)) throw new Error(`the escape \\${character} in ${source} is not understood: write the character itself`)
+    return character
+  }
+
+  function repetition(): { least: number; isOne: boolean } {
+    const [text, count] = /^(?:[*+?]|\{(\d+)(?:,\d*)?\})\??/.exec(source.slice(at)) ?? ['']
+    at += text.length
+    if (text === '') return { least: 1, isOne: true }
+    return { least: count === undefined ? Number(text[0] === '+') : Number(count), isOne: false }
+  }
+
+  return alternatives('')
+}
+
+/** The group that fewest texts satisfy, by the length of its shortest literal. */
+function mostTelling(groups: readonly string[][]): string[] | undefined {
+  const shortest = (group: readonly string[]) => Math.min(...group.map(({ length }) => length))
+  return groups.toSorted((a, b) => shortest(b) - shortest(a) || a.length - b.length)[0]
+}

@@ -1,0 +1,104 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { bounded, detectLanguage, PLAINTEXT } from '../../../../api/snippets/languages/detect.ts'
+import { gramsOf, mayMatch } from '../../../../api/snippets/languages/grams.ts'
+import { requirementOf } from '../../../../api/snippets/languages/required.ts'
+import { languages } from '../../../../api/snippets/languages/table.ts'
+
+const patterns = languages.flatMap((language) => language.patterns.map(([pattern]) => pattern))
+
+/** Whether the grams let the pattern pass, asked as the detection asks. */
+function passes(pattern: RegExp, text: string): boolean {
+  return mayMatch(pattern)(gramsOf(pattern.ignoreCase ? text.toLowerCase() : text))
+}
+
+describe('what a pattern requires', () => {
+  it.each([
+    [/foo/, [['foo']]],
+    [/\bfoo\b *bar/, [['foo'], ['bar']]],
+    [/new (?:Map|Set)\(/, [['new '], ['new Map', 'new Set'], ['(']]],
+    [/(?:abc|de)f?/, [['abc', 'de']]],
+    [/(?:async )?def/, [['def']]],
+    [/(?:^|\s)x/, [['x']]],
+    [/^[ \t]*import /, [['\nimport ']]],
+    [/^[ \t]*(?:if|else)\b/, [['\nif', '\nelse']]],
+    [/^ +x/, [['x']]],
+    [/a+b/, [['a'], ['b']]],
+    [/a{2,3}[bc]\.d/, [['a'], ['.d']]],
+    [/x{0,3}y(?=z)/, [['y']]],
+    [/BEGIN Ä/i, [['begin ']]],
+    [/\w\d[a-z]./, []],
+    [/a|\w/, []],
+  ])('%s', (pattern, requirement) => {
+    expect(requirementOf(pattern)).toEqual(requirement)
+  })
+
+  it('is not guessed where an escape is not known', () => {
+    expect(() => requirementOf(/\x41/)).toThrow('is not understood')
+  })
+})
+
+describe('patterns that are passed over', () => {
+  it('match nothing, whatever stands around what they match', () => {
+    const around = fc.string({ unit: fc.constantFrom(...' \t\nax.:=({"#@$') })
+    for (const pattern of patterns) {
+      // The generator knows no assertions that look around, and no flags.
+      if (/\(\?<?[=!]/.test(pattern.source)) continue
+      const plain = new RegExp(bounded(pattern).source.replaceAll('\\b', ''))
+      fc.assert(
+        fc.property(fc.stringMatching(plain), around, around, (inside, before, after) => {
+          const text = `${before}${inside}${after}`
+          const isMatch = new RegExp(bounded(pattern)).test(text)
+          expect(!isMatch || passes(pattern, text), `${pattern} in ${JSON.stringify(text)}`).toBe(true)
+        }),
+        { numRuns: 10 },
+      )
+    }
+  })
+
+  it('change no answer: the same as when all are run', () => {
+    const lines = [
+      'import os',
+      'const x = 1',
+      '  return x;',
+      'def f(a):',
+      '#include <stdio.h>',
+      'SELECT id FROM t WHERE a = 1',
+      'func main() {',
+      '}',
+      '<p>hi</p>',
+      'key: value',
+      'let mut y = 2;',
+      'echo "$x"',
+      '"a": 1,',
+      '-- comment',
+      'class A extends B {',
+      'end',
+      'public static void main(String[] args)',
+      'Hello, world.',
+      '\t@x',
+    ]
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom(...lines), { maxLength: 12 }), (chosen) => {
+        const text = chosen.join('\n')
+        expect(detectLanguage(text)).toBe(bySimplyRunningAll(text))
+      }),
+      { numRuns: 300 },
+    )
+  })
+})
+
+/** The rule as it is written down: no short cuts. */
+function bySimplyRunningAll(text: string): string {
+  let best = { name: PLAINTEXT, score: 0 }
+  for (const { name, patterns } of languages) {
+    let [matches, score] = [0, 0]
+    for (const [pattern, weight] of patterns) {
+      const found = Math.min(6, [...text.matchAll(bounded(pattern))].length)
+      if (found > 0) score += weight * (1 + Math.log2(found))
+      matches += found
+    }
+    if (matches >= 2 && score >= 3 && score > best.score) best = { name, score }
+  }
+  return best.name
+}
