@@ -8,7 +8,7 @@ import type { CommandRequest } from '../kit/commands/commands.ts'
 import { isUnchanged } from '../kit/conditional.ts'
 import { isOwner, type SnippetAccess } from './access.ts'
 import { snippetJson } from './json.ts'
-import { jsonWithContent, openContent, readContent, type StoredContent } from './stored-content.ts'
+import { jsonWithContent, openContent, readContent } from './stored-content.ts'
 
 export interface ReadDeps {
   readonly access: SnippetAccess
@@ -62,9 +62,9 @@ export function snippetReads({ access, blobs, views, counted, now }: ReadDeps) {
     const { snippet, blob } = await read(from, found)
     const fields = snippetJson(snippet, versions)
     const content = await readContent(blob, snippet)
-    const pieces = jsonWithContent(fields, piecesOf(content))
-    if (content.kind === 'streamed') return { status: 200, headers: JSON_HEADERS, body: streamOf(pieces, blob) }
-    return { status: 200, headers: JSON_HEADERS, body: await gathered(pieces) }
+    if (content.kind === 'whole')
+      return { status: 200, headers: JSON_HEADERS, body: JSON.stringify({ ...fields, content: content.bytes.toString() }) }
+    return { status: 200, headers: JSON_HEADERS, body: streamOf(jsonWithContent(fields, content.pieces), blob) }
   }
 
   async function asText(from: ReadRequest, id: string): Promise<Answer> {
@@ -99,17 +99,6 @@ export function snippetReads({ access, blobs, views, counted, now }: ReadDeps) {
 }
 
 export type SnippetReads = ReturnType<typeof snippetReads>
-
-async function* piecesOf(content: StoredContent): AsyncGenerator<Buffer> {
-  if (content.kind === 'whole') yield content.bytes
-  else yield* content.pieces
-}
-
-async function gathered(pieces: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const all: Uint8Array[] = []
-  for await (const piece of pieces) all.push(piece)
-  return Buffer.concat(all)
-}
 
 /** A body that is read as the client takes it. Closes the blob however it ends; when the content is damaged, the answer breaks off. */
 function streamOf(pieces: AsyncIterable<Uint8Array>, blob: OpenBlob): ReadableStream<Uint8Array> {

@@ -2,7 +2,7 @@ import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { createZstdCompress, type ZstdCompress, constants as zlib, zstdCompress } from 'node:zlib'
+import { createZstdCompress, type ZstdCompress, constants as zlib, zstdCompress, zstdCompressSync } from 'node:zlib'
 
 /** A blob as it is stored: zstd and a stamp, in memory or in a file that its owner deletes. */
 export type PackedBlob =
@@ -25,6 +25,8 @@ export interface BlobDraft {
 
 /** Most content is smaller: it is never written to a draft file. */
 const MEMORY_BYTES = 65_536
+/** Compressed in a tenth of a millisecond: a turn of the thread pool would cost more. */
+const AT_ONCE_BYTES = 16_384
 /**
  * A window of 256 KiB and small tables: about 1 MiB per stream instead of 10, for a few percent of size on long content.
  * The frame's own checksum finds damage as soon as it is read.
@@ -64,7 +66,9 @@ export function openDraft(folder: string): BlobDraft {
 
   async function finish(): Promise<{ hash: string; bytes: number }> {
     if (spill === undefined) {
-      const packed = await compress(Buffer.concat(pieces), { params: ZSTD_PARAMS })
+      const content = Buffer.concat(pieces)
+      const options = { params: ZSTD_PARAMS }
+      const packed = content.byteLength <= AT_ONCE_BYTES ? zstdCompressSync(content, options) : await compress(content, options)
       result = { kind: 'memory', bytes: Buffer.concat([packed, stamp()]) }
       pieces = []
     } else {

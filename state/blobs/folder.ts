@@ -11,6 +11,8 @@ const PREFIX_LENGTH = 2
 const BLOB = '.zst'
 /** Shorter files are read in one go: a stream would cost several times as much as they do. */
 const AT_ONCE_BYTES = 65_536
+/** As many reads as a thread pool runs at once. */
+const MAX_SPACES = 16
 /** A blob that a sweep looks at once more; one that is found under this name was left by a sweep that was killed. */
 const ASIDE = '.aside'
 const BLOB_NAME = /^[0-9a-f]{64}\.zst$/
@@ -24,6 +26,8 @@ export function draftFolderOf(root: string): string {
 /** Blobs in a folder: `<root>/<first byte>/<hash>.zst`, the time of the last touch as the file's time. */
 export function folderShelf(root: string): BlobShelf {
   const drafts = draftFolderOf(root)
+  /** What is read into, again and again: most blobs are far smaller. */
+  const spaces: Buffer[] = []
 
   const pathOf = (hash: BlobHash, suffix: string = BLOB) => join(root, hash.slice(0, PREFIX_LENGTH), hash + suffix)
 
@@ -39,40 +43,49 @@ export function folderShelf(root: string): BlobShelf {
   async function put(hash: BlobHash, blob: PackedBlob): Promise<void> {
     const path = pathOf(hash)
     const folder = dirname(path)
-    if ((await mkdir(folder, { recursive: true })) !== undefined) await syncFolder(root)
-    if (blob.kind === 'file') await rename(blob.path, path)
-    else await writeAside(blob.bytes, path)
+    const draft = blob.kind === 'file' ? blob.path : await writeDraft(blob.bytes)
+    // Folders are there but for the first time.
+    if ((await unlessAbsent(rename(draft, path).then(() => true))) === undefined) {
+      if ((await mkdir(folder, { recursive: true })) !== undefined) await syncFolder(root)
+      await rename(draft, path)
+    }
     await syncFolder(folder)
   }
 
-  /** 1 write to a temporary name, 2 fsync, 3 rename; the caller's 4 makes the name durable. */
-  async function writeAside(bytes: Uint8Array, path: string): Promise<void> {
-    await mkdir(drafts, { recursive: true })
+  /** 1 write to a temporary name, 2 fsync; the caller's 3 renames it and 4 makes the name durable. @returns its path */
+  async function writeDraft(bytes: Uint8Array): Promise<string> {
     const draft = join(drafts, `${randomUUID()}.draft`)
-    const file = await open(draft, 'wx')
+    let file = await unlessAbsent(open(draft, 'wx'))
+    if (file === undefined) {
+      await mkdir(drafts, { recursive: true })
+      file = await open(draft, 'wx')
+    }
     try {
       await file.writeFile(bytes)
       await file.sync()
     } finally {
       await file.close()
     }
-    await rename(draft, path)
+    return draft
   }
 
   async function openBlob(hash: BlobHash): Promise<Readable | Buffer | undefined> {
     const file = await unlessAbsent(open(pathOf(hash), 'r'))
     if (file === undefined) return undefined
+    // One byte more than is wanted tells whether there is more: asking for the size would be one more turn of the thread pool.
+    const space = spaces.pop() ?? Buffer.allocUnsafeSlow(AT_ONCE_BYTES + 1)
     try {
-      const { size } = await file.stat()
+      const { bytesRead } = await file.read(space, 0, space.byteLength, 0)
       // The stream closes it.
-      if (size > AT_ONCE_BYTES) return createReadStream('', { fd: file, start: 0, autoClose: true })
-      const bytes = Buffer.allocUnsafe(size)
-      const { bytesRead } = await file.read(bytes, 0, size, 0)
-      await file.close()
-      return bytes.subarray(0, bytesRead)
+      if (bytesRead > AT_ONCE_BYTES) return createReadStream('', { fd: file, start: 0, autoClose: true })
+      // Nobody needs to wait for that.
+      void file.close().catch(() => undefined)
+      return Buffer.from(space.subarray(0, bytesRead))
     } catch (error) {
       await file.close()
       throw error
+    } finally {
+      if (spaces.length < MAX_SPACES) spaces.push(space)
     }
   }
 

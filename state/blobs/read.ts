@@ -12,6 +12,8 @@ export class BlobCorruptError extends Error {
 
 /** Few packed bytes are unpacked at once up to this size, in a fraction of a millisecond; what is longer is streamed. */
 const AT_ONCE_BYTES = 262_144
+/** Each piece costs a turn of the thread pool and a write: with 64 KiB half of what it does with zlib's 16, and a fraction of a millisecond. */
+const PIECE_BYTES = 65_536
 
 /** The content of packed bytes; the last piece is held back until the whole is known to have the hash. */
 export async function* readBlob(hash: string, packed: Readable | Buffer): AsyncGenerator<Buffer, void, undefined> {
@@ -24,7 +26,7 @@ export async function* readBlob(hash: string, packed: Readable | Buffer): AsyncG
 /** undefined: it is too long for that. */
 function unpackedAtOnce(hash: string, packed: Buffer): Buffer | undefined {
   try {
-    return zstdDecompressSync(packed, { maxOutputLength: AT_ONCE_BYTES })
+    return zstdDecompressSync(packed, { maxOutputLength: AT_ONCE_BYTES, chunkSize: PIECE_BYTES })
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return undefined
     throw new BlobCorruptError(hash, error)
@@ -33,7 +35,7 @@ function unpackedAtOnce(hash: string, packed: Buffer): Buffer | undefined {
 
 async function* streamed(hash: string, packed: Readable): AsyncGenerator<Buffer, void, undefined> {
   const digest = createHash('sha256')
-  const unpacked = pipeline(packed, createZstdDecompress(), () => undefined)
+  const unpacked = pipeline(packed, createZstdDecompress({ chunkSize: PIECE_BYTES }), () => undefined)
   let held: Buffer | undefined
   try {
     for await (const piece of unpacked as unknown as AsyncIterable<Buffer>) {

@@ -77,7 +77,7 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
       case '(':
         return group(before)
       case '\\':
-        return escape()
+        return escaped()
       default:
         return literal(character)
     }
@@ -104,13 +104,14 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
     return isPlain ? inside : 'assertion'
   }
 
-  function escape(): string | string[][] {
+  function escaped(): string | string[][] {
     const character = source[at++]
     if (/[bB]/.test(character)) return 'assertion'
     if (/[wWsSdD]/.test(character)) return []
     if (character === 'n') return '\n'
     if (character === 't') return '\t'
-    if (/[0-9A-Za-z]/.test(character)) throw new Error(`the escape \\${character} in ${source} is not understood: write the character itself`)
+    if (/[0-9A-Za-z]/.test(character))
+      throw new Error(`the escape \\${character} in ${source} is not understood: write the character itself`)
     return character
   }
 

@@ -1,0 +1,54 @@
+import { Agent, type IncomingMessage, request } from 'node:http'
+
+/** Node's own client: fetch would take as much of the shared cores as the service under load. */
+export interface Client {
+  /** Resolves when the answer has arrived whole. Throws when it is not 2xx. @returns its bytes, the first piece of them kept */
+  get(path: string, headers?: Record<string, string>): Promise<Arrived>
+  post(path: string, body: Uint8Array, headers: Record<string, string>): Promise<Arrived>
+  close(): void
+}
+
+export interface Arrived {
+  readonly bytes: number
+  /** The first piece: the whole of a short answer. */
+  readonly head: string
+}
+
+export function httpClient(url: string): Client {
+  const agent = new Agent({ keepAlive: true })
+  const { hostname, port } = new URL(url)
+
+  function send(method: string, path: string, headers: Record<string, string>, body?: Uint8Array): Promise<Arrived> {
+    return new Promise((resolve, reject) => {
+      const length = body === undefined ? {} : { 'content-length': String(body.byteLength) }
+      const asked = request({ agent, hostname, port, method, path, headers: { ...headers, ...length } }, (response) =>
+        arrived(response).then(resolve, reject),
+      )
+      asked.on('error', reject)
+      asked.end(body)
+    })
+  }
+
+  return {
+    get: (path, headers = {}) => send('GET', path, headers),
+    post: (path, body, headers) => send('POST', path, headers, body),
+    close: () => agent.destroy(),
+  }
+}
+
+function arrived(response: IncomingMessage): Promise<Arrived> {
+  return new Promise((resolve, reject) => {
+    let bytes = 0
+    let head = ''
+    response.on('data', (piece: Buffer) => {
+      if (bytes === 0) head = piece.toString()
+      bytes += piece.byteLength
+    })
+    response.on('error', reject)
+    response.on('end', () => {
+      const { statusCode = 0 } = response
+      if (statusCode >= 200 && statusCode < 300) resolve({ bytes, head })
+      else reject(new Error(`${statusCode} ${head.slice(0, 100)}`))
+    })
+  })
+}
