@@ -121,6 +121,8 @@ export type TimeHandler = (time: number, ctx: Context) => void | Generator<void,
 /** One object per task, reused: never keep it beyond the call. */
 export interface Context {
   readonly partition: number
+  /** How many there are: what is limited in all has a share in each. */
+  readonly partitions: number
   /** Wall clock, epoch ms. */
   readonly now: number
   /** Greatest event time seen by this task, epoch ms; -1 before the first record. */

@@ -10,6 +10,7 @@ import type { Outputs } from './outputs.ts'
 /** The one context object of a task. The task sets its fields before it calls the author's code. */
 export class TaskContext implements RecordContext<unknown> {
   readonly partition: number
+  readonly partitions: number
   now = 0
   streamTime = -1
   topic = ''
@@ -28,8 +29,9 @@ export class TaskContext implements RecordContext<unknown> {
   readonly #outputs: Outputs
   readonly #metrics: TaskMetrics
 
-  constructor(partition: number, outputs: Outputs, metrics: TaskMetrics) {
+  constructor(partition: number, partitions: number, outputs: Outputs, metrics: TaskMetrics) {
     this.partition = partition
+    this.partitions = partitions
     this.#outputs = outputs
     this.#metrics = metrics
   }

@@ -115,8 +115,8 @@ export function streamTask(deps: TaskDeps): StreamTask {
   const streams = declaration.streams.filter((stream) => part.sources.includes(stream.topic.name))
   const stores = part.stores.map((name) => declaration.stores.get(name) as EngineStore)
   const outputs = taskOutputs(deps.producer, codecs, deps.partitionCounts)
-  const context = new TaskContext(partition, outputs, metrics)
   const partitions = deps.partitionCounts.get(part.sources[0]) ?? part.partitions
+  const context = new TaskContext(partition, partitions, outputs, metrics)
 
   const intakes = streams.map((stream) => {
     const stages = timeStagesInto(declaration, stream.topic.name)

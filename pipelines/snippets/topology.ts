@@ -1,7 +1,7 @@
 import { utf8 } from '../../schemas/keys.ts'
 import { avro } from '../../schemas/load.ts'
 import { snippetFlow } from '../../schemas/snippets/flow.ts'
-import { snippetBlobs, snippetCommands, snippetTexts, snippetViewCounts } from '../../schemas/topics.ts'
+import { snippetBlobs, snippetTexts, snippetViewCounts } from '../../schemas/topics.ts'
 import type { Snippet, SnippetViews } from '../../schemas/types.ts'
 import { keyedStore } from '../../state/stores/keyed-store.ts'
 import { timerStore } from '../../state/stores/timer-store.ts'
@@ -16,10 +16,9 @@ import { snippetText } from './text.ts'
 const EXPIRE_EVERY_MS = 10_000
 /** A tick holds up commands: this many take some milliseconds, and the next tick goes on. */
 const EXPIRED_PER_TICK = 500
-/** Specification C, states: every 5 minutes up to 1,000 in all are marked is_deleted. Each partition has its share, by the catalogue's count. */
+/** Specification C, states: every 5 minutes up to 1,000 in all are marked is_deleted. */
 const CLEANUP_EVERY_MS = 300_000
 const CLEANED_PER_RUN = 1_000
-export const CLEANED_PER_PARTITION = Math.floor(CLEANED_PER_RUN / snippetCommands.partitions)
 
 /** The only writer of snippets: creations, deletions, counted reads, expiry, and how often each was viewed. */
 export const snippets = topology(
@@ -64,7 +63,9 @@ export const snippets = topology(
     }
 
     function cleanUp(now: number, ctx: Context): void {
-      for (const { key } of cleanups.takeDue(now, CLEANED_PER_PARTITION)) {
+      // The shares of all partitions add up to it, however many there are.
+      const share = Math.floor((CLEANED_PER_RUN + ctx.partition) / ctx.partitions)
+      for (const { key } of cleanups.takeDue(now, share)) {
         const snippet = records.get(key)
         if (snippet !== undefined) deciding.change(key, { ...snippet, is_deleted: true }, ctx)
       }

@@ -71,5 +71,5 @@ export async function snippetsApi(options: { highlighter?: Highlighter } = {}) {
     world.decide()
   }
 
-  return { ...api, ...world, service, clock, counted, found, send, create, advance }
+  return { ...api, ...world, service, clock, counted, found, send, create, advance, draftFolder: draftFolderOf(root) }
 }

@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest'
+import { existsSync, readdirSync } from 'node:fs'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { snippetsApi } from './harness.ts'
 
 const ALICE = { sub: '42' }
@@ -55,6 +56,30 @@ describe('creating a snippet', () => {
     const { body } = await create({ content: decomposed, title: decomposed })
     const read = await send('GET', `/api/v1/pastes/${body.paste_id}`)
     expect([read.body.title, read.body.content]).toEqual(['\u00e9', decomposed])
+  })
+
+  test('whose body comes too slowly is given up after 25 seconds, and nothing of it stays', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const { app, draftFolder } = await snippetsApi()
+    const asked = Promise.withResolvers<void>()
+    let pieces = 0
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        // Longer than what is held in memory; then nothing comes any more.
+        if (pieces++ === 0) return controller.enqueue(Buffer.alloc(100_000, 'x'))
+        asked.resolve()
+        return new Promise(() => undefined)
+      },
+    })
+    const request = { method: 'POST', headers: { 'content-type': 'text/plain' }, body, duplex: 'half' } as RequestInit
+    const answering = app.request('/api/v1/pastes', request)
+    await asked.promise
+    await vi.waitUntil(() => existsSync(draftFolder) && readdirSync(draftFolder).length === 1)
+    await vi.advanceTimersByTimeAsync(25_000)
+    const answer = await answering
+    expect([answer.status, await answer.json()]).toEqual([408, expect.objectContaining({ error: 'request_timeout' })])
+    expect(readdirSync(draftFolder)).toEqual([])
   })
 
   test('of a user lies where all of them do', async () => {
