@@ -33,7 +33,7 @@ import { threadHighlighter } from './snippets/page/highlighter.ts'
 import { SNIPPETS_TOPICS, snippetsService } from './snippets/service.ts'
 import { TRENDS_TOPICS, trendsService } from './trends/service.ts'
 
-/** Clicks that wait for Kafka (decisions, B): some 60 MB. */
+/** Clicks that wait for Kafka (decisions, B): some 30 MB. */
 const CLICKS_CAPACITY = 100_000
 /** What a Kafka that is there takes for them. */
 const LAST_CLICKS_MS = 2_000
@@ -74,8 +74,7 @@ async function startApi(config: ApiConfig, log: Logger) {
   const blobs = await connectBlobs(config.blobs)
   const highlighter = threadHighlighter()
   const counted = factBuffer({
-    topic: snippetReads,
-    facts,
+    open: () => facts.openLog(snippetReads),
     capacity: READS_CAPACITY,
     registry: metrics.registry,
     name: 'snippet_reads',
@@ -121,7 +120,13 @@ async function startApi(config: ApiConfig, log: Logger) {
   const common = { app, answers, metrics, readiness: ready, log, host: config.host, now }
   let clicks: FactBuffer<string, Click> | undefined
   if (config.services.includes('links')) {
-    clicks = factBuffer({ topic: clicksTopic, facts, capacity: CLICKS_CAPACITY, registry: metrics.registry, name: 'clicks', log })
+    clicks = factBuffer({
+      open: () => facts.openLog(clicksTopic),
+      capacity: CLICKS_CAPACITY,
+      registry: metrics.registry,
+      name: 'clicks',
+      log,
+    })
     const { listener, front } = redirects({ views, facts, clicks, domains, trusted, metrics, log, now })
     servers.push(await startServer({ ...common, front, port: config.port }))
     servers.push(await startServer({ ...common, front: listener, port: config.links.shortPort, portSetting: 'SHORT_PORT' }))

@@ -15,6 +15,7 @@ import type {
   LimitViolation,
   Link,
   LinkCommand,
+  LinkDeletion,
   LinkStats,
   Snippet,
   SnippetCommand,
@@ -31,6 +32,7 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const CLICK_DETAILS_DAYS = 3
+const LINK_DELETIONS_DAYS = 7
 
 /** Only closed segments are deleted: a short retention needs short segments. */
 const SHORT_SEGMENT_MS = 10 * MINUTE_MS
@@ -126,22 +128,39 @@ export const linkStats: Topic<string, LinkStats> = {
   config: compacted,
 }
 
+/** Links that are gone for good; key: short_code, partitioned as their clicks are. A week: pipelines that were away for longer keep some numbers that nobody sees. */
+export const linkDeletions: Topic<string, LinkDeletion> = {
+  name: 'link-deletions',
+  key: utf8,
+  value: avro('links/LinkDeletion'),
+  partitions: clicks.partitions,
+  productionPartitions: clicks.productionPartitions,
+  config: keptFor(LINK_DELETIONS_DAYS * DAY_MS, DAY_MS),
+}
+
 /** A day: what a repaired pipeline must decide is long past its deadline, but it may have to be looked into. */
 const commandsKept = keptFor(DAY_MS, HOUR_MS)
+
+/**
+ * A transaction writes its end into every partition that it touches: decisions about links that come together lie in as few as the deciding
+ * workers are. One worker decides thousands a second.
+ */
+const LINK_PARTITIONS = 1
+const LINK_PRODUCTION_PARTITIONS = 64
 
 /** Requests to make or change short links; key: short_code. */
 export const linkCommands: Topic<string, Command<LinkCommand>> = commandTopic('link-commands', {
   value: avro('links/LinkCommand'),
-  partitions: 4,
-  productionPartitions: 64,
+  partitions: LINK_PARTITIONS,
+  productionPartitions: LINK_PRODUCTION_PARTITIONS,
   config: commandsKept,
 })
 
 /** Short links and the results of commands about them; key: short_code. */
 export const linkDecisions: Topic<string, Decision<Link>> = decisionTopic('link-decisions', {
   value: avro('links/Link'),
-  partitions: 4,
-  productionPartitions: 64,
+  partitions: LINK_PARTITIONS,
+  productionPartitions: LINK_PRODUCTION_PARTITIONS,
   config: compacted,
 })
 
@@ -150,8 +169,8 @@ export const userLinks: Topic<string, Link> = {
   name: 'user-links',
   key: utf8,
   value: avro('links/Link'),
-  partitions: 4,
-  productionPartitions: 64,
+  partitions: LINK_PARTITIONS,
+  productionPartitions: LINK_PRODUCTION_PARTITIONS,
   config: compacted,
 }
 

@@ -367,6 +367,11 @@ export interface LinkCommand {
 
 export type LinkAction = 'create' | 'update' | 'delete'
 
+/** A link whose clicks were counted is gone: whoever keeps something of it may forget it. Topic link-deletions, key: short_code. */
+export interface LinkDeletion {
+  deleted_at: number
+}
+
 /** Who has clicked a link, as a set of daily hashes. Store clicks-visitors, key: short_code. */
 export interface LinkVisitors {
   /** 8 bytes each, while the visitors are few; empty afterwards */
@@ -604,6 +609,7 @@ export interface RecordTypes {
   'links/ClickTotals': ClickTotals
   'links/Link': Link
   'links/LinkCommand': LinkCommand
+  'links/LinkDeletion': LinkDeletion
   'links/LinkVisitors': LinkVisitors
   'snippets/BlobReferences': BlobReferences
   'snippets/Snippet': Snippet

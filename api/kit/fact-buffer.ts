@@ -1,7 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { CodecError } from '../../schemas/codec.ts'
-import type { Topic } from '../../schemas/topic.ts'
-import type { Facts } from './facts.ts'
+import { type FactLog, FactsLostError } from './fact-log.ts'
 import type { Logger } from './logging.ts'
 
 /** Facts that nobody waits for: what cannot be sent is kept for a while, up to a bound, and then dropped and counted. */
@@ -14,8 +13,8 @@ export interface FactBuffer<K, V> {
 }
 
 export interface FactBufferOptions<K, V> {
-  readonly topic: Topic<K, V>
-  readonly facts: Pick<Facts, 'publishAll'>
+  /** Asked when there is a first fact, and again when it rejects. */
+  readonly open: () => Promise<FactLog<K, V>>
   readonly capacity: number
   readonly registry: Registry
   /** In the names of the metrics: `clicks`. */
@@ -25,14 +24,14 @@ export interface FactBufferOptions<K, V> {
 
 /** Together, for one request: at 10,000 a second some 200. */
 const LINGER_MS = 20
-const MAX_BATCH = 1_000
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 2_000
 const CLOSE_LOOK_MS = 10
 
-export function factBuffer<K, V>({ topic, facts, capacity, registry, name, log }: FactBufferOptions<K, V>): FactBuffer<K, V> {
-  /** The oldest first; the batch under way is taken off when it is acknowledged. */
-  let waiting: (readonly [K, V])[] = []
+export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBufferOptions<K, V>): FactBuffer<K, V> {
+  let facts: FactLog<K, V> | undefined
+  /** Until Kafka has answered for the first time: the oldest first. */
+  let early: (readonly [K, V])[] = []
   let timer: NodeJS.Timeout | undefined
   let sending = false
   let failures = 0
@@ -43,7 +42,7 @@ export function factBuffer<K, V>({ topic, facts, capacity, registry, name, log }
     help: 'Facts that wait to be sent',
     registers: [registry],
     collect() {
-      this.set(waiting.length)
+      this.set(size())
     },
   })
 
@@ -55,56 +54,67 @@ export function factBuffer<K, V>({ topic, facts, capacity, registry, name, log }
     timer ??= setTimeout(flush, ms)
   }
 
-  /** A bug: such facts would be in the way for ever. */
-  function giveUp(count: number, error: CodecError): void {
-    waiting = waiting.slice(count)
-    dropped.inc(count)
-    log.error({ buffer: name, count, reason: error.message }, 'facts_cannot_be_encoded')
+  function size(): number {
+    return early.length + (facts?.pending ?? 0)
+  }
+
+  function append(to: FactLog<K, V>, key: K, value: V): void {
+    try {
+      to.append(key, value)
+    } catch (error) {
+      if (!(error instanceof CodecError)) throw error
+      // A bug.
+      dropped.inc()
+      log.error({ buffer: name, reason: error.message }, 'fact_cannot_be_encoded')
+    }
   }
 
   /** One request at a time: facts of one key keep their order, and a broker that is away is asked by one. */
   async function flush(): Promise<void> {
     timer = undefined
-    if (sending || waiting.length === 0) return
+    if (sending || size() === 0) return
     sending = true
-    const batch = waiting.slice(0, MAX_BATCH)
     try {
-      await facts.publishAll(topic, batch)
-      waiting = waiting.slice(batch.length)
-      sent.inc(batch.length)
-      if (failures > 0) log.info({ buffer: name, waiting: waiting.length }, 'facts_go_on')
+      facts ??= await open()
+      for (const [key, value] of early) append(facts, key, value)
+      early = []
+      sent.inc(await facts.send())
+      if (failures > 0) log.info({ buffer: name, waiting: size() }, 'facts_go_on')
       failures = 0
     } catch (error) {
-      if (error instanceof CodecError) giveUp(batch.length, error)
-      else if (failures++ === 0) log.warn({ buffer: name, reason: (error as Error).message }, 'facts_wait')
+      if (error instanceof FactsLostError) {
+        dropped.inc(error.count)
+        log.error({ buffer: name, count: error.count, reason: error.message }, 'facts_lost')
+      } else if (failures++ === 0) log.warn({ buffer: name, reason: (error as Error).message }, 'facts_wait')
     } finally {
       sending = false
     }
     if (failures > 0) later(Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), LONGEST_RETRY_MS))
-    else if (waiting.length > 0) later(waiting.length >= MAX_BATCH ? 0 : LINGER_MS)
+    else if (size() > 0) later(LINGER_MS)
   }
 
   return {
     offer(key, value) {
-      if (waiting.length >= capacity) {
+      if (size() >= capacity) {
         dropped.inc()
         return false
       }
-      waiting.push([key, value])
+      if (facts === undefined) early.push([key, value])
+      else append(facts, key, value)
       if (!sending && failures === 0) later(LINGER_MS)
       return true
     },
     get size() {
-      return waiting.length
+      return size()
     },
     async close(timeoutMs) {
       const until = performance.now() + timeoutMs
-      while (waiting.length > 0 && performance.now() < until) {
+      while (size() > 0 && performance.now() < until) {
         if (failures === 0) void flush()
         await new Promise((resolve) => setTimeout(resolve, CLOSE_LOOK_MS))
       }
       clearTimeout(timer)
-      if (waiting.length > 0) log.warn({ buffer: name, lost: waiting.length }, 'facts_lost')
+      if (size() > 0) log.warn({ buffer: name, lost: size() }, 'facts_lost')
     },
   }
 }

@@ -1,4 +1,5 @@
 import { ProduceAcks, Producer } from '@platformatic/kafka'
+import { type KafkaDeps, kafkaTransport } from '../../kafka/client/index.ts'
 import { partitionFor } from '../../kafka/partitioner.ts'
 import type { SchemaRegistry } from '../../kafka/registry-interface.ts'
 import { openSerdes, type Serdes } from '../../kafka/serdes.ts'
@@ -7,6 +8,7 @@ import type { AnyTopic, Topic } from '../../schemas/topic.ts'
 import { type Batches, batches } from './batches.ts'
 import { withDeadline } from './deadline.ts'
 import { ApiError, errors } from './errors.ts'
+import { type FactLog, factLog } from './fact-log.ts'
 import type { Logger } from './logging.ts'
 import type { ReadinessProbe } from './readiness.ts'
 
@@ -17,8 +19,6 @@ export interface Facts {
    * A record whose answer was lost may be there twice: facts carry an id or replace each other.
    */
   publish<K, V>(topic: Topic<K, V>, key: K, value: V | null): Promise<void>
-  /** As `publish`, in one request: for those who collect records themselves. Throws when not all could be written. */
-  publishAll<K, V>(topic: Topic<K, V>, records: readonly (readonly [K, V])[]): Promise<void>
   /** Throws ApiError `not_ready` until Kafka has been asked. Views are partitioned as the topics that feed them. */
   partitionOf<K>(topic: KeyedTopic<K>, key: K): number
   partitionsOf(topic: { readonly name: string }): number
@@ -28,6 +28,8 @@ export interface Facts {
 export type KeyedTopic<K> = Pick<Topic<K, unknown>, 'name' | 'key'>
 
 export interface KafkaFacts extends Facts {
+  /** For facts that nobody waits for. Waits until Kafka and the registry have answered; rejects when Kafka does not any more. */
+  openLog<K, V>(topic: Topic<K, V>): Promise<FactLog<K, V>>
   readonly probe: ReadinessProbe
   close(): Promise<void>
 }
@@ -91,6 +93,17 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     timeout: REQUEST_TIMEOUT_MS,
     connectTimeout: CONNECT_TIMEOUT_MS,
   })
+  const transport = kafkaTransport(
+    {
+      brokers: [...options.brokers],
+      clientId: 'millrace-api',
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      requestTimeoutMs: REQUEST_TIMEOUT_MS,
+      deliveryTimeoutMs: PUBLISH_TIMEOUT_MS,
+    },
+    // Whatever createLogger makes is pino's.
+    { clock: Date, log: options.log as unknown as KafkaDeps['log'] },
+  )
   const encoder = byteWriter()
   /** By topic: a topic that cannot be written holds up no other. */
   const senders = new Map<string, Batches<Message>>()
@@ -189,9 +202,13 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     }
   }
 
-  async function publishAll<K, V>(topic: Topic<K, V>, records: readonly (readonly [K, V])[]): Promise<void> {
-    const messageOf = encoderFor(topic)
-    await producer.send({ messages: records.map(([key, value]) => messageOf(key, value)), acks: ProduceAcks.ALL })
+  async function openLog<K, V>(topic: Topic<K, V>): Promise<FactLog<K, V>> {
+    await started
+    if (serdes === undefined) throw new Error('the API is closed')
+    await transport.connect()
+    const producer = transport.producer({})
+    await producer.init()
+    return factLog({ topic, codec: serdes.codecFor(topic), partitions: partitionsOf(topic), producer, now: Date.now })
   }
 
   /** Throws also when too much is waiting. What is not sent in time is not sent later either. */
@@ -224,7 +241,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
 
   return {
     publish,
-    publishAll,
+    openLog,
     partitionsOf,
     partitionOf(topic, key) {
       encoder.length = 0
@@ -243,7 +260,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     async close() {
       stopping.abort()
       await started
-      await producer.close()
+      await Promise.all([producer.close(), transport.close()])
     },
   }
 }

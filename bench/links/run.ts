@@ -1,7 +1,7 @@
 /**
  * `npm run bench:links`: how long it takes until a link is made, with its parts, at a fixed rate; and redirects, closed loop, beside nginx with
  * the same links in its configuration (the upper bound) and a redirect in Go on the same Redis, in turn. Options: --rate 500, --seconds 20,
- * --rounds 3, --connections 64, --no-peers. Needs wrk, nginx and go. Linux only: CPU times come from /proc.
+ * --rounds 3, --connections 64, --no-peers, --only creates|redirects. Needs wrk, nginx and go. Linux only: CPU times come from /proc.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -36,6 +36,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '3' },
     connections: { type: 'string', default: '64' },
     'no-peers': { type: 'boolean', default: false },
+    only: { type: 'string' },
   },
 })
 const rate = Number(values.rate)
@@ -164,8 +165,8 @@ async function main(): Promise<void> {
   say(describeMachine())
   const servers = await startLinksServers(folder, HOST)
   try {
-    await benchCreates(servers)
-    await benchRedirects(servers)
+    if (values.only !== 'redirects') await benchCreates(servers)
+    if (values.only !== 'creates') await benchRedirects(servers)
   } finally {
     process.kill(servers.brokerPid(), 'SIGCONT')
     await servers.stop()

@@ -1,7 +1,7 @@
 import { utf8 } from '../../schemas/keys.ts'
 import { linkFlow } from '../../schemas/links/flow.ts'
 import { avro } from '../../schemas/load.ts'
-import { userLinks } from '../../schemas/topics.ts'
+import { linkDeletions, userLinks } from '../../schemas/topics.ts'
 import type { Link } from '../../schemas/types.ts'
 import { keyedStore } from '../../state/stores/keyed-store.ts'
 import { timerStore } from '../../state/stores/timer-store.ts'
@@ -27,6 +27,7 @@ export const links = topology(
       const due = after.is_deleted || after.is_expired ? null : after.expires_at
       if (due !== null) expiries.schedule(key, due)
       else if (before?.expires_at != null) expiries.cancel(key)
+      if (after.is_deleted && after.analytics) ctx.emit(linkDeletions, key, { deleted_at: ctx.now }, { timestamp: ctx.now })
       if (after.user_id !== null) listForOwner(after, after.user_id, ctx)
     }
 
@@ -36,7 +37,7 @@ export const links = topology(
       decide: decideLink,
       view: (link) => (link.is_deleted ? null : link),
       changed,
-      emits: [userLinks],
+      emits: [userLinks, linkDeletions],
       stores: [expiries],
     })
 

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client'
 import { limitTraffic, limitViolations } from '../../../schemas/topics.ts'
 import type { LimitTraffic, LimitTrafficEntry, LimitViolation } from '../../../schemas/types.ts'
 import { factBuffer } from '../fact-buffer.ts'
-import type { Facts } from '../facts.ts'
+import type { KafkaFacts } from '../facts.ts'
 import type { Logger } from '../logging.ts'
 import { limitedMethod } from './matching.ts'
 import type { DecisionListener } from './request-limits.ts'
@@ -17,7 +17,7 @@ export interface DecisionRecords {
 }
 
 export interface DecisionRecordsOptions {
-  readonly facts: Pick<Facts, 'publishAll'>
+  readonly facts: Pick<KafkaFacts, 'openLog'>
   readonly registry: Registry
   readonly log: Logger
   /** Epoch ms. */
@@ -38,16 +38,14 @@ const MS_PER_SECOND = 1_000
 export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOptions): DecisionRecords {
   const node = randomUUID()
   const violations = factBuffer<string, LimitViolation>({
-    topic: limitViolations,
-    facts,
+    open: () => facts.openLog(limitViolations),
     capacity: VIOLATIONS_CAPACITY,
     registry,
     name: 'limit_violations',
     log,
   })
   const traffic = factBuffer<string, LimitTraffic>({
-    topic: limitTraffic,
-    facts,
+    open: () => facts.openLog(limitTraffic),
     capacity: TRAFFIC_CAPACITY,
     registry,
     name: 'limit_traffic',

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client'
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
-import type { Facts } from '../facts.ts'
+import type { KafkaFacts } from '../facts.ts'
 import type { Logger } from '../logging.ts'
 import type { TrustedProxies } from './address.ts'
 import { type CounterStore, counterStore } from './counter-store.ts'
@@ -18,7 +18,7 @@ export interface LimitsOptions {
   readonly brokers: readonly string[]
   readonly trusted: TrustedProxies
   readonly registry: SchemaRegistry
-  readonly facts: Pick<Facts, 'publishAll'>
+  readonly facts: Pick<KafkaFacts, 'openLog'>
   readonly metrics: Registry
   readonly log: Logger
   /** Epoch ms. */

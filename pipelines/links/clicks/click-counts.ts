@@ -26,6 +26,8 @@ export interface ClickCounts {
   caughtUp(time: number): void
   /** Brings what was put together into the state and sends statistics. */
   apply(ctx: Context): void
+  /** Nothing is left of the link's clicks, also where clients read. */
+  forget(code: string, ctx: Context): void
 }
 
 /** Codes and aliases: what a store, a view and a URL can hold. Others were never redirected. */
@@ -89,5 +91,13 @@ export function clickCounts({ read, totals, visitors, details, stats }: ClickCou
       asOf = time
     },
     apply,
+    forget(code, ctx) {
+      pending.drain(fold)
+      changed.delete(code)
+      if (totals.get(code) === undefined) return
+      totals.delete(code)
+      visitors.delete(code)
+      ctx.emit(stats, code, null)
+    },
   }
 }

@@ -1,29 +1,46 @@
 import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import { factBuffer } from '../../../api/kit/fact-buffer.ts'
+import { type FactLog, FactsLostError } from '../../../api/kit/fact-log.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
 import { CodecError } from '../../../schemas/codec.ts'
-import { utf8 } from '../../../schemas/keys.ts'
-import { rawValue } from '../../../schemas/raw.ts'
-import type { Topic } from '../../../schemas/topic.ts'
 
-const topic: Topic<string, string> = { name: 'facts', key: utf8, value: rawValue(utf8), partitions: 1 }
 const CAPACITY = 3
 
 /** A Kafka that can be away, or hold requests open. */
 function buffered() {
   const taken: string[] = []
-  const kafka = { error: undefined as Error | undefined, held: undefined as Promise<void> | undefined, requests: 0 }
+  const kafka = {
+    error: undefined as Error | undefined,
+    held: undefined as Promise<void> | undefined,
+    requests: 0,
+    refusesToOpen: undefined as Error | undefined,
+  }
+  const appended: string[] = []
+  const facts: FactLog<string, string> = {
+    append(_key, value) {
+      if (value === 'bad') throw new CodecError('no such form')
+      appended.push(value)
+    },
+    get pending() {
+      return appended.length
+    },
+    async send() {
+      const count = appended.length
+      kafka.requests++
+      await kafka.held
+      if (kafka.error instanceof FactsLostError) appended.length = 0
+      if (kafka.error !== undefined) throw kafka.error
+      taken.push(...appended.splice(0, count))
+      return count
+    },
+  }
   const registry = new Registry()
-  const buffer = factBuffer({
-    topic,
-    facts: {
-      async publishAll(_topic, records) {
-        kafka.requests++
-        await kafka.held
-        if (kafka.error !== undefined) throw kafka.error
-        taken.push(...records.map(([, value]) => String(value)))
-      },
+  const buffer = factBuffer<string, string>({
+    async open() {
+      kafka.requests++
+      if (kafka.refusesToOpen !== undefined) throw kafka.refusesToOpen
+      return facts
     },
     capacity: CAPACITY,
     registry,
@@ -31,7 +48,14 @@ function buffered() {
     log: createLogger('silent'),
   })
   const metric = async (name: string) => (await registry.getSingleMetric(name)!.get()).values[0]?.value ?? 0
-  return { buffer, taken, kafka, metric }
+  /** Kafka has answered for the first time. */
+  async function opened(): Promise<void> {
+    buffer.offer('k', 'first')
+    await expect.poll(() => taken).toEqual(['first'])
+    taken.length = 0
+    kafka.requests = 0
+  }
+  return { buffer, taken, kafka, metric, opened }
 }
 
 test('facts arrive in order, and are counted', async () => {
@@ -42,8 +66,20 @@ test('facts arrive in order, and are counted', async () => {
   expect(await metric('facts_sent_total')).toBe(3)
 })
 
-test('what Kafka does not take waits; what does not fit is dropped and counted; then it goes on', async () => {
+test('facts wait for a Kafka that was never there, and go out in order when it comes', async () => {
   const { buffer, taken, kafka, metric } = buffered()
+  kafka.refusesToOpen = new Error('away')
+  expect(['a', 'bad', 'b', 'c'].map((value) => buffer.offer('k', value))).toEqual([true, true, true, false])
+  await expect.poll(() => kafka.requests).toBeGreaterThan(1)
+  expect([buffer.size, await metric('facts_waiting')]).toEqual([3, 3])
+  kafka.refusesToOpen = undefined
+  await expect.poll(() => taken, { timeout: 10_000 }).toEqual(['a', 'b'])
+  expect(await metric('facts_dropped_total')).toBe(2)
+})
+
+test('what Kafka does not take waits; what does not fit is dropped and counted; then it goes on', async () => {
+  const { buffer, taken, kafka, metric, opened } = buffered()
+  await opened()
   kafka.error = new Error('away')
   expect(['a', 'b', 'c', 'd'].map((value) => buffer.offer('k', value))).toEqual([true, true, true, false])
   await expect.poll(() => kafka.requests).toBeGreaterThan(1)
@@ -54,7 +90,8 @@ test('what Kafka does not take waits; what does not fit is dropped and counted; 
 })
 
 test('a Kafka that is slow is asked by one request at a time, and holds nobody up', async () => {
-  const { buffer, taken, kafka } = buffered()
+  const { buffer, taken, kafka, opened } = buffered()
+  await opened()
   const { promise, resolve } = Promise.withResolvers<void>()
   kafka.held = promise
   buffer.offer('k', 'a')
@@ -65,14 +102,25 @@ test('a Kafka that is slow is asked by one request at a time, and holds nobody u
   await expect.poll(() => taken).toEqual(['a', 'b'])
 })
 
-test('facts that cannot be encoded are given up, not repeated for ever', async () => {
-  const { buffer, taken, kafka, metric } = buffered()
-  kafka.error = new CodecError('no such form')
+test('a fact that cannot be encoded is dropped and holds up no other', async () => {
+  const { buffer, taken, metric, opened } = buffered()
+  await opened()
   buffer.offer('k', 'bad')
-  await expect.poll(() => metric('facts_dropped_total')).toBe(1)
-  kafka.error = undefined
+  expect(await metric('facts_dropped_total')).toBe(1)
   buffer.offer('k', 'good')
   await expect.poll(() => taken).toEqual(['good'])
+})
+
+test('facts whose fate the broker has forgotten are counted as dropped; the next ones go out', async () => {
+  const { buffer, taken, kafka, metric, opened } = buffered()
+  await opened()
+  kafka.error = new FactsLostError(2, new Error('unknown producer'))
+  buffer.offer('k', 'a')
+  buffer.offer('k', 'b')
+  await expect.poll(() => metric('facts_dropped_total')).toBe(2)
+  kafka.error = undefined
+  buffer.offer('k', 'c')
+  await expect.poll(() => taken).toEqual(['c'])
 })
 
 test('closing sends what is there, as far as that goes', async () => {

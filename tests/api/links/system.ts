@@ -2,6 +2,7 @@ import { request } from 'node:http'
 import type { Component } from '../../../deploy/local/component.ts'
 import { provisionTopics } from '../../../deploy/local/provision.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
+import { linkCommands, linkDecisions, userLinks } from '../../../schemas/topics.ts'
 import { type GuardedFolder, guardedFolder } from '../../stack/folder.ts'
 import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
@@ -33,6 +34,9 @@ const READY_TIMEOUT_MS = 90_000
 /** Nothing listens there: links themselves need no ClickHouse. */
 const NO_CLICKHOUSE = 'http://127.0.0.1:1'
 const APIS = 2
+/** As in production there are several; on one machine one would do. */
+const PARTITIONS = 4
+const SPREAD: ReadonlySet<string> = new Set([linkCommands, linkDecisions, userLinks].map(({ name }) => name))
 
 export async function startLinksSystem(options: LinksSystemOptions = {}): Promise<LinksSystem> {
   const folder = guardedFolder()
@@ -41,7 +45,7 @@ export async function startLinksSystem(options: LinksSystemOptions = {}): Promis
   const registry = await newRegistry(folder.path, kafka.address)
   await Promise.all([kafka.start(), redis?.start()])
   await registry.start()
-  await provisionTopics(kafka.address, registry.address)
+  await provisionTopics(kafka.address, registry.address, ({ name, partitions }) => (SPREAD.has(name) ? PARTITIONS : partitions))
   const env = {
     KAFKA_BROKERS: kafka.address,
     REDIS_URL: options.redisCluster ?? (redis as Component).address,

@@ -43,9 +43,6 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
       if (topic.name === trendOutput.name) applyList(partition, value as TrendOutput)
       if (topic.name === userInterests.name) redis.apply(interestsView.operationsFor(partition, key as bigint, value as UserInterests))
     },
-    async publishAll(topic, records) {
-      for (const [key, value] of records) await facts.publish(topic, key, value)
-    },
     partitionOf: (_topic, key) => partitionFor(Buffer.from(String(key)), facts.partitionsOf({ name: '' })),
     partitionsOf() {
       if (!kafka.known) throw new ApiError(errors.not_ready)

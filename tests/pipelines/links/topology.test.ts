@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { decisionDriver } from '../../../pipelines/engine/commands/decision-driver.ts'
 import { links } from '../../../pipelines/links/topology.ts'
 import { linkFlow } from '../../../schemas/links/flow.ts'
-import { userLinks } from '../../../schemas/topics.ts'
+import { linkDeletions, userLinks } from '../../../schemas/topics.ts'
 import { linkCommand } from './commands.ts'
 
 const HOUR_MS = 3_600_000
@@ -102,4 +102,14 @@ test('the list of a user has the newest state of each link; deleted ones leave i
     ['42:ccccccc', undefined],
   ])
   expect(new Set(records.map(({ partition }) => partition)).size).toBe(1)
+})
+
+test('whoever counts clicks is told of deleted links, once, and only of those that are counted', () => {
+  const { ask, driver } = linksDriver()
+  for (const code of ['aaaaaaa', 'bbbbbbb']) ask(code, linkCommand({ analytics: code === 'aaaaaaa', expires_at: driver.now + HOUR_MS }))
+  ask('aaaaaaa', linkCommand({ action: 'update', is_active: false }))
+  for (const code of ['aaaaaaa', 'bbbbbbb', 'aaaaaaa']) ask(code, linkCommand({ action: 'delete' }))
+  const deletedAt = driver.now
+  driver.advanceWallClock(2 * HOUR_MS)
+  expect(driver.read(linkDeletions).map(({ key, value }) => [key, value])).toEqual([['aaaaaaa', { deleted_at: deletedAt }]])
 })

@@ -11,7 +11,8 @@ import { parseResultMessage, RESULT_CHANNEL_PREFIX } from '../../../../state/vie
 import type { View } from '../../../../state/views/view.ts'
 import { fakeRedis } from '../../../state/views/fake-redis.ts'
 
-const PARTITIONS = 4
+/** Of topics that nothing here reads. */
+const OTHER_PARTITIONS = 4
 
 /** What an API on fakes asks: the topology itself decides, on the test driver, and sinks apply what it says to a Redis in memory. */
 export interface DecidedWorld {
@@ -45,6 +46,8 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
   const faults = { kafkaDown: false, deciderDown: false, messagesLost: false }
   const waiting: (() => void)[] = []
   const stored = new Map<string, string>()
+  const counts = new Map([...commands, ...views.map(([topic]) => topic)].map(({ name, partitions }) => [name, partitions]))
+  const partitionsOf = ({ name }: { readonly name: string }) => counts.get(name) ?? OTHER_PARTITIONS
   let seen = 0
   let onResult: Parameters<ResultChannel['listen']>[0] = () => undefined
   let onOpen = () => undefined as undefined
@@ -86,15 +89,12 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
       waiting.push(() => driver.pipe(topic, key, value))
       if (!faults.deciderDown) decide()
     },
-    async publishAll(topic, records) {
-      for (const [key, value] of records) await facts.publish(topic, key, value)
-    },
     partitionOf(topic, key) {
       const out = byteWriter()
       topic.key.encode(key, out)
-      return partitionFor(out.buffer, PARTITIONS, 0, out.length)
+      return partitionFor(out.buffer, partitionsOf(topic), 0, out.length)
     },
-    partitionsOf: () => PARTITIONS,
+    partitionsOf,
   }
   const bindings = redisBindings({
     async setIfAbsent(key, value) {
@@ -104,6 +104,6 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
       return before
     },
   })
-  for (const [, view] of views) redis.caughtUp(view.name, PARTITIONS)
+  for (const [topic, view] of views) redis.caughtUp(view.name, partitionsOf(topic))
   return { driver, redis, facts, bindings, channel, published, faults, decide }
 }

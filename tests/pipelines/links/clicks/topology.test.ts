@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { type TestDriver, testDriver } from '../../../../pipelines/engine/test-driver.ts'
 import { clicksTopology } from '../../../../pipelines/links/clicks/topology.ts'
 import { AS_OF_KEY } from '../../../../schemas/links/as-of.ts'
-import { clickDetails, clicks, linkStats } from '../../../../schemas/topics.ts'
+import { clickDetails, clicks, linkDeletions, linkStats } from '../../../../schemas/topics.ts'
 import type { Click, LinkStats } from '../../../../schemas/types.ts'
 
 const SETTINGS = { visitorSecret: 'a secret for tests', countryDatabase: undefined, keepAddresses: false }
@@ -157,6 +157,43 @@ describe('as_of', () => {
     const own = records.find(({ key }) => key === 'abc1234')!
     const vouching = marks.find(({ partition, value }) => partition === own.partition && value!.as_of > START)!
     expect(vouching.offset).toBeGreaterThan(own.offset)
+  })
+})
+
+describe('a deleted link', () => {
+  const DELETED = { deleted_at: START }
+
+  test('is forgotten an hour later, with what came of it meanwhile; others stay', () => {
+    const driver = drive()
+    for (const short_code of ['abc1234', 'other12']) send(driver, { short_code })
+    driver.pipe(linkDeletions, 'abc1234', DELETED)
+    driver.advanceWallClock(HOUR / 2)
+    send(driver, { time: driver.now })
+    expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 2 })
+    driver.advanceWallClock(HOUR / 2)
+    expect([...newestStats(driver)]).toEqual([['abc1234', null]])
+    // Codes are never given twice; if one were, it would begin at nothing.
+    for (const short_code of ['abc1234', 'other12']) send(driver, { short_code, time: driver.now })
+    const stats = newestStats(driver)
+    expect(stats.get('abc1234')).toMatchObject({ total_clicks: 1, unique_clicks: 1 })
+    expect(stats.get('other12')).toMatchObject({ total_clicks: 2 })
+  })
+
+  test('is forgotten with clicks that are not committed yet', () => {
+    const driver = drive('manual')
+    driver.pipe(linkDeletions, 'abc1234', DELETED)
+    driver.settle()
+    send(driver)
+    driver.advanceWallClock(HOUR)
+    driver.settle()
+    expect(newestStats(driver).get('abc1234') ?? null).toBeNull()
+  })
+
+  test('that nobody clicked leaves no trace', () => {
+    const driver = drive()
+    driver.pipe(linkDeletions, 'abc1234', DELETED)
+    driver.advanceWallClock(2 * HOUR)
+    expect(newestStats(driver).size).toBe(0)
   })
 })
 
