@@ -1,13 +1,16 @@
-import { Cluster, Redis } from 'ioredis'
+import { Cluster, Command, Redis } from 'ioredis'
 import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import type { SetIfAbsent } from './commands/idempotency.ts'
 import { ApiError, errors } from './errors.ts'
 import type { PartitionMemory } from './facts.ts'
 import type { Logger } from './logging.ts'
 import type { ReadinessProbe } from './readiness.ts'
+import { sharedReads, type ValueReader } from './shared-reads.ts'
 
 export interface ViewRedis {
   readonly reader: ViewReader & ListReader
+  /** The same for small values that are read very often: in no order with other reads. */
+  readonly shared: ValueReader
   /** What the API itself keeps in Redis: what idempotency keys are bound to, and partition counts. */
   readonly bindings: SetIfAbsent
   readonly partitions: PartitionMemory
@@ -66,7 +69,14 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
     }
   }
 
+  /** Not through the pipelining of turns, which would put it off to the next one. */
+  function readAll(keys: string[]): Promise<(string | null)[]> {
+    const command = new Command('mget', keys, { replyEncoding: 'utf8' })
+    return ask(redis.sendCommand(command) as Promise<(string | null)[]>)
+  }
+
   return {
+    shared: sharedReads(readAll),
     reader: {
       get: (key) => ask(redis.get(key)),
       hget: (key, field) => ask(redis.hget(key, field)),

@@ -120,6 +120,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       requestTimeout: limits.requestTimeoutMs,
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: limits.checkIntervalMs,
+      // A request without a body is ended at once, not read to its end.
+      optimizeEmptyRequests: true,
     },
     onRequest,
   )

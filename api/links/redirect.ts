@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { linkFlow } from '../../schemas/links/flow.ts'
 import type { Click } from '../../schemas/types.ts'
 import { type LinkRecord, readLink } from '../../state/views/links.ts'
-import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
+import { NOT_CAUGHT_UP } from '../../state/views/view.ts'
 import { JSON_TYPE } from '../kit/answer.ts'
 import { ApiError, errorBody, errorHeaders, errors } from '../kit/errors.ts'
 import type { FactBuffer } from '../kit/fact-buffer.ts'
@@ -13,13 +13,14 @@ import type { Logger } from '../kit/logging.ts'
 import type { HttpMetrics } from '../kit/metrics.ts'
 import { requestIdFrom } from '../kit/request-id.ts'
 import type { FrontHandler } from '../kit/server.ts'
+import type { ValueReader } from '../kit/shared-reads.ts'
 import { isCode, isReserved } from './codes.ts'
 import type { ShortDomain, ShortDomains } from './domains.ts'
 import { linksErrors } from './errors.ts'
 import { isExpired } from './link-json.ts'
 
 export interface RedirectDeps {
-  readonly views: ViewReader
+  readonly views: ValueReader
   readonly facts: Facts
   readonly clicks: Pick<FactBuffer<string, Click>, 'offer'>
   readonly domains: ShortDomains

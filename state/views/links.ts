@@ -73,7 +73,7 @@ export function parseLink(text: string): LinkRecord {
 
 /** One read for a link that is there; absence is believed only of a view that is caught up. */
 export async function readLink(
-  reader: ViewReader,
+  reader: Pick<ViewReader, 'get'>,
   partition: number,
   code: string,
 ): Promise<LinkRecord | undefined | typeof NOT_CAUGHT_UP> {

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { sharedReads } from '../../../api/kit/shared-reads.ts'
+
+/** A store that notes what it is asked for in one go. */
+function store(values: Readonly<Record<string, string>>) {
+  const asked: (readonly string[])[] = []
+  const faults = { next: undefined as Error | undefined }
+  const reads = sharedReads(async (keys) => {
+    asked.push(keys)
+    if (faults.next !== undefined) throw faults.next
+    return keys.map((key) => values[key] ?? null)
+  })
+  return { reads, asked, faults }
+}
+
+test('reads of one turn are one command for each hash tag; everybody gets their own value', async () => {
+  const { reads, asked } = store({ '{v:0}:a': 'one', '{v:0}:b': 'two', '{v:1}:c': 'three' })
+  const keys = ['{v:0}:a', '{v:1}:c', '{v:0}:b', '{v:0}:missing', '{v:0}:a']
+  expect(await Promise.all(keys.map((key) => reads.get(key)))).toEqual(['one', 'three', 'two', null, 'one'])
+  expect(asked).toEqual([['{v:0}:a', '{v:0}:b', '{v:0}:missing', '{v:0}:a'], ['{v:1}:c']])
+  expect(await reads.get('{v:1}:c')).toBe('three')
+  expect(asked).toHaveLength(3)
+})
+
+test('a command that fails fails all who share it, and no later one', async () => {
+  const { reads, faults } = store({ '{v:0}:a': 'one' })
+  faults.next = new Error('away')
+  const results = await Promise.allSettled([reads.get('{v:0}:a'), reads.get('{v:0}:b')])
+  expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+  faults.next = undefined
+  expect(await reads.get('{v:0}:a')).toBe('one')
+})
+
+test('no command holds Redis up: a turn with many reads makes several', async () => {
+  const { reads, asked } = store({ '{v:0}:499': 'last' })
+  const values = await Promise.all(Array.from({ length: 500 }, (_, index) => reads.get(`{v:0}:${index}`)))
+  expect(asked.map(({ length }) => length)).toEqual([200, 200, 100])
+  expect(values[499]).toBe('last')
+})
