@@ -66,8 +66,8 @@ function decideLocker(state: Locker | undefined, { rider }: Ask, { now }: { now:
 }
 
 /*
- * `DECIDING` commits at every poll: callers wait for the commit. For the same reason such topologies run in worker processes of their own
- * (`WORKER_ROLE=deciding`), so that no bulk work stands in front of them.
+ * `DECIDING` commits a command that comes alone at once, since its caller waits for the commit, and those that come within 15 ms of a commit together.
+ * For the same reason such topologies run in worker processes of their own (`WORKER_ROLE=deciding`), so that no bulk work stands in front of them.
  */
 const lockers = topology(
   'lockers',

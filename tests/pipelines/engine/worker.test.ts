@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { ReplacedError, TransportError } from '../../../kafka/transport.ts'
+import { DECIDING } from '../../../pipelines/engine/commands/decide.ts'
 import { topology } from '../../../pipelines/engine/topology.ts'
 import { utf8 } from '../../../schemas/keys.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
@@ -119,4 +120,32 @@ test('so many changed keys that encoding them would hold up the heartbeats are c
   const words = await worker(remembering)
   await until(() => words.status().commits > 0, 'a commit')
   expect(words.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBeLessThan(keys)
+})
+
+test('deciding: what comes alone is committed at once, what comes right after a commit waits for the next one', async () => {
+  const { worker, send, broker } = bench()
+  broker.createTopic({ name: lines.name, partitions: lines.partitions })
+  let now = 1_000_000
+  const counting = topology(
+    'counting',
+    (t) => {
+      const seen = t.store(keyedStore('seen', { key: utf8, value: numberFormat }))
+      t.source(lines).process('remember', { stores: [seen] }, (line) => seen.put(line, 1))
+    },
+    DECIDING,
+  )
+  const decider = await worker(counting, { clock: () => now })
+  await until(() => decider.status().ready, 'it runs')
+  now += 60_000
+  const before = decider.status().commits
+  send(lines, 'ann', 'alone')
+  await until(() => decider.status().commits > before, 'its commit, at no later time')
+  const { commits } = decider.status()
+  send(lines, 'ann', 'one')
+  send(lines, 'ann', 'two')
+  await until(() => decider.status().metrics.processed === 3, 'both are processed')
+  expect(decider.status().commits).toBe(commits)
+  now += DECIDING.commitIntervalMs as number
+  await until(() => decider.status().commits > commits, 'the commit that they share')
+  expect(decider.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBe(0)
 })
