@@ -6,6 +6,8 @@ export const LOOPBACK = '127.0.0.1'
 const FREE_PORT_FROM = 20_000
 const FREE_PORT_TO = 32_000
 const FREE_PORT_TRIES = 200
+/** Whoever was given one may not listen there yet. */
+const given = new Set<number>()
 
 /** True when nothing listens on the loopback address of this machine at `port`. */
 export function isPortFree(port: number): Promise<boolean> {
@@ -16,10 +18,12 @@ export function isPortFree(port: number): Promise<boolean> {
   })
 }
 
-/** A port that nobody listens on. @param random 0 ≤ x < 1 */
+/** A port that nobody listens on, and that this process has not been given before. @param random 0 ≤ x < 1 */
 export async function freePort(random: () => number = Math.random): Promise<number> {
   for (let attempt = 0; attempt < FREE_PORT_TRIES; attempt++) {
     const port = FREE_PORT_FROM + Math.floor(random() * (FREE_PORT_TO - FREE_PORT_FROM))
+    if (given.has(port)) continue
+    given.add(port)
     if (await isPortFree(port)) return port
   }
   throw new Error(`no free port found between ${FREE_PORT_FROM} and ${FREE_PORT_TO}`)
