@@ -1,6 +1,6 @@
 /**
- * Callers that come together share a request: what is added within `lingerMs` goes out at once, at most `maxInFlight` requests at a time.
- * While they are under way the next batch grows; more than `maxWaiting` items are refused.
+ * Callers that come together share a request: one that comes alone is sent at once, those that come within `spacingMs` of a request share the
+ * next. At most `maxInFlight` requests are under way at a time; meanwhile the next batch grows; more than `maxWaiting` items are refused.
  */
 export interface Batches<T> {
   /** Resolves or rejects with the request that carries the item. An item that is cancelled before is left out. */
@@ -10,7 +10,7 @@ export interface Batches<T> {
 
 export interface BatchesOptions<T> {
   send(items: readonly T[]): Promise<unknown>
-  readonly lingerMs: number
+  readonly spacingMs: number
   readonly maxItems: number
   /** A batch ends with the item that reaches this. */
   readonly maxBytes: number
@@ -33,11 +33,19 @@ interface Waiting<T> {
 export function batches<T>(options: BatchesOptions<T>): Batches<T> {
   const waiting = new Set<Waiting<T>>()
   let inFlight = 0
-  let timer: NodeJS.Timeout | undefined
+  let timer: NodeJS.Timeout | NodeJS.Immediate | undefined
+  let lastFlushAt = Number.NEGATIVE_INFINITY
 
   function flush(): void {
     timer = undefined
+    lastFlushAt = performance.now()
     while (waiting.size > 0 && inFlight < options.maxInFlight) void sendSome()
+  }
+
+  /** Not now: others of the same turn come too. */
+  function flushSoon(): NodeJS.Timeout | NodeJS.Immediate {
+    const wait = lastFlushAt + options.spacingMs - performance.now()
+    return wait > 0 ? setTimeout(flush, wait) : setImmediate(flush)
   }
 
   async function sendSome(): Promise<void> {
@@ -57,7 +65,7 @@ export function batches<T>(options: BatchesOptions<T>): Batches<T> {
       for (const { reject } of batch) reject(error)
     } finally {
       inFlight--
-      if (timer === undefined) flush()
+      if (timer === undefined && waiting.size > 0) flush()
     }
   }
 
@@ -66,7 +74,7 @@ export function batches<T>(options: BatchesOptions<T>): Batches<T> {
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const one: Waiting<T> = { item, resolve, reject }
     waiting.add(one)
-    timer ??= setTimeout(flush, options.lingerMs)
+    timer ??= flushSoon()
     return { sent: promise, cancel: () => void waiting.delete(one) }
   }
 

@@ -57,8 +57,8 @@ const CONNECT_TIMEOUT_MS = 2_000
 /** A moved leader or a dropped connection is found again within these. */
 const RETRIES = 4
 const RETRY_DELAY_MS = 250
-/** Writers that come together share a request: at 500 a second and topic one request carries one, at 20,000 it carries 40. */
-const LINGER_MS = 1
+/** Between two requests of a topic: at 500 records a second one carries two or three, which spares the broker and every reader as many turns. */
+const SPACING_MS = 5
 const MAX_BATCH_RECORDS = 1_000
 /** Brokers take a megabyte by default. */
 const MAX_BATCH_BYTES = 512 * 1024
@@ -229,7 +229,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     const sender = batches<Message>({
       send: (messages) => producer.send({ messages: [...messages], acks: ProduceAcks.ALL }),
       bytesOf: ({ key, value }) => key.length + (value?.length ?? 0),
-      lingerMs: LINGER_MS,
+      spacingMs: SPACING_MS,
       maxItems: MAX_BATCH_RECORDS,
       maxBytes: MAX_BATCH_BYTES,
       maxInFlight: MAX_IN_FLIGHT,

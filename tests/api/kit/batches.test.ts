@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { batches } from '../../../api/kit/batches.ts'
 
 /** Requests that end when they are told to. */
-function requests(options: { maxItems?: number; maxBytes?: number; maxInFlight?: number; maxWaiting?: number } = {}) {
+function requests(options: { spacingMs?: number; maxItems?: number; maxBytes?: number; maxInFlight?: number; maxWaiting?: number } = {}) {
   const sent: { items: readonly number[]; end(): void; fail(error: Error): void }[] = []
   const sender = batches<number>({
     send(items) {
@@ -11,7 +11,7 @@ function requests(options: { maxItems?: number; maxBytes?: number; maxInFlight?:
       sent.push({ items, end: resolve, fail: reject })
       return promise
     },
-    lingerMs: 1,
+    spacingMs: options.spacingMs ?? 1,
     maxItems: options.maxItems ?? 100,
     maxBytes: options.maxBytes ?? 1_000,
     bytesOf: () => 1,
@@ -27,6 +27,25 @@ test('what comes together shares a request; all of it is acknowledged with it', 
   await expect.poll(sentItems).toEqual([[1, 2, 3]])
   sent[0].end()
   await Promise.all(added)
+})
+
+test('what comes alone goes at once; what comes soon after waits for the next request', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'setImmediate', 'performance'] })
+  onTestFinished(() => void vi.useRealTimers())
+  const { sender, sentItems } = requests({ spacingMs: 50, maxInFlight: 3 })
+  void sender.add(1).sent
+  await vi.advanceTimersByTimeAsync(0)
+  expect(sentItems()).toEqual([[1]])
+  void sender.add(2).sent
+  await vi.advanceTimersByTimeAsync(49)
+  void sender.add(3).sent
+  expect(sentItems()).toEqual([[1]])
+  await vi.advanceTimersByTimeAsync(1)
+  expect(sentItems()).toEqual([[1], [2, 3]])
+  await vi.advanceTimersByTimeAsync(1_000)
+  void sender.add(4).sent
+  await vi.advanceTimersByTimeAsync(0)
+  expect(sentItems()).toEqual([[1], [2, 3], [4]])
 })
 
 test('a request that fails fails all that it carried, and no other', async () => {
