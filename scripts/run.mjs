@@ -11,6 +11,7 @@ import { ENV, HOME, ROOT } from './setup/config.mjs'
 import { ensureNode } from './setup/node.mjs'
 import { ensurePackages } from './setup/packages.mjs'
 import { ensurePrograms } from './setup/programs.mjs'
+import { sweepTrial, trialFolder, whenOrphaned } from './trial.mjs'
 
 /** Task → its file, and the programs that are asked for beside Node. */
 const STACK = ['java', 'maven', 'redis']
@@ -39,6 +40,9 @@ const TASKS = {
   schemas: { file: 'scripts/schema-types.ts' },
 }
 
+/** Tasks that leave nothing behind, whatever ends them. */
+const TRIAL = /^(test|bench:)/
+
 async function main() {
   const [name, ...args] = process.argv.slice(2)
   const task = TASKS[name] ?? { file: name }
@@ -47,16 +51,22 @@ async function main() {
   await ensurePackages(npm)
   const java = task.programs ? await ensurePrograms(task.programs) : undefined
   const path = [dirname(node), java && dirname(java), ENV.PATH].filter(Boolean).join(delimiter)
-  await handOver(node, [join(ROOT, task.file), ...args], path)
+  await handOver(node, [join(ROOT, task.file), ...args], path, TRIAL.test(name))
 }
 
 /** Runs the task in our place: its signals, its exit code. A task may get a signal twice (from the terminal, and from here). */
-function handOver(node, args, path) {
-  const child = spawn(node, args, { stdio: 'inherit', env: { ...ENV, PATH: path, MILLRACE_HOME: HOME } })
+function handOver(node, args, path, isTrial) {
+  const folder = isTrial ? trialFolder() : undefined
+  const child = spawn(node, args, {
+    stdio: 'inherit',
+    env: { ...ENV, ...(folder && { TMPDIR: folder }), PATH: path, MILLRACE_HOME: HOME },
+  })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+  if (isTrial) whenOrphaned(() => child.kill('SIGTERM'))
   return new Promise((done, fail) => {
     child.on('error', (error) => fail(new Failure(`${node} cannot be started: ${error.message}`)))
     child.on('exit', (code) => {
+      if (folder) sweepTrial(folder)
       process.exitCode = code ?? 1
       done()
     })

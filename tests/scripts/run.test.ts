@@ -1,9 +1,11 @@
-import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
+import { sweepTrial, trialFolder } from '../../scripts/trial.mjs'
 
 const RUN = fileURLToPath(new URL('../../scripts/run.mjs', import.meta.url))
 
@@ -57,4 +59,20 @@ test("apt-get's own reason is told in one line, the rest is in the log", ({ skip
   )
   expect(stderr).toMatch(/Check the network and start again; details in .*setup\.log\n$/)
   expect(failing.log()).toContain('Reading package lists...')
+})
+
+test('what a test or benchmark leaves behind when it is cut off is ended, and its folder removed', async () => {
+  const folder = trialFolder()
+  const env = { ...process.env, TMPDIR: folder }
+  // Of another process group, as the servers of the local stack are.
+  const left = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { env, stdio: 'ignore', detached: true })
+  const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' })
+  onTestFinished(() => void other.kill('SIGKILL'))
+  await Promise.all([once(left, 'spawn'), once(other, 'spawn')])
+  const ended = once(left, 'exit')
+
+  sweepTrial(folder)
+  expect(await ended).toEqual([null, 'SIGKILL'])
+  expect(other.exitCode ?? other.signalCode).toBeNull()
+  expect(existsSync(folder)).toBe(false)
 })
