@@ -132,7 +132,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
 
     async function run(c: Context, requestId: string, added: Record<string, string>): Promise<Answer> {
       const authorizing = authorized(c, auth)
-      const limited = await limit(c, authorizing, added)
+      const limited = await limit(c, authorizing, added, definition.countsAs)
       if (definition.params !== undefined && paths.isTakenBefore(c.req.method, c.req.path)) return elsewhere(c)
       const caller = await authorizing
       const query = check(definition.query, queryOf(c.req.url), 'query')
@@ -178,14 +178,15 @@ export function createApp(options: AppOptions): OpenAPIHono {
   /**
    * Counts the request before any work is done for it; one whose token is refused counts as its address.
    * @param added gets the headers that go with the answer, whatever it is
+   * @param path what the rules are matched with
    * @returns undefined where nobody is limited
    */
-  async function limit(c: Context, authorizing: Promise<Caller | undefined>, added: Record<string, string>) {
-    if (options.limits === undefined || !options.limits.covers(c.req.path)) return undefined
+  async function limit(c: Context, authorizing: Promise<Caller | undefined>, added: Record<string, string>, path = c.req.path) {
+    if (options.limits === undefined || !options.limits.covers(path)) return undefined
     const caller = await authorizing.catch(() => undefined)
     const admission = await options.limits.admit({
       method: c.req.method,
-      path: c.req.path,
+      path,
       apiKey: c.req.header('x-api-key'),
       forwardedFor: c.req.header('x-forwarded-for'),
       remote: remoteAddress(c),

@@ -67,6 +67,8 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   readonly streamed?: StreamedBody
   /** True: takes an Idempotency-Key. */
   readonly idempotent?: boolean
+  /** The path that rate limits see instead of the request's own: what is a creation by another name is limited as one. */
+  readonly countsAs?: string
   /** Default 1 MiB. */
   readonly maxBodyBytes?: number
   /** Default 10 s. */

@@ -44,9 +44,11 @@ const streamed: StreamedBody = {
 const creationErrors = [snippetErrors.invalid_content, snippetErrors.invalid_language, errors.not_ready]
 const readErrors = [snippetErrors.paste_not_found, snippetErrors.private_paste, errors.not_ready]
 
+const CREATION_PATH = '/api/v1/pastes'
+
 export const createRoute = defineRoute({
   method: 'post',
-  path: '/api/v1/pastes',
+  path: CREATION_PATH,
   operationId: 'createSnippet',
   summary: 'Stores a text',
   description:
@@ -65,10 +67,11 @@ export const createRoute = defineRoute({
 export const versionRoute = defineRoute({
   method: 'post',
   path: '/api/v1/pastes/{paste_id}/versions',
+  countsAs: CREATION_PATH,
   operationId: 'createSnippetVersion',
   summary: 'Stores a new version of your snippet',
   description:
-    'Under an id of its own, which names its predecessor. Title, language and visibility are those of the predecessor where they are left out.',
+    'Under an id of its own, which names its predecessor. Title, language and visibility are those of the predecessor where they are left out. Counts as a creation for rate limits.',
   tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,

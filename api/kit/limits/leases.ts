@@ -34,7 +34,9 @@ const RENEW_AT = 0.3
 /** Unspent units go back after this. */
 const LEASE_MS = 100
 /** What another instance gives back, or a reset, is seen within this. */
-const LONGEST_BLOCK_MS = 25
+const LOOK_EVERY_MS = 25
+/** A caller who is refused and stays away so long is forgotten: he costs one question when he comes back. */
+const FORGET_REFUSED_MS = 1_000
 /** The rate is looked at in pieces of this. */
 const RATE_SLOT_MS = 20
 /** Counters known at once; more are decided by the store. */
@@ -57,8 +59,13 @@ interface Entry {
   /** The store's answer that local readings continue from, and when it was asked for. */
   reading: Reading
   readAt: number
+  /** Time alone makes room then: until then a refusal is certain but for what others give back or reset. */
   blockedUntil: number
+  /** From then on one question asks whether somebody has; requests do not wait for its answer. */
+  lookAt: number
   blockedUnits: number
+  /** A look at a counter that refuses is under way. */
+  isLookedAt: boolean
   renewal: Promise<Undecided | undefined> | undefined
 }
 
@@ -83,6 +90,7 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     const ways = asks.map((ask, index) => wayOf(ask, found[index], now))
     if (asks.some(({ mode }, index) => mode === 'hard' && ways[index] === 'refuse')) {
       local++
+      for (const [index, entry] of found.entries()) if (ways[index] === 'refuse') lookAgain(entry!, now)
       return found.map((entry, index) => localReading(entry, ways[index] === 'refuse' ? 0 : asks[index].units, now))
     }
     if (ways.includes('lease') && attempt < MAX_ATTEMPTS) return afterLeases(asks, found, ways, attempt)
@@ -197,6 +205,23 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     return undefined
   }
 
+  /** One question for all who are refused meanwhile. */
+  function lookAgain(entry: Entry, now: number): void {
+    if (now < entry.lookAt || entry.isLookedAt) return
+    entry.isLookedAt = true
+    void look(entry, now).finally(() => {
+      entry.isLookedAt = false
+    })
+  }
+
+  async function look(entry: Entry, askedAt: number): Promise<void> {
+    const { counter, blockedUnits } = entry
+    const outcome = await store.decide([{ mode: 'soft', counter, units: 0 }])
+    // Whoever comes next asks for himself: a store that is away lets through.
+    if ('undecided' in outcome || isOther(entry.counter.limit, counter.limit)) entry.blockedUntil = 0
+    else block(entry, outcome[0], askedAt, blockedUnits)
+  }
+
   function giveBack(entry: Entry): void {
     const { counter, units, reading } = entry
     entry.units = 0
@@ -210,7 +235,8 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     for (const [key, entry] of entries) {
       if (entry.renewal !== undefined) continue
       if (entry.units > 0 && (now - entry.readAt >= LEASE_MS || !isInWindow(entry, now))) giveBack(entry)
-      const isIdle = now - entry.slotAt >= LEASE_MS && now >= entry.blockedUntil && entry.units === 0
+      const idleMs = now - entry.slotAt
+      const isIdle = entry.units === 0 && idleMs >= (now >= entry.blockedUntil ? LEASE_MS : FORGET_REFUSED_MS)
       if (isIdle) entries.delete(key)
     }
   }
@@ -235,7 +261,8 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
 
 function newEntry(counter: Counter, now: number): Entry {
   const counts = { hits: 0, slotAt: now, rate: 0, units: 0, slice: 0 }
-  return { counter, ...counts, reading: NOTHING, readAt: now, blockedUntil: 0, blockedUnits: 0, renewal: undefined }
+  const refusal = { blockedUntil: 0, lookAt: 0, blockedUnits: 0, isLookedAt: false }
+  return { counter, ...counts, ...refusal, reading: NOTHING, readAt: now, renewal: undefined }
 }
 
 /** The window is part of a counter's key. */
@@ -273,7 +300,8 @@ function localReading(entry: Entry | undefined, taken: number, now: number): Rea
 function block(entry: Entry, reading: Reading, now: number, units: number): void {
   entry.reading = entry.units === 0 ? reading : entry.reading
   if (entry.units === 0) entry.readAt = now
-  entry.blockedUntil = now + Math.min(LONGEST_BLOCK_MS, untilRoomUs(entry.counter, reading, units) / US_PER_MS)
+  entry.blockedUntil = now + untilRoomUs(entry.counter, reading, units) / US_PER_MS
+  entry.lookAt = Math.min(entry.blockedUntil, now + LOOK_EVERY_MS)
   entry.blockedUnits = units
 }
 

@@ -48,6 +48,8 @@ interface Place {
   readonly tiers: Set<string>
   readonly methods: Set<string>
   readonly winners: Map<string, readonly PlacedRule[]>
+  /** The winners of a place whose rules name neither: most places. */
+  usual: readonly PlacedRule[] | undefined
 }
 
 /** Inactive rules, and those whose pattern cannot be read, are left out. */
@@ -97,7 +99,7 @@ export function compileRules(rules: Iterable<LimitRule>): RuleTable {
 }
 
 function newPlace(): Place {
-  return { rules: [], tiers: new Set(), methods: new Set(), winners: new Map() }
+  return { rules: [], tiers: new Set(), methods: new Set(), winners: new Map(), usual: undefined }
 }
 
 function placeIn(places: Map<string, Place>, path: string): Place {
@@ -108,6 +110,7 @@ function placeIn(places: Map<string, Place>, path: string): Place {
 
 /** Worked out once per tier and method that the place's rules name. */
 function winnersOf(place: Place, method: string, tier: string): readonly PlacedRule[] {
+  if (place.usual !== undefined) return place.usual
   const named = place.methods.has(method) ? method : ''
   const known = place.tiers.has(tier) ? tier : ANY_TIER
   const id = `${named} ${known}`
@@ -121,6 +124,7 @@ function winnersOf(place: Place, method: string, tier: string): readonly PlacedR
     for (const placed of candidates) if (!byKey.has(placed.keyName)) byKey.set(placed.keyName, placed)
     winners = [...byKey.values()]
     place.winners.set(id, winners)
+    if (place.methods.size === 0 && place.tiers.size === 1 && place.tiers.has(ANY_TIER)) place.usual = winners
   }
   return winners
 }

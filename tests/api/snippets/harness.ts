@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { createCommands } from '../../../api/kit/commands/commands.ts'
+import type { RequestLimits } from '../../../api/kit/limits/request-limits.ts'
 import type { Highlighter } from '../../../api/snippets/page/highlighter.ts'
 import { snippetsService } from '../../../api/snippets/service.ts'
 import { snippets } from '../../../pipelines/snippets/topology.ts'
@@ -19,7 +20,7 @@ import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 const TIMEOUT_MS = 100
 
 /** The snippets API on fakes: the real topology decides, contents lie in a temporary folder. */
-export async function snippetsApi(options: { highlighter?: Highlighter } = {}) {
+export async function snippetsApi(options: { highlighter?: Highlighter; limits?: RequestLimits } = {}) {
   const root = mkdtempSync(join(tmpdir(), 'millrace-snippets-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
   const clock = { now: START }
@@ -50,7 +51,7 @@ export async function snippetsApi(options: { highlighter?: Highlighter } = {}) {
     publicUrl: 'http://localhost:8080/',
     now,
   })
-  const api = await testApp({ services: [service], probes: [...service.probes] })
+  const api = await testApp({ services: [service], probes: [...service.probes], limits: options.limits })
 
   async function send(method: string, path: string, options: { body?: BodyInit; as?: TokenClaims; headers?: Record<string, string> } = {}) {
     const headers = { ...(options.as && (await api.bearer(options.as))), ...options.headers }

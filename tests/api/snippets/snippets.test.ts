@@ -1,5 +1,12 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { LOOPBACK, trustedProxies } from '../../../api/kit/limits/address.ts'
+import { limiter } from '../../../api/kit/limits/limiter.ts'
+import { compileRules } from '../../../api/kit/limits/matching.ts'
+import { type RequestLimits, requestLimits } from '../../../api/kit/limits/request-limits.ts'
+import { SEEDED_RULES } from '../../../schemas/limits/rule.ts'
+import { START } from '../kit/harness.ts'
+import { exactCounters } from '../kit/limits/exact-counters.ts'
 import { snippetsApi } from './harness.ts'
 
 const ALICE = { sub: '42' }
@@ -90,6 +97,42 @@ describe('creating a snippet', () => {
       const { body } = await create({ content: `number ${count}` }, ALICE)
       expect(facts.partitionOf(snippetCommands, body.paste_id)).toBe(home)
     }
+  })
+})
+
+describe('the rate of creations', () => {
+  /** What stands in front of the service, with counters in memory. */
+  function seededLimits(): RequestLimits {
+    const { store } = exactCounters(() => START * 1_000)
+    const rules = compileRules(SEEDED_RULES)
+    return requestLimits({
+      limiter: limiter({ counters: store, rules: () => rules }),
+      clients: { find: () => undefined },
+      trusted: trustedProxies(LOOPBACK),
+      watch: { decided: () => undefined, failed: () => undefined },
+      monotonic: () => 0,
+    })
+  }
+
+  test('is 100 a minute for a user, new versions among them', async () => {
+    const { create } = await snippetsApi({ limits: seededLimits() })
+    const { body } = await create({ content: 'first' }, ALICE)
+    const versions = `/api/v1/pastes/${body.paste_id}/versions`
+    for (let count = 1; count < 100; count++) {
+      const path = count % 2 === 0 ? versions : undefined
+      expect((await create({ content: `number ${count}` }, ALICE, path)).status).toBe(201)
+    }
+    for (const path of [versions, undefined]) {
+      const { status, body } = await create({ content: 'one too many' }, ALICE, path)
+      expect([status, body]).toEqual([429, expect.objectContaining({ error: 'rate_limit_exceeded', limit: 100, window: '60s' })])
+    }
+  })
+
+  test('is 10 a minute for an address', async () => {
+    const { create } = await snippetsApi({ limits: seededLimits() })
+    for (let count = 0; count < 10; count++) expect((await create({ content: `number ${count}` })).status).toBe(201)
+    const { status, body } = await create({ content: 'one too many' })
+    expect([status, body.limit]).toEqual([429, 10])
   })
 })
 

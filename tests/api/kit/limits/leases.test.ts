@@ -109,6 +109,46 @@ test('a refusal is remembered while it is certain: an attack asks the store fort
   expect(exact.state.questions).toBeLessThan(60)
 })
 
+test('whoever is refused does not wait for the store: one question is asked for all', async () => {
+  const { stores, exact, advance } = instances(1)
+  const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
+  const ask = () => stores[0].decide([{ mode: 'hard', counter, units: 1 }])
+  for (let request = 0; request < 20; request++) await ask()
+  const { questions } = exact.state
+  // Nothing is answered before the end: the store is slow.
+  for (let request = 0; request < 1_000; request++) {
+    advance(1_000)
+    expect(ask()).not.toBeInstanceOf(Promise)
+  }
+  expect(exact.state.questions).toBe(questions + 1)
+})
+
+test('what is given back or reset elsewhere is seen at the next look', async () => {
+  const { stores, exact, advance } = instances(1)
+  const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
+  for (let request = 0; request < 20; request++) await take(stores[0], counter)
+  await exact.store.decide([{ mode: 'give-back', counter, units: 2, windowIndex: START_US / 60_000_000 }])
+  advance(25_000)
+  // This one makes it look.
+  expect(await take(stores[0], counter)).toBe(false)
+  await settled()
+  expect([await take(stores[0], counter), await take(stores[0], counter), await take(stores[0], counter)]).toEqual([true, true, false])
+})
+
+test('a store that is away while somebody is refused lets him through at the next look', async () => {
+  const clock = { ms: 0, isAway: false }
+  const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
+  const store: CounterStore = { decide: async (asks) => (clock.isAway ? { undecided: 'unreachable' } : await exact.store.decide(asks)) }
+  const leased = leasedCounters({ store, monotonic: () => clock.ms })
+  const ask = async () => await leased.decide([{ mode: 'hard', counter: counterOf({ limit: 10, windowSeconds: 60, burst: 0 }), units: 1 }])
+  for (let request = 0; request < 20; request++) await ask()
+  clock.isAway = true
+  clock.ms = 100
+  await ask()
+  await settled()
+  expect(await ask()).toEqual({ undecided: 'unreachable' })
+})
+
 test('what is not spent goes back: to the store, and in time for others', async () => {
   const { stores, advance } = instances(2)
   const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 0 })
