@@ -25,9 +25,15 @@ const LARGE_BYTES = 10_485_760
 const LARGE_AT_ONCE = 8
 const WATCH_EVERY_MS = 50
 const MIB = 1_048_576
+const CPU_SECONDS = 'process_cpu_seconds_total'
+const MS_PER_SECOND = 1_000
 
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: '30' } } })
+const { values } = parseArgs({ options: { seconds: { type: 'string', default: '30' }, times: { type: 'string', default: '1' } } })
 const seconds = Number(values.seconds)
+/** Of the average rates. */
+const times = Number(values.times)
+const creationsPerSecond = Math.round(CREATIONS_PER_SECOND * times)
+const readsPerSecond = Math.round(READS_PER_SECOND * times)
 const random = seededRandom(SEED)
 const print = (line: string) => process.stdout.write(`${line}\n`)
 let addresses = 0
@@ -47,8 +53,12 @@ async function durableFile(folder: string, content: Uint8Array): Promise<void> {
 async function residentBytes(url: string): Promise<number> {
   // Making them takes the API some ten milliseconds.
   await delay(WATCH_EVERY_MS)
+  return await metric(url, 'process_resident_memory_bytes')
+}
+
+async function metric(url: string, name: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text()
-  return Number(/^process_resident_memory_bytes (\S+)/m.exec(text)?.[1])
+  return Number(new RegExp(`^${name} (\\S+)`, 'm').exec(text)?.[1])
 }
 
 function row(what: string, { latencies, failures }: Paced): string {
@@ -71,16 +81,20 @@ async function measure(url: string, folder: string): Promise<void> {
   const some = () => ids[Math.floor(random() * ids.length)]
   const read = async () => void (await client.get(`/api/v1/pastes/${some()}`, from()))
   // Made before: making ten megabytes takes this process as long as sending them.
-  const ready = Array.from({ length: CREATIONS_PER_SECOND * seconds }, next)
+  const ready = Array.from({ length: creationsPerSecond * seconds }, next)
   print(`| ${seconds} s | answers | P50 ms | P99 ms | P99.9 ms | failed |\n|---|---:|---:|---:|---:|---:|`)
-  print(row('a durable file of the same size, alone', await paced(CREATIONS_PER_SECOND, seconds / 3, () => durableFile(folder, next()))))
-  print(row('/livez, alone', await paced(READS_PER_SECOND, seconds / 3, async () => void (await client.get('/livez')))))
+  print(row('a durable file of the same size, alone', await paced(creationsPerSecond, seconds / 3, () => durableFile(folder, next()))))
+  print(row('/livez, alone', await paced(readsPerSecond, seconds / 3, async () => void (await client.get('/livez')))))
+  const cpuBefore = await metric(url, CPU_SECONDS)
   const [writes, reads] = await Promise.all([
-    paced(CREATIONS_PER_SECOND, seconds, async () => void ids.push(await create(ready.pop()!))),
-    paced(READS_PER_SECOND, seconds, read),
+    paced(creationsPerSecond, seconds, async () => void ids.push(await create(ready.pop()!))),
+    paced(readsPerSecond, seconds, read),
   ])
-  print(row(`create, ${CREATIONS_PER_SECOND}/s, while`, writes))
-  print(row(`read, ${READS_PER_SECOND}/s`, reads))
+  print(row(`create, ${creationsPerSecond}/s, while`, writes))
+  print(row(`read, ${readsPerSecond}/s`, reads))
+  const requests = writes.latencies.length + reads.latencies.length
+  const cpuMs = (((await metric(url, CPU_SECONDS)) - cpuBefore) / requests) * MS_PER_SECOND
+  print(`\nThe API took ${cpuMs.toFixed(2)} ms of CPU per request.`)
 
   const before = await residentBytes(url)
   const large = Buffer.alloc(LARGE_BYTES, 'ten megabytes of text, ')

@@ -70,6 +70,7 @@ const MAX_ASKS_PER_SCRIPT = 64
 const NUMBERS_PER_READING = 3
 const MODES = { hard: 0, soft: 1, 'up-to': 2, 'give-back': 3 } as const
 const BUCKET_MODES = 4
+const NUMBERS_PER_KIND = 5
 
 interface Request {
   readonly asks: number
@@ -81,7 +82,10 @@ interface Batch {
   readonly node: string
   readonly isProbe: boolean
   readonly keys: string[]
-  readonly args: (string | number)[]
+  /** Five numbers for each kind of ask, said once for all who ask alike. */
+  readonly kinds: number[]
+  /** Of each request the kind of its ask, or minus their number and the kind of each. */
+  readonly calls: number[]
   readonly requests: Request[]
 }
 
@@ -152,11 +156,11 @@ export function counterStore(options: CounterStoreOptions): CounterStore {
   function batchFor(id: string, node: string, isProbe: boolean): Batch {
     let batch = open.get(id)
     if (batch === undefined) {
-      batch = { node, isProbe, keys: [], args: [], requests: [] }
+      batch = newBatch(node, isProbe)
       open.set(id, batch)
     } else if (batch.keys.length >= MAX_ASKS_PER_SCRIPT) {
       send(batch)
-      batch = { node, isProbe, keys: [], args: [], requests: [] }
+      batch = newBatch(node, isProbe)
       open.set(id, batch)
     }
     if (!isScheduled) {
@@ -173,11 +177,13 @@ export function counterStore(options: CounterStoreOptions): CounterStore {
     for (const batch of batches) send(batch)
   }
 
-  function send({ node, isProbe, keys, args, requests }: Batch): void {
+  function send({ node, isProbe, keys, kinds, calls, requests }: Batch): void {
     const state = circuitOf(node)
     let isSettled = false
     const timer = setTimeout(onDeadline, timeoutMs)
-    scripts.run(keys, args).then(onAnswer, (error: Error) => fail(isErrorReply(error) ? 'error_reply' : 'unreachable', error))
+    scripts
+      .run(keys, [kinds.length / NUMBERS_PER_KIND, ...kinds, ...calls])
+      .then(onAnswer, (error: Error) => fail(isErrorReply(error) ? 'error_reply' : 'unreachable', error))
 
     /** The answer may lie in the socket, unread because this process was busy: it is read before immediates run. */
     function onDeadline(): void {
@@ -219,15 +225,30 @@ function giveBackOf(counter: Counter, { taken, nowUs }: Pick<Reading, 'taken' | 
   return { mode: 'give-back', counter, units: taken, windowIndex }
 }
 
-function append({ keys, args }: Batch, asks: readonly Ask[]): void {
-  args.push(asks.length)
+function newBatch(node: string, isProbe: boolean): Batch {
+  return { node, isProbe, keys: [], kinds: [], calls: [], requests: [] }
+}
+
+function append({ keys, kinds, calls }: Batch, asks: readonly Ask[]): void {
+  if (asks.length > 1) calls.push(-asks.length)
   for (const ask of asks) {
-    const { limit } = ask.counter
-    const isBucket = limit.burst > 0
-    const extra = isBucket ? capacityOf(limit) : ask.mode === 'give-back' ? ask.windowIndex : 0
     keys.push(ask.counter.key)
-    args.push(MODES[ask.mode] + (isBucket ? BUCKET_MODES : 0), limit.limit, limit.windowSeconds, extra, ask.units)
+    calls.push(kindOf(kinds, ask))
   }
+}
+
+/** @returns its place among the kinds of the batch, from 1; a new one is added */
+function kindOf(kinds: number[], ask: Ask): number {
+  const { limit, windowSeconds, burst } = ask.counter.limit
+  const mode = MODES[ask.mode] + (burst > 0 ? BUCKET_MODES : 0)
+  const extra = burst > 0 ? capacityOf(ask.counter.limit) : ask.mode === 'give-back' ? ask.windowIndex : 0
+  // Few rules are asked about in one turn.
+  for (let at = 0; at < kinds.length; at += NUMBERS_PER_KIND) {
+    const isSame = kinds[at] === mode && kinds[at + 1] === limit && kinds[at + 2] === windowSeconds && kinds[at + 3] === extra
+    if (isSame && kinds[at + 4] === ask.units) return at / NUMBERS_PER_KIND + 1
+  }
+  kinds.push(mode, limit, windowSeconds, extra, ask.units)
+  return kinds.length / NUMBERS_PER_KIND
 }
 
 function readingsOf(numbers: readonly number[], from: number, asks: number): Reading[] {

@@ -87,6 +87,7 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
   function decide(asks: readonly Ask[], attempt = 0): ReturnType<CounterStore['decide']> {
     const now = monotonic()
     const found = asks.map((ask) => touched(ask, now, attempt === 0))
+    if (asks.length === 1 && found[0] === undefined) return decideCold(asks[0], now)
     const ways = asks.map((ask, index) => wayOf(ask, found[index], now))
     if (asks.some(({ mode }, index) => mode === 'hard' && ways[index] === 'refuse')) {
       local++
@@ -95,6 +96,19 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     }
     if (ways.includes('lease') && attempt < MAX_ATTEMPTS) return afterLeases(asks, found, ways, attempt)
     return spend(asks, found, ways, now)
+  }
+
+  /** Of a caller who is not known nothing is held: most requests, and the store's answer is theirs. */
+  function decideCold(ask: Ask, now: number): ReturnType<CounterStore['decide']> {
+    const outcome = store.decide([ask])
+    return outcome instanceof Promise ? outcome.then(remembering) : outcome
+
+    function remembering(answered: readonly Reading[] | Undecided): readonly Reading[] | Undecided {
+      if ('undecided' in answered || answered[0].taken >= ask.units) return answered
+      const entry = known(ask.counter, now)
+      if (entry !== undefined) block(entry, answered[0], now, ask.units)
+      return answered
+    }
   }
 
   /** Counts a request that is new for the rate of its counter. @returns undefined when there is no room to know it */

@@ -2,7 +2,8 @@
  * Decides requests on one shard, in one atomic step and by the shard's own clock.
  *
  * KEYS: the counter of each ask, in order; one counter may come several times.
- * ARGV: for each request: the number of its asks, then five for each ask: mode, limit, window (s), extra, units.
+ * ARGV: the number of kinds of asks, then five for each kind: mode, limit, window (s), extra, units; then for each request the kind of its
+ * ask, or minus the number of its asks and the kind of each. What many ask alike is said once.
  *
  * | mode | counter | what |
  * |---|---|---|
@@ -22,8 +23,17 @@ export const DECIDE_SCRIPT = `
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local states, out, at, slot = {}, {now}, 1, 0
+local states, out, slot = {}, {now}, 0
 local answer = 1
+local kinds = {}
+local at = 2
+for kind = 1, tonumber(ARGV[1]) do
+  kinds[kind] = {
+    mode = tonumber(ARGV[at]), limit = tonumber(ARGV[at + 1]), size = tonumber(ARGV[at + 2]) * 1000000,
+    extra = tonumber(ARGV[at + 3]), units = tonumber(ARGV[at + 4]),
+  }
+  at = at + 5
+end
 
 local function windowOf(key, size)
   local state = states[key]
@@ -59,15 +69,19 @@ local function bucketOf(key, limit, size, capacity)
 end
 
 while ARGV[at] do
-  local asks = tonumber(ARGV[at])
-  at = at + 1
+  local asks = 1
+  local first = tonumber(ARGV[at])
+  if first < 0 then
+    asks = -first
+    at = at + 1
+  end
   local refused = false
   local taken = {}
   for ask = 1, asks do
     local key = KEYS[slot + ask]
-    local mode, limit, size = tonumber(ARGV[at]), tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]) * 1000000
-    local extra, units = tonumber(ARGV[at + 3]), tonumber(ARGV[at + 4])
-    at = at + 5
+    local kind = kinds[tonumber(ARGV[at])]
+    local mode, limit, size, extra, units = kind.mode, kind.limit, kind.size, kind.extra, kind.units
+    at = at + 1
     local state, room
     if mode < 4 then
       state = windowOf(key, size)
