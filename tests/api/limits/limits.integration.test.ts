@@ -132,6 +132,8 @@ describe('rules', () => {
     expect(body.details.map(({ path }: { path: string }) => path).sort()).toEqual(
       ['body', 'body.action', 'body.limit', 'body.match.endpoint_pattern', 'body.match.tier', 'body.rule_id', 'body.window_seconds'].sort(),
     )
+    const long = await send('POST', '/rate-limits/rules', { rule_id: 'r'.repeat(101), ...rule(`/${'a'.repeat(200)}`, 1) })
+    expect(long.body.details.map(({ path }: { path: string }) => path).sort()).toEqual(['body.match.endpoint_pattern', 'body.rule_id'])
     expect((await send('PUT', '/rate-limits/rules/none', rule('/a', 1))).body.error).toBe('rule_not_found')
     expect((await send('DELETE', '/rate-limits/rules/none')).body.error).toBe('rule_not_found')
     expect((await send('POST', '/rate-limits/rules', {}, await token('--sub', '2'))).status).toBe(403)

@@ -102,6 +102,25 @@ test('requests of one turn are one script: they are decided one after the other'
   )
 })
 
+test('requests of one turn may be of any kinds: each is decided by its own', async () => {
+  const { store, setTime } = await clocked()
+  const request = fc.record({ counter: fc.integer({ min: 0, max: 3 }), units: fc.integer({ min: 1, max: 3 }) })
+  const kinds = fc.array(limits, { minLength: 4, maxLength: 4 })
+  await fc.assert(
+    fc.asyncProperty(kinds, fc.array(fc.array(request, { maxLength: 90 }), { minLength: 1, maxLength: 3 }), async (kinds, turns) => {
+      const counters = kinds.map((limit) => ({ limit, counter: counterOf(limit), model: modelOf(limit) }))
+      let now = START_US
+      for (const requests of turns) {
+        now += 700_000
+        await setTime(now)
+        const answers = await Promise.all(requests.map(({ counter, units }) => take(store, counters[counter].counter, units)))
+        expect(answers).toEqual(requests.map(({ counter, units }) => counters[counter].model.request(now, units)))
+      }
+    }),
+    { numRuns: 30 },
+  )
+})
+
 test('at a window edge: the last microsecond counts whole, the first of the next window too, and then it fades', async () => {
   const { store, setTime } = await clocked()
   const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Counter, CounterStore, Undecided } from '../../../../api/kit/limits/counter-store.ts'
 import { type Limit, US_PER_SECOND } from '../../../../api/kit/limits/formulas.ts'
 import { leasedCounters, SWEEP_MS } from '../../../../api/kit/limits/leases.ts'
+import { accuracyOf } from '../../../../bench/limits/accuracy.ts'
 import { exactCounters } from './exact-counters.ts'
 import { modelOf } from './model.ts'
 
@@ -77,6 +78,28 @@ describe('accuracy', () => {
       { numRuns: 8 },
     )
   })
+})
+
+test('a caller who pauses gets as much more in the worst stretch of a window: by the formula, with leases and without', async () => {
+  const limit: Limit = { limit: 400, windowSeconds: 1, burst: 0 }
+  const [pauseFrom, pauseTo] = [3_000, 3_150]
+  const system = instances(1)
+  const model = modelOf(limit)
+  const counter = counterOf(limit)
+  const times = { exact: [] as number[], leased: [] as number[] }
+  let due = 0
+  // Twice the limit; what was due in the pause comes at its end.
+  for (let ms = 1; ms <= 6_000; ms++) {
+    system.advance(1_000)
+    if (ms >= pauseFrom && ms < pauseTo) continue
+    for (; due < ms * 0.8; due++) {
+      if (model.request(system.clock.us)) times.exact.push(ms)
+      if (await take(system.stores[0], counter)) times.leased.push(ms)
+    }
+  }
+  const greatest = (admitted: number[]) => accuracyOf(admitted, limit.limit, limit.windowSeconds).greatestOfLimit
+  expect(greatest(times.exact)).toBeCloseTo(1 + (pauseTo - pauseFrom) / 1_000, 1)
+  expect(greatest(times.leased)).toBeLessThanOrEqual(greatest(times.exact) + ACCURACY)
 })
 
 test('a hot counter is decided here, a cold one by the store', async () => {
