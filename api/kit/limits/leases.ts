@@ -1,5 +1,5 @@
 import type { Ask, Counter, CounterStore, Reading, Undecided } from './counter-store.ts'
-import { capacityOf, elapsedUs, estimateOf, type Limit, US_PER_SECOND, windowIndexAt } from './formulas.ts'
+import { block, type Entry, greatestSlice, isInWindow, isOther, localReading, newEntry, windowOf } from './lease-entry.ts'
 
 /** A counter store that decides hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
@@ -24,17 +24,10 @@ export const SWEEP_MS = 25
 const HOT_PER_MS = 0.2
 /** A slice lasts so long at the present rate. */
 const SLICE_MS = 50
-/**
- * The part of a limit that one instance may hold unspent: four of them together stay below the 5 % of the specification, at the worst
- * moment, when all hold a whole slice and the limit is reached.
- */
-const GREATEST_SLICE = 0.01
 /** A new slice is asked for when this part of the last one is left: requests seldom wait. */
 const RENEW_AT = 0.3
 /** Unspent units go back after this. */
 const LEASE_MS = 100
-/** What another instance gives back, or a reset, is seen within this. */
-const LOOK_EVERY_MS = 25
 /** A caller who is refused and stays away so long is forgotten: he costs one question when he comes back. */
 const FORGET_REFUSED_MS = 1_000
 /** The rate is looked at in pieces of this. */
@@ -45,33 +38,8 @@ const MAX_ENTRIES = 50_000
 const KNOWN_FROM = 3
 /** A request that finds every slice used up by others so often asks for itself. */
 const MAX_ATTEMPTS = 3
-const US_PER_MS = 1_000
-
-interface Entry {
-  counter: Counter
-  hits: number
-  slotAt: number
-  /** Requests per ms. */
-  rate: number
-  /** Held, not spent. */
-  units: number
-  slice: number
-  /** The store's answer that local readings continue from, and when it was asked for. */
-  reading: Reading
-  readAt: number
-  /** Time alone makes room then: until then a refusal is certain but for what others give back or reset. */
-  blockedUntil: number
-  /** From then on one question asks whether somebody has; requests do not wait for its answer. */
-  lookAt: number
-  blockedUnits: number
-  /** A look at a counter that refuses is under way. */
-  isLookedAt: boolean
-  renewal: Promise<Undecided | undefined> | undefined
-}
 
 type Local = 'spend' | 'refuse' | 'ask' | 'lease'
-
-const NOTHING: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
 
 /**
  * Takes slices of hot counters' budgets and spends them without asking; remembers refusals for as long as they are certain. What is spent
@@ -89,9 +57,9 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     const found = asks.map((ask) => touched(ask, now, attempt === 0))
     if (asks.length === 1 && found[0] === undefined) return decideCold(asks[0], now)
     const ways = asks.map((ask, index) => wayOf(ask, found[index], now))
+    if (ways.includes('refuse')) for (const [index, entry] of found.entries()) if (ways[index] === 'refuse') lookAgain(entry!, now)
     if (asks.some(({ mode }, index) => mode === 'hard' && ways[index] === 'refuse')) {
       local++
-      for (const [index, entry] of found.entries()) if (ways[index] === 'refuse') lookAgain(entry!, now)
       return found.map((entry, index) => localReading(entry, ways[index] === 'refuse' ? 0 : asks[index].units, now))
     }
     if (ways.includes('lease') && attempt < MAX_ATTEMPTS) return afterLeases(asks, found, ways, attempt)
@@ -271,62 +239,4 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
       return local
     },
   }
-}
-
-function newEntry(counter: Counter, now: number): Entry {
-  const counts = { hits: 0, slotAt: now, rate: 0, units: 0, slice: 0 }
-  const refusal = { blockedUntil: 0, lookAt: 0, blockedUnits: 0, isLookedAt: false }
-  return { counter, ...counts, ...refusal, reading: NOTHING, readAt: now, renewal: undefined }
-}
-
-/** The window is part of a counter's key. */
-function isOther(one: Limit, other: Limit): boolean {
-  return one !== other && (one.limit !== other.limit || one.burst !== other.burst)
-}
-
-function greatestSlice({ limit }: Counter): number {
-  return Math.floor(capacityOf(limit) * GREATEST_SLICE)
-}
-
-/** The store's clock now, counted from when it was asked: never behind it, so that a slice is not spent after its window. */
-function storeTimeUs(entry: Entry, now: number): number {
-  return entry.reading.nowUs + Math.round((now - entry.readAt) * US_PER_MS)
-}
-
-function windowOf({ limit }: Counter, nowUs: number): number {
-  return limit.burst > 0 ? 0 : windowIndexAt(nowUs, limit.windowSeconds)
-}
-
-function isInWindow(entry: Entry, now: number): boolean {
-  return windowOf(entry.counter, storeTimeUs(entry, now)) === windowOf(entry.counter, entry.reading.nowUs)
-}
-
-/** What the store would have answered: it counts what is held here as taken. */
-function localReading(entry: Entry | undefined, taken: number, now: number): Reading {
-  if (entry === undefined) return NOTHING
-  const { reading, units, counter } = entry
-  const isBucket = counter.limit.burst > 0
-  const held = isBucket ? reading.held - (reading.taken - units) * US_PER_SECOND : reading.held + reading.taken - units
-  return { taken, nowUs: storeTimeUs(entry, now), held, heldBefore: reading.heldBefore }
-}
-
-/** A refusal is certain until time alone makes room, unless somebody gives back. */
-function block(entry: Entry, reading: Reading, now: number, units: number): void {
-  entry.reading = entry.units === 0 ? reading : entry.reading
-  if (entry.units === 0) entry.readAt = now
-  entry.blockedUntil = now + untilRoomUs(entry.counter, reading, units) / US_PER_MS
-  entry.lookAt = Math.min(entry.blockedUntil, now + LOOK_EVERY_MS)
-  entry.blockedUnits = units
-}
-
-function untilRoomUs({ limit }: Counter, reading: Reading, units: number): number {
-  const windowUs = limit.windowSeconds * US_PER_SECOND
-  if (limit.burst > 0) return ((units * US_PER_SECOND - reading.held) / US_PER_SECOND / limit.limit) * windowUs
-  const elapsed = elapsedUs(reading.nowUs, windowIndexAt(reading.nowUs, limit.windowSeconds), limit.windowSeconds)
-  const { held: current, heldBefore: previous } = reading
-  const room = limit.limit - units + 1
-  if (current >= room) return windowUs - elapsed
-  const over = estimateOf({ current, previous }, elapsed, limit.windowSeconds) - room
-  // Each µs forgets previous / window.
-  return previous === 0 ? 0 : (over / previous) * windowUs
 }

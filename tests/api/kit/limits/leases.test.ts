@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Counter, CounterStore, Undecided } from '../../../../api/kit/limits/counter-store.ts'
+import type { Counter, CounterStore, Reading, Undecided } from '../../../../api/kit/limits/counter-store.ts'
 import { type Limit, US_PER_SECOND } from '../../../../api/kit/limits/formulas.ts'
 import { leasedCounters, SWEEP_MS } from '../../../../api/kit/limits/leases.ts'
 import { accuracyOf } from '../../../../bench/limits/accuracy.ts'
@@ -146,8 +146,12 @@ test('whoever is refused does not wait for the store: one question is asked for 
   expect(exact.state.questions).toBe(questions + 1)
 })
 
-test('what is given back or reset elsewhere is seen at the next look', async () => {
+test.each(['hard', 'soft'] as const)('what is given back or reset elsewhere is seen at the next look (%s)', async (mode) => {
   const { stores, exact, advance } = instances(1)
+  const take = async (store: CounterStore, counter: Counter) => {
+    const [{ taken }] = (await store.decide([{ mode, counter, units: 1 }])) as readonly Reading[]
+    return taken === 1
+  }
   const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
   for (let request = 0; request < 20; request++) await take(stores[0], counter)
   await exact.store.decide([{ mode: 'give-back', counter, units: 2, windowIndex: START_US / 60_000_000 }])
