@@ -1,5 +1,6 @@
 import { successorId } from '../member-ids.ts'
-import { type GroupEvent, type GroupMember, type GroupOptions, partitionKey, type TopicPartition, TransportError } from '../transport.ts'
+import { type GroupEvent, type GroupMember, type GroupOptions, type TopicPartition, TransportError } from '../transport.ts'
+import { openAssignment } from './assignment.ts'
 import type { Cluster } from './cluster.ts'
 import { type Coordinator, openCoordinator } from './coordinator.ts'
 import { classify, Disconnected, errorName, fatal, MemberFenced } from './errors.ts'
@@ -38,17 +39,12 @@ export function openGroupMember(
   const { log } = context
   const { groupId } = options
   const heartbeats = heartbeatExchange(cluster, coordinator, options)
+  const assignment = openAssignment()
   const stopping = new AbortController()
   let memberId = options.memberId
   let epoch = JOIN_EPOCH
   let state: State = 'idle'
   let intervalMs = FIRST_INTERVAL_MS
-  /** What the coordinator wants owned here; undefined until it has said so. */
-  let target: TopicPartition[] | undefined
-  let owned: readonly TopicPartition[] = []
-  /** `owned` as the coordinator last heard it; undefined forces a full heartbeat. */
-  let reported: string | undefined
-  let pendingTarget = false
   let pendingEnd: GroupEvent | undefined
   let beating: Promise<void> | undefined
   let sleep = new AbortController()
@@ -67,12 +63,9 @@ export function openGroupMember(
 
   async function exchange(): Promise<void> {
     const joining = state === 'joining'
-    const full = joining || reported === undefined
-    const claimed = joining ? [] : owned
-    const claim = describe(claimed)
-    const sendOwned = full || claim !== reported
+    const claim = assignment.claim()
     try {
-      const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, full, sendOwned ? claimed : undefined)
+      const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, claim.full, claim.owned)
       // Of a life that has ended meanwhile.
       if (isLeft() || (!joining && !isMember())) return
       const name = errorName(answer.errorCode)
@@ -87,19 +80,13 @@ export function openGroupMember(
       epoch = answer.memberEpoch
       if (answer.heartbeatIntervalMs > 0) intervalMs = answer.heartbeatIntervalMs
       const assigned = await heartbeats.partitionsOf(answer)
-      if (sendOwned) reported = claim
-      if (assigned !== undefined) takeAssignment(assigned, joining)
+      claim.heard()
+      if (assigned !== undefined) assignment.want(assigned, joining)
     } catch (error) {
       // What the coordinator has heard, or what it wants, is unknown now: say everything next time, and hear everything again.
-      reported = undefined
+      assignment.unheard()
       throw error
     }
-  }
-
-  function takeAssignment(partitions: TopicPartition[], joining: boolean): void {
-    if (!joining && target !== undefined && describe(target) === describe(partitions)) return
-    target = partitions
-    pendingTarget = true
   }
 
   function refused(name: string, joining: boolean, detail: string | null | undefined): void {
@@ -115,21 +102,13 @@ export function openGroupMember(
     }
     if (kind === 'member-lost' || kind === 'member-epoch-old') {
       state = 'fenced'
-      forgetAssignment()
+      assignment.forget()
       pendingEnd = { type: 'fenced', reason: name }
       log.warn({ groupId, memberId, epoch, reason: name }, 'kafka_member_fenced')
       return
     }
-    state = 'failed'
-    forgetAssignment()
-    pendingEnd = { type: 'failed', error: fatal(name, `heartbeat of group ${groupId}`, detail) }
+    fail(fatal(name, `heartbeat of group ${groupId}`, detail))
     log.error({ groupId, memberId, reason: name, detail }, 'kafka_member_failed')
-  }
-
-  function forgetAssignment(): void {
-    target = undefined
-    owned = []
-    pendingTarget = false
   }
 
   /** Beats until the member is fenced, fails or leaves. */
@@ -162,7 +141,7 @@ export function openGroupMember(
 
   function fail(error: Error): void {
     state = 'failed'
-    forgetAssignment()
+    assignment.forget()
     pendingEnd = { type: 'failed', error }
   }
 
@@ -179,8 +158,8 @@ export function openGroupMember(
     state = 'joining'
     epoch = JOIN_EPOCH
     pendingEnd = undefined
-    reported = undefined
-    forgetAssignment()
+    assignment.forget()
+    assignment.unheard()
     await cluster.refresh(options.topics).catch(rethrowFatal)
     const retry = backoff(context, RETRY_MS, LONGEST_RETRY_MS)
     while (isJoining()) await beatAnswered(retry)
@@ -204,14 +183,13 @@ export function openGroupMember(
       pendingEnd = undefined
       return event
     }
-    if (!pendingTarget || target === undefined) return undefined
-    pendingTarget = false
-    return { type: 'assignment', partitions: [...target] }
+    const partitions = assignment.takeNews()
+    return partitions && { type: 'assignment', partitions }
   }
 
   function acknowledge(partitions: readonly TopicPartition[]): void {
     if (state !== 'member') return
-    owned = [...partitions]
+    assignment.own(partitions)
     // Others wait for what was given up: tell the coordinator now, not at the next interval.
     hurry = true
     sleep.abort()
@@ -278,13 +256,6 @@ export function openGroupMember(
 
 function withAddress(context: Context, { address }: GroupOptions): Context {
   return { ...context, options: { ...context.options, clientId: addressedClientId(context.options.clientId, address) } }
-}
-
-function describe(partitions: readonly TopicPartition[]): string {
-  return partitions
-    .map(({ topic, partition }) => partitionKey(topic, partition))
-    .sort()
-    .join(' ')
 }
 
 function rethrowFatal(error: unknown): void {

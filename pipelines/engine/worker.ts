@@ -1,34 +1,21 @@
 import { setImmediate as breath, setTimeout as delay } from 'node:timers/promises'
-import { openSerdes, type Serdes } from '../../kafka/serdes.ts'
-import { FencedError, type Fetcher, type GroupMember, type OffsetReset, ReplacedError, type WorkerProducer } from '../../kafka/transport.ts'
+import { FencedError, ReplacedError } from '../../kafka/transport.ts'
 import { UnknownSchemaError } from '../../schemas/codec.ts'
-import type { StateSession } from '../../state/stores/store.ts'
-import { topologyCodecs, valueTopicsOf } from './codecs.ts'
-import { type Committer, committer } from './committer.ts'
-import { groupView } from './group-view.ts'
-import { isPassing, type Membership, membership } from './membership.ts'
+import { type Assembly, assemble } from './assembly.ts'
+import { isPassing } from './membership.ts'
 import { type TaskMetrics, taskMetrics } from './metrics.ts'
-import { type StateQueries, stateQueries } from './queries.ts'
-import { schemaWaits } from './schema-waits.ts'
+import type { StateQueries } from './queries.ts'
 import type { StandbyCopy } from './standby.ts'
-import { type StateCare, stateCare } from './state-care.ts'
-import { type StreamTask, streamTask } from './task.ts'
-import { type TaskSet, taskSet } from './task-set.ts'
-import { type RestoreProgress, type TaskStarts, taskStarts } from './task-starts.ts'
+import type { StreamTask } from './task.ts'
+import type { RestoreProgress } from './task-starts.ts'
 import type { Topology } from './topology.ts'
 import type { WorkerConfig, WorkerDeps } from './worker-parts.ts'
-import { prepareTopics } from './worker-topics.ts'
 
-/** Kafka Streams' interval under exactly once: what readers wait for at most beside the work itself. */
-const DEFAULT_COMMIT_INTERVAL_MS = 100
-const DEFAULT_CACHED_OBJECTS = 10_000
 /** A poll that waits is cut short at this, so that group events are seen while the input is silent. */
 const LONGEST_POLL_MS = 100
 /** No poll above this: what has been fetched waits in the fetcher, which stops fetching then. */
 const MAX_QUEUED_BYTES = 8 * 1_048_576
 const RETRY_MS = 500
-/** As long as a host is away for an upgrade; older state is of little use, since most of its changelog must be read again. */
-const DEFAULT_KEEP_STATE_MS = 3_600_000
 /** Half of what Kubernetes waits before it kills. A commit takes milliseconds: only brokers that are away hold it up so long. */
 const DEFAULT_STOP_GRACE_MS = 15_000
 
@@ -67,32 +54,16 @@ export interface Worker {
   readonly queries: StateQueries | undefined
 }
 
-/** What the start opened. */
-interface Opened {
-  readonly serdes: Serdes
-  readonly session: StateSession
-  readonly copySession: StateSession
-  readonly producer: WorkerProducer
-  readonly fetcher: Fetcher
-  readonly group: GroupMember
-  readonly tasks: TaskSet
-  readonly starts: TaskStarts
-  readonly committer: Committer
-  readonly membership: Membership
-  readonly queries: StateQueries
-  readonly care: StateCare
-}
-
 export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   const { topology } = config
-  const { transport, log, identity, clock = Date.now, elapsed = () => performance.now() } = deps
+  const { log, clock = Date.now } = deps
   const declaration = topology.declare()
   const metrics = taskMetrics()
   const stopping = new AbortController()
   const done = Promise.withResolvers<void>()
   done.promise.catch(() => {}) // Nobody has to look.
   let state: WorkerState = 'created'
-  let opened: Opened | undefined
+  let opened: Assembly | undefined
   let loop: Promise<void> | undefined
   /** Our place is another life's now. */
   let replaced = false
@@ -102,107 +73,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     await delay(ms, undefined, { signal: stopping.signal, ref: false })
   }
 
-  async function open(): Promise<Opened> {
-    const serdes = await openSerdes(deps.registry, valueTopicsOf(declaration))
-    const codecs = topologyCodecs(topology.name, (topic) => serdes.codecFor(topic))
-    const partitionCounts = await prepareTopics(transport, topology, declaration)
-    const session = deps.backend.session(topology.name)
-    const copySession = deps.backend.copySession(topology.name)
-    const exactlyOnce = config.guarantee !== 'at-least-once'
-    const transactionalId = exactlyOnce ? identity.transactionalId : undefined
-    const producer = transport.producer({ transactionalId, compression: config.compression, onCommitStep: deps.fault })
-    const fetcher = transport.fetcher({ idleWaitMs: () => Math.min(...tasks.running().map((task) => task.asksFrom)) - clock() })
-    const topics = declaration.streams.map((stream) => stream.topic.name)
-    const group = transport.groupMember({
-      groupId: topology.name,
-      memberId: identity.memberId,
-      onMemberId: identity.keepMemberId,
-      address: deps.address,
-      topics,
-    })
-
-    const resets = new Map(declaration.streams.map((stream) => [stream.topic.name, stream.options.offsetReset ?? 'earliest']))
-    const resetOf = (topic: string): OffsetReset => resets.get(topic) ?? 'earliest'
-    const { assign, unassign, wake } = fetcher
-    const starts = taskStarts({
-      topology: topology.name,
-      session: copySession,
-      assign,
-      unassign,
-      resetOf,
-      exactlyOnce,
-      clock,
-      elapsed,
-      log,
-    })
-    const schemas = schemaWaits({ schemas: serdes.schemas, elapsed, log, pause, wake })
-    const tasks = taskSet({ fetcher, schemas, onClose: starts.drop })
-    const { isMissing } = schemas
-    const cachedObjects = config.cachedObjects ?? DEFAULT_CACHED_OBJECTS
-    const taskDeps = { topology, partitionCounts, codecs, session, producer, metrics, clock, isMissing, cachedObjects }
-    const view = groupView(group, elapsed)
-    const memberId = () => group.memberId
-    const keepStateMs = config.keepStateMs ?? DEFAULT_KEEP_STATE_MS
-    const ofCare = { topology, declaration, partitionCounts, transport, session: copySession, keepStateMs, exactlyOnce }
-    const care = stateCare({ ...ofCare, group: view, memberId, runsHere: tasks.hasId, clock, elapsed, log })
-    function createTask(part: number, partition: number): StreamTask {
-      const task = streamTask({ ...taskDeps, part: topology.subTopologies[part], partition })
-      care.release(task.id)
-      return task
-    }
-
-    const member: Membership = membership({
-      topology,
-      partitionCounts,
-      transport,
-      group,
-      producer,
-      session,
-      tasks,
-      starts,
-      createTask,
-      committer: () => commits,
-      exactlyOnce,
-      clock,
-      elapsed,
-      log,
-      pause,
-      isStopping: () => stopping.signal.aborted,
-      wake,
-    })
-    const commits: Committer = committer({
-      topology: topology.name,
-      tasks,
-      session,
-      producer,
-      group,
-      commitIntervalMs: topology.options.commitIntervalMs ?? config.commitIntervalMs ?? DEFAULT_COMMIT_INTERVAL_MS,
-      commitWhenIdle: topology.options.commitWhenIdle ?? true,
-      clock,
-      log,
-      fault: deps.fault,
-      onCommit: deps.onCommit,
-      wake,
-      reopen: member.reopen,
-    })
-    const queries = stateQueries({
-      topology,
-      partitionCounts,
-      codecs,
-      session,
-      tasks: tasks.all,
-      standby: care.copy,
-      copies: topology.options.standby ?? 0,
-      group: view,
-      memberId,
-      loadSchema: serdes.schemas.load,
-      clock,
-    })
-    return { serdes, session, copySession, producer, fetcher, group, tasks, starts, committer: commits, membership: member, queries, care }
-  }
-
   async function start(): Promise<void> {
-    opened = await open()
+    opened = await assemble(config, deps, { declaration, metrics, pause, isStopping: () => stopping.signal.aborted })
     try {
       await opened.producer.init()
       await opened.group.join()
@@ -219,17 +91,17 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   /** Requests to brokers that are away are repeated for ever: some time after the end has begun nobody waits for them any more. */
-  function giveUpLater(parts: Opened): void {
+  function giveUpLater(parts: Assembly): void {
     const timer = setTimeout(() => giveUp(parts), config.stopGraceMs ?? DEFAULT_STOP_GRACE_MS)
     loop?.catch(() => {}).then(() => clearTimeout(timer))
   }
 
-  function giveUp({ producer, group }: Opened): void {
+  function giveUp({ producer, group }: Assembly): void {
     log.warn({ topology: topology.name }, 'stop_waits_no_longer')
     void Promise.allSettled([producer.close(), group.leave()])
   }
 
-  async function run(parts: Opened): Promise<void> {
+  async function run(parts: Assembly): Promise<void> {
     try {
       while (!stopping.signal.aborted) await turn(parts)
       await commitLast(parts)
@@ -247,7 +119,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   /** One turn of the loop. Nothing else changes tasks, state or transaction. */
-  async function turn(parts: Opened): Promise<void> {
+  async function turn(parts: Assembly): Promise<void> {
     const { tasks, starts } = parts
     try {
       await parts.membership.attend()
@@ -264,7 +136,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     await breath()
   }
 
-  async function takeInput({ fetcher, tasks, starts, ...rest }: Opened): Promise<void> {
+  async function takeInput({ fetcher, tasks, starts, ...rest }: Assembly): Promise<void> {
     if (tasks.queuedBytes() > MAX_QUEUED_BYTES) return
     const now = clock()
     let until = Math.min(now + LONGEST_POLL_MS, rest.committer.waitUntil(now))
@@ -274,7 +146,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   /** Lost places, passing failures and state of unknown schemas begin anew from the last commit; everything else stops the worker. */
-  async function recover(parts: Opened, error: unknown): Promise<void> {
+  async function recover(parts: Assembly, error: unknown): Promise<void> {
     const schemaId = unknownSchema(error)
     if (schemaId !== undefined) await loadSchema(parts, schemaId, error)
     else if (!(error instanceof FencedError) && !isPassing(error)) throw error
@@ -283,7 +155,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   /** State that was written with another version of its schema, read by a processor that had not announced the key. */
-  async function loadSchema({ serdes }: Opened, schemaId: number, reason: unknown): Promise<void> {
+  async function loadSchema({ serdes }: Assembly, schemaId: number, reason: unknown): Promise<void> {
     for (;;) {
       try {
         if ((await serdes.schemas.load(schemaId)) === 'loaded') return
@@ -296,7 +168,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     }
   }
 
-  async function commitLast({ tasks, committer: commits }: Opened): Promise<void> {
+  async function commitLast({ tasks, committer: commits }: Assembly): Promise<void> {
     try {
       await tasks.comeToRest()
       await commits.commit()
@@ -307,7 +179,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   /** Gives everything back; what was not committed is dropped. */
-  async function release({ tasks, session, copySession, producer, group, fetcher, care, committer: commits }: Opened): Promise<void> {
+  async function release({ tasks, session, copySession, producer, group, fetcher, care, committer: commits }: Assembly): Promise<void> {
     await commits.settle()
     for (const task of tasks.all()) tasks.close(task)
     session.dropBatch()

@@ -64,15 +64,16 @@ const comma = (value: number) => value.toLocaleString('en')
 
 test('defaults and limits are those of the code', () => {
   const worker = 'pipelines/engine/worker.ts'
+  const assembly = 'pipelines/engine/assembly.ts'
   const table = 'pipelines/engine/sinks/table-target.ts'
   const view = 'pipelines/engine/sinks/view-target.ts'
-  const interval = `${constant(worker, 'DEFAULT_COMMIT_INTERVAL_MS')} ms`
+  const interval = `${constant(assembly, 'DEFAULT_COMMIT_INTERVAL_MS')} ms`
   const batch = (path: string, unit: number, name: string) =>
     `${comma(constant(path, 'maxRecords'))} records or ${constant(path, 'maxBytes') / unit} ${name}`
 
   expect(cell('TopologyOptions', 'commitIntervalMs', 1)).toBe(`the worker's, ${interval}`)
   expect(cell('WorkerConfig', 'commitIntervalMs', 1)).toBe(interval)
-  expect(cell('WorkerConfig', 'cachedObjects', 1)).toBe(comma(constant(worker, 'DEFAULT_CACHED_OBJECTS')))
+  expect(cell('WorkerConfig', 'cachedObjects', 1)).toBe(comma(constant(assembly, 'DEFAULT_CACHED_OBJECTS')))
   expect(cell('RocksdbOptions', 'memoryBudgetBytes', 1)).toBe(
     `${constant('state/stores/rocksdb-backend.ts', 'DEFAULT_MEMORY_BUDGET_BYTES') / MIB} MiB`,
   )
