@@ -1,8 +1,8 @@
-import { describeTransactionsV0, initProducerIdV4, listTransactionsV1 } from '@platformatic/kafka'
 import type { Cluster } from './cluster.ts'
 import { ask, type Broker } from './connections.ts'
 import { errorName } from './errors.ts'
 import type { Context } from './options.ts'
+import { describeTransactionsV0, initProducerIdV4, listTransactionsV1 } from './protocol.ts'
 
 const ANY_DURATION = -1n
 /** The whole list: patterns came with a later version of the request. */

@@ -1,7 +1,7 @@
-import { apiVersionsV3, type Connection } from '@platformatic/kafka'
 import { TransportError } from '../transport.ts'
 import { ask } from './connections.ts'
 import { errorName } from './errors.ts'
+import { apiVersionsV3, type Connection } from './protocol.ts'
 
 /** Every request that the transport sends: key and the one version it speaks. */
 const NEEDED: readonly { readonly name: string; readonly key: number; readonly version: number }[] = [

@@ -1,9 +1,9 @@
-import { type Connection, findCoordinatorV4, metadataV12 } from '@platformatic/kafka'
 import { TransportError } from '../transport.ts'
 import { checkBrokerVersion } from './broker-version.ts'
 import { ask, type Broker, openConnections } from './connections.ts'
 import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
 import type { Context } from './options.ts'
+import { type Connection, findCoordinatorV4, metadataV12 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
 export interface Leader {

@@ -1,8 +1,8 @@
 import { isIP } from 'node:net'
-import { type API, AuthenticationError, Connection, ConnectionStatuses, findErrorBy, ResponseError } from '@platformatic/kafka'
 import { TransportError } from '../transport.ts'
 import { Disconnected } from './errors.ts'
 import type { Context } from './options.ts'
+import { type API, AuthenticationError, Connection, ConnectionStatuses, findErrorBy, ResponseError } from './protocol.ts'
 
 export interface Broker {
   readonly host: string

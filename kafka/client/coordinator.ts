@@ -1,8 +1,8 @@
-import type { API } from '@platformatic/kafka'
 import type { Cluster, CoordinatorKind } from './cluster.ts'
 import { ask, type Broker, type Connections, openConnections } from './connections.ts'
 import { Disconnected } from './errors.ts'
 import type { Context } from './options.ts'
+import type { API } from './protocol.ts'
 
 /** Sends requests to the coordinator of one group or one transactional id, on a connection of its own. */
 export interface Coordinator {

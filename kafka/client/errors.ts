@@ -1,5 +1,5 @@
-import { protocolErrorsCodesById } from '@platformatic/kafka'
 import { FencedError, TransportError } from '../transport.ts'
+import { protocolErrorsCodesById } from './protocol.ts'
 
 /** Names of Kafka's error codes, as the protocol documents them. `NONE` is success. */
 export type ErrorName = string

@@ -1,6 +1,6 @@
-import { type Connection, type Reader, Writer } from '@platformatic/kafka'
 import type { AbortedTransaction } from '../record-batch/committed.ts'
 import { Disconnected } from './errors.ts'
+import { type Connection, type Reader, Writer } from './protocol.ts'
 
 /**
  * Fetch v17 with a parser of our own: the protocol package's parser builds an object per record.

@@ -1,8 +1,8 @@
-import { consumerGroupDescribeV0 } from '@platformatic/kafka'
 import type { GroupPeer } from '../transport.ts'
 import type { Coordinator } from './coordinator.ts'
 import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
 import type { Context } from './options.ts'
+import { consumerGroupDescribeV0 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
 /** Between the client id and the address in the client id that a member with an address sends. */

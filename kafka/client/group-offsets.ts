@@ -1,9 +1,9 @@
-import { offsetCommitV9, offsetFetchV9 } from '@platformatic/kafka'
 import { type CommittedOffset, FencedError, type OffsetToCommit, partitionKey, type TopicPartition, TransportError } from '../transport.ts'
 import type { Coordinator } from './coordinator.ts'
 import { classify, Disconnected, type ErrorName, errorName, fatal, MemberFenced, throwIfClosed } from './errors.ts'
 import { offsetTopics } from './offset-topics.ts'
 import type { Context } from './options.ts'
+import { offsetCommitV9, offsetFetchV9 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
 /** A transaction on the offsets ends within its time-out; asked often, because a restart waits for it. */

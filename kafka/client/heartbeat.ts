@@ -1,8 +1,8 @@
-import { consumerGroupHeartbeatV1 } from '@platformatic/kafka'
 import type { GroupOptions, TopicPartition } from '../transport.ts'
 import type { Cluster } from './cluster.ts'
 import type { Coordinator } from './coordinator.ts'
 import { Disconnected } from './errors.ts'
+import { consumerGroupHeartbeatV1 } from './protocol.ts'
 
 /** "Not changed since the last heartbeat". */
 const UNCHANGED_TIMEOUT = -1

@@ -1,10 +1,10 @@
-import { listOffsetsV9 } from '@platformatic/kafka'
 import { partitionKey, type TopicPartition, TransportError } from '../transport.ts'
 import type { Cluster } from './cluster.ts'
 import { ask, type Broker } from './connections.ts'
 import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
 import { getOrAdd } from './get-or-add.ts'
 import type { Context } from './options.ts'
+import { listOffsetsV9 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
 const TIMESTAMPS = { earliest: -2n, end: -1n } as const

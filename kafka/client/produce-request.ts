@@ -1,5 +1,5 @@
-import { type Connection, produceV11, ResponseError, Writer } from '@platformatic/kafka'
 import { Disconnected } from './errors.ts'
+import { type Connection, produceV11, ResponseError, Writer } from './protocol.ts'
 
 /** Produce v11 with a request of our own: finished batches go in as they are. */
 const PRODUCE_KEY = 0

@@ -1,4 +1,3 @@
-import { initProducerIdV4 } from '@platformatic/kafka'
 import {
   FencedError,
   type GroupMember,
@@ -16,6 +15,7 @@ import { classify, errorName, fatal, MemberFenced, throwIfClosed } from './error
 import { getOrAdd } from './get-or-add.ts'
 import { listOffsets } from './list-offsets.ts'
 import type { Context } from './options.ts'
+import { initProducerIdV4 } from './protocol.ts'
 import { backoff } from './retry.ts'
 import { openSender } from './sender.ts'
 import { openTransactionLog, type ProducerId } from './transaction.ts'

@@ -1,10 +1,10 @@
-import { createTopicsV7 } from '@platformatic/kafka'
 import { type TopicPartition, type TopicSpec, TransportError } from '../transport.ts'
 import type { Cluster } from './cluster.ts'
 import { ask } from './connections.ts'
 import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
 import { listOffsets } from './list-offsets.ts'
 import type { Context } from './options.ts'
+import { createTopicsV7 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
 /** Number of replicas as the broker's `default.replication.factor` says. */

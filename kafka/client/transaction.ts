@@ -1,11 +1,3 @@
-import {
-  addOffsetsToTxnV4,
-  addPartitionsToTxnV3,
-  describeTransactionsV0,
-  endTxnV4,
-  initProducerIdV4,
-  txnOffsetCommitV4,
-} from '@platformatic/kafka'
 import { FencedError, type GroupMember, type OffsetToCommit, partitionKey, type TopicPartition, TransportError } from '../transport.ts'
 import type { Cluster } from './cluster.ts'
 import { type Coordinator, openCoordinator } from './coordinator.ts'
@@ -14,6 +6,14 @@ import { getOrAdd } from './get-or-add.ts'
 import { type OffsetOwner, repeat } from './group-offsets.ts'
 import { offsetTopics } from './offset-topics.ts'
 import type { Context } from './options.ts'
+import {
+  addOffsetsToTxnV4,
+  addPartitionsToTxnV3,
+  describeTransactionsV0,
+  endTxnV4,
+  initProducerIdV4,
+  txnOffsetCommitV4,
+} from './protocol.ts'
 import { backoff } from './retry.ts'
 
 /** A commit's markers are written a few milliseconds after EndTxn was answered; until then CONCURRENT_TRANSACTIONS comes back. */

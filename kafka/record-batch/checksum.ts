@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module'
-import { crc32c as portableCrc32c } from '@platformatic/kafka'
+import { crc32c as portableCrc32c } from '../client/protocol.ts'
 
 /**
  * CRC-32C of a buffer. The native implementation is called directly, because the protocol package copies its input

@@ -1,4 +1,4 @@
-import { compressionsAlgorithms } from '@platformatic/kafka'
+import { compressionsAlgorithms } from '../client/protocol.ts'
 import { TransportError } from '../transport.ts'
 
 /** The codecs of a record batch, in the order of their number in the attributes. */

@@ -3,7 +3,7 @@ import type { AnyTopic } from '../../schemas/topic.ts'
 import { topicsOf } from './codecs.ts'
 import type { Declaration } from './declaration.ts'
 import { TopologyError } from './errors.ts'
-import { changelogSpec, deadLetterSpec, deadLetterTopicName, repartitionSpec } from './internal-topics.ts'
+import { changelogSpec, changelogTopicName, deadLetterSpec, deadLetterTopicName, repartitionSpec } from './internal-topics.ts'
 import { commonPartitions } from './sub-topology.ts'
 import type { Topology } from './topology.ts'
 
@@ -14,29 +14,41 @@ import type { Topology } from './topology.ts'
  * @throws TopologyError when sources that are processed together have different counts; TransportError when an internal topic has another count
  */
 export async function prepareTopics(transport: Transport, topology: Topology, declaration: Declaration): Promise<Map<string, number>> {
-  const internal = new Set([...declaration.repartitions.values()].map((topic) => topic.name))
+  const repartitionNames = new Set([...declaration.repartitions.values()].map((topic) => topic.name))
   const topics = topicsOf(declaration)
-  const catalogue = topics.filter((topic) => !internal.has(topic.name))
-  const repartitions = topics.filter((topic) => internal.has(topic.name))
-
-  const existing = await transport.partitionCounts(catalogue.map((topic) => topic.name))
-  await transport.ensureTopics(catalogue.filter((topic) => !existing.has(topic.name)).map(catalogueSpec))
-  await transport.ensureTopics(repartitions.map((topic) => repartitionSpec(topic.name, topic.partitions)))
-
-  const counts = new Map(topics.map((topic) => [topic.name, existing.get(topic.name) ?? topic.partitions]))
-  await transport.ensureTopics([...changelogs(topology, declaration, counts), deadLetterSpec(topology.name)])
+  const names = [...topics.map((topic) => topic.name), ...changelogNames(topology, declaration), deadLetterTopicName(topology.name)]
+  // Of all at once: at every start but the first nothing else has to be asked.
+  const existing = await transport.partitionCounts(names)
+  const counts = new Map(
+    topics.map(({ name, partitions }) => [name, (repartitionNames.has(name) ? undefined : existing.get(name)) ?? partitions]),
+  )
+  const wanted = [
+    ...topics.map((topic) =>
+      repartitionNames.has(topic.name) ? repartitionSpec(topic.name, topic.partitions) : catalogueSpec(topic, counts),
+    ),
+    ...changelogs(topology, declaration, counts),
+    deadLetterSpec(topology.name),
+  ]
+  await transport.ensureTopics(wanted.filter(({ name, partitions }) => existing.get(name) !== partitions))
   return counts.set(deadLetterTopicName(topology.name), deadLetterSpec(topology.name).partitions)
 }
 
-function catalogueSpec({ name, partitions, config }: AnyTopic): TopicSpec {
-  return { name, partitions, config }
+function catalogueSpec({ name, config, partitions }: AnyTopic, counts: ReadonlyMap<string, number>): TopicSpec {
+  return { name, partitions: counts.get(name) ?? partitions, config }
+}
+
+function loggedStores({ stores }: { readonly stores: readonly string[] }, declaration: Declaration): string[] {
+  return stores.filter((name) => declaration.stores.get(name)?.logged === true)
+}
+
+function changelogNames(topology: Topology, declaration: Declaration): string[] {
+  return topology.subTopologies.flatMap((part) => loggedStores(part, declaration).map((store) => changelogTopicName(topology.name, store)))
 }
 
 function changelogs(topology: Topology, declaration: Declaration, counts: ReadonlyMap<string, number>): TopicSpec[] {
   return topology.subTopologies.flatMap((part) => {
     const partitions = partitionsOfPart(topology.name, part.sources, counts)
-    const logged = part.stores.filter((name) => declaration.stores.get(name)?.logged === true)
-    return logged.map((name) => changelogSpec(topology.name, name, partitions))
+    return loggedStores(part, declaration).map((name) => changelogSpec(topology.name, name, partitions))
   })
 }
 

@@ -1,0 +1,37 @@
+import { createRequire } from 'node:module'
+
+/** The part of Ajv that the protocol package meets while it is loaded. */
+interface Validate {
+  (this: unknown, data: unknown, context?: unknown): unknown
+  errors?: unknown
+}
+interface Ajv {
+  compile(schema: unknown, meta?: boolean): Validate
+}
+
+// The package's own Ajv, wherever it is installed.
+const require = createRequire(import.meta.url)
+const packaged = createRequire(require.resolve('@platformatic/kafka'))
+const { prototype } = (packaged('ajv/dist/2020.js') as { Ajv2020: { prototype: Ajv } }).Ajv2020
+const { compile } = prototype
+
+/** Compiles when it is first asked. */
+function compileLater(this: Ajv, schema: unknown, meta?: boolean): Validate {
+  let compiled: Validate | undefined
+  const compileNow = compile.bind(this, schema, meta)
+  function validate(this: unknown, data: unknown, context?: unknown): unknown {
+    compiled ??= compileNow()
+    const valid = compiled.call(this, data, context)
+    validate.errors = compiled.errors
+    return valid
+  }
+  validate.errors = undefined as unknown
+  return validate
+}
+
+prototype.compile = compileLater
+
+/** Ajv is as it was for everybody else. */
+export function endLateValidators(): void {
+  Reflect.deleteProperty(prototype, 'compile')
+}
