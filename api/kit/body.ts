@@ -1,4 +1,4 @@
-import { type BodyLimits, bodyPieces } from './body-stream.ts'
+import { type BodyLimits, wholeBody } from './body-stream.ts'
 import { ApiError, errors } from './errors.ts'
 import { assertCleanText, decodeUtf8 } from './text.ts'
 
@@ -10,7 +10,7 @@ const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
  */
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   assertJsonType(request.headers.get('content-type'))
-  const text = decodeUtf8(await readBytes(request, limits))
+  const text = decodeUtf8(await wholeBody(request, limits))
   if (text.trim() === '') throw invalidBody('the body is empty; it must be JSON')
   let value: unknown
   try {
@@ -31,10 +31,4 @@ function assertJsonType(contentType: string | null): void {
   const charset = parameters.map((parameter) => parameter.trim().toLowerCase()).find((parameter) => parameter.startsWith('charset='))
   const isUtf8Charset = charset === undefined || charset === 'charset=utf-8' || charset === 'charset="utf-8"'
   if (!JSON_MEDIA_TYPE.test(mediaType.trim()) || !isUtf8Charset) throw new ApiError(errors.unsupported_media_type)
-}
-
-async function readBytes(request: Request, limits: BodyLimits): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = []
-  for await (const piece of bodyPieces(request, limits)) chunks.push(piece)
-  return Buffer.concat(chunks)
 }

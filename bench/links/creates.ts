@@ -13,10 +13,12 @@ export interface Created {
 }
 
 const MS_PER_SECOND = 1_000
+/** As load balancers keep them. Without a bound a stall of a second is met with 500 new connections, more than a server's queue takes. */
+const CONNECTIONS = 256
 
 /** Creates at a fixed rate, whatever the answers take. */
 export async function createAtRate(apiUrl: string, perSecond: number, seconds: number): Promise<Created[]> {
-  const agent = new Agent({ keepAlive: true })
+  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
   const { hostname, port } = new URL(apiUrl)
   const pending: Promise<Created>[] = []
   const startedAt = performance.now()

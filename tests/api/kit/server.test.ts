@@ -1,11 +1,11 @@
 import { connect } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type RunningServer, startServer } from '../../../api/kit/server.ts'
 import { echoService } from './echo-service.ts'
 import { START, testApp } from './harness.ts'
 
-async function served(state: { runs: number; reusableUntil?: number } = { runs: 0 }, limits = {}) {
-  const api = await testApp({ services: [echoService(state)] })
+async function served(state: { runs: number; reusableUntil?: number } = { runs: 0 }, limits = {}, app: { bodyTimeoutMs?: number } = {}) {
+  const api = await testApp({ services: [echoService(state)], ...app })
   const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now, limits })
   onTestFinished(() => server.close(0).then(() => undefined))
   return { ...api, server, state }
@@ -76,6 +76,46 @@ test.each([
 test('headers that come too slowly are given up: request_timeout', async () => {
   const { server } = await served({ runs: 0 }, { headersTimeoutMs: 50, requestTimeoutMs: 100, checkIntervalMs: 20 })
   expect(await raw(server, 'GET / HTTP/1.1\r\nHost')).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"request_timeout"/)
+})
+
+describe('a body whose length is announced', () => {
+  const put = (bytes: number, body: string) =>
+    `PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n${body}`
+
+  test('arrives in pieces, and the next request on its connection is answered', async () => {
+    const { server } = await served()
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    let text = ''
+    socket.on('data', (data) => {
+      text += data
+    })
+    socket.write(put(12, '{"te'))
+    await expect.poll(() => server.connections()).toBe(1)
+    socket.write(`xt":"y"}${put(12, '{"text":"z"}')}`)
+    await expect.poll(() => text).toMatch(/"text":"y"[\s\S]*"text":"z"/)
+    socket.destroy()
+  })
+
+  test('that comes too slowly is given up: request_timeout, and its connection ends', async () => {
+    const { server } = await served({ runs: 0 }, {}, { bodyTimeoutMs: 20 })
+    expect(await raw(server, put(12, '{"te'))).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"request_timeout"/)
+  })
+
+  test('that is too large is refused before it is sent', async () => {
+    const { server } = await served()
+    expect(await raw(server, put(65, ''))).toMatch(/^HTTP\/1\.1 413 [\s\S]*"error":"content_too_large"/)
+  })
+
+  test('that breaks off holds nothing', async () => {
+    const { server } = await served()
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+    socket.on('error', () => undefined)
+    socket.write(put(12, '{"te'))
+    await expect.poll(() => server.connections()).toBe(1)
+    socket.destroy()
+    await expect.poll(() => server.connections()).toBe(0)
+    expect(await server.close(60_000)).toBe(0)
+  })
 })
 
 test('closing lets a running request end, and takes no new ones', async () => {
