@@ -54,14 +54,18 @@ export function publishedTimes(out: Iterable<{ readonly key: string; readonly va
   return times
 }
 
-/** The times for which less was published than had been sent before them. */
+/**
+ * The times for which a candidate was published with less than had been sent for it before them. Each partition publishes its own candidates, and one that
+ * is moved may pass over a time that another one publishes: a candidate that is missing is no part of a count.
+ * @param candidates that get the votes evenly
+ */
 export function undercounted(
   times: ReadonlyMap<number, ReadonlyMap<string, number>>,
   sent: readonly { readonly time: number; readonly count: number }[],
+  candidates: number,
 ): number[] {
   return [...times].flatMap(([time, totals]) => {
     const due = sent.findLast((each) => each.time < time)?.count ?? 0
-    const sum = [...totals.values()].reduce((a, b) => a + b, 0)
-    return sum < due ? [time] : []
+    return [...totals.values()].some((total) => total < due / candidates) ? [time] : []
   })
 }
