@@ -20,18 +20,24 @@ export interface Asked {
   readonly body: any
 }
 
+export interface SnippetStackOptions {
+  /** A node of a Redis Cluster to use instead of a Redis of its own. */
+  readonly redisCluster?: string
+}
+
 /** Real servers, a worker and two API processes for snippets. */
-export async function snippetStack() {
+export async function snippetStack({ redisCluster }: SnippetStackOptions = {}) {
   const folder = guardedFolder()
   const kafka: Component = await newKafka(folder.path)
-  const redis: Component = await newRedis(folder.path)
+  const redis: Component | undefined = redisCluster === undefined ? await newRedis(folder.path) : undefined
   const registry: Component = await newRegistry(folder.path, kafka.address)
-  await Promise.all([kafka.start(), redis.start()])
+  await Promise.all([kafka.start(), redis?.start()])
   await registry.start()
   await provisionTopics(kafka.address, registry.address)
   const env = {
     KAFKA_BROKERS: kafka.address,
-    REDIS_URL: redis.address,
+    REDIS_URL: redisCluster ?? (redis as Component).address,
+    ...(redisCluster !== undefined && { REDIS_CLUSTER: '1' }),
     SCHEMA_REGISTRY_URL: registry.address,
     CLICKHOUSE_URL: await testStack().clickhouse(),
     CLICKHOUSE_DATABASE: uniqueName('snippets').replaceAll('-', '_'),
@@ -88,7 +94,6 @@ export async function snippetStack() {
   return {
     folder,
     kafka,
-    redis,
     env,
     apis,
     bearer,
