@@ -29,6 +29,7 @@ import { shortDomains } from './links/domains.ts'
 import { redirects } from './links/redirect.ts'
 import { linksSecret } from './links/secret.ts'
 import { LINKS_TOPICS, linksService } from './links/service.ts'
+import { threadComparer } from './snippets/diff/comparer.ts'
 import { threadHighlighter } from './snippets/page/highlighter.ts'
 import { SNIPPETS_TOPICS, snippetsService } from './snippets/service.ts'
 import { TRENDS_TOPICS, trendsService } from './trends/service.ts'
@@ -73,6 +74,7 @@ async function startApi(config: ApiConfig, log: Logger) {
   const secret = await linksSecret(config.links.secret)
   const blobs = await connectBlobs(config.blobs)
   const highlighter = threadHighlighter()
+  const comparer = threadComparer()
   const counted = factBuffer({
     open: () => facts.openLog(snippetReads),
     capacity: READS_CAPACITY,
@@ -85,7 +87,18 @@ async function startApi(config: ApiConfig, log: Logger) {
     links: () => linksService({ views, tables: tables.reader, facts, commands, domains, secret, now }),
     limits: () => limitsService({ ...limits, commands, tables: tables.reader, now }),
     snippets: () =>
-      snippetsService({ views, tables: tables.reader, facts, commands, blobs, counted, highlighter, publicUrl: config.publicUrl, now }),
+      snippetsService({
+        views,
+        tables: tables.reader,
+        facts,
+        commands,
+        blobs,
+        counted,
+        highlighter,
+        comparer,
+        publicUrl: config.publicUrl,
+        now,
+      }),
   }
   const services = config.services.map((name) => factories[name]())
   const isLimited = services.some(({ routes }) => routes.some(({ definition }) => limits.requests.covers(definition.path)))
@@ -142,7 +155,7 @@ async function startApi(config: ApiConfig, log: Logger) {
     log.info({ delay_ms: config.drainDelayMs, timeout_ms: config.drainTimeoutMs }, 'api_draining')
     await new Promise((resolve) => setTimeout(resolve, config.drainDelayMs))
     const cut = await Promise.all(servers.map((server) => server.close(config.drainTimeoutMs)))
-    await Promise.all([clicks?.close(LAST_CLICKS_MS), counted.close(LAST_CLICKS_MS), highlighter.close()])
+    await Promise.all([clicks?.close(LAST_CLICKS_MS), counted.close(LAST_CLICKS_MS), highlighter.close(), comparer.close()])
     commands.close()
     await limits.close()
     await Promise.all([redis.close(), tables.close(), facts.close()])

@@ -11,8 +11,9 @@ import { viewProbe } from '../kit/readiness.ts'
 import { bind } from '../kit/route.ts'
 import type { Service } from '../kit/service.ts'
 import { isOwner, snippetAccess } from './access.ts'
-import { compareSnippets } from './compare.ts'
 import { snippetCreation } from './create.ts'
+import { compareSnippets } from './diff/compare.ts'
+import type { Comparer } from './diff/comparer.ts'
 import { snippetErrors } from './errors.ts'
 import { snippetLists } from './list.ts'
 import type { Highlighter } from './page/highlighter.ts'
@@ -39,6 +40,7 @@ export interface SnippetsDeps {
   readonly blobs: BlobStore
   readonly counted: ReadDeps['counted']
   readonly highlighter: Highlighter
+  readonly comparer: Comparer
   /** Base of absolute URLs. */
   readonly publicUrl: string
   /** Epoch ms. */
@@ -52,7 +54,7 @@ const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
 /** Snippet sharing (specification C). */
 export function snippetsService(deps: SnippetsDeps): Service {
-  const { views, facts, commands, blobs } = deps
+  const { views, facts, commands } = deps
   const access = snippetAccess(deps)
   const creation = snippetCreation(deps)
   const reads = snippetReads({ ...deps, access })
@@ -77,7 +79,7 @@ export function snippetsService(deps: SnippetsDeps): Service {
       bind(rawRoute, (input) => reads.asText(input, input.params.paste_id)),
       bind(diffRoute, async ({ params, query, caller }) => {
         const [from, to] = await Promise.all([access.find(params.paste_id, caller), access.find(query.with, caller)])
-        return await compareSnippets(blobs, from, to)
+        return await compareSnippets(deps, from, to)
       }),
       bind(deleteRoute, async (input) => {
         await access.remove(input, input.params.paste_id)

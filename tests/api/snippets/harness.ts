@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { createCommands } from '../../../api/kit/commands/commands.ts'
 import type { RequestLimits } from '../../../api/kit/limits/request-limits.ts'
+import { patchOf } from '../../../api/snippets/diff/patch.ts'
 import type { Highlighter } from '../../../api/snippets/page/highlighter.ts'
 import { snippetsService } from '../../../api/snippets/service.ts'
 import { snippets } from '../../../pipelines/snippets/topology.ts'
@@ -48,6 +49,7 @@ export async function snippetsApi(options: { highlighter?: Highlighter; limits?:
     blobs: blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) }),
     counted: { offer: (id) => counted.push(id) > 0 },
     highlighter: options.highlighter ?? { highlight: async () => undefined, close: async () => undefined },
+    comparer: { ask: async (request) => patchOf(request), close: async () => undefined },
     publicUrl: 'http://localhost:8080/',
     now,
   })

@@ -1,0 +1,32 @@
+import { formatPatch, structuredPatch } from 'diff'
+
+export interface PatchRequest {
+  /** Names in the patch. */
+  readonly from: string
+  readonly to: string
+  readonly before: string
+  readonly after: string
+}
+
+export interface Patch {
+  readonly added: number
+  readonly removed: number
+  /** In unified form. */
+  readonly diff: string
+}
+
+/** Lines that differ. Myers' algorithm takes time by the square of them. */
+const MAX_EDITS = 5_000
+const MAX_COMPARE_MS = 250
+const CONTEXT_LINES = 3
+
+/** @returns null: they are too different */
+export function patchOf({ from, to, before, after }: PatchRequest): Patch | null {
+  const bounds = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS, timeout: MAX_COMPARE_MS }
+  const patch = structuredPatch(from, to, before, after, undefined, undefined, bounds)
+  if (patch === undefined) return null
+  const lines = patch.hunks.flatMap((hunk) => hunk.lines)
+  const added = lines.filter((line) => line.startsWith('+')).length
+  const removed = lines.filter((line) => line.startsWith('-')).length
+  return { added, removed, diff: formatPatch(patch) }
+}
