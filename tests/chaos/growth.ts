@@ -20,7 +20,7 @@ export interface Growth {
 /** Caches fill and code is compiled in the first part of a run. */
 const WARM_UP_SHARE = 1 / 3
 const MS_PER_HOUR = 3_600_000
-/** A heap breathes: what lies between two collections is some percent of it. */
+/** Caches still fill a little, and connections come and go. */
 const MAX_RSS_RISE = 0.1
 /** A connection that is being replaced counts twice for a moment; so does a table file that is being compacted. */
 const MAX_MORE_HANDLES = 10

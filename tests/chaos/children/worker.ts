@@ -2,6 +2,8 @@
  * A worker process of the shop, to be ill-treated: `node worker.ts <json>`. Obeys its parent's messages, tells it its status, and ends with it.
  */
 import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { pino } from 'pino'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { memoryRegistry } from '../../../kafka/memory/registry.ts'
@@ -27,6 +29,8 @@ export type WorkerOrder =
   | { readonly order: 'clock'; readonly offsetMs: number }
   /** The next commit that passes the step ends or stops the process there. */
   | { readonly order: 'at-step'; readonly step: CommitFaultPoint; readonly signal: 'SIGKILL' | 'SIGSTOP' }
+  /** Frees what nothing refers to. */
+  | { readonly order: 'collect' }
 
 /** What a worker tells, ten times a second. */
 export interface WorkerReport {
@@ -55,10 +59,17 @@ function fault(step: CommitFaultPoint): void {
 
 process.on('message', (message: WorkerOrder) => {
   if (message.order === 'clock') offsetMs = message.offsetMs
+  else if (message.order === 'collect') collectGarbage()
   else armed = message
 })
 const orphaned = () => process.exit(1)
 process.once('disconnect', orphaned)
+
+/** All that can be given back, as V8 does when memory runs out: an ordinary collection keeps the young generation as large as it once had to be. */
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+}
 
 /** A worker that finds no broker at its start ends, and is started again and again: here without the processes. */
 async function connected(transport: Transport): Promise<void> {
