@@ -115,6 +115,8 @@ export interface GroupOptions {
   readonly memberId: string
   /** Told of the member id that replaces a refused one (Kafka 4.0, 4.1), so that it is the one that is kept. */
   readonly onMemberId?: (memberId: string) => void
+  /** There is something to take with `takeEvent`: ends the wait of a loop that would look for it later. */
+  readonly onEvent?: () => void
   readonly topics: readonly string[]
   /** Where this process can be asked over HTTP (http://host:port), told to the other members. */
   readonly address?: string

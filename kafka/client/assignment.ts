@@ -2,8 +2,8 @@ import { partitionKey, type TopicPartition } from '../transport.ts'
 
 /** The partitions of one membership: what the coordinator wants owned here, what is owned, and what of it the coordinator has heard. */
 export interface Assignment {
-  /** Takes what an answer says. @param anew the member has just joined: everything is news */
-  want(partitions: readonly TopicPartition[], anew: boolean): void
+  /** Takes what an answer says. @param anew the member has just joined: everything is news. @returns whether it is news */
+  want(partitions: readonly TopicPartition[], anew: boolean): boolean
   /** What is wanted, once after each change. */
   takeNews(): TopicPartition[] | undefined
   /** What the coordinator wants given up is given up. */
@@ -34,9 +34,10 @@ export function openAssignment(): Assignment {
 
   return {
     want(partitions, anew) {
-      if (!anew && target !== undefined && describe(target) === describe(partitions)) return
+      if (!anew && target !== undefined && describe(target) === describe(partitions)) return false
       target = partitions
       news = true
+      return true
     },
     takeNews() {
       if (!news || target === undefined) return undefined

@@ -15,6 +15,8 @@ const JOIN_EPOCH = 0
 const LEAVE_EPOCH = -1
 /** Until the first answer brings the group's own interval. */
 const FIRST_INTERVAL_MS = 1_000
+/** Part of the interval by which a timer may fire too soon without bringing a second heartbeat at once. */
+const EARLY_BEAT = 0.1
 const RETRY_MS = 50
 const LONGEST_RETRY_MS = 1_000
 /** A stopping worker does not wait longer for a coordinator that does not answer: the session time-out does the rest. */
@@ -81,7 +83,7 @@ export function openGroupMember(
       if (answer.heartbeatIntervalMs > 0) intervalMs = answer.heartbeatIntervalMs
       const assigned = await heartbeats.partitionsOf(answer)
       claim.heard()
-      if (assigned !== undefined) assignment.want(assigned, joining)
+      if (assigned !== undefined && assignment.want(assigned, joining)) options.onEvent?.()
     } catch (error) {
       // What the coordinator has heard, or what it wants, is unknown now: say everything next time, and hear everything again.
       assignment.unheard()
@@ -101,9 +103,7 @@ export function openGroupMember(
       throw new Disconnected(`the group coordinator answered ${name} at the join`)
     }
     if (kind === 'member-lost' || kind === 'member-epoch-old') {
-      state = 'fenced'
-      assignment.forget()
-      pendingEnd = { type: 'fenced', reason: name }
+      end('fenced', { type: 'fenced', reason: name })
       log.warn({ groupId, memberId, epoch, reason: name }, 'kafka_member_fenced')
       return
     }
@@ -111,12 +111,18 @@ export function openGroupMember(
     log.error({ groupId, memberId, reason: name, detail }, 'kafka_member_failed')
   }
 
+  /** All members of a process beat at the same moments: it wakes up once for all of them, and the broker too. */
+  function untilNextBeat(): number {
+    const left = intervalMs - (context.elapsed() % intervalMs)
+    return left > intervalMs * EARLY_BEAT ? left : left + intervalMs
+  }
+
   /** Beats until the member is fenced, fails or leaves. */
   async function run(): Promise<void> {
     const retry = backoff(context, RETRY_MS, LONGEST_RETRY_MS)
     while (state === 'member') {
       sleep = new AbortController()
-      if (!hurry) await pause(intervalMs, sleep.signal)
+      if (!hurry) await pause(untilNextBeat(), sleep.signal)
       hurry = false
       while (state === 'member' && !(await beatAnswered(retry)));
     }
@@ -140,9 +146,14 @@ export function openGroupMember(
   }
 
   function fail(error: Error): void {
-    state = 'failed'
+    end('failed', { type: 'failed', error })
+  }
+
+  function end(as: 'fenced' | 'failed', event: GroupEvent): void {
+    state = as
     assignment.forget()
-    pendingEnd = { type: 'failed', error }
+    pendingEnd = event
+    options.onEvent?.()
   }
 
   // The state changes behind the compiler's back while something is awaited.
@@ -163,8 +174,8 @@ export function openGroupMember(
     await cluster.refresh(options.topics).catch(rethrowFatal)
     const retry = backoff(context, RETRY_MS, LONGEST_RETRY_MS)
     while (isJoining()) await beatAnswered(retry)
-    const end = ended()
-    if (end?.type === 'failed') throw end.error
+    const ending = ended()
+    if (ending?.type === 'failed') throw ending.error
     if (isMember()) running = run()
   }
 

@@ -8,6 +8,8 @@ interface Assigned extends TopicPartition {
   told: number
 }
 
+/** A poll that waits ends after this: with the empty answers that a broker gives now and then, and in time for group events. */
+const MAX_WAIT_MS = 100
 /** Records that one poll returns of one partition. */
 const MAX_POLL_RECORDS = 5_000
 
@@ -73,7 +75,7 @@ export function memoryFetcher(broker: MemoryBroker): Fetcher {
     async poll(timeoutMs) {
       const ready = collect(false)
       if (ready.length > 0 || timeoutMs <= 0) return ready
-      await changeOrTimeout(timeoutMs)
+      await changeOrTimeout(Math.min(timeoutMs, MAX_WAIT_MS))
       return collect(true)
     },
     wake() {

@@ -69,6 +69,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     groupId: topology.name,
     memberId: identity.memberId,
     onMemberId: identity.keepMemberId,
+    onEvent: fetcher.wake,
     address: deps.address,
     topics,
   })

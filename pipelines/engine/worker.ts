@@ -11,8 +11,10 @@ import type { RestoreProgress } from './task-starts.ts'
 import type { Topology } from './topology.ts'
 import type { WorkerConfig, WorkerDeps } from './worker-parts.ts'
 
-/** A poll that waits is cut short at this, so that group events are seen while the input is silent. */
-const LONGEST_POLL_MS = 100
+/** A poll that waits is cut short at this: while nothing comes, what is done once a second or less often is looked after. */
+const LONGEST_POLL_MS = 1_000
+/** The same where standby copies are kept: what has come for them is taken between two polls. */
+const LONGEST_POLL_WITH_COPIES_MS = 100
 /** No poll above this: what has been fetched waits in the fetcher, which stops fetching then. */
 const MAX_QUEUED_BYTES = 8 * 1_048_576
 const RETRY_MS = 500
@@ -56,7 +58,7 @@ export interface Worker {
 
 export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   const { topology } = config
-  const { log, clock = Date.now } = deps
+  const { log, clock = Date.now, elapsed = () => performance.now() } = deps
   const declaration = topology.declare()
   const metrics = taskMetrics()
   const stopping = new AbortController()
@@ -67,6 +69,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   let loop: Promise<void> | undefined
   /** Our place is another life's now. */
   let replaced = false
+  const longestPollMs = (topology.options.standby ?? 0) > 0 ? LONGEST_POLL_WITH_COPIES_MS : LONGEST_POLL_MS
 
   /** A wait that ends with the worker. */
   async function pause(ms: number): Promise<void> {
@@ -139,7 +142,9 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   async function takeInput({ fetcher, tasks, starts, ...rest }: Assembly): Promise<void> {
     if (tasks.queuedBytes() > MAX_QUEUED_BYTES) return
     const now = clock()
-    let until = Math.min(now + LONGEST_POLL_MS, rest.committer.waitUntil(now))
+    // At the same moments as the other loops of the process, so that it wakes up once for all of them.
+    const longestMs = longestPollMs - (elapsed() % longestPollMs)
+    let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
     for (const task of tasks.running()) until = Math.min(until, task.nextTickAt)
     const busy = tasks.canWork() || rest.membership.hasNews
     for (const data of await fetcher.poll(busy ? 0 : Math.max(0, until - now))) if (!starts.take(data)) tasks.dispatch(data)

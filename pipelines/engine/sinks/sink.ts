@@ -73,8 +73,8 @@ export interface Sink {
 
 /** Offsets in Kafka are for lag monitors only: the target knows better. */
 const COMMIT_EVERY_MS = 1_000
-/** The longest the loop sleeps when nothing is due: heartbeat events are looked at this often. */
-const LONGEST_WAIT_MS = 250
+/** The longest the loop sleeps when nothing is due. */
+const LONGEST_WAIT_MS = 1_000
 /** A write that a stopping sink waits for; what it leaves behind is read again. */
 const DEFAULT_STOP_GRACE_MS = 15_000
 /** What may follow it (last commit, goodbye) while the brokers answer: less in all than the 30 s after which Kubernetes kills. */
@@ -102,13 +102,14 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     await prepareSinkTopics(transport, name, topics, target)
     const serdes = await openSerdes(deps.registry, topics as readonly AnyValueTopic[], { now: elapsed })
     const deadLetters = options.deadLetters === false ? undefined : kafkaDeadLetters(transport, name, now)
+    const fetching = transport.fetcher()
     const member = transport.groupMember({
       groupId: name,
       memberId: options.memberId,
       onMemberId: options.keepMemberId,
+      onEvent: fetching.wake,
       topics: topics.map((topic) => topic.name),
     })
-    const fetching = transport.fetcher()
     membership = member
     fetcher = fetching
     const byName = new Map(topics.map((topic) => [topic.name, topic]))
