@@ -14,12 +14,16 @@ import type { Context } from './options.ts'
  * while the first request waits for data must not wait with it.
  */
 const SLOTS_PER_LEADER = 2
+/** Waits that were made to end together end so close to each other, the broker's timers included. */
+const TOGETHER_MS = 20
 
 /** A request that was not answered yet. */
 interface UnderWay {
   readonly states: readonly FetchPosition[]
   /** None of its partitions had anything the last time: the broker may take long to answer. */
   readonly idle: boolean
+  /** Reading of `Context.elapsed` when the broker's wait is over. */
+  readonly endsAt: number
   /** Its answer is not looked at any more. */
   abandoned: boolean
 }
@@ -144,7 +148,9 @@ export function openFetchLoop(
   }
 
   function send(leader: Leader, slot: number, requests: (UnderWay | undefined)[], states: FetchPosition[]): void {
-    const request: UnderWay = { states, idle: states.every(({ quiet }) => quiet), abandoned: false }
+    const idle = states.every(({ quiet }) => quiet)
+    const waitMs = idle ? idleWaitMs(requests) : options.maxWaitMs
+    const request: UnderWay = { states, idle, endsAt: elapsed() + waitMs, abandoned: false }
     requests[slot] = request
     for (const state of states) state.inFlight = true
     // Brokers fill a response in the order of the request: let each partition be first in turn.
@@ -165,12 +171,25 @@ export function openFetchLoop(
     function release(): void {
       requests[slot] = undefined
       for (const state of states) state.inFlight = false
-      schedule()
+      if (idle && states.every(({ quiet }) => quiet) && endsNow(requests)) setTimeout(schedule, TOGETHER_MS)
+      else schedule()
       if (arrived) hooks.arrived()
       arrived = false
     }
-    const waitMs = request.idle ? Math.max(options.maxWaitMs, options.idleWaitMs()) : options.maxWaitMs
     exchange(leader, slot, rotated, waitMs).then(answered, failed)
+  }
+
+  /** Ends with the wait of another request, so that one goes on for both. */
+  function idleWaitMs(requests: readonly (UnderWay | undefined)[]): number {
+    const longest = Math.max(options.maxWaitMs, options.idleWaitMs())
+    const left = (requests.find((other) => other?.idle)?.endsAt ?? 0) - elapsed()
+    return left > 0 ? Math.min(longest, Math.ceil(left)) : longest
+  }
+
+  /** Another request is about to be answered: what waits for the next one goes with it. */
+  function endsNow(requests: readonly (UnderWay | undefined)[]): boolean {
+    const now = elapsed()
+    return requests.some((other) => other?.idle && Math.abs(other.endsAt - now) < TOGETHER_MS)
   }
 
   function exchange(leader: Leader, slot: number, states: readonly FetchPosition[], maxWaitMs: number): Promise<FetchResponse> {

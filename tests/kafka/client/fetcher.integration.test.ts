@@ -118,6 +118,21 @@ test('a new partition does not wait until the broker has answered about silent o
   await fetcher.close()
 })
 
+test('silent partitions that were assigned at different times come to share one request', async () => {
+  const direct = await connected(brokers)
+  const topic = await newTopic(direct, 2)
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const transport = await connected(proxy.address)
+  const fetcher = transport.fetcher({ maxWaitMs: 50, idleWaitMs: () => 400 })
+  const fetches = () => proxy.requests('fetch')
+  fetcher.assign({ topic, partition: 0 }, 0, 'fail')
+  await waitUntil(() => fetches().some((request) => waitOf(request) === 400), { what: 'an idle request', timeoutMs: DEADLINE_MS })
+  const [{ length: one }] = fetches()
+  fetcher.assign({ topic, partition: 1 }, 0, 'fail')
+  await waitUntil(() => fetches().some(({ length }) => length > one), { what: 'a request for both', timeoutMs: DEADLINE_MS })
+})
+
 test('partitions that are assigned one after the other share one request', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 12)
