@@ -65,7 +65,7 @@ export interface FetcherOptions {
   /** Longest wait of the broker for new data, ms, unless the last answer about the same partitions was empty. Default 500. */
   readonly maxWaitMs?: number
   /**
-   * The same after an empty answer, asked before each such request: 5 s or what this returns if that is less, but not less than `maxWaitMs`. A reader
+   * The same after an empty answer, asked before each such request: at most 5 s or what this returns if that is less, but not less than `maxWaitMs`. A reader
    * to whom silence tells something gives the time until it wants to hear of it. Default 5 s, or `maxWaitMs` if that was given.
    */
   readonly idleWaitMs?: () => number

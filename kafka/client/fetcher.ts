@@ -33,7 +33,9 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   const { idleWaitMs = () => given.maxWaitMs ?? IDLE_WAIT_MS } = given
   // A request that waits for longer than requests may would be taken for lost.
   const longestWaitMs = Math.min(IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
-  const options: Required<FetcherOptions> = { ...DEFAULTS, ...given, idleWaitMs: () => Math.min(longestWaitMs, idleWaitMs()) }
+  /** All fetchers of a process are answered at the same moments: it wakes up once for all of them, and the broker too. */
+  const untilTogether = () => Math.ceil(longestWaitMs - (context.elapsed() % longestWaitMs))
+  const options: Required<FetcherOptions> = { ...DEFAULTS, ...given, idleWaitMs: () => Math.min(untilTogether(), idleWaitMs()) }
   const positions = new Map<string, FetchPosition>()
   const failures: Error[] = []
   let wakeUp: (() => void) | undefined

@@ -234,7 +234,13 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   function isEmptyWriteDue(now: number): boolean {
     if (queue.records > 0 || goal === undefined || queue.end === undefined) return false
     if (!caughtUp && queue.end >= goal) return true
-    return target.probeEveryMs !== undefined && now - lastWriteAt >= target.probeEveryMs
+    return now >= nextProbeAt()
+  }
+
+  /** All partitions are probed at the same moments: the process wakes up once for all of them. */
+  function nextProbeAt(): number {
+    const { probeEveryMs } = target
+    return probeEveryMs === undefined ? NEVER : (Math.floor(lastWriteAt / probeEveryMs) + 1) * probeEveryMs
   }
 
   function writeBatch(): void {
@@ -293,8 +299,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     if (state === 'closing') return now
     if (state === 'opening' || pending) return retryAt
     const linger = queue.records > 0 ? waitingSince + target.limits.lingerMs : NEVER
-    const probe = target.probeEveryMs === undefined ? NEVER : lastWriteAt + target.probeEveryMs
-    return Math.max(retryAt, Math.min(linger, probe))
+    return Math.max(retryAt, Math.min(linger, nextProbeAt()))
   }
 
   function close(): void {

@@ -146,7 +146,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
       while (!stopping) {
         for (let event = member.takeEvent(); event; event = member.takeEvent()) takeEvent(event)
         await reconcile(member, newLane)
-        const waitMs = Math.max(0, Math.min(LONGEST_WAIT_MS, earliest(elapsed()) - elapsed()))
+        const waitMs = Math.max(0, earliest(elapsed()) - elapsed())
         for (const data of await fetching.poll(waitMs)) lanes.get(partitionKey(data.topic, data.partition))?.push(data)
         stepAll()
         await otherWork()
@@ -201,7 +201,8 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   function earliest(at: number): number {
-    let due = at + LONGEST_WAIT_MS
+    // At the same moments as the other loops of the process, so that it wakes up once for all of them.
+    let due = at + LONGEST_WAIT_MS - (at % LONGEST_WAIT_MS)
     for (const lane of lanes.values()) due = Math.min(due, lane.dueAt(at))
     return due
   }
