@@ -3,8 +3,8 @@ import { block, type Entry, greatestSlice, isInWindow, isOther, localReading, ne
 
 /** A counter store that decides hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
-  /** Gives back what is not being spent. Every SWEEP_MS. */
-  sweep(): void
+  /** Gives back what is not being spent. Every SWEEP_MS. @returns false when nothing is known any more: there is nothing to sweep until the next decision */
+  sweep(): boolean
   /** Drops what is known of counters that were reset. */
   forget(keys: readonly string[]): void
   /** Gives back everything. */
@@ -211,7 +211,7 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     void store.decide([{ mode: 'give-back', counter, units, windowIndex: windowOf(counter, reading.nowUs) }])
   }
 
-  function sweep(): void {
+  function sweep(): boolean {
     const now = monotonic()
     seen.clear()
     for (const [key, entry] of entries) {
@@ -221,6 +221,7 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
       const isIdle = entry.units === 0 && idleMs >= (now >= entry.blockedUntil ? LEASE_MS : FORGET_REFUSED_MS)
       if (isIdle) entries.delete(key)
     }
+    return entries.size > 0
   }
 
   return {

@@ -51,8 +51,23 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
   const counters = counterStore({ scripts: redis.scripts, monotonic, onFailure: watch.failed })
   const leases = leasedCounters({ store: counters, monotonic })
   const records = decisionRecords({ facts, registry: metrics, log, now })
-  const timers = [setInterval(leases.sweep, SWEEP_MS), setInterval(records.tick, TICK_MS)]
-  const deciding = limiter({ counters: leases, rules: settings.rules })
+  const ticking = setInterval(records.tick, TICK_MS)
+  let sweeping: NodeJS.Timeout | undefined
+
+  function sweep(): void {
+    if (leases.sweep()) return
+    clearInterval(sweeping)
+    sweeping = undefined
+  }
+
+  /** While nobody asks for anything the process sleeps. */
+  const swept: CounterStore = {
+    decide(asks) {
+      sweeping ??= setInterval(sweep, SWEEP_MS)
+      return leases.decide(asks)
+    },
+  }
+  const deciding = limiter({ counters: swept, rules: settings.rules })
 
   return {
     requests: requestLimits({ limiter: deciding, clients: settings.clients, trusted, watch, monotonic, onDecision: records.listen }),
@@ -64,7 +79,8 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
       await redis.forget(keys)
     },
     async close() {
-      for (const timer of timers) clearInterval(timer)
+      clearInterval(ticking)
+      clearInterval(sweeping)
       await Promise.all([leases.close(), records.close(LAST_RECORDS_MS), settings.close()])
       redis.close()
     },

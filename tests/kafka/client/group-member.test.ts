@@ -34,17 +34,23 @@ const UNCHANGED = -1
 const INTERVAL_MS = 10
 
 /** A member whose coordinator answers what the script says, one entry per heartbeat; the last one repeats. */
-function scripted(script: readonly (Answer | 'lost')[]): {
+function scripted(
+  script: readonly (Answer | 'lost')[],
+  { takeAtOnce = false } = {},
+): {
   member: GroupMember
   heartbeats: Heartbeat[]
   /** Member ids that the member asked to be kept. */
   kept: string[]
+  /** Of the member's events, each as it was announced. */
+  announced: (string | undefined)[]
   forgotten: () => number
   release: () => void
 } {
   const { promise: released, resolve: release } = Promise.withResolvers<void>()
   const heartbeats: Heartbeat[] = []
   const kept: string[] = []
+  const announced: (string | undefined)[] = []
   let forgotten = 0
   const coordinator = {
     send: async (_api: unknown, ...args: unknown[]) => {
@@ -83,14 +89,11 @@ function scripted(script: readonly (Answer | 'lost')[]): {
     random: () => 0.5,
     newMemberId: () => 'a new id',
   }
-  const member = openGroupMember(
-    context,
-    cluster,
-    { groupId: 'g', memberId: 'the kept id', onMemberId: (id) => kept.push(id), topics: ['t'] },
-    coordinator,
-  )
+  const onEvent = () => announced.push(member.takeEvent()?.type)
+  const options = { groupId: 'g', memberId: 'the kept id', onMemberId: (id: string) => kept.push(id), topics: ['t'] }
+  const member = openGroupMember(context, cluster, takeAtOnce ? { ...options, onEvent } : options, coordinator)
   onTestFinished(() => member.leave())
-  return { member, heartbeats, kept, forgotten: () => forgotten, release }
+  return { member, heartbeats, kept, announced, forgotten: () => forgotten, release }
 }
 
 test('the join says everything, later heartbeats only the epoch', async () => {
@@ -125,6 +128,15 @@ test('Kafka 4.0 and 4.1 refuse epoch 0 from a known member (KAFKA-19233): a new 
   expect(member.memberId).toBe('the kept id.a new id')
   expect(kept).toEqual(['the kept id.a new id'])
   expect(member.epoch).toBe(3)
+  expect(member.takeEvent()).toBeUndefined()
+})
+
+test('an event is announced when there is something to take', async () => {
+  const { member, announced } = scripted([{ assignment: [0] }, {}, { assignment: [0, 1] }, { errorCode: FENCED_MEMBER_EPOCH }], {
+    takeAtOnce: true,
+  })
+  await member.join()
+  await vi.waitFor(() => expect(announced).toEqual(['assignment', 'assignment', 'fenced']))
   expect(member.takeEvent()).toBeUndefined()
 })
 

@@ -252,3 +252,15 @@ test('a store that does not answer is passed on, also to those who wait for a sl
     expect(await leased.decide([{ mode: 'hard', counter, units: 1 }])).toEqual({ undecided: 'timeout' })
   }
 })
+
+test('a sweep tells whether anything is left to sweep', async () => {
+  const { stores, clock } = instances(1)
+  const [store] = stores
+  const counter = counterOf({ limit: 10_000, windowSeconds: 1, burst: 0 })
+  expect(store.sweep()).toBe(false)
+  for (let request = 0; request < 100; request++) await take(store, counter)
+  expect(store.sweep()).toBe(true)
+  clock.us += 10 * US_PER_SECOND
+  store.sweep()
+  expect(store.sweep()).toBe(false)
+})
