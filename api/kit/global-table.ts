@@ -30,7 +30,8 @@ export interface GlobalTableOptions<K, V> {
 
 /** Room for one key; longer ones grow it. */
 const KEY_BYTES = 64
-const POLL_MS = 500
+/** What comes ends the wait. */
+const POLL_MS = 5_000
 /** After a failure of the transport or the registry. */
 const RETRY_MS = 1_000
 
