@@ -117,12 +117,6 @@ export function openGroupMember(
     return left > intervalMs * EARLY_BEAT ? left : left + intervalMs
   }
 
-  /** All members of a process beat at the same moments: it wakes up once for all of them, and the broker too. */
-  function untilNextBeat(): number {
-    const left = intervalMs - (context.elapsed() % intervalMs)
-    return left > intervalMs * EARLY_BEAT ? left : left + intervalMs
-  }
-
   /** Beats until the member is fenced, fails or leaves. */
   async function run(): Promise<void> {
     const retry = backoff(context, RETRY_MS, LONGEST_RETRY_MS)
