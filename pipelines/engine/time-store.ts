@@ -31,6 +31,7 @@ export interface TimeStore extends EngineStore {
 /** All entries are held in memory: one per upstream partition, and one per time that some of them have sent and others not yet. */
 export function timeStore(name: string): TimeStore {
   const entries = new Map<string, number>()
+  /** Changed since the last flush. What was flushed is no longer here: it may change again while its commit is under way. */
   const dirty = new Set<string>()
   const bytes = Buffer.alloc(NUMBER_BYTES)
   let column: StateColumn | undefined
@@ -62,8 +63,9 @@ export function timeStore(name: string): TimeStore {
         changelog?.append(key, 0, key.length, value, 0, value === null ? 0 : NUMBER_BYTES)
         column?.put(key, 0, key.length, value, 0, value === null ? 0 : NUMBER_BYTES)
       }
+      dirty.clear()
     },
-    committed: () => dirty.clear(),
+    committed() {},
     discard: load,
     get: (key) => entries.get(key),
     put(key, value) {
