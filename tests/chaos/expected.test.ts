@@ -32,6 +32,7 @@ function run(): { input: ShopInput; output: ShopOutput } {
     reminders: log(driver.read(topics.reminders)),
     windows: log(driver.read(topics.windows)),
     regions: log(driver.read(topics.regions)),
+    closings: log(driver.read(topics.closings)),
   }
   return { input, output }
 }
@@ -67,4 +68,18 @@ test('state that was set back, or that holds an aborted change, is found', () =>
   const [ledger] = output.ledger
   const wrong = ledger.with(2, { ...ledger[2], value: { ...ledger[2].value, balance: 8 } })
   expect(faults(input, { ...output, ledger: [wrong] })).toEqual(['ledger of ann, entry 3: 3 8 3 instead of 3 13 3'])
+})
+
+test('times that were closed twice, out of order, or with less than before are found', () => {
+  const { input, output } = run()
+  const judged = (...closed: readonly (readonly [time: number, payments: number])[]) =>
+    faults(input, {
+      ...output,
+      closings: [closed.map(([time, payments]) => ({ key: '0', value: { time, partition: 0, payments } }))],
+    })
+  expect(judged([100, 0], [200, 2], [300, 3])).toEqual([])
+  expect(judged([100, 0], [200, 2], [200, 2])).toEqual(['partition 0 closed 200 after 200'])
+  expect(judged([100, 0], [300, 2], [200, 2])).toEqual(['partition 0 closed 200 after 300'])
+  expect(judged([100, 2], [200, 1])).toEqual(['partition 0 had 1 payments at 200, but 2 before'])
+  expect(judged([100, 4])).toEqual(['times were closed with 4 payments of 3'])
 })

@@ -1,4 +1,4 @@
-import { type LedgerEntry, type Payment, type RegionEntry, type WindowEntry, windowKey } from './shop.ts'
+import { type Closing, type LedgerEntry, type Payment, type RegionEntry, type WindowEntry, windowKey } from './shop.ts'
 
 export interface Keyed<V> {
   readonly key: string
@@ -19,6 +19,7 @@ export interface ShopOutput {
   readonly reminders: Log<{ readonly id: string }>
   readonly windows: Log<WindowEntry>
   readonly regions: Log<RegionEntry>
+  readonly closings: Log<Closing>
 }
 
 const MAX_SHOWN = 8
@@ -60,6 +61,7 @@ export function faults(input: ShopInput, output: ShopOutput): string[] {
     ),
     ...windowFaults(payments, output.windows),
     ...regionFaults(payments, output.regions),
+    ...closingFaults(payments, output.closings),
   ]
   return found.length > MAX_SHOWN ? [...found.slice(0, MAX_SHOWN), `and ${found.length - MAX_SHOWN} more`] : found
 }
@@ -161,4 +163,21 @@ function regionFaults(payments: Log<Payment>, regions: Log<RegionEntry>): string
     }
     return running === (wanted.get(region) ?? 0) ? [] : [`region ${region}: ${running} instead of ${wanted.get(region) ?? 0}`]
   })
+}
+
+/** Each partition closes every time once, in order, and never with less than it has closed a time before. */
+function closingFaults(payments: Log<Payment>, closings: Log<Closing>): string[] {
+  const faults: string[] = []
+  let last = 0
+  for (const [partition, list] of grouped(closings)) {
+    for (const [i, { time, payments: count }] of list.entries()) {
+      const before = list[i - 1]
+      if (before === undefined) continue
+      if (time <= before.time) faults.push(`partition ${partition} closed ${time} after ${before.time}`)
+      if (count < before.payments) faults.push(`partition ${partition} had ${count} payments at ${time}, but ${before.payments} before`)
+    }
+    last += list.at(-1)?.payments ?? 0
+  }
+  const paidInAll = payments.flat().length
+  return last > paidInAll ? [...faults, `times were closed with ${last} payments of ${paidInAll}`] : faults
 }

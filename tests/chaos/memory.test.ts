@@ -165,6 +165,7 @@ async function run(seed: number): Promise<string[]> {
     reminders: log(topics.reminders),
     windows: log(topics.windows),
     regions: log(topics.regions),
+    closings: log(topics.closings),
   })
   await until(
     async () => {

@@ -41,6 +41,13 @@ export interface WindowEntry {
   readonly amount: number
 }
 
+/** What a partition of merchants had added up when a time was closed. */
+export interface Closing {
+  readonly time: number
+  readonly partition: number
+  readonly payments: number
+}
+
 /** The region's total after a commit's payments more. */
 export interface RegionEntry {
   readonly added: number
@@ -59,6 +66,9 @@ const WINDOWS_KEPT = 3_600
 const REMINDER_AFTER_MS = 700
 const TICK_MS = 500
 const TIMERS_AT_ONCE = 100
+const CLOSED_EVERY_MS = 20
+/** The one key of a store that holds a number per partition. */
+const ALL = 'all'
 
 function json<T>(): Codec<T> {
   return {
@@ -87,6 +97,7 @@ export function shopTopics(name: string) {
     reminders: jsonTopic<{ id: string }>(`${name}-reminders`),
     windows: jsonTopic<WindowEntry>(`${name}-windows`),
     regions: jsonTopic<RegionEntry>(`${name}-regions`),
+    closings: jsonTopic<Closing>(`${name}-closings`),
   }
 }
 export type ShopTopics = ReturnType<typeof shopTopics>
@@ -97,7 +108,7 @@ export function windowKey(merchant: string, at: number): string {
 
 /**
  * Everything that a topology may have: two co-partitioned sources that are joined, a keyed store, timers by event time, an aggregation that is
- * sent before each commit, and two repartitions, one of them into windows. Its output can be computed from the input's log alone, whatever
+ * sent before each commit, times that a later stage closes by markers, and two repartitions, one of them into windows. Its output can be computed from the input's log alone, whatever
  * the order in which partitions are read.
  */
 export function shop(name: string, options: TopologyOptions = {}): Topology {
@@ -154,6 +165,7 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
         for (const [region, added] of pending) ctx.emit(byRegion, region, added)
         pending.clear()
       })
+      .markTime({ everyMs: CLOSED_EVERY_MS, delayMs: 0, to: byMerchant })
     t.source(topics.receipts).process(
       'receive',
       { reads: (receipt) => unmatched.prefetch(receipt.id), stores: [unmatched, balances], emits: [topics.matched] },
@@ -163,26 +175,35 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
     )
 
     const counts = t.store(windowedCounterStore<string>('counts', { key: utf8, bucketMs: WINDOW_MS, buckets: WINDOWS_KEPT }))
+    const added = t.store(keyedStore<string, number>('added', { key: utf8, value: rawValue(json()) }))
     const sums = t.store(keyedStore<string, number>('sums', { key: utf8, value: rawValue(json()) }))
-    t.source(byMerchant).process(
-      'add-up',
-      {
-        reads(payment, merchant) {
-          counts.prefetch(merchant)
-          sums.prefetch(windowKey(merchant, payment.at))
+    t.source(byMerchant)
+      .process(
+        'add-up',
+        {
+          reads(payment, merchant) {
+            counts.prefetch(merchant)
+            sums.prefetch(windowKey(merchant, payment.at))
+          },
+          stores: [counts, sums, added],
+          emits: [topics.windows],
         },
-        stores: [counts, sums],
-        emits: [topics.windows],
-      },
-      function addUp({ id, amount, at }, ctx) {
-        const start = Math.floor(at / WINDOW_MS) * WINDOW_MS
-        const key = windowKey(ctx.key, at)
-        counts.add(ctx.key, at)
-        const sum = (sums.get(key) ?? 0) + amount
-        sums.put(key, sum)
-        ctx.emit(topics.windows, key, { count: counts.count(ctx.key, start, start + WINDOW_MS), sum, id, amount })
-      },
-    )
+        function addUp({ id, amount, at }, ctx) {
+          const start = Math.floor(at / WINDOW_MS) * WINDOW_MS
+          const key = windowKey(ctx.key, at)
+          counts.add(ctx.key, at)
+          const sum = (sums.get(key) ?? 0) + amount
+          sums.put(key, sum)
+          added.put(ALL, (added.get(ALL) ?? 0) + 1)
+          ctx.emit(topics.windows, key, { count: counts.count(ctx.key, start, start + WINDOW_MS), sum, id, amount })
+        },
+      )
+      .onTime('close', { stores: [added], emits: [topics.closings] }, function* close(time, ctx) {
+        const closing = { time, partition: ctx.partition, payments: added.get(ALL) ?? 0 }
+        // Other work may come in between.
+        yield
+        ctx.emit(topics.closings, String(ctx.partition), closing)
+      })
 
     const totals = t.store(keyedStore<string, number>('totals', { key: utf8, value: rawValue(json()) }))
     t.source(byRegion).process(

@@ -111,8 +111,8 @@ function inputReader(transport: Transport, { payments, receipts }: ShopTopics): 
   return { reader, read: () => ({ payments: reader.of(payments), receipts: reader.of(receipts) }) }
 }
 
-function outputReader(transport: Transport, { ledger, matched, reminders, windows, regions }: ShopTopics): Reading<ShopOutput> {
-  const reader = logReader(transport, [ledger, matched, reminders, windows, regions])
+function outputReader(transport: Transport, { ledger, matched, reminders, windows, regions, closings }: ShopTopics): Reading<ShopOutput> {
+  const reader = logReader(transport, [ledger, matched, reminders, windows, regions, closings])
   return {
     reader,
     read: () => ({
@@ -121,6 +121,7 @@ function outputReader(transport: Transport, { ledger, matched, reminders, window
       reminders: reader.of(reminders),
       windows: reader.of(windows),
       regions: reader.of(regions),
+      closings: reader.of(closings),
     }),
   }
 }
