@@ -3,16 +3,8 @@ import { expect, test } from 'vitest'
 import { utf8 } from '../../../schemas/keys.ts'
 import { type Buffered, type JoinBufferStore, joinBufferStore } from '../../../state/stores/join-buffer-store.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
-import {
-  openStore,
-  PARTITION,
-  PROPERTY_TIMEOUT_MS,
-  propertyRuns,
-  storedRows,
-  type TestBackend,
-  testBackends,
-  testChangelog,
-} from './harness.ts'
+import { openStore, type TestBackend } from './harness.ts'
+import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'waiting'
 const CACHED_OBJECTS = 2
@@ -24,7 +16,7 @@ type Step =
   | { do: 'add'; key: string; time: number; value: string }
   | { do: 'within'; key: string; time: number }
   | { do: 'expire'; time: number; limit: number }
-  | { do: 'commit' | 'abort' | 'reopen' }
+  | LifeStep
 
 const keyArbitrary = fc.constantFrom('a', 'b', '')
 const timeArbitrary = fc.integer({ min: 0, max: 60 })
@@ -35,7 +27,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 6, arbitrary: fc.record({ do: fc.constant('within' as const), key: keyArbitrary, time: timeArbitrary }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('expire' as const), time: timeArbitrary, limit: fc.integer({ min: 1, max: 4 }) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('commit' as const, 'abort' as const, 'reopen' as const) }) },
+  { weight: 3, arbitrary: lifeSteps },
 )
 
 interface Item extends Buffered<string> {
@@ -60,78 +52,39 @@ function expiredRows(items: readonly Item[], time: number): Item[][] {
 }
 
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
-  let store = openStore(newStore(), opened.backend, CACHED_OBJECTS)
-  const changelog = testChangelog()
-  let current: Item[] = []
-  let committed: Item[] = []
-
+  const open = () => openStore(newStore(), opened.backend, CACHED_OBJECTS)
+  const both = modelled(opened, open, [] as Item[], (items) => [...items])
   for (const step of steps) {
     switch (step.do) {
       case 'add':
-        store.add(step.key, step.time, step.value)
-        current.push({ key: step.key, time: step.time, value: step.value })
+        both.store.add(step.key, step.time, step.value)
+        both.current.push({ key: step.key, time: step.time, value: step.value })
         break
       case 'within': {
-        store.prefetch(step.key, step.time)
-        store.loadPrefetched()
-        const expected = current
+        both.store.prefetch(step.key, step.time)
+        both.store.loadPrefetched()
+        const expected = both.current
           .filter(({ key, time }) => key === step.key && Math.abs(time - step.time) <= SPAN_MS)
           .sort((a, b) => a.time - b.time)
           .map(({ time, value }) => ({ time, value }))
-        expect(store.within(step.key, step.time)).toEqual(expected)
+        expect(both.store.within(step.key, step.time)).toEqual(expected)
         break
       }
       case 'expire': {
-        const due = expiredRows(current, step.time).slice(0, step.limit)
-        const taken = store.takeExpired(step.time, step.limit)
+        const due = expiredRows(both.current, step.time).slice(0, step.limit)
+        const taken = both.store.takeExpired(step.time, step.limit)
         expect(taken).toEqual(due.map((row) => ({ key: row[0].key, values: row.map(({ time, value }) => ({ time, value })) })))
         const gone = new Set(due.flat())
-        current = current.filter((item) => !gone.has(item))
+        both.current = both.current.filter((item) => !gone.has(item))
         break
       }
-      case 'commit':
-        store.flush(changelog)
-        changelog.commit()
-        opened.session.write()
-        store.committed()
-        committed = [...current]
-        expect(storedRows(opened.backend, STORE)).toEqual(changelog.rows)
-        break
-      case 'abort':
-      case 'reopen':
-        opened.session.dropBatch()
-        store.discard()
-        changelog.abort()
-        current = [...committed]
-        if (step.do === 'abort') break
-        await opened.reopen()
-        store = openStore(newStore(), opened.backend, CACHED_OBJECTS)
-        break
+      default:
+        await both.live(step)
     }
   }
 }
 
-for (const open of testBackends) {
-  test(
-    `a join buffer finds what a list finds, through commits, aborts and restarts (${open.name})`,
-    async () => {
-      const opened = await open()
-      try {
-        await fc.assert(
-          fc.asyncProperty(fc.array(stepArbitrary, { maxLength: 60 }), async (steps) => {
-            opened.session.clear(STORE, PARTITION)
-            await runAgainstModel(opened, steps)
-            opened.session.dropBatch()
-          }),
-          { numRuns: propertyRuns(opened) },
-        )
-      } finally {
-        await opened.remove()
-      }
-    },
-    PROPERTY_TIMEOUT_MS,
-  )
-}
+testAgainstModel('a join buffer finds what a list finds, through commits, aborts and restarts', STORE, stepArbitrary, runAgainstModel)
 
 test('real times, a month apart', () => {
   const DAY_MS = 86_400_000

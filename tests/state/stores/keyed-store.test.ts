@@ -3,18 +3,9 @@ import { expect, test } from 'vitest'
 import { type Codec, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
 import { utf8 } from '../../../schemas/keys.ts'
 import { StateCorrupted } from '../../../state/stores/errors.ts'
-import { type KeyedStore, keyedStore } from '../../../state/stores/keyed-store.ts'
-import {
-  openStore,
-  PARTITION,
-  PROPERTY_TIMEOUT_MS,
-  propertyRuns,
-  raw,
-  storedRows,
-  type TestBackend,
-  testBackends,
-  testChangelog,
-} from './harness.ts'
+import { keyedStore } from '../../../state/stores/keyed-store.ts'
+import { openStore, raw, type TestBackend, testBackends, testChangelog } from './harness.ts'
+import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'totals'
 /** Few keys, so that operations meet each other; some are prefixes of others, one sorts behind all ASCII. */
@@ -28,7 +19,7 @@ type Step =
   | { do: 'delete' | 'get'; key: string }
   | { do: 'prefetch'; keys: string[] }
   | { do: 'scan'; gte?: string; lt?: string; prefix?: string; limit?: number; reverse: boolean }
-  | { do: 'flush' | 'commit' | 'abort' | 'reopen' }
+  | LifeStep
 
 const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant('put' as const), key: keyArbitrary, value: fc.string({ maxLength: 3 }) }) },
@@ -51,7 +42,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
       { requiredKeys: ['do', 'reverse'] },
     ),
   },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('flush' as const, 'commit' as const, 'abort' as const, 'reopen' as const) }) },
+  { weight: 3, arbitrary: lifeSteps },
 )
 
 function bytewise(a: string, b: string): number {
@@ -71,95 +62,41 @@ function expectedScan(model: ReadonlyMap<string, string>, step: Step & { do: 'sc
 /** Runs the steps on a store and on two maps: what is there now, and what was committed. */
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const open = () => openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), opened.backend, CACHED_OBJECTS)
-  let store: KeyedStore<string, string> = open()
-  const changelog = testChangelog()
-  let current = new Map<string, string>()
-  let committed = new Map<string, string>()
-  let flushed: Map<string, string> | undefined
-
-  function flush(): void {
-    if (flushed) return
-    store.flush(changelog)
-    flushed = new Map(current)
-  }
-  function abort(): void {
-    opened.session.dropBatch()
-    store.discard()
-    changelog.abort()
-    current = new Map(committed)
-    flushed = undefined
-  }
+  const both = modelled(opened, open, new Map<string, string>(), (model) => new Map(model))
 
   for (const step of steps) {
     switch (step.do) {
       case 'put':
-        store.put(step.key, step.value)
-        current.set(step.key, step.value)
+        both.store.put(step.key, step.value)
+        both.current.set(step.key, step.value)
         break
       case 'delete':
-        store.delete(step.key)
-        current.delete(step.key)
+        both.store.delete(step.key)
+        both.current.delete(step.key)
         break
       case 'get':
-        expect(store.get(step.key)).toBe(current.get(step.key))
+        expect(both.store.get(step.key)).toBe(both.current.get(step.key))
         break
       case 'prefetch':
-        for (const key of step.keys) store.prefetch(key)
-        store.loadPrefetched()
-        for (const key of step.keys) expect(store.get(key)).toBe(current.get(key))
+        for (const key of step.keys) both.store.prefetch(key)
+        both.store.loadPrefetched()
+        for (const key of step.keys) expect(both.store.get(key)).toBe(both.current.get(key))
         break
       case 'scan':
-        expect([...store.scan({ ...step, prefix: step.prefix === undefined ? undefined : Buffer.from(step.prefix) })]).toEqual(
-          expectedScan(current, step),
+        expect([...both.store.scan({ ...step, prefix: step.prefix === undefined ? undefined : Buffer.from(step.prefix) })]).toEqual(
+          expectedScan(both.current, step),
         )
         break
-      case 'flush':
-        flush()
-        break
-      case 'commit':
-        flush()
-        changelog.commit()
-        opened.session.write()
-        store.committed()
-        committed = flushed ?? committed
-        flushed = undefined
-        expect(storedRows(opened.backend, STORE)).toEqual(changelog.rows)
-        break
-      case 'abort':
-        abort()
-        break
-      case 'reopen':
-        abort()
-        await opened.reopen()
-        store = open()
-        break
+      default:
+        await both.live(step)
     }
   }
-  abort()
-  expect([...store.scan()]).toEqual(expectedScan(committed, { do: 'scan', reverse: false }))
-  for (const key of someKeys) expect(store.get(key)).toBe(committed.get(key))
+  await both.live({ do: 'abort' })
+  expect([...both.store.scan()]).toEqual(expectedScan(both.committed, { do: 'scan', reverse: false }))
+  for (const key of someKeys) expect(both.store.get(key)).toBe(both.committed.get(key))
 }
 
-for (const openBackend of testBackends) {
-  test(
-    `a keyed store behaves as a map with transactions (${openBackend.name})`,
-    async () => {
-      const opened = await openBackend()
-      try {
-        await fc.assert(
-          fc.asyncProperty(fc.array(stepArbitrary, { maxLength: 80, size: 'max' }), async (steps) => {
-            opened.session.clear(STORE, PARTITION)
-            await runAgainstModel(opened, steps)
-          }),
-          { numRuns: propertyRuns(opened) },
-        )
-      } finally {
-        await opened.remove()
-      }
-    },
-    PROPERTY_TIMEOUT_MS,
-  )
-}
+testAgainstModel('a keyed store behaves as a map with transactions', STORE, stepArbitrary, runAgainstModel)
 
 test('a key changed many times is encoded once per commit', async () => {
   const backend = (await testBackends[0]()).backend

@@ -3,23 +3,15 @@ import { describe, expect, test } from 'vitest'
 import { utf8 } from '../../../schemas/keys.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import { type SeenSetStore, seenSetStore } from '../../../state/stores/seen-set-store.ts'
-import {
-  openStore,
-  PARTITION,
-  PROPERTY_TIMEOUT_MS,
-  propertyRuns,
-  storedRows,
-  type TestBackend,
-  testBackends,
-  testChangelog,
-} from './harness.ts'
+import { openStore, type TestBackend, testChangelog } from './harness.ts'
+import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'seen'
 const CACHED_OBJECTS = 2
 /** So small that no item of these tests is wrongly taken for another: the model is a plain set. */
 const EXACT = 1e-9
 
-type Step = { do: 'add' | 'has'; key: string; item: number } | { do: 'delete'; key: string } | { do: 'commit' | 'abort' | 'reopen' }
+type Step = { do: 'add' | 'has'; key: string; item: number } | { do: 'delete'; key: string } | LifeStep
 
 const keyArbitrary = fc.constantFrom('ann', 'bob', 'cid')
 const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
@@ -32,81 +24,47 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('delete' as const), key: keyArbitrary }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('commit' as const, 'abort' as const, 'reopen' as const) }) },
+  { weight: 3, arbitrary: lifeSteps },
 )
 
 function newStore(capacity = 1_000, errorRate = EXACT): SeenSetStore<string, string> {
   return seenSetStore(STORE, { key: utf8, item: utf8, capacity, errorRate })
 }
 
-async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
-  let store = openStore(newStore(), opened.backend, CACHED_OBJECTS)
-  const changelog = testChangelog()
-  let current = new Map<string, Set<number>>()
-  let committed = new Map<string, Set<number>>()
-  const copy = (of: Map<string, Set<number>>) => new Map([...of].map(([key, items]) => [key, new Set(items)]))
+type Model = Map<string, Set<number>>
 
+function copy(model: Model): Model {
+  return new Map([...model].map(([key, items]) => [key, new Set(items)]))
+}
+
+async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
+  const open = () => openStore(newStore(), opened.backend, CACHED_OBJECTS)
+  const both = modelled(opened, open, new Map() as Model, copy)
   for (const step of steps) {
     switch (step.do) {
       case 'add': {
-        const items = current.get(step.key) ?? new Set()
-        expect(store.add(step.key, `${step.item}`)).toBe(!items.has(step.item))
-        current.set(step.key, items.add(step.item))
-        expect(store.size(step.key)).toBe(items.size)
+        const items = both.current.get(step.key) ?? new Set()
+        expect(both.store.add(step.key, `${step.item}`)).toBe(!items.has(step.item))
+        both.current.set(step.key, items.add(step.item))
+        expect(both.store.size(step.key)).toBe(items.size)
         break
       }
       case 'has':
-        store.prefetch(step.key)
-        store.loadPrefetched()
-        expect(store.has(step.key, `${step.item}`)).toBe(current.get(step.key)?.has(step.item) ?? false)
+        both.store.prefetch(step.key)
+        both.store.loadPrefetched()
+        expect(both.store.has(step.key, `${step.item}`)).toBe(both.current.get(step.key)?.has(step.item) ?? false)
         break
       case 'delete':
-        store.delete(step.key)
-        current.delete(step.key)
+        both.store.delete(step.key)
+        both.current.delete(step.key)
         break
-      case 'commit':
-        store.flush(changelog)
-        changelog.commit()
-        opened.session.write()
-        store.committed()
-        committed = copy(current)
-        expect(storedRows(opened.backend, STORE)).toEqual(changelog.rows)
-        break
-      case 'abort':
-      case 'reopen':
-        opened.session.dropBatch()
-        store.discard()
-        changelog.abort()
-        current = copy(committed)
-        if (step.do === 'abort') break
-        await opened.reopen()
-        store = openStore(newStore(), opened.backend, CACHED_OBJECTS)
-        break
+      default:
+        await both.live(step)
     }
   }
 }
 
-for (const open of testBackends) {
-  test(
-    `a seen-set gives what a set gives, through commits, aborts and restarts (${open.name})`,
-    async () => {
-      const opened = await open()
-      try {
-        await fc.assert(
-          fc.asyncProperty(fc.array(stepArbitrary, { maxLength: 60 }), async (steps) => {
-            opened.session.clear(STORE, PARTITION)
-            await runAgainstModel(opened, steps)
-            opened.session.dropBatch()
-          }),
-          { numRuns: propertyRuns(opened) },
-        )
-      } finally {
-        await opened.remove()
-      }
-    },
-    PROPERTY_TIMEOUT_MS,
-  )
-}
+testAgainstModel('a seen-set gives what a set gives, through commits, aborts and restarts', STORE, stepArbitrary, runAgainstModel)
 
 describe('a full set', () => {
   const CAPACITY = 5_000

@@ -1,17 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { utf8 } from '../../../schemas/keys.ts'
-import { type TimerStore, timerStore } from '../../../state/stores/timer-store.ts'
-import {
-  openStore,
-  PARTITION,
-  PROPERTY_TIMEOUT_MS,
-  propertyRuns,
-  storedRows,
-  type TestBackend,
-  testBackends,
-  testChangelog,
-} from './harness.ts'
+import { timerStore } from '../../../state/stores/timer-store.ts'
+import { openStore, type TestBackend, testBackends, testChangelog } from './harness.ts'
+import { type LifeStep, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'expiries'
 const CACHED_OBJECTS = 4
@@ -23,7 +15,7 @@ type Step =
   | { do: 'schedule'; key: string; due: number }
   | { do: 'cancel' | 'dueTime'; key: string }
   | { do: 'due' | 'takeDue'; now: number; limit: number }
-  | { do: 'flush' | 'commit' | 'abort' | 'reopen' }
+  | LifeStep
 
 const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: fc.record({ do: fc.constant('schedule' as const), key: keyArbitrary, due: timeArbitrary }) },
@@ -50,95 +42,41 @@ function dueTimers(model: ReadonlyMap<string, number>, now: number, limit: numbe
 
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const open = () => openStore(timerStore(STORE, { key: utf8 }), opened.backend, CACHED_OBJECTS)
-  let store: TimerStore<string> = open()
-  const changelog = testChangelog()
-  let current = new Map<string, number>()
-  let committed = new Map<string, number>()
-  let flushed: Map<string, number> | undefined
-
-  function flush(): void {
-    if (flushed) return
-    store.flush(changelog)
-    flushed = new Map(current)
-  }
-  function abort(): void {
-    opened.session.dropBatch()
-    store.discard()
-    changelog.abort()
-    current = new Map(committed)
-    flushed = undefined
-  }
+  const both = modelled(opened, open, new Map<string, number>(), (model) => new Map(model))
 
   for (const step of steps) {
     switch (step.do) {
       case 'schedule':
-        store.schedule(step.key, step.due)
-        current.set(step.key, step.due)
+        both.store.schedule(step.key, step.due)
+        both.current.set(step.key, step.due)
         break
       case 'cancel':
-        store.cancel(step.key)
-        current.delete(step.key)
+        both.store.cancel(step.key)
+        both.current.delete(step.key)
         break
       case 'dueTime':
-        expect(store.dueTime(step.key)).toBe(current.get(step.key))
+        expect(both.store.dueTime(step.key)).toBe(both.current.get(step.key))
         break
       case 'due':
-        expect(store.due(step.now, step.limit)).toEqual(dueTimers(current, step.now, step.limit))
+        expect(both.store.due(step.now, step.limit)).toEqual(dueTimers(both.current, step.now, step.limit))
         break
       case 'takeDue': {
-        const expected = dueTimers(current, step.now, step.limit)
-        expect(store.takeDue(step.now, step.limit)).toEqual(expected)
-        for (const { key } of expected) current.delete(key)
+        const expected = dueTimers(both.current, step.now, step.limit)
+        expect(both.store.takeDue(step.now, step.limit)).toEqual(expected)
+        for (const { key } of expected) both.current.delete(key)
         break
       }
-      case 'flush':
-        flush()
-        break
-      case 'commit':
-        flush()
-        changelog.commit()
-        opened.session.write()
-        store.committed()
-        committed = flushed ?? committed
-        flushed = undefined
-        expect(storedRows(opened.backend, STORE)).toEqual(changelog.rows)
+      default:
+        await both.live(step)
         // One row under the key and one under the time, and nothing left behind.
-        expect(changelog.rows.size).toBe(2 * committed.size)
-        break
-      case 'abort':
-        abort()
-        break
-      case 'reopen':
-        abort()
-        await opened.reopen()
-        store = open()
-        break
+        if (step.do === 'commit') expect(both.changelog.rows.size).toBe(2 * both.committed.size)
     }
   }
-  abort()
-  expect(store.due(Number.MAX_SAFE_INTEGER, 1000)).toEqual(dueTimers(committed, Number.MAX_SAFE_INTEGER, 1000))
+  await both.live({ do: 'abort' })
+  expect(both.store.due(Number.MAX_SAFE_INTEGER, 1000)).toEqual(dueTimers(both.committed, Number.MAX_SAFE_INTEGER, 1000))
 }
 
-for (const openBackend of testBackends) {
-  test(
-    `timers come due as in a sorted list with transactions (${openBackend.name})`,
-    async () => {
-      const opened = await openBackend()
-      try {
-        await fc.assert(
-          fc.asyncProperty(fc.array(stepArbitrary, { maxLength: 80, size: 'max' }), async (steps) => {
-            opened.session.clear(STORE, PARTITION)
-            await runAgainstModel(opened, steps)
-          }),
-          { numRuns: propertyRuns(opened) },
-        )
-      } finally {
-        await opened.remove()
-      }
-    },
-    PROPERTY_TIMEOUT_MS,
-  )
-}
+testAgainstModel('timers come due as in a sorted list with transactions', STORE, stepArbitrary, runAgainstModel)
 
 test('a timer that is moved many times writes its rows once per commit', async () => {
   const opened = await testBackends[0]()

@@ -1,18 +1,10 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { expect } from 'vitest'
 import { avroValue } from '../../../schemas/avro/value.ts'
 import { utf8 } from '../../../schemas/keys.ts'
-import { type TopKStore, topKStore } from '../../../state/stores/top-k-store.ts'
-import {
-  openStore,
-  PARTITION,
-  PROPERTY_TIMEOUT_MS,
-  propertyRuns,
-  storedRows,
-  type TestBackend,
-  testBackends,
-  testChangelog,
-} from './harness.ts'
+import { topKStore } from '../../../state/stores/top-k-store.ts'
+import { openStore, type TestBackend } from './harness.ts'
+import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'leaders'
 const K = 3
@@ -46,7 +38,7 @@ type Step =
   | { do: 'add'; group: string; term: string; score: number }
   | { do: 'remove'; group: string; term: string }
   | { do: 'list' | 'delete'; group: string }
-  | { do: 'commit' | 'abort' | 'reopen' }
+  | LifeStep
 
 const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -60,7 +52,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('remove' as const), group: groupArbitrary, term: termArbitrary }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('list' as const, 'list' as const, 'delete' as const), group: groupArbitrary }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('commit' as const, 'abort' as const, 'reopen' as const) }) },
+  { weight: 3, arbitrary: lifeSteps },
 )
 
 type Model = Map<string, Ranked[]>
@@ -68,84 +60,42 @@ type Model = Map<string, Ranked[]>
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const open = () =>
     openStore(topKStore(STORE, { group: utf8, list, k: K, id: (item) => item.term, compare: byScore }), opened.backend, CACHED_OBJECTS)
-  let store: TopKStore<string, Ranked> = open()
-  const changelog = testChangelog()
-  let current: Model = new Map()
-  let committed: Model = new Map()
+  const both = modelled(opened, open, new Map() as Model, (model) => new Map(model))
 
   function set(group: string, items: Ranked[]): void {
-    if (items.length > 0) current.set(group, items)
-    else current.delete(group)
-  }
-  function abort(): void {
-    opened.session.dropBatch()
-    store.discard()
-    changelog.abort()
-    current = new Map(committed)
+    if (items.length > 0) both.current.set(group, items)
+    else both.current.delete(group)
   }
 
   for (const step of steps) {
     switch (step.do) {
       case 'add': {
-        const others = (current.get(step.group) ?? []).filter(({ term }) => term !== step.term)
+        const others = (both.current.get(step.group) ?? []).filter(({ term }) => term !== step.term)
         const item = { term: step.term, score: step.score }
         const best = [...others, item].sort(byScore).slice(0, K)
-        expect(store.add(step.group, item)).toBe(best.includes(item))
+        expect(both.store.add(step.group, item)).toBe(best.includes(item))
         set(step.group, best)
         break
       }
       case 'remove': {
-        const items = current.get(step.group) ?? []
+        const items = both.current.get(step.group) ?? []
         const rest = items.filter(({ term }) => term !== step.term)
-        expect(store.remove(step.group, step.term)).toBe(rest.length < items.length)
+        expect(both.store.remove(step.group, step.term)).toBe(rest.length < items.length)
         set(step.group, rest)
         break
       }
       case 'list':
-        expect(store.list(step.group)).toEqual(current.get(step.group) ?? [])
+        expect(both.store.list(step.group)).toEqual(both.current.get(step.group) ?? [])
         break
       case 'delete':
-        store.delete(step.group)
-        current.delete(step.group)
+        both.store.delete(step.group)
+        both.current.delete(step.group)
         break
-      case 'commit':
-        store.flush(changelog)
-        changelog.commit()
-        opened.session.write()
-        store.committed()
-        committed = new Map(current)
-        expect(storedRows(opened.backend, STORE)).toEqual(changelog.rows)
-        break
-      case 'abort':
-        abort()
-        break
-      case 'reopen':
-        abort()
-        await opened.reopen()
-        store = open()
-        break
+      default:
+        await both.live(step)
     }
-    expect([...store.groups()]).toEqual([...current.keys()].sort())
+    expect([...both.store.groups()]).toEqual([...both.current.keys()].sort())
   }
 }
 
-for (const openBackend of testBackends) {
-  test(
-    `the K best are those of a sorted list (${openBackend.name})`,
-    async () => {
-      const opened = await openBackend()
-      try {
-        await fc.assert(
-          fc.asyncProperty(fc.array(stepArbitrary, { maxLength: 80, size: 'max' }), async (steps) => {
-            opened.session.clear(STORE, PARTITION)
-            await runAgainstModel(opened, steps)
-          }),
-          { numRuns: propertyRuns(opened) },
-        )
-      } finally {
-        await opened.remove()
-      }
-    },
-    PROPERTY_TIMEOUT_MS,
-  )
-}
+testAgainstModel('the K best are those of a sorted list', STORE, stepArbitrary, runAgainstModel)

@@ -1,17 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { utf8 } from '../../../schemas/keys.ts'
-import { type WindowedCounterStore, windowedCounterStore } from '../../../state/stores/windowed-counter-store.ts'
-import {
-  openStore,
-  PARTITION,
-  PROPERTY_TIMEOUT_MS,
-  propertyRuns,
-  storedRows,
-  type TestBackend,
-  testBackends,
-  testChangelog,
-} from './harness.ts'
+import { windowedCounterStore } from '../../../state/stores/windowed-counter-store.ts'
+import { openStore, storedRows, type TestBackend, testBackends } from './harness.ts'
+import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'clicks'
 const BUCKET_MS = 10
@@ -26,7 +18,7 @@ type Step =
   | { do: 'count'; key: string; from: number; length: number }
   | { do: 'trim'; key: string; time: number }
   | { do: 'delete' | 'buckets'; key: string }
-  | { do: 'commit' | 'abort' | 'reopen' }
+  | LifeStep
 
 const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   {
@@ -52,7 +44,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({ do: fc.constantFrom('delete' as const, 'buckets' as const, 'buckets' as const), key: keyArbitrary }),
   },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('commit' as const, 'abort' as const, 'reopen' as const) }) },
+  { weight: 3, arbitrary: lifeSteps },
 )
 
 /** Every single addition, kept for ever: [bucket, by]. */
@@ -71,93 +63,51 @@ function bucketsOf(model: Model, key: string): [number, number][] {
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const open = () =>
     openStore(windowedCounterStore(STORE, { key: utf8, bucketMs: BUCKET_MS, buckets: BUCKETS }), opened.backend, CACHED_OBJECTS)
-  let store: WindowedCounterStore<string> = open()
-  const changelog = testChangelog()
-  let current: Model = new Map()
-  let committed: Model = new Map()
+  const both = modelled(opened, open, new Map() as Model, copy)
 
   function keepFrom(key: string, firstBucket: number): void {
-    const kept = (current.get(key) ?? []).filter(([bucket]) => bucket >= firstBucket)
-    if (kept.length > 0) current.set(key, kept)
-    else current.delete(key)
-  }
-  function abort(): void {
-    opened.session.dropBatch()
-    store.discard()
-    changelog.abort()
-    current = copy(committed)
+    const kept = (both.current.get(key) ?? []).filter(([bucket]) => bucket >= firstBucket)
+    if (kept.length > 0) both.current.set(key, kept)
+    else both.current.delete(key)
   }
 
   for (const step of steps) {
     switch (step.do) {
       case 'add': {
         const bucket = Math.floor(step.time / BUCKET_MS)
-        const additions = current.get(step.key) ?? []
+        const additions = both.current.get(step.key) ?? []
         const newest = Math.max(...additions.map(([number]) => number))
         const late = bucket <= newest - BUCKETS
-        expect(store.add(step.key, step.time, step.by)).toBe(!late)
+        expect(both.store.add(step.key, step.time, step.by)).toBe(!late)
         if (late) break
-        current.set(step.key, [...additions, [bucket, step.by]])
+        both.current.set(step.key, [...additions, [bucket, step.by]])
         keepFrom(step.key, Math.max(newest, bucket) - BUCKETS + 1)
         break
       }
       case 'count': {
-        const inside = bucketsOf(current, step.key).filter(([start]) => start >= step.from && start < step.from + step.length)
-        expect(store.count(step.key, step.from, step.from + step.length)).toBe(inside.reduce((sum, [, count]) => sum + count, 0))
+        const inside = bucketsOf(both.current, step.key).filter(([start]) => start >= step.from && start < step.from + step.length)
+        expect(both.store.count(step.key, step.from, step.from + step.length)).toBe(inside.reduce((sum, [, count]) => sum + count, 0))
         break
       }
       case 'buckets':
-        expect(store.buckets(step.key)).toEqual(bucketsOf(current, step.key))
+        expect(both.store.buckets(step.key)).toEqual(bucketsOf(both.current, step.key))
         break
       case 'trim':
-        store.trim(step.key, step.time)
+        both.store.trim(step.key, step.time)
         keepFrom(step.key, Math.ceil(step.time / BUCKET_MS))
         break
       case 'delete':
-        store.delete(step.key)
-        current.delete(step.key)
+        both.store.delete(step.key)
+        both.current.delete(step.key)
         break
-      case 'commit':
-        store.flush(changelog)
-        changelog.commit()
-        opened.session.write()
-        store.committed()
-        committed = copy(current)
-        expect(storedRows(opened.backend, STORE)).toEqual(changelog.rows)
-        break
-      case 'abort':
-        abort()
-        break
-      case 'reopen':
-        abort()
-        await opened.reopen()
-        store = open()
-        break
+      default:
+        await both.live(step)
     }
-    expect([...store.keys()]).toEqual([...current.keys()].sort())
+    expect([...both.store.keys()]).toEqual([...both.current.keys()].sort())
   }
 }
 
-for (const openBackend of testBackends) {
-  test(
-    `windowed counters count as a list of all additions does (${openBackend.name})`,
-    async () => {
-      const opened = await openBackend()
-      try {
-        await fc.assert(
-          fc.asyncProperty(fc.array(stepArbitrary, { maxLength: 80, size: 'max' }), async (steps) => {
-            opened.session.clear(STORE, PARTITION)
-            await runAgainstModel(opened, steps)
-          }),
-          { numRuns: propertyRuns(opened) },
-        )
-      } finally {
-        await opened.remove()
-      }
-    },
-    PROPERTY_TIMEOUT_MS,
-  )
-}
+testAgainstModel('windowed counters count as a list of all additions does', STORE, stepArbitrary, runAgainstModel)
 
 test('only buckets that hold something take room', async () => {
   const opened = await testBackends[0]()

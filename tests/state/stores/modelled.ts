@@ -1,0 +1,115 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { EngineStore } from '../../../state/stores/store.ts'
+import {
+  PARTITION,
+  PROPERTY_TIMEOUT_MS,
+  propertyRuns,
+  storedRows,
+  type TestBackend,
+  type TestChangelog,
+  testBackends,
+  testChangelog,
+} from './harness.ts'
+
+const MAX_STEPS = 80
+
+/** What the engine does with every store. */
+export type LifeStep = { do: 'flush' | 'commit' | 'abort' | 'reopen' }
+
+export const lifeSteps: fc.Arbitrary<LifeStep> = fc.record({
+  do: fc.constantFrom('flush' as const, 'commit' as const, 'abort' as const, 'reopen' as const),
+})
+
+/** A store beside a model of what it must hold: both are committed, and thrown back, together. */
+export interface Modelled<S, M> {
+  store: S
+  /** As the store is now. */
+  current: M
+  /** As it was after the last commit. */
+  committed: M
+  readonly changelog: TestChangelog
+  /** Commits hold what there was at the flush: what changes between the two belongs to the next one. */
+  live(step: LifeStep): Promise<void>
+}
+
+/**
+ * @param open a new store of the same name on the backend as it is then
+ * @param copy of a model, which is changed in place or replaced
+ */
+export function modelled<S extends EngineStore, M>(opened: TestBackend, open: () => S, empty: M, copy: (model: M) => M): Modelled<S, M> {
+  let flushed: M | undefined
+
+  function flush(): void {
+    if (flushed !== undefined) return
+    both.store.flush(both.changelog)
+    flushed = copy(both.current)
+  }
+
+  function abort(): void {
+    opened.session.dropBatch()
+    both.store.discard()
+    both.changelog.abort()
+    both.current = copy(both.committed)
+    flushed = undefined
+  }
+
+  const both: Modelled<S, M> = {
+    store: open(),
+    current: copy(empty),
+    committed: copy(empty),
+    changelog: testChangelog(),
+    async live(step) {
+      switch (step.do) {
+        case 'flush':
+          return flush()
+        case 'commit':
+          flush()
+          both.changelog.commit()
+          opened.session.write()
+          both.store.committed()
+          both.committed = flushed ?? both.committed
+          flushed = undefined
+          expect(storedRows(opened.backend, both.store.name)).toEqual(both.changelog.rows)
+          return
+        case 'abort':
+          return abort()
+        case 'reopen':
+          abort()
+          await opened.reopen()
+          both.store = open()
+      }
+    },
+  }
+  return both
+}
+
+/** Runs random steps on an empty store, on every backend. */
+export function testAgainstModel<Step>(
+  what: string,
+  store: string,
+  steps: fc.Arbitrary<Step>,
+  run: (opened: TestBackend, steps: readonly Step[]) => Promise<void>,
+): void {
+  for (const openBackend of testBackends) {
+    test(
+      `${what} (${openBackend.name})`,
+      async () => {
+        const opened = await openBackend()
+        try {
+          await fc.assert(
+            fc.asyncProperty(fc.array(steps, { maxLength: MAX_STEPS, size: 'max' }), async (list) => {
+              opened.session.clear(store, PARTITION)
+              await run(opened, list)
+              opened.session.dropBatch()
+            }),
+            { numRuns: propertyRuns(opened) },
+          )
+        } finally {
+          await opened.remove()
+        }
+      },
+      PROPERTY_TIMEOUT_MS,
+    )
+  }
+}
