@@ -7,6 +7,7 @@ import type { Caller } from '../kit/auth/verify.ts'
 import type { CommandRequest } from '../kit/commands/commands.ts'
 import { isUnchanged } from '../kit/conditional.ts'
 import { isOwner, type SnippetAccess } from './access.ts'
+import { isSnippetId } from './ids.ts'
 import { snippetJson } from './json.ts'
 import { jsonWithContent, openContent, readContent } from './stored-content.ts'
 
@@ -56,9 +57,14 @@ export function snippetReads({ access, blobs, views, counted, now }: ReadDeps) {
   }
 
   async function asJson(from: ReadRequest, id: string): Promise<Answer> {
+    const isHead = from.method === 'HEAD'
+    // Asked for together with the snippet itself: most are the first of their versions, which all are found by.
+    const ofFirst = isHead || !isSnippetId(id) ? undefined : laterVersions(id)
+    ofFirst?.catch(() => undefined)
     const found = await access.find(id, from.caller)
-    if (from.method === 'HEAD') return { status: 200, headers: JSON_HEADERS, body: null }
-    const versions = await versionsOf(found, from.caller)
+    if (isHead) return { status: 200, headers: JSON_HEADERS, body: null }
+    const later = found.root === undefined ? await ofFirst! : await laterVersions(found.root)
+    const versions = await shownVersions(found, later, from.caller)
     const { snippet, blob } = await read(from, found)
     const fields = snippetJson(snippet, versions)
     const content = await readContent(blob, snippet)
@@ -82,11 +88,15 @@ export function snippetReads({ access, blobs, views, counted, now }: ReadDeps) {
     return { status: 200, headers: { ...headers, 'Content-Length': String(snippet.bytes) }, body: streamOf(content.pieces, blob) }
   }
 
+  /** All versions but the first. */
+  async function laterVersions(root: string): Promise<SnippetRecord[]> {
+    return await readVersions(views, access.partitionOf(root), root)
+  }
+
   /** All versions that the caller may know of; none where there is only this one. */
-  async function versionsOf(snippet: SnippetRecord, caller: Caller | undefined): Promise<SnippetRecord[]> {
-    const root = snippet.root ?? snippet.id
-    const later = await readVersions(views, access.partitionOf(root), root)
+  async function shownVersions(snippet: SnippetRecord, later: SnippetRecord[], caller: Caller | undefined): Promise<SnippetRecord[]> {
     if (later.length === 0) return []
+    const root = snippet.root ?? snippet.id
     const first = snippet.root === undefined ? snippet : await access.find(root, caller).catch(() => undefined)
     return [...(first === undefined ? [] : [first]), ...later].filter((version) => {
       // A link to an unlisted version is not for readers of a public one.

@@ -5,6 +5,7 @@ import type { S3Client } from '@aws-sdk/client-s3'
 import { type BlobStore, blobStore, UNTOUCHED_MS } from './blob-store.ts'
 import { bucketShelf } from './bucket.ts'
 import { draftFolderOf, folderShelf } from './folder.ts'
+import { withKeptContents } from './kept-contents.ts'
 
 export interface BlobSettings {
   /** `file:///var/lib/millrace/blobs` or `s3://bucket/prefix`. */
@@ -25,13 +26,13 @@ export async function connectBlobs({ url, s3Endpoint }: BlobSettings): Promise<B
   const { protocol, hostname, pathname } = new URL(url)
   if (protocol === 'file:') {
     const root = fileURLToPath(url)
-    return blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })
+    return withKeptContents(blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) }))
   }
   if (protocol !== 's3:') throw new Error(`blobs at ${url}: must be a file: or s3: URL`)
   const client = await s3Client(s3Endpoint)
   const prefix = pathname === '/' || pathname === '' ? '' : `${pathname.slice(1).replace(/\/+$/, '')}/`
   const shelf = await bucketShelf({ client, bucket: hostname, prefix, renewAfterMs: RENEW_AFTER_MS, now: Date.now })
-  return blobStore({ shelf, draftFolder: join(tmpdir(), 'millrace-drafts') })
+  return withKeptContents(blobStore({ shelf, draftFolder: join(tmpdir(), 'millrace-drafts') }))
 }
 
 /** @param endpoint undefined: AWS */
