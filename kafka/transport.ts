@@ -94,8 +94,10 @@ export interface Fetcher {
    * A partition appears with zero chunks when its position or watermarks moved, or when an empty fetch was
    * answered (so that its reader learns that it is caught up). Throws TransportError with `fatal` for what retrying cannot cure
    * (authorisation, offset out of range with reset `fail`).
+   * @param maxBytes about how much is returned at most, where that is less than `maxPollBytes`: at least one answer of one partition, another
+   * partition first each time
    */
-  poll(timeoutMs: number): Promise<PartitionData[]>
+  poll(timeoutMs: number, maxBytes?: number): Promise<PartitionData[]>
   /** Makes a waiting poll return at once. */
   wake(): void
   close(): Promise<void>

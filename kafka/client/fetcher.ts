@@ -81,9 +81,9 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
     return positions.get(partitionKey(topic, partition))?.position
   }
 
-  async function poll(timeoutMs: number): Promise<PartitionData[]> {
+  async function poll(timeoutMs: number, maxBytes = options.maxPollBytes): Promise<PartitionData[]> {
     if (failures.length > 0) throw failures.shift() as Error
-    const first = take()
+    const first = take(maxBytes)
     if (first.length > 0 || timeoutMs <= 0 || woken) {
       woken = false
       return first
@@ -99,13 +99,13 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
     })
     woken = false
     if (failures.length > 0) throw failures.shift() as Error
-    return take()
+    return take(maxBytes)
   }
 
-  /** Decodes what has arrived, up to `maxPollBytes`, another partition first each time. */
-  function take(): PartitionData[] {
+  /** Decodes what has arrived, up to `maxBytes`, another partition first each time. */
+  function take(maxBytes: number): PartitionData[] {
     const taken: PartitionData[] = []
-    let budget = options.maxPollBytes
+    let budget = Math.min(maxBytes, options.maxPollBytes)
     for (const [key, state] of positions) {
       if (budget <= 0) break
       if (state.queue.length === 0 || state.paused || state.failed) continue

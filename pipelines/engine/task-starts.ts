@@ -58,6 +58,8 @@ export interface TaskStarts {
   finish(): void
   /** Forgets a task that was closed meanwhile. */
   drop(task: StreamTask): void
+  /** Changelogs are being read. */
+  readonly restoring: boolean
   progress(): RestoreProgress[]
 }
 
@@ -196,6 +198,9 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
         unassign(open.changelog)
       }
       for (const restoring of tasks) if (restoring.task === task) tasks.delete(restoring)
+    },
+    get restoring() {
+      return changelogs.size > 0
     },
     progress() {
       return [...tasks].map((restoring): RestoreProgress => {

@@ -17,6 +17,8 @@ const LONGEST_POLL_MS = 1_000
 const LONGEST_POLL_WITH_COPIES_MS = 100
 /** No poll above this: what has been fetched waits in the fetcher, which stops fetching then. */
 const MAX_QUEUED_BYTES = 8 * 1_048_576
+/** Of one poll while some tasks restore and others work: some ten milliseconds of copying, since each request of a commit waits for the turn's end. */
+const SHARED_POLL_BYTES = 131_072
 const RETRY_MS = 500
 /** Half of what Kubernetes waits before it kills. A commit takes milliseconds: only brokers that are away hold it up so long. */
 const DEFAULT_STOP_GRACE_MS = 15_000
@@ -147,7 +149,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
     for (const task of tasks.running()) until = Math.min(until, task.nextTickAt)
     const busy = tasks.canWork() || rest.membership.hasNews
-    for (const data of await fetcher.poll(busy ? 0 : Math.max(0, until - now))) if (!starts.take(data)) tasks.dispatch(data)
+    const maxBytes = starts.restoring && tasks.running().length > 0 ? SHARED_POLL_BYTES : undefined
+    for (const data of await fetcher.poll(busy ? 0 : Math.max(0, until - now), maxBytes)) if (!starts.take(data)) tasks.dispatch(data)
   }
 
   /** Lost places, passing failures and state of unknown schemas begin anew from the last commit; everything else stops the worker. */

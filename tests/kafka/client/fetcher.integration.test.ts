@@ -261,6 +261,11 @@ test('back-pressure: what is not polled is bounded, and a paused partition is no
   const first = await fetcher.poll(0)
   const firstBytes = flatten(first).reduce((sum, { value }) => sum + (value as string).length, 0)
   expect(firstBytes).toBeLessThan(200 * KIB)
+  // Less when less is asked for: one answer of one partition, then of the other.
+  const little = [await fetcher.poll(0, 1), await fetcher.poll(0, 1)]
+  expect(little.map((data) => data.length)).toEqual([1, 1])
+  expect(little[0][0].partition).not.toBe(little[1][0].partition)
+  first.push(...little.flat())
   const rest = await pollUntil(fetcher, (data) => flatten(data).length + flatten(first).length === 2 * count, 'everything')
   for (const partition of [0, 1]) {
     const values = valuesOf(flatten([...first, ...rest].filter((data) => data.partition === partition)))

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { memoryTransport } from '../../../kafka/memory/transport.ts'
+import type { Transport } from '../../../kafka/transport.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import type { StateBackend, StateSession } from '../../../state/stores/store.ts'
 import { type Bench, bench, until } from './harness.ts'
@@ -32,6 +34,23 @@ function counted(): { backend: StateBackend; rows: () => number } {
       ...backend,
       session: (topology) => counting(backend.session(topology)),
       copySession: (topology) => counting(backend.copySession(topology)),
+    },
+  }
+}
+
+/** @param asked gets the most bytes that each poll asks for */
+function pollsOf(transport: Transport, asked: (number | undefined)[]): Transport {
+  return {
+    ...transport,
+    fetcher(options) {
+      const fetcher = transport.fetcher(options)
+      return {
+        ...fetcher,
+        poll(timeoutMs, maxBytes) {
+          asked.push(maxBytes)
+          return fetcher.poll(timeoutMs, maxBytes)
+        },
+      }
     },
   }
 }
@@ -140,7 +159,8 @@ test('a restoring worker is not ready, tells how far it is, and works on other t
   // More than one poll brings: the restore takes several turns of the loop.
   for (let i = 0; i < 30_000; i++)
     at.broker.append(CHANGELOG, 0, { timestamp: 1, key: Buffer.from(`k${i}`), value: Buffer.from('1'), headers: [] })
-  const words = await at.worker(wordCount(), { backend: memoryBackend() })
+  const asked: (number | undefined)[] = []
+  const words = await at.worker(wordCount(), { backend: memoryBackend(), transport: pollsOf(memoryTransport(at.broker), asked) })
   let seen: ReturnType<typeof words.status> | undefined
   await until(() => {
     const status = words.status()
@@ -149,4 +169,9 @@ test('a restoring worker is not ready, tells how far it is, and works on other t
   }, 'it runs')
   expect(seen?.ready).toBe(false)
   expect(seen?.tasks.some(({ state }) => state === 'RUNNING')).toBe(true)
+  // In small pieces, so that the commits of the others do not wait; before and after in big ones.
+  expect(asked.filter((bytes) => bytes !== undefined).every((bytes) => bytes <= 131_072)).toBe(true)
+  expect(asked.some((bytes) => bytes !== undefined)).toBe(true)
+  expect(asked[0]).toBeUndefined()
+  await until(() => asked.at(-1) === undefined, 'polls without a limit')
 })
