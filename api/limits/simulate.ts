@@ -1,9 +1,8 @@
 import type { LimitRule } from '../../schemas/types.ts'
 import { readTraffic, type TrafficReader } from '../../state/tables/limit-records.ts'
-import { capacityOf, elapsedUs, estimateOf, refilled, US_PER_SECOND, windowIndexAt } from '../kit/limits/formulas.ts'
-import { limitOf } from '../kit/limits/limiter.ts'
+import { capacityOf, elapsedUs, estimateOf, type Limit, refilled, US_PER_SECOND, windowIndexAt } from '../kit/limits/formulas.ts'
 import { parsePattern } from '../kit/limits/matching.ts'
-import { appliesTo, identityFor } from '../kit/limits/rule.ts'
+import { compileRule } from '../kit/limits/rule.ts'
 
 const HOUR_MS = 3_600_000
 const MOST_REJECTED = 20
@@ -27,15 +26,16 @@ export async function simulate(draft: LimitRule, reader: TrafficReader, now: num
   const pattern = parsePattern(draft.endpoint_pattern)!
   const range = { from: now - HOUR_MS, to: now }
   const { rows, leftOut, truncated } = await readTraffic(reader, { ...range, pattern, tier: draft.tier })
+  const { limit, appliesTo, identityOf } = compileRule(draft)
   const counters = new Map<string, Held>()
   const tallies = new Map<string, Tally>()
   for (const { second, requests, caller } of rows) {
-    if (!appliesTo(draft.key, caller)) continue
-    const identity = identityFor(draft, caller)
+    if (!appliesTo(caller)) continue
+    const identity = identityOf(caller)
     const tally = tallies.get(identity) ?? { requests: 0, rejected: 0 }
     tallies.set(identity, tally)
     tally.requests += requests
-    tally.rejected += requests - admitted(draft, counters, identity, second * US_PER_SECOND, requests)
+    tally.rejected += requests - admitted(limit, counters, identity, second * US_PER_SECOND, requests)
   }
   const all = [...tallies]
   const sum = (of: (tally: Tally) => number) => all.reduce((total, [, tally]) => total + of(tally), 0)
@@ -53,8 +53,7 @@ export async function simulate(draft: LimitRule, reader: TrafficReader, now: num
 }
 
 /** How many of a second's requests the rule lets through; refused ones are not counted. */
-function admitted(rule: LimitRule, counters: Map<string, Held>, identity: string, nowUs: number, requests: number): number {
-  const limit = limitOf(rule)
+function admitted(limit: Limit, counters: Map<string, Held>, identity: string, nowUs: number, requests: number): number {
   const index = windowIndexAt(nowUs, limit.windowSeconds)
   const held = counters.get(identity) ?? { index, current: 0, previous: 0, tokens: capacityOf(limit), since: nowUs }
   counters.set(identity, held)

@@ -3,8 +3,8 @@ import type { LimitRule } from '../../schemas/types.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import { limitedAddress } from '../kit/limits/address.ts'
 import type { Counter, CounterStore, Reading } from '../kit/limits/counter-store.ts'
-import { counterFor, standingOf } from '../kit/limits/limiter.ts'
-import { appliesTo, identityFor, type LimitedCaller } from '../kit/limits/rule.ts'
+import { standingOf } from '../kit/limits/limiter.ts'
+import { compileRule, type LimitedCaller } from '../kit/limits/rule.ts'
 import type { LimitSettings } from '../kit/limits/settings.ts'
 import { limitsErrors } from './errors.ts'
 
@@ -42,8 +42,10 @@ export function usage({ settings, counters, forget }: UsageDeps) {
     for (const caller of callersOf(clientId)) {
       for (const rule of rules) {
         const isOwn = rule.key.some((part) => part !== 'endpoint') && (!rule.key.includes('ip') || caller.ip !== NO_ADDRESS)
-        if (!isOwn || (rule.tier !== ANY_TIER && rule.tier !== caller.tier) || !appliesTo(rule.key, caller)) continue
-        const counter = counterFor(rule, identityFor(rule, caller))
+        if (!isOwn || (rule.tier !== ANY_TIER && rule.tier !== caller.tier)) continue
+        const { appliesTo, counterFor } = compileRule(rule)
+        if (!appliesTo(caller)) continue
+        const counter = counterFor(caller)
         found.set(counter.key, { rule, counter })
       }
     }

@@ -54,8 +54,8 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
 
   function decide(asks: readonly Ask[], attempt = 0): ReturnType<CounterStore['decide']> {
     const now = monotonic()
+    if (asks.length === 1) return decideOne(asks, attempt, now)
     const found = asks.map((ask) => touched(ask, now, attempt === 0))
-    if (asks.length === 1 && found[0] === undefined) return decideCold(asks[0], now)
     const ways = asks.map((ask, index) => wayOf(ask, found[index], now))
     if (ways.includes('refuse')) for (const [index, entry] of found.entries()) if (ways[index] === 'refuse') lookAgain(entry!, now)
     if (asks.some(({ mode }, index) => mode === 'hard' && ways[index] === 'refuse')) {
@@ -64,6 +64,20 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     }
     if (ways.includes('lease') && attempt < MAX_ATTEMPTS) return afterLeases(asks, found, ways, attempt)
     return spend(asks, found, ways, now)
+  }
+
+  /** Most requests have one rule: what is decided here costs no more than it must. */
+  function decideOne(asks: readonly Ask[], attempt: number, now: number): ReturnType<CounterStore['decide']> {
+    const [ask] = asks
+    const entry = touched(ask, now, attempt === 0)
+    if (entry === undefined) return decideCold(ask, now)
+    const way = wayOf(ask, entry, now)
+    if (way === 'lease' && attempt < MAX_ATTEMPTS) return afterLeases(asks, [entry], [way], attempt)
+    if (way === 'lease' || way === 'ask') return spend(asks, [entry], [way], now)
+    local++
+    if (way === 'spend') return [spendHere(entry, ask.units, now)]
+    lookAgain(entry, now)
+    return [localReading(entry, 0, now)]
   }
 
   /** Of a caller who is not known nothing is held: most requests, and the store's answer is theirs. */
@@ -129,11 +143,8 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
   /** Spends what is held here and asks the store for the rest. */
   function spend(asks: readonly Ask[], found: readonly (Entry | undefined)[], ways: readonly Local[], now: number) {
     const readings = asks.map((ask, index) => {
-      if (ways[index] !== 'spend') return localReading(found[index], 0, now)
-      const reading = localReading(found[index], ask.units, now)
-      found[index]!.units -= ask.units
-      renewEarly(found[index]!)
-      return reading
+      const entry = found[index]
+      return ways[index] === 'spend' ? spendHere(entry!, ask.units, now) : localReading(entry, 0, now)
     })
     const open = asks.flatMap((_ask, index) => (ways[index] === 'ask' || ways[index] === 'lease' ? [index] : []))
     if (open.length === 0) {
@@ -156,6 +167,13 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
       if (isRefused) for (const [index, ask] of asks.entries()) if (ways[index] === 'spend') found[index]!.units += ask.units
       return readings
     }
+  }
+
+  function spendHere(entry: Entry, units: number, now: number): Reading {
+    const reading = localReading(entry, units, now)
+    entry.units -= units
+    renewEarly(entry)
+    return reading
   }
 
   /** One question at a time per counter; everybody who waits shares its answer. */

@@ -1,8 +1,8 @@
 import type { LimitRule } from '../../../schemas/types.ts'
-import type { Counter, CounterStore, FailureReason, Reading, Undecided } from './counter-store.ts'
+import type { Ask, CounterStore, FailureReason, Reading, Undecided } from './counter-store.ts'
 import { bucketStanding, type Limit, type Standing, US_PER_SECOND, windowStanding } from './formulas.ts'
 import { limitedMethod, type RuleTable } from './matching.ts'
-import { identityFor, type LimitedCaller } from './rule.ts'
+import type { CompiledRule, LimitedCaller } from './rule.ts'
 
 /** One request, as far as limits go. */
 export interface LimitedRequest {
@@ -53,11 +53,9 @@ export function limiter({ counters, rules }: LimiterOptions): Limiter {
     if (table === undefined) return { outcome: 'undecided', reason: 'rules_not_ready' }
     const matching = table.match(limitedMethod(method), path, caller)
     if (matching.length === 0) return UNLIMITED
-    const asks = matching.map((rule) => ({
-      mode: rule.action === 'reject' ? ('hard' as const) : ('soft' as const),
-      counter: counterFor(rule, identityFor(rule, caller)),
-      units: cost,
-    }))
+    const asks = matching.map(
+      (compiled): Ask => ({ mode: compiled.rule.action === 'reject' ? 'hard' : 'soft', counter: compiled.counterFor(caller), units: cost }),
+    )
     const outcome = counters.decide(asks)
     if (outcome instanceof Promise) return outcome.then((readings) => verdictOf(matching, readings, cost))
     return verdictOf(matching, outcome, cost)
@@ -66,27 +64,15 @@ export function limiter({ counters, rules }: LimiterOptions): Limiter {
   return { decide }
 }
 
-export function limitOf(rule: LimitRule): Limit {
-  return { limit: rule.limit_count, windowSeconds: rule.window_seconds, burst: rule.burst_allowance }
-}
-
-/** `limits:{user:42}:rule-1:w60`: the algorithm and the window are in the name, because a counter of another kind means nothing. */
-export function counterFor(rule: LimitRule, identity: string): Counter {
-  const tag = BRACES.test(identity) ? identity.replaceAll('{', '%7B').replaceAll('}', '%7D') : identity
-  const kind = rule.burst_allowance > 0 ? 'b' : 'w'
-  return { key: `limits:{${tag}}:${rule.rule_id}:${kind}${rule.window_seconds}`, tag, limit: limitOf(rule) }
-}
-
-const BRACES = /[{}]/
-
-function verdictOf(rules: readonly LimitRule[], readings: readonly Reading[] | Undecided, cost: number): Verdict {
+function verdictOf(rules: readonly CompiledRule[], readings: readonly Reading[] | Undecided, cost: number): Verdict {
   if ('undecided' in readings) return { outcome: 'undecided', reason: readings.undecided }
   let strictest: RuleStanding | undefined
   let isRefused = false
   const violations: RuleStanding[] = []
-  for (const [index, rule] of rules.entries()) {
+  for (let index = 0; index < rules.length; index++) {
+    const { rule, limit } = rules[index]
     const reading = readings[index]
-    const standing = { rule, isOver: reading.taken < cost, ...standingOf(limitOf(rule), reading, cost) }
+    const standing = { rule, isOver: reading.taken < cost, ...standingOf(limit, reading, cost) }
     if (standing.isOver) violations.push(standing)
     if (rule.action !== 'reject') continue
     if (standing.isOver) isRefused = true

@@ -1,11 +1,11 @@
 import { ANY_TIER } from '../../../schemas/limits/rule.ts'
 import type { LimitRule } from '../../../schemas/types.ts'
-import { appliesTo, type LimitedCaller } from './rule.ts'
+import { type CompiledRule, compileRule, type LimitedCaller } from './rule.ts'
 
 /** Rules compiled to a lookup: its cost depends on the path's depth, not on the number of rules. */
 export interface RuleTable {
   /** The rules that apply to a request: the most specific one per key. */
-  match(method: string, path: string, caller: LimitedCaller): readonly LimitRule[]
+  match(method: string, path: string, caller: LimitedCaller): readonly CompiledRule[]
   readonly size: number
 }
 
@@ -36,10 +36,8 @@ export function limitedMethod(method: string): string {
 }
 
 interface PlacedRule {
-  readonly rule: LimitRule
+  readonly compiled: CompiledRule
   readonly method: string | undefined
-  /** Equal for rules that count by the same things. */
-  readonly keyName: string
 }
 
 /** The rules of one pattern, those that win among themselves by tier and method. */
@@ -62,8 +60,7 @@ export function compileRules(rules: Iterable<LimitRule>): RuleTable {
     const pattern = parsePattern(rule.endpoint_pattern)
     if (!rule.is_active || pattern === undefined) continue
     const place = pattern.kind === 'global' ? global : placeIn(pattern.kind === 'exact' ? exact : prefixes, pattern.path)
-    const keyName = [...new Set(rule.key)].sort().join('+')
-    place.rules.push({ rule, method: pattern.method, keyName })
+    place.rules.push({ compiled: compileRule(rule), method: pattern.method })
     place.tiers.add(rule.tier)
     if (pattern.method !== undefined) place.methods.add(pattern.method)
     size++
@@ -73,28 +70,25 @@ export function compileRules(rules: Iterable<LimitRule>): RuleTable {
   return {
     size,
     match(method, path, caller) {
-      const found: LimitRule[] = []
-      const keyNames: string[] = []
-
-      function take(place: Place | undefined): void {
-        if (place === undefined) return
-        for (const { rule, keyName } of winnersOf(place, method, caller.tier)) {
-          if (keyNames.includes(keyName) || !appliesTo(rule.key, caller)) continue
-          keyNames.push(keyName)
-          found.push(rule)
-        }
-      }
-
-      take(exact.get(path))
+      const found: CompiledRule[] = []
+      take(exact.get(path), method, caller, found)
       // From the longest prefix down: only slashes end one.
       if (prefixes.size > 0) {
         for (let end = path.lastIndexOf('/', longestPrefix - 1); end >= 0; end = end === 0 ? -1 : path.lastIndexOf('/', end - 1)) {
-          take(prefixes.get(path.slice(0, end + 1)))
+          take(prefixes.get(path.slice(0, end + 1)), method, caller, found)
         }
       }
-      take(global)
+      take(global, method, caller, found)
       return found
     },
+  }
+}
+
+/** Adds a place's rules for keys for which none was found at a more specific one. */
+function take(place: Place | undefined, method: string, caller: LimitedCaller, found: CompiledRule[]): void {
+  if (place === undefined) return
+  for (const { compiled } of winnersOf(place, method, caller.tier)) {
+    if (compiled.appliesTo(caller) && !found.some(({ keyName }) => keyName === compiled.keyName)) found.push(compiled)
   }
 }
 
@@ -118,10 +112,10 @@ function winnersOf(place: Place, method: string, tier: string): readonly PlacedR
   if (winners === undefined) {
     const candidates = place.rules
       .filter((placed) => placed.method === undefined || placed.method === named)
-      .filter(({ rule }) => rule.tier === known || rule.tier === ANY_TIER)
+      .filter(({ compiled: { rule } }) => rule.tier === known || rule.tier === ANY_TIER)
       .sort(mostSpecificFirst)
     const byKey = new Map<string, PlacedRule>()
-    for (const placed of candidates) if (!byKey.has(placed.keyName)) byKey.set(placed.keyName, placed)
+    for (const placed of candidates) if (!byKey.has(placed.compiled.keyName)) byKey.set(placed.compiled.keyName, placed)
     winners = [...byKey.values()]
     place.winners.set(id, winners)
     if (place.methods.size === 0 && place.tiers.size === 1 && place.tiers.has(ANY_TIER)) place.usual = winners
@@ -131,10 +125,11 @@ function winnersOf(place: Place, method: string, tier: string): readonly PlacedR
 
 /** Of one pattern: a tier before `*`, a named method before any, then the newest; at last the id, so that every node agrees. */
 function mostSpecificFirst(one: PlacedRule, other: PlacedRule): number {
+  const [rule, otherRule] = [one.compiled.rule, other.compiled.rule]
   return (
-    Number(one.rule.tier === ANY_TIER) - Number(other.rule.tier === ANY_TIER) ||
+    Number(rule.tier === ANY_TIER) - Number(otherRule.tier === ANY_TIER) ||
     Number(one.method === undefined) - Number(other.method === undefined) ||
-    other.rule.created_at - one.rule.created_at ||
-    (one.rule.rule_id < other.rule.rule_id ? -1 : 1)
+    otherRule.created_at - rule.created_at ||
+    (rule.rule_id < otherRule.rule_id ? -1 : 1)
   )
 }

@@ -1,4 +1,6 @@
 import type { LimitKeyPart, LimitRule } from '../../../schemas/types.ts'
+import type { Counter } from './counter-store.ts'
+import type { Limit } from './formulas.ts'
 
 /** Who asks. */
 export interface LimitedCaller {
@@ -12,20 +14,64 @@ export interface LimitedCaller {
   readonly ip: string
 }
 
-/** A rule by address is for callers who are known by nothing else. */
-export function appliesTo(key: readonly LimitKeyPart[], caller: LimitedCaller): boolean {
-  if (key.includes('api_key') && caller.apiKeyId === undefined) return false
-  if (key.includes('user') && caller.userId === undefined) return false
-  const isByAddress = key.includes('ip') && !key.some((part) => part === 'client' || part === 'user' || part === 'api_key')
-  return !isByAddress || (caller.apiKeyId === undefined && caller.userId === undefined)
+/** A rule with what every request asks of it, worked out once. */
+export interface CompiledRule {
+  readonly rule: LimitRule
+  readonly limit: Limit
+  /** Equal for rules that count by the same things. */
+  readonly keyName: string
+  /** A rule by address is for callers who are known by nothing else. */
+  appliesTo(caller: LimitedCaller): boolean
+  /** What one counter of the rule is kept by. `endpoint` is the rule's own pattern: one counter for all paths that it matches. */
+  identityOf(caller: LimitedCaller): string
+  /** `limits:{user:42}:rule-1:w60`: the algorithm and the window are in the name, because a counter of another kind means nothing. */
+  counterFor(caller: LimitedCaller): Counter
 }
 
-/** What one counter of a rule is kept by. `endpoint` is the rule's own pattern: one counter for all paths that it matches. */
-export function identityFor(rule: LimitRule, caller: LimitedCaller): string {
-  const parts: string[] = []
-  if (rule.key.includes('client')) parts.push(caller.clientId)
-  if (rule.key.includes('api_key')) parts.push(`key:${caller.apiKeyId}`)
-  if (rule.key.includes('user')) parts.push(`user:${caller.userId}`)
-  if (rule.key.includes('ip')) parts.push(`ip:${caller.ip}`)
-  return parts.length === 0 ? `rule:${rule.rule_id}` : parts.join('|')
+type IdentityPart = (caller: LimitedCaller) => string
+
+const IDENTITY_PARTS: readonly (readonly [LimitKeyPart, IdentityPart])[] = [
+  ['client', ({ clientId }) => clientId],
+  ['api_key', ({ apiKeyId }) => `key:${apiKeyId}`],
+  ['user', ({ userId }) => `user:${userId}`],
+  ['ip', ({ ip }) => `ip:${ip}`],
+]
+
+export function compileRule(rule: LimitRule): CompiledRule {
+  const { key, rule_id, limit_count, window_seconds, burst_allowance } = rule
+  const limit = { limit: limit_count, windowSeconds: window_seconds, burst: burst_allowance }
+  const needsKey = key.includes('api_key')
+  const needsUser = key.includes('user')
+  const isByAddress = key.includes('ip') && !key.some((part) => part === 'client' || part === 'user' || part === 'api_key')
+  const identityOf = identityBy(key, rule_id)
+  const suffix = `}:${rule_id}:${burst_allowance > 0 ? 'b' : 'w'}${window_seconds}`
+
+  return {
+    rule,
+    limit,
+    keyName: [...new Set(key)].sort().join('+'),
+    appliesTo({ apiKeyId, userId }) {
+      if (needsKey && apiKeyId === undefined) return false
+      if (needsUser && userId === undefined) return false
+      return !isByAddress || (apiKeyId === undefined && userId === undefined)
+    },
+    identityOf,
+    counterFor(caller) {
+      const tag = withoutBraces(identityOf(caller))
+      return { key: `limits:{${tag}${suffix}`, tag, limit }
+    },
+  }
+}
+
+function identityBy(key: readonly LimitKeyPart[], ruleId: string): IdentityPart {
+  const parts = IDENTITY_PARTS.flatMap(([name, part]) => (key.includes(name) ? [part] : []))
+  const whole = `rule:${ruleId}`
+  if (parts.length === 0) return () => whole
+  return parts.length === 1 ? parts[0] : (caller) => parts.map((part) => part(caller)).join('|')
+}
+
+/** The tag ends at the first closing one. */
+function withoutBraces(identity: string): string {
+  if (!identity.includes('{') && !identity.includes('}')) return identity
+  return identity.replaceAll('{', '%7B').replaceAll('}', '%7D')
 }

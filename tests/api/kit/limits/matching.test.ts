@@ -17,7 +17,7 @@ function matched(rules: readonly LimitRule[], request: string, caller: LimitedCa
   const [method, path] = request.split(' ')
   return compileRules(rules)
     .match(method, path, caller)
-    .map(({ rule_id }) => rule_id)
+    .map((found) => found.rule.rule_id)
 }
 
 describe('the most specific rule wins', () => {
@@ -143,7 +143,7 @@ test('the lookup finds what comparing all rules finds', () => {
         }),
       )
       const [found] = compileRules(rules).match(asked, at, { ...PRO, tier: of })
-      expect(found?.rule_id).toBe(reference(rules, asked, at, of))
+      expect(found?.rule.rule_id).toBe(reference(rules, asked, at, of))
     }),
     { numRuns: 500 },
   )
