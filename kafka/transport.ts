@@ -198,12 +198,17 @@ export interface RecordAppender extends TopicPartition {
   readonly pendingRecords: number
 }
 
+/** Codecs of record batches. */
+export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
+export type Compression = (typeof COMPRESSIONS)[number]
+
 export interface ProducerOptions {
   /** Stable per worker slot. Undefined: an idempotent producer without transactions (at least once). */
   readonly transactionalId?: string
   /** Default 10 s. */
   readonly transactionTimeoutMs?: number
-  readonly compression?: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd'
+  /** Default none. */
+  readonly compression?: Compression
   /** Called synchronously as `commit` passes each step: where crash tests kill the process. */
   readonly onCommitStep?: (step: CommitStep) => void
 }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
+import { COMPRESSIONS, type Compression } from '../kafka/transport.ts'
 import type { BlobSettings } from '../state/blobs/connect.ts'
 import type { HostOptions } from './engine/host.ts'
 
@@ -42,6 +43,7 @@ export interface PipelinesConfig {
   readonly keepPlaceOnStop: boolean
   readonly commitIntervalMs: number
   readonly guarantee: 'exactly-once' | 'at-least-once'
+  readonly compression: Compression
   readonly health: HostOptions
   readonly logLevel: LogLevel
 }
@@ -103,6 +105,7 @@ const Environment = z.object({
     .transform((text) => text === '1'),
   COMMIT_INTERVAL_MS: z.coerce.number().int().min(0).max(MAX_COMMIT_INTERVAL_MS).default(100),
   PROCESSING_GUARANTEE: z.enum(['exactly-once', 'at-least-once']).default('exactly-once'),
+  COMPRESSION: z.enum(COMPRESSIONS).default('none'),
   HEALTH_HOST: z.string().default('127.0.0.1'),
   HEALTH_ADDRESS: z
     .url({ protocol: /^https?$/ })
@@ -163,6 +166,7 @@ export function readPipelinesConfig(env: Env = process.env): PipelinesConfig {
     keepPlaceOnStop: settings.KEEP_PLACE_ON_STOP,
     commitIntervalMs: settings.COMMIT_INTERVAL_MS,
     guarantee: settings.PROCESSING_GUARANTEE,
+    compression: settings.COMPRESSION,
     health: {
       healthHost: settings.HEALTH_HOST,
       healthPort: settings.HEALTH_PORT,

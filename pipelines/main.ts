@@ -41,10 +41,10 @@ async function runServices(config: PipelinesConfig, backend: StateBackend, log: 
   function runners(metrics: EngineMetrics, address: string): Runner[] {
     return services.flatMap((service) => {
       const workers = service.topologies(config).map((topology) => {
-        const { guarantee, commitIntervalMs, keepStateMs, keepPlaceOnStop } = config
+        const { guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop } = config
         const onCommit = (seconds: number) => metrics.observeCommit(topology.name, seconds)
         const deps = { transport, registry, backend, identity: identity(topology.name), log, onCommit, address }
-        return workerRunner(createWorker({ topology, guarantee, commitIntervalMs, keepStateMs, keepPlaceOnStop }, deps))
+        return workerRunner(createWorker({ topology, guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop }, deps))
       })
       return [...workers, ...service.sinks({ config, transport, registry, log, identity })]
     })

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
+import { COMPRESSIONS, type Compression } from '../../kafka/transport.ts'
 import { JOB_NAMES, type JobName } from './jobs.ts'
 
 export const PEER_NAMES = ['kafka-streams', 'goka', 'quix'] as const
@@ -22,6 +23,8 @@ export interface BenchConfig {
   readonly records: number
   readonly runs: number
   readonly commitIntervalMs: number
+  /** Of the records that the engine writes. */
+  readonly compression: Compression
   /** Measure the time from record to visible result instead, at this many records per second. */
   readonly latencyRate: number | undefined
   /** Folder of the data sets. */
@@ -47,6 +50,7 @@ export interface WorkerEnvironment {
   readonly stateDir: string
   readonly guarantee: Guarantee
   readonly commitIntervalMs: number
+  readonly compression: Compression
 }
 
 const DEFAULT_RECORDS = 1_000_000
@@ -72,6 +76,7 @@ export function benchConfig(args: readonly string[] = process.argv.slice(2), env
       records: text,
       runs: text,
       'commit-ms': text,
+      compression: text,
       latency: text,
     },
   })
@@ -87,6 +92,7 @@ export function benchConfig(args: readonly string[] = process.argv.slice(2), env
       records: count.default(DEFAULT_RECORDS),
       runs: count.default(DEFAULT_RUNS),
       'commit-ms': count.default(DEFAULT_COMMIT_MS),
+      compression: z.enum(COMPRESSIONS).default('none'),
       latency: count.optional(),
     })
     .parse(values)
@@ -109,6 +115,7 @@ export function benchConfig(args: readonly string[] = process.argv.slice(2), env
     records: asked.records,
     runs: asked.runs,
     commitIntervalMs: asked['commit-ms'],
+    compression: asked.compression,
     latencyRate: asked.latency,
     dataDir: given.MILLRACE_DATA,
     peersDir: given.PEERS_DIR,
@@ -130,6 +137,7 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
       STATE_DIR: z.string(),
       GUARANTEE: z.enum(['eos', 'alo']).default('eos'),
       COMMIT_MS: z.coerce.number().int().positive().default(DEFAULT_COMMIT_MS),
+      COMPRESSION: z.enum(COMPRESSIONS).default('none'),
     })
     .parse(env)
   return {
@@ -141,6 +149,7 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
     stateDir: given.STATE_DIR,
     guarantee: given.GUARANTEE === 'eos' ? 'exactly-once' : 'at-least-once',
     commitIntervalMs: given.COMMIT_MS,
+    compression: given.COMPRESSION,
   }
 }
 
@@ -156,5 +165,6 @@ export function workerProcessEnv(worker: WorkerEnvironment): NodeJS.ProcessEnv {
     STATE_DIR: worker.stateDir,
     GUARANTEE: worker.guarantee === 'exactly-once' ? 'eos' : 'alo',
     COMMIT_MS: String(worker.commitIntervalMs),
+    COMPRESSION: worker.compression,
   }
 }

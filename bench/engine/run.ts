@@ -1,7 +1,8 @@
 /**
  * `npm run bench:engine -- --job J1|J2|J3 [--peer kafka-streams|goka|quix] [--variant tuned] [--workers N] [--peer-workers N]
- * [--guarantee at-least-once] [--records N] [--runs N] [--commit-ms N] [--latency RECORDS_PER_SECOND]`: the engine and a peer in turn, on
- * one broker and one input, every output verified. Environment: see config.ts. Linux only: times and memory come from /proc.
+ * [--guarantee at-least-once] [--records N] [--runs N] [--commit-ms N] [--compression lz4] [--latency RECORDS_PER_SECOND]`: the engine
+ * and a peer in turn, on one broker and one input, every output verified. Environment: see config.ts. Linux only: times and memory come
+ * from /proc.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -72,11 +73,11 @@ async function startBroker(folder: string, home: string): Promise<Component> {
 
 /** Topics and folder of one run. */
 async function newWorker(config: BenchConfig, { brokers, folder, transport }: Place, input: string): Promise<WorkerEnvironment> {
-  const { job, guarantee, commitIntervalMs } = config
+  const { job, guarantee, commitIntervalMs, compression } = config
   const group = `bench-${job.toLowerCase()}-${randomUUID().slice(0, 8)}`
   const output = `${group}-out`
   await transport.ensureTopics([{ name: output, partitions: PARTITIONS, config: KEEP_ALL }])
-  return { job, brokers, input, output, group, stateDir: join(folder, group), guarantee, commitIntervalMs }
+  return { job, brokers, input, output, group, stateDir: join(folder, group), guarantee, commitIntervalMs, compression }
 }
 
 /** Runs the contenders in turn and prints every run, medians and ratios. */

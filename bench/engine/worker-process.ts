@@ -30,6 +30,7 @@ const worker = createWorker(
     topology: JOBS[env.job].topology({ name: env.group, input: env.input, output: env.output, onRecord }),
     guarantee: env.guarantee,
     commitIntervalMs: env.commitIntervalMs,
+    compression: env.compression,
   },
   { transport, registry: memoryRegistry(), backend, identity: { memberId, transactionalId: `${env.group}-${memberId}` }, log },
 )

@@ -1,5 +1,5 @@
 import type { SchemaRegistry } from '../../kafka/registry-interface.ts'
-import type { Transport } from '../../kafka/transport.ts'
+import type { Compression, Transport } from '../../kafka/transport.ts'
 import type { StateBackend } from '../../state/stores/store.ts'
 import type { CommitFault } from './commit.ts'
 import type { Topology } from './topology.ts'
@@ -30,7 +30,7 @@ export interface WorkerConfig {
   /** How long the state of partitions that moved away is kept on disk, for when they come back. Default 1 h. */
   readonly keepStateMs?: number
   /** Of the records written. Default none. */
-  readonly compression?: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd'
+  readonly compression?: Compression
 }
 
 /** A worker's place in its group: made together, kept together. */

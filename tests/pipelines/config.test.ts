@@ -12,6 +12,7 @@ test('defaults fit the local stack', () => {
     stateMemoryBytes: 256 * 1_048_576,
     commitIntervalMs: 100,
     guarantee: 'exactly-once',
+    compression: 'none',
     health: { healthPort: 0, address: undefined, queryToken: undefined },
   })
 })
@@ -33,6 +34,7 @@ test('wrong settings are told together, each by its name', () => {
     REDIS_URL: 'http://x',
     LOG_LEVEL: 'loud',
     PROCESSING_GUARANTEE: 'maybe',
+    COMPRESSION: 'rar',
     HEALTH_ADDRESS: '10.0.0.7:9400',
     QUERY_TOKEN: 'short',
   }
