@@ -15,6 +15,9 @@ const REPLICATION_TIMEOUT_MS = 10_000
 /** "Unable to verify the partition has been added to the transaction" is over in a moment. */
 const FIRST_RETRY_MS = 3
 const LONGEST_RETRY_MS = 1_000
+/** The broker names neither the record nor the limit. */
+const BAD_TIMES =
+  'records are further ahead of its clock than message.timestamp.after.max.ms, one hour unless the topic says otherwise: is the clock of this machine right?'
 
 /** What the sender needs of its producer. */
 export interface SenderHooks {
@@ -162,7 +165,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
         'kafka_produce_retried',
       )
       postpone(appender, name)
-    } else failure ??= fatal(name, doing, answer?.errorMessage)
+    } else failure ??= fatal(name, doing, name === 'INVALID_TIMESTAMP' ? BAD_TIMES : answer?.errorMessage)
   }
 
   function postpone(appender: PartitionAppender, reason: string): void {

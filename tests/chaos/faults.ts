@@ -16,11 +16,13 @@ export interface FaultDeps {
   /** All topics of the run begin with it. */
   readonly name: string
   readonly workers: readonly WorkerSlot[]
+  /** Something is done in this run after which a worker may end by itself, also while it is told to leave. */
+  readonly mayEnd: boolean
   readonly say: (text: string) => void
 }
 
 /** Does to a running system what a schedule says. What happens to one worker, or to the broker, happens one after the other. */
-export function faultHands({ broker, name, workers, say }: FaultDeps): { inflict(fault: Fault): Promise<void> } {
+export function faultHands({ broker, name, workers, mayEnd, say }: FaultDeps): { inflict(fault: Fault): Promise<void> } {
   const turns = new Map<string, Promise<void>>()
 
   async function inTurn(whose: string, action: () => Promise<void>): Promise<void> {
@@ -58,14 +60,15 @@ export function faultHands({ broker, name, workers, say }: FaultDeps): { inflict
       }
       case 'restart': {
         const code = await worker.leave()
-        if (code !== 0) throw new Error(`worker ${worker.slot} left with code ${code}`)
+        if (code !== 0 && !mayEnd) throw new Error(`worker ${worker.slot} left with code ${code}`)
         return comeBack(worker, fault.downMs)
       }
       case 'zombie-at-step':
         worker.tell({ order: 'at-step', step: fault.step, signal: 'SIGSTOP' })
         await waitUntil(() => worker.isStopped(), { what: 'a commit', timeoutMs: STEP_WITHIN_MS }).catch(() => worker.stop())
         await delay(fault.ms)
-        return worker.go()
+        worker.go()
+        return worker.tell({ order: 'disarm' })
       case 'zombie':
       case 'stall':
         worker.stop()

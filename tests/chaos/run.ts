@@ -1,5 +1,5 @@
 /**
- * `npm run test:chaos -- --seeds 100`: that many random schedules of faults, one after the other on one broker; `--seed N` repeats one.
+ * `npm run test:chaos -- --seeds 100`: that many random schedules of faults, one after the other; `--seed N` repeats one.
  * `--trends`, `--links`: that service instead, whose parts are killed again and again (kills.test.ts, alias.test.ts).
  * Exit code 1 when any output was not exactly what an offline computation of the input gives.
  */
@@ -7,6 +7,7 @@ import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import type { Component } from '../../deploy/local/component.ts'
 import { guardedFolder } from '../stack/folder.ts'
 import { newKafkaPair } from '../stack/kafka-pair.ts'
 import { chaosHome } from './config.ts'
@@ -17,6 +18,8 @@ const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31
 const VERIFY = join(import.meta.dirname, '../../scripts/verify.ts')
 const DEFAULT_SEEDS = '10'
+/** A run leaves some eighty partitions: with those of a hundred a broker that was killed would take minutes to start. */
+const SEEDS_PER_BROKER = 10
 
 function options() {
   const { values } = parseArgs({
@@ -63,26 +66,34 @@ async function main(): Promise<number> {
     const args = [VERIFY, '--projects', 'chaos', `tests/chaos/${service}.test.ts`]
     return spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
   }
-  const folder = guardedFolder()
-  const { first: broker, second } = await newKafkaPair(folder.path)
-  await broker.start()
-  if (draw.brokers === 2) await second.start()
   const failed: number[] = []
   let passed = 0
-  try {
-    for (const seed of seeds) {
-      if (Date.now() > until) break
-      if (await passes(drawSchedule(seed, draw), join(folder.path, `seed-${seed}`))) passed++
-      else failed.push(seed)
+  let left = seeds
+  while (left.length > 0 && Date.now() < until) {
+    const folder = guardedFolder()
+    try {
+      const { first: broker, second } = await newKafkaPair(folder.path)
+      await broker.start()
+      if (draw.brokers === 2) await second.start()
+      for (let run = 0; run < SEEDS_PER_BROKER && left.length > 0 && Date.now() < until; run++) {
+        const [seed, ...others] = left
+        left = others
+        if (await passes(drawSchedule(seed, draw), broker, join(folder.path, `seed-${seed}`))) passed++
+        else {
+          failed.push(seed)
+          // Nobody knows what state it has left the broker in.
+          break
+        }
+      }
+    } finally {
+      await folder.finish()
     }
-  } finally {
-    await folder.finish()
   }
   const repeat = failed.map((seed) => `--seed ${seed}`).join(', ')
   say(`${passed} passed, ${failed.length} failed${failed.length > 0 ? `: ${repeat}` : ''}`)
   return failed.length === 0 ? 0 : 1
 
-  async function passes(schedule: Schedule, place: string): Promise<boolean> {
+  async function passes(schedule: Schedule, broker: Component, place: string): Promise<boolean> {
     const startedAt = Date.now()
     say(`seed ${schedule.seed}: ${described(schedule)}`)
     const result = await runTrial(schedule, { broker, folder: place, say: (text) => say(`  ${text}`) })
@@ -91,13 +102,13 @@ async function main(): Promise<number> {
       `  ${result.faults.length === 0 ? 'exact' : 'WRONG'}: ${result.payments} payments, ${result.fences} fences, ${result.crashes} restarts by themselves, ${took} s`,
     )
     for (const fault of result.faults) say(`  ${fault}`)
-    if (result.faults.length > 0) keep(schedule, place)
+    if (result.faults.length > 0) keep(schedule, broker, place)
     rmSync(place, { recursive: true, force: true })
     return result.faults.length === 0
   }
 
   /** Logs of a failed run. */
-  function keep(schedule: Schedule, place: string): void {
+  function keep(schedule: Schedule, broker: Component, place: string): void {
     const target = join(chaosHome(), `seed-${schedule.seed}`)
     rmSync(target, { recursive: true, force: true })
     mkdirSync(target, { recursive: true })

@@ -10,7 +10,7 @@ import { faults, progress, type ShopInput, type ShopOutput } from './expected.ts
 import { faultHands } from './faults.ts'
 import { produceInput } from './input.ts'
 import { type LogReader, logReader } from './log-reader.ts'
-import { FAULTS_WITHIN_MS, type FaultKind, type Schedule, WORKERS } from './schedule.ts'
+import { FAULTS_WITHIN_MS, type Fault, type Schedule, WORKERS } from './schedule.ts'
 import { type ShopTopics, shopTopics } from './shop.ts'
 import { noSmallDisk } from './small-disk.ts'
 import { type WorkerSlot, workerSlot } from './worker-slot.ts'
@@ -49,8 +49,13 @@ const READY_WITHIN_MS = 90_000
 /** After the last fault: sessions, transactions and restores on a busy machine. */
 const OUTPUT_WITHIN_MS = 150_000
 const LOOK_EVERY_MS = 300
+/** Records so far ahead of the broker's clock are refused (its `message.timestamp.after.max.ms`). */
+const TOO_FAR_AHEAD_MS = 3_600_000
+
 /** Faults after which a worker may give up, for its supervisor to start it again. */
-const MAY_END_WORKERS: readonly FaultKind[] = ['disk-full', 'damage']
+function mayEndWorkers(fault: Fault): boolean {
+  return fault.kind === 'disk-full' || fault.kind === 'damage' || (fault.kind === 'clock' && fault.offsetMs >= TOO_FAR_AHEAD_MS)
+}
 
 /** One run: a shop of three workers, its input, and everything that the schedule says. */
 export async function runTrial(schedule: Schedule, deps: TrialDeps, options: TrialOptions = {}): Promise<TrialResult> {
@@ -58,7 +63,7 @@ export async function runTrial(schedule: Schedule, deps: TrialDeps, options: Tri
   const name = `shop-${schedule.seed}-${Date.now().toString(36)}`
   const topics = shopTopics(name)
   mkdirSync(folder, { recursive: true })
-  const log = pino({ level: 'debug' }, pino.destination({ dest: join(folder, 'driver.log'), sync: false }))
+  const log = pino({ level: 'debug' }, pino.destination({ dest: join(folder, 'driver.log'), sync: true }))
   const transport = kafkaTransport({ brokers: [broker.address], clientId: 'chaos' }, { clock: Date, log })
   const workers: WorkerSlot[] = []
   const readers: LogReader[] = []
@@ -143,7 +148,8 @@ interface OrdealDeps extends TrialDeps, TrialOptions {
 /** @returns what was wrong */
 async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Promise<string[]> {
   const { transport, topics, workers, input, output, say, payments = PAYMENTS, inputMs = INPUT_MS } = deps
-  const hands = faultHands(deps)
+  const mayEnd = planned.some(({ fault }) => mayEndWorkers(fault))
+  const hands = faultHands({ ...deps, mayEnd })
   const producing = produceInput(transport, topics, { seed, payments, durationMs: inputMs })
   producing.catch(() => {}) // Told below, unless something else went wrong before.
   const inflicted = planned.map(async ({ atMs, fault }) => {
@@ -166,10 +172,9 @@ async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Pr
   await allReady(workers)
   const codes = await Promise.all(workers.map((worker) => worker.leave()))
   await output.reader.catchUp()
-  const mayEnd = planned.some(({ fault }) => MAY_END_WORKERS.includes(fault.kind))
   return [
     ...faults(input.read(), output.read()),
-    ...codes.flatMap((code, i) => (code === 0 ? [] : [`worker ${i} ended with ${code} when it was told to leave`])),
+    ...codes.flatMap((code, i) => (code === 0 || mayEnd ? [] : [`worker ${i} ended with ${code} when it was told to leave`])),
     ...workers.flatMap(({ slot, crashes }) => (crashes === 0 || mayEnd ? [] : [`worker ${slot} ended by itself`])),
   ]
 }

@@ -114,6 +114,8 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
     await exited
   }
 
+  const isStopped = () => child?.pid !== undefined && processState(child.pid) === 'T'
+
   return {
     slot,
     network,
@@ -138,10 +140,12 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
       if (leaving === undefined) return undefined
       exitExpected = true
       leaving.kill('SIGTERM')
-      await waitUntil(() => leaving.exitCode !== null || leaving.signalCode !== null, {
-        what: `worker ${slot} ends after SIGTERM`,
-        timeoutMs: EXIT_TIMEOUT_MS,
-      })
+      const hasEnded = () => {
+        // It may have come only now to the step that it was to stop at.
+        if (isStopped()) leaving.kill('SIGCONT')
+        return leaving.exitCode !== null || leaving.signalCode !== null
+      }
+      await waitUntil(hasEnded, { what: `worker ${slot} ends after SIGTERM`, timeoutMs: EXIT_TIMEOUT_MS })
       return leaving.exitCode ?? -1
     },
     tell(order) {
@@ -149,7 +153,7 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
     },
     stop: () => void child?.kill('SIGSTOP'),
     go: () => void child?.kill('SIGCONT'),
-    isStopped: () => child?.pid !== undefined && processState(child.pid) === 'T',
+    isStopped,
     whenExited: () => exited,
     expectExit() {
       exitExpected = true

@@ -29,6 +29,8 @@ export type WorkerOrder =
   | { readonly order: 'clock'; readonly offsetMs: number }
   /** The next commit that passes the step ends or stops the process there. */
   | { readonly order: 'at-step'; readonly step: CommitFaultPoint; readonly signal: 'SIGKILL' | 'SIGSTOP' }
+  /** Forgets the step, if it has not come to it. */
+  | { readonly order: 'disarm' }
   /** Frees what nothing refers to. */
   | { readonly order: 'collect' }
 
@@ -60,6 +62,7 @@ function fault(step: CommitFaultPoint): void {
 process.on('message', (message: WorkerOrder) => {
   if (message.order === 'clock') offsetMs = message.offsetMs
   else if (message.order === 'collect') collectGarbage()
+  else if (message.order === 'disarm') armed = undefined
   else armed = message
 })
 const orphaned = () => process.exit(1)
