@@ -8,9 +8,9 @@ import type { TableReader } from '../../state/tables/trends.ts'
 import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
+import { hashOfKey } from '../kit/limits/caller.ts'
 import type { CounterStore } from '../kit/limits/counter-store.ts'
 import type { Limiter } from '../kit/limits/limiter.ts'
-import { hashOfKey } from '../kit/limits/request-limits.ts'
 import type { LimitSettings } from '../kit/limits/settings.ts'
 import { bind, type HandlerInput } from '../kit/route.ts'
 import type { Service } from '../kit/service.ts'
@@ -38,6 +38,7 @@ import { usage } from './usage.ts'
 
 export interface LimitsDeps {
   readonly settings: LimitSettings
+  /** A guarded one. */
   readonly limiter: Limiter
   readonly counters: CounterStore
   /** Deletes counters. */
@@ -166,7 +167,7 @@ export function limitsService({ settings, limiter, counters, forget, commands, t
         await usages.reset(params.client_id)
         return noContent()
       }),
-      bind(checkRoute, async ({ body }) => jsonAnswer(200, await checkFor(body, limiter, settings), PRIVATE)),
+      bind(checkRoute, async ({ body }) => jsonAnswer(200, await checkFor(body, limiter, settings.clients), PRIVATE)),
       bind(simulateRoute, async ({ body }) => jsonAnswer(200, await simulate(ruleFrom('draft', body), tables, now()), PRIVATE)),
       bind(auditRoute, async ({ query }) => {
         const changes = await readAudit(tables, query.subject, offsetOf(query))

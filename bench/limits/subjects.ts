@@ -54,7 +54,7 @@ export async function openSubject(name: SubjectName, options: SubjectOptions): P
 function ours(redis: Redis, { limit, windowSeconds, prefix, timeoutMs }: SubjectOptions, hasLeases: boolean): Subject {
   const monotonic = () => performance.now()
   const asked = counterStore({ scripts: limiterRedis(redis).scripts, monotonic, timeoutMs })
-  const leased = hasLeases ? leasedCounters({ store: asked, monotonic }) : undefined
+  const leased = hasLeases ? leasedCounters({ store: asked, monotonic, timeoutMs }) : undefined
   const timer = setInterval(() => leased?.sweep(), SWEEP_MS)
   const table = compileRules([
     ruleOf({ rule_id: 'bench', endpoint_pattern: '/api/v1/*', limit_count: limit, window_seconds: windowSeconds }),

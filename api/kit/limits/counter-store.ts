@@ -1,5 +1,6 @@
 import { type Circuit, circuit } from './circuit.ts'
-import { capacityOf, type Limit, windowIndexAt } from './formulas.ts'
+import { type Limit, windowIndexAt } from './formulas.ts'
+import { append, argumentsOf, NUMBERS_PER_READING, newCall, readingsOf, type ScriptCall } from './script-call.ts'
 
 /** Where a rule counts one caller. */
 export interface Counter {
@@ -64,28 +65,27 @@ export interface CounterStoreOptions {
 }
 
 /** Specification G: a store that has not answered by then is treated as down. */
-const TIMEOUT_MS = 5
-/** A script holds Redis' one thread for some 2 µs per ask: more than this waits for the next script. */
+export const TIMEOUT_MS = 5
+/** A script holds Redis' one thread for 6 to 9 µs per ask: more than this, half a millisecond, waits for the next script. */
 const MAX_ASKS_PER_SCRIPT = 64
-const NUMBERS_PER_READING = 3
-const MODES = { hard: 0, soft: 1, 'up-to': 2, 'give-back': 3 } as const
-const BUCKET_MODES = 4
-const NUMBERS_PER_KIND = 5
+
+/**
+ * - `awaited`: its answer closes or opens the circuit
+ * - `probe`: nobody waits, and its answer closes the circuit
+ * - `aside`: nobody waits, and it says nothing about the circuit
+ */
+type BatchKind = 'awaited' | 'probe' | 'aside'
 
 interface Request {
-  readonly asks: number
+  readonly asks: readonly Ask[]
   readonly settle: (outcome: readonly Reading[] | Undecided) => void
 }
 
 /** Asks that go to one shard together. */
 interface Batch {
   readonly node: string
-  readonly isProbe: boolean
-  readonly keys: string[]
-  /** Five numbers for each kind of ask, said once for all who ask alike. */
-  readonly kinds: number[]
-  /** Of each request the kind of its ask, or minus their number and the kind of each. */
-  readonly calls: number[]
+  readonly kind: BatchKind
+  readonly call: ScriptCall
   readonly requests: Request[]
 }
 
@@ -114,17 +114,21 @@ export function counterStore(options: CounterStoreOptions): CounterStore {
   /** Everything lies on one shard: one atomic step. */
   function decideTogether(group: string, asks: readonly Ask[]): Promise<readonly Reading[] | Undecided> | Undecided {
     const node = scripts.nodeOf(group)
+    // Nobody waits for what is given back. A store that stands still takes it later; one that is away has forgotten the counter, or will.
+    if (asks.every(({ mode }) => mode === 'give-back')) return enter(`aside ${group}`, node, 'aside', asks)
     const admission = circuitOf(node).admit()
-    if (admission === 'skip') return { undecided: 'circuit_open' }
-    const isProbe = admission === 'probe'
-    const batch = batchFor(isProbe ? `probe ${group}` : group, node, isProbe)
-    append(batch, asks)
-    if (!isProbe)
-      return new Promise((settle) => {
-        batch.requests.push({ asks: asks.length, settle })
-      })
-    batch.requests.push({ asks: asks.length, settle: () => undefined })
-    return { undecided: 'circuit_open' }
+    if (admission === 'skip') return CIRCUIT_OPEN
+    if (admission === 'send') return enter(group, node, 'awaited', asks)
+    void enter(`probe ${group}`, node, 'probe', asks)
+    return CIRCUIT_OPEN
+  }
+
+  function enter(id: string, node: string, kind: BatchKind, asks: readonly Ask[]): Promise<readonly Reading[] | Undecided> {
+    const batch = batchFor(id, node, kind)
+    append(batch.call, asks)
+    return new Promise((settle) => {
+      batch.requests.push({ asks, settle })
+    })
   }
 
   /** One step per group, all sent together. A refusal by one of them gives back what the others took. */
@@ -153,14 +157,21 @@ export function counterStore(options: CounterStoreOptions): CounterStore {
     }
   }
 
-  function batchFor(id: string, node: string, isProbe: boolean): Batch {
+  /** Of an answer that nobody waits for any more: requests were let through and count, but units that were to be spent later are nobody's. */
+  function giveBackUnclaimed(asks: readonly Ask[], readings: readonly Reading[]): void {
+    for (const [index, { mode, counter }] of asks.entries()) {
+      if (mode === 'up-to' && readings[index].taken > 0) decide([giveBackOf(counter, readings[index])])
+    }
+  }
+
+  function batchFor(id: string, node: string, kind: BatchKind): Batch {
     let batch = open.get(id)
     if (batch === undefined) {
-      batch = newBatch(node, isProbe)
+      batch = newBatch(node, kind)
       open.set(id, batch)
-    } else if (batch.keys.length >= MAX_ASKS_PER_SCRIPT) {
+    } else if (batch.call.keys.length >= MAX_ASKS_PER_SCRIPT) {
       send(batch)
-      batch = newBatch(node, isProbe)
+      batch = newBatch(node, kind)
       open.set(id, batch)
     }
     if (!isScheduled) {
@@ -177,12 +188,12 @@ export function counterStore(options: CounterStoreOptions): CounterStore {
     for (const batch of batches) send(batch)
   }
 
-  function send({ node, isProbe, keys, kinds, calls, requests }: Batch): void {
+  function send({ node, kind, call, requests }: Batch): void {
     const state = circuitOf(node)
     let isSettled = false
     const timer = setTimeout(onDeadline, timeoutMs)
     scripts
-      .run(keys, [kinds.length / NUMBERS_PER_KIND, ...kinds, ...calls])
+      .run(call.keys, argumentsOf(call))
       .then(onAnswer, (error: Error) => fail(isErrorReply(error) ? 'error_reply' : 'unreachable', error))
 
     /** The answer may lie in the socket, unread because this process was busy: it is read before immediates run. */
@@ -191,15 +202,19 @@ export function counterStore(options: CounterStoreOptions): CounterStore {
     }
 
     function onAnswer(numbers: readonly number[]): void {
-      if (isSettled) return
-      isSettled = true
-      clearTimeout(timer)
-      // An answer to what was sent before the circuit opened does not close it.
-      if (isProbe || !state.isOpen) state.answered()
+      const isLate = isSettled
+      if (!isLate) {
+        isSettled = true
+        clearTimeout(timer)
+        // An answer to what was sent before the circuit opened does not close it.
+        if (kind === 'probe' || (kind === 'awaited' && !state.isOpen)) state.answered()
+      }
       let at = 1
       for (const { asks, settle } of requests) {
-        settle(readingsOf(numbers, at, asks))
-        at += asks * NUMBERS_PER_READING
+        const readings = readingsOf(numbers, at, asks.length)
+        at += asks.length * NUMBERS_PER_READING
+        settle(readings)
+        if (isLate || kind === 'probe') giveBackUnclaimed(asks, readings)
       }
     }
 
@@ -207,8 +222,10 @@ export function counterStore(options: CounterStoreOptions): CounterStore {
       if (isSettled) return
       isSettled = true
       clearTimeout(timer)
-      state.failed()
-      onFailure?.(reason, cause)
+      if (kind !== 'aside') {
+        state.failed()
+        onFailure?.(reason, cause)
+      }
       const outcome: Undecided = { undecided: reason }
       for (const { settle } of requests) settle(outcome)
     }
@@ -216,6 +233,8 @@ export function counterStore(options: CounterStoreOptions): CounterStore {
 
   return { decide }
 }
+
+const CIRCUIT_OPEN: Undecided = { undecided: 'circuit_open' }
 
 /** Stands for a counter whose shard did not answer, of a request that another shard refused. */
 const UNREAD: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
@@ -225,38 +244,8 @@ function giveBackOf(counter: Counter, { taken, nowUs }: Pick<Reading, 'taken' | 
   return { mode: 'give-back', counter, units: taken, windowIndex }
 }
 
-function newBatch(node: string, isProbe: boolean): Batch {
-  return { node, isProbe, keys: [], kinds: [], calls: [], requests: [] }
-}
-
-function append({ keys, kinds, calls }: Batch, asks: readonly Ask[]): void {
-  if (asks.length > 1) calls.push(-asks.length)
-  for (const ask of asks) {
-    keys.push(ask.counter.key)
-    calls.push(kindOf(kinds, ask))
-  }
-}
-
-/** @returns its place among the kinds of the batch, from 1; a new one is added */
-function kindOf(kinds: number[], ask: Ask): number {
-  const { limit, windowSeconds, burst } = ask.counter.limit
-  const mode = MODES[ask.mode] + (burst > 0 ? BUCKET_MODES : 0)
-  const extra = burst > 0 ? capacityOf(ask.counter.limit) : ask.mode === 'give-back' ? ask.windowIndex : 0
-  // Few rules are asked about in one turn.
-  for (let at = 0; at < kinds.length; at += NUMBERS_PER_KIND) {
-    const isSame = kinds[at] === mode && kinds[at + 1] === limit && kinds[at + 2] === windowSeconds && kinds[at + 3] === extra
-    if (isSame && kinds[at + 4] === ask.units) return at / NUMBERS_PER_KIND + 1
-  }
-  kinds.push(mode, limit, windowSeconds, extra, ask.units)
-  return kinds.length / NUMBERS_PER_KIND
-}
-
-function readingsOf(numbers: readonly number[], from: number, asks: number): Reading[] {
-  const readings: Reading[] = []
-  for (let at = from; readings.length < asks; at += NUMBERS_PER_READING) {
-    readings.push({ taken: numbers[at], nowUs: numbers[0], held: numbers[at + 1], heldBefore: numbers[at + 2] })
-  }
-  return readings
+function newBatch(node: string, kind: BatchKind): Batch {
+  return { node, kind, call: newCall(), requests: [] }
 }
 
 function isErrorReply(error: Error): boolean {

@@ -1,5 +1,6 @@
-import type { Ask, Counter, CounterStore, Reading, Undecided } from './counter-store.ts'
+import { type Ask, type Counter, type CounterStore, type Reading, TIMEOUT_MS, type Undecided } from './counter-store.ts'
 import { block, type Entry, greatestSlice, isInWindow, isOther, localReading, newEntry, windowOf } from './lease-entry.ts'
+import { within } from './within.ts'
 
 /** A counter store that decides hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
@@ -17,6 +18,8 @@ export interface LeaseOptions {
   readonly store: CounterStore
   /** Monotonic ms. */
   monotonic(): number
+  /** As long as the store is waited for, one request waits in all. */
+  readonly timeoutMs?: number
 }
 
 export const SWEEP_MS = 25
@@ -39,6 +42,13 @@ const KNOWN_FROM = 3
 /** A request that finds every slice used up by others so often asks for itself. */
 const MAX_ATTEMPTS = 3
 
+/** What a request has waited for already. */
+interface Waited {
+  /** Monotonic ms. */
+  readonly since: number
+  readonly attempts: number
+}
+
 type Local = 'spend' | 'refuse' | 'ask' | 'lease'
 
 /**
@@ -46,33 +56,33 @@ type Local = 'spend' | 'refuse' | 'ask' | 'lease'
  * here was counted in the store before, so limits are never exceeded by it; what lies unspent when the limit is reached is at most
  * GREATEST_SLICE of the limit per instance.
  */
-export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounters {
+export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
   const entries = new Map<string, Entry>()
   /** Requests since the last sweep, of counters that are not known. */
   const seen = new Map<string, number>()
   let local = 0
 
-  function decide(asks: readonly Ask[], attempt = 0): ReturnType<CounterStore['decide']> {
+  function decide(asks: readonly Ask[], waited?: Waited): ReturnType<CounterStore['decide']> {
     const now = monotonic()
-    if (asks.length === 1) return decideOne(asks, attempt, now)
-    const found = asks.map((ask) => touched(ask, now, attempt === 0))
+    if (asks.length === 1) return decideOne(asks, waited, now)
+    const found = asks.map((ask) => touched(ask, now, waited === undefined))
     const ways = asks.map((ask, index) => wayOf(ask, found[index], now))
     if (ways.includes('refuse')) for (const [index, entry] of found.entries()) if (ways[index] === 'refuse') lookAgain(entry!, now)
     if (asks.some(({ mode }, index) => mode === 'hard' && ways[index] === 'refuse')) {
       local++
       return found.map((entry, index) => localReading(entry, ways[index] === 'refuse' ? 0 : asks[index].units, now))
     }
-    if (ways.includes('lease') && attempt < MAX_ATTEMPTS) return afterLeases(asks, found, ways, attempt)
+    if (ways.includes('lease') && mayWait(waited)) return afterLeases(asks, found, ways, waited)
     return spend(asks, found, ways, now)
   }
 
   /** Most requests have one rule: what is decided here costs no more than it must. */
-  function decideOne(asks: readonly Ask[], attempt: number, now: number): ReturnType<CounterStore['decide']> {
+  function decideOne(asks: readonly Ask[], waited: Waited | undefined, now: number): ReturnType<CounterStore['decide']> {
     const [ask] = asks
-    const entry = touched(ask, now, attempt === 0)
+    const entry = touched(ask, now, waited === undefined)
     if (entry === undefined) return decideCold(ask, now)
     const way = wayOf(ask, entry, now)
-    if (way === 'lease' && attempt < MAX_ATTEMPTS) return afterLeases(asks, [entry], [way], attempt)
+    if (way === 'lease' && mayWait(waited)) return afterLeases(asks, [entry], [way], waited)
     if (way === 'lease' || way === 'ask') return spend(asks, [entry], [way], now)
     local++
     if (way === 'spend') return [spendHere(entry, ask.units, now)]
@@ -118,9 +128,10 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     return entry
   }
 
-  /** @returns undefined when there is no room */
+  /** The entry of the counter, made when there is none yet. @returns undefined when there is no room */
   function known(counter: Counter, now: number): Entry | undefined {
-    if (entries.size >= MAX_ENTRIES) return undefined
+    const found = entries.get(counter.key)
+    if (found !== undefined || entries.size >= MAX_ENTRIES) return found
     const entry = newEntry(counter, now)
     entries.set(counter.key, entry)
     return entry
@@ -133,11 +144,20 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     return entry.rate >= HOT_PER_MS && greatestSlice(entry.counter) >= 2 * units ? 'lease' : 'ask'
   }
 
-  async function afterLeases(asks: readonly Ask[], found: readonly (Entry | undefined)[], ways: readonly Local[], attempt: number) {
+  async function afterLeases(
+    asks: readonly Ask[],
+    found: readonly (Entry | undefined)[],
+    ways: readonly Local[],
+    waited: Waited | undefined,
+  ) {
+    const { since, attempts } = waited ?? { since: monotonic(), attempts: 0 }
     const hot = found.filter((_entry, index) => ways[index] === 'lease') as Entry[]
     const outcomes = await Promise.all(hot.map((entry) => renewed(entry)))
     const undecided = outcomes.find((outcome) => outcome !== undefined)
-    return undecided ?? decide(asks, attempt + 1)
+    if (undecided !== undefined) return undecided
+    // The first wait was bounded by the store; what is asked after it shares its time.
+    const outcome = decide(asks, { since, attempts: attempts + 1 })
+    return outcome instanceof Promise && attempts === 0 ? within(outcome, since + timeoutMs - monotonic()) : outcome
   }
 
   /** Spends what is held here and asks the store for the rest. */
@@ -195,7 +215,7 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     const outcome = await store.decide([{ mode: 'up-to', counter: entry.counter, units }])
     if ('undecided' in outcome) return outcome
     const [reading] = outcome
-    if (entry.units > 0 && windowOf(entry.counter, reading.nowUs) !== windowOf(entry.counter, entry.reading.nowUs)) giveBack(entry)
+    if (entry.units > 0 && windowOf(entry.counter, reading.nowUs) !== windowOf(entry.counter, entry.reading.nowUs)) void giveBack(entry)
     entry.units += reading.taken
     if (reading.taken > 0) entry.slice = entry.units
     entry.reading = reading
@@ -222,11 +242,10 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     else block(entry, outcome[0], askedAt, blockedUnits)
   }
 
-  function giveBack(entry: Entry): void {
+  async function giveBack(entry: Entry): Promise<void> {
     const { counter, units, reading } = entry
     entry.units = 0
-    if (units === 0) return
-    void store.decide([{ mode: 'give-back', counter, units, windowIndex: windowOf(counter, reading.nowUs) }])
+    if (units > 0) await store.decide([{ mode: 'give-back', counter, units, windowIndex: windowOf(counter, reading.nowUs) }])
   }
 
   function sweep(): boolean {
@@ -234,7 +253,7 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
     seen.clear()
     for (const [key, entry] of entries) {
       if (entry.renewal !== undefined) continue
-      if (entry.units > 0 && (now - entry.readAt >= LEASE_MS || !isInWindow(entry, now))) giveBack(entry)
+      if (entry.units > 0 && (now - entry.readAt >= LEASE_MS || !isInWindow(entry, now))) void giveBack(entry)
       const idleMs = now - entry.slotAt
       const isIdle = entry.units === 0 && idleMs >= (now >= entry.blockedUntil ? LEASE_MS : FORGET_REFUSED_MS)
       if (isIdle) entries.delete(key)
@@ -252,10 +271,14 @@ export function leasedCounters({ store, monotonic }: LeaseOptions): LeasedCounte
       const held = [...entries.values()]
       entries.clear()
       await Promise.all(held.map(({ renewal }) => renewal))
-      for (const entry of held) giveBack(entry)
+      await Promise.all(held.map(giveBack))
     },
     get local() {
       return local
     },
   }
+}
+
+function mayWait(waited: Waited | undefined): boolean {
+  return waited === undefined || waited.attempts < MAX_ATTEMPTS
 }

@@ -5,8 +5,8 @@ import type { LimitTraffic, LimitTrafficEntry, LimitViolation } from '../../../s
 import { factBuffer } from '../fact-buffer.ts'
 import type { KafkaFacts } from '../facts.ts'
 import type { Logger } from '../logging.ts'
+import type { DecisionListener } from './guarded.ts'
 import { limitedMethod } from './matching.ts'
-import type { DecisionListener } from './request-limits.ts'
 
 /** What is written down of decisions: violations, and what was asked in each second. */
 export interface DecisionRecords {
@@ -64,18 +64,19 @@ export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOp
     leftOut = 0
   }
 
-  const listen: DecisionListener = (request, caller, verdict) => {
+  const listen: DecisionListener = ({ method: asked, path: whole, caller, cost = 1 }, verdict) => {
     const at = now()
     if (Math.floor(at / MS_PER_SECOND) !== second) tick()
-    const method = limitedMethod(request.method)
-    const path = request.path.slice(0, MAX_PATH_CHARACTERS)
+    const method = limitedMethod(asked)
+    const path = whole.slice(0, MAX_PATH_CHARACTERS)
     const isRefused = verdict.outcome === 'refused'
-    count(`${caller.clientId} ${caller.userId ?? ''} ${caller.ip} ${method} ${path}`, isRefused, () => ({
-      client_id: caller.clientId,
-      tier: caller.tier,
-      api_key_id: caller.apiKeyId ?? '',
-      user_id: caller.userId ?? '',
-      ip: caller.ip,
+    const { clientId, tier, apiKeyId = '', userId = '', ip } = caller
+    count(`${clientId} ${tier} ${apiKeyId} ${userId} ${ip} ${method} ${path}`, cost, isRefused, () => ({
+      client_id: clientId,
+      tier,
+      api_key_id: apiKeyId,
+      user_id: userId,
+      ip,
       method,
       path,
       requests: 0,
@@ -83,26 +84,26 @@ export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOp
     }))
     if (!('violations' in verdict)) return
     for (const { rule, estimate } of verdict.violations) {
-      const id = `${rule.rule_id} ${caller.clientId}`
+      const id = `${rule.rule_id} ${clientId}`
       if (seen.has(id)) continue
       seen.add(id)
       const { rule_id, action, limit_count } = rule
-      violations.offer(caller.clientId, { at, rule_id, client_id: caller.clientId, method, path, action, estimate, limit_count })
+      violations.offer(clientId, { at, rule_id, client_id: clientId, method, path, action, estimate, limit_count })
     }
   }
 
-  function count(kind: string, isRefused: boolean, create: () => LimitTrafficEntry): void {
+  function count(kind: string, units: number, isRefused: boolean, create: () => LimitTrafficEntry): void {
     let entry = kinds.get(kind)
     if (entry === undefined) {
       if (kinds.size >= MAX_KINDS) {
-        leftOut++
+        leftOut += units
         return
       }
       entry = create()
       kinds.set(kind, entry)
     }
-    entry.requests++
-    if (isRefused) entry.refused++
+    entry.requests += units
+    if (isRefused) entry.refused += units
   }
 
   return {

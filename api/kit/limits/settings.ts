@@ -9,8 +9,8 @@ import type { LimitClient, LimitRule } from '../../../schemas/types.ts'
 import { type GlobalTable, globalTable } from '../global-table.ts'
 import type { Logger } from '../logging.ts'
 import type { ReadinessProbe } from '../readiness.ts'
+import type { ApiClients } from './caller.ts'
 import { compileRules, type RuleTable } from './matching.ts'
-import type { ApiClients } from './request-limits.ts'
 
 /** Rules and API keys, in the memory of every API instance, as they are in the log. */
 export interface LimitSettings {

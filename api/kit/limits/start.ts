@@ -4,6 +4,7 @@ import type { KafkaFacts } from '../facts.ts'
 import type { Logger } from '../logging.ts'
 import type { TrustedProxies } from './address.ts'
 import { type CounterStore, counterStore } from './counter-store.ts'
+import { guardedLimiter } from './guarded.ts'
 import { leasedCounters, SWEEP_MS } from './leases.ts'
 import { type Limiter, limiter } from './limiter.ts'
 import { decisionRecords, TICK_MS } from './records.ts'
@@ -30,6 +31,7 @@ export interface LimitsOptions {
 /** Everything that stands in front of the project's routes. */
 export interface RunningLimits {
   readonly requests: RequestLimits
+  /** Decides for requests to other gateways: as guarded, and as much told of, as for those to this one. */
   readonly limiter: Limiter
   readonly settings: LimitSettings
   /** Without leases. */
@@ -47,7 +49,7 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
   const { redisUrl, redisCluster, brokers, trusted, registry, facts, metrics, log, now, monotonic } = options
   const settings = await kafkaLimitSettings({ brokers, registry, log })
   const redis = connectLimiterRedis({ url: redisUrl, cluster: redisCluster })
-  const watch = limitWatch({ registry: metrics, log, monotonic })
+  const watch = limitWatch({ registry: metrics, log })
   const counters = counterStore({ scripts: redis.scripts, monotonic, onFailure: watch.failed })
   const leases = leasedCounters({ store: counters, monotonic })
   const records = decisionRecords({ facts, registry: metrics, log, now })
@@ -67,10 +69,15 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
       return leases.decide(asks)
     },
   }
-  const deciding = limiter({ counters: swept, rules: settings.rules })
+  const deciding = guardedLimiter({
+    limiter: limiter({ counters: swept, rules: settings.rules }),
+    watch,
+    monotonic,
+    onDecision: records.listen,
+  })
 
   return {
-    requests: requestLimits({ limiter: deciding, clients: settings.clients, trusted, watch, monotonic, onDecision: records.listen }),
+    requests: requestLimits({ limiter: deciding, clients: settings.clients, trusted }),
     limiter: deciding,
     settings,
     counters,
@@ -81,6 +88,7 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
     async close() {
       clearInterval(ticking)
       clearInterval(sweeping)
+      watch.flush()
       await Promise.all([leases.close(), records.close(LAST_RECORDS_MS), settings.close()])
       redis.close()
     },

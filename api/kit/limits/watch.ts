@@ -2,27 +2,30 @@ import { Counter, Histogram, type Registry } from 'prom-client'
 import type { Logger } from '../logging.ts'
 import type { FailureReason } from './counter-store.ts'
 import type { Verdict } from './limiter.ts'
+import { failureWarning, type Later } from './warning.ts'
 
 /** What is told of limits: metrics, and one warning per second while requests are let through undecided. */
 export interface LimitWatch {
   decided(verdict: Verdict, elapsedMs: number): void
   /** A batch of the counter store failed, or the limiter itself. */
   failed(reason: FailureReason | 'fault', cause: Error | undefined): void
+  /** A decision was made and could not be recorded. */
+  untold(cause: Error): void
+  /** Says what was not said yet. */
+  flush(): void
 }
 
 export interface LimitWatchOptions {
   readonly registry: Registry
   readonly log: Pick<Logger, 'warn'>
-  /** Monotonic ms. */
-  monotonic(): number
+  readonly later?: Later
 }
 
-const WARN_EVERY_MS = 1_000
 /** The target is 2 ms, the time-out 5 ms. */
 const LATENCY_BUCKETS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025]
 const MS_PER_SECOND = 1_000
 
-export function limitWatch({ registry, log, monotonic }: LimitWatchOptions): LimitWatch {
+export function limitWatch({ registry, log, later }: LimitWatchOptions): LimitWatch {
   const decisions = new Counter({
     name: 'rate_limit_decisions_total',
     help: 'Requests by what was decided: unlimited, allowed, refused, undecided (let through because the counters did not answer)',
@@ -42,10 +45,8 @@ export function limitWatch({ registry, log, monotonic }: LimitWatchOptions): Lim
     registers: [registry],
   })
   const counted = new Map<string, { inc(): void }>()
-  let waiting = 0
-  let lastReason: string | undefined
-  let lastCause: string | undefined
-  let warnedAt = Number.NEGATIVE_INFINITY
+  const warning = failureWarning((said) => log.warn({ ...said }, 'limiter_failed_open'), later)
+  const untold = failureWarning((said) => log.warn({ ...said }, 'limit_decisions_untold'), later)
 
   function count(outcome: string): void {
     let child = counted.get(outcome)
@@ -56,28 +57,22 @@ export function limitWatch({ registry, log, monotonic }: LimitWatchOptions): Lim
     child.inc()
   }
 
-  function warn(): void {
-    const now = monotonic()
-    if (now - warnedAt < WARN_EVERY_MS) return
-    log.warn({ requests: waiting, reason: lastReason, cause: lastCause }, 'limiter_failed_open')
-    warnedAt = now
-    waiting = 0
-  }
-
   return {
     decided(verdict, elapsedMs) {
       count(verdict.outcome)
       if (verdict.outcome !== 'unlimited') latency.observe(elapsedMs / MS_PER_SECOND)
       if (verdict.outcome !== 'undecided') return
       undecided.inc({ reason: verdict.reason })
-      waiting++
-      // While the circuit is open, the failure that opened it is the reason.
-      if (verdict.reason !== 'circuit_open') lastReason = verdict.reason
-      warn()
+      warning.undecided(verdict.reason)
     },
-    failed(reason, cause) {
-      lastReason = reason
-      lastCause = cause?.message
+    failed: warning.failed,
+    untold(cause) {
+      untold.failed('fault', cause)
+      untold.undecided('fault')
+    },
+    flush() {
+      warning.flush()
+      untold.flush()
     },
   }
 }

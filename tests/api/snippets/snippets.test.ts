@@ -109,8 +109,6 @@ describe('the rate of creations', () => {
       limiter: limiter({ counters: store, rules: () => rules }),
       clients: { find: () => undefined },
       trusted: trustedProxies(LOOPBACK),
-      watch: { decided: () => undefined, failed: () => undefined },
-      monotonic: () => 0,
     })
   }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Counter, CounterStore, Reading, Undecided } from '../../../../api/kit/limits/counter-store.ts'
+import type { Ask, Counter, CounterStore, Reading, Undecided } from '../../../../api/kit/limits/counter-store.ts'
 import { type Limit, US_PER_SECOND } from '../../../../api/kit/limits/formulas.ts'
 import { leasedCounters, SWEEP_MS } from '../../../../api/kit/limits/leases.ts'
 import { accuracyOf } from '../../../../bench/limits/accuracy.ts'
@@ -220,6 +220,103 @@ test('on closing everything goes back', async () => {
   await settled()
   for (let request = 0; request < 1_100; request++) if (await take(stores[1], counter)) admitted++
   expect(admitted).toBe(1_050)
+})
+
+/** A store whose answers wait until they are let go, each for itself. */
+function heldStore(inner: CounterStore) {
+  const held: (() => void)[] = []
+  const asked: Ask[] = []
+  const store: CounterStore = {
+    decide(asks) {
+      asked.push(...asks)
+      const answer = inner.decide(asks)
+      return new Promise((resolve) => {
+        held.push(() => resolve(answer))
+      })
+    },
+  }
+  return { store, held, asked }
+}
+
+test('closing waits until the store has taken what goes back', async () => {
+  const clock = { ms: 0 }
+  const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
+  const { store, held, asked } = heldStore(exact.store)
+  const leased = leasedCounters({ store, monotonic: () => clock.ms })
+  const counter = counterOf({ limit: 10_000, windowSeconds: 3_600, burst: 0 })
+  for (let request = 0; request < 100; request++) {
+    clock.ms++
+    const asking = leased.decide([{ mode: 'hard', counter, units: 1 }])
+    for (const letGo of held.splice(0)) letGo()
+    await asking
+  }
+  const done = { isClosed: false }
+  const closing = leased.close().then(() => {
+    done.isClosed = true
+  })
+  await settled()
+  for (const letGo of held.splice(0, held.length - 1)) letGo()
+  await settled()
+  expect([asked.at(-1)?.mode, done.isClosed]).toEqual(['give-back', false])
+  for (const letGo of held.splice(0)) letGo()
+  await closing
+})
+
+test('what is known of a counter is kept when somebody who asked before it was known is refused late', async () => {
+  const clock = { ms: 0 }
+  const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
+  const { store, held } = heldStore(exact.store)
+  const leased = leasedCounters({ store, monotonic: () => clock.ms })
+  const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 0 })
+  // More than there is: refused, but this is known later.
+  const refused = leased.decide([{ mode: 'hard', counter, units: 2_000 }])
+  const [late] = held.splice(0)
+  const take = async () => {
+    clock.ms++
+    const asking = leased.decide([{ mode: 'hard', counter, units: 1 }])
+    for (const letGo of held.splice(0)) letGo()
+    return await asking
+  }
+  for (let request = 0; request < 100; request++) await take()
+  const { local } = leased
+  late()
+  await refused
+  await take()
+  expect(leased.local).toBe(local + 1)
+  const closing = leased.close()
+  await settled()
+  for (const letGo of held.splice(0)) letGo()
+  await closing
+  const [{ held: counted }] = (await exact.store.decide([{ mode: 'soft', counter, units: 0 }])) as readonly Reading[]
+  expect(counted).toBe(101)
+})
+
+test('whoever finds every slice used up waits for one time-out of the store in all', async () => {
+  const clock = { ms: 0 }
+  const asked: Ask[] = []
+  const answers: ((taken: number) => void)[] = []
+  const store: CounterStore = {
+    decide(asks) {
+      asked.push(...asks)
+      return new Promise((resolve) => {
+        answers.push((taken) => resolve(asks.map(() => ({ taken, nowUs: START_US, held: 0, heldBefore: 0 }))))
+      })
+    },
+  }
+  const leased = leasedCounters({ store, monotonic: () => clock.ms, timeoutMs: 1 })
+  const counter = counterOf({ limit: 10_000, windowSeconds: 3_600, burst: 0 })
+  const outcomes: (readonly Reading[] | Undecided)[] = []
+  for (let request = 0; request < 100; request++) {
+    clock.ms += 0.5
+    void Promise.resolve(leased.decide([{ mode: 'hard', counter, units: 1 }])).then((outcome) => outcomes.push(outcome))
+  }
+  const waiting = 100 - asked.filter(({ mode }) => mode === 'hard').length
+  expect(waiting).toBeGreaterThan(50)
+  // The slice is one request's; whatever is asked after it is never answered.
+  answers[asked.findIndex(({ mode }) => mode === 'up-to')](1)
+  await expect.poll(() => outcomes.length, { timeout: 30_000, interval: 5 }).toBe(waiting)
+  expect(outcomes.filter((outcome) => !('undecided' in outcome))).toHaveLength(1)
+  expect(new Set(outcomes.flatMap((outcome) => ('undecided' in outcome ? [outcome.undecided] : [])))).toEqual(new Set(['timeout']))
 })
 
 test('of a request with several counters, a refusal by one gives back what was spent here', async () => {

@@ -3,9 +3,11 @@ import { Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { jsonAnswer } from '../../../../api/kit/answer.ts'
 import { trustedProxies } from '../../../../api/kit/limits/address.ts'
+import { hashOfKey } from '../../../../api/kit/limits/caller.ts'
+import { type DecisionListener, guardedLimiter } from '../../../../api/kit/limits/guarded.ts'
 import { limiter } from '../../../../api/kit/limits/limiter.ts'
 import { compileRules } from '../../../../api/kit/limits/matching.ts'
-import { hashOfKey, requestLimits } from '../../../../api/kit/limits/request-limits.ts'
+import { requestLimits } from '../../../../api/kit/limits/request-limits.ts'
 import { limitWatch } from '../../../../api/kit/limits/watch.ts'
 import { bind, defineRoute } from '../../../../api/kit/route.ts'
 import { type GivenRule, ruleOf } from '../../../../schemas/limits/rule.ts'
@@ -48,19 +50,29 @@ const things = {
 async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
   const counters = memoryCounters()
   const table = compileRules(rules.map(ruleOf))
-  const clock = { now: 0 }
-  const monotonic = () => clock.now
+  const timers: (() => void)[] = []
   const registry = new Registry()
   const lines: Record<string, unknown>[] = []
-  const watch = limitWatch({ registry, monotonic, log: { warn: (fields, event) => void lines.push({ ...fields, event }) } })
+  const watch = limitWatch({
+    registry,
+    log: { warn: (fields, event) => void lines.push({ ...fields, event }) },
+    later: (ms, run) => {
+      expect(ms).toBe(1_000)
+      timers.push(run)
+    },
+  })
+  const heard: { listen: DecisionListener } = { listen: () => undefined }
   const limits = requestLimits({
-    limiter: limiter({ counters: counters.store, rules: () => table }),
+    limiter: guardedLimiter({
+      limiter: limiter({ counters: counters.store, rules: () => table }),
+      watch,
+      monotonic: () => 0,
+      onDecision: (request, verdict) => heard.listen(request, verdict),
+    }),
     clients: {
       find: (hash) => (hash === hashOfKey(KEY) ? { clientId: 'acme', keyId: 'k1', tier: 'pro' } : undefined),
     },
     trusted: trustedProxies(['127.0.0.0/8']),
-    watch,
-    monotonic,
   })
   const app = await testApp({ services: [things], limits })
 
@@ -69,7 +81,11 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
     const response = await app.app.request(path, { headers }, env)
     return { status: response.status, headers: response.headers, body: (await response.json()) as { error?: string } }
   }
-  return { ...app, ...counters, clock, registry, warnings: lines, get }
+  /** A second passes. */
+  const second = () => {
+    for (const run of timers.splice(0)) run()
+  }
+  return { ...app, ...counters, second, timers, heard, registry, warnings: lines, get }
 }
 
 describe('an answer', () => {
@@ -177,19 +193,26 @@ describe('who is counted', () => {
 })
 
 test('counters that do not answer let everybody through, with one warning a second that counts', async () => {
-  const { get, state: counters, clock, warnings, registry, lines } = await limitedApp()
+  const { get, state: counters, second, timers, warnings, registry, lines } = await limitedApp()
   counters.failing = 'timeout'
   for (let request = 0; request < 5; request++) {
     const { status, headers } = await get('/api/v1/things')
     expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null])
   }
-  clock.now += 1_000
+  const warned = (requests: number) => ({ event: 'limiter_failed_open', requests, reason: 'timeout', cause: undefined })
+  expect(warnings).toEqual([warned(1)])
+  second()
+  expect(warnings).toEqual([warned(1), warned(4)])
   await get('/api/v1/things', { 'x-api-key': KEY })
-  expect(warnings).toEqual([
-    { event: 'limiter_failed_open', requests: 1, reason: 'timeout' },
-    { event: 'limiter_failed_open', requests: 5, reason: 'timeout' },
-  ])
-  expect(await registry.metrics()).toContain('rate_limit_undecided_total{reason="timeout"} 6')
+  expect(warnings).toHaveLength(2)
+  second()
+  expect(warnings).toEqual([warned(1), warned(4), warned(1)])
+  // Nobody was let through since: no timer goes on, and the next one is told at once.
+  second()
+  expect(timers).toEqual([])
+  await get('/api/v1/things')
+  expect(warnings).toHaveLength(4)
+  expect(await registry.metrics()).toContain('rate_limit_undecided_total{reason="timeout"} 7')
   expect(JSON.stringify([lines, warnings])).not.toContain(KEY)
 })
 
@@ -200,6 +223,18 @@ test('a fault of the limiter lets the request through, and is told', async () =>
   }
   expect((await get('/api/v1/things')).status).toBe(200)
   expect(warnings).toEqual([{ event: 'limiter_failed_open', requests: 1, reason: 'fault', cause: 'a bug' }])
+})
+
+test('a decision that cannot be told of is one all the same', async () => {
+  const { get, heard, registry, warnings } = await limitedApp()
+  heard.listen = () => {
+    throw new Error('a bug')
+  }
+  const statuses = []
+  for (let request = 0; request < 3; request++) statuses.push((await get('/api/v1/things')).status)
+  expect(statuses).toEqual([200, 200, 429])
+  expect(await registry.metrics()).toContain('rate_limit_decisions_total{outcome="refused"} 1')
+  expect(warnings).toEqual([{ event: 'limit_decisions_untold', requests: 1, reason: 'fault', cause: 'a bug' }])
 })
 
 test('a rule that only logs refuses nobody and shows nothing', async () => {

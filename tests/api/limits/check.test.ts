@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest'
+import { ApiError, errors } from '../../../api/kit/errors.ts'
+import { type ApiClient, hashOfKey } from '../../../api/kit/limits/caller.ts'
+import { guardedLimiter } from '../../../api/kit/limits/guarded.ts'
+import { type LimitedRequest, limiter, type Verdict } from '../../../api/kit/limits/limiter.ts'
+import { compileRules } from '../../../api/kit/limits/matching.ts'
+import { checkFor } from '../../../api/limits/check.ts'
+import { ruleOf } from '../../../schemas/limits/rule.ts'
+import { memoryCounters } from '../kit/limits/memory-counters.ts'
+
+const KEY = 'mr_live_0123456789'
+const ACME: ApiClient = { clientId: 'acme', keyId: 'k1', tier: 'pro' }
+const ASKED = { method: 'GET', path: '/other/gateway', cost: 1 }
+
+function gateway() {
+  const counters = memoryCounters()
+  const table = compileRules([ruleOf({ rule_id: 'two', endpoint_pattern: '*', limit_count: 2, window_seconds: 60 })])
+  const told = { metrics: [] as Verdict[], records: [] as (readonly [LimitedRequest, Verdict])[], faults: [] as string[] }
+  const limits = guardedLimiter({
+    limiter: limiter({ counters: counters.store, rules: () => table }),
+    watch: {
+      decided: (verdict) => void told.metrics.push(verdict),
+      untold: (cause) => void told.faults.push(cause.message),
+      failed: (reason, cause) => void told.faults.push(`${reason}: ${cause?.message}`),
+    },
+    monotonic: () => 0,
+    onDecision: (request, verdict) => void told.records.push([request, verdict]),
+  })
+  const state = { areKeysLoading: false }
+  const clients = {
+    find(hash: string) {
+      if (state.areKeysLoading) throw new ApiError(errors.not_ready)
+      return hash === hashOfKey(KEY) ? ACME : undefined
+    },
+  }
+  const check = (more: { api_key?: string; user_id?: string; ip?: string; cost?: number }) =>
+    checkFor({ ...ASKED, ...more }, limits, clients)
+  return { ...counters, told, keys: state, check }
+}
+
+test('a gateway is told what was decided, and so are metrics and records', async () => {
+  const { check, told } = gateway()
+  expect(await check({ api_key: KEY })).toMatchObject({ allowed: true, reason: 'within_limits', client_id: 'acme', rule_id: 'two' })
+  await check({ api_key: KEY })
+  const refused = await check({ api_key: KEY, cost: 2 })
+  expect(refused).toMatchObject({ allowed: false, reason: 'over_limit', violations: ['two'] })
+  expect(refused.headers).toMatchObject({ 'Retry-After': '60', 'X-RateLimit-Remaining': '0' })
+  expect(told.metrics.map(({ outcome }) => outcome)).toEqual(['allowed', 'allowed', 'refused'])
+  expect(told.records.map(([{ path, caller, cost }, { outcome }]) => [path, caller.clientId, cost, outcome])).toEqual([
+    ['/other/gateway', 'acme', 1, 'allowed'],
+    ['/other/gateway', 'acme', 1, 'allowed'],
+    ['/other/gateway', 'acme', 2, 'refused'],
+  ])
+})
+
+test('guessing keys is counted, by the address', async () => {
+  const { check, counts } = gateway()
+  const guesses = []
+  for (let guess = 0; guess < 3; guess++) guesses.push(await check({ api_key: `mr_${guess}`, user_id: '42', ip: '192.0.2.1' }))
+  expect(guesses.map(({ allowed, reason }) => [allowed, reason])).toEqual([
+    [false, 'invalid_api_key'],
+    [false, 'invalid_api_key'],
+    [false, 'over_limit'],
+  ])
+  expect([...counts]).toEqual([['limits:{ip:192.0.2.1}:two:w60', 2]])
+})
+
+test('while keys are read nobody is refused for his, and callers known by a key alone share no counter', async () => {
+  const { check, keys, counts } = gateway()
+  keys.areKeysLoading = true
+  for (let request = 0; request < 3; request++) {
+    expect(await check({ api_key: KEY })).toMatchObject({ allowed: true, reason: 'limiter_unavailable' })
+  }
+  expect(counts.size).toBe(0)
+  expect(await check({ api_key: KEY, user_id: '42' })).toMatchObject({ reason: 'within_limits', client_id: 'user:42' })
+  expect(await check({ api_key: KEY, ip: '192.0.2.1' })).toMatchObject({ reason: 'within_limits', client_id: 'ip:192.0.2.1' })
+})
+
+test('a fault of the limiter lets the request go on, and is told', async () => {
+  const { check, store, told } = gateway()
+  store.decide = () => {
+    throw new Error('a bug')
+  }
+  expect(await check({ user_id: '42' })).toMatchObject({ allowed: true, reason: 'limiter_unavailable', headers: {} })
+  store.decide = () => Promise.reject(new Error('another'))
+  expect(await check({ user_id: '42' })).toMatchObject({ allowed: true, reason: 'limiter_unavailable' })
+  expect(told.faults).toEqual(['fault: a bug', 'fault: another'])
+  expect(told.metrics).toEqual([
+    { outcome: 'undecided', reason: 'fault' },
+    { outcome: 'undecided', reason: 'fault' },
+  ])
+})
+
+test('an address must be one', async () => {
+  const { check } = gateway()
+  await expect(check({ ip: 'here' })).rejects.toThrow('not valid')
+})
