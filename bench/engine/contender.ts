@@ -20,6 +20,8 @@ export interface Contender {
 export interface Running {
   /** Epoch ms of the first input record, undefined before. `onFirst` of `watch` is called once then. */
   watch(onFirst: (at: number) => void): void
+  /** Called with the words of each line that a process tells. */
+  listen(onLine: (words: readonly string[]) => void): void
   cpuSeconds(): number
   peakRssMib(): number
   /** Throws when a process has ended. */
@@ -37,7 +39,7 @@ const PEER_JOBS: Readonly<Record<PeerName, { readonly jobs: readonly JobName[]; 
   quix: { jobs: ['J1', 'J2'], guarantees: ['exactly-once', 'at-least-once'] },
 }
 
-export function engineContender({ workers, nodeArguments }: BenchConfig): Contender {
+export function engineContender({ workers, nodeArguments }: Pick<BenchConfig, 'workers' | 'nodeArguments'>): Contender {
   return {
     label: `engine, ${workers} worker${workers > 1 ? 's' : ''}`,
     start: (worker) =>
@@ -75,16 +77,19 @@ function run(processes: number, worker: WorkerEnvironment, spawnOne: (env: NodeJ
     return spawnOne(workerProcessEnv({ ...worker, stateDir }))
   })
   const pids = children.flatMap(({ pid }) => pid ?? [])
+  function listen(onLine: (words: readonly string[]) => void): void {
+    for (const { stdout } of children) createInterface({ input: stdout }).on('line', (line) => onLine(line.split(' ')))
+  }
+
   return {
+    listen,
     watch(onFirst) {
       let seen = false
-      for (const { stdout } of children)
-        createInterface({ input: stdout }).on('line', (line) => {
-          const [word, ms] = line.split(' ')
-          if (word !== 'FIRST_RECORD' || seen) return
-          seen = true
-          onFirst(Number(ms))
-        })
+      listen(([word, ms]) => {
+        if (word !== 'FIRST_RECORD' || seen) return
+        seen = true
+        onFirst(Number(ms))
+      })
     },
     cpuSeconds: () => pids.reduce((sum, pid) => sum + cpuSeconds(pid), 0),
     peakRssMib: () => pids.reduce((sum, pid) => sum + peakRssMib(pid), 0),

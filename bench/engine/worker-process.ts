@@ -1,8 +1,8 @@
 /** The engine as one more peer: honours the environment of the peers' run.sh and prints what it prints. */
-import { randomUUID } from 'node:crypto'
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { memoryRegistry } from '../../kafka/memory/registry.ts'
+import { memberIdentity } from '../../pipelines/engine/member-identity.ts'
 import { createWorker } from '../../pipelines/engine/worker.ts'
 import { openRocksdbBackend } from '../../state/stores/rocksdb-backend.ts'
 import { workerEnvironment } from './config.ts'
@@ -14,6 +14,21 @@ const STDERR = 2
 const env = workerEnvironment()
 const log = pino({ level: 'warn' }, pino.destination(STDERR))
 let started = false
+let restored = 0
+let restoreBegan = 0
+/** What has been restored, as the peers tell it. */
+const told = {
+  debug() {},
+  info(fields: object, event: string) {
+    if (event === 'restore_started' && restoreBegan === 0) restoreBegan = Date.now()
+    if (event !== 'task_running' || restoreBegan === 0) return
+    const { task, restored_records } = fields as { task: string; restored_records: number }
+    restored += restored_records
+    process.stdout.write(`RESTORED ${task} ${restored} in_ms ${Date.now() - restoreBegan}\n`)
+  },
+  warn: (fields: object, event: string) => log.warn(fields, event),
+  error: (fields: object, event: string) => log.error(fields, event),
+}
 
 function onRecord(): void {
   if (started) return
@@ -24,7 +39,6 @@ function onRecord(): void {
 const transport = kafkaTransport({ brokers: [env.brokers], clientId: env.group }, { clock: { now: Date.now }, log })
 await transport.connect()
 const backend = await openRocksdbBackend({ folder: env.stateDir })
-const memberId = randomUUID()
 const worker = createWorker(
   {
     topology: JOBS[env.job].topology({ name: env.group, input: env.input, output: env.output, onRecord }),
@@ -32,7 +46,7 @@ const worker = createWorker(
     commitIntervalMs: env.commitIntervalMs,
     compression: env.compression,
   },
-  { transport, registry: memoryRegistry(), backend, identity: { memberId, transactionalId: `${env.group}-${memberId}` }, log },
+  { transport, registry: memoryRegistry(), backend, identity: memberIdentity(env.stateDir, env.group), log: told },
 )
 await worker.start()
 process.on('SIGTERM', () => void worker.stop())

@@ -1,28 +1,71 @@
 import { partitionKey, type Transport, type WorkerProducer } from '../../kafka/transport.ts'
 import { TIMED } from './topology.ts'
 
+/** A record of the input. */
+interface InputRecord {
+  readonly key: Buffer
+  readonly value: Buffer
+}
+
+/** What is written and read: as the topology under load wants it. */
+export interface LoadFormat {
+  /** Gives a key its first value. @param number of the key, in its partition */
+  first(number: number, partition: number): InputRecord
+  /** A record whose result is waited for, to a key that exists. */
+  timed(sequence: number, number: number, partition: number): InputRecord
+  /** The sequence number of the record that a result is of; undefined for a result of a first record. */
+  sequenceOf(buffer: Buffer, valueStart: number, valueEnd: number): number | undefined
+  /** Results come in the order of their records, partition by partition. */
+  readonly ordered: boolean
+}
+
 /** About what a card's last payments are in job J2. */
 const VALUE_BYTES = 150
 const FLUSH_RECORDS = 50_000
 const SEND_EVERY_MS = 10
 const READ_WAIT_MS = 20
 const MS_PER_SECOND = 1_000
-const TIME_AT = 1
+const SEQUENCE_AT = 1
 
-export const keyOf = (number: number, partition: number) => Buffer.from(`key-${partition}-${number}`)
+const keyOf = (number: number, partition: number) => Buffer.from(`key-${partition}-${number}`)
+
+/** Of the topology that keeps the latest value of each key. */
+export const latestFormat: LoadFormat = {
+  first: (number, partition) => ({ key: keyOf(number, partition), value: Buffer.alloc(VALUE_BYTES, 'v') }),
+  timed(sequence, number, partition) {
+    const value = Buffer.alloc(VALUE_BYTES, 'v')
+    value[0] = TIMED
+    value.writeDoubleBE(sequence, SEQUENCE_AT)
+    return { key: keyOf(number, partition), value }
+  },
+  sequenceOf: (buffer, valueStart) => buffer.readDoubleBE(valueStart + SEQUENCE_AT),
+  ordered: true,
+}
+
+export interface Load {
+  readonly input: string
+  readonly output: string
+  readonly partitions: number
+  /** In all partitions together. */
+  readonly keys: number
+  readonly format: LoadFormat
+}
 
 /** Writes every key once, the same number in each partition. */
-export async function fill(transport: Transport, topic: string, partitions: number, keys: number, rounds = 1): Promise<void> {
+export async function fill(
+  transport: Transport,
+  topic: string,
+  { partitions, keys, format }: Pick<Load, 'partitions' | 'keys' | 'format'>,
+  rounds = 1,
+): Promise<void> {
   const producer = transport.producer({})
   await producer.init()
-  const value = Buffer.alloc(VALUE_BYTES, 'v')
   const perPartition = Math.ceil(keys / partitions)
   let written = 0
   for (let round = 0; round < rounds; round++) {
     for (let number = 0; number < perPartition; number++) {
       for (let partition = 0; partition < partitions; partition++) {
-        const key = keyOf(number, partition)
-        producer.appender(topic, partition).append(Date.now(), key, 0, key.length, value, 0, value.length)
+        append(producer, topic, partition, format.first(number, partition))
         if (++written % FLUSH_RECORDS === 0) await producer.commit(new Map(), undefined)
       }
     }
@@ -31,17 +74,24 @@ export async function fill(transport: Transport, topic: string, partitions: numb
   await producer.close()
 }
 
-/** A steady stream through the workers, and how long its records took, partition by partition. */
+function append(producer: WorkerProducer, topic: string, partition: number, { key, value }: InputRecord): void {
+  producer.appender(topic, partition).append(Date.now(), key, 0, key.length, value, 0, value.length)
+}
+
+/** A steady stream through the workers, and how long its records took, partition by partition of the input. */
 export interface TimedStream {
   /** Greatest time between sending and being seen by a read_committed reader since the last call, ms, by partition; what is on its way counts with its age. */
   takeLongest(): number[]
+  /** Age of the oldest record that is on its way, ms. */
+  oldest(): number
   stop(): Promise<void>
 }
 
-/** Sends `rate` records a second over all partitions, to keys that exist. */
+/** Sends `rate` records a second over all partitions, to keys that exist. A result that comes twice, or out of order where there is one, ends it. */
 export async function timedStream(
   transport: Transport,
-  { input, output, partitions, keys, rate }: { input: string; output: string; partitions: number; keys: number; rate: number },
+  { input, output, partitions, keys, format }: Load,
+  rate: number,
 ): Promise<TimedStream> {
   const producer: WorkerProducer = transport.producer({})
   await producer.init()
@@ -51,8 +101,8 @@ export async function timedStream(
   for (const each of assigned) fetcher.assign(each, ends.get(partitionKey(each.topic, each.partition)) ?? 0, 'earliest')
 
   const perPartition = Math.ceil(keys / partitions)
-  /** Send times of what was not seen yet, oldest first, by partition. */
-  const underWay: number[][] = assigned.map(() => [])
+  /** When what was not seen yet was sent, by its sequence number, oldest first; by partition. */
+  const underWay = assigned.map(() => new Map<number, number>())
   let longest = assigned.map(() => 0)
   let running = true
   let sent = 0
@@ -63,13 +113,8 @@ export async function timedStream(
       const due = Math.floor(((performance.now() - startedAt) * rate) / MS_PER_SECOND)
       for (; sent < due; sent++) {
         const partition = sent % partitions
-        const key = keyOf(sent % perPartition, partition)
-        const value = Buffer.alloc(VALUE_BYTES, 'v')
-        const now = performance.now()
-        value[0] = TIMED
-        value.writeDoubleBE(now, TIME_AT)
-        producer.appender(input, partition).append(Date.now(), key, 0, key.length, value, 0, value.length)
-        underWay[partition].push(now)
+        append(producer, input, partition, format.timed(sent, sent % perPartition, partition))
+        underWay[partition].set(sent, performance.now())
       }
       await producer.commit(new Map(), undefined)
       await new Promise((resolve) => setTimeout(resolve, SEND_EVERY_MS))
@@ -78,30 +123,43 @@ export async function timedStream(
 
   async function read(): Promise<void> {
     while (running) {
-      for (const { partition, chunks } of await fetcher.poll(READ_WAIT_MS)) {
+      for (const { chunks } of await fetcher.poll(READ_WAIT_MS)) {
         const now = performance.now()
-        for (const { buffer, count, valueStart } of chunks) {
+        for (const { buffer, count, valueStart, valueEnd } of chunks) {
           for (let i = 0; i < count; i++) {
-            const sentAt = buffer.readDoubleBE(valueStart[i] + TIME_AT)
-            longest[partition] = Math.max(longest[partition], now - sentAt)
-            const queue = underWay[partition]
-            if (queue[0] !== sentAt) throw new Error(`partition ${partition}: a record was lost, doubled or out of order`)
-            queue.shift()
+            const sequence = format.sequenceOf(buffer, valueStart[i], valueEnd[i])
+            if (sequence !== undefined) arrived(sequence, now)
           }
         }
       }
     }
   }
 
+  function arrived(sequence: number, now: number): void {
+    const partition = sequence % partitions
+    const waiting = underWay[partition]
+    const sentAt = waiting.get(sequence)
+    const isNext = !format.ordered || waiting.keys().next().value === sequence
+    if (sentAt === undefined || !isNext) throw new Error(`partition ${partition}: a record was lost, doubled or out of order`)
+    waiting.delete(sequence)
+    longest[partition] = Math.max(longest[partition], now - sentAt)
+  }
+
+  function ages(): number[] {
+    const now = performance.now()
+    return underWay.map((waiting) => (waiting.size === 0 ? 0 : now - (waiting.values().next().value as number)))
+  }
+
   const both = Promise.all([send(), read()])
   both.catch(() => {}) // `stop` tells.
   return {
     takeLongest() {
-      const now = performance.now()
-      const taken = longest.map((ms, partition) => Math.max(ms, underWay[partition].length > 0 ? now - underWay[partition][0] : 0))
+      const now = ages()
+      const taken = longest.map((ms, partition) => Math.max(ms, now[partition]))
       longest = assigned.map(() => 0)
       return taken
     },
+    oldest: () => Math.max(...ages()),
     async stop() {
       running = false
       await both

@@ -15,8 +15,20 @@ import { kafkaTransport } from '../../kafka/client/index.ts'
 import { describeMachine } from '../engine/process-stats.ts'
 import { median, row } from '../engine/report.ts'
 import { type RestartConfig, restartConfig } from './config.ts'
+import { engine, kafkaStreams } from './contenders.ts'
 import { restoreKafkaStreams } from './peer.ts'
-import { failover, killAndRestart, type Place, restartInPlace, restore, rollingRestart, type Stalls } from './scenarios.ts'
+import { restoreJob } from './restore-job.ts'
+import {
+  failover,
+  killAndRestart,
+  type Place,
+  type RestoreFigures,
+  restartInPlace,
+  restore,
+  rollingRestart,
+  type Stalls,
+} from './scenarios.ts'
+import { MISHAPS, sideBySide } from './side-by-side.ts'
 
 const HEAP_MB = 512
 const STDERR = 2
@@ -53,32 +65,40 @@ async function restores(place: Place, { peersDir, dataDir }: RestartConfig): Pro
     { label: `${J2_KEYS} keys, each written ${Math.round(keys / J2_KEYS)} times`, of: J2_KEYS, rounds: Math.round(keys / J2_KEYS) },
   ]
   for (const { label, of, rounds } of shapes) {
-    const figures = await restore(place, of, rounds, runs)
-    const rate = median(figures.map(({ recordsPerSecond }) => recordsPerSecond))
-    const ready = median(figures.map(({ startToReadySeconds }) => startToReadySeconds))
-    say(row([`engine, ${label}`, String(figures[0].records), rate.toFixed(0), ready.toFixed(2)]))
+    say(restoreRow(`engine, ${label}`, await restore(place, of, rounds, runs)))
   }
+  say(restoreRow('engine, job J2, 1 worker', await restoreJob(place, dataDir, keys, runs)))
   if (asked.peer === undefined) return
   const theirs = await restoreKafkaStreams({ brokers: place.brokers, peersDir, dataDir, folder: place.folder, records: keys, runs })
-  const rate = median(theirs.map(({ restored, restore_s: s }) => restored / s))
-  const ready = median(theirs.map(({ start_to_running_s: s }) => s))
-  say(row(['Kafka Streams, job J2, 2 threads', String(theirs[0].restored), rate.toFixed(0), ready.toFixed(2)]))
+  const figures = theirs.map(({ restored, restore_s, start_to_running_s }) => ({
+    records: restored,
+    recordsPerSecond: restored / restore_s,
+    startToReadySeconds: start_to_running_s,
+  }))
+  say(restoreRow('Kafka Streams, job J2, 2 threads', figures))
+}
+
+function restoreRow(label: string, figures: readonly RestoreFigures[]): string {
+  const rate = median(figures.map(({ recordsPerSecond }) => recordsPerSecond))
+  const ready = median(figures.map(({ startToReadySeconds }) => startToReadySeconds))
+  return row([label, String(figures[0].records), rate.toFixed(0), ready.toFixed(2)])
 }
 
 async function inPlace(place: Place): Promise<void> {
   say(row(['restart with the state in place', 'start to ready s (median)']))
   say(row(['---', '--:']))
-  for (const keys of [asked.keys / 10, asked.keys, asked.keys * 4])
-    say(row([`${keys} keys`, median(await restartInPlace(place, Math.round(keys), asked.runs)).toFixed(2)]))
+  const again = async (keys: number, end: 'stop' | 'kill') => median(await restartInPlace(place, keys, asked.runs, end)).toFixed(2)
+  for (const keys of [asked.keys / 10, asked.keys, asked.keys * 4]) say(row([`${keys} keys`, await again(Math.round(keys), 'stop')]))
+  say(row([`${asked.keys} keys, after kill -9`, await again(asked.keys, 'kill')]))
 }
 
 const STALL_HEADER = [
-  row(['3 workers, 6 partitions, under load', 'before s', 'partitions of stopped workers s', 'others s']),
-  row(['---', '--:', '--:', '--:']),
+  row(['3 workers, 6 partitions, under load', 'before s', 'partitions of stopped workers s', 'others s', 'start to ready s']),
+  row(['---', '--:', '--:', '--:', '--:']),
 ]
 
-function stallRow(label: string, { before, concerned, others }: Stalls): string {
-  return row([label, seconds(before), seconds(concerned), concerned === 0 ? '–' : seconds(others)])
+function stallRow(label: string, { before, concerned, others, startMs }: Stalls): string {
+  return row([label, seconds(before), seconds(concerned), seconds(others), startMs === undefined ? '–' : seconds(startMs)])
 }
 
 async function stalls(place: Place): Promise<void> {
@@ -91,8 +111,26 @@ async function stalls(place: Place): Promise<void> {
     say(stallRow('rolling restart, leaving each time', await rollingRestart(place, keys, rate, false)))
   }
   if (only.includes('failover')) {
-    say(stallRow(`killed for good, ${keys} keys each, no standby`, await failover(place, 3 * keys, rate, 0)))
-    say(stallRow(`killed for good, ${keys} keys each, standby`, await failover(place, 3 * keys, rate, 1)))
+    for (const standby of [0, 1] as const) {
+      for (const victim of ['first', 'middle', 'last'] as const) {
+        const label = `killed for good, the ${victim} by member id, ${keys} keys each, ${standby === 0 ? 'no standby' : 'standby'}`
+        say(stallRow(label, await failover(place, 3 * keys, rate, standby, victim)))
+      }
+    }
+  }
+}
+
+/** The same mishaps in job J2, on either side of the comparison as its reader sees them. */
+async function beside(place: Place, { peersDir }: RestartConfig): Promise<void> {
+  const mishaps = asked.only.filter((name) => name === 'kill' || name === 'rolling' || name === 'failover')
+  if (asked.peer === undefined || mishaps.length === 0) return
+  say(row(['job J2, exactly once, 3 processes, 4 partitions, under load', 'before s', 'longest s', 'partitions that stood > 1 s']))
+  say(row(['---', '--:', '--:', '--:']))
+  for (const name of mishaps) {
+    for (const contender of [engine, kafkaStreams(peersDir)]) {
+      const { before, longest, stood } = await sideBySide(place, contender, asked.keys, asked.rate, MISHAPS[name])
+      say(row([`${name}: ${contender.label}`, seconds(before), seconds(longest), `${stood} of 4`]))
+    }
   }
 }
 
@@ -119,6 +157,7 @@ async function main(): Promise<void> {
     if (asked.only.includes('restore')) await restores(place, config)
     if (asked.only.includes('in-place')) await inPlace(place)
     await stalls(place)
+    await beside(place, config)
   } finally {
     await transport.close()
     if (config.brokers === undefined) await broker.stop()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import type { Transport } from '../../kafka/transport.ts'
-import { fill, timedStream } from './load.ts'
+import { fill, latestFormat, type TimedStream, timedStream } from './load.ts'
 import type { WorkerLine } from './worker-process.ts'
 import { DEADLINE_MS, startWorker, type WorkerProcess } from './workers.ts'
 
@@ -30,7 +30,7 @@ interface Cluster {
   readonly changelog: string
   restart(slot: number): WorkerProcess
   wipe(slot: number): void
-  stream(rate: number): ReturnType<typeof timedStream>
+  stream(rate: number): Promise<TimedStream>
   stop(): Promise<void>
 }
 
@@ -51,7 +51,8 @@ async function openCluster({ brokers, folder, transport }: Place, options: Clust
   const folderOf = (slot: number) => join(folder, name, String(slot))
   const start = (slot: number) =>
     startWorker(slot, { name, input, output, partitions, standby, keepPlaceOnStop, brokers, folder: folderOf(slot) })
-  await fill(transport, input, partitions, keys)
+  const load = { input, output, partitions, keys, format: latestFormat }
+  await fill(transport, input, load)
   const workers = Array.from({ length: count }, (_, slot) => start(slot))
   const share = partitions / count
   const filled = ({ caughtUp, processed, partitions: own }: WorkerLine) =>
@@ -66,7 +67,7 @@ async function openCluster({ brokers, folder, transport }: Place, options: Clust
       return workers[slot]
     },
     wipe: (slot) => rmSync(folderOf(slot), { recursive: true }),
-    stream: (rate) => timedStream(transport, { input, output, partitions, keys, rate }),
+    stream: (rate) => timedStream(transport, load, rate),
     async stop() {
       await Promise.all(workers.map((worker) => worker.kill()))
       rmSync(join(folder, name), { recursive: true, force: true })
@@ -92,7 +93,7 @@ export async function restore(place: Place, keys: number, rounds: number, runs: 
   try {
     if (rounds > 1) {
       await cluster.workers[0].stop()
-      await fill(place.transport, cluster.changelog, 4, keys, rounds - 1)
+      await fill(place.transport, cluster.changelog, { partitions: 4, keys, format: latestFormat }, rounds - 1)
     }
     const figures: RestoreFigures[] = []
     for (let run = 0; run < runs; run++) {
@@ -109,13 +110,16 @@ export async function restore(place: Place, keys: number, rounds: number, runs: 
   }
 }
 
-/** Stop in order and start again with the state in place. @returns seconds from the process's start until it is ready, per run */
-export async function restartInPlace(place: Place, keys: number, runs: number): Promise<number[]> {
+/**
+ * Start again with the state in place, after an orderly stop or after `kill -9`, which leaves a write-ahead log to be read.
+ * @returns seconds from the process's start until it is ready, per run
+ */
+export async function restartInPlace(place: Place, keys: number, runs: number, end: 'stop' | 'kill'): Promise<number[]> {
   const cluster = await openCluster(place, { workers: 1, partitions: 4, keys, standby: 0, keepPlaceOnStop: false })
   try {
     const seconds: number[] = []
     for (let run = 0; run < runs; run++) {
-      await cluster.workers[0].stop()
+      await cluster.workers[0][end]()
       seconds.push((await cluster.restart(0).until(({ ready, partitions }) => ready && partitions.length === 4, 'ready')) / 1_000)
     }
     return seconds
@@ -128,27 +132,42 @@ export async function restartInPlace(place: Place, keys: number, runs: number): 
 export interface Stalls {
   /** Without any fault, all partitions. */
   readonly before: number
-  /** Partitions of the workers that were stopped. */
+  /** Partitions of the workers that were stopped, while they were. */
   readonly concerned: number
-  /** All others. */
+  /** All others at the same time. */
   readonly others: number
+  /** Of a worker that was started again: from the process's start until all its partitions run. */
+  readonly startMs?: number
 }
 
-type Fault = (cluster: Cluster) => Promise<readonly number[]>
+/** Watches the stream while one worker is ill-treated. */
+type Watch = (own: readonly number[], fault: () => Promise<void>) => Promise<void>
 
-/** @param fault does what it does and returns the partitions that it concerns; called when the stream flows */
-async function underLoad(place: Place, options: ClusterOptions, rate: number, fault: Fault): Promise<Stalls> {
+/** @param faults does what it does, each within `watch`; called when the stream flows. @returns what else it has measured */
+async function underLoad(
+  place: Place,
+  options: ClusterOptions,
+  rate: number,
+  faults: (cluster: Cluster, watch: Watch) => Promise<number | undefined>,
+): Promise<Stalls> {
   const cluster = await openCluster(place, options)
   const stream = await cluster.stream(rate)
+  let [concerned, others] = [0, 0]
   try {
     await delay(SETTLE_MS)
     stream.takeLongest()
     await delay(BASELINE_MS)
     const before = Math.max(...stream.takeLongest())
-    const concerned = new Set(await fault(cluster))
-    const longest = stream.takeLongest()
-    const worst = (wanted: boolean) => Math.max(0, ...longest.filter((_, partition) => concerned.has(partition) === wanted))
-    return { before, concerned: worst(true), others: worst(false) }
+    const startMs = await faults(cluster, async (own, fault) => {
+      stream.takeLongest()
+      await fault()
+      await delay(SETTLE_MS)
+      for (const [partition, ms] of stream.takeLongest().entries()) {
+        if (own.includes(partition)) concerned = Math.max(concerned, ms)
+        else others = Math.max(others, ms)
+      }
+    })
+    return { before, concerned, others, startMs }
   } finally {
     await cluster.stop()
     await stream.stop()
@@ -156,39 +175,50 @@ async function underLoad(place: Place, options: ClusterOptions, rate: number, fa
 }
 
 const SHARED: ClusterOptions = { workers: 3, partitions: 6, keys: 0, standby: 0, keepPlaceOnStop: false }
+const partitionsOf = (worker: WorkerProcess) => worker.status()?.partitions ?? []
 
 /** kill -9 of one worker of three, started again at once. */
 export async function killAndRestart(place: Place, keys: number, rate: number): Promise<Stalls> {
-  return underLoad(place, { ...SHARED, keys }, rate, async (cluster) => {
-    const own = cluster.workers[1].status()?.partitions ?? []
-    await cluster.workers[1].kill()
-    await cluster.restart(1).until(({ ready, partitions }) => ready && partitions.length === own.length, 'it is back')
-    await delay(SETTLE_MS)
-    return own
+  return underLoad(place, { ...SHARED, keys }, rate, async (cluster, watch) => {
+    const own = partitionsOf(cluster.workers[1])
+    let startMs: number | undefined
+    await watch(own, async () => {
+      await cluster.workers[1].kill()
+      startMs = await cluster.restart(1).until(({ ready, partitions }) => ready && partitions.length === own.length, 'it is back')
+    })
+    return startMs
   })
 }
 
 /** Every worker of three is stopped and started again, one after the other. */
 export async function rollingRestart(place: Place, keys: number, rate: number, keepPlaceOnStop: boolean): Promise<Stalls> {
-  return underLoad(place, { ...SHARED, keys, keepPlaceOnStop }, rate, async (cluster) => {
-    const all = cluster.workers.flatMap((worker) => worker.status()?.partitions ?? [])
-    for (const { slot } of cluster.workers) {
-      await cluster.workers[slot].stop()
-      await cluster.restart(slot).until(({ ready, partitions }) => ready && partitions.length === 2, 'it is back')
-      await delay(SETTLE_MS)
+  return underLoad(place, { ...SHARED, keys, keepPlaceOnStop }, rate, async (cluster, watch) => {
+    for (const { slot } of [...cluster.workers]) {
+      await watch(partitionsOf(cluster.workers[slot]), async () => {
+        await cluster.workers[slot].stop()
+        await cluster.restart(slot).until(({ ready, partitions }) => ready && partitions.length === 2, 'it is back')
+      })
     }
-    return all
+    return undefined
   })
 }
 
+/** Which worker dies: partitions are given out by the order of member ids, so that survivors' move too unless it is the one in the middle. */
+export type Victim = 'first' | 'middle' | 'last'
+const PLACE_OF: Readonly<Record<Victim, number>> = { first: 0, middle: 1, last: 2 }
+
 /** kill -9 of one worker of three that does not come back. */
-export async function failover(place: Place, keys: number, rate: number, standby: 0 | 1): Promise<Stalls> {
-  return underLoad(place, { ...SHARED, keys, standby }, rate, async (cluster) => {
-    const own = cluster.workers[1].status()?.partitions ?? []
-    await cluster.workers[1].kill()
-    const heirs = cluster.workers.filter(({ slot }) => slot !== 1)
-    await Promise.all(heirs.map((worker) => worker.until(({ ready, partitions }) => ready && partitions.length === 3, 'it has taken over')))
-    await delay(SETTLE_MS)
-    return own
+export async function failover(place: Place, keys: number, rate: number, standby: 0 | 1, victim: Victim): Promise<Stalls> {
+  return underLoad(place, { ...SHARED, keys, standby }, rate, async (cluster, watch) => {
+    // The first partitions go to the smallest id.
+    const byId = cluster.workers.toSorted((one, other) => Math.min(...partitionsOf(one)) - Math.min(...partitionsOf(other)))
+    const dead = byId[PLACE_OF[victim]]
+    await watch(partitionsOf(dead), async () => {
+      await dead.kill()
+      const heirs = cluster.workers.filter((worker) => worker !== dead)
+      const hasTakenOver = ({ ready, partitions }: WorkerLine) => ready && partitions.length === 3
+      await Promise.all(heirs.map((worker) => worker.until(hasTakenOver, 'it has taken over')))
+    })
+    return undefined
   })
 }

@@ -1,0 +1,60 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { type WorkerEnvironment, workerProcessEnv } from '../engine/config.ts'
+import { childEnvironment } from './config.ts'
+
+/** Who does job J2 while its processes are ill-treated: one thread or worker in each. */
+export interface Contender {
+  readonly label: string
+  /** @param worker its `stateDir` is this process's own, and kept from life to life */
+  start(worker: WorkerEnvironment): ContenderProcess
+}
+
+export interface ContenderProcess {
+  /** SIGTERM, and waits for its end. */
+  stop(): Promise<void>
+  /** SIGKILL, and waits for its end. */
+  kill(): Promise<void>
+}
+
+const WORKER = fileURLToPath(new URL('../engine/worker-process.ts', import.meta.url))
+
+export const engine: Contender = {
+  label: 'engine',
+  start(worker) {
+    // As in production: what was compiled once is compiled.
+    const settings = { NODE_COMPILE_CACHE: join(worker.stateDir, '..', 'compile-cache') }
+    return started(worker, (env) => spawn(process.execPath, [...BUFFER_HEAP_FLAGS, WORKER], { env: { ...env, ...settings }, stdio: STDIO }))
+  },
+}
+
+/** @throws Error when the peer's program is not there */
+export function kafkaStreams(peersDir: string): Contender {
+  const script = join(peersDir, 'kafka-streams', 'run.sh')
+  if (!existsSync(script))
+    throw new Error(`there is no ${script}: set PEERS_DIR to the folder that holds the peers' programs, or leave out --peer`)
+  return {
+    label: 'Kafka Streams, default settings',
+    start: (worker) => started(worker, (env) => spawn(script, [], { env: { ...env, THREADS: '1', VARIANT: 'default' }, stdio: STDIO })),
+  }
+}
+
+const STDIO: ['ignore', 'ignore', 'inherit'] = ['ignore', 'ignore', 'inherit']
+
+function started(worker: WorkerEnvironment, spawnOne: (env: NodeJS.ProcessEnv) => ChildProcess): ContenderProcess {
+  mkdirSync(worker.stateDir, { recursive: true })
+  const child = spawnOne(childEnvironment(workerProcessEnv(worker) as Record<string, string>))
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill(signal)
+    await ended
+  }
+
+  return { stop: () => end('SIGTERM'), kill: () => end('SIGKILL') }
+}

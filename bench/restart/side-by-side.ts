@@ -1,0 +1,103 @@
+import { randomUUID } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { WorkerEnvironment } from '../engine/config.ts'
+import { KEEP_ALL, PARTITIONS } from '../engine/job.ts'
+import type { Contender, ContenderProcess } from './contenders.ts'
+import { fill, type TimedStream, timedStream } from './load.ts'
+import { paymentFormat } from './payments.ts'
+import type { Place } from './scenarios.ts'
+
+const PROCESSES = 3
+const COMMIT_MS = 100
+const BASELINE_MS = 4_000
+/** All partitions flow when nothing has been on its way for so long ... */
+const FLOWING_MS = 1_000
+/** ... for all of this time: a fault shows only after a while. */
+const STEADY_MS = 3_000
+/** Kafka Streams' sessions time out after 45 s; then it restores. */
+const DEADLINE_MS = 240_000
+const LOOK_MS = 50
+/** From here on a partition counts as one that stood still. */
+const STOOD_MS = 1_000
+
+/** What a reader of the results sees, whoever does the job. */
+export interface SideBySide {
+  /** Greatest time that a record was on its way without a fault, ms. */
+  readonly before: number
+  /** The same while processes were stopped and started, until everything flows again. */
+  readonly longest: number
+  /** Partitions of the input, of four, whose records waited for more than a second. */
+  readonly stood: number
+}
+
+/** @param processes of the contender, by slot. @param again starts the slot anew, with the state that it had */
+export type Mishap = (processes: ContenderProcess[], again: (slot: number) => void, flowing: () => Promise<void>) => Promise<void>
+
+export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover', Mishap>> = {
+  async kill(processes, again, flowing) {
+    await processes[1].kill()
+    again(1)
+    await flowing()
+  },
+  async rolling(processes, again, flowing) {
+    for (let slot = 0; slot < PROCESSES; slot++) {
+      await processes[slot].stop()
+      again(slot)
+      await flowing()
+    }
+  },
+  async failover(processes, _again, flowing) {
+    await processes[1].kill()
+    await flowing()
+  },
+}
+
+/** Job J2 with exactly once in three processes of a contender, under a steady stream; every payment must come out once. */
+export async function sideBySide(place: Place, contender: Contender, keys: number, rate: number, mishap: Mishap): Promise<SideBySide> {
+  const { brokers, folder, transport } = place
+  const group = `bench-side-${randomUUID().slice(0, 8)}`
+  const [input, output] = [`${group}-in`, `${group}-out`]
+  await transport.ensureTopics([input, output].map((name) => ({ name, partitions: PARTITIONS, config: KEEP_ALL })))
+  const load = { input, output, partitions: PARTITIONS, keys, format: paymentFormat(PARTITIONS) }
+  await fill(transport, input, load)
+  const environment = (slot: number): WorkerEnvironment => ({
+    job: 'J2',
+    brokers,
+    input,
+    output,
+    group,
+    stateDir: join(folder, group, String(slot)),
+    guarantee: 'exactly-once',
+    commitIntervalMs: COMMIT_MS,
+    compression: 'none',
+  })
+  const processes = Array.from({ length: PROCESSES }, (_, slot) => contender.start(environment(slot)))
+  let stream: TimedStream | undefined
+  try {
+    stream = await timedStream(transport, load, rate)
+    const flowing = () => untilSteady(stream!)
+    await flowing()
+    stream.takeLongest()
+    await delay(BASELINE_MS)
+    const before = Math.max(...stream.takeLongest())
+    await mishap(processes, (slot) => (processes[slot] = contender.start(environment(slot))), flowing)
+    const longest = stream.takeLongest()
+    return { before, longest: Math.max(...longest), stood: longest.filter((ms) => ms > STOOD_MS).length }
+  } finally {
+    await Promise.all(processes.map((each) => each.kill()))
+    await stream?.stop()
+    rmSync(join(folder, group), { recursive: true, force: true })
+  }
+}
+
+async function untilSteady(stream: TimedStream): Promise<void> {
+  const deadline = performance.now() + DEADLINE_MS
+  let since = performance.now()
+  while (performance.now() - since < STEADY_MS) {
+    if (performance.now() > deadline) throw new Error(`records still wait for ${Math.round(stream.oldest())} ms`)
+    await delay(LOOK_MS)
+    if (stream.oldest() > FLOWING_MS) since = performance.now()
+  }
+}
