@@ -21,6 +21,8 @@ export interface ContenderProcess {
   kill(): Promise<void>
 }
 
+/** What it says of the processes that were ended fills the screen with stack traces. */
+const KAFKA_STREAMS = { THREADS: '1', VARIANT: 'default', LOG_LEVEL: 'off' }
 const WORKER = fileURLToPath(new URL('../engine/worker-process.ts', import.meta.url))
 
 export const engine: Contender = {
@@ -39,7 +41,7 @@ export function kafkaStreams(peersDir: string): Contender {
     throw new Error(`there is no ${script}: set PEERS_DIR to the folder that holds the peers' programs, or leave out --peer`)
   return {
     label: 'Kafka Streams, default settings',
-    start: (worker) => started(worker, (env) => spawn(script, [], { env: { ...env, THREADS: '1', VARIANT: 'default' }, stdio: STDIO })),
+    start: (worker) => started(worker, (env) => spawn(script, [], { env: { ...env, ...KAFKA_STREAMS }, stdio: STDIO })),
   }
 }
 
