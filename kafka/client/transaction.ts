@@ -19,6 +19,9 @@ import { backoff } from './retry.ts'
 /** A commit's markers are written a few milliseconds after EndTxn was answered; until then CONCURRENT_TRANSACTIONS comes back. */
 const MARKER_WAIT_MS = 1
 const LONGEST_MARKER_WAIT_MS = 20
+/** Kafka's coordinator stumbles over a request that comes while it is ending the transaction itself (an IllegalStateException, for some ten milliseconds). */
+const UNEXPLAINED = 'UNKNOWN_SERVER_ERROR'
+const MAX_UNEXPLAINED = 20
 /** "No producer id known": the coordinator gives one, or raises the epoch of the one it knows, whoever had it. */
 const UNKNOWN_PRODUCER_ID = -1n
 const UNKNOWN_EPOCH = -1
@@ -70,6 +73,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   ): Promise<Answer> {
     const retry = backoff(context, MARKER_WAIT_MS, LONGEST_MARKER_WAIT_MS)
     const outage = backoff(context, LONGEST_MARKER_WAIT_MS)
+    let unexplained = 0
     for (;;) {
       throwIfClosed(closing.signal)
       let names: ErrorName[]
@@ -87,7 +91,8 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       const lost = kinds.get('producer-lost')
       if (lost !== undefined) throw new FencedError(`${doing}: the broker answered ${lost}`)
       const hopeless = kinds.get('fatal')
-      if (hopeless !== undefined) throw fatal(hopeless, doing)
+      const isPassing = hopeless === UNEXPLAINED && ++unexplained <= MAX_UNEXPLAINED
+      if (hopeless !== undefined && !isPassing) throw fatal(hopeless, doing)
       const reason = bad[0] ?? 'OPERATION_NOT_ATTEMPTED'
       if (elapsed() > until) throw new TransportError(reason, `${doing}: still ${reason} when the time was up`, { fatal: false })
       log.debug({ transactionalId, doing, reason }, 'kafka_transaction_retried')

@@ -482,6 +482,7 @@ test.each([
   ['COORDINATOR_LOAD_IN_PROGRESS', 14],
   ['NOT_COORDINATOR', 16],
   ['CONCURRENT_TRANSACTIONS', 51],
+  ['UNKNOWN_SERVER_ERROR', -1],
 ])('%s of the transaction coordinator is retried, at every step', async (_name, code) => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
