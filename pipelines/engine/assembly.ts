@@ -149,7 +149,6 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     group: view,
     memberId,
     loadSchema: serdes.schemas.load,
-    clock,
   })
   return { serdes, session, copySession, producer, fetcher, group, tasks, starts, committer: commits, membership: member, queries, care }
 }

@@ -50,6 +50,8 @@ export class SourceIntake {
   /** Next offset to process. */
   position = -1
   highWatermark = 0
+  /** When the log was last looked at, epoch ms; undefined before the first time. */
+  fetchedAt: number | undefined
   queuedRecords = 0
   queuedBytes = 0
   /** Set when decoding stopped at a record whose schema is not loaded. */
@@ -76,6 +78,7 @@ export class SourceIntake {
   /** Takes what a poll returned. */
   push(data: PartitionData): void {
     this.highWatermark = data.highWatermark
+    this.fetchedAt = data.fetchedAt
     for (const chunk of data.chunks) {
       if (chunk.count === 0) continue
       this.#chunks.push(chunk)

@@ -31,7 +31,7 @@ export interface StateView {
   readonly position: StatePosition
   /** Offsets (input of an active task, changelog of a standby) that are not in this state yet, as of the last look at the log. */
   readonly behind: number
-  /** Epoch ms: the state was complete then. */
+  /** Epoch ms: the log was looked at then, and nothing was behind; else when the state was last written. Of a worker that is cut off it stands still. */
   readonly asOf: number
 }
 
@@ -90,7 +90,6 @@ export interface QueryDeps {
   readonly group: GroupView
   readonly memberId: () => string
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
-  readonly clock: () => number
 }
 
 interface Known {
@@ -146,7 +145,8 @@ export function stateQueries(deps: QueryDeps): StateQueries {
   function activeView(known: Known, task: StreamTask): StateView {
     const position = statePosition(session, task, known.store.name)
     const behind = task.sources.reduce((sum, { topic }) => sum + Math.max(0, task.highWatermark(topic) - offsetIn(position, topic)), 0)
-    return { partition: task.partition, role: 'active', position, behind, asOf: behind === 0 ? deps.clock() : position.writtenAt }
+    const lookedAt = behind === 0 ? task.fetchedAt : undefined
+    return { partition: task.partition, role: 'active', position, behind, asOf: lookedAt ?? position.writtenAt }
   }
 
   /** What this process can answer at once, undefined when it has no state that may. */

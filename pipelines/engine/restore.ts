@@ -4,6 +4,9 @@ import { CHANGELOG_DELETE_RETENTION_MS } from './internal-topics.ts'
 import { type StartPosition, type StreamTask, streamTimeOf, type TaskProgress } from './task.ts'
 import type { Changelog, TaskPlace } from './task-place.ts'
 
+/** Clocks are put right by less now and then: state from further ahead was written by a clock that was wrong, nobody knows when. */
+const CLOCK_CORRECTION_MS = 60_000
+
 /** Where a changelog is read from and to. */
 export interface RestoreRange {
   readonly changelog: Changelog
@@ -67,13 +70,14 @@ export function putPositions(
 
 /**
  * Decides what must be read of a task's changelogs, and clears the state that they cannot repair: none of it known, older than the
- * log's beginning, from a log that has since been made anew, or older than tombstones are kept.
+ * log's beginning, from a log that has since been made anew, or older than tombstones are kept (also when its time has not come yet).
  * @param inputKnown false: nobody knows where the input stood. What state there is (a copy, or of a life that committed nothing) is loaded anew, so
  * that the records found tell whether the changelog holds any.
  */
 export function planRestore(session: StateSession, task: TaskPlace, facts: StartFacts, inputKnown = true): RestoreRange[] {
   const writtenAt = session.position(writtenAtName(task)) ?? -Infinity
-  const tooOld = facts.now - writtenAt > CHANGELOG_DELETE_RETENTION_MS
+  const age = facts.now - writtenAt
+  const tooOld = age > CHANGELOG_DELETE_RETENTION_MS || age < -CLOCK_CORRECTION_MS
   dropStaleUnlogged(session, task, facts)
   return task.changelogs.map((changelog) => {
     const key = partitionKey(changelog.topic, changelog.partition)

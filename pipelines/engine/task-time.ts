@@ -79,10 +79,13 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
   }
 }
 
+/** No time comes twice for a clock that is put right now and then. */
+const WAITED_OUT_MS = 60_000
+
 /** Periodic handlers that wait until what lay in the sources at their time is processed: a time marker that a stage keeps for itself. */
 export interface CaughtUpTicks {
-  /** A fetch of source `index` was answered: sent at `fetchedAt`, when the log ended at `highWatermark` or later. */
-  observe(index: number, fetchedAt: number, highWatermark: number): void
+  /** See `TimeMark`. */
+  observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
   /** See `TimeMark`; of the first of them. */
   readonly asksFrom: number
   readonly due: boolean
@@ -98,11 +101,11 @@ export function caughtUpTicks(
   const ticks = streams
     .flatMap((stream) => stream.ticks)
     .filter((node) => node.clock === 'caught-up')
-    .map((node) => ({ node, mark: timeMark(node.everyMs, 0, sources.length) }))
+    .map((node) => ({ node, mark: timeMark(node.everyMs, 0, sources.length, WAITED_OUT_MS) }))
 
   return {
-    observe(index, fetchedAt, highWatermark) {
-      for (const { mark } of ticks) mark.observe(index, fetchedAt, highWatermark)
+    observe(index, fetchedAt, highWatermark, now) {
+      for (const { mark } of ticks) mark.observe(index, fetchedAt, highWatermark, now)
     },
     get asksFrom() {
       return ticks.reduce((least, { mark }) => Math.min(least, mark.asksFrom), Infinity)

@@ -90,6 +90,8 @@ export interface StreamTask extends TaskPlace {
   committed(): void
   position(topic: string): number
   highWatermark(topic: string): number
+  /** When the high watermarks of all sources were known, epoch ms; undefined while one is not. */
+  readonly fetchedAt: number | undefined
   readonly streamTime: number
   /** The latest time closed by time handlers. */
   readonly timeClosed: number | undefined
@@ -215,8 +217,9 @@ export function streamTask(deps: TaskDeps): StreamTask {
       state.expect('RUNNING', 'accepting records')
       const index = intakes.findIndex((intake) => intake.topic === data.topic)
       intakes[index].push(data)
-      for (const { mark } of marks) mark.observe(index, data.fetchedAt, data.highWatermark)
-      settledTicks.observe(index, data.fetchedAt, data.highWatermark)
+      const now = clock()
+      for (const { mark } of marks) mark.observe(index, data.fetchedAt, data.highWatermark, now)
+      settledTicks.observe(index, data.fetchedAt, data.highWatermark, now)
     },
 
     run(expired) {
@@ -300,6 +303,14 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
     position: (topic) => intakes.find((intake) => intake.topic === topic)?.position ?? -1,
     highWatermark: (topic) => intakes.find((intake) => intake.topic === topic)?.highWatermark ?? -1,
+    get fetchedAt() {
+      let least: number | undefined
+      for (const { fetchedAt } of intakes) {
+        if (fetchedAt === undefined) return undefined
+        if (least === undefined || fetchedAt < least) least = fetchedAt
+      }
+      return least
+    },
     get streamTime() {
       return context.streamTime
     },

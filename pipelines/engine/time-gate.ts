@@ -16,10 +16,12 @@ const SENT_PREFIX = 'sent/'
 
 /**
  * @param stages every stage that sends markers into the topic: one that was never heard of holds time back, it is not counted as zero
- * @param forwarding those of them that forward times which they have closed. A first stage's later marker covers an earlier time too; but
- * what a handler has emitted about a time comes only from the partitions that have closed that very time, and one that heard its markers in
+ * Of a first stage's partition the last marker counts, not the highest: whoever sends a lower one has taken the partition over with a clock that is a little
+ * behind, or sent the higher one while its own clock was ahead. Either way only the lower time is vouched for, and times wait for the next marker.
+ * @param forwarding those of them that forward times which they have closed, each once and in ascending order: an earlier marker is one that is sent
+ * again. A first stage's later marker covers an earlier time too; but what a handler has emitted about a time comes only from the partitions that have closed that very time, and one that heard its markers in
  * another order may have passed over it. Such a time is not closed here either: the next one follows.
- * @param store keeps the latest marker per upstream partition, committed with the records before it
+ * @param store keeps the marker that counts per upstream partition, committed with the records before it
  */
 export function timeGate(stages: readonly string[], forwarding: readonly string[], store: TimeStore): TimeGate {
   const partitionsKey = (stage: string) => `partitions/${stage}`
@@ -56,8 +58,9 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
   return {
     accept({ stage, partition, partitions, time }) {
       raise(partitionsKey(stage), partitions)
-      if (!raise(markerKey(stage, partition), time) || !forwarding.includes(stage)) return
-      store.put(sentKey(stage, time), (store.get(sentKey(stage, time)) ?? 0) + 1)
+      const key = markerKey(stage, partition)
+      if (!forwarding.includes(stage)) store.put(key, time)
+      else if (raise(key, time)) store.put(sentKey(stage, time), (store.get(sentKey(stage, time)) ?? 0) + 1)
     },
     due() {
       let least = Infinity

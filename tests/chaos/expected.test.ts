@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest'
+import { partitionFor } from '../../kafka/partitioner.ts'
 import { testDriver } from '../../pipelines/engine/test-driver.ts'
-import { faults, type Log, progress, type ShopInput, type ShopOutput } from './expected.ts'
-import { type Payment, shop, shopTopics } from './shop.ts'
+import { faults, type Log, progress, type ShopInput, type ShopOutput, type Timing } from './expected.ts'
+import { PARTITIONS, type Payment, shop, shopTopics } from './shop.ts'
 
 const topics = shopTopics('shop')
+/** Some times are closed in between. */
+const BETWEEN_PAYMENTS_MS = 100
 
 /** What the shop writes for a small input, computed by the test driver. */
-function run(): { input: ShopInput; output: ShopOutput } {
+function run(): { input: ShopInput; output: ShopOutput; timing: Timing } {
   const driver = testDriver(shop('shop'))
   const payments: Payment[] = [
     { id: '1', merchant: 'm', region: 'r', amount: 5, at: 1_000 },
@@ -15,7 +18,12 @@ function run(): { input: ShopInput; output: ShopOutput } {
   ]
   const account = 'ann'
   driver.pipe(topics.receipts, account, { id: '2' }, { timestamp: 900 })
-  for (const payment of payments) driver.pipe(topics.payments, account, payment, { timestamp: payment.at })
+  const inLogBy = new Map<string, number>()
+  for (const payment of payments) {
+    driver.pipe(topics.payments, account, payment, { timestamp: payment.at })
+    inLogBy.set(payment.id, driver.now)
+    driver.advanceWallClock(BETWEEN_PAYMENTS_MS)
+  }
   driver.pipe(topics.receipts, account, { id: '1' }, { timestamp: 2_600 })
   const end = { id: 'end', merchant: '', region: '', amount: 0, at: 100_000, end: true }
   driver.pipe(topics.payments, account, end, { timestamp: end.at })
@@ -34,52 +42,105 @@ function run(): { input: ShopInput; output: ShopOutput } {
     regions: log(driver.read(topics.regions)),
     closings: log(driver.read(topics.closings)),
   }
-  return { input, output }
+  return { input, output, timing: { inLogBy, doubtful: [], now: driver.now } }
 }
 
 test('what the shop writes is what the offline computation expects', () => {
-  const { input, output } = run()
-  expect(faults(input, output)).toEqual([])
-  expect(progress(input, output).done).toBe(true)
+  const { input, output, timing } = run()
+  expect(faults(input, output, timing)).toEqual([])
+  expect(progress(input, output, timing).done).toBe(true)
 })
 
 const outputs = ['ledger', 'matched', 'reminders', 'windows', 'regions'] as const
 
 test.each(outputs)('a record of %s that is lost is found, and waited for', (name) => {
-  const { input, output } = run()
+  const { input, output, timing } = run()
   for (let at = 0; at < output[name][0].length; at++) {
     const less = { ...output, [name]: [output[name][0].toSpliced(at, 1)] }
-    expect(faults(input, less)).not.toEqual([])
-    expect(progress(input, less).done).toBe(false)
+    expect(faults(input, less, timing)).not.toEqual([])
+    expect(progress(input, less, timing).done).toBe(false)
   }
 })
 
 test.each(outputs)('a record of %s that was written twice is found', (name) => {
-  const { input, output } = run()
+  const { input, output, timing } = run()
   for (let at = 0; at < output[name][0].length; at++) {
     // biome-ignore lint/suspicious/noExplicitAny: the records of one topic or another
     const [log] = output[name] as any[][]
-    expect(faults(input, { ...output, [name]: [log.toSpliced(at, 0, log[at])] })).not.toEqual([])
+    expect(faults(input, { ...output, [name]: [log.toSpliced(at, 0, log[at])] }, timing)).not.toEqual([])
   }
 })
 
 test('state that was set back, or that holds an aborted change, is found', () => {
-  const { input, output } = run()
+  const { input, output, timing } = run()
   const [ledger] = output.ledger
   const wrong = ledger.with(2, { ...ledger[2], value: { ...ledger[2].value, balance: 8 } })
-  expect(faults(input, { ...output, ledger: [wrong] })).toEqual(['ledger of ann, entry 3: 3 8 3 instead of 3 13 3'])
+  expect(faults(input, { ...output, ledger: [wrong] }, timing)).toEqual(['ledger of ann, entry 3: 3 8 3 instead of 3 13 3'])
 })
 
-test('times that were closed twice, out of order, or with less than before are found', () => {
-  const { input, output } = run()
-  const judged = (...closed: readonly (readonly [time: number, payments: number])[]) =>
-    faults(input, {
-      ...output,
-      closings: [closed.map(([time, payments]) => ({ key: '0', value: { time, partition: 0, payments } }))],
-    })
+test('times that were closed twice, out of order, with less than before or with more than there is are found', () => {
+  const { merchant, judged } = closings()
   expect(judged([100, 0], [200, 2], [300, 3])).toEqual([])
-  expect(judged([100, 0], [200, 2], [200, 2])).toEqual(['partition 0 closed 200 after 200'])
-  expect(judged([100, 0], [300, 2], [200, 2])).toEqual(['partition 0 closed 200 after 300'])
-  expect(judged([100, 2], [200, 1])).toEqual(['partition 0 had 1 payments at 200, but 2 before'])
-  expect(judged([100, 4])).toEqual(['times were closed with 4 payments of 3'])
+  expect(judged([100, 0], [200, 3], [200, 3])).toEqual([`partition ${merchant} closed 200 after 200`])
+  expect(judged([100, 0], [300, 2], [200, 3])).toEqual([`partition ${merchant} closed 200 after 300`])
+  expect(judged([100, 2], [200, 1], [300, 3])).toEqual([`partition ${merchant} had 1 payments at 200, but 2 before`])
+  expect(judged([100, 4], [200, 4])).toContain(`partition ${merchant} closed 100 with 4 payments of 3`)
 })
+
+test('a time that was closed before everything was counted that lay in the log by then is found', () => {
+  const { merchant, judged } = closings({
+    inLogBy: new Map([
+      ['1', 50],
+      ['2', 150],
+    ]),
+  })
+  expect(judged([51, 1], [150, 1], [160, 2], [300, 3])).toEqual([])
+  expect(judged([51, 0], [300, 3])).toEqual([`partition ${merchant} closed 51 with 0 payments, but 1 were there`])
+  expect(judged([160, 1], [300, 3])).toEqual([`partition ${merchant} closed 160 with 1 payments, but 2 were there`])
+})
+
+test('times that stop are found, and waited for', () => {
+  const { merchant, judged, done } = closings()
+  expect(judged()).toEqual([`partition ${merchant} has closed no time of 3`])
+  expect(judged([100, 0], [200, 2])).toEqual([`partition ${merchant} closed its last time with 2 payments of 3`])
+  expect(done([100, 0], [200, 2])).toBe(false)
+  expect(done([100, 0], [200, 3])).toBe(true)
+})
+
+test('while a clock was wrong a time may be closed with less, and one that has not come holds those before it back; without that both are faults', () => {
+  const inLogBy = new Map([['1', 50]])
+  const { merchant, judged, done } = closings({ inLogBy, doubtful: [[100, 200]] })
+  expect(judged([100, 0], [200, 0], [300, 3])).toEqual([])
+  expect(judged([99, 0], [300, 3])).toEqual([`partition ${merchant} closed 99 with 0 payments, but 1 were there`])
+  expect(judged([201, 0], [300, 3])).toEqual([`partition ${merchant} closed 201 with 0 payments, but 1 were there`])
+  expect(judged([1_001, 0])).toEqual([])
+  expect(done([1_001, 0])).toBe(true)
+  expect(closings({ inLogBy }).judged([1_001, 0])).toEqual([
+    `partition ${merchant} closed 1001 with 0 payments, but 1 were there`,
+    `partition ${merchant} closed its last time with 0 payments of 3`,
+  ])
+})
+
+/** Three payments to one merchant, judged by the times that its partition has closed; the other partitions have none. Now is 1,000. */
+function closings(timing: Partial<Timing> = {}) {
+  const { input, output } = run()
+  const all = { inLogBy: new Map<string, number>(), doubtful: [], now: 1_000, ...timing }
+  const merchant = partitionFor(Buffer.from('m'), PARTITIONS)
+  const toOne = (value: Payment) => (value.end === true ? value : { ...value, merchant: 'm' })
+  const payments = [input.payments[0].map(({ key, value }) => ({ key, value: toOne(value) }))]
+  const written = (closed: readonly (readonly [time: number, payments: number])[]): ShopOutput => ({
+    ...output,
+    closings: Array.from({ length: PARTITIONS }, (_, partition) => {
+      const list = partition === merchant ? closed : ([[100, 0]] as const)
+      return list.map(([time, payments]) => ({ key: String(partition), value: { time, partition, payments } }))
+    }),
+  })
+  const ofTimes = (fault: string) => fault.startsWith('partition ')
+  return {
+    merchant,
+    judged: (...closed: readonly (readonly [time: number, payments: number])[]) =>
+      faults({ ...input, payments }, written(closed), all).filter(ofTimes),
+    done: (...closed: readonly (readonly [time: number, payments: number])[]) =>
+      progress({ ...input, payments }, written(closed), all).done,
+  }
+}

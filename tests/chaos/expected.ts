@@ -1,4 +1,5 @@
-import { type Closing, type LedgerEntry, type Payment, type RegionEntry, type WindowEntry, windowKey } from './shop.ts'
+import { partitionFor } from '../../kafka/partitioner.ts'
+import { type Closing, type LedgerEntry, PARTITIONS, type Payment, type RegionEntry, type WindowEntry, windowKey } from './shop.ts'
 
 export interface Keyed<V> {
   readonly key: string
@@ -20,6 +21,16 @@ export interface ShopOutput {
   readonly windows: Log<WindowEntry>
   readonly regions: Log<RegionEntry>
   readonly closings: Log<Closing>
+}
+
+/** When things happened, by a clock that was right: what the times that were closed are judged by. Epoch ms. */
+export interface Timing {
+  /** By payment: when it surely lay in the log. One that is not here is not asked for before the end. */
+  readonly inLogBy: ReadonlyMap<string, number>
+  /** Spans of times that may be closed with less than was there: some clock was wrong then, or said that it was then. */
+  readonly doubtful: readonly (readonly [from: number, to: number])[]
+  /** Of the judgement. */
+  readonly now: number
 }
 
 const MAX_SHOWN = 8
@@ -49,7 +60,7 @@ function paid({ payments }: ShopInput): Log<Payment> {
  * Computes offline what the shop must have written for this input.
  * @returns what is wrong with the output, for people; empty when it is exactly right
  */
-export function faults(input: ShopInput, output: ShopOutput): string[] {
+export function faults(input: ShopInput, output: ShopOutput, timing: Timing): string[] {
   const payments = paid(input)
   const found = [
     ...ledgerFaults(payments, output.ledger),
@@ -61,13 +72,13 @@ export function faults(input: ShopInput, output: ShopOutput): string[] {
     ),
     ...windowFaults(payments, output.windows),
     ...regionFaults(payments, output.regions),
-    ...closingFaults(payments, output.closings),
+    ...closingFaults(payments, output.closings, timing),
   ]
   return found.length > MAX_SHOWN ? [...found.slice(0, MAX_SHOWN), `and ${found.length - MAX_SHOWN} more`] : found
 }
 
 /** How much of the output is there, for those who wait for the rest. */
-export function progress(input: ShopInput, output: ShopOutput): { readonly done: boolean; readonly text: string } {
+export function progress(input: ShopInput, output: ShopOutput, timing: Timing): { readonly done: boolean; readonly text: string } {
   const payments = paid(input).flat()
   const due = sum(payments.map(({ value }) => value.amount))
   const counts: [string, number, number][] = [
@@ -76,6 +87,7 @@ export function progress(input: ShopInput, output: ShopOutput): { readonly done:
     ['reminders', output.reminders.flat().length, payments.length],
     ['windows', output.windows.flat().length, payments.length],
     ['amount in regions', sum(output.regions.flat().map(({ value }) => value.added)), due],
+    ['partitions closed', PARTITIONS - unclosed(paid(input), output.closings, timing).length, PARTITIONS],
   ]
   return {
     done: counts.every(([, is, wanted]) => is >= wanted),
@@ -165,19 +177,51 @@ function regionFaults(payments: Log<Payment>, regions: Log<RegionEntry>): string
   })
 }
 
-/** Each partition closes every time once, in order, and never with less than it has closed a time before. */
-function closingFaults(payments: Log<Payment>, closings: Log<Closing>): string[] {
-  const faults: string[] = []
-  let last = 0
-  for (const [partition, list] of grouped(closings)) {
-    for (const [i, { time, payments: count }] of list.entries()) {
+/** Payments by the partition of their merchant, which counts and closes them. */
+function byMerchant(payments: Log<Payment>): Payment[][] {
+  const partitions: Payment[][] = Array.from({ length: PARTITIONS }, () => [])
+  for (const { value } of payments.flat()) partitions[partitionFor(Buffer.from(value.merchant), PARTITIONS)].push(value)
+  return partitions
+}
+
+/** Times that come after the judgement were closed by a clock that was ahead: no other is closed until they have come. */
+function isAhead({ time }: Closing, { doubtful, now }: Timing): boolean {
+  return doubtful.length > 0 && time > now
+}
+
+/** Partitions whose last closed time does not hold all that was paid: times that stop are found by it. */
+function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {
+  const closed = grouped(closings)
+  return byMerchant(payments).flatMap((wanted, partition) => {
+    const last = closed.get(String(partition))?.at(-1)
+    if (last !== undefined && (isAhead(last, timing) || last.payments === wanted.length)) return []
+    const is = last === undefined ? 'has closed no time' : `closed its last time with ${last.payments} payments`
+    return [`partition ${partition} ${is} of ${wanted.length}`]
+  })
+}
+
+/** Each partition closes every time once, in order, with everything that lay in the log before it, and in the end with everything. */
+function closingFaults(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {
+  const { inLogBy, doubtful } = timing
+  const closed = grouped(closings)
+  const faults = byMerchant(payments).flatMap((wanted, partition) => {
+    const list = closed.get(String(partition)) ?? []
+    const arrivals = wanted.flatMap(({ id }) => inLogBy.get(id) ?? []).toSorted((a, b) => a - b)
+    let there = 0
+    return list.flatMap((closing, i) => {
+      const { time, payments: count } = closing
       const before = list[i - 1]
-      if (before === undefined) continue
-      if (time <= before.time) faults.push(`partition ${partition} closed ${time} after ${before.time}`)
-      if (count < before.payments) faults.push(`partition ${partition} had ${count} payments at ${time}, but ${before.payments} before`)
-    }
-    last += list.at(-1)?.payments ?? 0
-  }
-  const paidInAll = payments.flat().length
-  return last > paidInAll ? [...faults, `times were closed with ${last} payments of ${paidInAll}`] : faults
+      while (arrivals[there] < time) there++
+      const isDoubtful = isAhead(closing, timing) || doubtful.some(([from, to]) => time >= from && time <= to)
+      return [
+        ...(before !== undefined && time <= before.time ? [`partition ${partition} closed ${time} after ${before.time}`] : []),
+        ...(before !== undefined && count < before.payments
+          ? [`partition ${partition} had ${count} payments at ${time}, but ${before.payments} before`]
+          : []),
+        ...(count > wanted.length ? [`partition ${partition} closed ${time} with ${count} payments of ${wanted.length}`] : []),
+        ...(count < there && !isDoubtful ? [`partition ${partition} closed ${time} with ${count} payments, but ${there} were there`] : []),
+      ]
+    })
+  })
+  return [...faults, ...unclosed(payments, closings, timing)]
 }

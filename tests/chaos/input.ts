@@ -8,6 +8,8 @@ export interface InputOptions {
   readonly seed: number
   readonly payments: number
   readonly durationMs: number
+  /** Told of the payments of a transaction once they are surely in the log. */
+  readonly onCommitted?: (ids: readonly string[]) => void
 }
 
 const BATCH_EVERY_MS = 40
@@ -39,11 +41,14 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
     producer.appender(topic, partition).append(timestamp, key, 0, key.length, bytes, 0, bytes.length)
   }
 
-  function fill(batch: number, at: number): void {
+  /** @returns ids of its payments */
+  function fill(batch: number, at: number): string[] {
+    const ids: string[] = []
     const count = Math.round((options.payments * (batch + 1)) / batches) - Math.round((options.payments * batch) / batches)
     for (let i = 0; i < count; i++) {
       const account = `account-${integer(random, ACCOUNTS)}`
       const id = `${batch}.${i}`
+      ids.push(id)
       const payment = {
         id,
         merchant: `m${integer(random, MERCHANTS)}`,
@@ -58,14 +63,15 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
     }
     for (const { account, id } of receipts.get(batch) ?? [])
       send(topics.receipts.name, partitionFor(Buffer.from(account), PARTITIONS), at, account, { id })
+    return ids
   }
 
   await untilDone(() => producer.init())
   for (let batch = 0; batch < batches; batch++) {
     await delay(Math.max(0, startAt + batch * BATCH_EVERY_MS - Date.now()))
-    fill(batch, startAt + batch * BATCH_EVERY_MS)
+    const ids = fill(batch, startAt + batch * BATCH_EVERY_MS)
     if (random() < SHARE_ABORTED) await giveUp(producer)
-    else await tryCommit(producer)
+    else if (await tryCommit(producer)) options.onCommitted?.(ids)
   }
   const endAt = Date.now() + HOUR_MS
   do {

@@ -1,8 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { integer, pick, seededRandom } from '../../bench/tweets/random.ts'
+import { memoryTransport } from '../../kafka/memory/transport.ts'
 import { partitionFor } from '../../kafka/partitioner.ts'
-import { FencedError, TransportError } from '../../kafka/transport.ts'
+import { FencedError, type Transport, TransportError } from '../../kafka/transport.ts'
 import type { CommitFaultPoint } from '../../pipelines/engine/commit.ts'
 import type { Worker } from '../../pipelines/engine/worker.ts'
 import type { MemberIdentity } from '../../pipelines/engine/worker-parts.ts'
@@ -12,7 +13,7 @@ import { memoryBackend } from '../../state/stores/memory-backend.ts'
 import type { StateBackend } from '../../state/stores/store.ts'
 import { bench, newIdentity, until } from '../pipelines/engine/harness.ts'
 import { memoryConfig } from './config.ts'
-import { faults, type Log, progress, type ShopInput, type ShopOutput } from './expected.ts'
+import { faults, type Log, progress, type ShopInput, type ShopOutput, type Timing } from './expected.ts'
 import { PARTITIONS, type Payment, shop, shopTopics } from './shop.ts'
 
 const { seeds, from } = memoryConfig()
@@ -25,7 +26,9 @@ const LONGEST_HOLD_MS = 40
 const OUTPUT_WITHIN_MS = 100_000
 const RUN_TIMEOUT_MS = 180_000
 const STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
+const LONGEST_JUMP_MS = 60
 const HOUR_MS = 3_600_000
+const CLOCK_OFFSETS_MS = [-48 * HOUR_MS, -HOUR_MS, -300, 300, 20_000, HOUR_MS, 48 * HOUR_MS]
 const NAME = 'shop'
 const topics = shopTopics(NAME)
 
@@ -41,6 +44,17 @@ interface Slot {
   trap: { readonly step: CommitFaultPoint; readonly error: Error } | undefined
   /** Writes of the state that fail from now on. */
   badWrites: number
+  /** How far its clock is ahead, ms. */
+  clockOffsetMs: number
+}
+
+/** A worker's clock is wrong, or what it has said meanwhile may still count. */
+interface ClockJump {
+  readonly slot: Slot
+  readonly offsetMs: number
+  readonly from: number
+  /** Undefined while it is wrong. */
+  backAt: number | undefined
 }
 
 async function run(seed: number): Promise<string[]> {
@@ -51,15 +65,20 @@ async function run(seed: number): Promise<string[]> {
   const slots = Array.from({ length: WORKERS }, newSlot)
   let next = 0
   let at = Date.now()
+  const inLogBy = new Map<string, number>()
+  const doubtful: [from: number, to: number][] = []
+  let jump: ClockJump | undefined
 
   function newSlot(): Slot {
-    return { backend: memoryBackend(), identity: newIdentity(), worker: undefined, trap: undefined, badWrites: 0 }
+    return { backend: memoryBackend(), identity: newIdentity(), worker: undefined, trap: undefined, badWrites: 0, clockOffsetMs: 0 }
   }
 
   async function start(slot: Slot): Promise<void> {
     slot.trap = undefined
     slot.badWrites = 0
     slot.worker = await b.worker(topology, {
+      transport: withClock(memoryTransport(b.broker), slot),
+      clock: () => Date.now() + slot.clockOffsetMs,
       backend: failing(slot),
       identity: slot.identity,
       commitIntervalMs: integer(random, 10),
@@ -82,6 +101,7 @@ async function run(seed: number): Promise<string[]> {
       const order = random()
       if (order < 0.5) b.send(topics.receipts, account, { id }, at)
       b.send(topics.payments, account, payment, at)
+      inLogBy.set(id, Date.now())
       if (order > 0.6) b.send(topics.receipts, account, { id }, at)
     }
   }
@@ -90,7 +110,7 @@ async function run(seed: number): Promise<string[]> {
   async function trouble(): Promise<void> {
     const slot = pick(random, slots)
     const step = pick(random, STEPS)
-    switch (integer(random, 9)) {
+    switch (integer(random, 10)) {
       case 0:
         return b.broker.groups.expire(NAME, slot.identity.memberId)
       case 1:
@@ -111,7 +131,49 @@ async function run(seed: number): Promise<string[]> {
       case 6:
       case 7:
         holdCommits()
+        return
+      case 8:
+      case 9:
+        jumpClock(slot)
     }
+  }
+
+  function jumpClock(slot: Slot): void {
+    if (jump !== undefined) return
+    const offsetMs = pick(random, CLOCK_OFFSETS_MS)
+    const jumped: ClockJump = { slot, offsetMs, from: Date.now(), backAt: undefined }
+    jump = jumped
+    slot.clockOffsetMs = offsetMs
+    setTimeout(
+      () => {
+        slot.clockOffsetMs = 0
+        jumped.backAt = Date.now()
+      },
+      integer(random, LONGEST_JUMP_MS),
+    )
+  }
+
+  /** A clock that was right again is believed from the moment when every partition has sent a time by it: nothing that was said before counts any more. */
+  function endDoubt(): void {
+    if (jump?.backAt === undefined) return
+    const { slot, offsetMs, from, backAt } = jump
+    const now = Date.now()
+    const last = lastMarkers()
+    if (last.size < PARTITIONS || [...last.values()].some((time) => time < backAt || time > now)) return
+    doubtful.push([from, now], [from + offsetMs, now + offsetMs])
+    jump = undefined
+    // Its partitions fall behind those of the others: nobody may go by what it said of times to come.
+    slot.trap = { step: pick(random, STEPS), error: new Killed('killed when its clock was right again') }
+  }
+
+  /** The last committed time of each partition of the first stage. */
+  function lastMarkers(): Map<number, number> {
+    const times = new Map<number, number>()
+    for (const { headers } of b.broker.log(`${NAME}-by-merchant-repartition`, 0).read(0, Number.MAX_SAFE_INTEGER)) {
+      const [, time, partition] = /^(\d+) (\d+)\//.exec(headers[0]?.value?.toString() ?? '') ?? []
+      if (time !== undefined) times.set(Number(partition), Number(time))
+    }
+    return times
   }
 
   /** Commits wait for their answer a while, in which other things go wrong; then they are done, or have failed. */
@@ -136,9 +198,10 @@ async function run(seed: number): Promise<string[]> {
     for (const slot of slots) {
       const state = slot.worker?.status().state
       if (state === 'running') continue
-      if (random() < 0.3) Object.assign(slot, newSlot())
+      if (random() < 0.3) Object.assign(slot, { ...newSlot(), clockOffsetMs: slot.clockOffsetMs })
       await start(slot)
     }
+    endDoubt()
   }
 
   for (const slot of slots) await start(slot)
@@ -167,20 +230,38 @@ async function run(seed: number): Promise<string[]> {
     regions: log(topics.regions),
     closings: log(topics.closings),
   })
+  const timing = (): Timing => ({ inLogBy, doubtful, now: Date.now() })
   await until(
     async () => {
       await revive()
-      return progress(input, output()).done
+      return jump === undefined && progress(input, output(), timing()).done
     },
     'the whole output',
     OUTPUT_WITHIN_MS,
   ).catch(() => {}) // What is missing is told below.
   for (const slot of slots) await slot.worker?.stop()
-  return faults(input, output())
+  return faults(input, output(), timing())
 }
 
 function passing(): TransportError {
   return new TransportError('TIMED_OUT', 'not in time', { fatal: false })
+}
+
+/** Fetches are stamped by the slot's clock. */
+function withClock(transport: Transport, slot: Slot): Transport {
+  return {
+    ...transport,
+    fetcher(options) {
+      const fetcher = transport.fetcher(options)
+      return {
+        ...fetcher,
+        async poll(timeoutMs, maxBytes) {
+          const sentBy = slot.clockOffsetMs
+          return (await fetcher.poll(timeoutMs, maxBytes)).map((data) => ({ ...data, fetchedAt: data.fetchedAt + sentBy }))
+        },
+      }
+    },
+  }
 }
 
 /** The slot's database, whose writes fail when the slot says so. */
@@ -217,7 +298,7 @@ function onePerPartition(): string[] {
 }
 
 test.each(Array.from({ length: seeds }, (_, i) => from + i))(
-  'seed %i: workers that are fenced, killed at commit steps, stopped, and whose state cannot be written: the output is exactly that of an offline computation',
+  'seed %i: workers that are fenced, killed at commit steps, stopped, whose state cannot be written and whose clocks jump: the output is exactly that of an offline computation',
   async (seed) => expect(await run(seed)).toEqual([]),
   RUN_TIMEOUT_MS,
 )

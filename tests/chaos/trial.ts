@@ -6,7 +6,7 @@ import type { Component } from '../../deploy/local/component.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import type { Transport } from '../../kafka/transport.ts'
-import { faults, progress, type ShopInput, type ShopOutput } from './expected.ts'
+import { faults, progress, type ShopInput, type ShopOutput, type Timing } from './expected.ts'
 import { faultHands } from './faults.ts'
 import { produceInput } from './input.ts'
 import { type LogReader, logReader } from './log-reader.ts'
@@ -150,8 +150,15 @@ async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Pr
   const { transport, topics, workers, input, output, say, payments = PAYMENTS, inputMs = INPUT_MS } = deps
   const mayEnd = planned.some(({ fault }) => mayEndWorkers(fault))
   const hands = faultHands({ ...deps, mayEnd })
-  const producing = produceInput(transport, topics, { seed, payments, durationMs: inputMs })
+  const inLogBy = new Map<string, number>()
+  const onCommitted = (ids: readonly string[]) => {
+    for (const id of ids) inLogBy.set(id, Date.now())
+  }
+  const producing = produceInput(transport, topics, { seed, payments, durationMs: inputMs, onCommitted })
   producing.catch(() => {}) // Told below, unless something else went wrong before.
+  // What a clock has said while it was wrong counts until its partitions are heard of again, by whomever that may be.
+  const doubtful: Timing['doubtful'] = planned.some(({ fault }) => fault.kind === 'clock') ? [[Date.now(), Infinity]] : []
+  const timing = (): Timing => ({ inLogBy, doubtful, now: Date.now() })
   const inflicted = planned.map(async ({ atMs, fault }) => {
     await delay(atMs)
     await hands.inflict(fault)
@@ -162,7 +169,7 @@ async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Pr
   await waitUntil(
     async () => {
       await output.reader.catchUp()
-      const { done, text } = progress(input.read(), output.read())
+      const { done, text } = progress(input.read(), output.read(), timing())
       state = text
       return done
     },
@@ -173,7 +180,7 @@ async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Pr
   const codes = await Promise.all(workers.map((worker) => worker.leave()))
   await output.reader.catchUp()
   return [
-    ...faults(input.read(), output.read()),
+    ...faults(input.read(), output.read(), timing()),
     ...codes.flatMap((code, i) => (code === 0 || mayEnd ? [] : [`worker ${i} ended with ${code} when it was told to leave`])),
     ...workers.flatMap(({ slot, crashes }) => (crashes === 0 || mayEnd ? [] : [`worker ${slot} ended by itself`])),
   ]

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { startHost } from '../../../pipelines/engine/host.ts'
@@ -121,6 +122,47 @@ test('what is not committed is never seen: state and position are of the same co
     seen = answer.value ?? 0
     return seen > 500
   }, 'queries beside the processing')
+})
+
+test('a worker that hears nothing of the log any more says up to when it did', async () => {
+  const { broker, worker, send } = bench()
+  const transport = memoryTransport(broker)
+  let stands = false
+  let silentPolls = 0
+  const running = await worker(wordCount(), {
+    transport: {
+      ...transport,
+      fetcher(options) {
+        const fetcher = transport.fetcher(options)
+        return {
+          ...fetcher,
+          async poll(timeoutMs) {
+            if (!stands) return fetcher.poll(timeoutMs)
+            silentPolls++
+            await delay(1)
+            return []
+          },
+        }
+      },
+    },
+  })
+  async function state() {
+    const answer = await running.queries?.get(totals, 'be')
+    return answer?.outcome === 'answered' ? answer.state : undefined
+  }
+  const startedAt = Date.now()
+  send(lines, 'ann', 'to be or not to be')
+  await until(async () => ((await state())?.position.sources[0]?.offset ?? 0) > 0, 'counted')
+  await until(async () => ((await state())?.asOf ?? 0) >= startedAt && (await state())?.behind === 0, 'everything is known to be there')
+  stands = true
+  await until(() => silentPolls > 0, 'what was heard before is taken')
+  const standing = await state()
+  const stoodAt = Date.now()
+  send(lines, 'ann', 'be')
+  await until(() => Date.now() > stoodAt + 20, 'time passes')
+  expect(await state()).toMatchObject({ behind: 0, asOf: standing?.asOf })
+  stands = false
+  await until(async () => ((await state())?.asOf ?? 0) > stoodAt, 'it hears again')
 })
 
 test('typed answers: timers, windowed counters and numeric keys; the partition can be named', async () => {

@@ -96,10 +96,12 @@ test('a worker that was away reads only what others have written since', async (
   await back.count()
 })
 
-test('state that is older than tombstones are kept is loaded anew, if others have written since', async () => {
+const inDays = (days: number) => () => Date.now() + days * DAY_MS
+
+async function isLoadedAnew(writing: (() => number) | undefined, reading: (() => number) | undefined): Promise<void> {
   const at = bench()
   const { backend, rows } = counted()
-  const first = await counting(at, backend)
+  const first = await counting(at, backend, writing)
   for (let i = 0; i < 5; i++) await first.count()
   at.send(lines, 'ann', 'd e f')
   await until(() => ['d', 'e', 'f'].every((word) => at.latest(wordCounts).has(word)), 'words that come once')
@@ -109,13 +111,18 @@ test('state that is older than tombstones are kept is loaded anew, if others hav
   await other.count()
   await other.words.stop()
   const before = rows()
-  const back = await counting(at, backend, () => Date.now() + 2 * DAY_MS)
+  const back = await counting(at, backend, reading)
   back.after(6)
   await until(() => back.words.status().ready, 'it runs')
   // Not only the three words that others have written since: all of every partition in which they did (one has none of them).
   expect(rows() - before).toBe(5)
   await back.count()
-})
+}
+
+test('state that is older than tombstones are kept is loaded anew, if others have written since', () => isLoadedAnew(undefined, inDays(2)))
+
+test('state that was written by a clock that was far ahead, nobody knows when, is loaded anew too', () =>
+  isLoadedAnew(inDays(2), undefined))
 
 test('state that is old and still current is used, also when the group’s offsets have expired', async () => {
   const at = bench()

@@ -268,6 +268,36 @@ test('time never goes back, whatever old markers come again', () => {
   expect(due()).toBe(300)
 })
 
+test('a partition whose clock was an hour ahead for a moment is waited for again once it is right, and by whoever takes it over', () => {
+  const { accept, due, close } = gate(['votes'])
+  for (const partition of [0, 1]) accept('votes', partition, 2, minute(1))
+  close(minute(1))
+  accept('votes', 0, 2, minute(61))
+  accept('votes', 1, 2, minute(2))
+  expect(due()).toBe(minute(2))
+  close(minute(2))
+  // Its clock is right again: what it says about minute 3 is not covered by what it said before.
+  accept('votes', 0, 2, minute(2))
+  accept('votes', 1, 2, minute(3))
+  accept('votes', 1, 2, minute(4))
+  expect(due()).toBeUndefined()
+  accept('votes', 0, 2, minute(4))
+  expect(due()).toBe(minute(4))
+})
+
+test('when all clocks were ahead nothing is closed a second time, and the next time after that is', () => {
+  const { accept, due, close } = gate(['votes'])
+  accept('votes', 0, 1, minute(61))
+  expect(due()).toBe(minute(61))
+  close(minute(61))
+  for (const number of [2, 3, 61]) {
+    accept('votes', 0, 1, minute(number))
+    expect(due()).toBeUndefined()
+  }
+  accept('votes', 0, 1, minute(62))
+  expect(due()).toBe(minute(62))
+})
+
 test('an upstream stage that has grown is waited for', () => {
   const { accept, due, close } = gate(['votes'])
   accept('votes', 0, 1, 100)
@@ -287,7 +317,7 @@ test('the gate closes in ascending order, and only what all partitions have reac
       let closed = 0
       for (const { partition, time } of events) {
         accept('s', partition, 3, time)
-        latest[partition] = Math.max(latest[partition], time)
+        latest[partition] = time
         const next = due()
         const reached = Math.min(...latest)
         expect(next).toBe(reached > closed ? reached : undefined)
@@ -302,34 +332,34 @@ test('the gate closes in ascending order, and only what all partitions have reac
 
 test('a first stage marks a time when what a fetch after it saw is processed', () => {
   const mark = timeMark(100, 10, 1)
-  mark.observe(0, 205, 50)
+  mark.observe(0, 205, 50, 205)
   expect(mark.ready([{ position: 49 }])).toBeUndefined()
   expect(mark.ready([{ position: 50 }])).toBe(100)
   mark.sent()
   expect(mark.ready([{ position: 60 }])).toBeUndefined()
-  mark.observe(0, 209, 60)
+  mark.observe(0, 209, 60, 209)
   expect(mark.ready([{ position: 60 }])).toBeUndefined()
-  mark.observe(0, 210, 70)
+  mark.observe(0, 210, 70, 210)
   expect(mark.ready([{ position: 69 }])).toBeUndefined()
   expect(mark.ready([{ position: 70 }])).toBe(200)
 })
 
 test('while a backlog is worked off its target stays, so that time does come', () => {
   const mark = timeMark(100, 0, 1)
-  mark.observe(0, 100, 1_000)
-  for (let time = 200; time < 1_000; time += 100) mark.observe(0, time, time * 100)
+  mark.observe(0, 100, 1_000, 100)
+  for (let time = 200; time < 1_000; time += 100) mark.observe(0, time, time * 100, time)
   expect(mark.ready([{ position: 1_000 }])).toBe(100)
   mark.sent()
-  mark.observe(0, 1_050, 5_000)
+  mark.observe(0, 1_050, 5_000, 1_050)
   expect(mark.ready([{ position: 5_000 }])).toBe(1_000)
 })
 
 test('with several sources each needs a fetch of its own after the time', () => {
   const mark = timeMark(100, 10, 2)
-  mark.observe(0, 110, 5)
-  mark.observe(1, 105, 7)
+  mark.observe(0, 110, 5, 110)
+  mark.observe(1, 105, 7, 111)
   expect(mark.ready([{ position: 9 }, { position: 9 }])).toBeUndefined()
-  mark.observe(1, 111, 8)
+  mark.observe(1, 111, 8, 111)
   expect(mark.ready([{ position: 5 }, { position: 7 }])).toBeUndefined()
   expect(mark.ready([{ position: 5 }, { position: 8 }])).toBe(100)
 })
@@ -337,16 +367,16 @@ test('with several sources each needs a fetch of its own after the time', () => 
 test('a first stage tells from when on it needs to know the ends of its sources, however silent they are', () => {
   const mark = timeMark(100, 10, 2)
   expect(mark.asksFrom).toBe(-Infinity)
-  mark.observe(0, 205, 5)
+  mark.observe(0, 205, 5, 205)
   // The other source's end at time 100 is not known yet.
   expect(mark.asksFrom).toBe(110)
-  mark.observe(1, 206, 7)
+  mark.observe(1, 206, 7, 206)
   expect(mark.asksFrom).toBe(Infinity)
   expect(mark.ready([{ position: 5 }, { position: 7 }])).toBe(100)
   mark.sent()
   expect(mark.asksFrom).toBe(210)
-  mark.observe(0, 209, 5)
-  mark.observe(1, 209, 7)
+  mark.observe(0, 209, 5, 209)
+  mark.observe(1, 209, 7, 209)
   expect(mark.asksFrom).toBe(210)
 })
 
@@ -358,20 +388,52 @@ test('a marker can be read in a console consumer', () => {
 test('a clock that was set back by an hour stops neither the time that was awaited nor those after it', () => {
   const hour = 3_600_000
   const mark = timeMark(100, 0, 2)
-  mark.observe(0, 10 * hour, 5)
-  mark.observe(0, 9 * hour, 6)
-  mark.observe(1, 9 * hour, 7)
+  mark.observe(0, 10 * hour, 5, 10 * hour)
+  mark.observe(0, 9 * hour, 6, 9 * hour)
+  mark.observe(1, 9 * hour, 7, 9 * hour)
   expect(mark.ready([{ position: 6 }, { position: 7 }])).toBe(9 * hour)
   mark.sent()
-  mark.observe(0, 8 * hour, 8)
-  mark.observe(1, 8 * hour, 8)
+  mark.observe(0, 8 * hour, 8, 8 * hour)
+  mark.observe(1, 8 * hour, 8, 8 * hour)
   expect(mark.ready([{ position: 8 }, { position: 8 }])).toBe(8 * hour)
 })
 
 test('answers that come in another order than they were asked for do not bring a time twice', () => {
   const mark = timeMark(100, 0, 1)
-  mark.observe(0, 1_000, 5)
+  mark.observe(0, 1_000, 5, 1_000)
   mark.sent()
-  mark.observe(0, 700, 5)
+  mark.observe(0, 700, 5, 1_001)
   expect(mark.ready([{ position: 5 }])).toBeUndefined()
+})
+
+test('a clock that was ahead for a moment, however little, vouches for no time that has not come', () => {
+  const mark = timeMark(100, 0, 1)
+  mark.observe(0, 21_000, 5, 21_000)
+  expect(mark.ready([{ position: 5 }])).toBe(21_000)
+  mark.sent()
+  // Sent while the clock was ahead, answered when it was right.
+  mark.observe(0, 21_050, 6, 1_070)
+  expect(mark.ready([{ position: 6 }])).toBeUndefined()
+  mark.observe(0, 1_110, 7, 1_111)
+  expect(mark.ready([{ position: 7 }])).toBe(1_100)
+})
+
+test('a time that was awaited when the clock was set right is not sent', () => {
+  const mark = timeMark(100, 0, 1)
+  mark.observe(0, 21_000, 5, 21_000)
+  mark.observe(0, 1_110, 7, 1_111)
+  expect(mark.ready([{ position: 7 }])).toBe(1_100)
+})
+
+test('where no time may come twice, a clock that is set back a little is waited for', () => {
+  const mark = timeMark(100, 0, 1, 500)
+  mark.observe(0, 1_000, 5, 1_000)
+  mark.sent()
+  mark.observe(0, 600, 6, 600)
+  expect(mark.ready([{ position: 6 }])).toBeUndefined()
+  mark.observe(0, 1_100, 7, 1_100)
+  expect(mark.ready([{ position: 7 }])).toBe(1_100)
+  mark.sent()
+  mark.observe(0, 510, 8, 510)
+  expect(mark.ready([{ position: 8 }])).toBe(500)
 })
