@@ -82,7 +82,7 @@ const STALL_MS = 3_800
 const LONGEST_PAUSE_MS = 9 * SECOND_MS
 const STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
 const DAMAGES: readonly Damage[] = ['truncate', 'flip', 'delete']
-const CLOCK_OFFSETS_MS = [-48 * HOUR_MS, -HOUR_MS, -20 * SECOND_MS, 20 * SECOND_MS, HOUR_MS, 48 * HOUR_MS]
+const CLOCK_OFFSETS_MS = [-48 * HOUR_MS, -HOUR_MS, -20 * SECOND_MS, 20 * SECOND_MS, 1_200 * SECOND_MS, HOUR_MS, 48 * HOUR_MS]
 const FILES = 1_000
 const KEEP_PLACE_SHARE = 0.3
 
