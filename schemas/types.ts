@@ -276,7 +276,7 @@ export interface LimitTrafficEntry {
   refused: number
 }
 
-/** A request over a rule's limit, refused or let through; at most one per client, rule and second. Topic limit-violations, key: client_id. */
+/** A request over a rule's limit, refused or let through; at most one per client, rule and second from each API instance; the table limit_violations keeps one of them. Topic limit-violations, key: client_id. */
 export interface LimitViolation {
   at: number
   rule_id: string

@@ -24,6 +24,8 @@ export interface GlobalTableOptions<K, V> {
   /** Loads a schema that a value was written with, after UnknownSchemaError. */
   loadSchema(schemaId: number): Promise<unknown>
   readonly log: Logger
+  /** Told once, when the table may be read. */
+  onReady?(): void
   /** Told after every change, in log order. */
   onChange?(key: K, value: V | undefined): void
 }
@@ -53,7 +55,9 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
       try {
         fetcher ??= await open()
         for (const data of await fetcher.poll(POLL_MS)) await apply(data)
+        const isFirst = missing !== undefined
         missing = behind()
+        if (isFirst && missing === undefined) options.onReady?.()
       } catch (error) {
         log.error({ topic: topic.name, reason: (error as Error).message }, 'global_table_interrupted')
         if (missing !== undefined) missing = (error as Error).message

@@ -8,13 +8,14 @@ import type { Logger } from './logging.ts'
 /**
  * Who may call.
  * - `open`: tokens are not looked at.
- * - `optional`: without a token the caller is anonymous; a bad token is still 401.
+ * - `optional`: without a token the caller is anonymous; a bad token is still 401, and a subject that is no user id 403, unless the token
+ *   holds the scope `anySubjectOf`.
  * - `user`: a token whose subject is a user id.
  * - `scope`: a token that holds the scope; its subject may be anything.
  */
 export type AuthRule =
   | { readonly kind: 'open' }
-  | { readonly kind: 'optional' }
+  | { readonly kind: 'optional'; readonly anySubjectOf?: string }
   | { readonly kind: 'user' }
   | { readonly kind: 'scope'; readonly scope: string }
 

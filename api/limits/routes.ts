@@ -147,9 +147,10 @@ export const usageRoute = defineRoute({
   path: '/api/v1/rate-limits/usage/{client_id}',
   operationId: 'readRateLimitUsage',
   summary: 'How a client stands with its rules',
-  description: 'Counts nothing. For the client itself, by its key or its token (`user:<id>`), and for administrators, also `ip:<address>`.',
+  description:
+    'Looks without counting; the request itself counts like any other, but for administrators. For the client itself (the one of its key, `user:<id>`, or `ip:<address>` without either) and for administrators.',
   tag: TAG,
-  auth: { kind: 'optional' },
+  auth: { kind: 'optional', anySubjectOf: 'admin' },
   params: clientParams,
   answers: { 200: { description: 'every rule that counts this client', schema: UsageSchema } },
   errors: [limitsErrors.client_not_found, errors.not_ready],

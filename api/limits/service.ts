@@ -34,7 +34,7 @@ import {
   violationsRoute,
 } from './routes.ts'
 import { simulate } from './simulate.ts'
-import { usage } from './usage.ts'
+import { limitedClientId, usage } from './usage.ts'
 
 export interface LimitsDeps {
   readonly settings: LimitSettings
@@ -84,7 +84,7 @@ export function limitsService({ settings, limiter, counters, forget, commands, t
     const answer = await change(from, ruleSubject(ruleId), asked, { ...command, client: null })
     if (answer.outcome !== 'done') throw new ApiError(answer.outcome === 'exists' ? limitsErrors.rule_exists : limitsErrors.rule_not_found)
     const rule = answer.rule!
-    await untilSeen(() => (settings.rule(ruleId)?.updated_at ?? 0) >= rule.updated_at)
+    await untilSeen(() => (settings.rule(ruleId)?.updated_at ?? 0) >= rule.updated_at && settings.areRulesInForce())
     return rule
   }
 
@@ -114,7 +114,7 @@ export function limitsService({ settings, limiter, counters, forget, commands, t
     { caller, limited }: Pick<HandlerInput<undefined, undefined, undefined>, 'caller' | 'limited'>,
     clientId: string,
   ): void {
-    const isOwn = limited?.clientId === clientId && (limited.apiKeyId !== undefined || limited.userId !== undefined)
+    const isOwn = limited !== undefined && limited.clientId === limitedClientId(clientId)
     if (isOwn || caller?.scopes.has('admin') === true) return
     if (caller === undefined && limited?.apiKeyId === undefined) throw new ApiError(errors.unauthorized)
     throw new ApiError(errors.forbidden, { message: 'This usage belongs to somebody else.' })

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { ANY_TIER } from '../../schemas/limits/rule.ts'
 import type { LimitRule } from '../../schemas/types.ts'
 import { ApiError, errors } from '../kit/errors.ts'
@@ -21,15 +22,23 @@ const PEEKED_TOGETHER = 100
 const MS_PER_SECOND = 1_000
 const FREE_TIER = 'free'
 const NO_ADDRESS = ''
+const USER = 'user:'
+const ADDRESS = 'ip:'
+
+/** As requests are counted: an address within an IPv6 /64 stands for all of it. */
+export function limitedClientId(clientId: string): string {
+  if (!clientId.startsWith(ADDRESS)) return clientId
+  const address = clientId.slice(ADDRESS.length)
+  return isIP(address) === 0 ? clientId : ADDRESS + limitedAddress(address)
+}
 
 export function usage({ settings, counters, forget }: UsageDeps) {
   /** A client may be several callers: one per key. Throws `client_not_found`. */
   function callersOf(clientId: string): LimitedCaller[] {
-    const [kind, id] = [clientId.slice(0, clientId.indexOf(':')), clientId.slice(clientId.indexOf(':') + 1)]
-    if (kind === 'user') return [{ clientId, tier: FREE_TIER, userId: id, ip: NO_ADDRESS }]
-    if (kind === 'ip') {
-      const ip = id.endsWith('/64') ? id : limitedAddress(id)
-      return [{ clientId: `ip:${ip}`, tier: FREE_TIER, ip }]
+    if (clientId.startsWith(USER)) return [{ clientId, tier: FREE_TIER, userId: clientId.slice(USER.length), ip: NO_ADDRESS }]
+    if (clientId.startsWith(ADDRESS)) {
+      const limitedId = limitedClientId(clientId)
+      return [{ clientId: limitedId, tier: FREE_TIER, ip: limitedId.slice(ADDRESS.length) }]
     }
     const keys = settings.allClients().filter((key) => key.client_id === clientId)
     if (keys.length === 0) throw new ApiError(limitsErrors.client_not_found)
@@ -39,11 +48,12 @@ export function usage({ settings, counters, forget }: UsageDeps) {
   /** Every counter that only this client's requests are in. */
   function countersOf(clientId: string, rules: readonly LimitRule[]): { rule: LimitRule; counter: Counter }[] {
     const found = new Map<string, { rule: LimitRule; counter: Counter }>()
-    for (const caller of callersOf(clientId)) {
-      for (const rule of rules) {
+    const callers = callersOf(clientId)
+    for (const rule of rules) {
+      const { appliesTo, counterFor } = compileRule(rule)
+      for (const caller of callers) {
         const isOwn = rule.key.some((part) => part !== 'endpoint') && (!rule.key.includes('ip') || caller.ip !== NO_ADDRESS)
         if (!isOwn || (rule.tier !== ANY_TIER && rule.tier !== caller.tier)) continue
-        const { appliesTo, counterFor } = compileRule(rule)
         if (!appliesTo(caller)) continue
         const counter = counterFor(caller)
         found.set(counter.key, { rule, counter })

@@ -52,13 +52,13 @@ SELECT sum(left_out) FROM limit_traffic FINAL WHERE second >= toDateTime({from:U
 export async function readTraffic(
   reader: TrafficReader,
   { from, to, pattern, tier }: TrafficQuery,
-): Promise<{ readonly rows: TrafficRow[]; readonly leftOut: number; readonly truncated: boolean }> {
+): Promise<{ readonly rows: Iterable<TrafficRow>; readonly leftOut: number; readonly truncated: boolean }> {
   const range = { from: Math.floor(from / MS_PER_SECOND), to: Math.floor(to / MS_PER_SECOND) }
   const { method = '', kind, path } = pattern
   const ask = <Row>(query: string, query_params: Record<string, unknown>) =>
     reader.query({ query, query_params, format: 'JSONCompactEachRow', clickhouse_settings: SETTINGS }).then((result) => result.json<Row>())
   const [found, [[leftOut]]] = await Promise.all([
-    ask<[number, string, string, string, string, string, number]>(TRAFFIC_QUERY, {
+    ask<AnsweredRow>(TRAFFIC_QUERY, {
       ...range,
       tier,
       method,
@@ -68,19 +68,23 @@ export async function readTraffic(
     }),
     ask<[number]>(LEFT_OUT_QUERY, range),
   ])
-  const rows = found.map(([second, clientId, ofTier, apiKeyId, userId, ip, requests]) => ({
-    second,
-    requests,
-    caller: { clientId, tier: ofTier, apiKeyId: apiKeyId || undefined, userId: userId || undefined, ip },
-  }))
-  return { rows, leftOut, truncated: rows.length === MAX_TRAFFIC_ROWS }
+  return { rows: trafficRows(found), leftOut, truncated: found.length === MAX_TRAFFIC_ROWS }
+}
+
+type AnsweredRow = [second: number, clientId: string, tier: string, apiKeyId: string, userId: string, ip: string, requests: number]
+
+/** One at a time: whoever reads them may let others come in between. */
+function* trafficRows(found: readonly AnsweredRow[]): Iterable<TrafficRow> {
+  for (const [second, clientId, tier, apiKeyId, userId, ip, requests] of found) {
+    yield { second, requests, caller: { clientId, tier, apiKeyId: apiKeyId || undefined, userId: userId || undefined, ip } }
+  }
 }
 
 const AUDIT_QUERY = `
 SELECT subject, action, actor, toUnixTimestamp64Milli(at), before, after
 FROM limit_audit FINAL
 WHERE {subject:String} = '' OR subject = {subject:String}
-ORDER BY at DESC, subject
+ORDER BY at DESC, kafka_partition DESC, kafka_offset DESC
 LIMIT {limit:UInt32} OFFSET {offset:UInt32}`
 
 export interface Page {

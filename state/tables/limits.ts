@@ -4,7 +4,7 @@ import { isoMonth } from './time.ts'
 
 const AUDIT_YEARS = 2
 const VIOLATION_DAYS = 30
-/** Replays look back an hour. Addresses of callers are not kept for longer. */
+/** Replays look back an hour. Addresses in the traffic are not kept for longer; a violation names a caller without key or token by his. */
 const TRAFFIC_HOURS = 2
 const HOUR_MS = 3_600_000
 const MS_PER_SECOND = 1_000
@@ -20,7 +20,8 @@ export const limitAuditTable: Table<string, LimitChange> = {
     'before Nullable(String)',
     'after Nullable(String)',
   ],
-  orderBy: '(subject, at, action)',
+  // Two changes of one subject may have one time.
+  orderBy: '(subject, at, kafka_partition, kafka_offset)',
   partitionBy: 'toYYYYMM(at)',
   ttl: `toDateTime(at) + INTERVAL ${AUDIT_YEARS} YEAR`,
   rowsOf: (_subject, change) => (change === null ? [] : [{ ...change, at: new Date(change.at).toISOString() }]),

@@ -33,10 +33,14 @@ export async function authorize(
   if (token === undefined) throw badToken('the Authorization header does not hold a bearer token')
   const caller = await verifier.verify(token)
   if (rule.kind === 'scope') assertScope(caller, rule.scope)
-  else if (!isUserId(caller.subject)) {
+  else if (!isUserId(caller.subject) && !mayBeAnybody(rule, caller)) {
     throw new ApiError(errors.forbidden, { message: 'The subject of this token is not a user id of this service.' })
   }
   return caller
+}
+
+function mayBeAnybody(rule: AuthRule, { scopes }: Caller): boolean {
+  return rule.kind === 'optional' && rule.anySubjectOf !== undefined && scopes.has(rule.anySubjectOf)
 }
 
 function assertScope(caller: Caller, scope: string): void {

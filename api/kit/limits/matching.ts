@@ -1,6 +1,6 @@
 import { ANY_TIER } from '../../../schemas/limits/rule.ts'
 import type { LimitRule } from '../../../schemas/types.ts'
-import { type CompiledRule, compileRule, type LimitedCaller } from './rule.ts'
+import { type CompiledRule, compileRule, DEFAULT_KEY_PREFIX, type LimitedCaller } from './rule.ts'
 
 /** Rules compiled to a lookup: its cost depends on the path's depth, not on the number of rules. */
 export interface RuleTable {
@@ -51,7 +51,7 @@ interface Place {
 }
 
 /** Inactive rules, and those whose pattern cannot be read, are left out. */
-export function compileRules(rules: Iterable<LimitRule>): RuleTable {
+export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEFAULT_KEY_PREFIX): RuleTable {
   const exact = new Map<string, Place>()
   const prefixes = new Map<string, Place>()
   const global = newPlace()
@@ -60,7 +60,7 @@ export function compileRules(rules: Iterable<LimitRule>): RuleTable {
     const pattern = parsePattern(rule.endpoint_pattern)
     if (!rule.is_active || pattern === undefined) continue
     const place = pattern.kind === 'global' ? global : placeIn(pattern.kind === 'exact' ? exact : prefixes, pattern.path)
-    place.rules.push({ compiled: compileRule(rule), method: pattern.method })
+    place.rules.push({ compiled: compileRule(rule, keyPrefix), method: pattern.method })
     place.tiers.add(rule.tier)
     if (pattern.method !== undefined) place.methods.add(pattern.method)
     size++

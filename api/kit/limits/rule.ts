@@ -37,13 +37,16 @@ const IDENTITY_PARTS: readonly (readonly [LimitKeyPart, IdentityPart])[] = [
   ['ip', ({ ip }) => `ip:${ip}`],
 ]
 
-export function compileRule(rule: LimitRule): CompiledRule {
+export const DEFAULT_KEY_PREFIX = 'limits'
+
+export function compileRule(rule: LimitRule, keyPrefix: string = DEFAULT_KEY_PREFIX): CompiledRule {
   const { key, rule_id, limit_count, window_seconds, burst_allowance } = rule
   const limit = { limit: limit_count, windowSeconds: window_seconds, burst: burst_allowance }
   const needsKey = key.includes('api_key')
   const needsUser = key.includes('user')
   const isByAddress = key.includes('ip') && !key.some((part) => part === 'client' || part === 'user' || part === 'api_key')
   const identityOf = identityBy(key, rule_id)
+  const prefix = `${keyPrefix}:{`
   const suffix = `}:${rule_id}:${burst_allowance > 0 ? 'b' : 'w'}${window_seconds}`
 
   return {
@@ -58,7 +61,7 @@ export function compileRule(rule: LimitRule): CompiledRule {
     identityOf,
     counterFor(caller) {
       const tag = withoutBraces(identityOf(caller))
-      return { key: `limits:{${tag}${suffix}`, tag, limit }
+      return { key: `${prefix}${tag}${suffix}`, tag, limit }
     },
   }
 }

@@ -10,12 +10,15 @@ import { type GlobalTable, globalTable } from '../global-table.ts'
 import type { Logger } from '../logging.ts'
 import type { ReadinessProbe } from '../readiness.ts'
 import type { ApiClients } from './caller.ts'
-import { compileRules, type RuleTable } from './matching.ts'
+import type { RuleTable } from './matching.ts'
+import { rulesInForce } from './rules-in-force.ts'
 
 /** Rules and API keys, in the memory of every API instance, as they are in the log. */
 export interface LimitSettings {
   /** undefined: not read yet. */
   rules(): RuleTable | undefined
+  /** True: requests are decided by every rule that `rule` tells. */
+  areRulesInForce(): boolean
   /** Seeded ones and inactive ones too. Throws ApiError `not_ready`. */
   allRules(): LimitRule[]
   /** Throws ApiError `not_ready`. */
@@ -77,23 +80,19 @@ interface TableOptions {
 
 async function limitSettings({ transport, registry, log }: TableOptions): Promise<LimitSettings> {
   const { schemas } = await openSerdes(registry, [])
-  let compiled: RuleTable | undefined
-  let isStale = true
 
-  function table<V>(topic: Topic<string, V>, onChange: () => void = () => undefined): GlobalTable<string, V> {
+  function table<V>(topic: Topic<string, V>, told: { onReady?(): void; onChange?(): void } = {}): GlobalTable<string, V> {
     return globalTable({
       transport,
       topic,
       values: topic.value.open(READ_ONLY_SCHEMA, schemas),
       loadSchema: schemas.load,
       log,
-      onChange,
+      ...told,
     })
   }
 
-  const rules = table(limitRules, () => {
-    isStale = true
-  })
+  const rules = table(limitRules, { onReady: () => inForce.ready(), onChange: () => inForce.changed() })
   const clients = table(limitClients)
 
   function allRules(): LimitRule[] {
@@ -102,18 +101,17 @@ async function limitSettings({ transport, registry, log }: TableOptions): Promis
     return [...SEEDED_RULES.filter(({ rule_id }) => !ids.has(rule_id)), ...stored]
   }
 
-  return {
-    /** Compiled when next asked for: a burst of changes costs one. */
-    rules() {
-      if (!isStale) return compiled
-      try {
-        compiled = compileRules(allRules())
-        isStale = false
-      } catch {
-        // Not read to the end: whoever has read some of the rules knows nothing of the others.
-      }
-      return compiled
+  const inForce = rulesInForce({
+    allRules,
+    schedule(run, ms) {
+      const timer = setTimeout(run, ms)
+      return () => clearTimeout(timer)
     },
+  })
+
+  return {
+    rules: inForce.table,
+    areRulesInForce: () => inForce.isCurrent,
     allRules,
     rule: (ruleId) => rules.get(ruleId) ?? SEEDED_RULES.find(({ rule_id }) => rule_id === ruleId),
     clients: {
@@ -127,6 +125,7 @@ async function limitSettings({ transport, registry, log }: TableOptions): Promis
     probes: [rules.probe, clients.probe],
     async close() {
       await Promise.all([rules.close(), clients.close()])
+      inForce.close()
     },
   }
 }

@@ -5,12 +5,12 @@ import type { Logger } from '../logging.ts'
 import type { TrustedProxies } from './address.ts'
 import { type CounterStore, counterStore } from './counter-store.ts'
 import { guardedLimiter } from './guarded.ts'
-import { leasedCounters, SWEEP_MS } from './leases.ts'
 import { type Limiter, limiter } from './limiter.ts'
 import { decisionRecords, TICK_MS } from './records.ts'
 import { connectLimiterRedis } from './redis-scripts.ts'
 import { type RequestLimits, requestLimits } from './request-limits.ts'
 import { kafkaLimitSettings, type LimitSettings } from './settings.ts'
+import { sweptLeases } from './swept-leases.ts'
 import { limitWatch } from './watch.ts'
 
 export interface LimitsOptions {
@@ -51,26 +51,11 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
   const redis = connectLimiterRedis({ url: redisUrl, cluster: redisCluster })
   const watch = limitWatch({ registry: metrics, log })
   const counters = counterStore({ scripts: redis.scripts, monotonic, onFailure: watch.failed })
-  const leases = leasedCounters({ store: counters, monotonic })
+  const leases = sweptLeases({ store: counters, monotonic })
   const records = decisionRecords({ facts, registry: metrics, log, now })
   const ticking = setInterval(records.tick, TICK_MS)
-  let sweeping: NodeJS.Timeout | undefined
-
-  function sweep(): void {
-    if (leases.sweep()) return
-    clearInterval(sweeping)
-    sweeping = undefined
-  }
-
-  /** While nobody asks for anything the process sleeps. */
-  const swept: CounterStore = {
-    decide(asks) {
-      sweeping ??= setInterval(sweep, SWEEP_MS)
-      return leases.decide(asks)
-    },
-  }
   const deciding = guardedLimiter({
-    limiter: limiter({ counters: swept, rules: settings.rules }),
+    limiter: limiter({ counters: leases, rules: settings.rules }),
     watch,
     monotonic,
     onDecision: records.listen,
@@ -87,7 +72,6 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
     },
     async close() {
       clearInterval(ticking)
-      clearInterval(sweeping)
       watch.flush()
       await Promise.all([leases.close(), records.close(LAST_RECORDS_MS), settings.close()])
       redis.close()

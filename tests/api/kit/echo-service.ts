@@ -81,6 +81,7 @@ export function echoService(state: { runs: number; reusableUntil?: number } = { 
     routes: [
       whoami('/open', { kind: 'open' }),
       whoami('/optional', { kind: 'optional' }),
+      whoami('/optional-admin', { kind: 'optional', anySubjectOf: 'admin' }),
       whoami('/user', { kind: 'user' }),
       whoami('/internal', { kind: 'scope', scope: 'internal' }),
       bind(query, (input) => jsonAnswer(200, input.query)),

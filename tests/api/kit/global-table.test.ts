@@ -113,3 +113,14 @@ test('a transport that fails is asked again, from where reading stopped', async 
   await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(6)
   expect(changes).toEqual([1n, 1n])
 })
+
+test('tells once that it may be read, and by then it may', async () => {
+  const { put, open } = await world()
+  put(1n, 5)
+  const seen: (number | undefined)[] = []
+  const table: ReturnType<typeof open> = open({ onReady: () => void seen.push(table.get(1n)?.topic_weights.music) })
+  await expect.poll(() => seen).toEqual([5])
+  put(1n, 6)
+  await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(6)
+  expect(seen).toEqual([5])
+})

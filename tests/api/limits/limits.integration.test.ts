@@ -192,12 +192,20 @@ describe('a limit', () => {
     await expect.poll(current, SOON).toBe(6)
     expect((await send('GET', '/rate-limits/usage/user:42', undefined, await token('--sub', '43'))).status).toBe(403)
     expect((await send('GET', '/rate-limits/usage/user:42', undefined, {})).status).toBe(401)
+    expect((await send('GET', '/rate-limits/usage/user:42', undefined, await token('--sub', 'ops', '--scope', 'admin'))).status).toBe(200)
     expect((await send('DELETE', '/rate-limits/usage/user:42')).status).toBe(204)
     await expect.poll(current, SOON).toBe(0)
     await expect.poll(async () => (await visit(`/${shared}`, user)).status, SOON).toBe(404)
   })
 
-  test('is decided for other gateways', async () => {
+  test('by address is told to whoever asks from there, and to nobody else', async () => {
+    const own = await send('GET', '/rate-limits/usage/ip:127.0.0.1', undefined, {})
+    expect(own).toMatchObject({ status: 200, body: { client_id: 'ip:127.0.0.1' } })
+    expect((await send('GET', '/rate-limits/usage/ip:192.0.2.1', undefined, {})).status).toBe(401)
+    expect((await send('GET', '/rate-limits/usage/ip:127.0.0.1', undefined, await token('--sub', '43'))).status).toBe(403)
+  })
+
+  test('is decided for other gateways, and leaves the same records', async () => {
     const internal = await token('--sub', 'gateway', '--scope', 'internal')
     const checked = (body: object) => send('POST', '/rate-limits/check', body, internal)
     const gateway = named()
@@ -209,6 +217,8 @@ describe('a limit', () => {
     expect((await send('POST', '/rate-limits/rules', { rule_id: gateway, ...rule(`/${gateway}`, 4) })).status).toBe(201)
     await expect.poll(async () => (await checked({ ...asked, cost: 3 })).body.reason, SOON).toBe('over_limit')
     expect((await checked({ ...asked, cost: 3 })).body).toMatchObject({ allowed: false, rule_id: gateway, violations: [gateway] })
+    const violations = async () => (await send('GET', `/rate-limits/violations?rule_id=${gateway}`)).body.violations?.[0]
+    await expect.poll(violations, SOON).toMatchObject({ client_id: 'user:77', path: `/api/v1/${gateway}` })
     expect((await checked({ ...asked, api_key: 'mr_unknown' })).body).toMatchObject({ allowed: false, reason: 'invalid_api_key' })
     expect((await checked({ method: 'GET', path: '/api/v1/gateway', ip: 'x' })).status).toBe(400)
     expect((await checked({ method: 'GET', path: '/api/v1/gateway' })).status).toBe(400)

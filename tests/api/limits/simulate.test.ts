@@ -74,3 +74,17 @@ test('names those who would be rejected most, and leaves out callers whom the ru
     truncated: false,
   })
 })
+
+test('requests come in between while much is replayed', async () => {
+  const rows = Array.from({ length: 20_000 }, (_, index) => byUser(Math.floor(index / 10), '1', 1))
+  const state = { turns: 0, isOver: false }
+  function turn(): void {
+    state.turns++
+    if (!state.isOver) setImmediate(turn)
+  }
+  setImmediate(turn)
+  const draft = ruleOf({ rule_id: 'draft', endpoint_pattern: '*', limit_count: 2, window_seconds: 60 })
+  expect((await simulate(draft, readerOf(rows), NOW)).requests).toBe(20_000)
+  state.isOver = true
+  expect(state.turns).toBeGreaterThanOrEqual(10)
+})

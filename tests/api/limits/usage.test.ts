@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest'
+import { limitedClientId } from '../../../api/limits/usage.ts'
+
+test.each([
+  ['ip:192.0.2.1', 'ip:192.0.2.1'],
+  ['ip:2001:db8::1', 'ip:2001:db8::/64'],
+  ['ip:2001:db8::/64', 'ip:2001:db8::/64'],
+  ['ip:nowhere', 'ip:nowhere'],
+  ['user:42', 'user:42'],
+  ['acme', 'acme'],
+])('%s is counted as %s', (asked, counted) => {
+  expect(limitedClientId(asked)).toBe(counted)
+})
