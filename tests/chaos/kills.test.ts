@@ -11,6 +11,8 @@ import { chaosConfig } from './config.ts'
 const { seed, rounds } = chaosConfig()
 const TWEETS_PER_SECOND = 40
 const SECOND_MS = 1_000
+/** Above all differences between the recording's ids. */
+const IDS_PER_ROUND = 100_000_000_000_000_000n
 /** Renewals come every half minute: a kill may fall anywhere between them. */
 const WITHIN_MS = 30 * SECOND_MS
 /** A kill, the recovery and the window after it, on a busy machine. */
@@ -29,19 +31,21 @@ afterAll(async () => {
   await (trial?.finish() ?? system?.finish())
 })
 
-/** The recorded tweets one after the other, and the demo's when they are used up or not there. */
+/** The recorded tweets one after the other, again and again under new ids; the demo's where there is no recording. */
 async function tweetsFromNow(): Promise<() => LiveEvent> {
   const file = recordingFile()
   const makeTweet = tweetMaker()
   const recorded = file === undefined ? [] : await Array.fromAsync(readRecording(file, () => undefined))
   const startAt = Date.now()
   const gapMs = SECOND_MS / TWEETS_PER_SECOND
-  const demo = demoStream({ seed, rate: TWEETS_PER_SECOND, startAt: startAt + recorded.length * gapMs })
+  const demo = demoStream({ seed, rate: TWEETS_PER_SECOND, startAt })
   let next = 0
   return function nextEvent() {
-    if (next >= recorded.length) return demo.next()
+    if (recorded.length === 0) return demo.next()
     const at = Math.floor(startAt + next * gapMs)
-    return { at, tweet: makeTweet(recorded[next++], at) }
+    const round = BigInt(Math.floor(next / recorded.length))
+    const { tweet_id, ...rest } = recorded[next++ % recorded.length]
+    return { at, tweet: makeTweet({ ...rest, tweet_id: tweet_id + round * IDS_PER_ROUND }, at) }
   }
 }
 
