@@ -7,6 +7,8 @@ export interface ChaosConfig {
   readonly seed: number
   /** Kills of each part. */
   readonly rounds: number
+  /** Only these parts are ill-treated; undefined: all. */
+  readonly parts: readonly string[] | undefined
 }
 
 const MAX_SEED = 2 ** 32
@@ -14,11 +16,15 @@ const MAX_SEED = 2 ** 32
 const Environment = z.object({
   CHAOS_SEED: z.coerce.number().int().min(0).max(MAX_SEED).optional(),
   CHAOS_ROUNDS: z.coerce.number().int().min(1).default(10),
+  CHAOS_PARTS: z
+    .string()
+    .transform((text) => text.split(','))
+    .optional(),
 })
 
 export function chaosConfig(env: NodeJS.ProcessEnv = process.env): ChaosConfig {
-  const { CHAOS_SEED, CHAOS_ROUNDS } = Environment.parse(env)
-  return { seed: CHAOS_SEED ?? Math.floor(Math.random() * MAX_SEED), rounds: CHAOS_ROUNDS }
+  const { CHAOS_SEED, CHAOS_ROUNDS, CHAOS_PARTS } = Environment.parse(env)
+  return { seed: CHAOS_SEED ?? Math.floor(Math.random() * MAX_SEED), rounds: CHAOS_ROUNDS, parts: CHAOS_PARTS }
 }
 
 /** Where the logs of failed runs are kept. */

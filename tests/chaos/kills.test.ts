@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest'
 import { demoStream } from '../../bench/demo/stream.ts'
 import { readRecording, tweetMaker } from '../../bench/replay/recording.ts'
 import { seededRandom } from '../../bench/tweets/random.ts'
@@ -6,9 +7,10 @@ import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from '../e2e/kill
 import type { LiveEvent } from '../e2e/live-tweets.ts'
 import { recordingFile } from '../e2e/recording.ts'
 import { type System, startSystem } from '../e2e/system.ts'
-import { chaosConfig } from './config.ts'
+import { chaosConfig, chaosHome } from './config.ts'
+import { keepLogs } from './keep-logs.ts'
 
-const { seed, rounds } = chaosConfig()
+const { seed, rounds, parts } = chaosConfig()
 const TWEETS_PER_SECOND = 40
 const SECOND_MS = 1_000
 /** Above all differences between the recording's ids. */
@@ -17,7 +19,6 @@ const IDS_PER_ROUND = 100_000_000_000_000_000n
 const WITHIN_MS = 30 * SECOND_MS
 /** A kill, the recovery and the window after it, on a busy machine. */
 const ROUND_TIMEOUT_MS = 240_000
-const INCIDENTS = 8
 
 let system: System
 let trial: Ordeal
@@ -49,25 +50,33 @@ async function tweetsFromNow(): Promise<() => LiveEvent> {
   }
 }
 
+/** What happens in each round, by the part that it happens to. */
+const INCIDENTS: Readonly<Record<string, (round: number) => Promise<void>>> = {
+  worker: (round) => trial.kill(system.workers[round % system.workers.length]),
+  kafka: () => trial.kill(system.kafka),
+  redis: () => trial.kill(system.redis),
+  clickhouse: () => trial.kill(system.clickhouse),
+  registry: () => trial.kill(system.registry),
+  api: (round) => trial.kill(system.apis[round % system.apis.length]),
+  views: () => trial.flushRedis(),
+  leave: (round) => leaveAndComeBack(system.workers[round % system.workers.length]),
+}
+const names = parts ?? Object.keys(INCIDENTS)
+
 test(
   `each part is killed ${rounds} times: every published list is right, and so is the table`,
   async () => {
+    onTestFailed(async () => {
+      const kept = await keepLogs(system, join(chaosHome(), `trends-${seed}`))
+      process.stderr.write(`chaos: logs: ${kept}\n`)
+    })
     const random = seededRandom(seed)
     trial = ordeal(system, (text) => process.stderr.write(`chaos: ${text}\n`), await tweetsFromNow())
     await trial.nextWindow()
     for (let round = 1; round <= rounds; round++) {
-      for (const incident of [
-        () => trial.kill(system.workers[round % system.workers.length]),
-        () => trial.kill(system.kafka),
-        () => trial.kill(system.redis),
-        () => trial.kill(system.clickhouse),
-        () => trial.kill(system.registry),
-        () => trial.kill(system.apis[round % system.apis.length]),
-        () => trial.flushRedis(),
-        () => leaveAndComeBack(system.workers[round % system.workers.length]),
-      ]) {
+      for (const name of names) {
         await randomMoment(random, WITHIN_MS)
-        await incident()
+        await INCIDENTS[name](round)
         await trial.nextWindow()
         await trial.checkPublished()
         await trial.checkAgreement()
@@ -84,5 +93,5 @@ test(
     await trial.checkTable()
     await trial.flushRedis()
   },
-  (rounds * INCIDENTS + 2) * ROUND_TIMEOUT_MS,
+  (rounds * names.length + 2) * ROUND_TIMEOUT_MS,
 )

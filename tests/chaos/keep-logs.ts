@@ -1,0 +1,17 @@
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { System } from '../e2e/system.ts'
+
+/** Keeps what tells why a run failed, before its folder goes: all logs, and what each worker says of its tasks. @returns the target */
+export async function keepLogs({ workers, env }: System, target: string): Promise<string> {
+  rmSync(target, { recursive: true, force: true })
+  mkdirSync(target, { recursive: true })
+  const folder = dirname(env.MILLRACE_HOME)
+  for (const name of readdirSync(folder)) if (name.endsWith('.log')) cpSync(join(folder, name), join(target, name))
+  cpSync(join(env.MILLRACE_HOME, 'logs'), target, { recursive: true })
+  for (const [slot, { address }] of workers.entries()) {
+    const asked = fetch(`${address}/tasks`).then((answer) => answer.text())
+    writeFileSync(join(target, `tasks-${slot}.json`), await asked.catch(String))
+  }
+  return target
+}
