@@ -45,10 +45,10 @@ export interface RecordHeader {
   readonly value: Buffer | null
 }
 
-/** What one fetch brought of one partition: only committed data records, in offset order. */
+/** What one fetch brought of one partition, or a part of it: only committed data records, in offset order. */
 export interface PartitionData extends TopicPartition {
   readonly chunks: readonly RecordChunk[]
-  /** Where the next fetch continues: past control records, aborted records and compaction gaps. */
+  /** Where the next data continues: past control records, aborted records and compaction gaps. */
   readonly nextOffset: number
   /** End of the log (isolation 0) when the broker answered. */
   readonly highWatermark: number
@@ -75,7 +75,7 @@ export interface FetcherOptions {
   readonly maxPartitionBytes?: number
   /** Bytes that may wait unpolled in this process; no fetch is sent above it. Default 64 MiB. */
   readonly maxBufferedBytes?: number
-  /** About how much one `poll` returns, so that a batch never blocks the loop for long. Default 4 MiB. */
+  /** About how much one `poll` returns, unpacked, so that it never blocks the loop for long. Default 4 MiB. */
   readonly maxPollBytes?: number
 }
 
@@ -94,7 +94,7 @@ export interface Fetcher {
    * A partition appears with zero chunks when its position or watermarks moved, or when an empty fetch was
    * answered (so that its reader learns that it is caught up). Throws TransportError with `fatal` for what retrying cannot cure
    * (authorisation, offset out of range with reset `fail`).
-   * @param maxBytes about how much is returned at most, where that is less than `maxPollBytes`: at least one answer of one partition, another
+   * @param maxBytes about how much is returned at most, unpacked, where that is less than `maxPollBytes`: at least a few records of one partition, another
    * partition first each time
    */
   poll(timeoutMs: number, maxBytes?: number): Promise<PartitionData[]>

@@ -1,5 +1,6 @@
 import { offsetAfter } from '../record-batch/batches.ts'
 import type { AbortedTransaction } from '../record-batch/committed.ts'
+import type { ChunkReader } from '../record-batch/reader.ts'
 import type { OffsetReset, TopicPartition } from '../transport.ts'
 import type { FetchedPartition } from './fetch-request.ts'
 
@@ -35,6 +36,8 @@ export class FetchPosition implements TopicPartition {
   retryAt = 0
   attempts = 0
   queue: Segment[] = []
+  /** Of the first segment, while a part of it was polled. */
+  reading: ChunkReader | undefined
   bufferedBytes = 0
 
   constructor({ topic, partition }: TopicPartition, offset: number, reset: OffsetReset) {

@@ -1,4 +1,4 @@
-import { readChunks } from '../record-batch/reader.ts'
+import { ChunkReader } from '../record-batch/reader.ts'
 import {
   type Fetcher,
   type FetcherOptions,
@@ -102,7 +102,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
     return take(maxBytes)
   }
 
-  /** Decodes what has arrived, up to `maxBytes`, another partition first each time. */
+  /** Decodes what has arrived, up to `maxBytes` unpacked, another partition first each time. */
   function take(maxBytes: number): PartitionData[] {
     const taken: PartitionData[] = []
     let budget = Math.min(maxBytes, options.maxPollBytes)
@@ -130,29 +130,41 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
     while (state.queue.length > 0 && bytes < budget) {
       const segment = state.queue[0]
       try {
-        for (const chunk of decode(state, segment)) chunks.push(chunk)
+        bytes += decode(state, segment, budget - bytes, chunks)
       } catch (error) {
         state.failed = true
         failures.push(partitionError(state, error as Error))
         break
       }
+      last = segment
+      if (state.reading !== undefined) {
+        state.position = state.reading.nextOffset
+        continue
+      }
+      state.position = segment.nextOffset
       state.queue.shift()
       state.bufferedBytes -= segment.records.length
-      bytes += segment.records.length
-      last = segment
     }
     if (last === undefined) return undefined
-    state.position = last.nextOffset
-    const { nextOffset, highWatermark, lastStableOffset, fetchedAt } = last
+    const { highWatermark, lastStableOffset, fetchedAt } = last
     return {
-      entry: { topic: state.topic, partition: state.partition, chunks, nextOffset, highWatermark, lastStableOffset, fetchedAt },
+      entry: {
+        topic: state.topic,
+        partition: state.partition,
+        chunks,
+        nextOffset: state.position,
+        highWatermark,
+        lastStableOffset,
+        fetchedAt,
+      },
       bytes,
     }
   }
 
-  function decode(state: FetchPosition, segment: Segment): RecordChunk[] {
-    if (segment.records.length === 0) return []
-    return readChunks({
+  /** Goes on with a segment; `state.reading` is set as long as there is more of it. @returns about how many bytes of records came */
+  function decode(state: FetchPosition, segment: Segment, maxBytes: number, into: RecordChunk[]): number {
+    if (segment.records.length === 0) return 0
+    state.reading ??= new ChunkReader({
       topic: state.topic,
       partition: state.partition,
       records: segment.records,
@@ -160,6 +172,11 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
       aborted: options.isolation === 'read_committed' ? segment.aborted : null,
       verifyChecksums: context.options.verifyChecksums,
     })
+    const decoded = state.reading.next(maxBytes)
+    if (state.reading.done) state.reading = undefined
+    if (decoded === undefined) return 0
+    into.push(decoded.chunk)
+    return decoded.bytes
   }
 
   function wake(): void {

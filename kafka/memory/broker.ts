@@ -40,8 +40,8 @@ export interface MemoryBroker {
   log(topic: string, partition: number): PartitionLog
   /** Appends outside any transaction, as a plain producer does. */
   append(topic: string, partition: number, record: NewRecord): void
-  /** What a fetch from `offset` brings. */
-  fetch(topic: string, partition: number, offset: number, maxRecords: number): PartitionData
+  /** What a fetch from `offset` brings: at least one record, if there is one. */
+  fetch(topic: string, partition: number, offset: number, maxRecords: number, maxBytes?: number): PartitionData
   /** All records of a topic, partition by partition. */
   records(topic: string): (LogRecord & TopicPartition)[]
   /** InitProducerId: fences earlier lives of the id. @returns the epoch of this life */
@@ -110,16 +110,17 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
       log(topic, partition).append(record)
       changed()
     },
-    fetch(topic, partition, offset, maxRecords) {
+    fetch(topic, partition, offset, maxRecords, maxBytes) {
       const from = log(topic, partition)
       const fetchedAt = clock()
-      const records = from.read(offset, maxRecords)
+      const records = from.read(offset, maxRecords, maxBytes)
       const last = records.at(-1)
+      const isCut = last !== undefined && from.read(last.offset + 1, 1).length > 0
       return {
         topic,
         partition,
         chunks: chunksOf(topic, partition, records),
-        nextOffset: last !== undefined && records.length === maxRecords ? last.offset + 1 : Math.max(offset, from.endOffset),
+        nextOffset: isCut ? last.offset + 1 : Math.max(offset, from.endOffset),
         highWatermark: from.endOffset,
         lastStableOffset: from.endOffset,
         fetchedAt,

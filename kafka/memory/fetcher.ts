@@ -1,4 +1,13 @@
-import { type Fetcher, type OffsetReset, type PartitionData, partitionKey, type TopicPartition, TransportError } from '../transport.ts'
+import {
+  type Fetcher,
+  type FetcherOptions,
+  type OffsetReset,
+  type PartitionData,
+  partitionKey,
+  type RecordChunk,
+  type TopicPartition,
+  TransportError,
+} from '../transport.ts'
 import type { MemoryBroker } from './broker.ts'
 
 interface Assigned extends TopicPartition {
@@ -12,8 +21,9 @@ interface Assigned extends TopicPartition {
 const MAX_WAIT_MS = 100
 /** Records that one poll returns of one partition. */
 const MAX_POLL_RECORDS = 5_000
+const MAX_POLL_BYTES = 4 * 1_048_576
 
-export function memoryFetcher(broker: MemoryBroker): Fetcher {
+export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BYTES }: FetcherOptions = {}): Fetcher {
   const assigned = new Map<string, Assigned>()
   let wakeUp: (() => void) | undefined
 
@@ -28,15 +38,22 @@ export function memoryFetcher(broker: MemoryBroker): Fetcher {
   }
 
   /** @param all partitions without news too, as an empty answer of the broker does */
-  function collect(all: boolean): PartitionData[] {
+  function collect(all: boolean, maxBytes: number): PartitionData[] {
     const result: PartitionData[] = []
-    for (const each of assigned.values()) {
+    let budget = maxBytes
+    for (const [key, each] of [...assigned]) {
+      if (budget <= 0) break
       if (each.paused) continue
-      const data = broker.fetch(each.topic, each.partition, each.position, MAX_POLL_RECORDS)
+      const data = broker.fetch(each.topic, each.partition, each.position, MAX_POLL_RECORDS, budget)
       if (!all && data.nextOffset === each.position && data.highWatermark === each.told) continue
       each.position = data.nextOffset
       each.told = data.highWatermark
       result.push(data)
+      if (data.chunks.length === 0) continue
+      budget -= data.chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0)
+      // Last in line for the next call.
+      assigned.delete(key)
+      assigned.set(key, each)
     }
     return result
   }
@@ -72,11 +89,12 @@ export function memoryFetcher(broker: MemoryBroker): Fetcher {
       if (each !== undefined) each.paused = false
     },
     position: ({ topic, partition }) => assigned.get(partitionKey(topic, partition))?.position,
-    async poll(timeoutMs) {
-      const ready = collect(false)
+    async poll(timeoutMs, maxBytes = maxPollBytes) {
+      const limit = Math.min(maxBytes, maxPollBytes)
+      const ready = collect(false, limit)
       if (ready.length > 0 || timeoutMs <= 0) return ready
       await changeOrTimeout(Math.min(timeoutMs, MAX_WAIT_MS))
-      return collect(true)
+      return collect(true, limit)
     },
     wake() {
       wakeUp?.()
@@ -86,4 +104,10 @@ export function memoryFetcher(broker: MemoryBroker): Fetcher {
       wakeUp?.()
     },
   }
+}
+
+function bytesOf({ count, keyStart, keyEnd, valueStart, valueEnd }: RecordChunk): number {
+  let bytes = 0
+  for (let i = 0; i < count; i++) bytes += keyEnd[i] - keyStart[i] + valueEnd[i] - valueStart[i]
+  return bytes
 }

@@ -21,12 +21,17 @@ export interface PartitionLog {
   append(record: NewRecord): void
   /** Takes an offset as a commit or abort marker does: no reader ever sees a record there. */
   appendControl(): void
-  /** Records from an offset on, at most `limit`. */
-  read(from: number, limit: number): LogRecord[]
+  /** Records from an offset on, at most `limit`, and none that begins beyond `maxBytes` of keys and values. */
+  read(from: number, limit: number, maxBytes?: number): LogRecord[]
   /** Removes records below an offset, as retention does. */
   truncateBefore(offset: number): void
   /** Keeps the last record of every key, without tombstones. */
   compact(): void
+}
+
+/** Of key and value. */
+function bytesOf({ key, value }: LogRecord): number {
+  return (key?.length ?? 0) + (value?.length ?? 0)
 }
 
 export function partitionLog(): PartitionLog {
@@ -59,9 +64,16 @@ export function partitionLog(): PartitionLog {
     appendControl() {
       endOffset++
     },
-    read(from, limit) {
+    read(from, limit, maxBytes = Infinity) {
       const first = indexOf(from)
-      return records.slice(first, first + limit)
+      const found = records.slice(first, first + limit)
+      let bytes = 0
+      const behind = found.findIndex((record) => {
+        if (bytes >= maxBytes) return true
+        bytes += bytesOf(record)
+        return false
+      })
+      return behind < 0 ? found : found.slice(0, behind)
     },
     truncateBefore(offset) {
       startOffset = Math.max(startOffset, Math.min(offset, endOffset))

@@ -22,7 +22,7 @@ export function memoryTransport(broker: MemoryBroker): Transport {
         }),
       )
     },
-    fetcher: () => memoryFetcher(broker),
+    fetcher: (options) => memoryFetcher(broker, options),
     groupMember: (options) => memoryGroupMember(broker, options),
     producer: (options) => memoryProducer(broker, options),
     // A transaction is written as a whole when it is committed: none is ever open.

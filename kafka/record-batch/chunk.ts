@@ -110,6 +110,21 @@ export class ChunkBuilder {
   }
 }
 
+/** The same chunk without its first `rows` records. */
+export function rowsFrom(chunk: RecordChunk, rows: number): RecordChunk {
+  return {
+    ...chunk,
+    count: chunk.count - rows,
+    offsets: chunk.offsets.subarray(rows),
+    timestamps: chunk.timestamps.subarray(rows),
+    keyStart: chunk.keyStart.subarray(rows),
+    keyEnd: chunk.keyEnd.subarray(rows),
+    valueStart: chunk.valueStart.subarray(rows),
+    valueEnd: chunk.valueEnd.subarray(rows),
+    headerStart: chunk.headerStart.subarray(rows),
+  }
+}
+
 /** The headers of record `index`; an empty list when it has none. */
 export function headersOf(chunk: RecordChunk, index: number): RecordHeader[] {
   const start = chunk.headerStart[index]

@@ -1,6 +1,6 @@
 import type { RecordChunk } from '../transport.ts'
 import { type BatchHeader, batchAt, isControl, verifyChecksum } from './batches.ts'
-import { ChunkBuilder } from './chunk.ts'
+import { ChunkBuilder, rowsFrom } from './chunk.ts'
 import type { AbortedTransaction } from './committed.ts'
 import { CommittedFilter } from './committed.ts'
 import { decompress } from './compression.ts'
@@ -18,47 +18,137 @@ export interface FetchedRecords {
   readonly verifyChecksums: boolean
 }
 
+/** Records of one or several batches, decoded. */
+interface Decoded {
+  readonly chunk: RecordChunk
+  /** About what its records take unpacked. */
+  readonly bytes: number
+}
+
+/** About as much is returned at least: less is not worth a turn of its own. */
+const LEAST_BYTES = 32_768
+
 /**
  * Decodes all whole batches into chunks of the records that may be seen.
  * @throws TransportError with code CORRUPT_BATCH; nothing of these bytes may be used then
  */
 export function readChunks(fetched: FetchedRecords): RecordChunk[] {
-  const { topic, partition, records, from } = fetched
-  const filter = fetched.aborted === null ? undefined : new CommittedFilter(fetched.aborted)
+  const reader = new ChunkReader(fetched)
   const chunks: RecordChunk[] = []
-  // Neighbouring uncompressed batches share one chunk; a compressed batch is a chunk of its own.
-  let plain: BatchHeader[] = []
-  function finishPlain(): void {
-    if (plain.length === 0) return
-    const builder = new ChunkBuilder(topic, partition, records, totalRecords(plain))
-    for (const batch of plain) builder.addPlain(batch, from)
-    push(builder.finish())
-    plain = []
-  }
-  function push(chunk: RecordChunk | undefined): void {
-    if (chunk !== undefined) chunks.push(chunk)
-  }
-  for (let batch = batchAt(records, 0); batch !== undefined; batch = batchAt(records, batch.end)) {
-    if (fetched.verifyChecksums) verifyChecksum(records, batch)
-    const visible = filter === undefined ? !isControl(batch) : filter.accepts(records, batch)
-    if (!visible || batch.lastOffset < from || batch.recordCount === 0) continue
-    const codec = batch.attributes & COMPRESSION_MASK
-    if (codec === 0) {
-      plain.push(batch)
-      continue
-    }
-    finishPlain()
-    const unpacked = decompress(codec, records.subarray(batch.start + RECORDS_AT, batch.end))
-    const builder = new ChunkBuilder(topic, partition, unpacked, batch.recordCount)
-    builder.add(records, batch, 0, unpacked.length, from)
-    push(builder.finish())
-  }
-  finishPlain()
+  for (let next = reader.next(Infinity); next !== undefined; next = reader.next(Infinity)) chunks.push(next.chunk)
   return chunks
 }
 
-function totalRecords(batches: readonly BatchHeader[]): number {
-  let total = 0
-  for (const batch of batches) total += batch.recordCount
-  return total
+/** Decodes the whole batches of a response bit by bit. Every call may throw a TransportError with code CORRUPT_BATCH: it is of no more use then. */
+export class ChunkReader {
+  readonly #fetched: FetchedRecords
+  readonly #filter: CommittedFilter | undefined
+  /** The next batch that may be seen, and the end of the bytes that were looked at. */
+  #batch: BatchHeader | undefined
+  #at = 0
+  /** Offset behind everything before that batch. */
+  #passed: number
+  /** Decoded, and more than was asked for. */
+  #rest: Decoded | undefined
+
+  constructor(fetched: FetchedRecords) {
+    this.#fetched = fetched
+    this.#filter = fetched.aborted === null ? undefined : new CommittedFilter(fetched.aborted)
+    this.#passed = fetched.from
+    this.#advance()
+  }
+
+  /** No record is left. */
+  get done(): boolean {
+    return this.#rest === undefined && this.#batch === undefined
+  }
+
+  /** Offset of the next record, or behind everything when none is left. */
+  get nextOffset(): number {
+    return this.#rest === undefined ? this.#passed : this.#rest.chunk.offsets[0]
+  }
+
+  /** @returns about `maxBytes` (but no less than 32 KiB where there is as much) of unpacked records, undefined when none is left */
+  next(maxBytes: number): Decoded | undefined {
+    const wanted = Math.max(maxBytes, LEAST_BYTES)
+    const decoded = this.#rest ?? this.#decode(wanted)
+    this.#rest = undefined
+    if (decoded === undefined) return undefined
+    const { chunk, bytes } = decoded
+    const rows = Math.ceil((chunk.count * wanted) / bytes)
+    if (bytes <= wanted + LEAST_BYTES || rows >= chunk.count) return decoded
+    const taken = (bytes * rows) / chunk.count
+    this.#rest = { chunk: rowsFrom(chunk, rows), bytes: bytes - taken }
+    return { chunk: { ...chunk, count: rows }, bytes: taken }
+  }
+
+  /** Neighbouring uncompressed batches share one chunk; a compressed batch is a chunk of its own. */
+  #decode(maxBytes: number): Decoded | undefined {
+    const { records } = this.#fetched
+    for (;;) {
+      const batch = this.#batch
+      if (batch === undefined) return undefined
+      const codec = codecOf(batch)
+      const decoded = codec === 0 ? this.#plain(maxBytes) : this.#packed(batch, decompress(codec, bytesOf(records, batch)))
+      if (decoded !== undefined) return decoded
+    }
+  }
+
+  #plain(maxBytes: number): Decoded | undefined {
+    const { topic, partition, records, from } = this.#fetched
+    const batches: BatchHeader[] = []
+    let bytes = 0
+    let count = 0
+    for (let batch = this.#batch; batch !== undefined && codecOf(batch) === 0 && bytes < maxBytes; batch = this.#batch) {
+      batches.push(batch)
+      bytes += batch.end - batch.start
+      count += batch.recordCount
+      this.#pass(batch)
+    }
+    const builder = new ChunkBuilder(topic, partition, records, count)
+    for (const batch of batches) builder.addPlain(batch, from)
+    return finished(builder, bytes)
+  }
+
+  #packed(batch: BatchHeader, unpacked: Buffer): Decoded | undefined {
+    const { topic, partition, records, from } = this.#fetched
+    const builder = new ChunkBuilder(topic, partition, unpacked, batch.recordCount)
+    builder.add(records, batch, 0, unpacked.length, from)
+    this.#pass(batch)
+    return finished(builder, unpacked.length)
+  }
+
+  #pass(batch: BatchHeader): void {
+    this.#passed = Math.max(this.#passed, batch.lastOffset + 1)
+    this.#advance()
+  }
+
+  /** Goes on to the next batch that may be seen, past all others. */
+  #advance(): void {
+    const { records, from, verifyChecksums } = this.#fetched
+    for (let batch = batchAt(records, this.#at); batch !== undefined; batch = batchAt(records, batch.end)) {
+      if (verifyChecksums) verifyChecksum(records, batch)
+      this.#at = batch.end
+      const visible = this.#filter === undefined ? !isControl(batch) : this.#filter.accepts(records, batch)
+      if (visible && batch.lastOffset >= from && batch.recordCount > 0) {
+        this.#batch = batch
+        return
+      }
+      this.#passed = Math.max(this.#passed, batch.lastOffset + 1)
+    }
+    this.#batch = undefined
+  }
+}
+
+function codecOf(batch: BatchHeader): number {
+  return batch.attributes & COMPRESSION_MASK
+}
+
+function bytesOf(records: Buffer, batch: BatchHeader): Buffer {
+  return records.subarray(batch.start + RECORDS_AT, batch.end)
+}
+
+function finished(builder: ChunkBuilder, bytes: number): Decoded | undefined {
+  const chunk = builder.finish()
+  return chunk && { chunk, bytes }
 }

@@ -273,6 +273,58 @@ test('back-pressure: what is not polled is bounded, and a paused partition is no
   }
 })
 
+test.each(['none', 'zstd'] as const)(
+  'compression %s: whatever a poll is limited to, every record comes once and in order, also behind aborted ones, a pause and a seek',
+  async (compression) => {
+    const transport = await connected(brokers)
+    const topic = await newTopic(transport, 2)
+    const producer = transport.producer({ transactionalId: topic, compression })
+    await producer.init()
+    const values: string[] = []
+    for (let transaction = 0; transaction < 12; transaction++) {
+      const texts = Array.from({ length: 40 }, (_, i) => `${transaction}.${i} ${LARGE}`)
+      for (const partition of [0, 1]) append(producer, topic, partition, ...texts)
+      if (transaction % 3 === 1) {
+        await producer.flushFull()
+        await producer.abort()
+      } else {
+        await commit(producer)
+        values.push(...texts)
+      }
+    }
+    const ends = await transport.offsets(
+      [0, 1].map((partition) => ({ topic, partition })),
+      'end',
+    )
+    const fetcher = transport.fetcher({ maxWaitMs: 50 })
+    // 40 records of 10 KiB are a batch: less than one, and more.
+    for (const limitBytes of [1, 100 * KIB, 700 * KIB, undefined]) {
+      for (const partition of [0, 1]) fetcher.assign({ topic, partition }, 0, 'fail')
+      const read: (readonly { partition: number; values: (string | null)[] }[])[] = []
+      const isOpen = (partition: number) =>
+        (fetcher.position({ topic, partition }) as number) < (ends.get(partitionKey(topic, partition)) as number)
+      const deadline = Date.now() + DEADLINE_MS
+      while (isOpen(0) || isOpen(1)) {
+        if (Date.now() > deadline) throw new Error(`not within ${DEADLINE_MS} ms with ${limitBytes}`)
+        const data = await fetcher.poll(1_000, limitBytes)
+        const bytes = flatten(data).reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
+        expect(bytes).toBeLessThanOrEqual(Math.max(limitBytes ?? Infinity, 32 * KIB) + 64 * KIB)
+        for (const { partition, nextOffset } of data) {
+          expect(fetcher.position({ topic, partition })).toBe(nextOffset)
+          // What is left of a response waits while its partition is paused, and is dropped when it is assigned anew.
+          if (read.length % 3 === 0) {
+            fetcher.pause({ topic, partition })
+            fetcher.resume({ topic, partition })
+          } else if (read.length % 3 === 1) fetcher.assign({ topic, partition }, nextOffset, 'fail')
+        }
+        read.push(data.map((each) => ({ partition: each.partition, values: valuesOf(flatten([each])) })))
+      }
+      for (const partition of [0, 1])
+        expect(read.flat().flatMap((each) => (each.partition === partition ? each.values : []))).toEqual(values)
+    }
+  },
+)
+
 test('wake makes a waiting poll return at once', async () => {
   const transport = await connected(brokers)
   const fetcher = transport.fetcher()

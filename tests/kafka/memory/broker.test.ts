@@ -144,6 +144,39 @@ test('a poll waits for records, and an empty answer tells that the reader is cau
   expect(texts(await woken)).toEqual([])
 })
 
+test('no more than was asked for comes at a time, another partition first each time, and nothing is lost', async () => {
+  const broker = memoryBroker()
+  broker.createTopic({ name: 't', partitions: 2 })
+  const values = Array.from({ length: 20 }, (_, i) => Buffer.from(`value ${i}`.padEnd(10)))
+  for (const partition of [0, 1]) for (const value of values) broker.append('t', partition, { timestamp: 0, key: null, value, headers: [] })
+  const fetcher = memoryTransport(broker).fetcher({ maxPollBytes: 70 })
+  for (const partition of [0, 1]) fetcher.assign({ topic: 't', partition }, 0, 'fail')
+  const polls: PartitionData[][] = []
+  for (const maxBytes of [25, 25, undefined, undefined, undefined, undefined, undefined]) polls.push(await fetcher.poll(0, maxBytes))
+  expect(polls.map((data) => data.map(({ partition, chunks }) => [partition, chunks[0]?.count]))).toEqual([
+    [[0, 3]],
+    [[1, 3]],
+    [[0, 7]],
+    [[1, 7]],
+    [[0, 7]],
+    [[1, 7]],
+    [
+      [0, 3],
+      [1, 3],
+    ],
+  ])
+  for (const partition of [0, 1]) {
+    const data = polls.flat().filter((each) => each.partition === partition)
+    const read = data.flatMap(({ chunks }) =>
+      chunks.flatMap((chunk) =>
+        Array.from({ length: chunk.count }, (_, i) => chunk.buffer.toString('utf8', chunk.valueStart[i], chunk.valueEnd[i])),
+      ),
+    )
+    expect(read).toEqual(values.map(String))
+    expect(data.at(-1)?.nextOffset).toBe(20)
+  }
+})
+
 test('a paused partition waits, an unassigned one is gone, an assigned one can be moved', async () => {
   const { transport, broker } = opened(1)
   const partition = { topic: 't', partition: 0 }

@@ -4,7 +4,7 @@ import { offsetAfter } from '../../../kafka/record-batch/batches.ts'
 import type { AbortedTransaction } from '../../../kafka/record-batch/committed.ts'
 import { CODECS } from '../../../kafka/record-batch/compression.ts'
 import { BATCH_LENGTH_AT, MAGIC_AT, RECORD_COUNT_AT, RECORDS_AT } from '../../../kafka/record-batch/format.ts'
-import { readChunks } from '../../../kafka/record-batch/reader.ts'
+import { ChunkReader, readChunks } from '../../../kafka/record-batch/reader.ts'
 import { batchOf, marker, recordsOf, resigned, textRecord, valuesOf } from './batch-fixtures.ts'
 
 function read(records: Buffer, options: { from?: number; aborted?: readonly AbortedTransaction[] | null; verifyChecksums?: boolean } = {}) {
@@ -187,3 +187,58 @@ function offsetPosition(response: Buffer, offset: number): number {
   while (Number(response.readBigInt64BE(at)) < offset) at += 12 + response.readInt32BE(at + BATCH_LENGTH_AT)
   return at
 }
+
+const LONG_BYTES = 2_000
+const batch = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ codec: fc.constantFrom(...CODECS), records: fc.integer({ min: 1, max: 60 }), producer: fc.nat(2) }) },
+  { weight: 1, arbitrary: fc.record({ ends: fc.constantFrom('commit' as const, 'abort' as const), producer: fc.nat(2) }) },
+)
+
+test('however little is asked for at a time, the same records come in the same order, and the position is behind them', () => {
+  fc.assert(
+    fc.property(
+      fc.array(batch, { minLength: 1, maxLength: 12 }),
+      fc.array(fc.integer({ min: 1, max: 300_000 }), { minLength: 1, maxLength: 5 }),
+      fc.nat(40),
+      (batches, asked, from) => {
+        let offset = 0
+        const began = new Map<number, number>()
+        const aborted: AbortedTransaction[] = []
+        const response = Buffer.concat(
+          batches.map((each) => {
+            const { producer: producerId } = each
+            if ('ends' in each) {
+              const firstOffset = began.get(producerId)
+              if (each.ends === 'abort' && firstOffset !== undefined) aborted.push({ producerId, firstOffset })
+              began.delete(producerId)
+              return marker(each.ends, producerId, offset++)
+            }
+            if (!began.has(producerId)) began.set(producerId, offset)
+            const baseOffset = offset
+            offset += each.records
+            const texts = Array.from({ length: each.records }, (_, i) => textRecord(`${baseOffset + i} `.padEnd(LONG_BYTES, '.')))
+            return batchOf(texts, { baseOffset, producerId, transactional: true, codec: each.codec })
+          }),
+        )
+        const whole = recordsOf(read(response, { from, aborted }))
+        const reader = new ChunkReader({ topic: 't', partition: 3, records: response, from, aborted, verifyChecksums: true })
+        const pieces: ReturnType<typeof recordsOf> = []
+        for (let i = 0; !reader.done; i++) {
+          const maxBytes = asked[i % asked.length]
+          const next = reader.next(maxBytes)
+          const records = recordsOf(next === undefined ? [] : [next.chunk])
+          const bytes = records.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
+          expect(bytes).toBeLessThanOrEqual(Math.max(maxBytes, 32_768) + 32_768 + 2 * LONG_BYTES)
+          pieces.push(...records)
+          // Nothing that was returned lies behind the position, and nothing else before it.
+          expect(pieces.every((record) => record.offset < reader.nextOffset)).toBe(true)
+          expect(whole.filter((record) => record.offset < reader.nextOffset)).toHaveLength(pieces.length)
+        }
+        expect(pieces).toEqual(whole)
+        expect(reader.nextOffset).toBe(offsetAfter(response, from))
+        expect(reader.next(1)).toBeUndefined()
+      },
+    ),
+    { numRuns: 25 },
+  )
+})

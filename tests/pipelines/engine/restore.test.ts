@@ -177,7 +177,7 @@ test('a restoring worker is not ready, tells how far it is, and works on other t
   expect(seen?.ready).toBe(false)
   expect(seen?.tasks.some(({ state }) => state === 'RUNNING')).toBe(true)
   // In small pieces, so that the commits of the others do not wait; before and after in big ones.
-  expect(asked.filter((bytes) => bytes !== undefined).every((bytes) => bytes <= 131_072)).toBe(true)
+  expect(asked.filter((bytes) => bytes !== undefined).every((bytes) => bytes <= 524_288)).toBe(true)
   expect(asked.some((bytes) => bytes !== undefined)).toBe(true)
   expect(asked[0]).toBeUndefined()
   await until(() => asked.at(-1) === undefined, 'polls without a limit')
