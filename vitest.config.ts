@@ -5,7 +5,7 @@ const UNIT_TIMEOUT_MS = 30_000
 /** A real broker answers in milliseconds; starting one takes seconds, on a machine that is busy otherwise many. */
 const STACK_TEST_TIMEOUT_MS = 120_000
 const END_TO_END_TIMEOUT_MS = 300_000
-/** Real servers beside other work now and then miss a deadline; `npm test` names each test that needed it. */
+/** Real servers beside other work now and then miss a deadline; `npm test` names each test that needed it. None where output must be exact (`AT_FIRST_TRY`). */
 const STACK_RETRIES = 1
 /** Two cores: more processes beside a broker only make each other wait. */
 const STACK_WORKERS = 2

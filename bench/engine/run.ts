@@ -105,12 +105,19 @@ async function expectRight(transport: Transport, { output, stateDir }: WorkerEnv
   if (verdict !== 'ok') throw new Error(`the output is wrong: ${verdict}`)
 }
 
+/** The input is never compressed. */
+function compressed({ compression }: BenchConfig): string {
+  return compression === 'none' ? 'nothing compressed' : `what is written compressed with ${compression}`
+}
+
 async function throughput(config: BenchConfig, contenders: readonly Contender[], place: Place): Promise<void> {
   const { transport } = place
   const input = JOBS[config.job].input(config.dataDir, config.records)
   const topic = `bench-${config.job.toLowerCase()}-in-${randomUUID().slice(0, 8)}`
   await loadInput(transport, topic, input)
-  say(`${input.count} records in ${PARTITIONS} partitions, ${config.guarantee}, a commit every ${config.commitIntervalMs} ms`)
+  say(
+    `${input.count} records in ${PARTITIONS} partitions, ${config.guarantee}, a commit every ${config.commitIntervalMs} ms, ${compressed(config)}`,
+  )
   await compare(contenders, config.runs, RUN_COLUMNS, async (contender) => {
     const worker = await newWorker(config, place, topic)
     const figures = await measureRun(contender, worker, input.count, place.brokerPid)
@@ -125,7 +132,7 @@ async function latency(config: BenchConfig, contenders: readonly Contender[], pl
   if (config.job !== 'J2') throw new Error('latency is measured with job J2, whose every input has one output: leave out --job')
   const input = JOBS[config.job].input(config.dataDir, rate * (WARM_UP_SECONDS + MEASURED_SECONDS))
   say(
-    `${rate} records/s, ${config.guarantee}, a commit every ${config.commitIntervalMs} ms at the latest; due to be sent → seen by a read_committed reader`,
+    `${rate} records/s, ${config.guarantee}, a commit every ${config.commitIntervalMs} ms at the latest, ${compressed(config)}; due to be sent → seen by a read_committed reader`,
   )
   await compare(contenders, config.runs, LATENCY_COLUMNS, async (contender) => {
     const topic = `bench-latency-in-${randomUUID().slice(0, 8)}`

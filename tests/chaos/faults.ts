@@ -21,8 +21,15 @@ export interface FaultDeps {
   readonly say: (text: string) => void
 }
 
+export interface FaultHands {
+  inflict(fault: Fault): Promise<void>
+  /** What could not be done on this machine, with the reason. */
+  readonly skipped: readonly string[]
+}
+
 /** Does to a running system what a schedule says. What happens to one worker, or to the broker, happens one after the other. */
-export function faultHands({ broker, name, workers, mayEnd, say }: FaultDeps): { inflict(fault: Fault): Promise<void> } {
+export function faultHands({ broker, name, workers, mayEnd, say }: FaultDeps): FaultHands {
+  const skipped: string[] = []
   const turns = new Map<string, Promise<void>>()
 
   async function inTurn(whose: string, action: () => Promise<void>): Promise<void> {
@@ -89,7 +96,10 @@ export function faultHands({ broker, name, workers, mayEnd, say }: FaultDeps): {
         await delay(fault.ms)
         return worker.network.thaw()
       case 'disk-full':
-        if (worker.disk === undefined) return say(`no disk-full: ${noSmallDisk()}`)
+        if (worker.disk === undefined) {
+          skipped.push(`disk-full: ${noSmallDisk()}`)
+          return
+        }
         worker.disk.fill()
         await delay(fault.ms)
         return worker.disk.free()
@@ -130,6 +140,7 @@ export function faultHands({ broker, name, workers, mayEnd, say }: FaultDeps): {
   }
 
   return {
+    skipped,
     inflict(fault) {
       if ('worker' in fault) {
         const worker = workers[fault.worker]

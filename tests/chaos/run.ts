@@ -67,6 +67,7 @@ async function main(): Promise<number> {
     return spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
   }
   const failed: number[] = []
+  const skipped: string[] = []
   let passed = 0
   let left = seeds
   while (left.length > 0 && Date.now() < until) {
@@ -90,6 +91,7 @@ async function main(): Promise<number> {
     }
   }
   const repeat = failed.map((seed) => `--seed ${seed}`).join(', ')
+  for (const [what, times] of Map.groupBy(skipped, (reason) => reason)) say(`left out ${times.length} times: ${what}`)
   say(`${passed} passed, ${failed.length} failed${failed.length > 0 ? `: ${repeat}` : ''}`)
   return failed.length === 0 ? 0 : 1
 
@@ -102,6 +104,8 @@ async function main(): Promise<number> {
       `  ${result.faults.length === 0 ? 'exact' : 'WRONG'}: ${result.payments} payments, ${result.fences} fences, ${result.crashes} restarts by themselves, ${took} s`,
     )
     for (const fault of result.faults) say(`  ${fault}`)
+    for (const fault of result.skipped) say(`  left out ${fault}`)
+    skipped.push(...result.skipped)
     if (result.faults.length > 0) keep(schedule, broker, place)
     rmSync(place, { recursive: true, force: true })
     return result.faults.length === 0

@@ -21,6 +21,14 @@ test('every kind of fault comes up, at a worker that exists, while input comes, 
   }
 })
 
+test('of a hundred seeds some hold the broker up for longer than any session', () => {
+  const pauses = SEEDS.slice(0, 100).flatMap((seed) =>
+    drawSchedule(seed).faults.flatMap(({ fault }) => (fault.kind === 'broker-pause' ? [fault.ms] : [])),
+  )
+  expect(pauses.filter((ms) => ms > 15_000).length).toBeGreaterThan(0)
+  expect(pauses.filter((ms) => ms <= 9_000).length).toBeGreaterThan(pauses.length / 2)
+})
+
 test('kinds can be chosen: one fault of each', () => {
   const kinds = drawSchedule(3, { kinds: ['broker-kill', 'cut'] }).faults.map(({ fault }) => fault.kind)
   expect(kinds.sort()).toEqual(['broker-kill', 'cut'])

@@ -64,7 +64,7 @@ export interface ScheduleOptions {
   readonly kinds?: readonly FaultKind[]
   /** Default 1. With 2, partitions are moved between them in every run. */
   readonly brokers?: 1 | 2
-  /** Longest pause of the broker. */
+  /** Longest pause of the broker. Default 9 s, and now and then 20 to 30 s. */
   readonly longestPauseMs?: number
 }
 
@@ -80,6 +80,9 @@ const ZOMBIE_MS = 7_500
 /** Longer than the transaction time-out of 3 s, and shorter than the session. */
 const STALL_MS = 3_800
 const LONGEST_PAUSE_MS = 9 * SECOND_MS
+/** Every session and transaction has timed out by then. */
+const VERY_LONG_PAUSE_MS = [20 * SECOND_MS, 30 * SECOND_MS] as const
+const VERY_LONG_PAUSE_SHARE = 0.2
 const STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
 const DAMAGES: readonly Damage[] = ['truncate', 'flip', 'delete']
 const CLOCK_OFFSETS_MS = [-48 * HOUR_MS, -HOUR_MS, -20 * SECOND_MS, 20 * SECOND_MS, 1_200 * SECOND_MS, HOUR_MS, 48 * HOUR_MS]
@@ -105,10 +108,11 @@ const DRAW: { readonly [Kind in FaultKind]: (random: Random, options: ScheduleOp
   }),
   stall: (random) => ({ kind: 'stall', worker: integer(random, WORKERS), ms: STALL_MS + integer(random, 1_000) }),
   'broker-kill': (random) => ({ kind: 'broker-kill', downMs: integer(random, 2_000) }),
-  'broker-pause': (random, { longestPauseMs = LONGEST_PAUSE_MS }) => ({
-    kind: 'broker-pause',
-    ms: 1_000 + integer(random, longestPauseMs - 1_000),
-  }),
+  'broker-pause': (random, { longestPauseMs }) => {
+    const isVeryLong = longestPauseMs === undefined && random() < VERY_LONG_PAUSE_SHARE
+    const [shortest, longest] = isVeryLong ? VERY_LONG_PAUSE_MS : [SECOND_MS, longestPauseMs ?? LONGEST_PAUSE_MS]
+    return { kind: 'broker-pause', ms: shortest + integer(random, longest - shortest) }
+  },
   cut: (random) => ({ kind: 'cut', worker: integer(random, WORKERS), times: 1 + integer(random, 20), gapMs: integer(random, 150) }),
   slow: (random) => ({
     kind: 'slow',

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Component } from '../../deploy/local/component.ts'
 import { type GuardedFolder, guardedFolder } from '../stack/folder.ts'
+import { AT_FIRST_TRY } from '../stack/index.ts'
 import { newKafka } from '../stack/servers.ts'
 import { drawSchedule, type FaultKind } from './schedule.ts'
 import { runTrial } from './trial.ts'
@@ -27,10 +28,10 @@ const RUNS: readonly { readonly seed: number; readonly kinds: readonly FaultKind
 
 test.each(RUNS)(
   '$kinds: the output is exactly that of an offline computation',
+  { ...AT_FIRST_TRY, timeout: RUN_TIMEOUT_MS },
   async ({ seed, kinds }) => {
     const say = (text: string) => process.stderr.write(`chaos seed ${seed}: ${text}\n`)
     const result = await runTrial(drawSchedule(seed, { kinds }), { broker, folder: join(folder.path, `seed-${seed}`), say })
     expect(result.faults).toEqual([])
   },
-  RUN_TIMEOUT_MS,
 )

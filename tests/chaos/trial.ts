@@ -38,6 +38,8 @@ export interface TrialResult {
   readonly payments: number
   readonly fences: number
   readonly crashes: number
+  /** Faults that could not be inflicted on this machine, with the reason. */
+  readonly skipped: readonly string[]
 }
 
 const PAYMENTS = 4_000
@@ -76,16 +78,17 @@ export async function runTrial(schedule: Schedule, deps: TrialDeps, options: Tri
     readers.push(input.reader, output.reader)
     await allReady(workers)
     options.watch?.(workers)
-    const found = await ordeal(schedule, { ...options, ...deps, name, transport, topics, workers, input, output })
+    const { found, skipped } = await ordeal(schedule, { ...options, ...deps, name, transport, topics, workers, input, output })
     return {
       faults: found,
       payments: input.read().payments.flat().length,
       fences: workers.reduce((sum, worker) => sum + worker.fences, 0),
       crashes: workers.reduce((sum, worker) => sum + worker.crashes, 0),
+      skipped,
     }
   } catch (error) {
     say((error as Error).stack ?? String(error))
-    return { faults: [(error as Error).message], payments: 0, fences: 0, crashes: 0 }
+    return { faults: [(error as Error).message], payments: 0, fences: 0, crashes: 0, skipped: [] }
   } finally {
     for (const worker of workers) await worker.close()
     for (const reader of readers) await reader.close()
@@ -145,8 +148,8 @@ interface OrdealDeps extends TrialDeps, TrialOptions {
   readonly output: Reading<ShopOutput>
 }
 
-/** @returns what was wrong */
-async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Promise<string[]> {
+/** @returns what was wrong, and which faults were left out */
+async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Promise<{ found: string[]; skipped: readonly string[] }> {
   const { transport, topics, workers, input, output, say, payments = PAYMENTS, inputMs = INPUT_MS } = deps
   const mayEnd = planned.some(({ fault }) => mayEndWorkers(fault))
   const hands = faultHands({ ...deps, mayEnd })
@@ -179,9 +182,10 @@ async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Pr
   await allReady(workers)
   const codes = await Promise.all(workers.map((worker) => worker.leave()))
   await output.reader.catchUp()
-  return [
+  const found = [
     ...faults(input.read(), output.read(), timing()),
     ...codes.flatMap((code, i) => (code === 0 || mayEnd ? [] : [`worker ${i} ended with ${code} when it was told to leave`])),
     ...workers.flatMap(({ slot, crashes }) => (crashes === 0 || mayEnd ? [] : [`worker ${slot} ended by itself`])),
   ]
+  return { found, skipped: hands.skipped }
 }

@@ -16,6 +16,9 @@ export interface TestStack {
   registry(): Promise<string>
 }
 
+/** For tests of what must be exact whatever goes wrong: one that needed a second try has failed. */
+export const AT_FIRST_TRY = { retry: 0 } as const
+
 /** The servers shared by all tests of the run; each is started when it is first asked for. */
 export function testStack(): TestStack {
   const control = inject('stackControl')

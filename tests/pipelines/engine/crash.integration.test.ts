@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beforeAll, expect, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
-import { testStack } from '../../stack/index.ts'
+import { AT_FIRST_TRY, testStack } from '../../stack/index.ts'
 import { authorLines, broken, DEADLINE_MS, exactCounts, wordBench } from './broker-bench.ts'
 
 let brokers: string
@@ -16,7 +16,7 @@ beforeAll(async () => {
 const SEND_EVERY_MS = 50
 const STEPS = ['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const
 
-test('a worker killed with -9 right after each of the five commit steps loses nothing and doubles nothing', async () => {
+test('a worker killed with -9 right after each of the five commit steps loses nothing and doubles nothing', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   await bench.send(authorLines(300, 1))
   for (const [i, step] of STEPS.entries()) {
@@ -35,7 +35,7 @@ test('a worker killed with -9 right after each of the five commit steps loses no
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
 })
 
-test('a worker whose state folder is deleted restores from the changelogs and goes on counting', async () => {
+test('a worker whose state folder is deleted restores from the changelogs and goes on counting', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   await bench.send(authorLines(500, 1))
   const first = bench.spawn()
@@ -49,7 +49,7 @@ test('a worker whose state folder is deleted restores from the changelogs and go
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
 })
 
-test('at least once: a worker killed with -9 loses nothing, though it may count twice', async () => {
+test('at least once: a worker killed with -9 loses nothing, though it may count twice', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   await bench.send(authorLines(500, 1))
   const { exited } = bench.spawn({ guarantee: 'at-least-once', kill: { step: 'produced', commit: 1 } })

@@ -5,7 +5,7 @@ import { waitUntil } from '../../../deploy/local/wait.ts'
 import type { GroupMember } from '../../../kafka/transport.ts'
 import { rangeOwner, standbyOwners } from '../../../pipelines/engine/placement.ts'
 import { connected, newTopic } from '../../kafka/client/harness.ts'
-import { testStack, uniqueName } from '../../stack/index.ts'
+import { AT_FIRST_TRY, testStack, uniqueName } from '../../stack/index.ts'
 import { DEADLINE_MS, wordBench } from './broker-bench.ts'
 
 let brokers: string
@@ -55,7 +55,7 @@ test('the broker deals partitions as the placement of copies expects: before a m
   await dealt(members.slice(1), heirs)
 })
 
-test('a worker that is killed for good: its standby goes on, and every word is counted once', async () => {
+test('a worker that is killed for good: its standby goes on, and every word is counted once', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   const [one, two] = ['one', 'two'].map((name) => bench.spawn({ standby: 1, folder: join(bench.folder.path, name) }))
   await Promise.all([one.ready, two.ready])

@@ -5,7 +5,7 @@ import { waitUntil } from '../../../deploy/local/wait.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import { connected, newProducer } from '../../kafka/client/harness.ts'
 import { guardedFolder } from '../../stack/folder.ts'
-import { testStack, uniqueName } from '../../stack/index.ts'
+import { AT_FIRST_TRY, testStack, uniqueName } from '../../stack/index.ts'
 import { DEADLINE_MS, spawnWorker, topicReader } from './broker-bench.ts'
 import { ELECTION_DELAY_MS, publishedTimes, undercounted } from './election.ts'
 
@@ -70,7 +70,7 @@ async function campaign() {
   return { start, times, more, sent, stop, total: () => count }
 }
 
-test('workers that are killed and restarted publish every time once, and never with a part of its votes', async () => {
+test('workers that are killed and restarted publish every time once, and never with a part of its votes', AT_FIRST_TRY, async () => {
   const { start, times, more, sent, stop, total } = await campaign()
   let a = start('a')
   await a.ready

@@ -8,7 +8,7 @@ import { createSink, type Sink } from '../../../../pipelines/engine/sinks/sink.t
 import { tableTarget } from '../../../../pipelines/engine/sinks/table-target.ts'
 import { connectSinkClickhouse } from '../../../../state/tables/connect.ts'
 import { tableStore } from '../../../../state/tables/store.ts'
-import { privateClickhouse, testStack } from '../../../stack/index.ts'
+import { AT_FIRST_TRY, privateClickhouse, testStack } from '../../../stack/index.ts'
 import { rowsOf, testDatabase } from '../../../state/tables/database.ts'
 import { type Event, eventsTable } from '../../../state/tables/events-table.ts'
 import { jsonTopic } from './json-topic.ts'
@@ -64,7 +64,7 @@ async function runSink(kafka: Awaited<ReturnType<typeof realBroker>>, topic: str
   return sink
 }
 
-test('a sink that is killed -9 right after an insert, before its commit, doubles and loses nothing', async () => {
+test('a sink that is killed -9 right after an insert, before its commit, doubles and loses nothing', AT_FIRST_TRY, async () => {
   const broker = await testStack().kafka()
   const kafka = await realBroker(broker)
   const topic = await kafka.newTopic(PARTITIONS)
@@ -92,7 +92,7 @@ test('a sink that is killed -9 right after an insert, before its commit, doubles
   await eventually(() => counted(client)).toEqual(complete(2_500))
 })
 
-test('a ClickHouse that is killed -9 and comes back has every row once', async () => {
+test('a ClickHouse that is killed -9 and comes back has every row once', AT_FIRST_TRY, async () => {
   const kafka = await realBroker(await testStack().kafka())
   const topic = await kafka.newTopic(PARTITIONS)
   const server = await privateClickhouse()
