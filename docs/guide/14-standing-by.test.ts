@@ -124,8 +124,9 @@ test('the worker that takes over reads nothing: it has the state already', async
  * ## When partitions move
  *
  * Workers come and go in ordinary days, too: then partitions move, and often come back. Their state stays where it was, for an hour by default
- * (`STATE_KEEP_MINUTES`), and what comes back in time reads only what was missed. Then it is deleted. A worker that restarts with its folder within
- * the session time-out keeps its partitions: nothing moves at all.
+ * (`STATE_KEEP_MINUTES`), and what comes back in time reads only what was missed. Then it is deleted. A worker that was killed and restarts with its
+ * folder within the session time-out keeps its partitions: nothing moves at all. One that stops in order gives them up at once, unless
+ * `KEEP_PLACE_ON_STOP` says that it will be back.
  *
  * Read next: chapter 15, commands. What options, metrics and endpoints there are stands in `docs/engine-reference.md`. Sources:
  * `pipelines/engine/standby.ts`, `pipelines/engine/placement.ts`, `pipelines/engine/kept-state.ts`.

@@ -12,7 +12,7 @@ import type { StreamTask, TaskProgress } from './task.ts'
  * 4 committed      the transaction is committed. The state is one commit behind: its changelog tail is replayed at the next start.
  * 5 written        state, changelog positions and source offsets are in the database, in one batch.
  *
- * Steps 2 to 4 wait for the brokers; the next records are processed meanwhile (docs/adr/0005). What they change is none of this commit's: step 1 takes
+ * Steps 2 to 4 wait for the brokers; the next records are processed meanwhile (docs/adr/0007). What they change is none of this commit's: step 1 takes
  * the state's batch and the tasks' positions with it, and the producer holds the next transaction's records back until step 4 is over.
  */
 export type CommitFaultPoint = 'encoded' | 'produced' | 'offsets-added' | 'committed' | 'written'

@@ -93,6 +93,26 @@ test('an outcome ends the record: rejected, dropped and late ones are not seen b
   expect([behind.key, behind.value, header(behind, 'late.source')]).toEqual(['k', -5, 'numbers 0 2'])
 })
 
+test.each(['encoded', 'produced', 'offsets-added'] as const)(
+  'a dead letter whose transaction is aborted (a crash after "%s") is not there; the next life sends it, once',
+  (step) => {
+    const driver = testDriver(doubling(), { commit: 'manual' })
+    driver.pipeBytes(numbers, Buffer.from('k'), Buffer.from('no number'))
+    driver.pipe(numbers, 'k', 13)
+    driver.pipe(numbers, 'k', 7)
+    driver.crashAt(step)
+    expect(() => driver.settle()).toThrow('crash')
+    expect([driver.readDeadLetters(), driver.read(doubled)]).toEqual([[], []])
+    driver.restart()
+    driver.settle()
+    expect(driver.readDeadLetters().map(({ key, value }) => [key?.toString(), value?.toString()])).toEqual([
+      ['k', 'no number'],
+      ['k', '13'],
+    ])
+    expect(driver.read(doubled).map(({ value }) => value)).toEqual([14])
+  },
+)
+
 test('under the policy fail a bad record stops the worker, with its place in the message', () => {
   const driver = testDriver(doubling('fail'))
   driver.pipe(numbers, 'k', 1)

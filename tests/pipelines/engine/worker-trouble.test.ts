@@ -308,7 +308,9 @@ test('a worker stops although the broker is away: what it waits for is given up'
   send(lines, 'ann', 'a')
   await until(() => committing, 'it commits')
   await running.stop()
-  expect(running.status().state).not.toBe('running')
+  // In order: the process ends with exit code 0.
+  await running.done
+  expect(running.status().state).toBe('stopped')
 })
 
 test('tasks that wait for a schema take neither input nor the processor from the others', async () => {
@@ -347,6 +349,33 @@ test('a clock that is set back does not hold the commits back', async () => {
   setBackMs = 3_600_000
   send(lines, 'ann', 'after')
   await until(() => latest(wordCounts).has('after'), 'it commits')
+})
+
+test('a clock that is set forwards for a while holds neither commits nor wall ticks up, then or afterwards', async () => {
+  const { worker, send, latest } = bench()
+  const times: number[] = []
+  const ticking = topology(
+    'timely',
+    (t) => {
+      t.source(lines)
+        .process('count', { emits: [wordCounts] }, (line, ctx) => ctx.emit(wordCounts, line, 1))
+        .tick('tick', { everyMs: 20, clock: 'wall' }, (time) => void times.push(time))
+    },
+    { commitWhenIdle: false },
+  )
+  let aheadMs = 0
+  await worker(ticking, { clock: () => Date.now() + aheadMs })
+  for (const [word, ms] of [
+    ['before', 0],
+    ['ahead', 3_600_000],
+    ['right again', 0],
+  ] as const) {
+    aheadMs = ms
+    times.length = 0
+    send(lines, 'ann', word)
+    await until(() => latest(wordCounts).has(word), 'it commits')
+    await until(() => times.some((time) => Math.abs(time - Date.now() - ms) < 1_800_000), 'it ticks by the time of day')
+  }
 })
 
 test('a clock that is set back by hours holds no wall tick back', async () => {

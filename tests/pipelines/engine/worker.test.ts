@@ -51,6 +51,37 @@ test('two workers share the partitions, and one takes over when the other stops'
   expect(broker.groups.members('words')).toHaveLength(1)
 })
 
+test('what a worker has done in partitions that it loses is committed before another has them', async () => {
+  const { worker, send, all } = bench()
+  const done: string[] = []
+  const echoing = topology(
+    'echoing',
+    (t) => {
+      t.source(lines).process('echo', { emits: [wordCounts] }, (line, ctx) => {
+        done.push(line)
+        ctx.emit(wordCounts, line, 1)
+      })
+    },
+    // It commits for no other reason.
+    { commitWhenIdle: false, commitIntervalMs: 3_600_000 },
+  )
+  const first = await worker(echoing)
+  await until(() => first.status().ready, 'it runs')
+  const sent = Array.from({ length: 20 }, (_, i) => `line ${i}`)
+  for (const [i, line] of sent.entries()) send(lines, `author-${i}`, line)
+  await until(() => done.length === sent.length, 'all are processed')
+  expect(all(wordCounts)).toEqual([])
+  const second = await worker(echoing)
+  await until(() => second.status().ready && second.status().tasks.length === 1, 'the other one has a partition')
+  expect(
+    all(wordCounts)
+      .map(({ key }) => key)
+      .sort(),
+  ).toEqual(sent.toSorted())
+  await second.stop()
+  expect(done.toSorted()).toEqual(sent.toSorted())
+})
+
 test('a worker whose session timed out drops its uncommitted work, rejoins and counts right', async () => {
   const { worker, send, latest, broker } = bench()
   const identity = newIdentity()
