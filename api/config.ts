@@ -27,6 +27,8 @@ export interface ApiConfig {
 }
 
 export interface LinksConfig {
+  /** The header in which trusted proxies say which country a visitor is in, in lower case; undefined: none does. */
+  readonly countryHeader: string | undefined
   /** Where the short domains are served besides the API's own port; 0: any free one. */
   readonly shortPort: number
   /** What short links begin with, the first one where nobody chooses: `https://sho.rt`. */
@@ -124,6 +126,11 @@ const Environment = z
       .default('localhost:8090')
       .transform(list)
       .pipe(z.array(z.string().transform(shortDomain)).min(1)),
+    CLICKS_COUNTRY_HEADER: z
+      .string()
+      .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header')
+      .toLowerCase()
+      .optional(),
     LINKS_SECRET: z.string().min(MIN_SECRET_CHARACTERS, 'is too short: give at least 22 random characters').optional(),
     MILLRACE_HOME: z.string().default(join(import.meta.dirname, '..', '.millrace')),
     NODE_ENV: z.string().default('development'),
@@ -189,6 +196,7 @@ export function readApiConfig(env: Env = process.env): ApiConfig {
       s3Endpoint: settings.BLOBS_ENDPOINT,
     },
     links: {
+      countryHeader: settings.CLICKS_COUNTRY_HEADER,
       shortPort: settings.SHORT_PORT,
       domains: settings.SHORT_DOMAINS,
       secret:

@@ -140,7 +140,8 @@ async function startApi(config: ApiConfig, log: Logger) {
       name: 'clicks',
       log,
     })
-    const { listener, front } = redirects({ views: redis.shared, facts, clicks, domains, trusted, metrics, log, now })
+    const { countryHeader } = config.links
+    const { listener, front } = redirects({ views: redis.shared, facts, clicks, domains, trusted, countryHeader, metrics, log, now })
     servers.push(await startServer({ ...common, front, port: config.port }))
     servers.push(await startServer({ ...common, front: listener, port: config.links.shortPort, portSetting: 'SHORT_PORT' }))
   } else {

@@ -2,7 +2,7 @@ import { type RouteConfig, z } from '@hono/zod-openapi'
 import { type ErrorDefinition, errors } from './errors.ts'
 import { IDEMPOTENCY_KEY_PATTERN } from './input.ts'
 import { LIMITED_PREFIX } from './limits/request-limits.ts'
-import type { AnswerSpec, AuthRule, BoundRoute } from './route.ts'
+import type { AnswerSpec, AuthRule, BoundRoute, ElsewhereRoute } from './route.ts'
 
 export const SECURITY_SCHEME = 'bearer'
 
@@ -58,6 +58,14 @@ function kitErrors({ definition }: Pick<BoundRoute, 'definition'>): ErrorDefinit
 
 /** The operation as OpenAPI describes it: the same schemas that validate. */
 export function describeRoute(definition: BoundRoute['definition']): RouteConfig {
+  return describe(definition, [...definition.errors, ...kitErrors({ definition })])
+}
+
+export function describeElsewhere({ definition, servers }: ElsewhereRoute): RouteConfig {
+  return { ...describe(definition, definition.errors), servers: servers.map((url) => ({ url })) }
+}
+
+function describe(definition: BoundRoute['definition'], refusals: readonly ErrorDefinition[]): RouteConfig {
   const { query, params, body } = definition
   const rateHeaders = definition.path.startsWith(LIMITED_PREFIX) ? RATE_HEADERS : {}
   return {
@@ -77,7 +85,7 @@ export function describeRoute(definition: BoundRoute['definition']): RouteConfig
     },
     responses: {
       ...Object.fromEntries(Object.entries(definition.answers).map(([status, answer]) => [status, describeAnswer(answer, rateHeaders)])),
-      ...describeErrors([...definition.errors, ...kitErrors({ definition })], definition.htmlErrors === true),
+      ...describeErrors(refusals, definition.htmlErrors === true),
     },
   }
 }

@@ -1,6 +1,6 @@
 import type { ErrorDefinition } from './errors.ts'
 import type { ReadinessProbe } from './readiness.ts'
-import type { BoundRoute } from './route.ts'
+import type { BoundRoute, ElsewhereRoute } from './route.ts'
 
 /** One service's part of the API. */
 export interface Service {
@@ -8,6 +8,8 @@ export interface Service {
   /** Shown in the documentation. */
   readonly description: string
   readonly routes: readonly BoundRoute[]
+  /** What is answered around the app: only documented here. */
+  readonly elsewhere?: readonly ElsewhereRoute[]
   /** Its own entries of the error catalogue. */
   readonly errors: readonly ErrorDefinition[]
   readonly probes: readonly ReadinessProbe[]

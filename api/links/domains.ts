@@ -8,6 +8,7 @@ export interface ShortDomain {
 
 export interface ShortDomains {
   readonly first: ShortDomain
+  readonly all: readonly ShortDomain[]
   byHost(host: string): ShortDomain | undefined
   /** True when a URL leads back to one of them. */
   leadsBack(url: URL): boolean
@@ -20,6 +21,7 @@ export function shortDomains(bases: readonly string[]): ShortDomains {
   const byHost = new Map(domains.map((domain) => [domain.host, domain]))
   return {
     first: domains[0],
+    all: domains,
     byHost: (host) => byHost.get(host.toLowerCase()),
     leadsBack(url) {
       const name = withoutRootDot(url.hostname)

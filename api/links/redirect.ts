@@ -7,8 +7,8 @@ import { JSON_TYPE } from '../kit/answer.ts'
 import { ApiError, errorBody, errorHeaders, errors } from '../kit/errors.ts'
 import type { FactBuffer } from '../kit/fact-buffer.ts'
 import type { Facts } from '../kit/facts.ts'
-import { COMMON_HEADERS, NOT_CACHEABLE } from '../kit/headers.ts'
-import { clientAddress, type TrustedProxies } from '../kit/limits/address.ts'
+import { COMMON_HEADERS, NOT_CACHEABLE, optionsHeaders } from '../kit/headers.ts'
+import { clientAddress, isFromProxy, type TrustedProxies } from '../kit/limits/address.ts'
 import type { Logger } from '../kit/logging.ts'
 import type { HttpMetrics } from '../kit/metrics.ts'
 import { requestIdFrom } from '../kit/request-id.ts'
@@ -25,6 +25,8 @@ export interface RedirectDeps {
   readonly clicks: Pick<FactBuffer<string, Click>, 'offer'>
   readonly domains: ShortDomains
   readonly trusted: TrustedProxies
+  /** In lower case: where trusted proxies say which country a visitor is in; undefined: nowhere. */
+  readonly countryHeader: string | undefined
   readonly metrics: HttpMetrics
   readonly log: Logger
   /** Epoch ms. */
@@ -40,17 +42,18 @@ export interface Redirects {
 
 /** The route's label in metrics. */
 const ROUTE = '/{short_code}'
-const METHODS = 'GET, HEAD, OPTIONS'
+const METHODS = ['GET', 'HEAD', 'OPTIONS']
 /** How long browsers may keep a redirect whose clicks are not counted: so long a deletion may go unnoticed. */
 const PERMANENT_SECONDS = 3_600
 const MS_PER_SECOND = 1_000
 /** Header fields as they may stand in an event. */
 const MAX_USER_AGENT = 512
 const MAX_REFERRER = 2_048
+const COUNTRY = /^[A-Za-z0-9]{2}$/
 const PREFETCH = /prefetch|prerender|preview/i
 
 /** Written by hand, around the app: it is by far the most frequent request, and needs next to nothing of it. */
-export function redirects({ views, facts, clicks, domains, trusted, metrics, log, now }: RedirectDeps): Redirects {
+export function redirects({ views, facts, clicks, domains, trusted, countryHeader, metrics, log, now }: RedirectDeps): Redirects {
   /** Of ISO timestamps the last one: many clicks share a millisecond. */
   let stampedAt = -1
   let stamp = ''
@@ -73,9 +76,9 @@ export function redirects({ views, facts, clicks, domains, trusted, metrics, log
     const startedAt = performance.now()
     let status: number
     try {
-      if (request.method === 'OPTIONS') status = sendOptions(response)
+      if (request.method === 'OPTIONS') status = sendOptions(request, response)
       else if (request.method !== 'GET' && request.method !== 'HEAD') {
-        throw new ApiError(errors.method_not_allowed, { headers: { Allow: METHODS } })
+        throw new ApiError(errors.method_not_allowed, { headers: { Allow: METHODS.join(', ') } })
       } else {
         const link = domain === undefined || !isCode(code) ? undefined : await find(code)
         status = redirect(request, response, code, link?.domain === domain?.host ? link : undefined)
@@ -91,10 +94,10 @@ export function redirects({ views, facts, clicks, domains, trusted, metrics, log
     if (link === undefined || !link.isActive) throw new ApiError(linksErrors.url_not_found)
     if (isExpired(link, at)) {
       if (link.expiredUrl === undefined) throw new ApiError(linksErrors.url_not_found)
-      return send(response, 302, link.expiredUrl, 'private, no-store')
+      return send(request, response, 302, link.expiredUrl, 'private, no-store')
     }
-    if (!link.analytics) return send(response, 301, link.longUrl, `public, max-age=${keptSeconds(link, at)}`)
-    const status = send(response, 302, link.longUrl, 'private, no-store')
+    if (!link.analytics) return send(request, response, 301, link.longUrl, `public, max-age=${keptSeconds(link, at)}`)
+    const status = send(request, response, 302, link.longUrl, 'private, no-store')
     if (request.method === 'GET' && !isPrefetch(request)) count(request, code, at)
     return status
   }
@@ -107,14 +110,19 @@ export function redirects({ views, facts, clicks, domains, trusted, metrics, log
       ip: clientAddress(socket.remoteAddress, forwardedFor, trusted),
       user_agent: (headers['user-agent'] ?? '').slice(0, MAX_USER_AGENT),
       referrer: (headers.referer ?? '').slice(0, MAX_REFERRER),
-      country: '',
+      country: countryHeader === undefined ? '' : countryOf(headers[countryHeader], socket.remoteAddress),
     })
+  }
+
+  /** Empty: the pipeline looks the address up. */
+  function countryOf(given: string | string[] | undefined, remote: string | undefined): string {
+    return typeof given === 'string' && COUNTRY.test(given) && isFromProxy(remote, trusted) ? given.toUpperCase() : ''
   }
 
   function sendError(request: IncomingMessage, response: ServerResponse, error: unknown): number {
     const known = error instanceof ApiError ? error : new ApiError(errors.internal_error, { cause: error })
     const { status, code } = known.definition
-    const requestId = requestIdFrom(request.headers['x-request-id'] as string | undefined)
+    const requestId = requestIdOf(request)
     metrics.countError(code)
     if (status >= 500) {
       const cause = known.cause instanceof Error ? known.cause.message : undefined
@@ -146,16 +154,23 @@ export function redirects({ views, facts, clicks, domains, trusted, metrics, log
 }
 
 /** Names and values in turn, as `writeHead` takes them without copying. */
-function send(response: ServerResponse, status: 301 | 302, location: string, cacheControl: string): number {
-  response.writeHead(status, ['Location', location, 'Cache-Control', cacheControl, 'Content-Length', '0'])
+function send(request: IncomingMessage, response: ServerResponse, status: 301 | 302, location: string, cacheControl: string): number {
+  const requestId = requestIdOf(request)
+  const forAll = ['Access-Control-Allow-Origin', '*', 'Content-Length', '0'] as const
+  response.writeHead(status, ['Location', location, 'Cache-Control', cacheControl, 'X-Request-Id', requestId, ...forAll])
   response.end()
   return status
 }
 
-function sendOptions(response: ServerResponse): number {
-  response.writeHead(204, { ...COMMON_HEADERS, Allow: METHODS, 'Access-Control-Allow-Methods': METHODS })
+function sendOptions(request: IncomingMessage, response: ServerResponse): number {
+  const isPreflight = request.headers['access-control-request-method'] !== undefined
+  response.writeHead(204, { ...COMMON_HEADERS, ...optionsHeaders(METHODS, isPreflight), 'X-Request-Id': requestIdOf(request) })
   response.end()
   return 204
+}
+
+function requestIdOf({ headers }: IncomingMessage): string {
+  return requestIdFrom(headers['x-request-id'] as string | undefined)
 }
 
 function keptSeconds({ expiresAt }: LinkRecord, now: number): number {

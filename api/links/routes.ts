@@ -13,6 +13,31 @@ const DEFAULT_QR_PIXELS = 256
 
 const codeParams = z.object({ short_code: z.string().openapi({ example: '3xK9dQa' }) })
 
+/** Answered by redirect.ts on the short domains. */
+export const redirectRoute = defineRoute({
+  method: 'get',
+  path: '/{short_code}',
+  operationId: 'followLink',
+  summary: 'Leads to the long URL',
+  description:
+    'On the short domains. Counted as a click, unless the link was made with `analytics: false`, it is HEAD, or a browser asks before anybody has clicked (`Sec-Purpose: prefetch`). An expired link leads to its `expired_url`, uncounted.',
+  tag: TAG,
+  auth: { kind: 'open' },
+  params: codeParams,
+  answers: {
+    302: { description: 'the long URL', headers: { Location: 'the long URL' } },
+    301: { description: 'the long URL of a link whose clicks are not counted: kept for an hour', headers: { Location: 'the long URL' } },
+  },
+  errors: [
+    linksErrors.url_not_found,
+    errors.method_not_allowed,
+    errors.headers_too_large,
+    errors.internal_error,
+    errors.not_ready,
+    errors.unavailable,
+  ],
+})
+
 export const createRoute = defineRoute({
   method: 'post',
   path: '/api/v1/urls',

@@ -22,7 +22,7 @@ import { linkJson, recordOf, shortUrl } from './link-json.ts'
 import { checkedUrl } from './long-url.ts'
 import type { LinkPatch } from './model.ts'
 import { type QrFormat, qrCode } from './qr.ts'
-import { bulkRoute, createRoute, deleteRoute, listRoute, patchRoute, qrRoute } from './routes.ts'
+import { bulkRoute, createRoute, deleteRoute, listRoute, patchRoute, qrRoute, redirectRoute } from './routes.ts'
 
 export interface LinksDeps {
   readonly views: ViewReader & ListReader
@@ -116,6 +116,7 @@ export function linksService({ views, tables, facts, commands, domains, secret, 
     description:
       'Short links. GET /{short_code} on a short domain answers 302 to the long URL, 404 `url_not_found` where there is none, and counts the click.',
     errors: Object.values(linksErrors),
+    elsewhere: [{ definition: redirectRoute, servers: domains.all.map(({ base }) => base) }],
     probes: [
       viewProbe(views, facts, LINKS_VIEW, linkDecisions),
       viewProbe(views, facts, USER_LINKS_VIEW, userLinks),

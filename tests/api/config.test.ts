@@ -35,6 +35,12 @@ test('production takes keys of its own', () => {
   })
 })
 
+test('the header of the country is a name, in any case', () => {
+  expect(readApiConfig({ CLICKS_COUNTRY_HEADER: 'CF-IPCountry' }).links.countryHeader).toBe('cf-ipcountry')
+  expect(readApiConfig({}).links.countryHeader).toBeUndefined()
+  expect(() => readApiConfig({ CLICKS_COUNTRY_HEADER: 'a b' })).toThrow('CLICKS_COUNTRY_HEADER: must be the name of a header')
+})
+
 test('short domains are hosts or whole addresses', () => {
   expect(readApiConfig({ SHORT_DOMAINS: 'sho.rt, https://GO.example/,localhost:8090' }).links.domains).toEqual([
     'http://sho.rt',

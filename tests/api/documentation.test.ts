@@ -78,6 +78,14 @@ describe('/openapi.json', () => {
     expect(responses[409].description).toContain('`alias_taken`')
   })
 
+  test('names what is answered on the short domains, too', async () => {
+    const { app } = await linksApi()
+    const { paths } = (await (await app.request('/openapi.json')).json()) as OpenApi
+    const { get } = paths['/{short_code}']
+    expect(Object.keys(get.responses).map(Number)).toEqual([301, 302, 404, 405, 431, 500, 503])
+    expect(get).toMatchObject({ servers: [{ url: 'http://sho.rt' }, { url: 'https://go.example' }], security: [] })
+  })
+
   test('names the codes of each status, with an example of each', async () => {
     const { document } = await documented()
     const { responses } = document.paths['/v1/trends'].get

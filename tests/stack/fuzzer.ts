@@ -16,6 +16,10 @@ export interface FuzzOptions {
   readonly authorization: string
   /** Per route. */
   readonly examples: number
+  /** Where the documentation is, if not at `url`. */
+  readonly documentation?: string
+  /** Further headers of every request: `Host: sho.rt`. */
+  readonly headers?: readonly string[]
   /** Options of schemathesis that choose routes. */
   readonly routes: readonly string[]
   /** Checks that these routes need not pass. */
@@ -25,9 +29,19 @@ export interface FuzzOptions {
 }
 
 /** Asks an API what its /openapi.json allows and more, with schemathesis; throws with its report when it finds something. */
-export async function fuzz({ url, authorization, examples, routes, leftOut = [], folder }: FuzzOptions): Promise<void> {
+export async function fuzz({
+  url,
+  documentation = url,
+  headers = [],
+  authorization,
+  examples,
+  routes,
+  leftOut = [],
+  folder,
+}: FuzzOptions): Promise<void> {
   const bin = await pythonEnvironment('schemathesis')
-  const args = ['run', `${url}/openapi.json`, '--url', url, '-H', `Authorization: ${authorization}`, ...routes]
+  const args = ['run', `${documentation}/openapi.json`, '--url', url, '-H', `Authorization: ${authorization}`, ...routes]
+  args.push(...headers.flatMap((header) => ['-H', header]))
   args.push('--exclude-checks', [LEFT_OUT, ...leftOut].join(), '--max-examples', String(examples), '--seed', SEED)
   try {
     await promisify(execFile)(join(bin, 'schemathesis'), args, { cwd: folder, maxBuffer: OUTPUT_BYTES })

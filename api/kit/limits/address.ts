@@ -52,6 +52,12 @@ export function clientAddress(remote: string | undefined, forwardedFor: string |
   return address
 }
 
+/** Whether the connection's other end is believed in what it says of its clients. */
+export function isFromProxy(remote: string | undefined, trusted: TrustedProxies): boolean {
+  const address = plainAddress(remote ?? '')
+  return address !== undefined && trusted.includes(address)
+}
+
 /** The connection's other end, where the server is Node's. */
 export function remoteAddress(c: Context): string | undefined {
   return c.env?.incoming?.socket?.remoteAddress

@@ -145,7 +145,12 @@ describe('every route', () => {
       const { authorization } = await token('42')
       const { url } = await apiWithStatistics()
       const routes = ['--include-path-regex', '^/api/v1/urls']
-      await fuzz({ url, authorization, examples: FUZZ_EXAMPLES, routes, folder: system.folder.path })
+      const common = { authorization, examples: FUZZ_EXAMPLES, folder: system.folder.path }
+      await fuzz({ ...common, url, routes })
+      // The code of the documentation's examples, so that they find something.
+      await create({ long_url: 'https://example.com/', custom_alias: '3xK9dQa' })
+      const short = { url: system.apis[0].shortUrl as string, documentation: url, headers: ['Host: sho.rt'] }
+      await fuzz({ ...common, ...short, routes: ['--include-path', '/{short_code}'] })
     },
     FUZZ_TIMEOUT_MS,
   )

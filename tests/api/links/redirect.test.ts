@@ -11,14 +11,15 @@ const URL_1 = 'https://example.com/1?a=b#c'
 const HOUR_MS = 3_600_000
 
 /** The short domains' listener and the front of the API on one server: `/front/…` goes to the latter. */
-async function shortApi() {
+async function shortApi({ countryHeader }: { countryHeader?: string } = {}) {
   const api = await linksApi()
   const clicks: Click[] = []
   const buffer = { offer: (_key: string, click: Click) => clicks.push(click) > 0 }
   const { redis, facts, domains, metrics, log, clock } = api
   const trusted = trustedProxies(LOOPBACK)
   const views = { ...redis.reader }
-  const { listener, front } = redirects({ views, facts, clicks: buffer, domains, trusted, metrics, log, now: () => clock.now })
+  const now = () => clock.now
+  const { listener, front } = redirects({ views, facts, clicks: buffer, domains, trusted, countryHeader, metrics, log, now })
   const server = createServer((incoming, response) => {
     if (incoming.headers['x-listener'] !== 'front') listener(incoming, response)
     else if (!front(incoming, response)) response.writeHead(299).end()
@@ -78,6 +79,27 @@ test('a visitor behind a proxy is known by the address that the proxy tells; lon
   expect(clicks[0]).toMatchObject({ ip: '198.51.100.7', user_agent: 'x'.repeat(512) })
 })
 
+test('the country is the one that a trusted proxy tells in the header that is configured', async () => {
+  const { visit, link, clicks } = await shortApi({ countryHeader: 'cf-ipcountry' })
+  const code = await link()
+  for (const given of ['de', 'T1', 'nonsense', 'DE, FR']) await visit(`/${code}`, { 'cf-ipcountry': given })
+  expect(clicks.map(({ country }) => country)).toEqual(['DE', 'T1', '', ''])
+  const direct = await shortApi()
+  await direct.visit(`/${await direct.link()}`, { 'cf-ipcountry': 'DE' })
+  expect(direct.clicks[0].country).toBe('')
+})
+
+test('every answer has an id, and may be read by pages of any origin', async () => {
+  const { visit, link } = await shortApi()
+  const paths = [`/${await link()}`, `/${await link({ analytics: false })}`, '/unknown']
+  for (const [path, method] of [...paths.map((path) => [path, 'GET']), [paths[0], 'OPTIONS'], [paths[0], 'POST']]) {
+    const { headers } = await visit(path, {}, method)
+    expect([path, method, headers['access-control-allow-origin']]).toEqual([path, method, '*'])
+    expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)
+    expect((await visit(path, { 'x-request-id': 'mine' }, method)).headers['x-request-id']).toBe('mine')
+  }
+})
+
 test('301 where clicks are not counted, kept no longer than the link lives', async () => {
   const { visit, link, clicks, advance } = await shortApi()
   const code = await link({ analytics: false, expiration: '1h' })
@@ -119,6 +141,11 @@ test('other methods: 405 with those that are; OPTIONS says them', async () => {
   const code = await link()
   expect(await visit(`/${code}`, {}, 'POST')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })
   expect(await visit(`/${code}`, {}, 'OPTIONS')).toMatchObject({ status: 204, headers: { allow: 'GET, HEAD, OPTIONS' } })
+  const preflight = await visit(`/${code}`, { 'access-control-request-method': 'GET' }, 'OPTIONS')
+  expect(preflight.headers).toMatchObject({
+    'access-control-allow-methods': 'GET, HEAD, OPTIONS',
+    'access-control-allow-headers': expect.stringContaining('X-Request-Id'),
+  })
 })
 
 test('a Redis that is away or still being filled: 503, never a wrong 404', async () => {
