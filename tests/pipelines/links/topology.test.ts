@@ -76,6 +76,20 @@ test('a link is marked as expired within seconds of its time, once', () => {
   expect(driver.read(linkFlow.decisions)).toEqual([])
 })
 
+test('expiry keeps up with as many links a second as a partition may be asked to make', () => {
+  const { driver } = decisionDriver(links, linkFlow, { partitions: { [linkFlow.commands.name]: 1, [linkFlow.decisions.name]: 1 } })
+  const [seconds, each] = [8, 200]
+  const start = driver.now
+  for (let index = 0; index < seconds * each; index++) {
+    const body = linkCommand({ user_id: null, expires_at: start + HOUR_MS + Math.floor(index / each) * 1_000 })
+    const command = { command_id: `c${index}`, reply_to: 'x', request_hash: 'x', deadline: start + HOUR_MS, body }
+    driver.pipe(linkFlow.commands, `code${index}`, command)
+  }
+  driver.read(linkFlow.decisions)
+  driver.advanceWallClock(HOUR_MS + seconds * 1_000)
+  expect(driver.read(linkFlow.decisions).filter(({ value }) => value?.view?.is_expired)).toHaveLength(seconds * each)
+})
+
 test('a new expiration replaces the old one and revives the link', () => {
   const { ask, view, driver } = linksDriver()
   ask(CODE, linkCommand({ expires_at: driver.now + HOUR_MS }))
