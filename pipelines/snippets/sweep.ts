@@ -13,7 +13,8 @@ const SWEEP_EVERY_MS = 3_600_000
 const NAME = 'snippet-blobs-sweep'
 
 /**
- * Removes blobs that no snippet refers to and nobody has touched for a day: of creations that came to nothing, and of snippets that are gone.
+ * Removes blobs that no snippet refers to and nobody has touched for a day: of creations that came to nothing, and of snippets that are gone;
+ * and drafts of writers that were killed.
  * Runs in the first worker slot of each machine; that several sweep does no harm.
  */
 export function blobSweep({ config, transport, log }: SinkContext): Runner {
@@ -29,9 +30,9 @@ export function blobSweep({ config, transport, log }: SinkContext): Runner {
     if (partitions === undefined) throw new Error(`there is no topic ${snippetBlobs.name}`)
     const referenced = (hashes: readonly string[]) => referencedBlobs({ exists: (key) => redis.exists(key) }, partitions, hashes)
     const before = Date.now() - UNTOUCHED_MS
-    const { seen, removed } = await sweepBlobs({ blobs, referenced, before, signal: stopping.signal })
+    const { seen, removed, drafts } = await sweepBlobs({ blobs, referenced, before, signal: stopping.signal })
     swept += removed
-    log.info({ seen, removed }, 'blobs_swept')
+    log.info({ seen, removed, drafts }, 'blobs_swept')
   }
 
   async function run(): Promise<void> {

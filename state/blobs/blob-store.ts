@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import { type BlobDraft, openDraft, type PackedBlob } from './draft.ts'
+import { removeOldDrafts } from './folder.ts'
 import { readBlob } from './read.ts'
 
 /** Hex SHA-256 of the content: a blob's name and its checksum. */
@@ -42,6 +43,10 @@ export interface BlobStore {
   /** Stores the draft, or touches the blob that has this content already. Durable when it resolves. */
   keep(draft: BlobDraft): Promise<KeptBlob>
   open(hash: BlobHash): Promise<OpenBlob | undefined>
+  /** Keeps the blob from being swept for UNTOUCHED_MS, whether or not something refers to it. @returns false: it is not here */
+  touch(hash: BlobHash): Promise<boolean>
+  /** Deletes drafts of this store that were last written before (epoch ms): their writers are gone. @returns how many */
+  removeOldDrafts(before: number): Promise<number>
   readonly shelf: BlobShelf
 }
 
@@ -67,8 +72,37 @@ export const UNTOUCHED_MS = 86_400_000
 const REOPEN_AFTER_MS = 50
 
 export function blobStore({ shelf, draftFolder }: BlobStoreOptions): BlobStore {
+  async function open(hash: BlobHash): Promise<OpenBlob | undefined> {
+    let packed = await shelf.open(hash)
+    if (packed === undefined) {
+      await new Promise((resolve) => setTimeout(resolve, REOPEN_AFTER_MS))
+      packed = await shelf.open(hash)
+    }
+    if (packed === undefined) return undefined
+    const opened = packed
+    return { content: () => readBlob(hash, opened), close: () => void (Buffer.isBuffer(opened) || opened.destroy()) }
+  }
+
+  /** Puts the blob again: not every shelf can touch what has lain there for long. */
+  async function renew(hash: BlobHash): Promise<boolean> {
+    const blob = await open(hash)
+    if (blob === undefined) return false
+    const draft = openDraft(draftFolder)
+    try {
+      for await (const piece of blob.content()) await draft.write(piece)
+      await draft.finish()
+      await shelf.put(hash, draft.packed())
+    } finally {
+      await draft.discard()
+    }
+    return true
+  }
+
   return {
     shelf,
+    open,
+    touch: async (hash) => (await shelf.touch(hash)) || (await renew(hash)),
+    removeOldDrafts: (before) => removeOldDrafts(draftFolder, before),
     draft: () => openDraft(draftFolder),
     async keep(draft) {
       const { hash, bytes } = await draft.finish()
@@ -78,16 +112,6 @@ export function blobStore({ shelf, draftFolder }: BlobStoreOptions): BlobStore {
         await draft.discard()
       }
       return { hash, bytes }
-    },
-    async open(hash) {
-      let packed = await shelf.open(hash)
-      if (packed === undefined) {
-        await new Promise((resolve) => setTimeout(resolve, REOPEN_AFTER_MS))
-        packed = await shelf.open(hash)
-      }
-      if (packed === undefined) return undefined
-      const opened = packed
-      return { content: () => readBlob(hash, opened), close: () => void (Buffer.isBuffer(opened) || opened.destroy()) }
     },
   }
 }

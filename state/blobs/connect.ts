@@ -21,18 +21,28 @@ const S3_CONNECT_TIMEOUT_MS = 2_000
 /** Servers of one's own need a region in the signature, whatever it is. */
 const ANY_REGION = 'us-east-1'
 
-/** @throws Error when the URL is neither a file's nor a bucket's */
-export async function connectBlobs({ url, s3Endpoint }: BlobSettings): Promise<BlobStore> {
+/**
+ * Drafts that killed writers have left on this host are removed. Those beside blobs in a folder are, too, by every sweep.
+ * @throws Error when the URL is neither a file's nor a bucket's
+ */
+export async function connectBlobs(settings: BlobSettings): Promise<BlobStore> {
+  const store = await storeAt(settings)
+  // What is in the way of that now is not in the way of blobs.
+  await store.removeOldDrafts(Date.now() - UNTOUCHED_MS).catch(() => undefined)
+  return withKeptContents(store)
+}
+
+async function storeAt({ url, s3Endpoint }: BlobSettings): Promise<BlobStore> {
   const { protocol, hostname, pathname } = new URL(url)
   if (protocol === 'file:') {
     const root = fileURLToPath(url)
-    return withKeptContents(blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) }))
+    return blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })
   }
   if (protocol !== 's3:') throw new Error(`blobs at ${url}: must be a file: or s3: URL`)
   const client = await s3Client(s3Endpoint)
   const prefix = pathname === '/' || pathname === '' ? '' : `${pathname.slice(1).replace(/\/+$/, '')}/`
   const shelf = await bucketShelf({ client, bucket: hostname, prefix, renewAfterMs: RENEW_AFTER_MS, now: Date.now })
-  return withKeptContents(blobStore({ shelf, draftFolder: join(tmpdir(), 'millrace-drafts') }))
+  return blobStore({ shelf, draftFolder: join(tmpdir(), 'millrace-drafts') })
 }
 
 /** @param endpoint undefined: AWS */

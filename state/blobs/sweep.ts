@@ -12,12 +12,14 @@ export interface SweepOptions {
 export interface Sweep {
   readonly seen: number
   readonly removed: number
+  /** Of writers that were killed. */
+  readonly drafts: number
 }
 
 /** Blobs that are asked about together. */
 const BATCH = 500
 
-/** Removes blobs that nothing refers to and that nobody has touched since `before`. */
+/** Removes blobs that nothing refers to and that nobody has touched since `before`, and drafts that nobody has written to since then. */
 export async function sweepBlobs({ blobs, referenced, before, signal }: SweepOptions): Promise<Sweep> {
   let seen = 0
   let removed = 0
@@ -38,5 +40,5 @@ export async function sweepBlobs({ blobs, referenced, before, signal }: SweepOpt
     if (old.length >= BATCH) await removeOrphans()
   }
   if (old.length > 0 && !signal.aborted) await removeOrphans()
-  return { seen, removed }
+  return { seen, removed, drafts: await blobs.removeOldDrafts(before) }
 }

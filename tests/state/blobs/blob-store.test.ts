@@ -10,10 +10,10 @@ import { pathToFileURL } from 'node:url'
 import type { S3Client } from '@aws-sdk/client-s3'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type BlobStore, BlobsUnavailableError, blobStore } from '../../../state/blobs/blob-store.ts'
+import { type BlobStore, BlobsUnavailableError, blobStore, UNTOUCHED_MS } from '../../../state/blobs/blob-store.ts'
 import { bucketShelf } from '../../../state/blobs/bucket.ts'
 import { connectBlobs, s3Client } from '../../../state/blobs/connect.ts'
-import { draftFolderOf, folderShelf, removeOldDrafts } from '../../../state/blobs/folder.ts'
+import { draftFolderOf, folderShelf } from '../../../state/blobs/folder.ts'
 import { BlobCorruptError } from '../../../state/blobs/read.ts'
 import { sweepBlobs } from '../../../state/blobs/sweep.ts'
 import { startS3 } from './s3-server.ts'
@@ -102,6 +102,17 @@ describe.each([
     expect(await contentOf(store(), hash)).toEqual(content)
   })
 
+  it('keeps what is touched from the sweep for as long as any other, wherever it lies', async () => {
+    const { hash } = await keep(store(), Buffer.from('touched again'))
+    bucketNow = Date.now() + 60_000
+    const touchedAt = Date.now()
+    expect(await store().touch(hash)).toBe(true)
+    expect(await store().shelf.removeUntouched(hash, touchedAt - 1_000)).toBe(false)
+    expect(await contentOf(store(), hash)).toEqual(Buffer.from('touched again'))
+    expect(await store().touch(sha256(Buffer.from('never kept')))).toBe(false)
+    bucketNow = Date.now()
+  })
+
   it('sweeps what nobody refers to and nobody has touched', async () => {
     const wanted = await keep(store(), Buffer.from('wanted'))
     const orphan = await keep(store(), Buffer.from('orphan'))
@@ -165,18 +176,32 @@ describe('blobs in a folder', () => {
     expect(await contentOf(store(), hash)).toBeDefined()
   })
 
-  it('puts back what a killed sweep had moved aside, and removes drafts of killed writers', async () => {
+  it('removes drafts of killed writers when it is swept, and when somebody begins to use it', async () => {
+    const place = join(folder, 'drafts of the dead')
+    const blobs = blobStore({ shelf: folderShelf(place), draftFolder: draftFolderOf(place) })
+    const leave = (name: string, daysAgo: number) => {
+      const path = join(draftFolderOf(place), name)
+      writeFileSync(path, 'half')
+      const written = new Date(Date.now() - daysAgo * UNTOUCHED_MS)
+      utimesSync(path, written, written)
+    }
+    mkdirSync(draftFolderOf(place), { recursive: true })
+    leave('old.draft', 2)
+    leave('new.draft', 0.5)
+    const options = { referenced: async () => new Set<string>(), before: Date.now() - UNTOUCHED_MS, signal: new AbortController().signal }
+    expect(await sweepBlobs({ blobs, ...options })).toEqual({ seen: 0, removed: 0, drafts: 1 })
+    leave('old.draft', 2)
+    await connectBlobs({ url: pathToFileURL(place).href, s3Endpoint: undefined })
+    expect(readdirSync(draftFolderOf(place))).toEqual(['new.draft'])
+  })
+
+  it('puts back what a killed sweep had moved aside', async () => {
     const { hash } = await keep(store(), Buffer.from('moved aside'))
     const { renameSync } = await import('node:fs')
     renameSync(pathOf(hash), pathOf(hash, '.aside'))
     const signal = new AbortController().signal
     await sweepBlobs({ blobs: store(), referenced: async (hashes) => new Set(hashes), before: 0, signal })
     expect(await contentOf(store(), hash)).toEqual(Buffer.from('moved aside'))
-
-    mkdirSync(draftFolderOf(root), { recursive: true })
-    writeFileSync(join(draftFolderOf(root), 'old.draft'), 'half')
-    expect(await removeOldDrafts(draftFolderOf(root), Date.now() - 50_000)).toBe(0)
-    expect(await removeOldDrafts(draftFolderOf(root), Date.now() + 50_000)).toBe(1)
   })
 
   it('holds every blob that was told kept, and no half one, when its writer is killed', async () => {
