@@ -7,7 +7,7 @@ export interface Caller {
   /** The token's `sub`. */
   readonly subject: string
   readonly scopes: ReadonlySet<string>
-  /** `preferred_username`. */
+  /** `preferred_username` in NFC, without control characters, at most 128 characters; undefined: none. */
   readonly username: string | undefined
 }
 
@@ -33,6 +33,7 @@ const MAX_TOKEN_CHARACTERS = 8_192
 /** A signature costs some 100 µs to check: a caller that comes again with the same token is known for this long. */
 const KNOWN_TOKEN_MS = 60_000
 const MAX_KNOWN_TOKENS = 10_000
+const MAX_USERNAME_CHARACTERS = 128
 const MS_PER_SECOND = 1_000
 
 interface KnownToken {
@@ -67,7 +68,7 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
         const caller = {
           subject: String(payload.sub),
           scopes: new Set(typeof payload.scope === 'string' ? payload.scope.split(' ').filter((scope) => scope !== '') : []),
-          username: typeof payload.preferred_username === 'string' ? payload.preferred_username : undefined,
+          username: usernameFrom(payload.preferred_username),
         }
         remember(token, caller, payload.exp! * MS_PER_SECOND, options.keys.generation)
         return caller
@@ -77,6 +78,17 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
       }
     },
   }
+}
+
+/** It is stored and shown: of what an identity provider lets its users choose only plain text of a bounded length is taken. */
+function usernameFrom(claim: unknown): string | undefined {
+  if (typeof claim !== 'string') return undefined
+  const plain = claim
+    .toWellFormed()
+    .normalize('NFC')
+    .replaceAll(/\p{Cc}/gu, '')
+    .trim()
+  return [...plain].slice(0, MAX_USERNAME_CHARACTERS).join('') || undefined
 }
 
 /** 401 with the challenge of RFC 6750. */

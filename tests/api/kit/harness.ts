@@ -29,6 +29,7 @@ export async function signingKey(kid: string, alg: 'ES256' | 'RS256' | 'EdDSA' |
 export interface TokenClaims {
   sub?: string
   scope?: string
+  preferred_username?: string
   iss?: string
   aud?: string
   /** Epoch ms. */
@@ -39,6 +40,7 @@ export async function signToken(key: SigningKey, claims: TokenClaims = {}): Prom
   const payload: Record<string, unknown> = { iss: claims.iss ?? ISSUER, aud: claims.aud ?? AUDIENCE, iat: START / 1000 }
   if (claims.sub !== undefined) payload.sub = claims.sub
   if (claims.scope !== undefined) payload.scope = claims.scope
+  if (claims.preferred_username !== undefined) payload.preferred_username = claims.preferred_username
   if (claims.exp !== null) payload.exp = (claims.exp ?? START + 3_600_000) / 1000
   return await new SignJWT(payload).setProtectedHeader({ alg: key.alg, kid: key.kid }).sign(key.privateKey)
 }
