@@ -413,7 +413,7 @@ export interface Snippet {
   is_expired: boolean
   /** for good: by its owner, by its last read, or by the cleanup after it had expired */
   is_deleted: boolean
-  /** the beginning of a public content, for the search; empty in the view */
+  /** the beginning of a public content, for the search; empty in the view, and when it has expired or is deleted */
   excerpt: string
 }
 
@@ -424,7 +424,7 @@ export interface SnippetCommand {
   action: SnippetAction
   /** who asks; null: anonymous */
   user_id: null | bigint
-  /** create */
+  /** create; null: nothing is made, only the answer to the same command of before is wanted */
   snippet: null | NewSnippet
 }
 

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { OpenAPIHono } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import { type Answer, jsonAnswer } from './answer.ts'
@@ -6,6 +7,7 @@ import { authorize, type UserIdForm } from './auth/authorize.ts'
 import type { Caller, TokenVerifier } from './auth/verify.ts'
 import { readJsonBody } from './body.ts'
 import { bodyPieces } from './body-stream.ts'
+import { answering } from './commands/idempotency.ts'
 import { variantFor } from './conditional.ts'
 import { withDeadline } from './deadline.ts'
 import { documentationRoutes } from './docs.ts'
@@ -17,7 +19,7 @@ import { clientAddress, LOOPBACK, remoteAddress, type TrustedProxies, trustedPro
 import type { RequestLimits } from './limits/request-limits.ts'
 import type { Logger } from './logging.ts'
 import type { HttpMetrics } from './metrics.ts'
-import { describeRoute } from './openapi.ts'
+import { describeElsewhere, describeRoute } from './openapi.ts'
 import { pathTable } from './paths.ts'
 import type { Readiness } from './readiness.ts'
 import { requestIdFrom } from './request-id.ts'
@@ -139,6 +141,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const params = check(definition.params, c.req.param(), 'path')
       assertValid(query, params)
       const idempotencyKey = definition.idempotent ? idempotencyKeyFrom(c.req.header('idempotency-key')) : undefined
+      const offeredKey = definition.idempotent ? (idempotencyKey ?? randomUUID()) : undefined
       const body = definition.body === undefined ? undefined : check(definition.body, await readJsonBody(c.req.raw, limits), 'body')
       if (body !== undefined) assertValid(body)
       const log = options.log.child({ request_id: requestId, route: path })
@@ -153,10 +156,12 @@ export function createApp(options: AppOptions): OpenAPIHono {
         ifNoneMatch: c.req.header('if-none-match'),
         arriving: arrivingBody(c, definition.streamed, limits.maxBytes),
         idempotencyKey,
+        offeredKey,
         requestId,
         log,
       }
-      const answer = await withDeadline(handler(input), timeoutMs, tookTooLong)
+      const handling = () => withDeadline(handler(input), timeoutMs, tookTooLong)
+      const answer = offeredKey === undefined ? await handling() : await answering(offeredKey, handling)
       const target: string | undefined = c.env?.incoming?.url
       const isPlainRead = c.req.method === 'GET' && c.req.header('authorization') === undefined && limited === undefined
       if (answer.reusableUntil !== undefined && isPlainRead && target !== undefined) options.answers.keep(target, path, answer)
@@ -209,7 +214,10 @@ export function createApp(options: AppOptions): OpenAPIHono {
 
   const operations = operationsService(options.readiness, options.metrics)
   const all = [...options.services, operations]
-  for (const service of all) for (const route of service.routes) mount(route)
+  for (const service of all) {
+    for (const route of service.routes) mount(route)
+    for (const route of service.elsewhere ?? []) app.openAPIRegistry.registerPath(describeElsewhere(route))
+  }
   for (const page of documentationRoutes(app, all, options.publicUrl)) {
     paths.add('get', page.path)
     app.get(page.path, (c) => exchange(c, page.path, page.answer))

@@ -99,11 +99,20 @@ export interface HandlerInput<Q, P, B> {
   readonly arriving: ArrivingBody | undefined
   /** Of routes that are idempotent. */
   readonly idempotencyKey: string | undefined
+  /** Of routes that are idempotent: the key given, or one that a 503 offers for the repetition. */
+  readonly offeredKey: string | undefined
   readonly requestId: string
   readonly log: Logger
 }
 
 export type Handler<Q, P, B> = (input: HandlerInput<Q, P, B>) => Answer | Promise<Answer>
+
+/** An operation that something else than the app answers; its errors are all that there are. */
+export interface ElsewhereRoute {
+  readonly definition: BoundRoute['definition']
+  /** Beginnings of its addresses. */
+  readonly servers: readonly string[]
+}
 
 /** A route with its handler, types erased: what the app mounts. */
 export interface BoundRoute {

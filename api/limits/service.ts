@@ -6,7 +6,8 @@ import type { LimitClient, LimitCommand } from '../../schemas/types.ts'
 import { readAudit, readViolations } from '../../state/tables/limit-records.ts'
 import type { TableReader } from '../../state/tables/trends.ts'
 import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
-import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
+import type { CommandRequest, Commands, OpenCommand } from '../kit/commands/commands.ts'
+import { hashOf } from '../kit/commands/idempotency.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import { hashOfKey } from '../kit/limits/caller.ts'
 import type { CounterStore } from '../kit/limits/counter-store.ts'
@@ -55,7 +56,10 @@ export const LIMITS_TOPICS = [limitCommands, limitDecisions, limitRules, limitCl
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 const KEY_PREFIX = 'mr_'
 const KEY_BYTES = 24
-const KEY_ID_BYTES = 9
+/** 72 bits. */
+const KEY_ID_CHARACTERS = 12
+/** Who uses one Idempotency-Key day after day needs another one at some time. */
+const MAX_KEY_IDS = 8
 /** A change is in this instance's own memory some milliseconds after its answer. */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
@@ -90,16 +94,24 @@ export function limitsService({ settings, limiter, counters, forget, commands, t
 
   async function issueKey(from: CommandRequest, body: { client_id: string; tier: string; label: string }): Promise<Answer> {
     const apiKey = KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url')
-    const open = await commands.open(from, ['issueApiKey', body], randomBytes(KEY_ID_BYTES).toString('base64url'))
+    const open = await commands.open(from, ['issueApiKey', body])
     const key_hash = hashOfKey(apiKey)
-    const client: LimitClient = { ...body, key_id: open.key, key_hash, created_at: 0, revoked_at: null }
-    const command: LimitCommand = { action: 'issue_key', actor: from.caller!.subject, rule: null, client }
-    const answer = await open.run(limitFlow, keySubject(open.key), command)
-    if (answer.outcome !== 'done') throw new Error(`a key was to be issued, and the answer is ${answer.outcome}`)
-    const issued = answer.client!
+    const client = { ...body, key_hash, created_at: 0, revoked_at: null }
+    const issued = await decideKey(open, client, from.caller!.subject)
     await untilSeen(() => settings.clients.find(issued.key_hash) !== undefined)
     // Repeated: the first answer's key is known to nobody but its reader.
     return jsonAnswer(201, { ...keyJson(issued), api_key: issued.key_hash === key_hash ? apiKey : null }, PRIVATE)
+  }
+
+  /** Ids follow from the command, so that a repeated one asks for the same; one that is taken is of the same command more than a day ago. */
+  async function decideKey(open: OpenCommand, client: Omit<LimitClient, 'key_id'>, actor: string): Promise<LimitClient> {
+    for (let attempt = 0; attempt < MAX_KEY_IDS; attempt++) {
+      const key_id = hashOf([open.id, attempt]).slice(0, KEY_ID_CHARACTERS)
+      const command: LimitCommand = { action: 'issue_key', actor, rule: null, client: { ...client, key_id } }
+      const answer = await open.run(limitFlow, keySubject(key_id), command, attempt === 0 ? undefined : `id-${attempt}`)
+      if (answer.outcome === 'done') return answer.client!
+    }
+    throw new ApiError(errors.unavailable, { message: 'No free id was found: try again with another Idempotency-Key.' })
   }
 
   async function revokeKey(from: CommandRequest, keyId: string): Promise<Answer> {

@@ -1,5 +1,5 @@
 import { snippetFlow } from '../../schemas/snippets/flow.ts'
-import { readSnippet, type SnippetRecord } from '../../state/views/snippets.ts'
+import { readSnippet, type SnippetRecord, snippetRecord } from '../../state/views/snippets.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 import type { Caller } from '../kit/auth/verify.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
@@ -37,28 +37,58 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
     return snippet
   }
 
-  /** Takes one of the reads that are left. Throws ApiError as `find` does: somebody else may have had the last one. */
-  async function takeRead(
-    from: CommandRequest,
-    { id, userId, visibility }: SnippetRecord,
-  ): Promise<{ views: number; readsLeft: number | null }> {
+  /**
+   * As `find`; also one that is gone because its reads were all given, one of them to this very request: whoever repeats it with its key has
+   * not had the answer. Deleted and expired ones are gone for everybody.
+   */
+  async function findForRead(from: CommandRequest, id: string): Promise<SnippetRecord> {
+    try {
+      return await find(id, from.caller)
+    } catch (error) {
+      const isGone = error instanceof ApiError && error.definition === snippetErrors.paste_not_found
+      if (!isGone || from.idempotencyKey === undefined || !isSnippetId(id)) throw error
+      return await readBefore(from, id)
+    }
+  }
+
+  async function readBefore(from: CommandRequest, id: string): Promise<SnippetRecord> {
+    const open = await openRead(from, id)
+    const first = await open.take()
+    // After the last read only its time can end it; before, its owner may have deleted it.
+    if (first.readsLeft !== 0 && (await open.ask('then')).outcome !== 'burnt') throw new ApiError(snippetErrors.paste_not_found)
+    if (!isAlive(first)) throw new ApiError(snippetErrors.paste_not_found)
+    return first
+  }
+
+  async function openRead(from: CommandRequest, id: string) {
     const open = await commands.open(from, ['readSnippet', id])
     const user_id = from.caller === undefined ? null : BigInt(from.caller.subject)
-    const answer = await open.run(snippetFlow, id, { action: 'read', user_id, snippet: null })
-    if (answer.outcome === 'read') return { views: answer.view_count, readsLeft: answer.reads_left }
-    const isForbidden = answer.outcome === 'forbidden' && visibility === 'private' && userId !== undefined
-    throw new ApiError(isForbidden ? snippetErrors.private_paste : snippetErrors.paste_not_found)
+    const ask = (step?: string) => open.run(snippetFlow, id, { action: 'read', user_id, snippet: null }, step)
+
+    /** Throws ApiError: `paste_not_found`, `private_paste`. @returns the snippet as it is after this read */
+    async function take(): Promise<SnippetRecord> {
+      const answer = await ask()
+      if (answer.outcome === 'read') return snippetRecord(answer.snippet)
+      throw new ApiError(answer.outcome === 'forbidden' ? snippetErrors.private_paste : snippetErrors.paste_not_found)
+    }
+
+    return { ask, take }
+  }
+
+  /** Takes one of the reads that are left; a repeated request has its own again. Throws ApiError as `find` does: another may have had the last. */
+  async function takeRead(from: CommandRequest, id: string): Promise<SnippetRecord> {
+    return await (await openRead(from, id)).take()
   }
 
   async function remove(from: CommandRequest, id: string): Promise<void> {
     if (!isSnippetId(id)) throw new ApiError(snippetErrors.paste_not_found)
     const open = await commands.open(from, ['deleteSnippet', id])
     const answer = await open.run(snippetFlow, id, { action: 'delete', user_id: BigInt(from.caller!.subject), snippet: null })
-    if (answer.outcome === 'not_found') throw new ApiError(snippetErrors.paste_not_found)
+    if (answer.outcome === 'not_found' || answer.outcome === 'burnt') throw new ApiError(snippetErrors.paste_not_found)
     if (answer.outcome === 'forbidden') throw new ApiError(errors.forbidden, { message: 'This snippet belongs to somebody else.' })
   }
 
-  return { find, takeRead, remove, isAlive, partitionOf }
+  return { find, findForRead, takeRead, remove, isAlive, partitionOf }
 }
 
 export type SnippetAccess = ReturnType<typeof snippetAccess>

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 
 /** Decisions, C: 8 base62 characters, 2 x 10^14 ids. */
 const ID_LENGTH = 8
@@ -11,11 +11,10 @@ export function isSnippetId(text: string): boolean {
   return ID.test(text)
 }
 
-/** @param bytes random ones, as many as are asked for */
-function idFrom(bytes: (count: number) => Uint8Array): string {
+function randomId(): string {
   let id = ''
   while (id.length < ID_LENGTH) {
-    for (const byte of bytes(ID_LENGTH)) {
+    for (const byte of randomBytes(ID_LENGTH)) {
       if (byte < FAIR_BELOW && id.length < ID_LENGTH) id += BASE62[byte % BASE62.length]
     }
   }
@@ -23,15 +22,12 @@ function idFrom(bytes: (count: number) => Uint8Array): string {
 }
 
 /**
- * An id that lies in the partition wanted: all snippets of a user share one, so that they and the user's lists change in one step. It takes
- * as many tries as there are partitions, a microsecond each, and leaves an id of 32 partitions 1 of 6 x 10^12.
- * @param seed undefined: random; given: the same id for the same seed
+ * An id that nobody can tell in advance, in the partition wanted. It takes as many tries as there are partitions, a microsecond each, and
+ * leaves an id of 32 partitions 1 of 6 x 10^12.
  */
-export function newSnippetId(isWanted: (id: string) => boolean, seed?: string): string {
-  let round = 0
-  const bytes = seed === undefined ? randomBytes : () => createHash('sha256').update(`${seed}:${round++}`).digest()
+export function newSnippetId(isWanted: (id: string) => boolean): string {
   for (;;) {
-    const id = idFrom(bytes)
+    const id = randomId()
     if (isWanted(id)) return id
   }
 }

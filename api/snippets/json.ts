@@ -1,3 +1,4 @@
+import type { CreatedSnippet } from '../../schemas/snippets/flow.ts'
 import type { SnippetRecord } from '../../state/views/snippets.ts'
 
 const iso = (time: number) => new Date(time).toISOString()
@@ -29,12 +30,7 @@ export function snippetJson(snippet: SnippetRecord, versions: readonly SnippetRe
   }
 }
 
-export interface CreatedFields {
-  readonly id: string
-  readonly createdAt: number
-  readonly expiresAt: number | null
-  readonly visibility: string
-  readonly language: string
+interface CreatedFields extends CreatedSnippet {
   readonly bytes: number
   readonly hash: string
   readonly readsLeft: number | null
@@ -44,11 +40,11 @@ export interface CreatedFields {
 export function createdJson(made: CreatedFields, publicUrl: string) {
   const base = publicUrl.replace(/\/+$/, '')
   return {
-    paste_id: made.id,
-    url: `${base}/p/${made.id}`,
-    raw_url: `${base}/api/v1/pastes/${made.id}/raw`,
-    created_at: iso(made.createdAt),
-    expires_at: isoOrNull(made.expiresAt),
+    paste_id: made.paste_id,
+    url: `${base}/p/${made.paste_id}`,
+    raw_url: `${base}/api/v1/pastes/${made.paste_id}/raw`,
+    created_at: iso(made.created_at),
+    expires_at: isoOrNull(made.expires_at),
     visibility: made.visibility,
     language: made.language,
     content_size: made.bytes,

@@ -1,5 +1,7 @@
 import { snippetFlow } from '../../schemas/snippets/flow.ts'
-import { searchSnippets } from '../../state/tables/snippets.ts'
+import { snippetTexts } from '../../schemas/topics.ts'
+import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
+import { searchSnippets, snippetsTable } from '../../state/tables/snippets.ts'
 import type { TableReader } from '../../state/tables/trends.ts'
 import { readNewest, readSnippets, readUserSnippets, type SnippetOrder, type SnippetPage } from '../../state/views/snippets.ts'
 import { type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
@@ -21,7 +23,9 @@ export type Sort = keyof typeof SORTS
 /** The newest snippets of all partitions are merged up to here; who looks further back knows what he is looking for. */
 export const MAX_NEWEST = 2_000
 /** Words of a search; ClickHouse looks for each of them. */
-const MAX_WORDS = 8
+export const MAX_WORDS = 8
+/** A table that is being filled takes a while. */
+const RETRY_AFTER_SECONDS = 5
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
 export interface ListDeps {
@@ -67,16 +71,10 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
 
   /** ClickHouse finds; what it found is shown as it is now: deleted ones left out, views up to date. */
   async function search(text: string, paging: Paging): Promise<Answer> {
-    const words = [
-      ...new Set(
-        text
-          .toLowerCase()
-          .split(/\s+/)
-          .filter((word) => word !== ''),
-      ),
-    ].slice(0, MAX_WORDS)
+    const words = wordsOf(text)
     if (words.length === 0) return await newest(paging)
     const found = await searchSnippets(tables, { words, from: (paging.page - 1) * paging.limit, count: paging.limit, now: now() })
+    await mustBeWhole()
     const snippets = await readSnippets(
       views,
       found.ids.map((id) => [access.partitionOf(id), id]),
@@ -84,5 +82,20 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
     return answer({ total: found.total, snippets: snippets.filter(({ visibility }) => visibility === 'public') }, paging)
   }
 
+  /** Asked after the search: a table that is dropped in between is another one by then. */
+  async function mustBeWhole(): Promise<void> {
+    if ((await caughtUpPartitions(tables, snippetsTable.name)) >= facts.partitionsOf(snippetTexts)) return
+    const message = 'The search is still being built: try again shortly.'
+    throw new ApiError(errors.not_ready, { message, retryAfter: RETRY_AFTER_SECONDS })
+  }
+
   return { ofUser, newest, search }
+}
+
+/** In the form in which titles and texts are kept for the search. Throws `invalid_request` for too many. */
+function wordsOf(text: string): string[] {
+  const all = text.normalize('NFC').toLowerCase().split(/\s+/)
+  const words = [...new Set(all.filter((word) => word !== ''))]
+  if (words.length <= MAX_WORDS) return words
+  throw new ApiError(errors.invalid_request, { details: [{ path: 'query.q', message: `must have at most ${MAX_WORDS} words` }] })
 }

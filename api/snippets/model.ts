@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { MAX_VERSIONS } from '../../state/views/snippets.ts'
 
 const id = z.string().openapi({ example: '8fQz03Ls' })
 const timestamp = z.iso.datetime()
@@ -39,7 +40,9 @@ export const SnippetSchema = z
     content_hash: z.string(),
     reads_left: z.int().nullable().openapi({ description: 'null: as often as one likes' }),
     predecessor: id.nullable(),
-    versions: z.array(Version).openapi({ description: 'all that the caller may see, oldest first; empty where there is one only' }),
+    versions: z.array(Version).openapi({
+      description: `those that the caller may see, oldest first: the first and the newest ${MAX_VERSIONS}; empty where there is one only`,
+    }),
   })
   .openapi('Snippet')
 

@@ -9,7 +9,7 @@ import { isUnchanged } from '../kit/conditional.ts'
 import { isOwner, type SnippetAccess } from './access.ts'
 import { isSnippetId } from './ids.ts'
 import { snippetJson } from './json.ts'
-import { jsonWithContent, openContent, readContent } from './stored-content.ts'
+import { answeringBlobs, jsonWithContent, openContent, readContent } from './stored-content.ts'
 
 export interface ReadDeps {
   readonly access: SnippetAccess
@@ -40,7 +40,10 @@ const RAW_HEADERS = {
 }
 
 export function snippetReads({ access, blobs, views, counted, now }: ReadDeps) {
-  /** Counts the read. The content is opened first: after the last read the sweep may remove it. */
+  /**
+   * Counts the read. The content is opened first, and of a snippet that burns touched: after the last read nothing refers to it any more, and
+   * whoever has lost the answer may still ask again for a day.
+   */
   async function read(from: CommandRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     const blob = await openContent(blobs, snippet)
     if (snippet.readsLeft === undefined) {
@@ -48,8 +51,8 @@ export function snippetReads({ access, blobs, views, counted, now }: ReadDeps) {
       return { snippet, blob }
     }
     try {
-      const { views, readsLeft } = await access.takeRead(from, snippet)
-      return { snippet: { ...snippet, views, readsLeft: readsLeft ?? undefined }, blob }
+      await answeringBlobs(() => blobs.touch(snippet.hash))
+      return { snippet: await access.takeRead(from, snippet.id), blob }
     } catch (error) {
       blob.close()
       throw error
@@ -61,8 +64,11 @@ export function snippetReads({ access, blobs, views, counted, now }: ReadDeps) {
     // Asked for together with the snippet itself: most are the first of their versions, which all are found by.
     const ofFirst = isHead || !isSnippetId(id) ? undefined : laterVersions(id)
     ofFirst?.catch(() => undefined)
-    const found = await access.find(id, from.caller)
-    if (isHead) return { status: 200, headers: JSON_HEADERS, body: null }
+    if (isHead) {
+      await access.find(id, from.caller)
+      return { status: 200, headers: JSON_HEADERS, body: null }
+    }
+    const found = await access.findForRead(from, id)
     const later = found.root === undefined ? await ofFirst! : await laterVersions(found.root)
     const versions = await shownVersions(found, later, from.caller)
     const { snippet, blob } = await read(from, found)
@@ -74,13 +80,14 @@ export function snippetReads({ access, blobs, views, counted, now }: ReadDeps) {
   }
 
   async function asText(from: ReadRequest, id: string): Promise<Answer> {
-    const found = await access.find(id, from.caller)
+    const isHead = from.method === 'HEAD'
+    const found = isHead ? await access.find(id, from.caller) : await access.findForRead(from, id)
     const burns = found.readsLeft !== undefined
     const ETag = `"${found.hash}"`
     const headers: Record<string, string> = burns
       ? { ...RAW_HEADERS, 'Cache-Control': 'private, no-store' }
       : { ...RAW_HEADERS, ETag, 'Cache-Control': 'private, no-cache' }
-    const isNotSent = from.method === 'HEAD' || (!burns && from.ifNoneMatch !== undefined && isUnchanged(from.ifNoneMatch, ETag))
+    const isNotSent = isHead || (!burns && from.ifNoneMatch !== undefined && isUnchanged(from.ifNoneMatch, ETag))
     if (isNotSent) return { status: 200, headers, body: null }
     const { snippet, blob } = await read(from, found)
     const content = await readContent(blob, snippet)

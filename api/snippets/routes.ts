@@ -4,7 +4,7 @@ import { pageLimitParameter, pageParameter } from '../kit/parameters.ts'
 import { defineRoute, type StreamedBody } from '../kit/route.ts'
 import { snippetErrors } from './errors.ts'
 import { MAX_CONTENT_BYTES } from './intake/content.ts'
-import { MAX_NEWEST, SORTS, type Sort } from './list.ts'
+import { MAX_NEWEST, MAX_WORDS, SORTS, type Sort } from './list.ts'
 import { CreatedSnippetSchema, DiffSchema, SnippetListSchema, SnippetSchema } from './model.ts'
 import { SnippetOptions } from './options.ts'
 
@@ -90,7 +90,7 @@ export const readRoute = defineRoute({
   operationId: 'readSnippet',
   summary: 'A snippet with its content',
   description:
-    'Counts as a view; HEAD does not. Of a snippet with `burn_after_reads` this takes one of the reads: with an Idempotency-Key the same read can be asked for again after a 503.',
+    'Counts as a view; HEAD does not. Of a snippet with `burn_after_reads` this takes one of the reads: with an Idempotency-Key the same read can be asked for again for a day, also after the last one, unless its time is over or it was deleted.',
   tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
@@ -176,7 +176,7 @@ export const searchRoute = defineRoute({
   path: '/api/v1/pastes',
   operationId: 'searchSnippets',
   summary: 'Public snippets, newest first',
-  description: `With \`q\`: those that hold all its words in title, language or the first 2,048 characters; new ones are found within seconds. Without: the newest ${MAX_NEWEST}. What burns is in neither.`,
+  description: `With \`q\`: those that hold all its words, at most ${MAX_WORDS}, in title, language or the first 2,048 characters; new ones are found within seconds. Without: the newest ${MAX_NEWEST}. What burns is in neither.`,
   tag: TAG,
   auth: { kind: 'optional' },
   query: z.object({

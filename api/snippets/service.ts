@@ -1,4 +1,4 @@
-import { snippetReads as readsTopic, snippetCommands, snippetDecisions } from '../../schemas/topics.ts'
+import { snippetReads as readsTopic, snippetCommands, snippetDecisions, snippetTexts } from '../../schemas/topics.ts'
 import type { BlobStore } from '../../state/blobs/blob-store.ts'
 import type { TableReader } from '../../state/tables/trends.ts'
 import { SNIPPETS_VIEW } from '../../state/views/snippets.ts'
@@ -11,10 +11,11 @@ import { viewProbe } from '../kit/readiness.ts'
 import { bind } from '../kit/route.ts'
 import type { Service } from '../kit/service.ts'
 import { isOwner, snippetAccess } from './access.ts'
-import { snippetCreation } from './create.ts'
+import { type CreationRequest, type Predecessor, snippetCreation } from './create.ts'
 import { compareSnippets } from './diff/compare.ts'
 import type { Comparer } from './diff/comparer.ts'
 import { snippetErrors } from './errors.ts'
+import { isSnippetId } from './ids.ts'
 import { snippetLists } from './list.ts'
 import type { Highlighter } from './page/highlighter.ts'
 import { snippetPages } from './page/page.ts'
@@ -48,7 +49,7 @@ export interface SnippetsDeps {
 }
 
 /** Topics that this service publishes to, or whose partitions its views have. */
-export const SNIPPETS_TOPICS = [snippetCommands, snippetDecisions, readsTopic]
+export const SNIPPETS_TOPICS = [snippetCommands, snippetDecisions, readsTopic, snippetTexts]
 
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
@@ -61,6 +62,19 @@ export function snippetsService(deps: SnippetsDeps): Service {
   const lists = snippetLists({ ...deps, access })
   const page = snippetPages({ access, reads, highlighter: deps.highlighter })
 
+  async function ownPredecessor({ caller, idempotencyKey }: CreationRequest, id: string): Promise<Predecessor> {
+    try {
+      const record = await access.find(id, caller)
+      if (!isOwner(record, caller)) throw new ApiError(errors.forbidden, { message: 'This snippet belongs to somebody else.' })
+      return { id, record }
+    } catch (error) {
+      // The version may have been made before its predecessor went: then it is told again.
+      const isGone = error instanceof ApiError && error.definition === snippetErrors.paste_not_found
+      if (!isGone || idempotencyKey === undefined || !isSnippetId(id)) throw error
+      return { id, record: undefined }
+    }
+  }
+
   return {
     name: 'snippets',
     description: 'Text and code up to 10 MB under a short id.',
@@ -69,8 +83,7 @@ export function snippetsService(deps: SnippetsDeps): Service {
     routes: [
       bind(createRoute, async (input) => jsonAnswer(201, await creation.create(input), PRIVATE)),
       bind(versionRoute, async (input) => {
-        const predecessor = await access.find(input.params.paste_id, input.caller)
-        if (!isOwner(predecessor, input.caller)) throw new ApiError(errors.forbidden, { message: 'This snippet belongs to somebody else.' })
+        const predecessor = await ownPredecessor(input, input.params.paste_id)
         return jsonAnswer(201, await creation.create(input, predecessor), PRIVATE)
       }),
       bind(searchRoute, ({ query }) => lists.search(query.q, query)),

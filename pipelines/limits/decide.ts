@@ -26,6 +26,7 @@ export function decideLimit(stored: LimitSetting | undefined, command: LimitComm
       if (rule?.is_active !== true) return { answer: { outcome: 'not_found' } }
       return changed({ rule: { ...rule, is_active: false, updated_at: now }, client: null })
     case 'issue_key':
+      if (stored?.client != null) return { answer: { outcome: 'exists' } }
       return changed({ rule: null, client: { ...command.client!, created_at: now, revoked_at: null } })
     case 'revoke_key': {
       const client = stored?.client

@@ -1,10 +1,11 @@
-import type { SnippetAnswer } from '../../schemas/snippets/flow.ts'
+import type { CreatedSnippet, ReadSnippet, SnippetAnswer } from '../../schemas/snippets/flow.ts'
 import type { NewSnippet, Snippet, SnippetCommand } from '../../schemas/types.ts'
 import type { CommandFacts, Decided } from '../engine/commands/decide.ts'
 
 type SnippetDecision = Decided<Snippet, SnippetAnswer>
 
 const NOT_FOUND: SnippetDecision = { answer: { outcome: 'not_found' } }
+const BURNT: SnippetDecision = { answer: { outcome: 'burnt' } }
 const FORBIDDEN: SnippetDecision = { answer: { outcome: 'forbidden' } }
 
 /** Everything that is ever decided about one snippet. */
@@ -21,8 +22,10 @@ export function decideSnippet(snippet: Snippet | undefined, command: SnippetComm
 
 /** An id is never given twice, whatever became of its snippet. */
 function create(snippet: Snippet | undefined, { user_id, snippet: asked }: SnippetCommand, { key, now }: CommandFacts): SnippetDecision {
+  // Only what was decided before is asked for, and nothing was.
+  if (asked === null) return NOT_FOUND
   if (snippet !== undefined) return { answer: { outcome: 'taken' } }
-  const { lifetime_ms, ...what } = asked as NewSnippet
+  const { lifetime_ms, ...what }: NewSnippet = asked
   const expires_at = lifetime_ms === null ? null : now + lifetime_ms
   const made: Snippet = {
     ...what,
@@ -34,12 +37,23 @@ function create(snippet: Snippet | undefined, { user_id, snippet: asked }: Snipp
     is_expired: false,
     is_deleted: false,
   }
-  return { answer: { outcome: 'created', created_at: now, expires_at }, state: made }
+  return { answer: { outcome: 'created', snippet: created(made) }, state: made }
+}
+
+function created({ paste_id, created_at, expires_at, visibility, language }: Snippet): CreatedSnippet {
+  return { paste_id, created_at, expires_at, visibility, language }
 }
 
 function whenAlive(snippet: Snippet | undefined, now: number, decide: (alive: Snippet) => SnippetDecision): SnippetDecision {
-  if (snippet === undefined || snippet.is_deleted || snippet.is_expired) return NOT_FOUND
-  return snippet.expires_at !== null && snippet.expires_at <= now ? NOT_FOUND : decide(snippet)
+  if (snippet === undefined || snippet.is_expired) return NOT_FOUND
+  if (snippet.expires_at !== null && snippet.expires_at <= now) return NOT_FOUND
+  if (snippet.is_deleted) return snippet.reads_left === 0 ? BURNT : NOT_FOUND
+  return decide(snippet)
+}
+
+/** Of what nobody can read any more no part of the content is kept. */
+export function gone(snippet: Snippet, how: { readonly is_deleted: true } | { readonly is_expired: true }): Snippet {
+  return { ...snippet, ...how, excerpt: '' }
 }
 
 /** Snippets of anonymous callers belong to nobody. */
@@ -49,7 +63,7 @@ function isOwner(snippet: Snippet, command: SnippetCommand): boolean {
 
 function remove(snippet: Snippet, command: SnippetCommand): SnippetDecision {
   if (!isOwner(snippet, command)) return FORBIDDEN
-  return { answer: { outcome: 'deleted' }, state: { ...snippet, is_deleted: true } }
+  return { answer: { outcome: 'deleted' }, state: gone(snippet, { is_deleted: true }) }
 }
 
 /** One of the reads that are left is given to whoever asks first; the last one deletes the snippet. */
@@ -57,8 +71,10 @@ function read(snippet: Snippet, command: SnippetCommand): SnippetDecision {
   if (snippet.visibility === 'private' && !isOwner(snippet, command)) return FORBIDDEN
   const view_count = snippet.view_count + 1
   const reads_left = snippet.reads_left === null ? null : snippet.reads_left - 1
-  return {
-    answer: { outcome: 'read', view_count, reads_left },
-    state: { ...snippet, view_count, reads_left, is_deleted: reads_left === 0 },
-  }
+  const after: Snippet = { ...snippet, view_count, reads_left }
+  return { answer: { outcome: 'read', snippet: asRead(after) }, state: reads_left === 0 ? gone(after, { is_deleted: true }) : after }
+}
+
+function asRead({ user_id, excerpt: _notShown, ...fields }: Snippet): ReadSnippet {
+  return { ...fields, user_id: user_id === null ? null : String(user_id) }
 }

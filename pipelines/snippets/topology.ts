@@ -9,7 +9,7 @@ import type { Context, RecordContext } from '../engine/api.ts'
 import { type Change, DECIDING, decideCommands } from '../engine/commands/decide.ts'
 import { topology } from '../engine/topology.ts'
 import { blobReferences } from './blob-references.ts'
-import { decideSnippet } from './decide.ts'
+import { decideSnippet, gone } from './decide.ts'
 import { snippetText } from './text.ts'
 
 /** Lists lose what has expired within this; readers look at the time themselves. */
@@ -58,7 +58,7 @@ export const snippets = topology(
         const snippet = records.get(key)
         if (snippet === undefined) continue
         cleanups.schedule(key, due)
-        deciding.change(key, { ...snippet, is_expired: true }, ctx)
+        deciding.change(key, gone(snippet, { is_expired: true }), ctx)
       }
     }
 
@@ -67,7 +67,7 @@ export const snippets = topology(
       const share = Math.floor((CLEANED_PER_RUN + ctx.partition) / ctx.partitions)
       for (const { key } of cleanups.takeDue(now, share)) {
         const snippet = records.get(key)
-        if (snippet !== undefined) deciding.change(key, { ...snippet, is_deleted: true }, ctx)
+        if (snippet !== undefined) deciding.change(key, gone(snippet, { is_deleted: true }), ctx)
       }
     }
 

@@ -1,3 +1,4 @@
+import type { ReadSnippet } from '../../schemas/snippets/flow.ts'
 import type { Snippet, Visibility } from '../../schemas/types.ts'
 import { caughtUpKey, type ListReader, NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag } from './view.ts'
 
@@ -49,7 +50,7 @@ function operationsFor(partition: number, id: string, snippet: Snippet | null): 
   const key = snippetKey(partition, id)
   if (snippet === null) return [{ op: 'del', key }]
   const isGone = snippet.is_deleted || snippet.is_expired
-  const own: ViewOperation = isGone ? { op: 'del', key } : { op: 'set', key, value: JSON.stringify(recordOf(snippet)) }
+  const own: ViewOperation = isGone ? { op: 'del', key } : { op: 'set', key, value: JSON.stringify(snippetRecord(snippet)) }
   const places = placesOf(partition, snippet)
   return [own, ...places.map(({ list, score, member }) => listOperation(isGone, list, score, member))]
 }
@@ -90,7 +91,7 @@ function titleMember(title: string | null, id: string): string {
   return `0${folded}${TITLE_END}${id}`
 }
 
-function recordOf(snippet: Snippet): SnippetRecord {
+export function snippetRecord(snippet: Snippet | ReadSnippet): SnippetRecord {
   return {
     id: snippet.paste_id,
     userId: snippet.user_id === null ? undefined : String(snippet.user_id),
@@ -195,15 +196,15 @@ export async function readNewest(
   return { total, snippets: snippets.sort((a, b) => b.createdAt - a.createdAt || compare(a.id, b.id)).slice(from, from + count) }
 }
 
-/** A version has few successors: more than this many are not told. */
-const MAX_VERSIONS = 100
+/** Read with every snippet, so there is a bound: of more versions the newest are told. */
+export const MAX_VERSIONS = 100
 
-/** The later versions of a first one, oldest first. */
+/** The later versions of a first one, the newest MAX_VERSIONS of them, oldest first. */
 export async function readVersions(reader: ViewReader & ListReader, partition: number, root: string): Promise<SnippetRecord[]> {
-  const ids = await reader.zrange(versionsKey(partition, root), 0, MAX_VERSIONS - 1)
+  const ids = await reader.zrevrange(versionsKey(partition, root), 0, MAX_VERSIONS - 1)
   return await readSnippets(
     reader,
-    ids.map((id) => [partition, id]),
+    ids.reverse().map((id) => [partition, id]),
   )
 }
 

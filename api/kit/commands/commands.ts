@@ -6,7 +6,7 @@ import type { Caller } from '../auth/verify.ts'
 import { ApiError, errors } from '../errors.ts'
 import type { Facts } from '../facts.ts'
 import type { ReadinessProbe } from '../readiness.ts'
-import { type Bindings, commandIdOf, hashOf, idempotencyConflict } from './idempotency.ts'
+import { answering, type Bindings, commandIdOf, hashOf, idempotencyConflict, isUnavailable } from './idempotency.ts'
 import type { ResultChannel } from './result-channel.ts'
 import { type Result, type ResultPlace, waitingRoom } from './waiting.ts'
 
@@ -15,6 +15,8 @@ export interface CommandRequest {
   readonly caller: Caller | undefined
   readonly address: string
   readonly idempotencyKey: string | undefined
+  /** What the request can be repeated with: its caller is told on 503. undefined: made when a command is opened. */
+  readonly offeredKey?: string | undefined
   readonly requestId: string
 }
 
@@ -23,19 +25,16 @@ export interface Commands {
   /**
    * Begins a command: gives it its id, and holds the caller's Idempotency-Key to this request for 24 hours.
    * @param request what makes two requests the same: the operation and everything that it was given
-   * @param key what it will be about, where that is new each time (a random id): a repetition gets the first one
    * Throws ApiError: `idempotency_conflict` for a key of another request, `unavailable`.
    */
-  open(from: CommandRequest, request: readonly unknown[], key?: string): Promise<OpenCommand>
+  open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand>
   readonly probe: ReadinessProbe
   close(): void
 }
 
 export interface OpenCommand {
-  /** The same for every repetition: what is derived from it is so too. */
+  /** The same for every repetition: names of new things are derived from it, so that a repetition asks for the same ones. */
   readonly id: string
-  /** The `key` of the first time. */
-  readonly key: string
   /**
    * Sends the command and waits for the answer: when it comes, it is committed, and every API instance can read what it changed.
    * A repeated command gets the first answer. One request may take several steps, each under a name of its own.
@@ -77,28 +76,27 @@ export function createCommands(deps: CommandsDeps): Commands {
   const answered = seconds('command_answered_seconds', 'From sending a command until its result is there')
   const room = waitingRoom({ channel, reader: deps.reader, monotonic })
 
-  async function open(from: CommandRequest, request: readonly unknown[], key = ''): Promise<OpenCommand> {
-    const shownId = from.idempotencyKey ?? newKey()
+  async function open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand> {
+    const shownId = from.idempotencyKey ?? from.offeredKey ?? newKey()
     const id = commandIdOf(from.caller, from.address, shownId)
     const requestHash = hashOf(request)
     const until = monotonic() + timeoutMs
     // A key that was made here is nobody else's: it is bound when its caller is told of it.
-    const before = from.idempotencyKey === undefined ? undefined : await answering(shownId, () => bindings.bind(id, { requestHash, key }))
-    if (before !== undefined && before.requestHash !== requestHash) throw idempotencyConflict()
-    const boundKey = before?.key ?? key
+    const before = from.idempotencyKey === undefined ? undefined : await answering(shownId, () => bindings.bind(id, requestHash))
+    if (before !== undefined && before !== requestHash) throw idempotencyConflict()
 
     async function run<C, V, A>(flow: CommandFlow<C, V, A>, about: string, body: C, step?: string): Promise<A> {
       const commandId = step === undefined ? id : `${id}:${step}`
       const send = () => ask(flow, about, body, { commandId, requestHash, until, isRepeated: before !== undefined })
       const result = await answering(shownId, send).catch(async (error: unknown) => {
-        if (from.idempotencyKey === undefined && isUnavailable(error)) await bindings.bind(id, { requestHash, key }).catch(() => undefined)
+        if (from.idempotencyKey === undefined && isUnavailable(error)) await bindings.bind(id, requestHash).catch(() => undefined)
         throw error
       })
       if (result.outcome === 'conflict' || (result.requestHash ?? requestHash) !== requestHash) throw idempotencyConflict()
       return JSON.parse(result.answer) as A
     }
 
-    return { id, key: boundKey, run }
+    return { id, run }
   }
 
   interface Asked {
@@ -155,19 +153,4 @@ function unanswered(message: string): ApiError {
     message: `${message} Ask again with the command_id as Idempotency-Key.`,
     retryAfter: RETRY_AFTER_SECONDS,
   })
-}
-
-function isUnavailable(error: unknown): error is ApiError {
-  return error instanceof ApiError && error.definition.status === errors.unavailable.status
-}
-
-/** Whoever is sent away is told the id to come back with. */
-async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!isUnavailable(error)) throw error
-    const { message, definition, options } = error
-    throw new ApiError(definition, { ...options, message, cause: error.cause, fields: { ...options.fields, command_id: shownId } })
-  }
 }

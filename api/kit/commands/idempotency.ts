@@ -2,16 +2,13 @@ import { createHash } from 'node:crypto'
 import type { Caller } from '../auth/verify.ts'
 import { ApiError, errors } from '../errors.ts'
 
-/** What is kept about an id: which request it belongs to, and what that was decided to be about. */
-export interface Binding {
-  readonly requestHash: string
-  /** Empty: the request itself says it. */
-  readonly key: string
-}
-
+/**
+ * Which request an id belongs to. They may get lost: the deciding partition remembers it, too, as long as a repetition goes there. What a
+ * command is about must therefore follow from the request and the id alone.
+ */
 export interface Bindings {
-  /** @returns the binding that was there before, undefined: this one is kept now. Throws ApiError `unavailable`. */
-  bind(commandId: string, binding: Binding): Promise<Binding | undefined>
+  /** @returns the hash of the request that had the id before, undefined: this one has it now. Throws ApiError `unavailable`. */
+  bind(commandId: string, requestHash: string): Promise<string | undefined>
 }
 
 /** Redis' SET with NX and GET. */
@@ -27,11 +24,8 @@ const HASH_CHARACTERS = 22
 
 export function redisBindings(redis: SetIfAbsent): Bindings {
   return {
-    async bind(commandId, { requestHash, key }) {
-      const before = await redis.setIfAbsent(`idempotency:${commandId}`, `${requestHash} ${key}`, BOUND_SECONDS)
-      if (before === null) return undefined
-      const space = before.indexOf(' ')
-      return { requestHash: before.slice(0, space), key: before.slice(space + 1) }
+    async bind(commandId, requestHash) {
+      return (await redis.setIfAbsent(`idempotency:${commandId}`, requestHash, BOUND_SECONDS)) ?? undefined
     },
   }
 }
@@ -47,4 +41,19 @@ export function hashOf(parts: unknown): string {
 
 export function idempotencyConflict(): ApiError {
   return new ApiError(errors.idempotency_conflict)
+}
+
+export function isUnavailable(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.definition.status === errors.unavailable.status
+}
+
+/** Whoever is sent away is told the id to come back with. */
+export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isUnavailable(error)) throw error
+    const { message, definition, options } = error
+    throw new ApiError(definition, { ...options, message, cause: error.cause, fields: { ...options.fields, command_id: shownId } })
+  }
 }

@@ -112,6 +112,23 @@ describe('POST /api/v1/urls', () => {
     expect(malformed).toMatchObject({ status: 400, body: { details: [{ path: 'header.idempotency-key' }] } })
   })
 
+  test.each([
+    ['by its user', ALICE, {}],
+    ['by its user, without de-duplication', ALICE, { deduplicate: false }],
+    ['by an anonymous caller', undefined, {}],
+  ])('repeated %s it gets the same link, also when Redis has lost everything', async (_who, as, fields) => {
+    const { create, send, loseRedis } = await linksApi()
+    const options = { as, headers: { 'idempotency-key': 'one' } }
+    const one = () => create({ long_url: URL_1, ...fields }, options)
+    const urls = [1, 2, 3].map((number) => ({ long_url: `https://example.com/${number}`, ...fields }))
+    const many = () => send('POST', '/api/v1/urls/bulk', { body: { urls }, as, headers: { 'idempotency-key': 'many' } })
+    const first = [(await one()).body, (await many()).body]
+    for (let time = 0; time < 4; time++) {
+      loseRedis()
+      expect([(await one()).body, (await many()).body]).toEqual(first)
+    }
+  })
+
   test('503 names the command while nothing decides; the same id gets the link', async () => {
     const { create, faults, decide } = await linksApi()
     faults.deciderDown = true

@@ -9,7 +9,8 @@ import type { Highlighter } from '../../../api/snippets/page/highlighter.ts'
 import { snippetsService } from '../../../api/snippets/service.ts'
 import { snippets } from '../../../pipelines/snippets/topology.ts'
 import { snippetFlow } from '../../../schemas/snippets/flow.ts'
-import { blobStore } from '../../../state/blobs/blob-store.ts'
+import { snippetTexts } from '../../../schemas/topics.ts'
+import { type BlobShelf, blobStore } from '../../../state/blobs/blob-store.ts'
 import { draftFolderOf, folderShelf } from '../../../state/blobs/folder.ts'
 import type { TableReader } from '../../../state/tables/trends.ts'
 import { decisionView } from '../../../state/views/results.ts'
@@ -21,7 +22,7 @@ import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 const TIMEOUT_MS = 100
 
 /** The snippets API on fakes: the real topology decides, contents lie in a temporary folder. */
-export async function snippetsApi(options: { highlighter?: Highlighter; limits?: RequestLimits } = {}) {
+export async function snippetsApi(options: { highlighter?: Highlighter; limits?: RequestLimits; shelf?: Partial<BlobShelf> } = {}) {
   const root = mkdtempSync(join(tmpdir(), 'millrace-snippets-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
   const clock = { now: START }
@@ -34,19 +35,23 @@ export async function snippetsApi(options: { highlighter?: Highlighter; limits?:
   const { facts, bindings, channel, redis } = world
   const now = () => clock.now
   const counted: string[] = []
-  const found = { rows: [] as [string, number][], words: [] as string[] }
+  /** What ClickHouse finds, was asked for, and how many partitions it has read to their ends. */
+  const found = { rows: [] as [string, number][], words: [] as string[], caughtUp: snippetTexts.partitions }
   const tables: TableReader = {
     async query({ query_params }) {
+      if ('table' in query_params) return { json: async <Row>() => [[found.caughtUp]] as Row[] }
       found.words = query_params.words as string[]
       return { json: async <Row>() => found.rows as Row[] }
     },
   }
+  const shelf = folderShelf(root)
+  const blobs = blobStore({ shelf: { ...shelf, ...options.shelf }, draftFolder: draftFolderOf(root) })
   const service = snippetsService({
     views: redis.reader,
     tables,
     facts,
     commands: createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs: TIMEOUT_MS }),
-    blobs: blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) }),
+    blobs,
     counted: { offer: (id) => counted.push(id) > 0 },
     highlighter: options.highlighter ?? { highlight: async () => undefined, close: async () => undefined },
     comparer: { ask: async (request) => patchOf(request), close: async () => undefined },
@@ -74,5 +79,5 @@ export async function snippetsApi(options: { highlighter?: Highlighter; limits?:
     world.decide()
   }
 
-  return { ...api, ...world, service, clock, counted, found, send, create, advance, draftFolder: draftFolderOf(root) }
+  return { ...api, ...world, service, clock, counted, found, send, create, advance, blobs, draftFolder: draftFolderOf(root) }
 }

@@ -5,6 +5,7 @@ import { limiter } from '../../../api/kit/limits/limiter.ts'
 import { compileRules } from '../../../api/kit/limits/matching.ts'
 import { type RequestLimits, requestLimits } from '../../../api/kit/limits/request-limits.ts'
 import { SEEDED_RULES } from '../../../schemas/limits/rule.ts'
+import { snippetTexts } from '../../../schemas/topics.ts'
 import { START } from '../kit/harness.ts'
 import { exactCounters } from '../kit/limits/exact-counters.ts'
 import { snippetsApi } from './harness.ts'
@@ -87,6 +88,18 @@ describe('creating a snippet', () => {
     const answer = await answering
     expect([answer.status, await answer.json()]).toEqual([408, expect.objectContaining({ error: 'request_timeout' })])
     expect(readdirSync(draftFolder)).toEqual([])
+  })
+
+  test('names its author in plain text of a bounded length', async () => {
+    const { send } = await snippetsApi()
+    const authorOf = async (preferred_username: string) => {
+      const as = { ...ALICE, preferred_username }
+      const made = await send('POST', '/api/v1/pastes', { body: 'x', as, headers: { 'content-type': 'text/plain' } })
+      return (await send('GET', `/api/v1/pastes/${made.body.paste_id}`)).body.author
+    }
+    expect(await authorOf('Zoe\u0308\n\u0000')).toEqual({ username: 'Zo\u00eb', user_id: '42' })
+    expect(await authorOf('😀'.repeat(500))).toEqual({ username: '😀'.repeat(128), user_id: '42' })
+    for (const none of ['', ' \t']) expect(await authorOf(none)).toEqual({ username: 'user-42', user_id: '42' })
   })
 
   test('of a user lies where all of them do', async () => {
@@ -175,6 +188,21 @@ describe('reads', () => {
   })
 })
 
+describe('versions', () => {
+  test('are told from the first and the newest on, when there are very many', async () => {
+    const { create, send, advance } = await snippetsApi()
+    const first = (await create({ content: 'version 0' }, ALICE)).body.paste_id
+    const ids = [first]
+    for (let version = 1; version <= 103; version++) {
+      advance(1_000)
+      const { body } = await create({ content: `version ${version}` }, ALICE, `/api/v1/pastes/${ids.at(-1)}/versions`)
+      ids.push(body.paste_id)
+    }
+    const { body } = await send('GET', `/api/v1/pastes/${ids.at(-1)}`, { as: ALICE })
+    expect(body.versions.map(({ paste_id }: { paste_id: string }) => paste_id)).toEqual([first, ...ids.slice(-100)])
+  })
+})
+
 describe('lists', () => {
   test('are sorted and paged; expired and deleted ones leave them', async () => {
     const { create, send, advance } = await snippetsApi()
@@ -215,5 +243,28 @@ describe('lists', () => {
     expect(search.body).toMatchObject({ total: 2, pastes: [{ paste_id: body.paste_id }] })
     expect((await send('GET', '/api/v1/pastes?q=%20')).body.pastes).toHaveLength(1)
     expect((await send('GET', `/api/v1/pastes?q=${'x'.repeat(101)}`)).status).toBe(400)
+  })
+
+  test('a search looks for words as titles and texts are kept, in NFC, and for no more than 8', async () => {
+    const { create, send, found, driver } = await snippetsApi()
+    await create({ content: 'Zoe\u0308', visibility: 'public' })
+    expect(driver.read(snippetTexts).map(({ value }) => value?.text)).toEqual(['Zo\u00eb'])
+    await send('GET', `/api/v1/pastes?q=${encodeURIComponent('ZOE\u0308')}`)
+    expect(found.words).toEqual(['zo\u00eb'])
+    expect((await send('GET', '/api/v1/pastes?q=1+2+3+4+5+6+7+8+8')).status).toBe(200)
+    const refused = await send('GET', '/api/v1/pastes?q=1+2+3+4+5+6+7+8+9')
+    expect([refused.status, refused.body.details]).toEqual([400, [{ path: 'query.q', message: 'must have at most 8 words' }]])
+  })
+
+  test('a search of a table that is being filled waits: 503, never a list that lacks some', async () => {
+    const { create, send, found } = await snippetsApi()
+    const { body } = await create({ content: 'x', visibility: 'public' })
+    found.rows = [[body.paste_id, 1]]
+    found.caughtUp -= 1
+    const { status, headers, body: refused } = await send('GET', '/api/v1/pastes?q=x')
+    expect([status, refused.error, headers.get('retry-after')]).toEqual([503, 'not_ready', '5'])
+    expect((await send('GET', '/api/v1/pastes')).body.total).toBe(1)
+    found.caughtUp += 1
+    expect((await send('GET', '/api/v1/pastes?q=x')).body.total).toBe(1)
   })
 })

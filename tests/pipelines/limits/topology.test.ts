@@ -79,6 +79,7 @@ test('an API key is issued and revoked once; its hash stands in no audit record'
   const { ask, driver } = decisionDriver(limits, limitFlow)
   const subject = keySubject('k1')
   expect(ask(subject, keyCommand('issue_key'))).toMatchObject({ outcome: 'done', client: { client_id: 'acme', created_at: driver.now } })
+  expect(ask(subject, keyCommand('issue_key'))).toEqual({ outcome: 'exists' })
   expect(ask(subject, keyCommand('revoke_key'))).toMatchObject({ outcome: 'done', client: { revoked_at: driver.now } })
   expect(ask(subject, keyCommand('revoke_key'))).toEqual({ outcome: 'not_found' })
   expect(driver.read(limitClients).map(({ key, value }) => [key, value?.revoked_at === null])).toEqual([

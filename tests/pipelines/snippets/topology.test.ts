@@ -38,8 +38,7 @@ describe('a snippet', () => {
     const { ask, view, driver } = snippetsDriver()
     expect(ask(ID, createCommand({ lifetime_ms: MINUTE_MS }))).toEqual({
       outcome: 'created',
-      created_at: driver.now,
-      expires_at: driver.now + MINUTE_MS,
+      snippet: { paste_id: ID, created_at: driver.now, expires_at: driver.now + MINUTE_MS, visibility: 'public', language: 'go' },
     })
     expect(view(ID)).toMatchObject({ paste_id: ID, user_id: 42n, title: 'Title', view_count: 0, excerpt: '' })
     expect(ask(ID, createCommand())).toEqual({ outcome: 'taken' })
@@ -74,8 +73,8 @@ describe('a snippet', () => {
               continue
             }
             const answer = ask(ID, readBy(null))
-            if (answer.outcome === 'read') expect(answer).toMatchObject({ view_count: ++granted, reads_left: reads - granted })
-            else expect(answer.outcome).toBe('not_found')
+            if (answer.outcome === 'read') expect(answer.snippet).toMatchObject({ view_count: ++granted, reads_left: reads - granted })
+            else expect(answer.outcome).toBe('burnt')
           }
           const asked = steps.filter((step) => step === 'read').length
           expect(granted).toBe(Math.min(reads, asked))
@@ -91,7 +90,45 @@ describe('a snippet', () => {
     ask(ID, createCommand({ reads_left: 1, visibility: 'private' }))
     expect(ask(ID, readBy(43n))).toEqual({ outcome: 'forbidden' })
     expect(ask(ID, readBy(null))).toEqual({ outcome: 'forbidden' })
-    expect(ask(ID, readBy(42n))).toMatchObject({ outcome: 'read', reads_left: 0 })
+    expect(ask(ID, readBy(42n))).toMatchObject({ outcome: 'read', snippet: { reads_left: 0 } })
+  })
+
+  test('that was made is told again to the same command, whatever id that comes with; who only asks makes none', () => {
+    const { ask, view } = snippetsDriver({ partitions: Object.fromEntries(TOPICS.map(({ name }) => [name, 1])) })
+    const only = { ...createCommand(), snippet: null }
+    const first = ask(ID, createCommand(), { id: 'one' })
+    expect(first).toMatchObject({ outcome: 'created', snippet: { paste_id: ID } })
+    expect(ask('efgh5678', createCommand(), { id: 'one' })).toEqual(first)
+    expect(ask('efgh5678', only, { id: 'one' })).toEqual(first)
+    expect(ask('efgh5678', only, { id: 'two' })).toEqual({ outcome: 'not_found' })
+    expect(view('efgh5678')).toBeUndefined()
+  })
+
+  test('that is burnt is told apart from one that was deleted or has expired', () => {
+    const { ask, driver } = snippetsDriver()
+    for (const [id, lifetime_ms] of Object.entries({ burnt: null, expired: MINUTE_MS, deleted: null })) {
+      ask(id, createCommand({ reads_left: 1, lifetime_ms }))
+      if (id === 'deleted') ask(id, deleteBy(42n))
+      else ask(id, readBy(null))
+    }
+    driver.advanceWallClock(MINUTE_MS)
+    expect(ask('burnt', readBy(null))).toEqual({ outcome: 'burnt' })
+    expect(ask('burnt', deleteBy(42n))).toEqual({ outcome: 'burnt' })
+    for (const id of ['expired', 'deleted', 'nothing']) expect(ask(id, readBy(null))).toEqual({ outcome: 'not_found' })
+  })
+
+  test('that nobody can read any more leaves no part of its content in the state and its changelog', () => {
+    const { ask, driver } = snippetsDriver()
+    const fields = { deleted: {}, burnt: { reads_left: 1 }, expired: { lifetime_ms: MINUTE_MS }, kept: {} }
+    for (const [id, how] of Object.entries(fields)) ask(id, createCommand({ excerpt: 'the beginning', ...how }))
+    ask('deleted', deleteBy(42n))
+    ask('burnt', readBy(null))
+    driver.advanceWallClock(MINUTE_MS + 10_000)
+    const newest = new Map<string, string>()
+    for (const { key, value } of driver.broker.records('snippets-records-changelog'))
+      newest.set(String(Buffer.from(key!)), Buffer.from(value!).toString('latin1'))
+    const holding = [...newest].filter(([, value]) => value.includes('the beginning')).map(([key]) => key)
+    expect(holding).toEqual(['kept'])
   })
 
   test('takes the counts of its views, never a smaller one, and none when it is gone', () => {

@@ -8,7 +8,7 @@ import type { Topology } from '../../../../pipelines/engine/topology.ts'
 import { byteWriter } from '../../../../schemas/codec.ts'
 import type { AnyTopic } from '../../../../schemas/topic.ts'
 import { parseResultMessage, RESULT_CHANNEL_PREFIX } from '../../../../state/views/results.ts'
-import type { View } from '../../../../state/views/view.ts'
+import type { View, ViewOperation } from '../../../../state/views/view.ts'
 import { fakeRedis } from '../../../state/views/fake-redis.ts'
 
 /** Of topics that nothing here reads. */
@@ -27,6 +27,8 @@ export interface DecidedWorld {
   readonly faults: { kafkaDown: boolean; deciderDown: boolean; messagesLost: boolean }
   /** Decides what waits, after `deciderDown`. */
   decide(): void
+  /** Bindings and results are gone; the views are as they were. */
+  loseRedis(): void
 }
 
 export interface WorldOptions {
@@ -41,11 +43,13 @@ export interface WorldOptions {
 
 export function decidedWorld({ topology, views, commands, startAt }: WorldOptions): DecidedWorld {
   const driver = testDriver(topology, { startAt })
+  const stored = new Map<string, string>()
   const redis = fakeRedis()
+  /** What the views are made of. */
+  const applied: ViewOperation[] = []
   const published: DecidedWorld['published'] = []
   const faults = { kafkaDown: false, deciderDown: false, messagesLost: false }
   const waiting: (() => void)[] = []
-  const stored = new Map<string, string>()
   const counts = new Map([...commands, ...views.map(([topic]) => topic)].map(({ name, partitions }) => [name, partitions]))
   const partitionsOf = ({ name }: { readonly name: string }) => counts.get(name) ?? OTHER_PARTITIONS
   let seen = 0
@@ -66,9 +70,26 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
     close() {},
   }
 
+  function apply(operations: readonly ViewOperation[]): void {
+    redis.apply(operations)
+    applied.push(...operations.filter((operation) => operation.op !== 'publish' && !operation.key.includes(':result:')))
+  }
+
+  function catchUp(): void {
+    for (const [topic, view] of views) redis.caughtUp(view.name, partitionsOf(topic))
+  }
+
+  /** Flushed, or failed over to an empty one: bindings and results are lost, and sinks have filled the views again. */
+  function loseRedis(): void {
+    redis.flush()
+    stored.clear()
+    redis.apply(applied)
+    catchUp()
+  }
+
   function takeDecisions(): void {
     for (const [topic, view] of views) {
-      for (const { key, value, partition } of driver.read(topic)) redis.apply(view.operationsFor(partition, key as string, value))
+      for (const { key, value, partition } of driver.read(topic)) apply(view.operationsFor(partition, key as string, value))
     }
     for (const { channel: to, message } of redis.published.slice(seen)) {
       if (!faults.messagesLost && to === RESULT_CHANNEL_PREFIX + channel.name) onResult(parseResultMessage(message))
@@ -104,6 +125,6 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
       return before
     },
   })
-  for (const [topic, view] of views) redis.caughtUp(view.name, partitionsOf(topic))
-  return { driver, redis, facts, bindings, channel, published, faults, decide }
+  catchUp()
+  return { driver, redis, facts, bindings, channel, published, faults, decide, loseRedis }
 }

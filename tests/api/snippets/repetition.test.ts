@@ -1,0 +1,138 @@
+import { utimesSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { BlobsUnavailableError, UNTOUCHED_MS } from '../../../state/blobs/blob-store.ts'
+import { sweepBlobs } from '../../../state/blobs/sweep.ts'
+import { snippetsApi } from './harness.ts'
+
+const ALICE = { sub: '42' }
+const HOUR_MS = 3_600_000
+const MINUTE_MS = 60_000
+
+type Api = Awaited<ReturnType<typeof snippetsApi>>
+
+const error = ({ status, body }: { status: number; body: { error: string } }) => [status, body.error]
+const keyed = (key: string) => ({ 'content-type': 'application/json', 'idempotency-key': key })
+
+/** With its key, as often as one likes. */
+function repeated({ send }: Api, path: string, fields: object, as?: { sub: string }) {
+  return () => send('POST', path, { body: JSON.stringify(fields), as, headers: keyed('mine') })
+}
+
+describe('a creation that is repeated', () => {
+  test.each([
+    ['by its user', ALICE],
+    ['by an anonymous caller', undefined],
+  ])('%s has its first id, also when Redis has lost everything', async (_who, as) => {
+    const api = await snippetsApi()
+    const make = repeated(api, '/api/v1/pastes', { content: 'once', visibility: 'public' }, as)
+    const first = await make()
+    for (let time = 0; time < 8; time++) {
+      api.loseRedis()
+      expect(await make()).toMatchObject({ status: 201, body: first.body })
+    }
+    expect((await api.send('GET', `/api/v1/pastes/${first.body.paste_id}`)).body.content).toBe('once')
+    expect((await api.send('GET', '/api/v1/pastes')).body.total).toBe(1)
+  })
+
+  test('with another body is a conflict, also when Redis has lost everything', async () => {
+    const api = await snippetsApi()
+    await repeated(api, '/api/v1/pastes', { content: 'one' })()
+    api.loseRedis()
+    expect(error(await repeated(api, '/api/v1/pastes', { content: 'other' })())).toEqual([409, 'idempotency_conflict'])
+  })
+
+  test('day after day makes a new one each day', async () => {
+    const api = await snippetsApi()
+    const ids = new Set<string>()
+    for (let day = 0; day < 2; day++) {
+      ids.add((await repeated(api, '/api/v1/pastes', { content: 'daily' })()).body.paste_id)
+      api.advance(25 * HOUR_MS)
+      api.loseRedis()
+    }
+    expect(ids.size).toBe(2)
+  })
+
+  test('of a version has its first id, also when its predecessor is gone; none is made then', async () => {
+    const api = await snippetsApi()
+    const { body } = await api.create({ content: 'first', language: 'go', visibility: 'public' }, ALICE)
+    const path = `/api/v1/pastes/${body.paste_id}/versions`
+    const make = repeated(api, path, { content: 'second' }, ALICE)
+    const made = await make()
+    expect(made).toMatchObject({ status: 201, body: { language: 'go', visibility: 'public', predecessor: body.paste_id } })
+    await api.send('DELETE', `/api/v1/pastes/${body.paste_id}`, { as: ALICE })
+    expect(await make()).toMatchObject({ status: 201, body: made.body })
+    expect(error(await api.create({ content: 'third' }, ALICE, path))).toEqual([404, 'paste_not_found'])
+    const other = { body: JSON.stringify({ content: 'third' }), as: ALICE, headers: keyed('another') }
+    expect(error(await api.send('POST', path, other))).toEqual([404, 'paste_not_found'])
+  })
+
+  test('after a 503 takes the command_id, also when nothing was asked yet', async () => {
+    const faults = { away: true }
+    const touch = async () => {
+      if (faults.away) throw new BlobsUnavailableError('the disk is away')
+      return false
+    }
+    const api = await snippetsApi({ shelf: { touch } })
+    const refused = await api.create({ content: 'later' })
+    expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable', command_id: expect.any(String) } })
+    faults.away = false
+    const again = { body: JSON.stringify({ content: 'later' }), headers: keyed(refused.body.command_id) }
+    const made = await api.send('POST', '/api/v1/pastes', again)
+    expect(made.status).toBe(201)
+    expect((await api.send('POST', '/api/v1/pastes', again)).body).toEqual(made.body)
+  })
+})
+
+describe('a read that is repeated, of a snippet that burns', () => {
+  async function burning(fields: object = {}, as?: { sub: string }) {
+    const api = await snippetsApi()
+    const { body } = await api.create({ content: 'secret', title: 'Title', burn_after_reads: 1, ...fields }, as)
+    const read = (key: string | undefined, path = '') =>
+      api.send('GET', `/api/v1/pastes/${body.paste_id}${path}`, { headers: key === undefined ? {} : { 'idempotency-key': key } })
+    return { ...api, id: body.paste_id as string, hash: body.content_hash as string, read }
+  }
+
+  test.each(['', '/raw'])('after the last one (%s) is answered as the first time, to its own key alone', async (path) => {
+    const { read, loseRedis } = await burning()
+    const first = await read('mine', path)
+    expect([first.status, first.text.includes('secret')]).toEqual([200, true])
+    for (const _time of [1, 2]) {
+      const again = await read('mine', path)
+      expect([again.status, again.body, again.text]).toEqual([200, first.body, first.text])
+      loseRedis()
+    }
+    expect(error(await read(undefined))).toEqual([404, 'paste_not_found'])
+    expect(error(await read('another'))).toEqual([404, 'paste_not_found'])
+  })
+
+  test('is answered when others have had the last one', async () => {
+    const { read } = await burning({ burn_after_reads: 2 })
+    await read('one')
+    await read('two')
+    expect((await read('one')).body).toMatchObject({ content: 'secret', title: 'Title', reads_left: 1, view_count: 1 })
+  })
+
+  test('is not found any more when its owner has deleted it, or its time is over', async () => {
+    const deleted = await burning({ burn_after_reads: 2 }, ALICE)
+    await deleted.read('mine')
+    await deleted.send('DELETE', `/api/v1/pastes/${deleted.id}`, { as: ALICE })
+    expect(error(await deleted.read('mine'))).toEqual([404, 'paste_not_found'])
+    const expired = await burning({ expiration: '10m' })
+    await expired.read('mine')
+    expired.advance(10 * MINUTE_MS)
+    expect(error(await expired.read('mine'))).toEqual([404, 'paste_not_found'])
+  })
+
+  test('finds its content for a day: the last read touches it', async () => {
+    const { read, blobs, hash, draftFolder } = await burning()
+    const created = new Date(Date.now() - 2 * UNTOUCHED_MS)
+    utimesSync(join(dirname(draftFolder), hash.slice(0, 2), `${hash}.zst`), created, created)
+    const readAt = Date.now()
+    await read('mine')
+    // What a sweep does that runs a day later.
+    const sweeping = { blobs, referenced: async () => new Set<string>(), signal: new AbortController().signal }
+    expect(await sweepBlobs({ ...sweeping, before: readAt - MINUTE_MS })).toMatchObject({ seen: 1, removed: 0 })
+    expect((await read('mine')).body.content).toBe('secret')
+  })
+})
