@@ -34,7 +34,7 @@ import { threadHighlighter } from './snippets/page/highlighter.ts'
 import { SNIPPETS_TOPICS, snippetsService } from './snippets/service.ts'
 import { TRENDS_TOPICS, trendsService } from './trends/service.ts'
 
-/** Clicks that wait for Kafka (decisions, B): some 30 MB. */
+/** Clicks that wait for Kafka (decisions, B): some 30 MB, encoded. */
 const CLICKS_CAPACITY = 100_000
 /** What a Kafka that is there takes for them. */
 const LAST_CLICKS_MS = 2_000

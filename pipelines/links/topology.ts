@@ -13,8 +13,8 @@ import { decideLink } from './decide.ts'
 /** Marked well within the 10 minutes of specification B; readers look at the time themselves. */
 const EXPIRE_EVERY_MS = 1_000
 /**
- * A tick holds up commands: this many take some milliseconds, and the next tick goes on. As many a second as a partition can ever be asked to
- * create, and nine times its share of the target's peak (3,500/s over 64 partitions), so that expiry keeps up when every link has one.
+ * A tick holds up commands: this many take some milliseconds, and the next tick goes on. Nine times a partition's share of the target's peak
+ * (3,500 new links a second over 64 partitions), so that expiry keeps up when every link has one.
  */
 const EXPIRED_PER_TICK = 500
 
