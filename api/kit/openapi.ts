@@ -25,6 +25,10 @@ const ErrorSchema = z
       .array(z.object({ path: z.string().openapi({ example: 'query.limit' }), message: z.string() }))
       .optional()
       .openapi({ description: 'each wrong part of the request' }),
+    command_id: z
+      .string()
+      .optional()
+      .openapi({ description: '503 of what takes an Idempotency-Key: the one to ask again with; it may have been done' }),
   })
   .openapi('Error')
 
