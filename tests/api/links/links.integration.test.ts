@@ -39,6 +39,9 @@ async function token(sub: string): Promise<{ authorization: string }> {
   return { authorization: `Bearer ${stdout.trim()}` }
 }
 
+/** Redirects of an instance so far, as a pattern. */
+const REDIRECTED = String.raw`http_request_duration_seconds_count\{method="GET",route="/\{short_code\}",status="302"\}`
+
 /** What Prometheus reads of an instance. */
 async function metric(name: string): Promise<number> {
   const text = await (await fetch(`${system.apis[0].url}/metrics`)).text()
@@ -149,8 +152,10 @@ describe('every route', () => {
       await fuzz({ ...common, url, routes })
       // The code of the documentation's examples, so that they find something.
       await create({ long_url: 'https://example.com/', custom_alias: '3xK9dQa' })
+      const redirected = await metric(REDIRECTED)
       const short = { url: system.apis[0].shortUrl as string, documentation: url, headers: ['Host: sho.rt'] }
       await fuzz({ ...common, ...short, routes: ['--include-path', '/{short_code}'] })
+      expect(await metric(REDIRECTED)).toBeGreaterThan(redirected)
     },
     FUZZ_TIMEOUT_MS,
   )
