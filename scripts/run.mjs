@@ -30,7 +30,7 @@ const TASKS = {
   'bench:stores': { file: 'bench/stores.ts' },
   'bench:trends-read': { file: 'bench/trends-read/run.ts', programs: STACK },
   'bench:trends': { file: 'bench/trends/run.ts', programs: STACK },
-  'bench:limits': { file: 'bench/limits/run.ts', programs: ['redis'] },
+  'bench:limits': { file: 'bench/limits/run.ts', programs: STACK },
   'bench:restart': { file: 'bench/restart/run.ts', programs: STACK },
   'bench:clicks': { file: 'bench/clicks/run.ts', programs: STACK },
   'bench:links': { file: 'bench/links/run.ts', programs: STACK },

@@ -1,15 +1,32 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { LOOPBACK } from '../../deploy/local/ports.ts'
 
+export interface AnswerProxy {
+  readonly url: string
+  close(): void
+}
+
+export interface DelayingProxy extends AnswerProxy {
+  /** How long each answer is held back, from now on. */
+  delayMs: number
+}
+
+/** A piece of what Redis sent: it never leaves before one that came earlier. */
+interface Held {
+  readonly data: Buffer
+  isLetGo: boolean
+}
+
 /**
- * Stands between a client and Redis.
- * @param answer called with each piece that Redis sends; `pass` hands it to the client, now or later
+ * Stands between clients and Redis.
+ * @param answer called with each piece that Redis sends; `pass` lets it go to the client, now or later
  */
-export async function answerProxy(redisUrl: string, answer: (pass: () => void) => void): Promise<{ readonly url: string; close(): void }> {
+export async function answerProxy(redisUrl: string, answer: (pass: () => void) => void): Promise<AnswerProxy> {
   const target = Number(new URL(redisUrl).port)
   const sockets = new Set<Socket>()
   const server = createServer((client) => {
     const upstream = connect(target, LOOPBACK)
+    const waiting: Held[] = []
     for (const socket of [client, upstream]) {
       sockets.add(socket)
       socket
@@ -22,7 +39,14 @@ export async function answerProxy(redisUrl: string, answer: (pass: () => void) =
         })
     }
     client.on('data', (data) => upstream.write(data))
-    upstream.on('data', (data) => answer(() => client.write(data)))
+    upstream.on('data', (data: Buffer) => {
+      const held: Held = { data, isLetGo: false }
+      waiting.push(held)
+      answer(() => {
+        held.isLetGo = true
+        while (waiting[0]?.isLetGo) client.write(waiting.shift()!.data)
+      })
+    })
   })
   await new Promise<void>((listening) => server.listen(0, LOOPBACK, listening))
   return {
@@ -32,4 +56,13 @@ export async function answerProxy(redisUrl: string, answer: (pass: () => void) =
       server.close()
     },
   }
+}
+
+export async function delayingProxy(redisUrl: string): Promise<DelayingProxy> {
+  const state = { delayMs: 0 }
+  const proxy = await answerProxy(redisUrl, (pass) => {
+    if (state.delayMs === 0) pass()
+    else setTimeout(pass, state.delayMs)
+  })
+  return Object.assign(state, proxy)
 }

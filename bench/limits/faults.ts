@@ -7,7 +7,7 @@ import { connectLimiterRedis } from '../../api/kit/limits/redis-scripts.ts'
 import type { Component } from '../../deploy/local/component.ts'
 import { freePort, LOOPBACK } from '../../deploy/local/ports.ts'
 import { redisServer } from '../../deploy/local/redis.ts'
-import { answerProxy } from './answer-proxy.ts'
+import { type DelayingProxy, delayingProxy } from './answer-proxy.ts'
 
 const PER_SECOND = 2_000
 const HEALTHY_MS = 1_000
@@ -24,21 +24,31 @@ interface Sample {
 
 interface Fault {
   readonly name: string
-  begin(redis: Component, proxy: Proxy): Promise<unknown> | unknown
-  end(redis: Component, proxy: Proxy): Promise<unknown> | unknown
+  begin(redis: Component, proxy: DelayingProxy): Promise<unknown> | unknown
+  end(redis: Component, proxy: DelayingProxy): Promise<unknown> | unknown
 }
 
-interface Proxy {
-  readonly url: string
-  delayMs: number
-  close(): void
-}
-
-const admin = async (redis: Component, work: (client: Redis) => Promise<unknown>) => {
+async function admin<T>(redis: Component, work: (client: Redis) => Promise<T>): Promise<T> {
   const client = new Redis(redis.address)
   client.on('error', () => undefined)
-  await work(client)
-  client.disconnect()
+  try {
+    return await work(client)
+  } finally {
+    client.disconnect()
+  }
+}
+
+const LOOP = 'for turn = 1, tonumber(ARGV[1]) do end'
+const BLOCKED_MS = 1_000
+/** Enough to be timed, and over in a moment on any machine. */
+const TRIED_TURNS = 5_000_000
+
+/** One script holds Redis' one thread for about BLOCKED_MS: so many turns as that takes here. Resolves when it is under way. */
+async function block(redis: Component): Promise<void> {
+  const startedAt = performance.now()
+  await admin(redis, (client) => client.eval(LOOP, 0, TRIED_TURNS))
+  const turns = Math.round((TRIED_TURNS * BLOCKED_MS) / (performance.now() - startedAt))
+  void admin(redis, (client) => client.eval(LOOP, 0, turns)).catch(() => undefined)
 }
 
 const FAULTS: readonly Fault[] = [
@@ -69,8 +79,8 @@ const FAULTS: readonly Fault[] = [
     end: (redis) => admin(redis, (client) => client.config('SET', 'maxmemory', '0')),
   },
   {
-    name: 'one script blocks it for 1 s',
-    begin: (redis) => void admin(redis, (client) => client.call('DEBUG', 'SLEEP', '1')).catch(() => undefined),
+    name: 'one script blocks it for about 1 s',
+    begin: block,
     end: () => undefined,
   },
 ]
@@ -91,7 +101,7 @@ export async function faultTable(folder: string, say: (text: string) => void): P
       logFile: join(folder, `redis-${index}.log`),
     })
     await redis.start()
-    const proxy = await delaying(redis.address)
+    const proxy = await delayingProxy(redis.address)
     const samples = await underLoad(proxy.url, async () => {
       await fault.begin(redis, proxy)
       const from = performance.now()
@@ -153,14 +163,4 @@ function row(name: string, { inFault, after, to }: { inFault: readonly Sample[];
   const last = after.findLast((sample) => sample.undecided)
   const healed = last === undefined ? '–' : Math.round(last.at - to)
   return `| ${name} | ${inFault.length} | ${undecided} | ${at(0.5)} | ${at(0.99)} | ${at(1)} | ${waited} | ${healed} |`
-}
-
-/** Between the limiter and Redis: holds each answer back. */
-async function delaying(redisUrl: string): Promise<Proxy> {
-  const state = { delayMs: 0 }
-  const proxy = await answerProxy(redisUrl, (pass) => {
-    if (state.delayMs === 0) pass()
-    else setTimeout(pass, state.delayMs)
-  })
-  return Object.assign(state, proxy)
 }

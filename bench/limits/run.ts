@@ -1,7 +1,7 @@
 /**
  * `npm run bench:limits`: decisions per second, the latency that they add, and how exact they are, on a Redis of its own, beside peers in the
  * same run: rate-limiter-flexible, and envoyproxy/ratelimit where there is a Go to build it with. Options: --seconds 4, --only speed,latency,
- * accuracy,faults,rules, --traffic hot (kinds of traffic whose name has it), --processes 1,2,4. Linux only.
+ * rate,accuracy,leases,changes,faults,rules, --traffic hot (kinds of traffic whose name has it), --processes 1,2,4. Linux only.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,10 +12,13 @@ import { freePort } from '../../deploy/local/ports.ts'
 import { redisServer } from '../../deploy/local/redis.ts'
 import { describeMachine } from '../engine/process-stats.ts'
 import { accuracyOf } from './accuracy.ts'
+import { changesTable } from './changes.ts'
 import { buildEnvoy, type EnvoyPeer, startEnvoy } from './envoy.ts'
 import { faultTable } from './faults.ts'
+import { leaseTable } from './lease-accuracy.ts'
 import type { LoadOrder, LoadReport } from './load.ts'
 import { matchingTable } from './matching.ts'
+import { type ApplyRate, rateTable } from './rate.ts'
 import { SUBJECTS, type SubjectName } from './subjects.ts'
 
 const run = promisify(execFile)
@@ -23,7 +26,7 @@ const LOAD = join(import.meta.dirname, 'load.ts')
 const TOOLS = join(import.meta.dirname, '..', '..', '.millrace', 'tools')
 const OUTPUT_BYTES = 256 * 1024 * 1024
 const ENVOY = 'envoyproxy/ratelimit'
-const SECTIONS = ['speed', 'latency', 'accuracy', 'faults', 'rules']
+const SECTIONS = ['speed', 'latency', 'rate', 'accuracy', 'leases', 'changes', 'faults', 'rules']
 const IN_FLIGHT = 128
 /** What every subject can do, so that latencies compare. */
 const SHARED_RATE = 5_000
@@ -42,6 +45,7 @@ const { values } = parseArgs({
 })
 const seconds = Number(values.seconds)
 const sections = new Set(values.only.split(','))
+for (const section of sections) if (!SECTIONS.includes(section)) throw new Error(`no section ${section}; there are ${SECTIONS.join(', ')}`)
 const say = (text: string) => process.stdout.write(`${text}\n`)
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
 let runs = 0
@@ -114,11 +118,24 @@ async function withEnvoy<T>(
   }
 }
 
-/** One caller at twice its limit, through 1, 2 and 4 processes. */
+/** One caller at twice its limit, through 1, 2 and 4 processes. Without a time-out of their own, peers are in the first table alone. */
 async function accuracy(redisUrl: string, envoy: string | undefined): Promise<void> {
+  await accuracyTable(redisUrl, 'the store is waited for', PATIENT_MS, SUBJECTS, envoy)
+  await accuracyTable(redisUrl, `the store has ${TIMEOUT_MS} ms, as in production`, TIMEOUT_MS, ['millrace', 'millrace, leases'], undefined)
+}
+
+async function accuracyTable(
+  redisUrl: string,
+  patience: string,
+  timeoutMs: number,
+  subjects: readonly SubjectName[],
+  envoy: string | undefined,
+): Promise<void> {
   const [limit, windowSeconds, runSeconds] = [2_000, 1, 5]
-  say(`\n### Accuracy: one caller, limit ${limit} in ${windowSeconds} s, asked for twice as often, ${runSeconds} s`)
-  say('\n| subject | processes | admitted per window, of the limit | most in any window, of the limit | undecided |\n|---|---|---|---|---|')
+  say(`\n### Accuracy: one caller, limit ${limit} in ${windowSeconds} s, asked for twice as often, ${runSeconds} s; ${patience}`)
+  say(
+    '\n| subject | processes | admitted per window, of the limit | most in any stretch of a window, of the limit | undecided |\n|---|---|---|---|---|',
+  )
   const table = (subject: string, processes: number, reports: readonly LoadReport[]) => {
     const { meanOfLimit, greatestOfLimit } = accuracyOf(
       reports.flatMap(({ admittedAt }) => admittedAt),
@@ -133,12 +150,12 @@ async function accuracy(redisUrl: string, envoy: string | undefined): Promise<vo
       callers: 1,
       limit,
       windowSeconds,
-      timeoutMs: PATIENT_MS,
+      timeoutMs,
       seconds: runSeconds,
       mode: { open: (2 * limit) / processes },
       log: true,
     }
-    for (const subject of SUBJECTS) {
+    for (const subject of subjects) {
       const prefix = nextPrefix()
       table(subject, processes, await Promise.all(Array.from({ length: processes }, () => load(subject, redisUrl, order, prefix))))
     }
@@ -161,6 +178,10 @@ async function main(): Promise<void> {
     logFile: join(folder, 'redis.log'),
   })
   await redis.start()
+  const applyRate: ApplyRate = (subject, callers, perSecond) => {
+    const order = { callers, limit: 10_000_000, windowSeconds: 60, timeoutMs: PATIENT_MS, seconds: seconds / 2, log: false }
+    return load(subject, redis.address, { ...order, mode: { open: perSecond } }, nextPrefix())
+  }
   try {
     const needsPeers = ['speed', 'latency', 'accuracy'].some((section) => sections.has(section))
     const envoy = needsPeers ? await buildEnvoy(TOOLS) : undefined
@@ -168,7 +189,10 @@ async function main(): Promise<void> {
       await compare(redis.address, envoy, `Speed: ${IN_FLIGHT} requests under way, one process`, { closed: IN_FLIGHT }, PATIENT_MS)
     if (sections.has('latency'))
       await compare(redis.address, envoy, `Latency at ${thousands(SHARED_RATE)} requests a second`, { open: SHARED_RATE }, TIMEOUT_MS)
+    if (sections.has('rate')) await rateTable(applyRate, say)
     if (sections.has('accuracy')) await accuracy(redis.address, envoy)
+    if (sections.has('leases')) await leaseTable(say)
+    if (sections.has('changes')) await changesTable(folder, say)
     if (sections.has('faults')) await faultTable(folder, say)
     if (sections.has('rules')) matchingTable(say)
   } finally {

@@ -1,9 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
-import { inheritedEnv } from '../../deploy/local/config.ts'
 import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { provisionTopics } from '../../deploy/local/provision.ts'
@@ -11,8 +6,8 @@ import { redisServer } from '../../deploy/local/redis.ts'
 import { schemaRegistry } from '../../deploy/local/registry/component.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { ROOT, startNode } from '../node-process.ts'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const HEAP_MB = 256
 const READY_TIMEOUT_MS = 60_000
 
@@ -25,25 +20,6 @@ export interface LinksServers {
   readonly brokerPid: () => number
   readonly pids: () => Readonly<Record<'api' | 'worker' | 'broker' | 'redis', number>>
   stop(): Promise<void>
-}
-
-/** A child of ours that says in its log where it listens. */
-async function startNode(main: string, flags: readonly string[], env: Record<string, string>, event: string) {
-  const child: ChildProcess = spawn(process.execPath, [...flags, join(ROOT, main)], {
-    env: { ...inheritedEnv(), ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  const exited = once(child, 'exit')
-  const line = await new Promise<Record<string, unknown>>((found) => {
-    createInterface({ input: child.stdout! }).on('line', (text) => {
-      if (text.includes(`"${event}"`)) found(JSON.parse(text))
-    })
-  })
-  async function stop(): Promise<void> {
-    child.kill('SIGTERM')
-    await exited
-  }
-  return { line, pid: child.pid as number, stop }
 }
 
 /** @param host that short links are asked for at */

@@ -1,6 +1,6 @@
 /**
  * `npm run test:chaos -- --seeds 100`: that many random schedules of faults, one after the other; `--seed N` repeats one.
- * `--trends`, `--links`: that service instead, whose parts are killed again and again (kills.test.ts, alias.test.ts).
+ * `--trends`, `--links`, `--limits`: that service instead, whose parts fail again and again (kills.test.ts, alias.test.ts, limits.test.ts).
  * Exit code 1 when any output was not exactly what an offline computation of the input gives.
  */
 import { spawnSync } from 'node:child_process'
@@ -38,6 +38,7 @@ function options() {
       brokers: { type: 'string', default: '1' },
       trends: { type: 'boolean', default: false },
       links: { type: 'boolean', default: false },
+      limits: { type: 'boolean', default: false },
     },
   })
   const kinds = values.faults?.split(',') as FaultKind[] | undefined
@@ -45,7 +46,7 @@ function options() {
   const first = Number(values.seed ?? values.from ?? Math.floor(Math.random() * MAX_SEED))
   const longestPause = values['longest-pause']
   return {
-    service: values.trends ? 'kills' : values.links ? 'alias' : undefined,
+    service: values.trends ? 'kills' : values.links ? 'alias' : values.limits ? 'limits' : undefined,
     seeds: Array.from({ length: values.seed === undefined ? Number(values.seeds) : 1 }, (_, i) => first + i),
     draw: {
       kinds,

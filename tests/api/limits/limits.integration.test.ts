@@ -1,81 +1,44 @@
-import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { createClient } from '@clickhouse/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Component } from '../../../deploy/local/component.ts'
-import { provisionTopics } from '../../../deploy/local/provision.ts'
-import { waitUntil } from '../../../deploy/local/wait.ts'
-import { guardedFolder } from '../../stack/folder.ts'
+import { seededRandom } from '../../../bench/tweets/random.ts'
 import { FUZZ_TIMEOUT_MS, fuzz } from '../../stack/fuzzer.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
-import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
-import { type ApiProcess, startApiProcess } from '../api-process.ts'
-import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
+import type { ApiProcess } from '../api-process.ts'
+import { limitsOrdeal, REDIS_FAULTS } from './ordeal.ts'
+import { type LimitsSystem, send as sendTo, startLimitsSystem } from './system.ts'
 
-const run = promisify(execFile)
-const TOKEN_COMMAND = fileURLToPath(new URL('../../../api/kit/auth/token.ts', import.meta.url))
-const NODES = 3
 const SETUP_TIMEOUT_MS = 180_000
 const SOON = { timeout: 60_000, interval: 20 }
-const READY = { timeoutMs: 90_000, intervalMs: 50 }
 const FUZZ_EXAMPLES = 8
 const LONG_WINDOW = 86_400
-/** Requests while Redis is killed and comes back. */
-const UNDER_LOAD = 400
+/** Four faults and recoveries, on a busy machine. */
+const ORDEAL_TIMEOUT_MS = 480_000
+const CHAOS_SEED = 1
 
-const folder = guardedFolder()
 const database = uniqueName('limits').replaceAll('-', '_')
-let redis: Component
-let worker: WorkerProcess
-let apis: ApiProcess[]
+let system: LimitsSystem
+let apis: readonly ApiProcess[]
 let admin: Record<string, string>
 
 beforeAll(async () => {
-  const kafka = await newKafka(folder.path)
-  redis = await newRedis(folder.path)
-  const registry = await newRegistry(folder.path, kafka.address)
-  await Promise.all([kafka.start(), redis.start()])
-  await registry.start()
-  await provisionTopics(kafka.address, registry.address)
   const clickhouse = await testStack().clickhouse()
   const client = createClient({ url: clickhouse })
   await client.command({ query: `CREATE DATABASE ${database}` })
   await client.close()
-  const env = {
-    KAFKA_BROKERS: kafka.address,
-    REDIS_URL: redis.address,
-    SCHEMA_REGISTRY_URL: registry.address,
+  system = await startLimitsSystem({
     CLICKHOUSE_URL: clickhouse,
     CLICKHOUSE_DATABASE: database,
-    API_SERVICES: 'limits',
     PIPELINES: 'limits,limit-records',
-  }
-  worker = await startWorkerProcess(folder.path, env)
-  apis = await Promise.all(Array.from({ length: NODES }, () => startApiProcess(folder.path, env)))
-  await waitUntil(worker.isReady, { what: 'the worker', ...READY })
-  for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...READY })
+  })
+  apis = system.apis
   admin = await token('--sub', '1', '--scope', 'admin')
 }, SETUP_TIMEOUT_MS)
 
-afterAll(() => folder.finish(), SETUP_TIMEOUT_MS)
+afterAll(() => system?.folder.finish(), SETUP_TIMEOUT_MS)
 
-async function token(...args: string[]): Promise<Record<string, string>> {
-  const { stdout } = await run(process.execPath, [TOKEN_COMMAND, ...args], {
-    env: { ...process.env, NODE_ENV: 'development', MILLRACE_HOME: folder.path },
-  })
-  return { authorization: `Bearer ${stdout.trim()}` }
-}
-
-async function send(method: string, path: string, body?: unknown, headers: Record<string, string> = admin, api = apis[0]) {
-  const response = await fetch(`${api.url}/api/v1${path}`, {
-    method,
-    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-    body: body === undefined ? undefined : JSON.stringify(body),
-  })
-  const text = await response.text()
-  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
-}
+const token = (...args: string[]) => system.token(...args)
+const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = admin, api = apis[0]) =>
+  sendTo(api, method, path, headers, body)
 
 /** A request to an address of its own, by somebody. */
 const visit = (path: string, headers: Record<string, string> = {}, api = apis[0]) => send('GET', path, undefined, headers, api)
@@ -188,7 +151,7 @@ describe('a limit', () => {
     const current = async () => (await usage()).body.rules?.find(({ rule_id }: { rule_id: string }) => rule_id === shared)?.current
     expect((await send('DELETE', '/rate-limits/usage/user:42')).status).toBe(204)
     let next = 0
-    await expect.poll(async () => (await visit(`/${shared}`, user, apis[next++ % NODES])).status, SOON).toBe(429)
+    await expect.poll(async () => (await visit(`/${shared}`, user, apis[next++ % apis.length])).status, SOON).toBe(429)
     await expect.poll(current, SOON).toBe(6)
     expect((await send('GET', '/rate-limits/usage/user:42', undefined, await token('--sub', '43'))).status).toBe(403)
     expect((await send('GET', '/rate-limits/usage/user:42', undefined, {})).status).toBe(401)
@@ -248,29 +211,18 @@ describe('looking back', () => {
   })
 })
 
-test('Redis killed under load: not one request fails because of it', async () => {
-  const name = named()
-  expect((await send('POST', '/rate-limits/rules', { rule_id: name, ...rule(`/${name}`, 1) })).status).toBe(201)
-  const statuses = new Map<number, number>()
-  const load = Promise.all(
-    apis.map(async (api) => {
-      for (let request = 0; request < UNDER_LOAD; request++) {
-        const { status } = await visit(`/${name}`, {}, api)
-        statuses.set(status, (statuses.get(status) ?? 0) + 1)
-        if (api === apis[0] && request === UNDER_LOAD / 4) await redis.kill()
-      }
-    }),
-  )
-  await load
-  const undecided = async () =>
-    (await (await fetch(`${apis[0].url}/metrics`)).text()).match(/rate_limit_undecided_total\{reason="circuit_open"\} (\d+)/)?.[1]
-  expect(Number(await undecided())).toBeGreaterThan(0)
-  expect([...statuses.keys()].filter((status) => status !== 404 && status !== 429)).toEqual([])
-  const warnings = apis[0].lines.filter(({ event }) => event === 'limiter_failed_open')
-  expect(warnings.length).toBeGreaterThan(0)
-  await redis.start()
-  await expect.poll(async () => (await visit(`/${name}`)).status, SOON).toBe(429)
-})
+test(
+  'Redis killed, stopped, emptied and slow under load: not one request fails because of it, and limits hold again',
+  async () => {
+    const ordeal = await limitsOrdeal(system, seededRandom(CHAOS_SEED))
+    for (const fault of REDIS_FAULTS) await ordeal.suffer(fault)
+    expect((await ordeal.finish()).wrong).toEqual([])
+    const metrics = await (await fetch(`${apis[0].url}/metrics`)).text()
+    expect(Number(/rate_limit_undecided_total\{reason="circuit_open"\} (\d+)/.exec(metrics)?.[1])).toBeGreaterThan(0)
+    expect(apis[0].lines.some(({ event }) => event === 'limiter_failed_open')).toBe(true)
+  },
+  ORDEAL_TIMEOUT_MS,
+)
 
 test(
   'a fuzzer made from /openapi.json finds no 5xx and no undocumented answer',
@@ -280,7 +232,7 @@ test(
     // A deleted rule is inactive, a reset usage is empty; a repeated Idempotency-Key names a key that may be revoked by now.
     const leftOut = ['use_after_free', 'ensure_resource_availability']
     const routes = ['--include-path-regex', 'rate-limits']
-    await fuzz({ url, authorization, examples: FUZZ_EXAMPLES, routes, leftOut, folder: folder.path })
+    await fuzz({ url, authorization, examples: FUZZ_EXAMPLES, routes, leftOut, folder: system.folder.path })
   },
   FUZZ_TIMEOUT_MS,
 )

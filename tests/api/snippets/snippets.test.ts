@@ -4,10 +4,10 @@ import { LOOPBACK, trustedProxies } from '../../../api/kit/limits/address.ts'
 import { limiter } from '../../../api/kit/limits/limiter.ts'
 import { compileRules } from '../../../api/kit/limits/matching.ts'
 import { type RequestLimits, requestLimits } from '../../../api/kit/limits/request-limits.ts'
+import { exactCounters } from '../../../bench/limits/exact-counters.ts'
 import { SEEDED_RULES } from '../../../schemas/limits/rule.ts'
 import { snippetTexts } from '../../../schemas/topics.ts'
 import { START } from '../kit/harness.ts'
-import { exactCounters } from '../kit/limits/exact-counters.ts'
 import { snippetsApi } from './harness.ts'
 
 const ALICE = { sub: '42' }

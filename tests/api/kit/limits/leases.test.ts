@@ -4,7 +4,7 @@ import type { Ask, Counter, CounterStore, Reading, Undecided } from '../../../..
 import { type Limit, US_PER_SECOND } from '../../../../api/kit/limits/formulas.ts'
 import { leasedCounters, SWEEP_MS } from '../../../../api/kit/limits/leases.ts'
 import { accuracyOf } from '../../../../bench/limits/accuracy.ts'
-import { exactCounters } from './exact-counters.ts'
+import { exactCounters } from '../../../../bench/limits/exact-counters.ts'
 import { modelOf } from './model.ts'
 
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000

@@ -1,0 +1,128 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { inheritedEnv } from '../../deploy/local/config.ts'
+import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
+import { freePort } from '../../deploy/local/ports.ts'
+import { provisionTopics } from '../../deploy/local/provision.ts'
+import { redisServer } from '../../deploy/local/redis.ts'
+import { schemaRegistry } from '../../deploy/local/registry/component.ts'
+import { waitUntil } from '../../deploy/local/wait.ts'
+import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { type NodeProcess, ROOT, startNode } from '../node-process.ts'
+
+const run = promisify(execFile)
+const NODES = 3
+const CHANGES = 40
+const HEAP_MB = 256
+const READY_TIMEOUT_MS = 60_000
+const FORCE_TIMEOUT_MS = 30_000
+/** How closely the nodes are watched. */
+const LOOK_EVERY_MS = 2
+const WATCHED = '/api/v1/watched'
+const RULE = '/api/v1/rate-limits/rules/watched'
+/** Nobody reaches it: each change adds one, so that the header tells which one is in force. */
+const FIRST_LIMIT = 1_000_000
+
+/** How long after it was sent a change of a rule decides on every node. Servers of its own, one worker, three API processes. */
+export async function changesTable(folder: string, say: (text: string) => void): Promise<void> {
+  const servers = await startServers(folder)
+  try {
+    const { urls, headers } = servers
+    const answered: number[] = []
+    const inForce: number[] = []
+    const put = (url: string, limit: number, method = 'PUT') =>
+      send(`${url}${method === 'POST' ? RULE.slice(0, RULE.lastIndexOf('/')) : RULE}`, method, headers, {
+        ...(method === 'POST' && { rule_id: 'watched' }),
+        match: { endpoint_pattern: WATCHED },
+        limit,
+        window_seconds: 60,
+      })
+    await put(urls[0], FIRST_LIMIT, 'POST')
+    await Promise.all(urls.map((url) => untilLimit(url, FIRST_LIMIT)))
+    for (let change = 1; change <= CHANGES; change++) {
+      const sentAt = performance.now()
+      const everywhere = Promise.all(urls.map((url) => untilLimit(url, FIRST_LIMIT + change)))
+      await put(urls[change % NODES], FIRST_LIMIT + change)
+      answered.push(performance.now() - sentAt)
+      await everywhere
+      inForce.push(performance.now() - sentAt)
+    }
+    say(`\n### A change of a rule: ${CHANGES} times, ${NODES} API processes (target: 1 s)`)
+    say('\n| | P50 ms | greatest ms |\n|---|---|---|')
+    for (const [name, times] of [
+      ['answered', answered],
+      ['in force on all', inForce],
+    ] as const) {
+      const sorted = times.toSorted((one, other) => one - other)
+      say(`| ${name} | ${sorted[Math.floor(sorted.length / 2)].toFixed(0)} | ${sorted.at(-1)!.toFixed(0)} |`)
+    }
+  } finally {
+    await servers.stop()
+  }
+}
+
+async function send(url: string, method: string, headers: Record<string, string>, body: object): Promise<void> {
+  const answer = await fetch(url, { method, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
+  if (!answer.ok) throw new Error(`${method} ${url} was answered ${answer.status}: ${await answer.text()}`)
+}
+
+async function untilLimit(url: string, limit: number): Promise<void> {
+  const until = performance.now() + FORCE_TIMEOUT_MS
+  while (performance.now() < until) {
+    const answer = await fetch(url + WATCHED)
+    await answer.arrayBuffer()
+    if (answer.headers.get('x-ratelimit-limit') === String(limit)) return
+    await delay(LOOK_EVERY_MS)
+  }
+  throw new Error(`the limit ${limit} is not in force at ${url} after ${FORCE_TIMEOUT_MS} ms`)
+}
+
+interface Servers {
+  readonly urls: readonly string[]
+  /** An administrator's. */
+  readonly headers: Record<string, string>
+  stop(): Promise<void>
+}
+
+async function startServers(folder: string): Promise<Servers> {
+  const place = (name: string) => ({ runDir: join(folder, 'run'), dataDir: join(folder, name), logFile: join(folder, `${name}.log`) })
+  const ports = { client: await freePort(), controller: await freePort() }
+  const kafka = kafkaBroker({ ...place('kafka'), ports, toolsDir: join(ROOT, '.millrace/tools'), heapMb: HEAP_MB })
+  const redis = redisServer({ ...place('changes-redis'), port: await freePort() })
+  const registry = schemaRegistry({ ...place('registry'), port: await freePort(), brokers: kafka.address })
+  const nodes: NodeProcess[] = []
+  async function stop(): Promise<void> {
+    await Promise.all(nodes.map((node) => node.stop()))
+    for (const server of [registry, redis, kafka]) await server.stop()
+  }
+  try {
+    await Promise.all([kafka.start(), redis.start()])
+    await registry.start()
+    await provisionTopics(kafka.address, registry.address)
+    const env = {
+      KAFKA_BROKERS: kafka.address,
+      REDIS_URL: redis.address,
+      SCHEMA_REGISTRY_URL: registry.address,
+      // Rules need none.
+      CLICKHOUSE_URL: 'http://127.0.0.1:1',
+      MILLRACE_HOME: folder,
+    }
+    const worker = await startNode('pipelines/main.ts', BUFFER_HEAP_FLAGS, { ...env, PIPELINES: 'limits' }, 'host_started')
+    nodes.push(worker)
+    for (let node = 0; node < NODES; node++) {
+      nodes.push(await startNode('api/main.ts', [], { ...env, API_SERVICES: 'limits', API_PORT: '0' }, 'api_started'))
+    }
+    const urls = nodes.slice(1).map(({ line }) => line.url as string)
+    for (const url of [`http://127.0.0.1:${worker.line.health_port}`, ...urls])
+      await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, { what: url, timeoutMs: READY_TIMEOUT_MS })
+    const token = await run(process.execPath, [join(ROOT, 'api/kit/auth/token.ts'), '--sub', '1', '--scope', 'admin'], {
+      env: { ...inheritedEnv(), MILLRACE_HOME: folder },
+    })
+    return { urls, headers: { authorization: `Bearer ${token.stdout.trim()}` }, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}

@@ -1,0 +1,79 @@
+import type { LoadReport } from './load.ts'
+import type { SubjectName } from './subjects.ts'
+
+/** Applies so many requests a second and reports. */
+export type ApplyRate = (subject: SubjectName, callers: number, perSecond: number) => Promise<LoadReport>
+
+/** Specification G. */
+const TARGET_P99_MS = 2
+const SUBJECTS: readonly SubjectName[] = ['millrace, leases', 'millrace', 'flexible']
+const TRAFFIC = [
+  { name: '10 hot callers', callers: 10 },
+  { name: '100,000 callers', callers: 100_000 },
+]
+const FIRST_RATE = 2_000
+/** More than one process can send. */
+const LAST_RATE = 1_024_000
+/** After the doubling: the rate is known to an eighth of the step. */
+const BISECTIONS = 3
+/** Less than this of what was due was sent: the process itself is full. */
+const LEAST_SENT = 0.98
+/** A step may fail because something else ran: it counts when it fails twice. */
+const TRIES = 2
+
+interface Step {
+  readonly perSecond: number
+  readonly report: LoadReport
+  readonly holds: boolean
+}
+
+/** The highest rate at which the decision adds less than 2 ms to 99 of 100 requests; decisions in one process, Redis beside it. */
+export async function rateTable(apply: ApplyRate, say: (text: string) => void): Promise<void> {
+  say(`\n### Highest rate with an added latency of less than ${TARGET_P99_MS} ms at P99, one process`)
+  say(
+    '\n| traffic | subject | requests/s | P50 ms | P99 ms | CPU µs per decision | the step above | its P99 ms |\n|---|---|---|---|---|---|---|---|',
+  )
+  for (const { name, callers } of TRAFFIC) {
+    for (const subject of SUBJECTS) {
+      const { best, above } = await search((perSecond) => step(apply, subject, callers, perSecond))
+      const found = best === undefined ? '– | – | – | –' : described(best)
+      const next = above === undefined ? '– | –' : `${thousands(above.perSecond)} | ${above.report.p99Ms.toFixed(2)}`
+      say(`| ${name} | ${subject} | ${found} | ${next} |`)
+    }
+  }
+}
+
+async function step(apply: ApplyRate, subject: SubjectName, callers: number, perSecond: number): Promise<Step> {
+  let report = await apply(subject, callers, perSecond)
+  for (let tries = 1; tries < TRIES && !holds(report, perSecond); tries++) report = await apply(subject, callers, perSecond)
+  return { perSecond, report, holds: holds(report, perSecond) }
+}
+
+function holds({ p99Ms, decisions, seconds, undecided }: LoadReport, perSecond: number): boolean {
+  return p99Ms < TARGET_P99_MS && undecided === 0 && decisions / seconds >= LEAST_SENT * perSecond
+}
+
+/** Doubles until a step fails, then halves the distance. */
+async function search(at: (perSecond: number) => Promise<Step>): Promise<{ best: Step | undefined; above: Step | undefined }> {
+  let best: Step | undefined
+  let above: Step | undefined
+  for (let rate = FIRST_RATE; rate <= LAST_RATE && above === undefined; rate *= 2) {
+    const tried = await at(rate)
+    if (tried.holds) best = tried
+    else above = tried
+  }
+  for (let bisection = 0; bisection < BISECTIONS && best !== undefined && above !== undefined; bisection++) {
+    const tried = await at((best.perSecond + above.perSecond) / 2)
+    if (tried.holds) best = tried
+    else above = tried
+  }
+  return { best, above }
+}
+
+function described({ perSecond, report: { p50Ms, p99Ms, cpuSeconds, decisions } }: Step): string {
+  return `${thousands(perSecond)} | ${p50Ms.toFixed(2)} | ${p99Ms.toFixed(2)} | ${((cpuSeconds / decisions) * 1e6).toFixed(1)}`
+}
+
+function thousands(value: number): string {
+  return Math.round(value).toLocaleString('en')
+}

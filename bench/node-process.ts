@@ -1,0 +1,36 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { inheritedEnv } from '../deploy/local/config.ts'
+
+export const ROOT = fileURLToPath(new URL('..', import.meta.url))
+
+/** A process of ours that a benchmark has started. */
+export interface NodeProcess {
+  /** What it said when it was there. */
+  readonly line: Record<string, unknown>
+  readonly pid: number
+  stop(): Promise<void>
+}
+
+/** Starts a program of ours, which says in its log where it listens. @param event the line that says so */
+export async function startNode(main: string, flags: readonly string[], env: Record<string, string>, event: string): Promise<NodeProcess> {
+  const child: ChildProcess = spawn(process.execPath, [...flags, join(ROOT, main)], {
+    env: { ...inheritedEnv(), ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = once(child, 'exit')
+  const line = await new Promise<Record<string, unknown>>((found, failed) => {
+    void exited.then(() => failed(new Error(`${main} ended before it was there`)))
+    createInterface({ input: child.stdout! }).on('line', (text) => {
+      if (text.includes(`"${event}"`)) found(JSON.parse(text))
+    })
+  })
+  async function stop(): Promise<void> {
+    child.kill('SIGTERM')
+    await exited
+  }
+  return { line, pid: child.pid as number, stop }
+}

@@ -1,0 +1,140 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { Redis } from 'ioredis'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { uniqueName } from '../../stack/index.ts'
+import type { ApiProcess } from '../api-process.ts'
+import { type LimitsSystem, send } from './system.ts'
+
+const CLIENTS_PER_API = 3
+/** A fault begins, and lasts, within this. */
+const WITHIN_MS = 500
+const LONGEST_DELAY_MS = 50
+const SEEN = { timeoutMs: 60_000, intervalMs: 10 }
+const LONG_WINDOW = 86_400
+/** Of the callers under load: hot enough for leases. */
+const LOAD_LIMIT = { limit: 2_000, window_seconds: 2 }
+/** Of those who are counted afterwards: too little for leases, so that it is exact. */
+const EXACT_LIMIT = 20
+
+export const REDIS_FAULTS = ['killed', 'stopped', 'emptied', 'slow'] as const
+export type RedisFault = (typeof REDIS_FAULTS)[number]
+
+export interface Ordeal {
+  /** Redis fails under load, is well again, and limits hold again. */
+  suffer(fault: RedisFault): Promise<void>
+  /** Ends the load. @returns every answer that a request should not have had, and how many answers there were */
+  finish(): Promise<{ readonly wrong: readonly string[]; readonly answers: number }>
+}
+
+/** Load on real routes with rules, while their counters fail. @param random 0 to 1 */
+export async function limitsOrdeal(system: LimitsSystem, random: () => number): Promise<Ordeal> {
+  const { apis, redis, proxy, token } = system
+  const [admin, user, gateway] = await Promise.all([
+    token('--sub', '1', '--scope', 'admin'),
+    token('--sub', '42'),
+    token('--sub', 'gateway', '--scope', 'internal'),
+  ])
+  const [loaded, exact] = [`/${uniqueName('loaded')}`, `/${uniqueName('exact')}`]
+  for (const rule of [
+    { rule_id: uniqueName('rule'), match: { endpoint_pattern: `/api/v1${loaded}` }, ...LOAD_LIMIT },
+    { rule_id: uniqueName('rule'), match: { endpoint_pattern: '/api/v1/rate-limits/*', key: ['user'] }, ...LOAD_LIMIT },
+    { rule_id: uniqueName('rule'), match: { endpoint_pattern: exact }, limit: EXACT_LIMIT, window_seconds: LONG_WINDOW },
+  ]) {
+    const { status, body } = await send(apis[0], 'POST', '/rate-limits/rules', admin, rule)
+    if (status !== 201) throw new Error(`a rule was answered ${status}: ${JSON.stringify(body)}`)
+  }
+  const check = (api: ApiProcess, caller: string, path: string) =>
+    send(api, 'POST', '/rate-limits/check', gateway, { method: 'GET', path, user_id: caller })
+  const routes: readonly { readonly name: string; readonly expected: readonly number[]; ask(api: ApiProcess): ReturnType<typeof send> }[] =
+    [
+      { name: 'an unknown address', expected: [404, 429], ask: (api) => send(api, 'GET', loaded, user) },
+      { name: 'rules, by a user', expected: [403, 429], ask: (api) => send(api, 'GET', '/rate-limits/rules', user) },
+      { name: 'rules, by an administrator', expected: [200], ask: (api) => send(api, 'GET', '/rate-limits/rules', admin) },
+      { name: 'a check', expected: [200], ask: (api) => check(api, 'loaded', `/api/v1${loaded}`) },
+    ]
+  const wrong: string[] = []
+  const load = { isRunning: true, answers: 0 }
+  let rounds = 0
+
+  async function client(api: ApiProcess): Promise<void> {
+    for (let turn = 0; load.isRunning; turn++) {
+      const { name, expected, ask } = routes[turn % routes.length]
+      try {
+        const { status, body } = await ask(api)
+        load.answers++
+        if (!expected.includes(status)) wrong.push(`${name}: ${status} ${JSON.stringify(body)}`)
+      } catch (error) {
+        wrong.push(`${name}: ${(error as Error).message}`)
+      }
+    }
+  }
+  const clients = apis.flatMap((api) => Array.from({ length: CLIENTS_PER_API }, () => client(api)))
+
+  /** Whoever asks now is let through undecided: the fault is felt. */
+  async function isFelt(): Promise<boolean> {
+    return (await check(apis[0], 'anybody', exact)).body.reason === 'limiter_unavailable'
+  }
+
+  const moment = () => delay(random() * WITHIN_MS)
+  const INFLICTED: Readonly<Record<RedisFault, () => Promise<void>>> = {
+    async killed() {
+      await redis.kill()
+      await waitUntil(isFelt, { what: 'a request without Redis', ...SEEN })
+      await moment()
+      await redis.start()
+    },
+    async stopped() {
+      const pid = redis.pid as number
+      process.kill(pid, 'SIGSTOP')
+      try {
+        await waitUntil(isFelt, { what: 'a request while Redis stands still', ...SEEN })
+        await moment()
+      } finally {
+        process.kill(pid, 'SIGCONT')
+      }
+    },
+    async emptied() {
+      const client = new Redis(redis.address)
+      try {
+        await client.flushall()
+      } finally {
+        client.disconnect()
+      }
+    },
+    async slow() {
+      proxy.delayMs = 1 + Math.round(random() * LONGEST_DELAY_MS)
+      await moment()
+      proxy.delayMs = 0
+    },
+  }
+
+  /** A caller of his own gets what the rule allows through all nodes together, and no more. */
+  async function limitsHold(): Promise<void> {
+    const caller = `exact-${++rounds}`
+    let admitted = 0
+    let node = 0
+    await waitUntil(
+      async () => {
+        const { reason } = (await check(apis[node++ % apis.length], caller, exact)).body
+        if (reason === 'within_limits') admitted++
+        return reason === 'over_limit'
+      },
+      { what: 'a refusal', timeoutMs: SEEN.timeoutMs, intervalMs: 1 },
+    )
+    if (admitted > EXACT_LIMIT) wrong.push(`${admitted} requests were within a limit of ${EXACT_LIMIT}`)
+  }
+
+  await limitsHold()
+  return {
+    async suffer(fault) {
+      await moment()
+      await INFLICTED[fault]()
+      await limitsHold()
+    },
+    async finish() {
+      load.isRunning = false
+      await Promise.all(clients)
+      return { wrong, answers: load.answers }
+    },
+  }
+}

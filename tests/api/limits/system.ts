@@ -1,0 +1,76 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { type DelayingProxy, delayingProxy } from '../../../bench/limits/answer-proxy.ts'
+import type { Component } from '../../../deploy/local/component.ts'
+import { provisionTopics } from '../../../deploy/local/provision.ts'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { type GuardedFolder, guardedFolder } from '../../stack/folder.ts'
+import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
+import { type ApiProcess, startApiProcess } from '../api-process.ts'
+import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
+
+const run = promisify(execFile)
+const TOKEN_COMMAND = fileURLToPath(new URL('../../../api/kit/auth/token.ts', import.meta.url))
+const NODES = 3
+const READY = { timeoutMs: 90_000, intervalMs: 50 }
+/** Nothing listens there: deciding needs no ClickHouse. */
+const NO_CLICKHOUSE = { CLICKHOUSE_URL: 'http://127.0.0.1:1', PIPELINES: 'limits' }
+
+/** Servers, one worker, and three API processes with the rate limit service. */
+export interface LimitsSystem {
+  readonly folder: GuardedFolder
+  readonly redis: Component
+  /** Through which the API asks Redis. */
+  readonly proxy: DelayingProxy
+  readonly worker: WorkerProcess
+  readonly apis: readonly ApiProcess[]
+  /** An Authorization header. @param args of the token command */
+  token(...args: string[]): Promise<Record<string, string>>
+}
+
+/** @param env instead of no ClickHouse */
+export async function startLimitsSystem(env: Readonly<Record<string, string>> = NO_CLICKHOUSE): Promise<LimitsSystem> {
+  const folder = guardedFolder()
+  const kafka = await newKafka(folder.path)
+  const redis = await newRedis(folder.path)
+  const registry = await newRegistry(folder.path, kafka.address)
+  await Promise.all([kafka.start(), redis.start()])
+  await registry.start()
+  await provisionTopics(kafka.address, registry.address)
+  const proxy = await delayingProxy(redis.address)
+  const whole = {
+    KAFKA_BROKERS: kafka.address,
+    REDIS_URL: proxy.url,
+    SCHEMA_REGISTRY_URL: registry.address,
+    API_SERVICES: 'limits',
+    ...env,
+  }
+  const worker = await startWorkerProcess(folder.path, whole)
+  const apis = await Promise.all(Array.from({ length: NODES }, () => startApiProcess(folder.path, whole)))
+  await waitUntil(worker.isReady, { what: 'the worker', ...READY })
+  for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...READY })
+  return {
+    folder,
+    redis,
+    proxy,
+    worker,
+    apis,
+    async token(...args) {
+      const { stdout } = await run(process.execPath, [TOKEN_COMMAND, ...args], {
+        env: { ...process.env, NODE_ENV: 'development', MILLRACE_HOME: folder.path },
+      })
+      return { authorization: `Bearer ${stdout.trim()}` }
+    },
+  }
+}
+
+export async function send(api: ApiProcess, method: string, path: string, headers: Record<string, string>, body?: unknown) {
+  const response = await fetch(`${api.url}/api/v1${path}`, {
+    method,
+    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    body: body === undefined ? undefined : JSON.stringify(body),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) }
+}

@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { seededRandom } from '../../bench/tweets/random.ts'
+import { limitsOrdeal, REDIS_FAULTS } from '../api/limits/ordeal.ts'
+import { type LimitsSystem, startLimitsSystem } from '../api/limits/system.ts'
+import { chaosConfig } from './config.ts'
+
+const { seed, rounds } = chaosConfig()
+const SETUP_TIMEOUT_MS = 240_000
+/** A fault and the recovery, on a busy machine. */
+const FAULT_TIMEOUT_MS = 120_000
+
+let system: LimitsSystem
+
+beforeAll(async () => {
+  process.stderr.write(`chaos: CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}\n`)
+  system = await startLimitsSystem()
+}, SETUP_TIMEOUT_MS)
+
+afterAll(async () => {
+  await system?.folder.finish()
+}, SETUP_TIMEOUT_MS)
+
+test(
+  `${rounds} times Redis is killed, stopped, emptied and slow under load: no request fails, and limits hold again`,
+  async () => {
+    const random = seededRandom(seed)
+    const ordeal = await limitsOrdeal(system, random)
+    for (let round = 1; round <= rounds; round++) {
+      const faults = REDIS_FAULTS.map((fault) => ({ fault, at: random() })).sort((one, other) => one.at - other.at)
+      for (const { fault } of faults) await ordeal.suffer(fault)
+      process.stderr.write(`chaos: round ${round} of ${rounds} is over: ${faults.map(({ fault }) => fault).join(', ')}\n`)
+    }
+    const { wrong, answers } = await ordeal.finish()
+    process.stderr.write(`chaos: ${answers} answers, ${wrong.length} wrong\n`)
+    expect(wrong).toEqual([])
+  },
+  rounds * REDIS_FAULTS.length * FAULT_TIMEOUT_MS,
+)
