@@ -34,7 +34,7 @@ export interface RunningLimits {
   /** Decides for requests to other gateways: as guarded, and as much told of, as for those to this one. */
   readonly limiter: Limiter
   readonly settings: LimitSettings
-  /** Without leases. */
+  /** For looking: without leases, and waited for longer than a request may wait. */
   readonly counters: CounterStore
   /** Deletes counters. Rejects when Redis does not answer. */
   forget(keys: readonly string[]): Promise<void>
@@ -42,6 +42,8 @@ export interface RunningLimits {
   close(): Promise<void>
 }
 
+/** Whoever asks how he stands prefers an answer to none. */
+const LOOK_TIMEOUT_MS = 500
 /** What a Kafka that is there takes for the last records. */
 const LAST_RECORDS_MS = 1_000
 
@@ -50,8 +52,8 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
   const settings = await kafkaLimitSettings({ brokers, registry, log })
   const redis = connectLimiterRedis({ url: redisUrl, cluster: redisCluster })
   const watch = limitWatch({ registry: metrics, log })
-  const counters = counterStore({ scripts: redis.scripts, monotonic, onFailure: watch.failed })
-  const leases = sweptLeases({ store: counters, monotonic })
+  const store = counterStore({ scripts: redis.scripts, monotonic, onFailure: watch.failed })
+  const leases = sweptLeases({ store, monotonic })
   const records = decisionRecords({ facts, registry: metrics, log, now })
   const ticking = setInterval(records.tick, TICK_MS)
   const deciding = guardedLimiter({
@@ -65,7 +67,7 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
     requests: requestLimits({ limiter: deciding, clients: settings.clients, trusted }),
     limiter: deciding,
     settings,
-    counters,
+    counters: counterStore({ scripts: redis.scripts, monotonic, timeoutMs: LOOK_TIMEOUT_MS }),
     async forget(keys) {
       leases.forget(keys)
       await redis.forget(keys)
