@@ -20,6 +20,8 @@ import { type Stand, stands } from './stands.ts'
 export interface TrendLists {
   /** The plain list; its bytes depend on the view's record and the limit alone. */
   plain(region: Region, limit: number): Promise<Answer>
+  /** End of the served list's window, epoch ms; undefined when there is no list. */
+  servedEnd(region: Region): Promise<number | undefined>
   /** All candidates of the region, to be reranked. */
   candidates(region: Region): Promise<CandidateList>
 }
@@ -120,6 +122,10 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
       // max-age shrinks by the second once less than the full one remains.
       const reusableMs = Math.max(remainingMs - LIST_TTL_SECONDS * MS_PER_SECOND, Math.min(remainingMs, MS_PER_SECOND))
       return { ...answer, headers, reusableUntil: now() + reusableMs, isReusable: () => view.isStill(partition, stand) }
+    },
+    async servedEnd({ woeid }) {
+      const list = caughtUp(await readServed(reader, partitionOf(woeid), woeid, undefined))
+      return list?.windowEnd
     },
     async candidates(region) {
       const list = await currentCandidates(region.woeid)

@@ -5,6 +5,7 @@ import type { TrendEntry, TrendOutput } from '../../schemas/types.ts'
 import { type Answer, noContent } from '../kit/answer.ts'
 import { ApiError, type ErrorDetail, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
+import type { TrendLists } from './lists.ts'
 import { knownRegion } from './regions.ts'
 
 /** Candidates kept per region (specification A, limits). */
@@ -14,6 +15,8 @@ const SAMPLES_PER_ENTRY = 3
 const MAX_SAMPLES_SENT = 100
 /** Clocks differ a little; a list from further ahead would keep every later one of ours out. */
 const MAX_AHEAD_MS = 300_000
+/** Snapshots are told apart by the second. */
+const MS_PER_SECOND = 1_000
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_INT64 = 2n ** 63n - 1n
 const VIRAL_ABOVE = 10
@@ -27,7 +30,9 @@ const SampleId = z
 export const RefreshBody = z
   .object({
     woeid: z.int().min(0).max(MAX_INT32),
-    window_end: z.iso.datetime({ offset: true }).openapi({ description: 'end of the window that was counted; at most 5 minutes ahead' }),
+    window_end: z.iso
+      .datetime({ offset: true })
+      .openapi({ description: 'end of the window that was counted: a whole second, at most 5 minutes ahead' }),
     top_k: z
       .array(
         z.object({
@@ -47,14 +52,21 @@ export const RefreshBody = z
 
 type Refresh = z.output<typeof RefreshBody>
 
-/** Writes a posted list where the pipeline writes its own. */
-export async function refresh(body: Refresh, facts: Facts, now: number): Promise<Answer> {
+export interface RefreshDeps {
+  readonly facts: Facts
+  readonly lists: Pick<TrendLists, 'servedEnd'>
+}
+
+/** Writes a posted list where the pipeline writes its own. One older than the list that is served is accepted and changes nothing, history included. */
+export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now: number): Promise<Answer> {
   const region = knownRegion(body.woeid)
   const windowEnd = Date.parse(body.window_end)
   const details: ErrorDetail[] = []
   if (windowEnd > now + MAX_AHEAD_MS) details.push({ path: 'body.window_end', message: 'must not lie more than 5 minutes ahead' })
+  if (windowEnd % MS_PER_SECOND !== 0) details.push({ path: 'body.window_end', message: 'must be a whole second' })
   const entries = entriesOf(body, windowEnd, details)
   if (details.length > 0) throw new ApiError(errors.invalid_request, { details })
+  if (((await lists.servedEnd(region)) ?? 0) > windowEnd) return noContent()
   const list: TrendOutput = { woeid: region.woeid, window_end: windowEnd, source: 'endpoint', entries }
   await facts.publish(trendOutput, region.woeid, list)
   return noContent()

@@ -59,7 +59,7 @@ export function trendsService({ views, tables, facts, now, sleep }: TrendsDeps):
       }),
       bind(locationsRoute, () => locations),
       bind(historyRoute, ({ params, query }) => readHistory({ ...query, term: params.term })),
-      bind(refreshRoute, ({ body }) => refresh(body, facts, now())),
+      bind(refreshRoute, ({ body }) => refresh(body, { facts, lists }, now())),
       bind(readInterestsRoute, ({ caller }) => profiles.read(BigInt(caller!.subject))),
       bind(writeInterestsRoute, ({ caller, body }) => profiles.write(BigInt(caller!.subject), body)),
     ],

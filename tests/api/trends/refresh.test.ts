@@ -59,12 +59,14 @@ test('writes the record of the pipeline, in the order given, and is served', asy
 })
 
 test('an older window is accepted and changes nothing; an empty list is a list', async () => {
-  const { post, get, putList, clock } = await refreshing()
+  const { post, get, putList, clock, published } = await refreshing()
   putList()
-  expect((await post(body({ window_end: at(START - 1) }))).status).toBe(204)
+  expect((await post(body({ window_end: at(START - 1_000) }))).status).toBe(204)
   expect((await get('/v1/trends')).body.trends).toHaveLength(30)
+  // Nor the history: the pipeline's snapshot of that window stays.
+  expect(published).toEqual([])
   clock.now += 1_000
-  expect((await post(body({ top_k: [], window_end: at(START + 1) }))).status).toBe(204)
+  expect((await post(body({ top_k: [], window_end: at(START + 1_000) }))).status).toBe(204)
   expect((await get('/v1/trends')).body.trends).toEqual([])
 })
 
@@ -82,6 +84,7 @@ test.each([
   [{ window_end: 'yesterday' }, 'body.window_end'],
   [{ window_end: START }, 'body.window_end'],
   [{ window_end: at(START + 5 * MINUTE_MS + 1) }, 'body.window_end'],
+  [{ window_end: at(START + 1) }, 'body.window_end'],
   [{ top_k: undefined }, 'body.top_k'],
   [{ top_k: Array.from({ length: 501 }, (_, index) => ({ ...entry, term: `t${index}` })) }, 'body.top_k'],
   [{ top_k: [{ ...entry, term: '' }] }, 'body.top_k[0].term'],
@@ -102,6 +105,13 @@ test.each([
   expect(answered).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
   expect(answered.body.details[0].path).toBe(path)
   expect(published).toEqual([])
+})
+
+test('while the view is being built, nobody knows what is older: 503', async () => {
+  const api = await trendsApi({ caughtUp: false })
+  const answered = await api.send('POST', PATH, body(), await api.bearer({ sub: 'other-pipeline', scope: 'internal' }))
+  expect(answered).toMatchObject({ status: 503, body: { error: 'not_ready' } })
+  expect(api.published).toEqual([])
 })
 
 test('an unknown location: 404; without Kafka: 503', async () => {
