@@ -25,7 +25,7 @@ export class HomeError extends Error {
 const MARKER = 'millrace-home'
 const LOCK = 'lock'
 /** Made by us before or beside the marker. */
-const OWN_ENTRIES = new Set([MARKER, LOCK, 'tools', 'data', 'state', 'logs', 'run', 'auth', 'compile-cache'])
+const OWN_ENTRIES = new Set([MARKER, LOCK, 'tools', 'data', 'state', 'logs', 'run', 'auth', 'compile-cache', 'chaos'])
 /** Kafka refuses nothing until the disk is really full, and then stops for good. */
 const LEAST_FREE_BYTES = 500e6
 

@@ -52,8 +52,7 @@ export function redisServer(options: RedisOptions): Component {
   return serverComponent({
     name: options.name ?? 'redis',
     address,
-    ports: [options.port],
-    portOption: 'REDIS_PORT',
+    ports: { REDIS_PORT: options.port },
     dataDir: options.dataDir,
     logFile: options.logFile,
     runDir: options.runDir,

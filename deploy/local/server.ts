@@ -7,10 +7,8 @@ import { waitUntil } from './wait.ts'
 export interface ServerSpec {
   readonly name: string
   readonly address: string
-  /** Ports it will listen on: checked first, so that the message names the port and not a stack trace. */
-  readonly ports: readonly number[]
-  /** How to choose another port, for that message. */
-  readonly portOption: string
+  /** Ports it will listen on, by the setting that chooses another one: checked first, so that the message names both and not a stack trace. */
+  readonly ports: Readonly<Record<string, number>>
   readonly dataDir: string
   readonly logFile: string
   readonly runDir: string
@@ -50,9 +48,9 @@ export function serverComponent(spec: ServerSpec): Component {
   async function launchOrTakeOver(): Promise<'started' | 'reused'> {
     const found = findChild(spec.runDir, spec.name)
     if (found && (await takeOver(found))) return 'reused'
-    for (const port of spec.ports) {
+    for (const [setting, port] of Object.entries(spec.ports)) {
       if (!(await isPortFree(port))) {
-        throw new Error(`${spec.name}: port ${port} is in use by another program. Stop it, or choose another one with ${spec.portOption}`)
+        throw new Error(`${spec.name}: port ${port} is in use by another program. Stop it, or choose another one with ${setting}`)
       }
     }
     mkdirSync(spec.dataDir, { recursive: true })

@@ -62,8 +62,7 @@ export async function newKafkaPair(folder: string): Promise<KafkaPair> {
   const second = serverComponent({
     name: 'kafka-2',
     address,
-    ports: [port],
-    portOption: 'KAFKA_PORT',
+    ports: { KAFKA_PORT: port },
     dataDir,
     logFile,
     runDir,

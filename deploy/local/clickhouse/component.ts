@@ -25,8 +25,7 @@ export function clickhouseServerProcess(options: ClickhouseOptions): Component {
   return serverComponent({
     name: options.name ?? 'clickhouse',
     address,
-    ports: [options.port],
-    portOption: 'CLICKHOUSE_PORT',
+    ports: { CLICKHOUSE_PORT: options.port },
     dataDir: options.dataDir,
     logFile: options.logFile,
     runDir: options.runDir,

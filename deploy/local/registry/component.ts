@@ -25,8 +25,7 @@ export function schemaRegistry(options: RegistryOptions): Component {
   return serverComponent({
     name: options.name ?? 'registry',
     address,
-    ports: [options.port],
-    portOption: 'SCHEMA_REGISTRY_PORT',
+    ports: { SCHEMA_REGISTRY_PORT: options.port },
     dataDir: options.dataDir,
     logFile: options.logFile,
     runDir: options.runDir,

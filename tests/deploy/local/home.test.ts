@@ -1,9 +1,10 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { processMark } from '../../../deploy/local/child.ts'
 import { findHome, HomeError, lockHolder, lockHome, openHome, resetHome } from '../../../deploy/local/home.ts'
+import { chaosHome } from '../../chaos/config.ts'
 
 function folder(): string {
   const path = mkdtempSync(join(tmpdir(), 'millrace-home-'))
@@ -30,6 +31,15 @@ test('a reset deletes data, state and logs, and keeps tools', () => {
   resetHome(home.path)
   expect([home.data, home.state, home.logs].some(existsSync)).toBe(false)
   expect(existsSync(join(home.tools, 'file'))).toBe(true)
+})
+
+test('what a failed chaos run has left is ours, and kept', () => {
+  const home = openHome(folder())
+  const kept = join(chaosHome({ MILLRACE_HOME: home.path }), 'worker.log')
+  mkdirSync(dirname(kept))
+  writeFileSync(kept, '')
+  resetHome(home.path)
+  expect([existsSync(home.data), existsSync(kept)]).toEqual([false, true])
 })
 
 test('a reset refuses a folder that was not made by Millrace, and one that holds something else', () => {

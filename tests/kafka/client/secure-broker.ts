@@ -90,8 +90,7 @@ connections.max.reauth.ms=3000
   const server = serverComponent({
     name: 'secure-kafka',
     address: `localhost:${ports.client}`,
-    ports: [ports.client, ports.controller],
-    portOption: 'nothing: the ports are chosen at random',
+    ports: { KAFKA_PORT: ports.client, KAFKA_CONTROLLER_PORT: ports.controller },
     dataDir,
     logFile,
     runDir: join(folder, 'run'),
