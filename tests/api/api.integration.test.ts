@@ -13,6 +13,7 @@ import { partitionFor } from '../../kafka/partitioner.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import { trendOutput, trendVolumes, userInterests } from '../../schemas/topics.ts'
 import { termKey } from '../../schemas/trends/term.ts'
+import { flushTestRedis } from '../stack/flush-redis.ts'
 import { guardedFolder } from '../stack/folder.ts'
 import { FUZZ_TIMEOUT_MS, fuzz } from '../stack/fuzzer.ts'
 import { testStack, uniqueName } from '../stack/index.ts'
@@ -23,7 +24,8 @@ import { startTrendSinks } from './running-sinks.ts'
 
 const run = promisify(execFile)
 const TOKEN_COMMAND = fileURLToPath(new URL('../../api/kit/auth/token.ts', import.meta.url))
-const MINUTE_MS = 60_000
+const SECOND_MS = 1_000
+const MINUTE_MS = 60 * SECOND_MS
 /** Nothing in it may reach SQL. */
 const ODD_TERM = "it's \\ odd\t{x:int32} %_"
 /** A server that was down is noticed, and a view is caught up, well within this. */
@@ -78,6 +80,15 @@ async function token(...args: string[]): Promise<{ authorization: string }> {
   return { authorization: `Bearer ${stdout.trim()}` }
 }
 
+/** Of the newest list posted for the world. */
+let newestEnd = 0
+
+/** Now, as a window's end, and not before that of an earlier list. */
+function newest(): number {
+  newestEnd = Math.max(newestEnd, Math.floor(Date.now() / SECOND_MS) * SECOND_MS)
+  return newestEnd
+}
+
 async function refresh(windowEnd: number, terms: readonly string[], woeid = 1) {
   const body = {
     woeid,
@@ -100,7 +111,7 @@ describe('the API process', () => {
     expect(await missingNames()).toEqual(['redis', 'view trends', 'view interests'])
     expect((await get('/readyz')).body.degraded.map(({ name }: { name: string }) => name)).toContain('kafka')
     expect((await get('/v1/trends')).body.error).toBe('not_ready')
-    expect(await refresh(Date.now(), ['a'])).toBe(503)
+    expect(await refresh(newest(), ['a'])).toBe(503)
     expect((await get('/v1/trends/x/history')).body.error).toMatch(/not_ready|unavailable/)
   })
 
@@ -120,7 +131,7 @@ describe('the API process', () => {
   )
 
   test('a posted list goes through Kafka and Redis; every process answers the same bytes and tag', async () => {
-    const now = Date.now()
+    const now = newest()
     expect(await refresh(now, ['#Café', 'second'])).toBe(204)
     for (const api of apis) await expect.poll(async () => (await get('/v1/trends', {}, api)).status, SOON).toBe(200)
     const [one, other] = await Promise.all(apis.map((api) => get('/v1/trends?woeid=1', {}, api)))
@@ -136,14 +147,15 @@ describe('the API process', () => {
   test('an older list changes nothing; a newer one is seen within about a second', async () => {
     const { body } = await get('/v1/trends')
     expect(await refresh(Date.parse(body.as_of) - MINUTE_MS, ['old'])).toBe(204)
-    expect(await refresh(Date.parse(body.as_of) + 1, ['new'])).toBe(204)
+    newestEnd = Date.parse(body.as_of) + SECOND_MS
+    expect(await refresh(newestEnd, ['new'])).toBe(204)
     await expect.poll(async () => (await get('/v1/trends')).body.trends[0].name, SOON).toBe('new')
-    expect(await refresh(Date.now() - 4 * MINUTE_MS, ['stale'], 23424977)).toBe(204)
+    expect(await refresh(newest() - 4 * MINUTE_MS, ['stale'], 23424977)).toBe(204)
     await expect.poll(async () => (await get('/v1/trends?woeid=23424977')).body.error, SOON).toBe('trends_stale')
   })
 
   test('interests are written through Kafka and rerank the list', async () => {
-    await refresh(Date.now(), ['one', 'two', 'three'])
+    await refresh(newest(), ['one', 'two', 'three'])
     const headers = { ...(await token('--sub', '9007199254740993')), 'content-type': 'application/json' }
     const body = JSON.stringify({ topic_weights: { '#Three': 2 }, exclude_topics: ['one'] })
     const written = await fetch(`${apis[0].url}/v1/me/interests`, { method: 'PUT', headers, body })
@@ -206,7 +218,7 @@ describe('the API process', () => {
   })
 
   test('Redis away: 503 and not ready; back: it answers again', async () => {
-    await refresh(Date.now(), ['kept'])
+    await refresh(newest(), ['kept'])
     await expect.poll(async () => (await get('/v1/trends')).body.trends?.[0]?.name, SOON).toBe('kept')
     await redis.kill()
     await expect.poll(async () => (await get('/v1/trends')).body.error, SOON).toBe('unavailable')
@@ -218,7 +230,7 @@ describe('the API process', () => {
   test('Redis emptied: not_ready, never a wrong answer, until the view is rebuilt from the log', async () => {
     await sinks?.stop()
     const client = new Redis(redis.address)
-    await client.flushall()
+    await flushTestRedis(client)
     await expect.poll(async () => (await get('/v1/trends')).body.error, SOON).toBe('not_ready')
     expect((await get('/v1/me/interests', await token('--sub', '9007199254740993'))).body.error).toBe('not_ready')
     sinks = await startTrendSinks(env)
@@ -254,7 +266,7 @@ describe('the API process', () => {
     'a fuzzer made from /openapi.json finds no 5xx and no undocumented answer',
     async ({ skip }) => {
       await run('python3', ['--version']).catch(() => skip('python3 is not installed'))
-      await refresh(Date.now(), ['for the fuzzer'])
+      await refresh(newest(), ['for the fuzzer'])
       await expect.poll(async () => (await get('/v1/trends')).status, SOON).toBe(200)
       const { authorization } = await token('--sub', '42', '--scope', 'internal')
       // /metrics is left out: its text is no JSON.

@@ -7,6 +7,7 @@ import type { Component } from '../../deploy/local/component.ts'
 import { supervisor } from '../../deploy/local/supervisor.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { regions } from '../../schemas/places/regions.ts'
+import { flushTestRedis } from '../stack/flush-redis.ts'
 import { expectedLists } from './expected.ts'
 import { type LiveEvent, liveTweets } from './live-tweets.ts'
 import { type LoggedTweet, logReader, type PublishedList } from './log.ts'
@@ -178,7 +179,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     try {
       // Frozen for as long as the readers are looked at: workers on a fast machine fill Redis again before the first read.
       await whileFrozen(system.workers, async () => {
-        await redis.flushall()
+        await flushTestRedis(redis)
         for (const woeid of counted) {
           // What the API keeps for a second may still be answered.
           const isRefused = async () => (await read(woeid)).status === 503

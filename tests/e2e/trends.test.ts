@@ -177,7 +177,7 @@ test('interests written through one process rerank the lists of the other', asyn
 
 test('a posted list is served by every process', async () => {
   const headers = { ...(await tokenFor(system, '--sub', 'pipeline', '--scope', 'internal')), 'content-type': 'application/json' }
-  const windowEnd = new Date(Date.now() + POSTED_AHEAD_MS).toISOString()
+  const windowEnd = new Date(Math.floor((Date.now() + POSTED_AHEAD_MS) / SECOND_MS) * SECOND_MS).toISOString()
   const top_k = [{ term: '#Posted', count: 5, velocity: 1, sample_ids: ['1'] }]
   const body = JSON.stringify({ woeid: SILENT_CITY, window_end: windowEnd, top_k })
   expect((await fetch(`${system.apis[0].address}/v1/internal/trends/refresh`, { method: 'POST', headers, body })).status).toBe(204)

@@ -1,7 +1,9 @@
 import { mkdtempSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { type Guardian, guard } from './guardian.ts'
+
+const PREFIX = 'millrace-test-'
 
 export interface GuardedFolder extends Guardian {
   readonly path: string
@@ -10,6 +12,12 @@ export interface GuardedFolder extends Guardian {
 /** A temporary folder that disappears with everything that runs in it when this process ends, also by kill -9. */
 export function guardedFolder(): GuardedFolder {
   // The real path: the guardian compares it with /proc/<pid>/cwd.
-  const path = realpathSync(mkdtempSync(join(tmpdir(), 'millrace-test-')))
+  const path = realpathSync(mkdtempSync(join(tmpdir(), PREFIX)))
   return { path, ...guard(path) }
+}
+
+/** Whether a path is one that `guardedFolder` may have made. */
+export function isGuardedFolder(path: string): boolean {
+  const real = resolve(path)
+  return dirname(real) === realpathSync(tmpdir()) && basename(real).startsWith(PREFIX)
 }

@@ -11,6 +11,7 @@ import type { AnyTopic } from '../../../../schemas/topic.ts'
 import { viewStore } from '../../../../state/views/apply.ts'
 import { connectSinkRedis } from '../../../../state/views/connect.ts'
 import { NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
+import { flushTestRedis } from '../../../stack/flush-redis.ts'
 import { privateRedis, testStack, uniqueName } from '../../../stack/index.ts'
 import { jsonTopic } from './json-topic.ts'
 import { type ProducedRecord, type RealBroker, realBroker, silent } from './real-broker.ts'
@@ -84,7 +85,7 @@ test('a Redis that is emptied while the topics are silent fills itself, and no r
   })()
   const value = expected[1].get('1')
   for (let flush = 0; flush < 3; flush++) {
-    await redis.flushall()
+    await flushTestRedis(redis)
     await eventually(contents).toEqual(expected)
   }
   watching = false
