@@ -44,8 +44,8 @@ async function main(args: string[]): Promise<number> {
   for (const name of totals.repeated) process.stdout.write(`passed at the second try only: ${name}\n`)
   passed += totals.passed
   failed += totals.failed
-  const skipped = totals.skipped.length > 0 ? `, ${totals.skipped.length} skipped` : ''
-  process.stdout.write(`${passed} passed, ${failed} failed${skipped}\n`)
+  if (totals.skipped.length > 0) process.stdout.write(`${totals.skipped.length} skipped\n`)
+  process.stdout.write(`${passed} passed, ${failed} failed\n`)
   return failed === 0 ? 0 : 1
 }
 

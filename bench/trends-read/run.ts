@@ -1,5 +1,5 @@
 /**
- * `npm run bench:trends-read`: GET /v1/trends on servers of its own, closed loop, wrk beside on the same cores. Options: --processes 1,
+ * `npm run bench:trends-read`: the read side of the trends service (bench:trends measures the pipeline): GET /v1/trends on servers of its own, closed loop, wrk beside on the same cores. Options: --processes 1,
  * --seconds 10, --connections 64, --prof FOLDER (writes a .cpuprofile of every API process there). Linux only: CPU times come from /proc.
  */
 import { spawn } from 'node:child_process'
@@ -167,6 +167,7 @@ async function main(): Promise<void> {
     say('| requests | requests/s | P50 ms | P99 ms | P99.9 ms | API CPU µs/request | busy cores | failed | API peak RSS MiB |')
     say('| --- | --- | --- | --- | --- | --- | --- | --- | --- |')
     for (const scenario of scenarios) say(await measure(scenario, apis))
+    say('The pipeline that fills these lists is measured by npm run bench:trends.')
   } finally {
     await Promise.all(apis.map((api) => api.stop()))
     await views.stop()

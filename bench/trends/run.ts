@@ -13,6 +13,7 @@ import { type BenchServers, startServers } from './servers.ts'
 import { measureBacklog, startWorkers, type ThroughputFigures, verifyContributions } from './throughput.ts'
 
 const USAGE = `Measures the trends pipeline (topology and sinks) in real worker processes, on servers of its own; every count is verified in ClickHouse.
+The read side is measured by npm run bench:trends-read.
 
   npm run bench:trends -- [--events 300000] [--minutes 30] [--workers 1,2] [--runs 3] [--rate 200] [--seconds 150]
                           [--prof FOLDER] [--note TEXT]
@@ -145,6 +146,7 @@ async function main(): Promise<void> {
     say(USAGE)
     return
   }
+  say('The pipeline; reading the lists is measured by npm run bench:trends-read.')
   say(describeMachine(), true)
   say(`${values.events} tweets of the last ${values.minutes} minutes, exactly once; counts verified in ClickHouse`, true)
   say('', true)

@@ -35,6 +35,7 @@ const PROGRAMS = {
   maven: { what: 'Maven (fetches Kafka)', given: 'KAFKA_BROKERS', present: () => hasBroker() || which('mvn') !== undefined },
   redis: { what: 'redis-server', given: 'REDIS_URL', present: () => which('redis-server') !== undefined },
   chromium: { what: 'Chromium (tests of pages)', given: undefined, present: () => which('chromium') !== undefined },
+  wrk: { what: 'wrk (load on HTTP servers)', given: undefined, present: () => which('wrk') !== undefined },
   python: { what: 'Python 3 with venv (independent clients in the tests)', given: undefined, present: hasPython },
 }
 const APT_PACKAGES = {
@@ -43,6 +44,7 @@ const APT_PACKAGES = {
   redis: () => 'redis-server',
   python: () => 'python3-venv',
   chromium: () => 'chromium',
+  wrk: () => 'wrk',
 }
 
 function missingPrograms(names) {
