@@ -1,7 +1,7 @@
 import { type Command, commandTopic, type Decision, decisionTopic } from './commands/topics.ts'
 import { decimalId, decimalInt, utf8 } from './keys.ts'
 import { avro } from './load.ts'
-import type { Topic } from './topic.ts'
+import { LARGE_RECORDS, type Topic } from './topic.ts'
 import type {
   BlobReferences,
   Click,
@@ -45,14 +45,17 @@ function keptFor(retentionMs: number, segmentMs: number): Readonly<Record<string
 
 const compacted: Readonly<Record<string, string>> = { 'cleanup.policy': 'compact', 'segment.ms': String(COMPACTED_SEGMENT_MS) }
 
-/** Tweet events; key: user_id, so that one user's events stay in order. A day: enough to replay what a repaired pipeline missed. */
+/**
+ * Tweet events; key: user_id, so that one user's events stay in order. A day: enough to replay what a repaired pipeline missed. Records bear the
+ * time at which they came to the broker: whether a tweet is late must not be the sender's word (docs/adr/0017).
+ */
 export const tweets: Topic<bigint, Tweet> = {
   name: 'tweets',
   key: decimalId,
   value: avro('Tweet'),
   partitions: 4,
   productionPartitions: 32,
-  config: keptFor(DAY_MS, HOUR_MS),
+  config: { ...keptFor(DAY_MS, HOUR_MS), 'message.timestamp.type': 'LogAppendTime' },
 }
 
 /** Interest profiles; key: user_id. */
@@ -65,6 +68,9 @@ export const userInterests: Topic<bigint, UserInterests> = {
   config: compacted,
 }
 
+/** A list of 500 longest terms, each with its longest spelling, takes 1.2 MB. */
+const listsKept = { ...keptFor(HOUR_MS, SHORT_SEGMENT_MS), ...LARGE_RECORDS }
+
 /** One ranked list per region and minute; key: woeid. Views are rebuilt from the last minutes, so an hour is plenty. */
 export const trendOutput: Topic<number, TrendOutput> = {
   name: 'trend-output',
@@ -72,7 +78,7 @@ export const trendOutput: Topic<number, TrendOutput> = {
   value: avro('TrendOutput'),
   partitions: 4,
   productionPartitions: 8,
-  config: keptFor(HOUR_MS, SHORT_SEGMENT_MS),
+  config: listsKept,
 }
 
 /** The same lists at the half minutes: they renew the view and are not history. */
@@ -82,7 +88,7 @@ export const trendRenewals: Topic<number, TrendOutput> = {
   value: trendOutput.value,
   partitions: trendOutput.partitions,
   productionPartitions: trendOutput.productionPartitions,
-  config: keptFor(HOUR_MS, SHORT_SEGMENT_MS),
+  config: listsKept,
 }
 
 /** Counts per term, region and minute; key: <woeid>:<term>. The history of every term; a day, to fill a repaired table. */

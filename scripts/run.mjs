@@ -1,7 +1,7 @@
 /**
  * What every `npm run` of this project goes through: sees to it that packages, Node 24 and the system's programs are there,
  * then runs the TypeScript file of the asked task with Node 24. Plain JavaScript without dependencies, because it runs before
- * anything is installed, on any Node from 16 up. Second runs take milliseconds.
+ * anything is installed, on any Node from 18 up. Second runs take milliseconds.
  */
 import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -24,11 +24,12 @@ const TASKS = {
   'test:soak': { file: 'tests/chaos/soak.ts', programs: STACK },
   demo: { file: 'bench/demo/main.ts' },
   replay: { file: 'bench/replay/main.ts' },
+  topics: { file: 'deploy/local/topics.ts' },
   dlq: { file: 'pipelines/engine/dlq/main.ts' },
   token: { file: 'api/kit/auth/token.ts' },
   'bench:engine': { file: 'bench/engine/run.ts', programs: STACK },
   'bench:stores': { file: 'bench/stores.ts' },
-  'bench:trends-read': { file: 'bench/trends-read/run.ts', programs: STACK },
+  'bench:trends-read': { file: 'bench/trends-read/run.ts', programs: [...STACK, 'wrk'] },
   'bench:trends': { file: 'bench/trends/run.ts', programs: STACK },
   'bench:limits': { file: 'bench/limits/run.ts', programs: STACK },
   'bench:restart': { file: 'bench/restart/run.ts', programs: STACK },

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import type { PartitionPlan } from './provision.ts'
 
 /** The environment that child processes start with. */
 export function inheritedEnv(): NodeJS.ProcessEnv {
@@ -37,6 +38,8 @@ export interface LocalConfig {
   /** As given by the user; undefined: made from the API's port. */
   readonly publicUrl: string | undefined
   readonly demo: boolean
+  /** What new topics are created with. */
+  readonly partitions: PartitionPlan
 }
 
 /** Between two API processes: wide enough to step over the other default ports (8081, 8090, 8123). */
@@ -99,6 +102,7 @@ const Environment = z
     SHORT_DOMAINS: text,
     API_SERVICES: text,
     PUBLIC_URL: text,
+    PARTITIONS: z.enum(['local', 'production'], 'is neither local nor production').default('local'),
   })
   .superRefine((env, context) => {
     const users = new Map<number, string>()
@@ -171,6 +175,7 @@ export function localConfig(env: NodeJS.ProcessEnv = process.env): LocalConfig {
     apiServices: settings.API_SERVICES,
     publicUrl: settings.PUBLIC_URL,
     demo: settings.MILLRACE_DEMO === '1',
+    partitions: settings.PARTITIONS,
   }
 }
 

@@ -99,13 +99,12 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
   })
 }
 
-/** The demo's stream of tweets, small: a hundredth of what one core of workers takes. */
+/** The demo's stream of tweets, small: a three-hundredth of what one core of workers takes. */
 export function demoProcess(home: Home, servers: Addresses): Component {
   return serverComponent({
     name: 'demo',
     address: '',
-    ports: [],
-    portOption: '',
+    ports: {},
     dataDir: join(home.data, 'demo'),
     logFile: join(home.logs, 'demo.log'),
     runDir: home.run,
@@ -146,8 +145,7 @@ function nodeProcess({ name, port, portOption, nodeFlags = [], main, dataDir, ho
   return serverComponent({
     name,
     address,
-    ports: [port],
-    portOption,
+    ports: { [portOption]: port },
     dataDir,
     logFile: join(home.logs, `${name}.log`),
     runDir: home.run,

@@ -1,27 +1,41 @@
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
+import type { TopicSpec } from '../../kafka/transport.ts'
+import { repartitionSpec } from '../../pipelines/engine/internal-topics.ts'
+import { trends } from '../../pipelines/trends/topology.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
 import * as catalogue from '../../schemas/topics.ts'
 
 /** Every public topic. */
 const TOPICS: readonly AnyTopic[] = Object.values(catalogue)
+/** Topics between the stages of one pipeline. Workers create them too, with the partitions of a small machine. */
+const REPARTITION_TOPICS: readonly AnyTopic[] = [...trends.declare().repartitions.values()]
+
+/** For one machine, or as docs/operations.md plans. */
+export type PartitionPlan = 'local' | 'production'
 
 /**
- * Creates the public topics and registers their schemas, so that any producer finds both. Topics that are there keep their partitions: keys
- * would move between them. Throws the reason of a refused schema.
+ * Creates the public topics and those between stages, and registers the schemas of the public ones, so that any producer finds both. Topics that are
+ * there keep their partitions: keys would move between them. Throws the reason of a refused schema.
+ * @param partitionsOf a plan, or a count for each topic
+ * @returns how many topics are public
  */
-export async function provisionTopics(brokers: string, registryUrl: string, partitionsOf = declaredPartitions): Promise<number> {
+export async function provisionTopics(
+  brokers: string,
+  registryUrl: string,
+  partitionsOf: PartitionPlan | ((topic: AnyTopic) => number) = 'local',
+): Promise<number> {
+  const counted = typeof partitionsOf === 'string' ? planned(partitionsOf) : partitionsOf
   const transport = kafkaTransport(
     { brokers: brokers.split(','), clientId: 'millrace-start' },
     { clock: Date, log: pino({ level: 'silent' }) },
   )
   try {
     await transport.connect()
-    const existing = await transport.partitionCounts(TOPICS.map(({ name }) => name))
-    await transport.ensureTopics(
-      TOPICS.map((topic) => ({ name: topic.name, partitions: existing.get(topic.name) ?? partitionsOf(topic), config: topic.config })),
-    )
+    const specs = topicSpecs(counted)
+    const existing = await transport.partitionCounts(specs.map(({ name }) => name))
+    await transport.ensureTopics(specs.map((spec) => ({ ...spec, partitions: existing.get(spec.name) ?? spec.partitions })))
   } finally {
     await transport.close()
   }
@@ -32,6 +46,13 @@ export async function provisionTopics(brokers: string, registryUrl: string, part
   return TOPICS.length
 }
 
-function declaredPartitions({ partitions }: AnyTopic): number {
-  return partitions
+function topicSpecs(partitionsOf: (topic: AnyTopic) => number): TopicSpec[] {
+  return [
+    ...TOPICS.map((topic) => ({ name: topic.name, partitions: partitionsOf(topic), config: topic.config })),
+    ...REPARTITION_TOPICS.map((topic) => repartitionSpec(topic.name, partitionsOf(topic))),
+  ]
+}
+
+function planned(plan: PartitionPlan): (topic: AnyTopic) => number {
+  return ({ partitions, productionPartitions }) => (plan === 'production' ? (productionPartitions ?? partitions) : partitions)
 }

@@ -71,7 +71,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress):
     await serversUp(['registry'])
     await progress.step(
       'topics',
-      () => provisionTopics(servers.kafka.address, servers.registry.address),
+      () => provisionTopics(servers.kafka.address, servers.registry.address, config.partitions),
       (count) => `${count} public topics and their schemas`,
     )
     const addresses = {

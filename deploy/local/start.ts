@@ -8,7 +8,7 @@ import { summary } from './summary.ts'
 
 const USAGE = `npm start [-- --reset]
 Brings up everything and keeps it running until Ctrl-C. Settings are environment variables, see README.md:
-  MILLRACE_HOME=.millrace  MILLRACE_DEMO=1|0  WORKERS=1  DECIDERS=1  PIPELINES=all  API_PORT=8080  API_PROCESSES=1  API_SERVICES=all  SHORT_PORT=8090
+  MILLRACE_HOME=.millrace  MILLRACE_DEMO=1|0  PARTITIONS=local|production  WORKERS=1  DECIDERS=1  PIPELINES=all  API_PORT=8080  API_PROCESSES=1  API_SERVICES=all  SHORT_PORT=8090
   KAFKA_BROKERS  REDIS_URL  CLICKHOUSE_URL  SCHEMA_REGISTRY_URL   given servers: no local one is started
   KAFKA_PORT  KAFKA_CONTROLLER_PORT  REDIS_PORT  CLICKHOUSE_PORT  SCHEMA_REGISTRY_PORT  WORKER_HEALTH_PORT  DECIDER_HEALTH_PORT
 --reset deletes the local data first (not the downloaded tools)

@@ -30,7 +30,7 @@ const stationTotals: Topic<string, number> = { name: 'station-totals', key: utf8
  * ## A repartition topic
  *
  * `t.repartition(name, …)` declares it; one stage emits to it, another has it as its source. The engine creates it with a name that follows
- * from yours, `<topology>-<name>-repartition`, and with the partitions that you give: they are how many tasks the second stage has.
+ * from yours, `<topology>-<name>-repartition`, and with the partitions that you give (a topic that is there keeps its own): they are how many tasks the second stage has.
  *
  * Note how the second processor takes the station from `ctx.key`: it has the type of the topic's keys.
  */

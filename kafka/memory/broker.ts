@@ -1,3 +1,5 @@
+import { DEFAULT_MAX_BATCH_BYTES } from '../../schemas/topic.ts'
+import { recordBytesBound } from '../record-batch/writer.ts'
 import {
   FencedError,
   type OffsetToCommit,
@@ -80,6 +82,18 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     return found
   }
 
+  /** As a broker does, for a batch that holds nothing else. */
+  function checkSize(topic: string, { key, value, headers }: NewRecord): void {
+    const limit = Number(known(topic).spec.config?.['max.message.bytes'] ?? DEFAULT_MAX_BATCH_BYTES)
+    const bytes = recordBytesBound(key?.length ?? 0, value?.length ?? 0, headers)
+    if (bytes > limit) throw new TransportError('MESSAGE_TOO_LARGE', `topic ${topic} takes ${limit} bytes, not ${bytes}`, { fatal: true })
+  }
+
+  function append(topic: string, to: PartitionLog, record: NewRecord): void {
+    const ownTime = known(topic).spec.config?.['message.timestamp.type'] === 'LogAppendTime'
+    to.append(ownTime ? { ...record, timestamp: clock() } : record)
+  }
+
   function changed(): void {
     for (const listener of listeners) listener()
   }
@@ -107,7 +121,8 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     topic: (name) => known(name).spec,
     log,
     append(topic, partition, record) {
-      log(topic, partition).append(record)
+      checkSize(topic, record)
+      append(topic, log(topic, partition), record)
       changed()
     },
     fetch(topic, partition, offset, maxRecords, maxBytes) {
@@ -146,9 +161,10 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     commitTransaction(appends, offsets, control) {
       if (offsets !== undefined) groups.check(offsets.groupId, offsets.memberId)
       const logs = appends.map((append) => log(append.topic, append.partition))
+      for (const { topic, records } of appends) for (const record of records) checkSize(topic, record)
       const ends = new Map<string, number>()
       appends.forEach(({ topic, partition, records }, i) => {
-        for (const record of records) logs[i].append(record)
+        for (const record of records) append(topic, logs[i], record)
         ends.set(partitionKey(topic, partition), logs[i].endOffset)
         if (control) logs[i].appendControl()
       })

@@ -1,6 +1,5 @@
 import type { OffsetReset, RecordHeader } from '../../kafka/transport.ts'
-import type { Codec } from '../../schemas/codec.ts'
-import type { AnyTopic, Topic, ValueFormat } from '../../schemas/topic.ts'
+import type { AnyTopic, Topic } from '../../schemas/topic.ts'
 import type { EngineStore } from '../../state/stores/store.ts'
 
 /**
@@ -15,9 +14,14 @@ export interface TopologyBuilder {
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & WithTombstones): Stream<K, V | null>
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & Keyless): Stream<K | undefined, V>
   source<K, V>(topic: Topic<K, V>, options?: SourceOptions<K, V>): Stream<K, V>
-  /** An internal topic `<topology>-<name>-repartition`: emit to it in one sub-topology, `source` it in another. */
-  repartition<K, V>(name: string, options: { key: Codec<K>; value: ValueFormat<V>; partitions: number }): Topic<K, V>
+  /**
+   * An internal topic `<topology>-<name>-repartition`: emit to it in one sub-topology, `source` it in another. Like any topic, one that is there keeps
+   * the partitions that it has: go by `Context.partitions`.
+   */
+  repartition<K, V>(name: string, options: RepartitionOptions<K, V>): Topic<K, V>
 }
+
+export type RepartitionOptions<K, V> = Pick<Topic<K, V>, 'key' | 'value' | 'partitions' | 'productionPartitions'>
 
 interface Keyless {
   readonly keys: 'optional'

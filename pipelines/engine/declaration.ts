@@ -1,10 +1,10 @@
-import type { Codec } from '../../schemas/codec.ts'
-import type { AnyTopic, Topic, ValueFormat } from '../../schemas/topic.ts'
+import type { AnyTopic, Topic } from '../../schemas/topic.ts'
 import type { EngineStore } from '../../state/stores/store.ts'
 import type {
   Context,
   ProcessOptions,
   Processor,
+  RepartitionOptions,
   SourceOptions,
   Stream,
   TickHandler,
@@ -193,7 +193,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
     return stream(declaration)
   }
 
-  function repartition<K, V>(name: string, options: { key: Codec<K>; value: ValueFormat<V>; partitions: number }): Topic<K, V> {
+  function repartition<K, V>(name: string, options: RepartitionOptions<K, V>): Topic<K, V> {
     checkName('repartition topic', name)
     if (repartitions.has(name)) refuse(`two repartition topics are called ${name}`)
     const topic: Topic<K, V> = { name: repartitionTopicName(topology, name), ...options }

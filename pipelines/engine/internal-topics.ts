@@ -1,4 +1,5 @@
 import type { TopicSpec } from '../../kafka/transport.ts'
+import { LARGE_RECORDS } from '../../schemas/topic.ts'
 
 /** Repartition records are read within minutes; a week lets a stopped pipeline be mended without loss. */
 const REPARTITION_RETENTION_MS = 7 * 24 * 3_600_000
@@ -26,14 +27,14 @@ export function deadLetterTopicName(topology: string): string {
 }
 
 export function repartitionSpec(name: string, partitions: number): TopicSpec {
-  return { name, partitions, config: { 'cleanup.policy': 'delete', 'retention.ms': String(REPARTITION_RETENTION_MS) } }
+  return { name, partitions, config: { 'cleanup.policy': 'delete', 'retention.ms': String(REPARTITION_RETENTION_MS), ...LARGE_RECORDS } }
 }
 
 export function changelogSpec(topology: string, store: string, partitions: number): TopicSpec {
   return {
     name: changelogTopicName(topology, store),
     partitions,
-    config: { 'cleanup.policy': 'compact', 'delete.retention.ms': String(CHANGELOG_DELETE_RETENTION_MS) },
+    config: { 'cleanup.policy': 'compact', 'delete.retention.ms': String(CHANGELOG_DELETE_RETENTION_MS), ...LARGE_RECORDS },
   }
 }
 
@@ -42,6 +43,6 @@ export function deadLetterSpec(topology: string): TopicSpec {
   return {
     name: deadLetterTopicName(topology),
     partitions: 1,
-    config: { 'cleanup.policy': 'delete', 'retention.ms': String(DEAD_LETTER_RETENTION_MS) },
+    config: { 'cleanup.policy': 'delete', 'retention.ms': String(DEAD_LETTER_RETENTION_MS), ...LARGE_RECORDS },
   }
 }

@@ -27,8 +27,16 @@ export interface Outputs {
   broadcast(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
   /** A record without key and value in every partition. */
   mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
-  /** Key and value of a record as they came. Without a partition: the one of the key, or of the record itself where it has no key. */
-  copy(topic: string, partition: number | undefined, chunk: RecordChunk, row: number, headers: readonly RecordHeader[]): void
+  /**
+   * Key and value of a record as they came. Without a partition: the one of the key, or of the record itself where it has no key.
+   * @param ends how far key and value are taken; default all
+   */
+  copy(topic: string, partition: number | undefined, chunk: RecordChunk, row: number, headers: readonly RecordHeader[], ends?: Ends): void
+}
+
+interface Ends {
+  readonly keyEnd: number
+  readonly valueEnd: number
 }
 
 interface Output {
@@ -105,10 +113,9 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     mark(topic, timestamp, headers) {
       for (const appender of appendersOf(topic.name)) appender.append(timestamp, null, 0, 0, null, 0, 0, headers)
     },
-    copy(topic, partition, chunk, row, headers) {
+    copy(topic, partition, chunk, row, headers, { keyEnd, valueEnd } = { keyEnd: chunk.keyEnd[row], valueEnd: chunk.valueEnd[row] }) {
       const appenders = appendersOf(topic)
       const keyStart = chunk.keyStart[row]
-      const keyEnd = chunk.keyEnd[row]
       const target =
         partition ?? (keyStart < 0 ? chunk.partition % appenders.length : partitionFor(chunk.buffer, appenders.length, keyStart, keyEnd))
       const valueStart = chunk.valueStart[row]
@@ -119,7 +126,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
         Math.max(keyEnd, 0),
         valueStart < 0 ? null : chunk.buffer,
         Math.max(valueStart, 0),
-        Math.max(chunk.valueEnd[row], 0),
+        Math.max(valueEnd, 0),
         headers,
       )
     },

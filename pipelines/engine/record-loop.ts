@@ -2,7 +2,7 @@ import type { RecordChunk } from '../../kafka/transport.ts'
 import { UnknownSchemaError } from '../../schemas/codec.ts'
 import type { EngineStore } from '../../state/stores/store.ts'
 import type { DeadLetter, Outcome } from './api.ts'
-import { deadLetterHeaders, lateHeaders } from './dead-letter.ts'
+import { deadLetterParts, lateHeaders } from './dead-letter.ts'
 import { ProcessorError } from './errors.ts'
 import { FAULTY, MARKER, type SourceIntake } from './intake.ts'
 import { deadLetterTopicName } from './internal-topics.ts'
@@ -238,13 +238,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       throw new ProcessorError(`the record was refused (${code}: ${message}) and the source's policy for bad records is to fail`)
     const chunk = intake.chunk as RecordChunk
     metrics.deadLetters++
-    outputs.copy(
-      deadLetters,
-      DEAD_LETTER_PARTITION,
-      chunk,
-      intake.row,
-      deadLetterHeaders(chunk, intake.row, { topology, processor, code, message }),
-    )
+    const letter = deadLetterParts(chunk, intake.row, { topology, processor, code, message })
+    outputs.copy(deadLetters, DEAD_LETTER_PARTITION, chunk, intake.row, letter.headers, letter)
   }
 
   /** Records that no processor sees. */

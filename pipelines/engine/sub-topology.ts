@@ -8,7 +8,7 @@ export interface SubTopology {
   /** Topics read, in the order declared. */
   readonly sources: readonly string[]
   readonly stores: readonly string[]
-  /** Partition count of every source in the catalogue; the broker's own count may be larger. */
+  /** Partition count of every source as declared; the broker's own count may be another. */
   readonly partitions: number
 }
 

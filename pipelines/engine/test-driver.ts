@@ -3,7 +3,7 @@ import type { LogRecord } from '../../kafka/memory/log.ts'
 import { type MemoryProducer, memoryProducer } from '../../kafka/memory/producer.ts'
 import { partitionFor } from '../../kafka/partitioner.ts'
 import type { AnyValueTopic } from '../../kafka/serdes.ts'
-import { partitionKey, type RecordHeader, type TopicPartition } from '../../kafka/transport.ts'
+import { partitionKey, type RecordHeader, type TopicPartition, type TopicSpec } from '../../kafka/transport.ts'
 import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { AnyTopic, AvroSchema, Topic, ValueFormat } from '../../schemas/topic.ts'
 import { memoryBackend } from '../../state/stores/memory-backend.ts'
@@ -11,7 +11,7 @@ import type { EngineStore, StateBackend } from '../../state/stores/store.ts'
 import { topicsOf, topologyCodecs } from './codecs.ts'
 import { type CommitFaultPoint, encodeCommit, writeCommit } from './commit.ts'
 import { changelogCopy } from './copy-changelog.ts'
-import { changelogSpec, deadLetterSpec, deadLetterTopicName } from './internal-topics.ts'
+import { changelogSpec, deadLetterSpec, deadLetterTopicName, repartitionSpec } from './internal-topics.ts'
 import { type TaskMetrics, taskMetrics } from './metrics.ts'
 import { planRestore, putRestored, type StartFacts, startPositions } from './restore.ts'
 import { type StreamTask, streamTask } from './task.ts'
@@ -119,7 +119,13 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   start()
 
   function createTopics(): void {
-    for (const topic of topicsOf(declaration)) createTopic(topic.name, options.partitions?.[topic.name] ?? topic.partitions)
+    const repartitions = new Set(declaration.repartitions.values())
+    for (const topic of topicsOf(declaration)) {
+      const partitions = broker.partitionCount(topic.name) ?? options.partitions?.[topic.name] ?? topic.partitions
+      createTopic(
+        repartitions.has(topic) ? repartitionSpec(topic.name, partitions) : { name: topic.name, partitions, config: topic.config },
+      )
+    }
     for (const part of topology.subTopologies) {
       for (const name of part.stores)
         if (declaration.stores.get(name)?.logged === true)
@@ -129,9 +135,9 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     partitionCounts.set(deadLetterTopicName(topology.name), 1)
   }
 
-  function createTopic(name: string, partitions: number): void {
-    broker.createTopic({ name, partitions })
-    partitionCounts.set(name, partitions)
+  function createTopic(spec: TopicSpec): void {
+    broker.createTopic(spec)
+    partitionCounts.set(spec.name, spec.partitions)
   }
 
   function partitionsOf(topic: string): number {

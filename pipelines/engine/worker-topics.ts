@@ -1,5 +1,4 @@
 import type { TopicSpec, Transport } from '../../kafka/transport.ts'
-import type { AnyTopic } from '../../schemas/topic.ts'
 import { topicsOf } from './codecs.ts'
 import type { Declaration } from './declaration.ts'
 import { TopologyError } from './errors.ts'
@@ -8,10 +7,10 @@ import { commonPartitions } from './sub-topology.ts'
 import type { Topology } from './topology.ts'
 
 /**
- * Makes sure that every topic of a topology is there. Topics of the catalogue are created as it says where they are missing; existing ones
- * may have more partitions than the catalogue says (production does). Internal topics follow the counts found.
+ * Makes sure that every topic of a topology is there. Missing ones are created as declared; those that are there keep the partitions that they
+ * have, repartition topics too (production has more). Changelogs follow the counts found.
  * @returns the partition counts of all topics that are read or written
- * @throws TopologyError when sources that are processed together have different counts; TransportError when an internal topic has another count
+ * @throws TopologyError when sources that are processed together have different counts; TransportError when a changelog has another count
  */
 export async function prepareTopics(transport: Transport, topology: Topology, declaration: Declaration): Promise<Map<string, number>> {
   const repartitionNames = new Set([...declaration.repartitions.values()].map((topic) => topic.name))
@@ -19,22 +18,17 @@ export async function prepareTopics(transport: Transport, topology: Topology, de
   const names = [...topics.map((topic) => topic.name), ...changelogNames(topology, declaration), deadLetterTopicName(topology.name)]
   // Of all at once: at every start but the first nothing else has to be asked.
   const existing = await transport.partitionCounts(names)
-  const counts = new Map(
-    topics.map(({ name, partitions }) => [name, (repartitionNames.has(name) ? undefined : existing.get(name)) ?? partitions]),
-  )
+  const counts = new Map(topics.map(({ name, partitions }) => [name, existing.get(name) ?? partitions]))
   const wanted = [
-    ...topics.map((topic) =>
-      repartitionNames.has(topic.name) ? repartitionSpec(topic.name, topic.partitions) : catalogueSpec(topic, counts),
-    ),
+    ...topics.map(({ name, config, partitions: declared }) => {
+      const partitions = counts.get(name) ?? declared
+      return repartitionNames.has(name) ? repartitionSpec(name, partitions) : { name, partitions, config }
+    }),
     ...changelogs(topology, declaration, counts),
     deadLetterSpec(topology.name),
   ]
   await transport.ensureTopics(wanted.filter(({ name, partitions }) => existing.get(name) !== partitions))
   return counts.set(deadLetterTopicName(topology.name), deadLetterSpec(topology.name).partitions)
-}
-
-function catalogueSpec({ name, config, partitions }: AnyTopic, counts: ReadonlyMap<string, number>): TopicSpec {
-  return { name, partitions: counts.get(name) ?? partitions, config }
 }
 
 function loggedStores({ stores }: { readonly stores: readonly string[] }, declaration: Declaration): string[] {

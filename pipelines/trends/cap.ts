@@ -5,10 +5,21 @@ import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
 export const MAX_PER_USER = 3
 
 /**
+ * Terms remembered per user: some two thousand phrases in two hours, more than a person writes. At 560 bytes for the longest term, and nine minutes
+ * of each, a user's state stays below 1.3 MB.
+ */
+export const MAX_TERMS_PER_USER = 2_000
+
+/**
  * Contributions this much older than a user's newest can share no window with anything still to come: a tweet is at most a window old
  * when it is counted, its windows reach back one more, and the newest may be dated ahead.
  */
 export const REMEMBERED_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES
+
+/** Whether one more term can be remembered of the user, or it is one of those that are. */
+export function hasRoomFor(user: UserContributions, term: string): boolean {
+  return user.terms.length < MAX_TERMS_PER_USER || user.terms.some((each) => each.term === term)
+}
 
 /**
  * Counts a contribution of the user, unless some window of 60 minutes would then hold more than three of them for this term.

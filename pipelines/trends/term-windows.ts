@@ -7,7 +7,8 @@ import type { Context, RecordContext } from '../engine/api.ts'
 import { sweep } from '../engine/sweep.ts'
 import { learn, newBaseline, usualAt } from './baseline.ts'
 import { eachBucket, newestOf } from './buckets.ts'
-import { type RegionStanding, standings } from './standings.ts'
+import { candidatesPerPartition } from './ranking.ts'
+import { type RegionStanding, type Standings, standings } from './standings.ts'
 import { applyCounts, isSilent, newTermState } from './term-state.ts'
 import { hourOfMinute, lastMinuteOf, MINUTE_MS } from './time.ts'
 import { type PublishVolume, volumeRounds } from './volumes.ts'
@@ -29,10 +30,6 @@ export interface TermWindowsOptions {
   readonly volumesRound: KeyedStore<string, VolumesRound>
   readonly candidates: Topic<number, RegionCandidates>
   readonly volumes: Topic<string, TrendVolume>
-  /** Candidates per region and kind that this partition sends. */
-  readonly perRegion: number
-  /** Partitions of the counts, as declared: they share out who reports regions that have no candidates. */
-  readonly partitions: number
 }
 
 /** The second stage: one partition of the terms of all regions, their windows, baselines and volumes. */
@@ -47,9 +44,9 @@ export interface TermWindows {
 }
 
 export function termWindows(options: TermWindowsOptions): TermWindows {
-  const { terms, baselines, candidates, volumes, perRegion, partitions } = options
+  const { terms, baselines, candidates, volumes } = options
   const rounds = volumeRounds(options.volumesRound)
-  const leaders = standings({ terms, usualOf, prefetchUsual, perRegion })
+  let standing: Standings | undefined
   /** The hour of the last report: what has been silent for a day before it is dropped. */
   let reportedHour = 0
   const termSweep = sweep(terms, { keysPerRun: TERMS_SWEPT, isExpired: isTermExpired })
@@ -57,6 +54,12 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
     keysPerRun: BASELINES_SWEPT,
     isExpired: (_key, baseline) => baseline.seen_hour < reportedHour - BASELINE_KEPT_HOURS,
   })
+
+  /** Made when it is known how many partitions share the terms. */
+  function leadersOf({ partitions }: Context): Standings {
+    standing ??= standings({ terms, usualOf, prefetchUsual, perRegion: candidatesPerPartition(partitions) })
+    return standing
+  }
 
   function usualOf(key: string, hour: number): number {
     const baseline = baselines.get(key)
@@ -76,6 +79,7 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
 
   function count(counts: TermCounts, ctx: RecordContext<string>): void {
     const { key } = ctx
+    const leaders = leadersOf(ctx)
     const state = terms.get(key) ?? returningTerm(key, counts)
     applyCounts(state, counts, {
       adding: leaders.adding,
@@ -122,12 +126,13 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
     state.tracked_hour = baseline.since_hour
     state.learned_hour = Math.max(state.learned_hour, hour - 1)
     terms.put(key, state)
-    leaders.changed(woeidOfKey(key), termOfKey(key), state)
+    leadersOf(ctx).changed(woeidOfKey(key), termOfKey(key), state)
   }
 
   function* report(windowEnd: number, ctx: Context): Generator<void, void, void> {
     const lastMinute = lastMinuteOf(windowEnd)
     const publish = publishTo(ctx)
+    const leaders = leadersOf(ctx)
     reportedHour = hourOfMinute(lastMinute)
     if (!leaders.readyFor(lastMinute)) {
       rounds.publish(publish)
@@ -140,7 +145,7 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
       new_volume: totals.volume,
       new_terms: totals.terms,
     })
-    const silent = new Set(regions.filter((_, index) => index % partitions === ctx.partition).map((region) => region.woeid))
+    const silent = new Set(regions.filter((_, index) => index % ctx.partitions === ctx.partition).map((region) => region.woeid))
     yield* leaders.rank(lastMinute, function emitRegion(standing: RegionStanding) {
       silent.delete(standing.woeid)
       ctx.emit(candidates, standing.woeid, {
@@ -150,7 +155,7 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
         rest_known: standing.restKnown,
       })
     })
-    // Regions without any tweet get their empty list too: each is reported by at least one partition.
+    // Regions without any tweet get their empty list too: the partitions share out who reports them.
     for (const woeid of silent) ctx.emit(candidates, woeid, noCandidates(woeid, windowEnd, ctx.partition))
     if (windowEnd % MINUTE_MS === 0) rounds.publish(publish)
     termSweep.run(reportedHour)

@@ -13,7 +13,7 @@ export interface TermReader {
 }
 
 export function termReader(): TermReader {
-  const folds = new Map<string, string | undefined>()
+  const folds = new Map<string, string>()
   const terms = new Map<string, string>()
 
   function termsOf(tweet: Tweet): ReadonlyMap<string, string> {
@@ -33,6 +33,8 @@ export function termReader(): TermReader {
     const known = folds.get(original)
     if (known !== undefined) return known
     const term = foldTerm(original)
+    // What is no term may be of any length.
+    if (term === undefined) return undefined
     if (folds.size === REMEMBERED_FOLDS) folds.clear()
     folds.set(original, term)
     return term

@@ -3,15 +3,14 @@ import { avro } from '../../schemas/load.ts'
 import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../schemas/topics.ts'
 import { keyedStore } from '../../state/stores/keyed-store.ts'
 import { topology } from '../engine/topology.ts'
-import { candidatesPerPartition } from './ranking.ts'
 import { regionLists } from './region-lists.ts'
 import { termWindows } from './term-windows.ts'
 import { RENEWAL_MS } from './time.ts'
 import { tweetCounts } from './tweet-counts.ts'
 
-/** Partitions of the terms (of all regions together) and of the regions; docs/operations.md has production's. */
-const TERM_PARTITIONS = 4
-const REGION_PARTITIONS = 4
+/** Of the terms of all regions together. The arithmetic of production is in docs/operations.md. */
+const TERM_PARTITIONS = { partitions: 4, productionPartitions: 32 }
+const REGION_PARTITIONS = { partitions: 4, productionPartitions: 8 }
 
 /** Contributions are put together for so long before they go on: it bounds how often a popular term is sent, and delays it as much. */
 const COMMIT_INTERVAL_MS = 1_000
@@ -24,13 +23,9 @@ const FORGET_EVERY_MS = 60_000
 export const trends = topology(
   'trends',
   function declareTrends(t) {
-    const counts = t.repartition('counts', { key: utf8, value: avro('trends/TermCounts'), partitions: TERM_PARTITIONS })
-    const tracked = t.repartition('tracked', { key: utf8, value: avro('trends/TermTracked'), partitions: TERM_PARTITIONS })
-    const candidates = t.repartition('candidates', {
-      key: decimalInt,
-      value: avro('trends/RegionCandidates'),
-      partitions: REGION_PARTITIONS,
-    })
+    const counts = t.repartition('counts', { key: utf8, value: avro('trends/TermCounts'), ...TERM_PARTITIONS })
+    const tracked = t.repartition('tracked', { key: utf8, value: avro('trends/TermTracked'), ...TERM_PARTITIONS })
+    const candidates = t.repartition('candidates', { key: decimalInt, value: avro('trends/RegionCandidates'), ...REGION_PARTITIONS })
 
     const users = t.store(keyedStore('users', { key: decimalId, value: avro('trends/UserContributions') }))
     const tweet = tweetCounts({ users, counts })
@@ -44,8 +39,7 @@ export const trends = topology(
     const terms = t.store(keyedStore('terms', { key: utf8, value: avro('trends/TermState') }))
     const baselines = t.store(keyedStore('baselines', { key: utf8, value: avro('trends/TermBaseline') }))
     const volumesRound = t.store(keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') }))
-    const perRegion = candidatesPerPartition(TERM_PARTITIONS)
-    const term = termWindows({ terms, baselines, volumesRound, candidates, volumes: trendVolumes, perRegion, partitions: TERM_PARTITIONS })
+    const term = termWindows({ terms, baselines, volumesRound, candidates, volumes: trendVolumes })
     const termState = {
       stores: [terms, baselines, volumesRound],
       reads: (_value: unknown, key: string) => term.prefetch(key),

@@ -4,9 +4,10 @@ import { termKey } from '../../schemas/trends/term.ts'
 import type { TermCounts, Tweet, UserContributions } from '../../schemas/types.ts'
 import type { KeyedStore } from '../../state/stores/keyed-store.ts'
 import type { Context, Outcome, RecordContext } from '../engine/api.ts'
+import { originalTimestamp } from '../engine/dead-letter.ts'
 import { deadLetter, drop, late } from '../engine/outcome.ts'
 import { sweep } from '../engine/sweep.ts'
-import { admit, forgetBefore, newestContribution, REMEMBERED_MINUTES } from './cap.ts'
+import { admit, forgetBefore, hasRoomFor, MAX_TERMS_PER_USER, newestContribution, REMEMBERED_MINUTES } from './cap.ts'
 import { pendingCounts } from './pending-counts.ts'
 import { termReader } from './terms-of-tweet.ts'
 import { hourOfMinute, MAX_AHEAD_MS, minuteOf, WINDOW_MINUTES } from './time.ts'
@@ -45,11 +46,16 @@ export function tweetCounts({ users, counts }: TweetCountsOptions): TweetCounts 
         `created_at is ${tweet.created_at - ctx.now} ms ahead of the clock: correct the producer's clock`,
       )
     const minute = minuteOf(tweet.created_at)
-    if (minute <= minuteOf(sentAt(ctx)) - WINDOW_MINUTES) return late
+    if (minute <= minuteOf(arrivedAt(ctx)) - WINDOW_MINUTES) return late
     const user = users.get(tweet.user_id) ?? { terms: [] }
+    if (user.terms.length >= MAX_TERMS_PER_USER) forgetBefore(user, Math.max(newestContribution(user), minute) - REMEMBERED_MINUTES)
     const path = placesOf(tweet, ctx)
     let admitted = false
     for (const [term, original] of reader.termsOf(tweet)) {
+      if (!hasRoomFor(user, term)) {
+        ctx.count('trends_terms_refused')
+        continue
+      }
       if (!admit(user, term, minute)) {
         ctx.count('trends_contributions_capped')
         continue
@@ -63,11 +69,12 @@ export function tweetCounts({ users, counts }: TweetCountsOptions): TweetCounts 
   }
 
   /**
-   * A tweet is late when it was older than the window already when it was sent, so that what waited here while the pipeline was down
-   * still enters the history and the volume of the day.
+   * A tweet is late when it was older than the window already when it came to the broker (whose time the records of `tweets` bear), so that what
+   * waited here while the pipeline was down still enters the history and the volume of the day.
    */
-  function sentAt(ctx: RecordContext<bigint | undefined>): number {
-    return ctx.timestamp > 0 ? Math.min(ctx.timestamp, ctx.now) : ctx.now
+  function arrivedAt(ctx: RecordContext<bigint | undefined>): number {
+    const timestamp = originalTimestamp(ctx)
+    return timestamp > 0 ? Math.min(timestamp, ctx.now) : ctx.now
   }
 
   function placesOf(tweet: Tweet, ctx: Context): readonly number[] {

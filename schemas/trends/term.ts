@@ -1,5 +1,10 @@
 /** Code points of a folded term, at most; longer hashtags and phrases are no terms. */
 export const MAX_TERM_CODE_POINTS = 140
+/**
+ * UTF-16 units of a hashtag or phrase as it was sent, at most: every spelling is kept beside its term. Room for a term of the greatest length with
+ * letters in four parts (base and accents), or outside the basic plane, and its #.
+ */
+const MAX_ORIGINAL_LENGTH = 4 * MAX_TERM_CODE_POINTS
 
 const ASCII_ONLY = /^[\x20-\x7e]*$/
 const LEADING_HASHES = /^[#\s]+/
@@ -9,9 +14,11 @@ const DOTLESS_I = 'ı'
 /**
  * The identity of a trend: hashtags and phrases that differ in case, width, compatibility form, leading # or surrounding space are one term.
  * NFKC, then Unicode's full case folding, then leading # dropped. Folding a folded term changes nothing.
- * @returns undefined when nothing is left, when it is longer than MAX_TERM_CODE_POINTS, or when it holds a NUL, which no store or client would keep
+ * @returns undefined when nothing is left, when it is longer than MAX_TERM_CODE_POINTS or was sent with four times as many characters (a flood of #
+ * or of accents), or when it holds a NUL, which no store or client would keep
  */
 export function foldTerm(original: string): string | undefined {
+  if (original.length > MAX_ORIGINAL_LENGTH) return undefined
   const folded = (ASCII_ONLY.test(original) ? original.toLowerCase() : foldUnicode(original)).replace(LEADING_HASHES, '').trim()
   if (folded === '' || folded.includes('\0') || isTooLong(folded)) return undefined
   return folded

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readPipelinesConfig } from '../../pipelines/config.ts'
-import { DEAD_LETTER_HEADERS, REPLAY_HEADER } from '../../pipelines/engine/dead-letter.ts'
+import { DEAD_LETTER_HEADERS, REPLAY_HEADER, SENT_AT_HEADER } from '../../pipelines/engine/dead-letter.ts'
 import { changelogSpec, deadLetterSpec, repartitionSpec } from '../../pipelines/engine/internal-topics.ts'
 import { sinkMetrics } from '../../pipelines/engine/sinks/metrics.ts'
 
@@ -142,7 +142,7 @@ test('outcomes, codes and headers', () => {
   const listed = firstCells('Outcomes and dead letters')
   const code = /readonly code: ((?:'\w+'(?: \| )?)+)/.exec(source('pipelines/engine/intake.ts'))?.[1] ?? ''
   const codes = [...code.matchAll(/'(\w+)'/g)].map((match) => match[1])
-  const headers = [...Object.values(DEAD_LETTER_HEADERS), REPLAY_HEADER]
+  const headers = [...Object.values(DEAD_LETTER_HEADERS), REPLAY_HEADER, SENT_AT_HEADER]
   const outcomes = ['nothing', 'drop(reason)', 'late', 'deadLetter(code, message)', '(it throws)']
 
   expect(codes).not.toEqual([])

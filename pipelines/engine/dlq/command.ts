@@ -104,8 +104,10 @@ async function replay(
 ): Promise<void> {
   const chosen = Object.values(filter).some((condition) => condition !== undefined)
   if (!chosen && options.all !== true) throw new Error(`say which: a condition, or --all\n\n${DLQ_USAGE}`)
-  const { replayed, skippedReplayed, skippedReturned } = await replayDeadLetters(transport, name, { ...filter, again: options.again })
+  const result = await replayDeadLetters(transport, name, { ...filter, again: options.again })
+  const { replayed, skippedReplayed, skippedReturned, skippedCut } = result
   print(`replayed ${replayed}\n`)
   if (skippedReplayed > 0) print(`left out ${skippedReplayed} that were replayed before\n`)
   if (skippedReturned > 0) print(`left out ${skippedReturned} that came back after a replay: mend the cause, then use --again\n`)
+  if (skippedCut > 0) print(`left out ${skippedCut} that are not whole: they were too large, and were cut (show tells)\n`)
 }

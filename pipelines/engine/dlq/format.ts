@@ -21,6 +21,7 @@ export function formatDeadLetter(letter: DeadLetterRecord, decode: (value: Buffe
     ['message', letter.message],
     ['processor', letter.processor === '' ? '(none: it was refused before)' : letter.processor],
     ...(letter.replays > 0 ? [['replays', `${letter.replays} before it came here again`] as [string, string]] : []),
+    ...(letter.cut === undefined ? [] : [['cut', `it was too large; bytes before: ${letter.cut}`] as [string, string]]),
     ['key', bytesText(letter.key)],
     ['value', valueText(letter.value, decode)],
     ...headers.map(({ key, value }): [string, string] => [`header ${key}`, bytesText(value)]),

@@ -1,13 +1,13 @@
 import { headersOf } from '../../../kafka/record-batch/chunk.ts'
 import { partitionKey, type RecordHeader, type TopicPartition, type Transport } from '../../../kafka/transport.ts'
-import { DEAD_LETTER_HEADERS, REPLAY_HEADER } from '../dead-letter.ts'
+import { DEAD_LETTER_HEADERS, REPLAY_HEADER, SENT_AT_HEADER } from '../dead-letter.ts'
 import { deadLetterTopicName } from '../internal-topics.ts'
 
 /** One record of a dead-letter topic, read back. */
 export interface DeadLetterRecord {
   /** Its place in the dead-letter topic: what `show` and `replay` call it by. */
   readonly offset: number
-  /** Epoch ms of the original record. */
+  /** Epoch ms of the original record, before any replay. */
   readonly timestamp: number
   readonly source: TopicPartition & { readonly offset: number }
   readonly code: string
@@ -21,6 +21,8 @@ export interface DeadLetterRecord {
   readonly replays: number
   /** It was sent back to its source since. */
   readonly replayed: boolean
+  /** What of the record did not fit (see `DEAD_LETTER_HEADERS.cut`); undefined: it is whole. */
+  readonly cut: string | undefined
 }
 
 /** Which dead letters are meant; every condition must hold. */
@@ -103,16 +105,17 @@ function asDeadLetter({ offset, key, value, headers }: ScannedRecord): DeadLette
   if (topic === undefined) return undefined
   return {
     offset,
-    timestamp: Number(told.get(names.timestamp)),
+    timestamp: Number(headers.findLast((header) => header.key === SENT_AT_HEADER)?.value ?? told.get(names.timestamp)),
     source: { topic, partition: Number(told.get(names.partition)), offset: Number(told.get(names.offset)) },
     code: told.get(names.code) ?? '',
     message: told.get(names.message) ?? '',
     processor: told.get(names.processor) ?? '',
     key,
     value,
-    headers: headers.filter((header) => !own.has(header.key) && header.key !== REPLAY_HEADER),
+    headers: headers.filter((header) => !own.has(header.key) && header.key !== REPLAY_HEADER && header.key !== SENT_AT_HEADER),
     replays: Number(headers.findLast((header) => header.key === REPLAY_HEADER)?.value ?? 0),
     replayed: false,
+    cut: told.get(names.cut),
   }
 }
 

@@ -1,5 +1,5 @@
 import type { RecordHeader, Transport, WorkerProducer } from '../../../kafka/transport.ts'
-import { REPLAY_HEADER } from '../dead-letter.ts'
+import { REPLAY_HEADER, SENT_AT_HEADER } from '../dead-letter.ts'
 import { deadLetterTopicName } from '../internal-topics.ts'
 import { DEAD_LETTER_PARTITION, type DeadLetterFilter, type DeadLetterRecord, REPLAY_NOTE_HEADER, readDeadLetters } from './read.ts'
 
@@ -17,11 +17,13 @@ export interface ReplayResult {
   readonly skippedReplayed: number
   /** Came back after a replay: the cause is not mended, and replaying them over and over would be a loop. */
   readonly skippedReturned: number
+  /** Not whole: sent back they would be other records. */
+  readonly skippedCut: number
 }
 
 /**
- * Sends dead letters back to the partitions that they came from: key, value, timestamp and headers as they were, and a header that tells how
- * often. Every reader of those topics gets them again. Records and the note that they were replayed are one transaction, and only one
+ * Sends dead letters back to the partitions that they came from: key, value, timestamp and headers as they were, and headers that tell how
+ * often and that timestamp. Every reader of those topics gets them again. Records and the note that they were replayed are one transaction, and only one
  * replay of a topology can run at a time (a later one fences the earlier), so each record is replayed once.
  */
 export async function replayDeadLetters(transport: Transport, name: string, options: ReplayOptions = {}): Promise<ReplayResult> {
@@ -29,7 +31,8 @@ export async function replayDeadLetters(transport: Transport, name: string, opti
   try {
     // Before reading: an earlier replay that still runs cannot commit any more, so what is read is final.
     await producer.init()
-    const letters = await readDeadLetters(transport, name, options)
+    const found = await readDeadLetters(transport, name, options)
+    const letters = found.filter((letter) => letter.cut === undefined)
     const returned = options.again === true ? [] : letters.filter((letter) => letter.replays > 0 && !letter.replayed)
     const earlier = options.again === true ? [] : letters.filter((letter) => letter.replayed)
     const chosen = letters.filter((letter) => !returned.includes(letter) && !earlier.includes(letter))
@@ -40,7 +43,12 @@ export async function replayDeadLetters(transport: Transport, name: string, opti
       note(producer, name, batch)
       await producer.commit(new Map(), undefined)
     }
-    return { replayed: chosen.length, skippedReplayed: earlier.length, skippedReturned: returned.length }
+    return {
+      replayed: chosen.length,
+      skippedReplayed: earlier.length,
+      skippedReturned: returned.length,
+      skippedCut: found.length - letters.length,
+    }
   } finally {
     await producer.close()
   }
@@ -51,7 +59,11 @@ function append(producer: WorkerProducer, letter: DeadLetterRecord, counts: Read
   const { topic, partition } = letter.source
   if (partition >= (counts.get(topic) ?? 0))
     throw new Error(`dead letter ${letter.offset}: its source ${topic}-${partition} does not exist any more`)
-  const headers: RecordHeader[] = [...letter.headers, { key: REPLAY_HEADER, value: Buffer.from(String(replays + 1)) }]
+  const headers: RecordHeader[] = [
+    ...letter.headers,
+    { key: REPLAY_HEADER, value: Buffer.from(String(replays + 1)) },
+    { key: SENT_AT_HEADER, value: Buffer.from(String(timestamp)) },
+  ]
   producer.appender(topic, partition).append(timestamp, key, 0, key?.length ?? 0, value, 0, value?.length ?? 0, headers)
 }
 

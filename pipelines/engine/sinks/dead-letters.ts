@@ -1,6 +1,6 @@
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import type { Transport } from '../../../kafka/transport.ts'
-import { deadLetterHeaders } from '../dead-letter.ts'
+import { deadLetterParts } from '../dead-letter.ts'
 import { deadLetterSpec } from '../internal-topics.ts'
 import type { BadRecord } from './queue.ts'
 
@@ -50,11 +50,11 @@ export function kafkaDeadLetters(transport: Transport, sink: string, now: () => 
     const appender = producer.appender(topic.name, partitionFor(Buffer.from(sink), topic.partitions))
     try {
       for (const { chunk, row, code, message } of bad) {
-        const headers = deadLetterHeaders(chunk, row, { topology: sink, processor: NO_PROCESSOR, code, message })
-        const { buffer, keyStart, keyEnd, valueStart, valueEnd } = chunk
+        const { headers, keyEnd, valueEnd } = deadLetterParts(chunk, row, { topology: sink, processor: NO_PROCESSOR, code, message })
+        const { buffer, keyStart, valueStart } = chunk
         const key = keyStart[row] < 0 ? null : buffer
         const value = valueStart[row] < 0 ? null : buffer
-        appender.append(now(), key, keyStart[row], keyEnd[row], value, valueStart[row], valueEnd[row], headers)
+        appender.append(now(), key, keyStart[row], keyEnd, value, valueStart[row], valueEnd, headers)
       }
       await producer.commit(NO_OFFSETS, undefined)
     } catch (error) {

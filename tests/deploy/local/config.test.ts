@@ -22,6 +22,7 @@ test('nothing set: everything local on the usual ports', () => {
     apiProcesses: 1,
     apiPort: 8080,
     demo: true,
+    partitions: 'local',
   })
 })
 

@@ -9,7 +9,9 @@ import { rawValue } from '../../../schemas/raw.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 import { numberFormat, numberTopic, textTopic } from './words.ts'
 
-const numbers = numberTopic('numbers', 1)
+const MIB = 1_048_576
+/** Its broker takes larger records than the dead letters do. */
+const numbers = { ...numberTopic('numbers', 1), config: { 'max.message.bytes': String(16 * MIB) } }
 const lateNumbers = numberTopic('late-numbers', 1)
 const doubled = numberTopic('doubled', 1)
 
@@ -52,6 +54,7 @@ test('a value that cannot be decoded goes to the dead letters with its bytes, an
     message: 'no number is no number',
     topology: 'doubling',
     processor: '',
+    cut: undefined,
   })
   expect(header(dead, 'trace')).toBe('t1')
   expect(driver.metrics.deadLetters).toBe(1)
@@ -65,6 +68,24 @@ test.each([
   const driver = testDriver(doubling())
   driver.pipeBytes(numbers, key, value)
   expect(driver.readDeadLetters().map((dead) => header(dead, DEAD_LETTER_HEADERS.code))).toEqual([code])
+})
+
+test.each([
+  { what: 'a value', key: 1, value: 6 * MIB, headers: 1, cut: `value=${6 * MIB}` },
+  { what: 'a key and a value', key: 5 * MIB, value: 6 * MIB, headers: 1, cut: `key=${5 * MIB} value=${6 * MIB}` },
+  { what: 'headers alone', key: 1, value: 1_000, headers: 5 * MIB, cut: expect.stringMatching(/^headers=5242\d{3}$/) },
+])('$what too large for the dead letters is cut, and a header says so', ({ key, value, headers, cut }) => {
+  const driver = testDriver(doubling())
+  driver.pipeBytes(numbers, Buffer.alloc(key, 'k'), Buffer.alloc(value, 'v'), { headers: [{ key: 'trace', value: Buffer.alloc(headers) }] })
+  driver.pipe(numbers, 'b', 2)
+  expect(driver.read(doubled).map((record) => record.value)).toEqual([4])
+  const [dead] = driver.readDeadLetters()
+  expect(header(dead, DEAD_LETTER_HEADERS.cut)).toEqual(cut)
+  expect(header(dead, DEAD_LETTER_HEADERS.offset)).toBe('0')
+  expect(dead.key).toEqual(Buffer.alloc(Math.min(key, MIB), 'k'))
+  expect(dead.value?.every((byte) => byte === 'v'.charCodeAt(0))).toBe(true)
+  expect(dead.value?.length).toBeGreaterThan(Math.min(value, MIB) - 1)
+  expect(header(dead, 'trace')?.length).toBe(headers > MIB ? undefined : headers)
 })
 
 test('a record without a key is processed where keys are optional', () => {

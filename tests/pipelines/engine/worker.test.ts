@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { ReplacedError, TransportError } from '../../../kafka/transport.ts'
 import { DECIDING } from '../../../pipelines/engine/commands/decide.ts'
+import { repartitionSpec } from '../../../pipelines/engine/internal-topics.ts'
 import { topology } from '../../../pipelines/engine/topology.ts'
 import { utf8 } from '../../../schemas/keys.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
@@ -19,6 +20,16 @@ test('a worker processes both stages and commits when the input pauses', async (
   await words.stop()
   await words.done
   expect(broker.groups.members('words')).toEqual([])
+})
+
+test('repartition topics that are there keep their partitions, and changelogs follow them', async () => {
+  const { worker, send, latest, broker } = bench()
+  broker.createTopic(repartitionSpec('words-by-word-repartition', 7))
+  const words = await worker(wordCount())
+  send(lines, 'ann', 'to be or not to be')
+  await until(() => latest(wordCounts).get('be') === 2, 'both are counted')
+  expect(words.status().tasks).toHaveLength(2 + 7)
+  expect(broker.partitionCount('words-totals-changelog')).toBe(7)
 })
 
 test('a restarted worker continues with its state', async () => {

@@ -1,6 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { admit, forgetBefore, MAX_PER_USER, newestContribution, REMEMBERED_MINUTES } from '../../../pipelines/trends/cap.ts'
+import {
+  admit,
+  forgetBefore,
+  hasRoomFor,
+  MAX_PER_USER,
+  MAX_TERMS_PER_USER,
+  newestContribution,
+  REMEMBERED_MINUTES,
+} from '../../../pipelines/trends/cap.ts'
 import type { UserContributions } from '../../../schemas/types.ts'
 
 function nobody(): UserContributions {
@@ -68,4 +76,16 @@ test('a user with nothing left to remember has no terms', () => {
   expect(user.terms).toEqual([{ term: 'b', minutes: [90] }])
   forgetBefore(user, 91)
   expect(user.terms).toEqual([])
+})
+
+test('a user with as many terms as are remembered has room for those alone', () => {
+  const user = nobody()
+  for (let i = 0; i < MAX_TERMS_PER_USER; i++) {
+    expect(hasRoomFor(user, `t${i}`)).toBe(true)
+    admit(user, `t${i}`, i < 10 ? 0 : 5)
+  }
+  expect(hasRoomFor(user, 't0')).toBe(true)
+  expect(hasRoomFor(user, 'another')).toBe(false)
+  forgetBefore(user, 1)
+  expect(hasRoomFor(user, 'another')).toBe(true)
 })

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest'
+import { memoryTransport } from '../../../kafka/memory/transport.ts'
+import { replayDeadLetters } from '../../../pipelines/engine/dlq/replay.ts'
 import { type TestDriver, testDriver } from '../../../pipelines/engine/test-driver.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
 import { regions } from '../../../schemas/places/regions.ts'
 import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../../schemas/topics.ts'
-import type { TrendOutput, Tweet } from '../../../schemas/types.ts'
+import type { TrendOutput, TrendVolume, Tweet } from '../../../schemas/types.ts'
 import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
 
 const SECOND = 1_000
@@ -14,6 +16,7 @@ const START = Date.UTC(2026, 0, 1, 12, 0, 10)
 const NEW_YORK = 2459115
 const UNITED_STATES = 23424977
 const WORLD = 1
+const TERM_LENGTH = 140
 /** The driver's clock stops at every tick of the week. */
 const WEEK_TIMEOUT_MS = 30_000
 let nextId = 2n ** 60n
@@ -77,6 +80,27 @@ test('a tweet counts in its city, its country and the world', () => {
   expect(others.every(({ woeid }) => found.get(woeid)?.entries.length === 0)).toBe(true)
 })
 
+test('a flood of long terms and spellings from one user makes no record that a broker would refuse', () => {
+  const driver = testDriver(trends, { startAt: START })
+  const longTerm = (i: number) => `${i}`.padStart(TERM_LENGTH, '界')
+  for (let sent = 0; sent < 3_000; sent += 500)
+    send(driver, { user_id: 7n, phrases: Array.from({ length: 500 }, (_, i) => longTerm(sent + i)) })
+  for (let i = 0; i < 20; i++) send(driver, { hashtags: [`${'#'.repeat(700_000 + i)}a`, `${'#'.repeat(i)}short`] })
+  send(driver, { hashtags: ['#Sandy'] })
+  expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_000)
+  advanceTo(driver, START + 25 * SECOND)
+  const terms = entriesOf(driver, WORLD).map(({ term }) => term)
+  expect(terms).toContain('sandy')
+  expect(terms).toContain('short')
+  expect(terms).not.toContain('a')
+  // Full, the user still counts: for the terms remembered, and for others once those are forgotten.
+  send(driver, { user_id: 7n, phrases: [longTerm(0), longTerm(3_000)] })
+  expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
+  driver.restart({ downMs: 3 * HOUR })
+  send(driver, { user_id: 7n, phrases: [longTerm(3_000)] })
+  expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
+})
+
 test("a country's tweet counts there and in the world, an unknown place's in the world alone", () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['country'], woeid: UNITED_STATES })
@@ -135,6 +159,37 @@ test('a tweet counts by its own time: late ones within the window do, older ones
   expect(letter.headers.map(({ value }) => value?.toString())).toContain('created_in_the_future')
   driver.advanceWallClock(6 * MINUTE)
   expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ ahead: 1 })
+})
+
+test('a producer that stamps its records with their own times is late like any other', () => {
+  const driver = testDriver(trends, { startAt: START })
+  const created_at = START - 3 * HOUR
+  const tweet: Tweet = {
+    tweet_id: 1n,
+    user_id: 1n,
+    text: '',
+    hashtags: ['old'],
+    phrases: [],
+    lang: 'en',
+    woeid: WORLD,
+    bot_score: 0,
+    created_at,
+  }
+  driver.pipe(tweets, tweet.user_id, tweet, { timestamp: created_at })
+  driver.advanceWallClock(MINUTE)
+  expect(driver.metrics.late).toBe(1)
+  expect(driver.read(trendVolumes)).toEqual([])
+})
+
+test('a dead letter that is replayed hours later counts at its time', async () => {
+  const driver = testDriver(trends, { startAt: START, commit: 'manual' })
+  const { created_at } = send(driver, { hashtags: ['mended'], created_at: START + 10 * MINUTE })
+  driver.settle()
+  driver.restart({ downMs: 3 * HOUR })
+  expect(await replayDeadLetters(memoryTransport(driver.broker), 'trends')).toMatchObject({ replayed: 1 })
+  for (let i = 0; i < 4; i++) leap(driver, 30 * SECOND)
+  const volumes = driver.read(trendVolumes).map(({ value }) => value as TrendVolume)
+  expect(volumes.map(({ term, minute }) => `${term} ${minute}`)).toContain(`mended ${created_at - (created_at % MINUTE)}`)
 })
 
 test('what waited for a stopped pipeline enters the day and the history, though its window is over', () => {
@@ -264,6 +319,31 @@ test('the best 500 of many are kept, in one order whatever partition they live i
   const entries = entriesOf(driver, WORLD)
   expect(entries.map(({ term }) => term)).toEqual(terms.slice(0, 500).map(({ term }) => term))
   expect(driver.metrics.counts.get('trends_lists_with_uncertain_tail') ?? 0).toBe(0)
+})
+
+test.each([
+  { terms: 1, places: 2 },
+  { terms: 7, places: 3 },
+])('$terms partitions of terms and $places of regions publish what four and four do', ({ terms, places }) => {
+  const other = testDriver(trends, {
+    startAt: START,
+    partitions: {
+      'trends-counts-repartition': terms,
+      'trends-tracked-repartition': terms,
+      'trends-candidates-repartition': places,
+      [trendOutput.name]: 5,
+    },
+  })
+  const usual = testDriver(trends, { startAt: START })
+  for (const driver of [other, usual]) {
+    nextId = 2n ** 60n
+    for (let i = 0; i < 30; i++) send(driver, { phrases: Array.from({ length: 20 + i }, (_, n) => `t${n}`) })
+    driver.advanceWallClock(MINUTE)
+  }
+  const lists = newestLists(other)
+  expect(lists.size).toBe(551)
+  expect(lists).toEqual(newestLists(usual))
+  expect(other.metrics.counts.get('trends_lists_with_uncertain_tail')).toBeUndefined()
 })
 
 test('silent users and terms are forgotten', () => {

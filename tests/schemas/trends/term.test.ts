@@ -34,6 +34,13 @@ test('the limit is in code points of the folded term, the # not counted', () => 
   expect(foldTerm('ß'.repeat(MAX_TERM_CODE_POINTS))).toBeUndefined()
 })
 
+test('an original that is far longer than its term is no term: it would be kept as a spelling', () => {
+  expect(foldTerm(`${'#'.repeat(700_000)}a`)).toBeUndefined()
+  expect(foldTerm(`a${' '.repeat(700_000)}`)).toBeUndefined()
+  const vietnamese = 'ệ'.repeat(MAX_TERM_CODE_POINTS)
+  expect(foldTerm(`#${vietnamese.normalize('NFD')}`)).toBe(vietnamese)
+})
+
 test('case and form never make two terms of one', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 20 }), (text) => {

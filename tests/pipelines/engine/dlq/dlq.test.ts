@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
-import { REPLAY_HEADER } from '../../../../pipelines/engine/dead-letter.ts'
+import { REPLAY_HEADER, SENT_AT_HEADER } from '../../../../pipelines/engine/dead-letter.ts'
 import { runDlq } from '../../../../pipelines/engine/dlq/command.ts'
 import { readDeadLetters } from '../../../../pipelines/engine/dlq/read.ts'
 import { replayDeadLetters } from '../../../../pipelines/engine/dlq/replay.ts'
@@ -53,6 +53,7 @@ test('a replay sends the original bytes back to where they came from, with a hea
     replayed: 2,
     skippedReplayed: 0,
     skippedReturned: 0,
+    skippedCut: 0,
   })
   driver.settle()
   expect(values().sort()).toEqual([-2, -6].sort())
@@ -63,7 +64,11 @@ test('a replay sends the original bytes back to where they came from, with a hea
     original.value,
     original.timestamp,
   ])
-  expect(replayed.headers.map(({ key, value }) => `${key}=${value}`)).toEqual(['trace=t1', `${REPLAY_HEADER}=1`])
+  expect(replayed.headers.map(({ key, value }) => `${key}=${value}`)).toEqual([
+    'trace=t1',
+    `${REPLAY_HEADER}=1`,
+    `${SENT_AT_HEADER}=${original.timestamp}`,
+  ])
 })
 
 test('what has been replayed is not replayed again, unless asked for', async () => {
@@ -74,6 +79,7 @@ test('what has been replayed is not replayed again, unless asked for', async () 
     replayed: 0,
     skippedReplayed: 2,
     skippedReturned: 0,
+    skippedCut: 0,
   })
   const replayed = (await readDeadLetters(transport, 'doubling')).map((letter) => letter.replayed)
   expect(replayed).toEqual([true, false, true])
@@ -95,9 +101,33 @@ test('what comes back after a replay is not replayed in a loop', async () => {
     replayed: 0,
     skippedReplayed: 2,
     skippedReturned: 2,
+    skippedCut: 0,
   })
   const offsets = new Set(back.map(({ offset }) => offset))
   expect(await replayDeadLetters(transport, 'doubling', { offsets, again: true })).toMatchObject({ replayed: 2 })
+})
+
+test('a dead letter that is not whole is shown so and never replayed', async () => {
+  const { driver, transport } = withDeadLetters()
+  driver.broker.append('doubling-dead-letters', 0, {
+    timestamp: 0,
+    key: null,
+    value: Buffer.from('no num'),
+    headers: Object.entries({ topic: 'numbers', partition: '0', offset: '9', cut: 'value=9' }).map(([key, value]) => ({
+      key: `dead-letter.${key}`,
+      value: Buffer.from(value),
+    })),
+  })
+  const before = driver.broker.records('numbers').length
+  const offset = (await readDeadLetters(transport, 'doubling')).at(-1)?.offset as number
+  let out = ''
+  const deps = { transport, decoder: async () => () => undefined, names: async () => [], print: (text: string) => (out += text) }
+  await runDlq(['show', 'doubling', '--offset', String(offset)], deps)
+  expect(out).toContain('cut: it was too large; bytes before: value=9\n')
+  out = ''
+  await runDlq(['replay', 'doubling', '--offset', String(offset), '--again'], deps)
+  expect(out).toBe('replayed 0\nleft out 1 that are not whole: they were too large, and were cut (show tells)\n')
+  expect(driver.broker.records('numbers')).toHaveLength(before)
 })
 
 test('a replay that is killed has replayed all of a transaction and noted it, or nothing', async () => {
