@@ -2,7 +2,10 @@ import type { Codec } from '../record-batch/compression.ts'
 import { BatchWriter, recordBytesBound } from '../record-batch/writer.ts'
 import { partitionKey, type RecordAppender, type RecordHeader } from '../transport.ts'
 
-/** Brokers take 1 MiB (`max.message.bytes`) unless told otherwise; the margin covers compression that makes a batch larger. */
+/**
+ * Brokers take 1 MiB (`max.message.bytes`) unless told otherwise; the margin covers compression that makes a batch larger. A record above it is a
+ * batch of its own: where it may go, its topic takes more.
+ */
 const BATCH_LIMIT_BYTES = 900 * 1_024
 /** From this size on `flushFull` sends a batch before it is full: the broker works while the next records are processed. */
 const EARLY_BATCH_BYTES = 256 * 1_024
