@@ -14,11 +14,12 @@ const REPARTITION_TOPICS: readonly AnyTopic[] = [...trends.declare().repartition
 
 /** For one machine, or as docs/operations.md plans. */
 export type PartitionPlan = 'local' | 'production'
+/** A plan, or a count for each topic. */
+type Partitions = PartitionPlan | ((topic: AnyTopic) => number)
 
 /**
  * Creates the public topics and those between stages, and registers the schemas of the public ones, so that any producer finds both. Topics that are
  * there keep their partitions: keys would move between them. Throws the reason of a refused schema.
- * @param partitionsOf a plan, or a count for each topic
  * @returns how many topics are public
  */
 export async function provisionTopics(
@@ -26,14 +27,13 @@ export async function provisionTopics(
   registryUrl: string,
   partitionsOf: PartitionPlan | ((topic: AnyTopic) => number) = 'local',
 ): Promise<number> {
-  const counted = typeof partitionsOf === 'string' ? planned(partitionsOf) : partitionsOf
   const transport = kafkaTransport(
     { brokers: brokers.split(','), clientId: 'millrace-start' },
     { clock: Date, log: pino({ level: 'silent' }) },
   )
   try {
     await transport.connect()
-    const specs = topicSpecs(counted)
+    const specs = topicSpecs(partitionsOf)
     const existing = await transport.partitionCounts(specs.map(({ name }) => name))
     await transport.ensureTopics(specs.map((spec) => ({ ...spec, partitions: existing.get(spec.name) ?? spec.partitions })))
   } finally {
@@ -46,10 +46,12 @@ export async function provisionTopics(
   return TOPICS.length
 }
 
-function topicSpecs(partitionsOf: (topic: AnyTopic) => number): TopicSpec[] {
+/** What is created where it is missing. */
+export function topicSpecs(partitionsOf: Partitions): TopicSpec[] {
+  const count = typeof partitionsOf === 'string' ? planned(partitionsOf) : partitionsOf
   return [
-    ...TOPICS.map((topic) => ({ name: topic.name, partitions: partitionsOf(topic), config: topic.config })),
-    ...REPARTITION_TOPICS.map((topic) => repartitionSpec(topic.name, partitionsOf(topic))),
+    ...TOPICS.map((topic) => ({ name: topic.name, partitions: count(topic), config: topic.config })),
+    ...REPARTITION_TOPICS.map((topic) => repartitionSpec(topic.name, count(topic))),
   ]
 }
 

@@ -196,7 +196,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
   function repartition<K, V>(name: string, options: RepartitionOptions<K, V>): Topic<K, V> {
     checkName('repartition topic', name)
     if (repartitions.has(name)) refuse(`two repartition topics are called ${name}`)
-    const topic: Topic<K, V> = { name: repartitionTopicName(topology, name), ...options }
+    const topic: Topic<K, V> = { ...options, name: repartitionTopicName(topology, name) }
     repartitions.set(name, topic)
     return topic
   }
