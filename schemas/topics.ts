@@ -47,7 +47,7 @@ const compacted: Readonly<Record<string, string>> = { 'cleanup.policy': 'compact
 
 /**
  * Tweet events; key: user_id, so that one user's events stay in order. A day: enough to replay what a repaired pipeline missed. Records bear the
- * time at which they came to the broker: whether a tweet is late must not be the sender's word (docs/adr/0018).
+ * time at which they came to the broker: whether a tweet is late must not be the sender's word (docs/adr/0019).
  */
 export const tweets: Topic<bigint, Tweet> = {
   name: 'tweets',
