@@ -240,20 +240,26 @@ function watchAnswers({ apis }: System): AnswerWatch {
   const wrong: string[] = []
   const excused = new Set<Component>()
   let stopped = false
-  let hasTrends = false
+  /** End of the first window with trends. One API may still serve the empty one before it when another has it already. */
+  let trendsSince = Number.POSITIVE_INFINITY
 
   async function ask(api: Component): Promise<void> {
     while (!stopped) {
       const wasExcused = excused.has(api)
       const answer = await get(api, `/v1/trends?woeid=${WORLD}`).catch((error: Error) => ({ status: 0, text: error.message }))
       if (stopped) return
-      const isEmpty = answer.status === 200 && (JSON.parse(answer.text) as ListBody).trends.length === 0
-      if (answer.status === 200 && !isEmpty) hasTrends = true
+      const isEmptied = answer.status === 200 && isEmptyAfter(JSON.parse(answer.text) as ListBody)
       const mayBeSilent = answer.status === 0 && (wasExcused || excused.has(api))
-      if (!mayBeSilent && answer.status !== 503 && (answer.status !== 200 || (isEmpty && hasTrends)))
+      if (!mayBeSilent && answer.status !== 503 && (answer.status !== 200 || isEmptied))
         wrong.push(`${answer.status} ${answer.text}`)
       await delay(LOOK_EVERY_MS)
     }
+  }
+
+  function isEmptyAfter({ as_of, trends }: ListBody): boolean {
+    const windowEnd = Date.parse(as_of)
+    if (trends.length > 0) trendsSince = Math.min(trendsSince, windowEnd)
+    return trends.length === 0 && windowEnd > trendsSince
   }
 
   for (const api of apis) void ask(api)
