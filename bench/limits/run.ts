@@ -189,7 +189,7 @@ async function main(): Promise<void> {
       await compare(redis.address, envoy, `Speed: ${IN_FLIGHT} requests under way, one process`, { closed: IN_FLIGHT }, PATIENT_MS)
     if (sections.has('latency'))
       await compare(redis.address, envoy, `Latency at ${thousands(SHARED_RATE)} requests a second`, { open: SHARED_RATE }, TIMEOUT_MS)
-    if (sections.has('rate')) await rateTable(applyRate, say)
+    if (sections.has('rate')) await rateTable(applyRate, values.traffic, say)
     if (sections.has('accuracy')) await accuracy(redis.address, envoy)
     if (sections.has('leases')) await leaseTable(say)
     if (sections.has('changes')) await changesTable(folder, say)
