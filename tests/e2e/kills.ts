@@ -250,8 +250,7 @@ function watchAnswers({ apis }: System): AnswerWatch {
       if (stopped) return
       const isEmptied = answer.status === 200 && isEmptyAfter(JSON.parse(answer.text) as ListBody)
       const mayBeSilent = answer.status === 0 && (wasExcused || excused.has(api))
-      if (!mayBeSilent && answer.status !== 503 && (answer.status !== 200 || isEmptied))
-        wrong.push(`${answer.status} ${answer.text}`)
+      if (!mayBeSilent && answer.status !== 503 && (answer.status !== 200 || isEmptied)) wrong.push(`${answer.status} ${answer.text}`)
       await delay(LOOK_EVERY_MS)
     }
   }
