@@ -85,9 +85,9 @@ async function token(...args: string[]): Promise<{ authorization: string }> {
 /** Of the newest list posted for the world. */
 let newestEnd = 0
 
-/** Now, as a window's end, and not before that of an earlier list. */
+/** Now, or, where an earlier list has that, the second after it: of two posted lists of one window the first is served. */
 function newest(): number {
-  newestEnd = Math.max(newestEnd, Math.floor(Date.now() / SECOND_MS) * SECOND_MS)
+  newestEnd = Math.max(newestEnd + SECOND_MS, Math.floor(Date.now() / SECOND_MS) * SECOND_MS)
   return newestEnd
 }
 
