@@ -3,19 +3,14 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { inheritedEnv } from '../../deploy/local/config.ts'
-import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
-import { freePort } from '../../deploy/local/ports.ts'
-import { provisionTopics } from '../../deploy/local/provision.ts'
-import { redisServer } from '../../deploy/local/redis.ts'
-import { schemaRegistry } from '../../deploy/local/registry/component.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { startBaseServers } from '../base-servers.ts'
 import { type NodeProcess, ROOT, startNode } from '../node-process.ts'
 
 const run = promisify(execFile)
 const NODES = 3
 const CHANGES = 40
-const HEAP_MB = 256
 const READY_TIMEOUT_MS = 60_000
 const FORCE_TIMEOUT_MS = 30_000
 /** How closely the nodes are watched. */
@@ -87,28 +82,14 @@ interface Servers {
 }
 
 async function startServers(folder: string): Promise<Servers> {
-  const place = (name: string) => ({ runDir: join(folder, 'run'), dataDir: join(folder, name), logFile: join(folder, `${name}.log`) })
-  const ports = { client: await freePort(), controller: await freePort() }
-  const kafka = kafkaBroker({ ...place('kafka'), ports, toolsDir: join(ROOT, '.millrace/tools'), heapMb: HEAP_MB })
-  const redis = redisServer({ ...place('changes-redis'), port: await freePort() })
-  const registry = schemaRegistry({ ...place('registry'), port: await freePort(), brokers: kafka.address })
+  const base = await startBaseServers(join(folder, 'changes'))
+  const { env } = base
   const nodes: NodeProcess[] = []
   async function stop(): Promise<void> {
     await Promise.all(nodes.map((node) => node.stop()))
-    for (const server of [registry, redis, kafka]) await server.stop()
+    await base.stop()
   }
   try {
-    await Promise.all([kafka.start(), redis.start()])
-    await registry.start()
-    await provisionTopics(kafka.address, registry.address)
-    const env = {
-      KAFKA_BROKERS: kafka.address,
-      REDIS_URL: redis.address,
-      SCHEMA_REGISTRY_URL: registry.address,
-      // Rules need none.
-      CLICKHOUSE_URL: 'http://127.0.0.1:1',
-      MILLRACE_HOME: folder,
-    }
     const worker = await startNode('pipelines/main.ts', BUFFER_HEAP_FLAGS, { ...env, PIPELINES: 'limits' }, 'host_started')
     nodes.push(worker)
     for (let node = 0; node < NODES; node++) {
@@ -118,7 +99,7 @@ async function startServers(folder: string): Promise<Servers> {
     for (const url of [`http://127.0.0.1:${worker.line.health_port}`, ...urls])
       await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, { what: url, timeoutMs: READY_TIMEOUT_MS })
     const token = await run(process.execPath, [join(ROOT, 'api/kit/auth/token.ts'), '--sub', '1', '--scope', 'admin'], {
-      env: { ...inheritedEnv(), MILLRACE_HOME: folder },
+      env: { ...inheritedEnv(), MILLRACE_HOME: env.MILLRACE_HOME },
     })
     return { urls, headers: { authorization: `Bearer ${token.stdout.trim()}` }, stop }
   } catch (error) {

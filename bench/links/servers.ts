@@ -1,14 +1,8 @@
-import { join } from 'node:path'
-import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
-import { freePort } from '../../deploy/local/ports.ts'
-import { provisionTopics } from '../../deploy/local/provision.ts'
-import { redisServer } from '../../deploy/local/redis.ts'
-import { schemaRegistry } from '../../deploy/local/registry/component.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
-import { ROOT, startNode } from '../node-process.ts'
+import { startBaseServers } from '../base-servers.ts'
+import { startNode } from '../node-process.ts'
 
-const HEAP_MB = 256
 const READY_TIMEOUT_MS = 60_000
 
 /** Servers of the benchmark's own, one worker that decides, one API. */
@@ -24,21 +18,7 @@ export interface LinksServers {
 
 /** @param host that short links are asked for at */
 export async function startLinksServers(folder: string, host: string): Promise<LinksServers> {
-  const place = (name: string) => ({ runDir: join(folder, 'run'), dataDir: join(folder, name), logFile: join(folder, `${name}.log`) })
-  const ports = { client: await freePort(), controller: await freePort() }
-  const kafka = kafkaBroker({ ...place('kafka'), ports, toolsDir: join(ROOT, '.millrace/tools'), heapMb: HEAP_MB })
-  const redis = redisServer({ ...place('redis'), port: await freePort() })
-  await Promise.all([kafka.start(), redis.start()])
-  const registry = schemaRegistry({ ...place('registry'), port: await freePort(), brokers: kafka.address })
-  await registry.start()
-  await provisionTopics(kafka.address, registry.address)
-  const env = {
-    KAFKA_BROKERS: kafka.address,
-    REDIS_URL: redis.address,
-    SCHEMA_REGISTRY_URL: registry.address,
-    CLICKHOUSE_URL: 'http://127.0.0.1:1',
-    MILLRACE_HOME: folder,
-  }
+  const { kafka, redis, env, stop } = await startBaseServers(folder)
   const worker = await startNode(
     'pipelines/main.ts',
     BUFFER_HEAP_FLAGS,
@@ -66,7 +46,7 @@ export async function startLinksServers(folder: string, host: string): Promise<L
     async stop() {
       await api.stop()
       await worker.stop()
-      for (const server of [registry, redis, kafka]) await server.stop()
+      await stop()
     },
   }
 }

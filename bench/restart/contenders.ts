@@ -1,24 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { type WorkerEnvironment, workerProcessEnv } from '../engine/config.ts'
 import { childEnvironment } from './config.ts'
+import { type Endings, endings } from './endings.ts'
 
 /** Who does job J2 while its processes are ill-treated: one thread or worker in each. */
 export interface Contender {
   readonly label: string
   /** @param worker its `stateDir` is this process's own, and kept from life to life */
-  start(worker: WorkerEnvironment): ContenderProcess
-}
-
-export interface ContenderProcess {
-  /** SIGTERM, and waits for its end. */
-  stop(): Promise<void>
-  /** SIGKILL, and waits for its end. */
-  kill(): Promise<void>
+  start(worker: WorkerEnvironment): Endings
 }
 
 /** What it says of the processes that were ended fills the screen with stack traces. */
@@ -47,16 +40,9 @@ export function kafkaStreams(peersDir: string): Contender {
 
 const STDIO: ['ignore', 'ignore', 'inherit'] = ['ignore', 'ignore', 'inherit']
 
-function started(worker: WorkerEnvironment, spawnOne: (env: NodeJS.ProcessEnv) => ChildProcess): ContenderProcess {
+function started(worker: WorkerEnvironment, spawnOne: (env: NodeJS.ProcessEnv) => ChildProcess): Endings {
   mkdirSync(worker.stateDir, { recursive: true })
   const child = spawnOne(childEnvironment(workerProcessEnv(worker) as Record<string, string>))
 
-  async function end(signal: NodeJS.Signals): Promise<void> {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    const ended = once(child, 'exit')
-    child.kill(signal)
-    await ended
-  }
-
-  return { stop: () => end('SIGTERM'), kill: () => end('SIGKILL') }
+  return endings(child)
 }

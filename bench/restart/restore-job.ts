@@ -7,25 +7,14 @@ import { KEEP_ALL, PARTITIONS } from '../engine/job.ts'
 import { JOBS } from '../engine/jobs.ts'
 import { loadInput } from '../engine/load.ts'
 import { measureRun } from '../engine/measure.ts'
+import { jobEnvironment } from './job-environment.ts'
 import type { Place, RestoreFigures } from './scenarios.ts'
-
-const COMMIT_MS = 100
 
 /** What `restoreKafkaStreams` measures, of the engine: job J2 over the real payments, exactly once; then its state is wiped, and comes back from what it has written. */
 export async function restoreJob(place: Place, dataDir: string, records: number, runs: number): Promise<RestoreFigures[]> {
   const { brokers, folder, transport } = place
   const group = `bench-restore-${randomUUID().slice(0, 8)}`
-  const worker: WorkerEnvironment = {
-    job: 'J2',
-    brokers,
-    input: `${group}-in`,
-    output: `${group}-out`,
-    group,
-    stateDir: join(folder, group),
-    guarantee: 'exactly-once',
-    commitIntervalMs: COMMIT_MS,
-    compression: 'none',
-  }
+  const worker = { ...jobEnvironment(brokers, group), stateDir: join(folder, group) }
   await transport.ensureTopics([{ name: worker.output, partitions: PARTITIONS, config: KEEP_ALL }])
   await loadInput(transport, worker.input, JOBS.J2.input(dataDir, records))
   const contender = engineContender({ workers: 1, nodeArguments: [] })

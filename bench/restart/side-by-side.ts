@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { WorkerEnvironment } from '../engine/config.ts'
 import { KEEP_ALL, PARTITIONS } from '../engine/job.ts'
-import type { Contender, ContenderProcess } from './contenders.ts'
+import type { Contender } from './contenders.ts'
+import type { Endings } from './endings.ts'
+import { jobEnvironment } from './job-environment.ts'
 import { fill, type TimedStream, timedStream } from './load.ts'
 import { paymentFormat } from './payments.ts'
 import type { Place } from './scenarios.ts'
 
 const PROCESSES = 3
-const COMMIT_MS = 100
 const BASELINE_MS = 4_000
 /** All partitions flow when nothing has been on its way for so long ... */
 const FLOWING_MS = 1_000
@@ -33,7 +33,7 @@ export interface SideBySide {
 }
 
 /** @param processes of the contender, by slot. @param again starts the slot anew, with the state that it had */
-export type Mishap = (processes: ContenderProcess[], again: (slot: number) => void, flowing: () => Promise<void>) => Promise<void>
+export type Mishap = (processes: Endings[], again: (slot: number) => void, flowing: () => Promise<void>) => Promise<void>
 
 export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover', Mishap>> = {
   async kill(processes, again, flowing) {
@@ -58,21 +58,11 @@ export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover', Mishap>> 
 export async function sideBySide(place: Place, contender: Contender, keys: number, rate: number, mishap: Mishap): Promise<SideBySide> {
   const { brokers, folder, transport } = place
   const group = `bench-side-${randomUUID().slice(0, 8)}`
-  const [input, output] = [`${group}-in`, `${group}-out`]
+  const { input, output } = jobEnvironment(brokers, group)
   await transport.ensureTopics([input, output].map((name) => ({ name, partitions: PARTITIONS, config: KEEP_ALL })))
   const load = { input, output, partitions: PARTITIONS, keys, format: paymentFormat(PARTITIONS) }
   await fill(transport, input, load)
-  const environment = (slot: number): WorkerEnvironment => ({
-    job: 'J2',
-    brokers,
-    input,
-    output,
-    group,
-    stateDir: join(folder, group, String(slot)),
-    guarantee: 'exactly-once',
-    commitIntervalMs: COMMIT_MS,
-    compression: 'none',
-  })
+  const environment = (slot: number) => ({ ...jobEnvironment(brokers, group), stateDir: join(folder, group, String(slot)) })
   const processes = Array.from({ length: PROCESSES }, (_, slot) => contender.start(environment(slot)))
   let stream: TimedStream | undefined
   try {

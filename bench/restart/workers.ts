@@ -1,5 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -7,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { childEnvironment } from './config.ts'
+import { type Endings, endings } from './endings.ts'
 import type { RestartWorker, WorkerLine } from './worker-process.ts'
 
 const PROGRAM = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
@@ -14,16 +14,12 @@ export const DEADLINE_MS = 120_000
 const LOOK_MS = 5
 
 /** A worker process of the benchmark. */
-export interface WorkerProcess {
+export interface WorkerProcess extends Endings {
   readonly slot: number
   /** What it told last, undefined before the first time. */
   status(): WorkerLine | undefined
   /** Waits for something that it tells. @returns ms since the process was started */
   until(holds: (line: WorkerLine) => boolean, what: string): Promise<number>
-  /** SIGTERM, and waits for its end. */
-  stop(): Promise<void>
-  /** SIGKILL, and waits for its end. */
-  kill(): Promise<void>
 }
 
 export function startWorker(slot: number, given: RestartWorker): WorkerProcess {
@@ -40,13 +36,6 @@ export function startWorker(slot: number, given: RestartWorker): WorkerProcess {
       last = JSON.parse(line) as WorkerLine
     })
 
-  async function end(signal: NodeJS.Signals): Promise<void> {
-    if (child.exitCode !== null || child.signalCode !== null) return
-    const ended = once(child, 'exit')
-    child.kill(signal)
-    await ended
-  }
-
   return {
     slot,
     status: () => last,
@@ -60,7 +49,6 @@ export function startWorker(slot: number, given: RestartWorker): WorkerProcess {
       )
       return performance.now() - startedAt
     },
-    stop: () => end('SIGTERM'),
-    kill: () => end('SIGKILL'),
+    ...endings(child),
   }
 }

@@ -1,0 +1,17 @@
+import type { WorkerEnvironment } from '../engine/config.ts'
+
+const COMMIT_MS = 100
+
+/** Job J2 exactly once, between topics named after the group. */
+export function jobEnvironment(brokers: string, group: string): Omit<WorkerEnvironment, 'stateDir'> {
+  return {
+    job: 'J2',
+    brokers,
+    input: `${group}-in`,
+    output: `${group}-out`,
+    group,
+    guarantee: 'exactly-once',
+    commitIntervalMs: COMMIT_MS,
+    compression: 'none',
+  }
+}
