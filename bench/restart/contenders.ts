@@ -6,12 +6,15 @@ import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { type WorkerEnvironment, workerProcessEnv } from '../engine/config.ts'
 import { childEnvironment } from './config.ts'
 import { type Endings, endings } from './endings.ts'
+import { workingClassicMembers, workingConsumers } from './group-shares.ts'
 
 /** Who does job J2 while its processes are ill-treated: one thread or worker in each. */
 export interface Contender {
   readonly label: string
   /** @param worker its `stateDir` is this process's own, and kept from life to life */
   start(worker: WorkerEnvironment): Endings
+  /** How many members of its group have partitions. */
+  workingMembers(brokers: string, group: string): Promise<number>
 }
 
 /** What it says of the processes that were ended fills the screen with stack traces. */
@@ -25,6 +28,7 @@ export const engine: Contender = {
     const settings = { NODE_COMPILE_CACHE: join(worker.stateDir, '..', 'compile-cache') }
     return started(worker, (env) => spawn(process.execPath, [...BUFFER_HEAP_FLAGS, WORKER], { env: { ...env, ...settings }, stdio: STDIO }))
   },
+  workingMembers: workingConsumers,
 }
 
 /** @throws Error when the peer's program is not there */
@@ -35,6 +39,7 @@ export function kafkaStreams(peersDir: string): Contender {
   return {
     label: 'Kafka Streams, default settings',
     start: (worker) => started(worker, (env) => spawn(script, [], { env: { ...env, ...KAFKA_STREAMS }, stdio: STDIO })),
+    workingMembers: workingClassicMembers,
   }
 }
 

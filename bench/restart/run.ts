@@ -93,12 +93,19 @@ async function inPlace(place: Place): Promise<void> {
 }
 
 const STALL_HEADER = [
-  row(['3 workers, 6 partitions, under load', 'before s', 'partitions of stopped workers s', 'others s', 'start to ready s']),
-  row(['---', '--:', '--:', '--:', '--:']),
+  row([
+    '3 workers, 6 partitions, under load',
+    'before s',
+    'partitions of stopped workers s',
+    'moved between others s',
+    'not moved s',
+    'start to ready s',
+  ]),
+  row(['---', '--:', '--:', '--:', '--:', '--:']),
 ]
 
-function stallRow(label: string, { before, concerned, others, startMs }: Stalls): string {
-  return row([label, seconds(before), seconds(concerned), seconds(others), startMs === undefined ? '–' : seconds(startMs)])
+function stallRow(label: string, { before, concerned, moved, stayed, startMs }: Stalls): string {
+  return row([label, seconds(before), seconds(concerned), seconds(moved), seconds(stayed), startMs === undefined ? '–' : seconds(startMs)])
 }
 
 async function stalls(place: Place): Promise<void> {

@@ -39,6 +39,8 @@ const KEEP_ALL = { 'retention.ms': '-1' }
 const NO_COMPACTION = { 'min.cleanable.dirty.ratio': '1', 'min.compaction.lag.ms': '86400000', 'segment.bytes': '1073741824' }
 const BASELINE_MS = 4_000
 const SETTLE_MS = 3_000
+/** As often as workers tell what they have. */
+const LOOK_MS = 20
 
 async function openCluster({ brokers, folder, transport }: Place, options: ClusterOptions): Promise<Cluster> {
   const { workers: count, partitions, keys, standby, keepPlaceOnStop } = options
@@ -134,8 +136,10 @@ export interface Stalls {
   readonly before: number
   /** Partitions of the workers that were stopped, while they were. */
   readonly concerned: number
-  /** All others at the same time. */
-  readonly others: number
+  /** Those that went from one living worker to another at the same time. */
+  readonly moved: number
+  /** All others: they stayed where they were. */
+  readonly stayed: number
   /** Of a worker that was started again: from the process's start until all its partitions run. */
   readonly startMs?: number
 }
@@ -152,7 +156,7 @@ async function underLoad(
 ): Promise<Stalls> {
   const cluster = await openCluster(place, options)
   const stream = await cluster.stream(rate)
-  let [concerned, others] = [0, 0]
+  let [concerned, moved, stayed] = [0, 0, 0]
   try {
     await delay(SETTLE_MS)
     stream.takeLongest()
@@ -160,14 +164,17 @@ async function underLoad(
     const before = Math.max(...stream.takeLongest())
     const startMs = await faults(cluster, async (own, fault) => {
       stream.takeLongest()
+      const movedBetween = watchMoves(cluster)
       await fault()
       await delay(SETTLE_MS)
+      const others = movedBetween()
       for (const [partition, ms] of stream.takeLongest().entries()) {
         if (own.includes(partition)) concerned = Math.max(concerned, ms)
-        else others = Math.max(others, ms)
+        else if (others.has(partition)) moved = Math.max(moved, ms)
+        else stayed = Math.max(stayed, ms)
       }
     })
-    return { before, concerned, others, startMs }
+    return { before, concerned, moved, stayed, startMs }
   } finally {
     await cluster.stop()
     await stream.stop()
@@ -176,6 +183,21 @@ async function underLoad(
 
 const SHARED: ClusterOptions = { workers: 3, partitions: 6, keys: 0, standby: 0, keepPlaceOnStop: false }
 const partitionsOf = (worker: WorkerProcess) => worker.status()?.partitions ?? []
+
+/** @returns ends the watch, and tells which partitions ran elsewhere than before, if only for a moment */
+function watchMoves({ workers }: Cluster): () => Set<number> {
+  const before = workers.map((worker) => new Set(partitionsOf(worker)))
+  const moved = new Set<number>()
+  const look = () => {
+    for (const [slot, worker] of workers.entries())
+      for (const partition of partitionsOf(worker)) if (!before[slot].has(partition)) moved.add(partition)
+  }
+  const looking = setInterval(look, LOOK_MS)
+  return () => {
+    clearInterval(looking)
+    return moved
+  }
+}
 
 /** kill -9 of one worker of three, started again at once. */
 export async function killAndRestart(place: Place, keys: number, rate: number): Promise<Stalls> {

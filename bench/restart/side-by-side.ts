@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { waitUntil } from '../../deploy/local/wait.ts'
 import { KEEP_ALL, PARTITIONS } from '../engine/job.ts'
 import type { Contender } from './contenders.ts'
 import type { Endings } from './endings.ts'
@@ -61,11 +62,17 @@ export async function sideBySide(place: Place, contender: Contender, keys: numbe
   const { input, output } = jobEnvironment(brokers, group)
   await transport.ensureTopics([input, output].map((name) => ({ name, partitions: PARTITIONS, config: KEEP_ALL })))
   const load = { input, output, partitions: PARTITIONS, keys, format: paymentFormat(PARTITIONS) }
-  await fill(transport, input, load)
   const environment = (slot: number) => ({ ...jobEnvironment(brokers, group), stateDir: join(folder, group, String(slot)) })
   const processes = Array.from({ length: PROCESSES }, (_, slot) => contender.start(environment(slot)))
   let stream: TimedStream | undefined
   try {
+    // State is filled by all of them: Kafka Streams would leave a process that joins later without work until it has a copy.
+    await waitUntil(async () => (await contender.workingMembers(brokers, group)) === PROCESSES, {
+      what: 'work for each process',
+      timeoutMs: DEADLINE_MS,
+      intervalMs: LOOK_MS,
+    })
+    await fill(transport, input, load)
     stream = await timedStream(transport, load, rate)
     const flowing = () => untilSteady(stream!)
     await flowing()

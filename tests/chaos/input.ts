@@ -8,6 +8,8 @@ export interface InputOptions {
   readonly seed: number
   readonly payments: number
   readonly durationMs: number
+  /** Every payment gets its receipt: none waits for ever, so that state stops growing. */
+  readonly everyReceipt?: boolean
   /** Told of the payments of a transaction once they are surely in the log. */
   readonly onCommitted?: (ids: readonly string[]) => void
 }
@@ -41,6 +43,22 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
     producer.appender(topic, partition).append(timestamp, key, 0, key.length, bytes, 0, bytes.length)
   }
 
+  function due(batch: number, more: readonly { account: string; id: string }[]): void {
+    receipts.set(batch, [...(receipts.get(batch) ?? []), ...more])
+  }
+
+  /** Of a batch that was not committed: what is received is no payment of it any more, and what it received comes with the next. */
+  function mend(batch: number, ids: readonly string[]): void {
+    const lost = new Set(ids)
+    for (const [later, list] of receipts)
+      receipts.set(
+        later,
+        list.filter(({ id }) => !lost.has(id)),
+      )
+    due(batch + 1, receipts.get(batch) ?? [])
+    receipts.delete(batch)
+  }
+
   /** @returns ids of its payments */
   function fill(batch: number, at: number): string[] {
     const ids: string[] = []
@@ -57,9 +75,8 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
         at,
       }
       send(topics.payments.name, partitionFor(Buffer.from(account), PARTITIONS), at, account, payment)
-      if (random() < SHARE_WITHOUT_RECEIPT) continue
-      const later = batch + pick(random, [0, 0, integer(random, RECEIPT_LAG_BATCHES)])
-      receipts.set(later, [...(receipts.get(later) ?? []), { account, id }])
+      if (random() < SHARE_WITHOUT_RECEIPT && !options.everyReceipt) continue
+      due(batch + pick(random, [0, 0, integer(random, RECEIPT_LAG_BATCHES)]), [{ account, id }])
     }
     for (const { account, id } of receipts.get(batch) ?? [])
       send(topics.receipts.name, partitionFor(Buffer.from(account), PARTITIONS), at, account, { id })
@@ -69,9 +86,14 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
   await untilDone(() => producer.init())
   for (let batch = 0; batch < batches; batch++) {
     await delay(Math.max(0, startAt + batch * BATCH_EVERY_MS - Date.now()))
+    receipts.delete(batch - 1)
     const ids = fill(batch, startAt + batch * BATCH_EVERY_MS)
     if (random() < SHARE_ABORTED) await giveUp(producer)
-    else if (await tryCommit(producer)) options.onCommitted?.(ids)
+    else if (await tryCommit(producer)) {
+      options.onCommitted?.(ids)
+      continue
+    }
+    if (options.everyReceipt) mend(batch, ids)
   }
   const endAt = Date.now() + HOUR_MS
   do {

@@ -61,8 +61,8 @@ interface Balance {
 
 export const PARTITIONS = 4
 const WINDOW_MS = 1_000
-/** More windows than a run has: no ring ever forgets one. */
-const WINDOWS_KEPT = 3_600
+/** Longer than any payment is under way, faults included; sums that are older go, so that state stops growing. */
+const WINDOWS_KEPT = 600
 const REMINDER_AFTER_MS = 700
 const TICK_MS = 500
 const TIMERS_AT_ONCE = 100
@@ -192,8 +192,10 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
           const start = Math.floor(at / WINDOW_MS) * WINDOW_MS
           const key = windowKey(ctx.key, at)
           counts.add(ctx.key, at)
-          const sum = (sums.get(key) ?? 0) + amount
+          const before = sums.get(key)
+          const sum = (before ?? 0) + amount
           sums.put(key, sum)
+          if (before === undefined) sums.delete(windowKey(ctx.key, at - WINDOWS_KEPT * WINDOW_MS))
           added.put(ALL, (added.get(ALL) ?? 0) + 1)
           ctx.emit(topics.windows, key, { count: counts.count(ctx.key, start, start + WINDOW_MS), sum, id, amount })
         },

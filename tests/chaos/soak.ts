@@ -79,7 +79,7 @@ async function main(): Promise<number> {
     const payments = Math.round((inputMs / 1_000) * Number(values.rate))
     const watch = (workers: readonly WorkerSlot[]) => void sample(workers)
     const deps = { broker, folder: join(folder.path, 'soak'), say }
-    const result = await runTrial(schedule, deps, { payments, inputMs, watch })
+    const result = await runTrial(schedule, deps, { payments, inputMs, everyReceipt: true, watch })
     faults.push(...result.faults)
     say(`${result.payments} payments, ${result.fences} fences`)
   } finally {

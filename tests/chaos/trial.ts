@@ -27,6 +27,8 @@ export interface TrialOptions {
   readonly payments?: number
   /** How long they come. Default: a second longer than faults begin. */
   readonly inputMs?: number
+  /** Every payment gets its receipt. */
+  readonly everyReceipt?: boolean
   /** Told of the workers when they are ready. */
   readonly watch?: (workers: readonly WorkerSlot[]) => void
 }
@@ -150,14 +152,14 @@ interface OrdealDeps extends TrialDeps, TrialOptions {
 
 /** @returns what was wrong, and which faults were left out */
 async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Promise<{ found: string[]; skipped: readonly string[] }> {
-  const { transport, topics, workers, input, output, say, payments = PAYMENTS, inputMs = INPUT_MS } = deps
+  const { transport, topics, workers, input, output, say, payments = PAYMENTS, inputMs = INPUT_MS, everyReceipt } = deps
   const mayEnd = planned.some(({ fault }) => mayEndWorkers(fault))
   const hands = faultHands({ ...deps, mayEnd })
   const inLogBy = new Map<string, number>()
   const onCommitted = (ids: readonly string[]) => {
     for (const id of ids) inLogBy.set(id, Date.now())
   }
-  const producing = produceInput(transport, topics, { seed, payments, durationMs: inputMs, onCommitted })
+  const producing = produceInput(transport, topics, { seed, payments, durationMs: inputMs, everyReceipt, onCommitted })
   producing.catch(() => {}) // Told below, unless something else went wrong before.
   // What a clock has said while it was wrong counts until its partitions are heard of again, by whomever that may be.
   const doubtful: Timing['doubtful'] = planned.some(({ fault }) => fault.kind === 'clock') ? [[Date.now(), Infinity]] : []
