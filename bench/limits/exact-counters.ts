@@ -7,6 +7,8 @@ interface Held {
   previous: number
   tokens: number
   since: number
+  /** Since it was first asked for. */
+  taken: number
 }
 
 /** What the script on Redis does, in memory and by a clock of ours. Answers in the next microtask. */
@@ -25,7 +27,7 @@ export function exactCounters(nowUs: () => number) {
         const { limit, windowSeconds, burst } = counter.limit
         const capacity = limit + burst
         const index = windowIndexAt(now, windowSeconds)
-        const held = counters.get(counter.key) ?? { index, current: 0, previous: 0, tokens: capacity, since: now }
+        const held = counters.get(counter.key) ?? { index, current: 0, previous: 0, tokens: capacity, since: now, taken: 0 }
         counters.set(counter.key, held)
         if (held.index < index) {
           held.previous = held.index === index - 1 ? held.current : 0
@@ -42,6 +44,7 @@ export function exactCounters(nowUs: () => number) {
           : { held: held.current, heldBefore: held.previous }
         let taken = 0
         if (ask.mode === 'give-back') {
+          held.taken -= units
           if (isBucket) held.tokens = Math.min(capacity, held.tokens + units)
           else if (ask.windowIndex === index) held.current -= units
           else if (ask.windowIndex === index - 1) held.previous -= units
@@ -49,9 +52,11 @@ export function exactCounters(nowUs: () => number) {
         else if (units <= room) taken = units
         held.current += taken
         held.tokens -= taken
+        held.taken += taken
         undo.push(() => {
           held.current -= taken
           held.tokens += taken
+          held.taken -= taken
         })
         if (ask.mode === 'hard' && taken < units) isRefused = true
         readings.push({ taken, nowUs: now, ...before })
@@ -60,5 +65,5 @@ export function exactCounters(nowUs: () => number) {
       return readings
     },
   }
-  return { store, state }
+  return { store, state, takenOf: (key: string) => counters.get(key)?.taken ?? 0 }
 }

@@ -17,7 +17,14 @@ export interface Counter {
  * - `give-back`: returns units that were taken in the window of that index (0 for buckets)
  */
 export type Ask =
-  | { readonly mode: 'hard' | 'soft' | 'up-to'; readonly counter: Counter; readonly units: number }
+  | { readonly mode: 'hard' | 'soft'; readonly counter: Counter; readonly units: number }
+  | {
+      readonly mode: 'up-to'
+      readonly counter: Counter
+      readonly units: number
+      /** Told when nobody will ever know how many units were taken: the connection is gone, and nothing goes back. */
+      lost?(): void
+    }
   | { readonly mode: 'give-back'; readonly counter: Counter; readonly units: number; readonly windowIndex: number }
 
 /** What a counter answered. */
@@ -119,7 +126,13 @@ export function counterStore(options: CounterStoreOptions): CounterStore {
     const admission = circuitOf(node).admit()
     if (admission === 'skip') return CIRCUIT_OPEN
     if (admission === 'send') return enter(group, node, 'awaited', asks)
-    void enter(`probe ${group}`, node, 'probe', asks)
+    // Nobody waits for units that were to be spent later.
+    void enter(
+      `probe ${group}`,
+      node,
+      'probe',
+      asks.map((ask) => (ask.mode === 'up-to' ? { ...ask, units: 0 } : ask)),
+    )
     return CIRCUIT_OPEN
   }
 
@@ -192,9 +205,7 @@ export function counterStore(options: CounterStoreOptions): CounterStore {
     const state = circuitOf(node)
     let isSettled = false
     const timer = setTimeout(onDeadline, timeoutMs)
-    scripts
-      .run(call.keys, argumentsOf(call))
-      .then(onAnswer, (error: Error) => fail(isErrorReply(error) ? 'error_reply' : 'unreachable', error))
+    scripts.run(call.keys, argumentsOf(call)).then(onAnswer, onError)
 
     /** The answer may lie in the socket, unread because this process was busy: it is read before immediates run. */
     function onDeadline(): void {
@@ -214,8 +225,14 @@ export function counterStore(options: CounterStoreOptions): CounterStore {
         const readings = readingsOf(numbers, at, asks.length)
         at += asks.length * NUMBERS_PER_READING
         settle(readings)
-        if (isLate || kind === 'probe') giveBackUnclaimed(asks, readings)
+        if (isLate) giveBackUnclaimed(asks, readings)
       }
+    }
+
+    function onError(error: Error): void {
+      fail(isErrorReply(error) ? 'error_reply' : 'unreachable', error)
+      if (isErrorReply(error)) return
+      for (const { asks } of requests) for (const ask of asks) if (ask.mode === 'up-to' && ask.units > 0) ask.lost?.()
     }
 
     function fail(reason: FailureReason, cause: Error | undefined): void {

@@ -1,10 +1,21 @@
 import { type Ask, type Counter, type CounterStore, type Reading, TIMEOUT_MS, type Undecided } from './counter-store.ts'
-import { block, type Entry, greatestSlice, isInWindow, isOther, localReading, newEntry, windowOf } from './lease-entry.ts'
+import {
+  block,
+  type Entry,
+  greatestSlice,
+  isInWindow,
+  isOther,
+  learnShare,
+  localReading,
+  losing,
+  newEntry,
+  windowOf,
+} from './lease-entry.ts'
 import { within } from './within.ts'
 
 /** A counter store that decides hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
-  /** Gives back what is not being spent. Every SWEEP_MS. @returns false when nothing is known any more: there is nothing to sweep until the next decision */
+  /** Gives back what is not being spent. Every SWEEP_MS. @returns false when there is nothing to sweep until the next decision */
   sweep(): boolean
   /** Drops what is known of counters that were reset. */
   forget(keys: readonly string[]): void
@@ -54,7 +65,7 @@ type Local = 'spend' | 'refuse' | 'ask' | 'lease'
 /**
  * Takes slices of hot counters' budgets and spends them without asking; remembers refusals for as long as they are certain. What is spent
  * here was counted in the store before, so limits are never exceeded by it; what lies unspent when the limit is reached is at most
- * GREATEST_SLICE of the limit per instance.
+ * a hundredth of the limit per instance, and a twenty-fifth over all.
  */
 export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
   const entries = new Map<string, Entry>()
@@ -141,7 +152,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     if (entry === undefined || units === 0) return 'ask'
     if (now < entry.blockedUntil && units >= entry.blockedUnits) return 'refuse'
     if (entry.units >= units && isInWindow(entry, now)) return 'spend'
-    return entry.rate >= HOT_PER_MS && greatestSlice(entry.counter) >= 2 * units ? 'lease' : 'ask'
+    return entry.rate >= HOT_PER_MS && greatestSlice(entry, now) >= 2 * units ? 'lease' : 'ask'
   }
 
   async function afterLeases(
@@ -179,6 +190,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
       let isRefused = false
       for (const [position, index] of open.entries()) {
         readings[index] = answered[position]
+        if (found[index] !== undefined) learnShare(found[index], answered[position])
         if (answered[position].taken >= asks[index].units) continue
         if (asks[index].mode === 'hard') isRefused = true
         const entry = found[index] ?? known(asks[index].counter, now)
@@ -211,10 +223,12 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
 
   async function renew(entry: Entry): Promise<Undecided | undefined> {
     const askedAt = monotonic()
-    const units = Math.max(1, Math.min(greatestSlice(entry.counter), Math.ceil(entry.rate * SLICE_MS)) - entry.units)
-    const outcome = await store.decide([{ mode: 'up-to', counter: entry.counter, units }])
+    const { counter } = entry
+    const units = Math.max(1, Math.min(greatestSlice(entry, askedAt), Math.ceil(entry.rate * SLICE_MS)) - entry.units)
+    const outcome = await store.decide([{ mode: 'up-to', counter, units, lost: () => lost(counter, units) }])
     if ('undecided' in outcome) return outcome
     const [reading] = outcome
+    learnShare(entry, reading)
     if (entry.units > 0 && windowOf(entry.counter, reading.nowUs) !== windowOf(entry.counter, entry.reading.nowUs)) void giveBack(entry)
     entry.units += reading.taken
     if (reading.taken > 0) entry.slice = entry.units
@@ -223,6 +237,12 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     // Units that are held are spent first.
     if (reading.taken === 0 && entry.units === 0) block(entry, reading, askedAt, 1)
     return undefined
+  }
+
+  function lost(counter: Counter, units: number): void {
+    const now = monotonic()
+    const entry = known(counter, now)
+    if (entry !== undefined) losing(entry, units, now)
   }
 
   /** One question for all who are refused meanwhile. */
@@ -245,20 +265,26 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
   async function giveBack(entry: Entry): Promise<void> {
     const { counter, units, reading } = entry
     entry.units = 0
+    entry.takenSince -= units
     if (units > 0) await store.decide([{ mode: 'give-back', counter, units, windowIndex: windowOf(counter, reading.nowUs) }])
   }
 
   function sweep(): boolean {
     const now = monotonic()
+    let isBusy = false
     seen.clear()
     for (const [key, entry] of entries) {
-      if (entry.renewal !== undefined) continue
+      if (entry.renewal !== undefined) {
+        isBusy = true
+        continue
+      }
       if (entry.units > 0 && (now - entry.readAt >= LEASE_MS || !isInWindow(entry, now))) void giveBack(entry)
       const idleMs = now - entry.slotAt
       const isIdle = entry.units === 0 && idleMs >= (now >= entry.blockedUntil ? LEASE_MS : FORGET_REFUSED_MS)
-      if (isIdle) entries.delete(key)
+      if (!isIdle) isBusy = true
+      else if (now >= entry.lostUntil) entries.delete(key)
     }
-    return entries.size > 0
+    return isBusy
   }
 
   return {

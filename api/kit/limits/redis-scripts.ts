@@ -45,6 +45,9 @@ export function connectLimiterRedis({ url, cluster }: LimiterRedisOptions): Limi
         redisOptions: common,
         enableOfflineQueue: false,
         enableAutoPipelining: true,
+        // By default what was on its way is sent again, and would be counted twice.
+        retryDelayOnFailover: 0,
+        retryDelayOnClusterDown: 0,
         clusterRetryStrategy: retryStrategy,
       })
     : new Redis(url, { ...common, retryStrategy })

@@ -9,17 +9,20 @@ import { guardedFolder } from '../../stack/folder.ts'
 
 const SLOTS = 16_384
 const START_TIMEOUT_MS = 20_000
+/** A master silent for so long has failed: its replica takes over. */
+const NODE_TIMEOUT_MS = 1_500
 
-/** A Redis Cluster of that many masters for this test alone. @returns the URL of one node */
-export async function privateRedisCluster(masters = 2): Promise<string> {
+/** A Redis Cluster of that many masters, perhaps with a replica each, for this test alone. @returns the URL of the first master */
+export async function privateRedisCluster(masters = 2, { hasReplicas = false } = {}): Promise<string> {
   const folder = guardedFolder()
   onTestFinished(() => folder.finish())
-  const ports = await Promise.all(Array.from({ length: masters }, () => freePort()))
+  const ports = await Promise.all(Array.from({ length: hasReplicas ? 2 * masters : masters }, () => freePort()))
   for (const port of ports) {
     const cwd = join(folder.path, String(port))
     mkdirSync(cwd)
     const args = ['--port', String(port), '--bind', '127.0.0.1', '--cluster-enabled', 'yes', '--cluster-port', String(await freePort())]
-    spawn('redis-server', [...args, '--save', ''], { cwd, stdio: 'ignore' })
+    const timing = ['--cluster-node-timeout', String(NODE_TIMEOUT_MS), '--repl-diskless-sync-delay', '0']
+    spawn('redis-server', [...args, ...(hasReplicas ? timing : []), '--save', ''], { cwd, stdio: 'ignore' })
   }
   const nodes = ports.map((port) => new Redis({ port, retryStrategy: () => 50, maxRetriesPerRequest: null }))
   for (const node of nodes) node.on('error', () => {})
@@ -27,7 +30,8 @@ export async function privateRedisCluster(masters = 2): Promise<string> {
     for (const node of nodes) node.disconnect()
   })
   const firstSlot = (index: number) => Math.floor((index * SLOTS) / masters)
-  await Promise.all(nodes.map((node, index) => node.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot(index), firstSlot(index + 1) - 1)))
+  const addSlots = (node: Redis, index: number) => node.call('CLUSTER', 'ADDSLOTSRANGE', firstSlot(index), firstSlot(index + 1) - 1)
+  await Promise.all(nodes.slice(0, masters).map(addSlots))
   for (const [index, node] of nodes.slice(1).entries()) {
     const busPort = (await node.config('GET', 'cluster-port')) as string[]
     await nodes[0].call('CLUSTER', 'MEET', '127.0.0.1', ports[index + 1], busPort[1])
@@ -37,5 +41,16 @@ export async function privateRedisCluster(masters = 2): Promise<string> {
     what: 'Redis Cluster',
     timeoutMs: START_TIMEOUT_MS,
   })
+  await Promise.all(nodes.slice(masters).map((replica, index) => follow(replica, nodes[index])))
   return `redis://127.0.0.1:${ports[0]}`
+}
+
+/** Resolves when the replica has its master's data. */
+async function follow(replica: Redis, master: Redis): Promise<void> {
+  const masterId = String(await master.call('CLUSTER', 'MYID'))
+  const isKnown = async () => String(await replica.call('CLUSTER', 'NODES')).includes(masterId)
+  await waitUntil(isKnown, { what: 'word of the master', timeoutMs: START_TIMEOUT_MS })
+  await replica.call('CLUSTER', 'REPLICATE', masterId)
+  const isInStep = async () => (await replica.info('replication')).includes('master_link_status:up')
+  await waitUntil(isInStep, { what: 'a replica in step', timeoutMs: START_TIMEOUT_MS })
 }

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
-import { type Ask, type Counter, counterStore, type ScriptRunner } from '../../../../api/kit/limits/counter-store.ts'
+import { type Ask, type Counter, type CounterStore, counterStore, type ScriptRunner } from '../../../../api/kit/limits/counter-store.ts'
 
 const SOON = { timeout: 30_000, interval: 5 }
 const NOW_US = 1_800_000_000_000_000
 const WINDOW_SECONDS = 60
 const WINDOW_INDEX = NOW_US / 1e6 / WINDOW_SECONDS
+const UP_TO = 2
 const GIVE_BACK = 3
 
 const counter: Counter = { key: 'limits:{acme}:r:w60', tag: 'acme', limit: { limit: 1_000, windowSeconds: WINDOW_SECONDS, burst: 0 } }
@@ -22,6 +23,11 @@ function heldScripts() {
     nodeOf: () => '',
   }
   return { scripts, sent }
+}
+
+/** Whether a request waits for the store: the circuit is closed. */
+function isAsking(store: CounterStore): boolean {
+  return store.decide([take('hard', 1)]) instanceof Promise
 }
 
 /** Kinds of asks in a script's arguments: mode and units. */
@@ -43,7 +49,7 @@ test('a slice whose answer comes too late goes back, though the circuit is open;
   expect(kindsOf(sent[1].args)).toEqual([{ mode: GIVE_BACK, extra: WINDOW_INDEX, units: 20 }])
 })
 
-test('a slice that was asked for as a probe goes back', async () => {
+test('a probe takes no slice: nobody waits to spend it', async () => {
   const { scripts, sent } = heldScripts()
   const clock = { ms: 0 }
   const store = counterStore({ scripts, monotonic: () => clock.ms, timeoutMs: 30_000 })
@@ -54,15 +60,28 @@ test('a slice that was asked for as a probe goes back', async () => {
   clock.ms += 60_000
   expect(await store.decide([take('up-to', 20)])).toEqual({ undecided: 'circuit_open' })
   await expect.poll(() => sent.length, SOON).toBe(2)
-  sent[1].answer(7)
-  await expect.poll(() => sent.length, SOON).toBe(3)
-  expect(kindsOf(sent[2].args)).toEqual([{ mode: GIVE_BACK, extra: WINDOW_INDEX, units: 7 }])
-  sent[2].answer(0)
+  expect(kindsOf(sent[1].args)).toEqual([{ mode: UP_TO, extra: 0, units: 0 }])
+  sent[1].answer(0)
   // The probe was answered: requests are decided again.
-  const second = store.decide([take('hard', 1)])
-  await expect.poll(() => sent.length, SOON).toBe(4)
-  sent[3].answer(1)
-  expect(await second).toMatchObject([{ taken: 1 }])
+  await expect.poll(() => isAsking(store), SOON).toBe(true)
+  await expect.poll(() => sent.length, SOON).toBe(3)
+})
+
+test('a slice is lost when its connection is, also after nobody waits for it any more; not when it was refused', async () => {
+  const { scripts, sent } = heldScripts()
+  const lost: string[] = []
+  const slice = (name: string): Ask => ({ mode: 'up-to', counter, units: 20, lost: () => lost.push(name) })
+  const closed = counterStore({ scripts, monotonic: () => 0, timeoutMs: 30_000 })
+  const refused = counterStore({ scripts, monotonic: () => 0, timeoutMs: 30_000 })
+  const late = counterStore({ scripts, monotonic: () => 0, timeoutMs: 1 })
+  const asked = [closed.decide([slice('closed')]), refused.decide([slice('refused')]), late.decide([slice('late')])]
+  await expect.poll(() => sent.length, SOON).toBe(3)
+  sent[0].fail(new Error('Connection is closed.'))
+  sent[1].fail(Object.assign(new Error('OOM'), { name: 'ReplyError' }))
+  expect(await Promise.all(asked)).toEqual([{ undecided: 'unreachable' }, { undecided: 'error_reply' }, { undecided: 'timeout' }])
+  expect(lost).toEqual(['closed'])
+  sent[2].fail(new Error('Connection is closed.'))
+  await expect.poll(() => lost, SOON).toEqual(['closed', 'late'])
 })
 
 test('what goes back is sent while the circuit is open, and is no probe', async () => {

@@ -1,3 +1,4 @@
+import keySlot from 'cluster-key-slot'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Counter, type CounterStore, counterStore, type FailureReason } from '../../../../api/kit/limits/counter-store.ts'
@@ -9,9 +10,10 @@ import { holdingProxy } from './delay-proxy.ts'
 const SOON = { timeout: 30_000, interval: 10 }
 /** Longer than Redis needs for an answer, on any machine. */
 const BLOCKED_MS = 1_500
+const CLUSTER_MASTERS = 3
+const SLOTS = 16_384
 
-function counter(): Counter {
-  const tag = uniqueName('caller')
+function counter(tag = uniqueName('caller')): Counter {
   return { tag, key: `limits:{${tag}}:rule`, limit: { limit: 1, windowSeconds: 3_600, burst: 0 } }
 }
 
@@ -35,14 +37,18 @@ async function ask(store: CounterStore, at: Counter = counter()): Promise<'allow
 }
 
 /** Limits are enforced: a second request over a limit of one is refused. */
-async function untilLimiting(store: CounterStore): Promise<void> {
-  const at = counter()
+async function untilLimiting(store: CounterStore, at = counter()): Promise<void> {
   await expect.poll(() => ask(store, at), SOON).toBe('refused')
 }
 
-async function untilSeen(store: CounterStore, failures: readonly FailureReason[], reason: FailureReason): Promise<void> {
+async function untilSeen(
+  store: CounterStore,
+  failures: readonly FailureReason[],
+  reason: FailureReason,
+  newCounter: () => Counter = counter,
+): Promise<void> {
   async function isSeen(): Promise<boolean> {
-    await ask(store)
+    await ask(store, newCounter())
     return failures.includes(reason)
   }
   await expect.poll(isSeen, SOON).toBe(true)
@@ -52,6 +58,10 @@ async function untilFailing(store: CounterStore, failures: readonly FailureReaso
   await untilSeen(store, failures, reason)
   // Then it costs nothing to ask.
   await expect.poll(() => store.decide([{ mode: 'hard', counter: counter(), units: 1 }]), SOON).toEqual({ undecided: 'circuit_open' })
+}
+
+async function pidOf(redis: Redis): Promise<number> {
+  return Number(/process_id:(\d+)/.exec(await redis.info('server'))![1])
 }
 
 test('Redis is not there, comes, is killed, and comes back', async () => {
@@ -128,7 +138,7 @@ test('Redis has no memory left (OOM), and has some again', async () => {
 })
 
 test('a Cluster that loses a node limits on with the others', async () => {
-  const url = await privateRedisCluster(3)
+  const url = await privateRedisCluster(CLUSTER_MASTERS)
   const { store, failures } = openStore(url, { cluster: true })
   await untilLimiting(store)
   const admin = new Redis(url)
@@ -138,7 +148,7 @@ test('a Cluster that loses a node limits on with the others', async () => {
   const other = new Redis(Number(port))
   onTestFinished(() => other.disconnect())
   other.on('error', () => undefined)
-  const pid = Number(/process_id:(\d+)/.exec(await other.info('server'))![1])
+  const pid = await pidOf(other)
   process.kill(pid, 'SIGSTOP')
   try {
     await untilSeen(store, failures, 'timeout')
@@ -149,3 +159,28 @@ test('a Cluster that loses a node limits on with the others', async () => {
     process.kill(pid, 'SIGCONT')
   }
 })
+
+test('a Cluster whose master is killed limits again with its replica, by the same counts; meanwhile requests go on', async () => {
+  const url = await privateRedisCluster(CLUSTER_MASTERS, { hasReplicas: true })
+  const { store, failures } = openStore(url, { cluster: true })
+  const master = new Redis(url)
+  onTestFinished(() => master.disconnect())
+  master.on('error', () => undefined)
+  const before = counterOfFirstMaster()
+  await untilLimiting(store, before)
+  // The replica has what was written before this.
+  await master.set(`{${before.tag}}`, '')
+  await master.wait(1, 0)
+  process.kill(await pidOf(master), 'SIGKILL')
+  await untilSeen(store, failures, 'unreachable', counterOfFirstMaster)
+  await untilLimiting(store, counterOfFirstMaster())
+  await expect.poll(() => ask(store, before), SOON).toBe('refused')
+})
+
+/** The first master has the first third of the slots. */
+function counterOfFirstMaster(): Counter {
+  for (;;) {
+    const tag = uniqueName('caller')
+    if (keySlot(tag) < Math.floor(SLOTS / CLUSTER_MASTERS)) return counter(tag)
+  }
+}

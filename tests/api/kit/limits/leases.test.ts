@@ -11,6 +11,11 @@ const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
 const US_PER_MS = 1_000
 /** Specification G. */
 const ACCURACY = 0.05
+const RUN_WINDOWS = 2
+/** Instances that start know nothing of each other. */
+const LEARNING_MS = 150
+/** Spreads turns evenly. */
+const GOLDEN = 0.618034
 
 function counterOf(limit: Limit, name = 'rule'): Counter {
   return { key: `limits:{caller}:${name}`, tag: 'caller', limit }
@@ -78,6 +83,33 @@ describe('accuracy', () => {
       { numRuns: 8 },
     )
   })
+})
+
+test.each([4, 8, 16])('%i instances together never hold more than a twentieth of the limit unspent', async (count) => {
+  const load = fc.record({
+    limit: fc.integer({ min: 1_000, max: 20_000 }),
+    windowSeconds: fc.constantFrom(1, 2),
+    burst: fc.constantFrom(0, 0, 300),
+  })
+  await fc.assert(
+    fc.asyncProperty(load, fc.constantFrom(0.9, 1.5, 4), fc.constantFrom(1, 3), async (limit, times, skew) => {
+      const system = instances(count)
+      const counter = counterOf(limit)
+      const gap = (limit.windowSeconds * US_PER_SECOND) / limit.limit / times
+      const untilUs = RUN_WINDOWS * limit.windowSeconds * US_PER_SECOND
+      let admitted = 0
+      let turn = 0
+      for (let passed = 0; passed < untilUs; passed += gap) {
+        system.advance(Math.round(gap))
+        // Some ask more than others.
+        const asking = Math.floor(count * ((turn++ * GOLDEN) % 1) ** skew)
+        if (await take(system.stores[asking], counter)) admitted++
+        const unspent = system.exact.takenOf(counter.key) - admitted
+        if (passed > LEARNING_MS * US_PER_MS) expect(unspent).toBeLessThanOrEqual(ACCURACY * (limit.limit + limit.burst))
+      }
+    }),
+    { numRuns: 6 },
+  )
 })
 
 test('a caller who pauses gets as much more in the worst stretch of a window: by the formula, with leases and without', async () => {
@@ -206,6 +238,36 @@ test('a rule that is changed holds at once, also where its counter is hot or was
   expect(await admittedOf(1_000)).toBe(1_000)
   expect(await admittedOf(1_500)).toBe(500)
   expect(await admittedOf(400)).toBe(0)
+})
+
+test('slices whose answers are lost are held, as far as anybody knows: together no more than a hundredth of the limit', async () => {
+  const clock = { ms: 0, isCut: false }
+  const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
+  // Taken, and the answer never comes.
+  const store: CounterStore = {
+    async decide(asks) {
+      const outcome = await exact.store.decide(asks)
+      if (!clock.isCut) return outcome
+      for (const ask of asks) if (ask.mode === 'up-to') ask.lost?.()
+      return { undecided: 'unreachable' }
+    },
+  }
+  const leased = leasedCounters({ store, monotonic: () => clock.ms })
+  const counter = counterOf({ limit: 100_000, windowSeconds: 60, burst: 0 })
+  let counted = 0
+  for (let request = 0; request < 20_000; request++) {
+    clock.ms++
+    clock.isCut = request % 50 === 0
+    if (request % SWEEP_MS === 0) leased.sweep()
+    const outcome = await leased.decide([{ mode: 'hard', counter, units: 1 }])
+    if (!('undecided' in outcome)) counted += outcome[0].taken
+  }
+  clock.isCut = false
+  await leased.close()
+  await settled()
+  const lost = exact.takenOf(counter.key) - counted
+  expect(lost).toBeGreaterThan(0)
+  expect(lost).toBeLessThanOrEqual(1_000)
 })
 
 test('on closing everything goes back', async () => {
