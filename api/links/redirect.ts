@@ -92,13 +92,13 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
   function redirect(request: IncomingMessage, response: ServerResponse, code: string, link: LinkRecord | undefined): number {
     const at = now()
     if (link === undefined || !link.isActive) throw new ApiError(linksErrors.url_not_found)
-    if (isExpired(link, at)) {
-      if (link.expiredUrl === undefined) throw new ApiError(linksErrors.url_not_found)
-      return send(request, response, 302, link.expiredUrl, 'private, no-store')
-    }
-    if (!link.analytics) return send(request, response, 301, link.longUrl, `public, max-age=${keptSeconds(link, at)}`)
-    const status = send(request, response, 302, link.longUrl, 'private, no-store')
-    if (request.method === 'GET' && !isPrefetch(request)) count(request, code, at)
+    const hasExpired = isExpired(link, at)
+    const location = hasExpired ? link.expiredUrl : link.longUrl
+    if (location === undefined) throw new ApiError(linksErrors.url_not_found)
+    // Where an expired link leads may change: nobody keeps that.
+    if (!link.analytics && !hasExpired) return send(request, response, 301, location, `public, max-age=${keptSeconds(link, at)}`)
+    const status = send(request, response, 302, location, 'private, no-store')
+    if (link.analytics && request.method === 'GET' && !isPrefetch(request)) count(request, code, at)
     return status
   }
 

@@ -20,7 +20,7 @@ export const redirectRoute = defineRoute({
   operationId: 'followLink',
   summary: 'Leads to the long URL',
   description:
-    'On the short domains. Counted as a click, unless the link was made with `analytics: false`, it is HEAD, or a browser asks before anybody has clicked (`Sec-Purpose: prefetch`). An expired link leads to its `expired_url`, uncounted.',
+    'On the short domains. Counted as a click, unless the link was made with `analytics: false`, it is HEAD, or a browser asks before anybody has clicked (`Sec-Purpose: prefetch`). An expired link leads to its `expired_url`, which is a redirect like any other and counted so.',
   tag: TAG,
   auth: { kind: 'open' },
   params: codeParams,

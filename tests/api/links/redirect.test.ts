@@ -109,16 +109,19 @@ test('301 where clicks are not counted, kept no longer than the link lives', asy
   expect(clicks).toEqual([])
 })
 
-test('an expired link is gone at its very time, or leads to its last address, uncounted', async () => {
+test('an expired link is gone at its very time, or leads to its last address, counted as any other redirect', async () => {
   const { visit, link, clicks, clock } = await shortApi()
   const gone = await link({ expiration: '1h' })
   const leading = await link({ expiration: '1h', expired_url: 'https://example.com/over' })
+  const uncounted = await link({ expiration: '1h', expired_url: 'https://example.com/over', analytics: false })
   clock.now += HOUR_MS - 1
   expect((await visit(`/${gone}`)).status).toBe(302)
   clock.now += 1
   expect((await visit(`/${gone}`)).status).toBe(404)
-  expect(await visit(`/${leading}`)).toMatchObject({ status: 302, headers: { location: 'https://example.com/over' } })
-  expect(clicks).toHaveLength(1)
+  const over = { location: 'https://example.com/over', 'cache-control': 'private, no-store' }
+  expect(await visit(`/${leading}`)).toMatchObject({ status: 302, headers: over })
+  expect(await visit(`/${uncounted}`)).toMatchObject({ status: 302, headers: over })
+  expect(clicks.map(({ short_code }) => short_code)).toEqual([gone, leading])
 })
 
 test('links that are unknown, switched off, deleted or of another domain are not found', async () => {
