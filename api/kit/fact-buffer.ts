@@ -27,6 +27,8 @@ const LINGER_MS = 50
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 2_000
 const CLOSE_LOOK_MS = 10
+/** Between two lines about what was dropped: a full buffer drops tens of thousands a second. */
+const DROPS_TOLD_MS = 10_000
 
 export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBufferOptions<K, V>): FactBuffer<K, V> {
   let facts: FactLog<K, V> | undefined
@@ -35,6 +37,9 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
   let timer: NodeJS.Timeout | undefined
   let sending = false
   let failures = 0
+  /** Dropped because the buffer was full, and not told yet. */
+  let untold = 0
+  let dropTimer: NodeJS.Timeout | undefined
   const sent = counter('sent', 'Facts that Kafka has acknowledged')
   const dropped = counter('dropped', 'Facts that were lost, mostly because the buffer was full')
   new Gauge({
@@ -69,6 +74,21 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
     }
   }
 
+  function drop(): void {
+    dropped.inc()
+    untold++
+    if (dropTimer === undefined) tellDrops()
+  }
+
+  /** The first at once, then now and then as long as there are more. */
+  function tellDrops(): void {
+    dropTimer = undefined
+    if (untold === 0) return
+    log.warn({ buffer: name, count: untold, waiting: size() }, 'facts_dropped')
+    untold = 0
+    dropTimer = setTimeout(tellDrops, DROPS_TOLD_MS)
+  }
+
   /** One request at a time: facts of one key keep their order, and a broker that is away is asked by one. */
   async function flush(): Promise<void> {
     timer = undefined
@@ -96,7 +116,7 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
   return {
     offer(key, value) {
       if (size() >= capacity) {
-        dropped.inc()
+        drop()
         return false
       }
       if (facts === undefined) early.push([key, value])
@@ -113,7 +133,9 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
         if (failures === 0) void flush()
         await new Promise((resolve) => setTimeout(resolve, CLOSE_LOOK_MS))
       }
-      clearTimeout(timer)
+      for (const pending of [timer, dropTimer]) clearTimeout(pending)
+      tellDrops()
+      clearTimeout(dropTimer)
       if (size() > 0) log.warn({ buffer: name, lost: size() }, 'facts_lost')
     },
   }

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client'
-import { expect, test } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { factBuffer } from '../../../api/kit/fact-buffer.ts'
 import { type FactLog, FactsLostError } from '../../../api/kit/fact-log.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
@@ -36,6 +36,7 @@ function buffered() {
     },
   }
   const registry = new Registry()
+  const lines: Record<string, unknown>[] = []
   const buffer = factBuffer<string, string>({
     async open() {
       kafka.requests++
@@ -45,7 +46,7 @@ function buffered() {
     capacity: CAPACITY,
     registry,
     name: 'facts',
-    log: createLogger('silent'),
+    log: createLogger('info', { write: (line: string) => void lines.push(JSON.parse(line)) }),
   })
   const metric = async (name: string) => (await registry.getSingleMetric(name)!.get()).values[0]?.value ?? 0
   /** Kafka has answered for the first time. */
@@ -55,8 +56,11 @@ function buffered() {
     taken.length = 0
     kafka.requests = 0
   }
-  return { buffer, taken, kafka, metric, opened }
+  const dropsTold = () => lines.filter(({ event }) => event === 'facts_dropped').map(({ count }) => count)
+  return { buffer, taken, kafka, metric, opened, dropsTold }
 }
+
+afterEach(() => void vi.useRealTimers())
 
 test('facts arrive in order, and are counted', async () => {
   const { buffer, taken, metric } = buffered()
@@ -132,4 +136,28 @@ test('closing sends what is there, as far as that goes', async () => {
   buffer.offer('k', 'b')
   await buffer.close(0)
   expect(buffer.size).toBe(1)
+})
+
+test('what is dropped is told at once, then now and then while it goes on, and how many in all', async () => {
+  vi.useFakeTimers()
+  const { buffer, kafka, dropsTold } = buffered()
+  kafka.refusesToOpen = new Error('away')
+  const offer = (times: number) => {
+    for (let time = 0; time < times; time++) buffer.offer('k', 'v')
+  }
+  offer(CAPACITY)
+  expect(dropsTold()).toEqual([])
+  offer(1_000)
+  expect(dropsTold()).toEqual([1])
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(dropsTold()).toEqual([1, 999])
+  offer(5)
+  await vi.advanceTimersByTimeAsync(60_000)
+  expect(dropsTold()).toEqual([1, 999, 5])
+  // After a quiet while it is news again.
+  offer(1)
+  expect(dropsTold()).toEqual([1, 999, 5, 1])
+  offer(2)
+  await buffer.close(0)
+  expect(dropsTold()).toEqual([1, 999, 5, 1, 2])
 })
