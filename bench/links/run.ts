@@ -1,6 +1,7 @@
 /**
  * `npm run bench:links`: how long it takes until a link is made, with its parts, at a fixed rate; and redirects, closed loop, beside nginx with
- * the same links in its configuration (the upper bound) and a redirect in Go on the same Redis, in turn. Options: --rate 500, --seconds 20,
+ * the same links in its configuration (the upper bound) and a redirect in Go on the same Redis, in turn; and with Kafka slow, stopped, and the
+ * buffer of clicks full. Options: --rate 500, --seconds 20,
  * --rounds 3, --connections 64, --no-peers, --only creates|redirects. Needs wrk, nginx and go. Linux only: CPU times come from /proc.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -8,11 +9,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { waitUntil } from '../../deploy/local/wait.ts'
 import { cpuSeconds, describeMachine } from '../engine/process-stats.ts'
 import { applyLoad, type LoadResult } from '../trends-read/load.ts'
 import { type Created, createAtRate, percentile } from './creates.ts'
 import { type Peer, startGoPeer, startNginx } from './peers.ts'
-import { type LinksServers, startLinksServers } from './servers.ts'
+import { type LinksApi, type LinksServers, startLinksServers } from './servers.ts'
 
 const HOST = 'sho.rt'
 const LINKS = 1_000
@@ -21,6 +23,11 @@ const WARM_UP_SECONDS = 5
 /** The broker compiles most of what it runs for a command in the first ten seconds. */
 const CREATE_WARM_UP_SECONDS = 15
 const REDIRECT_SECONDS = 5
+/** So many redirects make less than the 100,000 clicks that the buffer holds. */
+const BUFFERED_SECONDS = 1.5
+/** Each way: a click is acknowledged after a second. */
+const SLOW_MS = 500
+const DRAINED = { what: 'Kafka to take what waits', timeoutMs: 60_000, intervalMs: 50 }
 const SETTLE_MS = 1_000
 const MS_PER_SECOND = 1_000
 const MICROSECONDS = 1e6
@@ -61,14 +68,14 @@ const API_PARTS = ['command_acknowledged_seconds', 'command_answered_seconds']
 const WORKER_PARTS = ['millrace_commit_seconds']
 
 async function benchCreates(servers: LinksServers): Promise<void> {
-  await createAtRate(servers.apiUrl, rate, CREATE_WARM_UP_SECONDS)
+  await createAtRate(servers.api.url, rate, CREATE_WARM_UP_SECONDS)
   await delay(SETTLE_MS)
   const readings = async () =>
-    new Map([...(await histograms(servers.apiUrl, API_PARTS)), ...(await histograms(servers.workerUrl, WORKER_PARTS))])
+    new Map([...(await histograms(servers.api.url, API_PARTS)), ...(await histograms(servers.workerUrl, WORKER_PARTS))])
   const pids = servers.pids()
   const cpu = () => Object.entries(pids).map(([name, pid]) => [name, cpuSeconds(pid)] as const)
   const [before, cpuBefore] = [await readings(), cpu()]
-  const created = await createAtRate(servers.apiUrl, rate, seconds)
+  const created = await createAtRate(servers.api.url, rate, seconds)
   const [after, cpuAfter] = [await readings(), cpu()]
   const mean = (name: string) => {
     const [sum, count] = [0, 1].map((index) => after.get(name)![index] - before.get(name)![index])
@@ -96,7 +103,7 @@ async function makeLinks(servers: LinksServers): Promise<Map<string, string>> {
   const links = new Map<string, string>()
   for (let first = 0; first < LINKS; first += BULK) {
     const urls = Array.from({ length: BULK }, (_, index) => ({ long_url: `https://example.com/some/longer/path/${first + index}?q=1` }))
-    const response = await fetch(`${servers.apiUrl}/api/v1/urls/bulk`, {
+    const response = await fetch(`${servers.api.url}/api/v1/urls/bulk`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ urls }),
@@ -110,9 +117,27 @@ async function makeLinks(servers: LinksServers): Promise<Map<string, string>> {
 interface Subject {
   readonly name: string
   readonly url: string
-  readonly cpu?: () => number
-  readonly before?: () => void
+  /** undefined: a peer. */
+  readonly api?: LinksApi
+  /** Default REDIRECT_SECONDS. */
+  readonly seconds?: number
+  readonly before?: () => void | Promise<void>
   readonly after?: () => void
+  /** What it has left waiting is still there when the next one begins. */
+  readonly leavesClicks?: boolean
+}
+
+/** One round of one subject. */
+interface Round {
+  readonly load: LoadResult
+  /** Of the API per request; 0 for peers. */
+  readonly cpuMicroseconds: number
+  readonly dropped: number
+}
+
+async function clickMetric({ url }: LinksApi, name: 'dropped_total' | 'waiting'): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text()
+  return Number(new RegExp(`^clicks_${name} (\\S+)$`, 'm').exec(text)![1])
 }
 
 async function benchRedirects(servers: LinksServers): Promise<void> {
@@ -123,44 +148,73 @@ async function benchRedirects(servers: LinksServers): Promise<void> {
     peers.push(['nginx, links in its configuration', await startNginx(folder, HOST, links)])
     peers.push(['Go net/http with Redis', await startGoPeer(folder, servers.redisUrl, HOST, links)])
   }
-  const cpu = () => cpuSeconds(servers.pids().api)
-  const freeze = (signal: NodeJS.Signals) => () => void process.kill(servers.brokerPid(), signal)
+  const { api, slowApi } = servers
+  const load = (url: string, duration: number) => applyLoad({ url, paths, headers: BROWSER, connections, seconds: duration, folder })
+  const signal = (name: NodeJS.Signals) => void process.kill(servers.brokerPid(), name)
+
+  async function fillBuffer(): Promise<void> {
+    const before = await clickMetric(api, 'dropped_total')
+    while ((await clickMetric(api, 'dropped_total')) === before) await load(api.shortUrl, 1)
+  }
+
   const subjects: Subject[] = [
     ...peers.map(([name, { url }]) => ({ name, url })),
-    { name: 'Millrace', url: servers.shortUrl, cpu },
-    { name: 'Millrace, Kafka stopped', url: servers.shortUrl, cpu, before: freeze('SIGSTOP'), after: freeze('SIGCONT') },
+    { name: 'Millrace', url: api.shortUrl, api },
+    { name: `Millrace, Kafka slow (${SLOW_MS} ms each way)`, url: slowApi.shortUrl, api: slowApi },
+    {
+      name: `Millrace, Kafka stopped, clicks in the buffer (${BUFFERED_SECONDS} s)`,
+      url: api.shortUrl,
+      api,
+      seconds: BUFFERED_SECONDS,
+      before: () => signal('SIGSTOP'),
+      leavesClicks: true,
+    },
+    { name: 'Millrace, Kafka stopped, buffer full', url: api.shortUrl, api, before: fillBuffer, after: () => signal('SIGCONT') },
   ]
-  const results = new Map<Subject, LoadResult[]>(subjects.map((subject) => [subject, []]))
-  const cpuPer = new Map<Subject, number[]>(subjects.map((subject) => [subject, []]))
-  const load = (url: string, duration: number) => applyLoad({ url, paths, headers: BROWSER, connections, seconds: duration, folder })
-  try {
-    for (const { url } of subjects) await load(url, WARM_UP_SECONDS)
-    for (let round = 0; round < rounds; round++) {
-      for (const subject of subjects) {
-        subject.before?.()
-        const cpuBefore = subject.cpu?.() ?? 0
-        const result = await load(subject.url, REDIRECT_SECONDS)
-        cpuPer.get(subject)!.push((((subject.cpu?.() ?? 0) - cpuBefore) * MICROSECONDS) / result.requests)
-        results.get(subject)!.push(result)
-        subject.after?.()
-        await delay(SETTLE_MS)
-      }
+  const results = new Map<Subject, Round[]>(subjects.map((subject) => [subject, []]))
+
+  async function oneRound({ url, api, seconds = REDIRECT_SECONDS, before, after, leavesClicks }: Subject): Promise<Round> {
+    await before?.()
+    const cpu = () => (api === undefined ? 0 : cpuSeconds(api.pid))
+    const drops = async () => (api === undefined ? 0 : await clickMetric(api, 'dropped_total'))
+    const [cpuBefore, dropsBefore] = [cpu(), await drops()]
+    const result = await load(url, seconds)
+    const round = {
+      load: result,
+      cpuMicroseconds: ((cpu() - cpuBefore) * MICROSECONDS) / result.requests,
+      dropped: (await drops()) - dropsBefore,
     }
+    after?.()
+    if (api !== undefined && !leavesClicks) await waitUntil(async () => (await clickMetric(api, 'waiting')) === 0, DRAINED)
+    await delay(SETTLE_MS)
+    return round
+  }
+
+  try {
+    servers.slowDown(SLOW_MS)
+    for (const url of new Set(subjects.map((subject) => subject.url))) await load(url, WARM_UP_SECONDS)
+    await delay(SETTLE_MS)
+    for (let round = 0; round < rounds; round++) for (const subject of subjects) results.get(subject)!.push(await oneRound(subject))
   } finally {
     for (const [, peer] of peers) await peer.stop()
   }
   say(`\nRedirects of ${LINKS} links, ${connections} connections, ${rounds} rounds of ${REDIRECT_SECONDS} s in turn, medians`)
-  say('| redirects | requests/s | P50 ms | P99 ms | P99.9 ms | CPU µs/request | failed |')
-  say('| --- | --: | --: | --: | --: | --: | --: |')
-  for (const subject of subjects) say(row(subject, results.get(subject)!, cpuPer.get(subject)!))
+  say('| redirects | requests/s | P50 ms | P99 ms | P99.9 ms | CPU µs/request | failed | clicks dropped |')
+  say('| --- | --: | --: | --: | --: | --: | --: | --: |')
+  for (const [subject, found] of results) say(row(subject, found))
 }
 
-function row({ name, cpu }: Subject, results: readonly LoadResult[], cpuPer: readonly number[]): string {
-  const median = (of: (result: LoadResult) => number) => percentile(results.map(of), 0.5)
-  const perSecond = median(({ requests, durationMs }) => (requests * MS_PER_SECOND) / durationMs)
-  const times = [median(({ p50Ms }) => p50Ms), median(({ p99Ms }) => p99Ms), median(({ p999Ms }) => p999Ms)].map((ms) => ms.toFixed(1))
-  const failed = results.reduce((sum, result) => sum + result.failed, 0)
-  return `| ${[name, Math.round(perSecond), ...times, cpu === undefined ? '' : percentile(cpuPer, 0.5).toFixed(0), failed].join(' | ')} |`
+function row({ name, api }: Subject, found: readonly Round[]): string {
+  const median = (of: (round: Round) => number) => percentile(found.map(of), 0.5)
+  const sum = (of: (round: Round) => number) => found.reduce((total, round) => total + of(round), 0)
+  const perSecond = median(({ load }) => (load.requests * MS_PER_SECOND) / load.durationMs)
+  const times = [median(({ load }) => load.p50Ms), median(({ load }) => load.p99Ms), median(({ load }) => load.p999Ms)].map((ms) =>
+    ms.toFixed(1),
+  )
+  const failed = sum(({ load }) => load.failed)
+  const cpu = api === undefined ? '' : median(({ cpuMicroseconds }) => cpuMicroseconds).toFixed(0)
+  const dropped = api === undefined ? '' : `${sum(({ dropped }) => dropped)} of ${sum(({ load }) => load.requests)}`
+  return `| ${[name, Math.round(perSecond), ...times, cpu, failed, dropped].join(' | ')} |`
 }
 
 async function main(): Promise<void> {
