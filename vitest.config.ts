@@ -12,7 +12,7 @@ const STACK_WORKERS = 2
 
 const integration = 'tests/**/*.integration.test.ts'
 const endToEnd = 'tests/e2e/**/*.test.ts'
-const chaos = 'tests/chaos/{kills,alias,limits}.test.ts'
+const chaos = 'tests/chaos/{kills,alias,clicks,burns,limits}.test.ts'
 const guideOnBroker = 'docs/guide/**/*.integration.test.ts'
 
 export default defineConfig({

@@ -32,6 +32,7 @@ import { LINKS_TOPICS, linksService } from './links/service.ts'
 import { threadComparer } from './snippets/diff/comparer.ts'
 import { threadHighlighter } from './snippets/page/highlighter.ts'
 import { SNIPPETS_TOPICS, snippetsService } from './snippets/service.ts'
+import { contentStreams } from './snippets/streams.ts'
 import { TRENDS_TOPICS, trendsService } from './trends/service.ts'
 
 /** Clicks that wait for Kafka (decisions, B): some 30 MB, encoded. */
@@ -93,6 +94,7 @@ async function startApi(config: ApiConfig, log: Logger) {
         facts,
         commands,
         blobs,
+        streams: contentStreams(),
         counted,
         highlighter,
         comparer,

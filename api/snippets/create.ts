@@ -14,9 +14,12 @@ import { createdJson } from './json.ts'
 import { detectLanguage } from './languages/detect.ts'
 import { type CheckedOptions, checkedOptions } from './options.ts'
 import { answeringBlobs } from './stored-content.ts'
+import type { Streams } from './streams.ts'
 
 export interface CreationDeps {
   readonly blobs: BlobStore
+  /** Contents on their way in. */
+  readonly incoming: Streams
   readonly commands: Commands
   readonly facts: Facts
   readonly publicUrl: string
@@ -40,14 +43,14 @@ export interface Predecessor {
 }
 
 /** Creates snippets: the content goes to the blob store first, then the command that refers to it. */
-export function snippetCreation({ blobs, commands, facts, publicUrl }: CreationDeps) {
+export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }: CreationDeps) {
   const partitionOf = (id: string) => facts.partitionOf(snippetFlow.commands, id)
 
   /** @param predecessor of a new version */
   async function create(request: CreationRequest, predecessor?: Predecessor): Promise<ReturnType<typeof createdJson>> {
     // Asked now: while nothing can be decided, nothing is stored.
     facts.partitionsOf(snippetFlow.commands)
-    const taken = await takeBody(request.arriving!, blobs)
+    const taken = await takeBody(request.arriving!, { blobs, incoming })
     try {
       const options = checkedOptions({ ...request.query, ...taken.fields })
       const head = taken.content.head()

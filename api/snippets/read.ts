@@ -1,5 +1,5 @@
 import type { SnippetRead } from '../../schemas/types.ts'
-import type { BlobStore, OpenBlob } from '../../state/blobs/blob-store.ts'
+import type { OpenBlob } from '../../state/blobs/blob-store.ts'
 import { readVersions, type SnippetRecord } from '../../state/views/snippets.ts'
 import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import type { Answer } from '../kit/answer.ts'
@@ -9,11 +9,11 @@ import { isUnchanged } from '../kit/conditional.ts'
 import { isOwner, type SnippetAccess } from './access.ts'
 import { isSnippetId } from './ids.ts'
 import { snippetJson } from './json.ts'
-import { answeringBlobs, jsonWithContent, openContent, readContent } from './stored-content.ts'
+import { answeringBlobs, type Contents, jsonWithContent, openContent, readContent } from './stored-content.ts'
 
 export interface ReadDeps {
   readonly access: SnippetAccess
-  readonly blobs: BlobStore
+  readonly contents: Contents
   readonly views: ViewReader & ListReader
   /** Told of every read; never waits. */
   readonly counted: { offer(id: string, read: SnippetRead): boolean }
@@ -39,19 +39,19 @@ const RAW_HEADERS = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
 }
 
-export function snippetReads({ access, blobs, views, counted, now }: ReadDeps) {
+export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
    * Counts the read. The content is opened first, and of a snippet that burns touched: after the last read nothing refers to it any more, and
    * whoever has lost the answer may still ask again for a day.
    */
   async function read(from: CommandRequest, snippet: SnippetRecord): Promise<SnippetReading> {
-    const blob = await openContent(blobs, snippet)
+    const blob = await openContent(contents, snippet)
     if (snippet.readsLeft === undefined) {
       counted.offer(snippet.id, { read_at: now() })
       return { snippet, blob }
     }
     try {
-      await answeringBlobs(() => blobs.touch(snippet.hash))
+      await answeringBlobs(() => contents.blobs.touch(snippet.hash))
       return { snippet: await access.takeRead(from, snippet.id), blob }
     } catch (error) {
       blob.close()

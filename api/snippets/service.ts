@@ -32,6 +32,7 @@ import {
   userListRoute,
   versionRoute,
 } from './routes.ts'
+import type { ContentStreams } from './streams.ts'
 
 export interface SnippetsDeps {
   readonly views: ViewReader & ListReader
@@ -39,6 +40,7 @@ export interface SnippetsDeps {
   readonly facts: Facts
   readonly commands: Commands
   readonly blobs: BlobStore
+  readonly streams: ContentStreams
   readonly counted: ReadDeps['counted']
   readonly highlighter: Highlighter
   readonly comparer: Comparer
@@ -55,10 +57,11 @@ const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
 /** Snippet sharing (specification C). */
 export function snippetsService(deps: SnippetsDeps): Service {
-  const { views, facts, commands } = deps
+  const { views, facts, commands, blobs, streams } = deps
+  const contents = { blobs, outgoing: streams.outgoing }
   const access = snippetAccess(deps)
-  const creation = snippetCreation(deps)
-  const reads = snippetReads({ ...deps, access })
+  const creation = snippetCreation({ ...deps, incoming: streams.incoming })
+  const reads = snippetReads({ ...deps, access, contents })
   const lists = snippetLists({ ...deps, access })
   const page = snippetPages({ access, reads, highlighter: deps.highlighter })
 
@@ -92,7 +95,7 @@ export function snippetsService(deps: SnippetsDeps): Service {
       bind(rawRoute, (input) => reads.asText(input, input.params.paste_id)),
       bind(diffRoute, async ({ params, query, caller }) => {
         const [from, to] = await Promise.all([access.find(params.paste_id, caller), access.find(query.with, caller)])
-        return await compareSnippets(deps, from, to)
+        return await compareSnippets({ ...deps, contents }, from, to)
       }),
       bind(deleteRoute, async (input) => {
         await access.remove(input, input.params.paste_id)

@@ -23,8 +23,8 @@ const WARM_UP_SECONDS = 5
 /** The broker compiles most of what it runs for a command in the first ten seconds. */
 const CREATE_WARM_UP_SECONDS = 15
 const REDIRECT_SECONDS = 5
-/** So many redirects make less than the 100,000 clicks that the buffer holds. */
-const BUFFERED_SECONDS = 1.5
+/** What two cores redirect in it is less than the 100,000 clicks that the buffer holds. */
+const BUFFERED_SECONDS = 2
 /** Each way: a click is acknowledged after a second. */
 const SLOW_MS = 500
 const DRAINED = { what: 'Kafka to take what waits', timeoutMs: 60_000, intervalMs: 50 }

@@ -4,7 +4,8 @@ import { Agent, type IncomingMessage, request } from 'node:http'
 export interface Client {
   /** Resolves when the answer has arrived whole. Throws when it is not 2xx. @returns its bytes, the first piece of them kept */
   get(path: string, headers?: Record<string, string>): Promise<Arrived>
-  post(path: string, body: Uint8Array, headers: Record<string, string>): Promise<Arrived>
+  /** @param body in pieces */
+  post(path: string, body: readonly Uint8Array[], headers: Record<string, string>): Promise<Arrived>
   close(): void
 }
 
@@ -18,14 +19,15 @@ export function httpClient(url: string): Client {
   const agent = new Agent({ keepAlive: true })
   const { hostname, port } = new URL(url)
 
-  function send(method: string, path: string, headers: Record<string, string>, body?: Uint8Array): Promise<Arrived> {
+  function send(method: string, path: string, headers: Record<string, string>, body?: readonly Uint8Array[]): Promise<Arrived> {
     return new Promise((resolve, reject) => {
-      const length = body === undefined ? {} : { 'content-length': String(body.byteLength) }
+      const length = body === undefined ? {} : { 'content-length': String(body.reduce((sum, { byteLength }) => sum + byteLength, 0)) }
       const asked = request({ agent, hostname, port, method, path, headers: { ...headers, ...length } }, (response) =>
         arrived(response).then(resolve, reject),
       )
       asked.on('error', reject)
-      asked.end(body)
+      for (const piece of body ?? []) asked.write(piece)
+      asked.end()
     })
   }
 

@@ -2,18 +2,20 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { startServers } from '../trends/servers.ts'
 import { seededRandom } from '../tweets/random.ts'
 import { httpClient } from './client.ts'
 import { contents } from './contents.ts'
+import { viewsFreshness } from './freshness.ts'
+import { largeAtOnce } from './large.ts'
 import { type Paced, paced, quantile } from './pace.ts'
 
 /**
  * Snippets through the whole path at the specification's average rates, sizes from a distribution with a long tail: creations and reads at
- * once, beside the limits in the same run: a durable file of the same size, and the smallest answer of the same API.
+ * once, beside the limits in the same run: a durable file of the same size, and the smallest answer of the same API. Then how fresh views are,
+ * and what the API's memory grows by when many of the largest contents come and go at once.
  */
 const SEED = 7
 /** 5M creations and 50M reads a day. */
@@ -21,10 +23,6 @@ const CREATIONS_PER_SECOND = 58
 const READS_PER_SECOND = 580
 const FIRST_SNIPPETS = 300
 const READY = { timeoutMs: 120_000, intervalMs: 100 }
-const LARGE_BYTES = 10_485_760
-const LARGE_AT_ONCE = 8
-const WATCH_EVERY_MS = 50
-const MIB = 1_048_576
 const CPU_SECONDS = 'process_cpu_seconds_total'
 const MS_PER_SECOND = 1_000
 
@@ -50,16 +48,12 @@ async function durableFile(folder: string, content: Uint8Array): Promise<void> {
   await rename(`${path}.new`, path)
 }
 
-async function residentBytes(url: string): Promise<number> {
-  // Making them takes the API some ten milliseconds.
-  await delay(WATCH_EVERY_MS)
-  return await metric(url, 'process_resident_memory_bytes')
-}
-
 async function metric(url: string, name: string): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text()
   return Number(new RegExp(`^${name} (\\S+)`, 'm').exec(text)?.[1])
 }
+
+const inSeconds = (ms: number) => (ms / MS_PER_SECOND).toFixed(1)
 
 function row(what: string, { latencies, failures }: Paced): string {
   const cells = [0.5, 0.99, 0.999].map((share) => quantile(latencies, share).toFixed(1))
@@ -72,12 +66,12 @@ async function measure(url: string, folder: string): Promise<void> {
   const ids: string[] = []
   const client = httpClient(url)
 
-  async function create(content: Uint8Array): Promise<string> {
+  async function create(content: readonly Uint8Array[]): Promise<string> {
     const { head } = await client.post('/api/v1/pastes', content, { 'content-type': 'text/plain', ...from() })
     return (JSON.parse(head) as { paste_id: string }).paste_id
   }
 
-  for (let index = 0; index < FIRST_SNIPPETS; index++) ids.push(await create(next()))
+  for (let index = 0; index < FIRST_SNIPPETS; index++) ids.push(await create([next()]))
   const some = () => ids[Math.floor(random() * ids.length)]
   const read = async () => void (await client.get(`/api/v1/pastes/${some()}`, from()))
   // Made before: making ten megabytes takes this process as long as sending them.
@@ -86,9 +80,10 @@ async function measure(url: string, folder: string): Promise<void> {
   print(row('a durable file of the same size, alone', await paced(creationsPerSecond, seconds / 3, () => durableFile(folder, next()))))
   print(row('/livez, alone', await paced(readsPerSecond, seconds / 3, async () => void (await client.get('/livez')))))
   const cpuBefore = await metric(url, CPU_SECONDS)
-  const [writes, reads] = await Promise.all([
-    paced(creationsPerSecond, seconds, async () => void ids.push(await create(ready.pop()!))),
+  const [writes, reads, views] = await Promise.all([
+    paced(creationsPerSecond, seconds, async () => void ids.push(await create([ready.pop()!]))),
     paced(readsPerSecond, seconds, read),
+    viewsFreshness({ client, create: () => create([Buffer.from(`${random()}`)]), from, seconds }),
   ])
   print(row(`create, ${creationsPerSecond}/s, while`, writes))
   print(row(`read, ${readsPerSecond}/s`, reads))
@@ -96,24 +91,11 @@ async function measure(url: string, folder: string): Promise<void> {
   const cpuMs = (((await metric(url, CPU_SECONDS)) - cpuBefore) / requests) * MS_PER_SECOND
   print(`\nThe API took ${cpuMs.toFixed(2)} ms of CPU per request.`)
 
-  const before = await residentBytes(url)
-  const large = Buffer.alloc(LARGE_BYTES, 'ten megabytes of text, ')
-  let most = before
-  let isWatching = true
-  const watch = (async () => {
-    while (isWatching) most = Math.max(most, await residentBytes(url))
-  })()
-  const made = await Promise.all(
-    Array.from({ length: LARGE_AT_ONCE }, (_, index) => create(Buffer.concat([Buffer.from(`${index}`), large.subarray(2)]))),
-  )
-  await Promise.all(made.map(async (id) => client.get(`/api/v1/pastes/${id}`, from())))
-  isWatching = false
-  await watch
-  client.close()
-  const each = (most - before) / LARGE_AT_ONCE / MIB
   print(
-    `\n${LARGE_AT_ONCE} × 10 MiB created at once, then read at once: resident ${(before / MIB).toFixed(0)} → at most ${(most / MIB).toFixed(0)} MiB, ${each.toFixed(1)} MiB each`,
+    `From a read until it is shown as a view, ${views.length} times meanwhile: P50 ${inSeconds(quantile(views, 0.5))}, greatest ${inSeconds(quantile(views, 1))} s (target: 60).`,
   )
+  await largeAtOnce({ client, create, residentBytes: () => metric(url, 'process_resident_memory_bytes'), from, print })
+  client.close()
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))

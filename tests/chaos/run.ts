@@ -1,6 +1,6 @@
 /**
  * `npm run test:chaos -- --seeds 100`: that many random schedules of faults, one after the other; `--seed N` repeats one.
- * `--trends`, `--links`, `--limits`: that service instead, whose parts fail again and again (kills.test.ts, alias.test.ts, limits.test.ts).
+ * `--trends`, `--links`, `--snippets`, `--limits`: that service instead, whose parts fail again and again (SERVICES).
  * Exit code 1 when any output was not exactly what an offline computation of the input gives.
  */
 import { spawnSync } from 'node:child_process'
@@ -14,6 +14,8 @@ import { chaosHome } from './config.ts'
 import { described, drawSchedule, FAULT_KINDS, type FaultKind, type Schedule } from './schedule.ts'
 import { runTrial } from './trial.ts'
 
+/** Which tests are a service's. */
+const SERVICES = { trends: ['kills'], links: ['alias', 'clicks'], snippets: ['burns'], limits: ['limits'] } as const
 const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31
 const VERIFY = join(import.meta.dirname, '../../scripts/verify.ts')
@@ -38,6 +40,7 @@ function options() {
       brokers: { type: 'string', default: '1' },
       trends: { type: 'boolean', default: false },
       links: { type: 'boolean', default: false },
+      snippets: { type: 'boolean', default: false },
       limits: { type: 'boolean', default: false },
     },
   })
@@ -46,7 +49,7 @@ function options() {
   const first = Number(values.seed ?? values.from ?? Math.floor(Math.random() * MAX_SEED))
   const longestPause = values['longest-pause']
   return {
-    service: values.trends ? 'kills' : values.links ? 'alias' : values.limits ? 'limits' : undefined,
+    tests: Object.entries(SERVICES).flatMap(([service, tests]) => (values[service as keyof typeof SERVICES] ? tests : [])),
     seeds: Array.from({ length: values.seed === undefined ? Number(values.seeds) : 1 }, (_, i) => first + i),
     draw: {
       kinds,
@@ -62,9 +65,9 @@ function say(text: string): void {
 }
 
 async function main(): Promise<number> {
-  const { service, seeds, draw, until } = options()
-  if (service !== undefined) {
-    const args = [VERIFY, '--projects', 'chaos', `tests/chaos/${service}.test.ts`]
+  const { tests, seeds, draw, until } = options()
+  if (tests.length > 0) {
+    const args = [VERIFY, '--projects', 'chaos', ...tests.map((name) => `tests/chaos/${name}.test.ts`)]
     return spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
   }
   const failed: number[] = []

@@ -3,6 +3,8 @@ import type { BlobDraft } from '../../../state/blobs/draft.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import { decodeUtf8 } from '../../kit/text.ts'
 import { snippetErrors } from '../errors.ts'
+import { WHOLE_BYTES } from '../stored-content.ts'
+import type { Streams } from '../streams.ts'
 import { type ContentSink, contentSink } from './content.ts'
 import { jsonContentReader } from './json-content.ts'
 import { boundaryOf, type MultipartHandler, readMultipart } from './multipart.ts'
@@ -21,6 +23,12 @@ export interface SnippetBody {
   readonly pieces: AsyncIterable<Uint8Array>
 }
 
+export interface IntakeDeps {
+  readonly blobs: BlobStore
+  /** Contents on their way in. */
+  readonly incoming: Streams
+}
+
 /** Options are short. */
 const MAX_FIELD_BYTES = 4_096
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
@@ -31,10 +39,10 @@ const BODY_TYPES = ['application/json', 'text/plain', 'multipart/form-data'] as 
 /**
  * Reads a snippet from a body: JSON, the bare text, or a form. Memory is bounded whatever the size: content goes to the draft as it comes.
  * Throws ApiError and discards the draft: `unsupported_media_type`, `content_too_large`, `invalid_encoding`, `invalid_content`,
- * `invalid_request`, `request_timeout`.
+ * `invalid_request`, `request_timeout`, `unavailable`.
  */
-export async function takeBody(body: SnippetBody, blobs: BlobStore): Promise<TakenBody> {
-  const draft = blobs.draft()
+export async function takeBody(body: SnippetBody, { blobs, incoming }: IntakeDeps): Promise<TakenBody> {
+  const draft = inPlace(blobs.draft(), incoming)
   try {
     const content = contentSink(draft)
     const fields = await readFields(body, content)
@@ -43,6 +51,26 @@ export async function takeBody(body: SnippetBody, blobs: BlobStore): Promise<Tak
   } catch (error) {
     await draft.discard()
     throw error
+  }
+}
+
+/** A draft that waits for a place before it takes more than fits into memory at once. */
+function inPlace(draft: BlobDraft, incoming: Streams): BlobDraft {
+  let giveBack: (() => void) | undefined
+  return {
+    async write(piece) {
+      if (draft.bytes + piece.byteLength > WHOLE_BYTES) giveBack ??= await incoming.take()
+      await draft.write(piece)
+    },
+    get bytes() {
+      return draft.bytes
+    },
+    finish: draft.finish,
+    packed: draft.packed,
+    async discard() {
+      await draft.discard()
+      giveBack?.()
+    },
   }
 }
 

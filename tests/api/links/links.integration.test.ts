@@ -1,14 +1,12 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { FUZZ_TIMEOUT_MS, fuzz } from '../../stack/fuzzer.ts'
-import { newClickhouse } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
-import { startWorkerProcess } from '../worker-process.ts'
 import { aliasRace } from './alias-race.ts'
+import { clickOrdeal } from './click-ordeal.ts'
+import { type Counting, startCounting } from './counting.ts'
 import { type LinksSystem, send, startLinksSystem, visit } from './system.ts'
 
 const run = promisify(execFile)
@@ -16,13 +14,18 @@ const TOKEN_COMMAND = fileURLToPath(new URL('../../../api/kit/auth/token.ts', im
 const SETUP_TIMEOUT_MS = 240_000
 const RACE_TIMEOUT_MS = 240_000
 const FUZZ_EXAMPLES = 20
-const WAVE = 250
+const CALLERS = 1_000
+const WAVE = CALLERS / 4
+/** Of each visitor, after each incident. */
+const VISITS = 50
 const SOON = { timeout: 60_000, interval: 50 }
 
 let system: LinksSystem
+let counting: Counting
 
 beforeAll(async () => {
   system = await startLinksSystem()
+  counting = await startCounting(system)
 }, SETUP_TIMEOUT_MS)
 
 afterAll(async () => {
@@ -78,6 +81,16 @@ describe('the command path', () => {
   })
 
   test(
+    'one of 1,000 who come at once gets the alias',
+    async () => {
+      const race = aliasRace(system, 'popular')
+      race.enter(CALLERS)
+      await race.finish()
+    },
+    RACE_TIMEOUT_MS,
+  )
+
+  test(
     'one of 1,000 gets the alias, while the worker, an API instance, Redis and the broker are killed',
     async () => {
       const race = aliasRace(system, 'wanted')
@@ -121,17 +134,10 @@ describe('without Kafka', () => {
   })
 })
 
-/** Statistics and exports need what counts the clicks, too. */
+/** Statistics and exports need the table, too. */
 async function apiWithStatistics(): Promise<ApiProcess> {
-  const { folder } = system
-  const clickhouse = await newClickhouse(folder.path)
-  await clickhouse.start()
-  const env = { ...system.env, CLICKHOUSE_URL: clickhouse.address }
-  const home = join(folder.path, 'counting')
-  mkdirSync(home)
-  const counting = await startWorkerProcess(folder.path, { ...env, MILLRACE_HOME: home, PIPELINES: 'clicks', WORKER_ROLE: 'bulk' })
-  await expect.poll(() => counting.isReady(), SOON).toBe(true)
-  const api = await startApiProcess(folder.path, env)
+  const { env } = counting
+  const api = await startApiProcess(system.folder.path, env)
   await expect.poll(async () => (await fetch(`${api.url}/readyz`)).status, SOON).toBe(200)
   const { body } = await create({ long_url: 'https://example.com/counted' }, await token('42'), api)
   for (const what of ['stats', 'clicks.csv']) {
@@ -140,6 +146,25 @@ async function apiWithStatistics(): Promise<ApiProcess> {
   }
   return api
 }
+
+describe('clicks', () => {
+  test(
+    'redirects go on while the broker is away and workers are killed, and each click is counted once',
+    async () => {
+      const ordeal = await clickOrdeal(system, counting)
+      await ordeal.visits(VISITS)
+      await counting.worker.kill()
+      await system.kafka.kill()
+      await ordeal.visits(VISITS)
+      await system.kafka.start()
+      await Promise.all([counting.restartWorker(), ordeal.visits(VISITS)])
+      await counting.worker.kill()
+      await counting.restartWorker()
+      expect(await ordeal.finish()).toMatchObject({ dropped: 0 })
+    },
+    RACE_TIMEOUT_MS,
+  )
+})
 
 describe('every route', () => {
   test(

@@ -7,6 +7,7 @@ import type { RequestLimits } from '../../../api/kit/limits/request-limits.ts'
 import { patchOf } from '../../../api/snippets/diff/patch.ts'
 import type { Highlighter } from '../../../api/snippets/page/highlighter.ts'
 import { snippetsService } from '../../../api/snippets/service.ts'
+import { type ContentStreams, contentStreams } from '../../../api/snippets/streams.ts'
 import { snippets } from '../../../pipelines/snippets/topology.ts'
 import { snippetFlow } from '../../../schemas/snippets/flow.ts'
 import { snippetTexts } from '../../../schemas/topics.ts'
@@ -22,7 +23,9 @@ import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 const TIMEOUT_MS = 100
 
 /** The snippets API on fakes: the real topology decides, contents lie in a temporary folder. */
-export async function snippetsApi(options: { highlighter?: Highlighter; limits?: RequestLimits; shelf?: Partial<BlobShelf> } = {}) {
+export async function snippetsApi(
+  options: { highlighter?: Highlighter; limits?: RequestLimits; shelf?: Partial<BlobShelf>; streams?: ContentStreams } = {},
+) {
   const root = mkdtempSync(join(tmpdir(), 'millrace-snippets-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true }))
   const clock = { now: START }
@@ -52,6 +55,7 @@ export async function snippetsApi(options: { highlighter?: Highlighter; limits?:
     facts,
     commands: createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs: TIMEOUT_MS }),
     blobs,
+    streams: options.streams ?? contentStreams(),
     counted: { offer: (id) => counted.push(id) > 0 },
     highlighter: options.highlighter ?? { highlight: async () => undefined, close: async () => undefined },
     comparer: { ask: async (request) => patchOf(request), close: async () => undefined },
@@ -62,7 +66,7 @@ export async function snippetsApi(options: { highlighter?: Highlighter; limits?:
 
   async function send(method: string, path: string, options: { body?: BodyInit; as?: TokenClaims; headers?: Record<string, string> } = {}) {
     const headers = { ...(options.as && (await api.bearer(options.as))), ...options.headers }
-    const response = await api.app.request(path, { method, headers, body: options.body })
+    const response = await api.app.request(path, { method, headers, body: options.body, duplex: 'half' } as RequestInit)
     const text = await response.text()
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true
     return { status: response.status, headers: response.headers, text, body: isJson && text !== '' ? JSON.parse(text) : undefined }

@@ -49,7 +49,8 @@ export async function snippetStack({ redisCluster }: SnippetStackOptions = {}) {
   })
   if (!client.ok) throw new Error(await client.text())
   let worker: WorkerProcess = await startWorkerProcess(folder.path, env)
-  const apis: ApiProcess[] = [await startApiProcess(folder.path, env), await startApiProcess(folder.path, env)]
+  const startApi = () => startApiProcess(folder.path, env)
+  const apis: ApiProcess[] = [await startApi(), await startApi()]
   await waitUntil(() => worker.isReady(), { what: 'the worker', ...SOON })
   for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...SOON })
   const key = await ensureDevelopmentKey(folder.path)
@@ -94,6 +95,8 @@ export async function snippetStack({ redisCluster }: SnippetStackOptions = {}) {
   return {
     folder,
     kafka,
+    /** undefined: a Redis was given. */
+    redis,
     env,
     apis,
     bearer,
@@ -103,6 +106,9 @@ export async function snippetStack({ redisCluster }: SnippetStackOptions = {}) {
     worker: () => worker,
     async restartWorker() {
       worker = await startWorkerProcess(folder.path, env)
+    },
+    async restartApi(index: number) {
+      apis[index] = await startApi()
     },
     finish: () => folder.finish(),
   }

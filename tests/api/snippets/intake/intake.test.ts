@@ -6,6 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { ApiError } from '../../../../api/kit/errors.ts'
 import { MAX_CONTENT_BYTES } from '../../../../api/snippets/intake/content.ts'
 import { takeBody } from '../../../../api/snippets/intake/intake.ts'
+import { contentStreams } from '../../../../api/snippets/streams.ts'
 import { blobStore } from '../../../../state/blobs/blob-store.ts'
 import { draftFolderOf, folderShelf } from '../../../../state/blobs/folder.ts'
 
@@ -23,7 +24,7 @@ async function take(contentType: string | undefined, body: Uint8Array | string, 
     for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
   }
   try {
-    const { draft, fields } = await takeBody({ contentType, pieces: pieces() }, blobs)
+    const { draft, fields } = await takeBody({ contentType, pieces: pieces() }, { blobs, incoming: contentStreams().incoming })
     const { hash } = await blobs.keep(draft)
     const read: Buffer[] = []
     for await (const piece of (await blobs.open(hash))!.content()) read.push(piece)
@@ -177,7 +178,9 @@ describe('the size of the content', () => {
     async function* endless() {
       for (; ; taken++) yield Buffer.alloc(65_536, 'x')
     }
-    await expect(takeBody({ contentType: 'text/plain', pieces: endless() }, blobs)).rejects.toThrow('larger than')
+    await expect(
+      takeBody({ contentType: 'text/plain', pieces: endless() }, { blobs, incoming: contentStreams().incoming }),
+    ).rejects.toThrow('larger than')
     expect(taken).toBe(MAX_CONTENT_BYTES / 65_536)
   })
 

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Client } from './client.ts'
+
+/** The largest contents, many at once, and what the process that takes them grows by. */
+export interface LargeOptions {
+  readonly client: Client
+  /** Stores a content. @returns its id */
+  readonly create: (content: readonly Uint8Array[]) => Promise<string>
+  /** Of the API. */
+  readonly residentBytes: () => Promise<number>
+  /** Each from an address of its own. */
+  readonly from: () => Record<string, string>
+  readonly print: (line: string) => void
+}
+
+const LARGE_BYTES = 10_485_760
+const AT_ONCE = [1, 8, 16, 32, 64]
+const WATCH_EVERY_MS = 50
+const MIB = 1_048_576
+/** Base64 makes four bytes of three. */
+const RANDOM_SHARE = 3 / 4
+const HEAD_BYTES = 16
+
+interface Watched {
+  readonly before: number
+  readonly peak: number
+  readonly answers: PromiseSettledResult<string>[]
+}
+
+export async function largeAtOnce({ client, create, residentBytes, from, print }: LargeOptions): Promise<void> {
+  // As badly as text can be compressed.
+  const tail = Buffer.from(randomBytes(LARGE_BYTES * RANDOM_SHARE).toString('base64')).subarray(HEAD_BYTES)
+  let made = 0
+  const createOne = () => create([Buffer.from(String(made++).padStart(HEAD_BYTES)), tail])
+  const readOne = async (id: string) => String((await client.get(`/api/v1/pastes/${id}`, from())).bytes)
+
+  async function watched(work: () => Promise<string>[]): Promise<Watched> {
+    const before = await residentBytes()
+    let peak = before
+    let isWatching = true
+    const watch = (async () => {
+      for (; isWatching; await delay(WATCH_EVERY_MS)) peak = Math.max(peak, await residentBytes())
+    })()
+    const answers = await Promise.allSettled(work())
+    isWatching = false
+    await watch
+    return { before, peak, answers }
+  }
+
+  await createOne()
+  const start = await residentBytes()
+  const grown = ({ before, peak, answers }: Watched, count: number) => {
+    const reasons = answers.flatMap((answer) => (answer.status === 'rejected' ? [(answer.reason as Error).message.slice(0, 3)] : []))
+    const refused = [...Map.groupBy(reasons, (reason) => reason)].map(([reason, all]) => `${all.length} × ${reason}`).join(', ')
+    return `${(before / MIB).toFixed(0)} → ${(peak / MIB).toFixed(0)} | ${((peak - start) / count / MIB).toFixed(1)} | ${refused || 0}`
+  }
+  print(`\n10 MiB each; resident MiB before → peak; each: the peak above ${(start / MIB).toFixed(0)} MiB, by request`)
+  print('| at once | created: resident | each | refused | read: resident | each | refused |\n|---:|---:|---:|---:|---:|---:|---:|')
+  for (const count of AT_ONCE) {
+    const created = await watched(() => Array.from({ length: count }, createOne))
+    const ids = created.answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+    const read = await watched(() => Array.from({ length: count }, (_, index) => readOne(ids[index % ids.length])))
+    print(`| ${count} | ${grown(created, count)} | ${grown(read, count)} |`)
+  }
+}

@@ -1,0 +1,38 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Component } from '../../../deploy/local/component.ts'
+import { waitUntil } from '../../../deploy/local/wait.ts'
+import { newClickhouse } from '../../stack/servers.ts'
+import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
+import type { LinksSystem } from './system.ts'
+
+/** What counts the clicks of a system of links: a worker of its own, and the table. */
+export interface Counting {
+  readonly clickhouse: Component
+  /** Settings with which an API finds the table. */
+  readonly env: Readonly<Record<string, string>>
+  worker: WorkerProcess
+  restartWorker(): Promise<void>
+}
+
+/** A busy machine starts both in it. */
+const READY = { what: 'the worker that counts', timeoutMs: 90_000 }
+
+export async function startCounting({ folder, env: common }: LinksSystem): Promise<Counting> {
+  const clickhouse = await newClickhouse(folder.path)
+  await clickhouse.start()
+  const env = { ...common, CLICKHOUSE_URL: clickhouse.address }
+  const home = join(folder.path, 'counting')
+  mkdirSync(home)
+  const startWorker = () => startWorkerProcess(folder.path, { ...env, MILLRACE_HOME: home, PIPELINES: 'clicks', WORKER_ROLE: 'bulk' })
+  const counting: Counting = {
+    clickhouse,
+    env,
+    worker: await startWorker(),
+    async restartWorker() {
+      counting.worker = await startWorker()
+    },
+  }
+  await waitUntil(() => counting.worker.isReady(), READY)
+  return counting
+}

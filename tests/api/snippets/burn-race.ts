@@ -1,0 +1,65 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect } from 'vitest'
+import type { Asked, SnippetStack } from './stack.ts'
+
+/** Many readers, each with a key of its own, want a snippet that has fewer reads than there are readers. */
+export interface BurnRace {
+  /** So many more readers come, all at once. */
+  enter(readers: number): void
+  /** Resolves when everybody is answered, after looking that exactly as many as there were reads have had the content. */
+  finish(): Promise<void>
+}
+
+const RETRY_MS = 200
+/** Every reader is answered once the servers are back. */
+const GIVE_UP_MS = 120_000
+/** Keys are kept per caller. */
+const ADDRESS = { 'x-forwarded-for': '10.200.0.3' }
+
+export async function burnRace(stack: SnippetStack, name: string, reads: number): Promise<BurnRace> {
+  const content = `the secret of ${name}`
+  const made = await stack.create({ content, burn_after_reads: reads })
+  expect(made.status).toBe(201)
+  const path = `/api/v1/pastes/${made.body.paste_id}`
+  const answers: Promise<Asked>[] = []
+
+  /** Every other one reads the bare text. */
+  function ask(reader: number, attempt: number): Promise<Asked> {
+    const headers = { ...ADDRESS, 'idempotency-key': `${name}-${reader}` }
+    const api = stack.apis[(reader + attempt) % stack.apis.length]
+    return stack.send('GET', reader % 2 === 0 ? path : `${path}/raw`, { headers, api })
+  }
+
+  /** Repeats a 503, and what was not answered at all, with the same key, through another instance. */
+  async function untilAnswered(reader: number): Promise<Asked> {
+    const until = Date.now() + GIVE_UP_MS
+    for (let attempt = 0; ; attempt++) {
+      const answer = await ask(reader, attempt).catch(() => undefined)
+      if (answer !== undefined && answer.status !== 503) return answer
+      if (Date.now() > until) throw new Error(`reader ${reader} was never answered: ${answer?.text}`)
+      await delay(RETRY_MS)
+    }
+  }
+
+  function contentOf({ body, text }: Asked): string {
+    return body === undefined ? text : body.content
+  }
+
+  return {
+    enter(readers) {
+      const first = answers.length
+      for (let index = 0; index < readers; index++) answers.push(untilAnswered(first + index))
+    },
+    async finish() {
+      const all = await Promise.all(answers)
+      const readers = all.filter(({ status }) => status === 200)
+      expect(readers.map(contentOf)).toEqual(Array.from({ length: reads }, () => content))
+      const others = all.filter(({ status }) => status !== 200)
+      for (const { status, body } of others) expect([status, body.error]).toEqual([404, 'paste_not_found'])
+      const again = await Promise.all(all.map((_, reader) => untilAnswered(reader)))
+      const told = ({ status, text, body }: Asked) => [status, status === 200 ? (body ?? text) : body.error]
+      expect(again.map(told)).toEqual(all.map(told))
+      for (const api of stack.apis) expect((await stack.send('GET', path, { api })).status).toBe(404)
+    },
+  }
+}

@@ -1,0 +1,66 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, test } from 'vitest'
+import { seededRandom } from '../../bench/tweets/random.ts'
+import { burnRace } from '../api/snippets/burn-race.ts'
+import { type SnippetStack, snippetStack } from '../api/snippets/stack.ts'
+import { chaosConfig } from './config.ts'
+
+const { seed, rounds } = chaosConfig()
+const SETUP_TIMEOUT_MS = 240_000
+const ROUND_TIMEOUT_MS = 300_000
+/** Some are left until the last wave. */
+const READS = 95
+const READERS = 100
+const WAVES = 10
+/** A wave's reads are somewhere on their way within it. */
+const WITHIN_MS = 500
+
+let stack: SnippetStack
+
+beforeAll(async () => {
+  process.stderr.write(`chaos: CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}\n`)
+  stack = await snippetStack()
+}, SETUP_TIMEOUT_MS)
+
+afterAll(() => stack?.finish(), SETUP_TIMEOUT_MS)
+
+const VICTIMS: Readonly<Record<string, () => Promise<void>>> = {
+  async worker() {
+    await stack.worker().kill()
+    await stack.restartWorker()
+  },
+  async api() {
+    stack.apis[1].child.kill('SIGKILL')
+    await stack.restartApi(1)
+  },
+  async redis() {
+    await stack.redis!.kill()
+    await stack.redis!.start()
+  },
+  async kafka() {
+    await stack.kafka.kill()
+    await stack.kafka.start()
+  },
+}
+
+test(
+  `${rounds} times ${READERS} readers want a snippet of ${READS} reads while everything is killed at any moment: never is one given twice`,
+  async () => {
+    const random = seededRandom(seed)
+    const names = Object.keys(VICTIMS)
+    for (let round = 1; round <= rounds; round++) {
+      const race = await burnRace(stack, `round ${round}`, READS)
+      const killed: string[] = []
+      for (let wave = 0; wave < WAVES; wave++) {
+        race.enter(READERS / WAVES)
+        await delay(random() * WITHIN_MS)
+        const victim = names[Math.floor(random() * names.length)]
+        killed.push(victim)
+        await VICTIMS[victim]()
+      }
+      await race.finish()
+      process.stderr.write(`chaos: round ${round} of ${rounds} is over; killed: ${killed.join(', ')}\n`)
+    }
+  },
+  rounds * ROUND_TIMEOUT_MS,
+)

@@ -1,0 +1,102 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { seededRandom } from '../../bench/tweets/random.ts'
+import { clickOrdeal } from '../api/links/click-ordeal.ts'
+import { type Counting, startCounting } from '../api/links/counting.ts'
+import { type LinksSystem, startLinksSystem } from '../api/links/system.ts'
+import { chaosConfig } from './config.ts'
+
+const { seed, rounds, parts } = chaosConfig()
+const SETUP_TIMEOUT_MS = 240_000
+const ROUND_TIMEOUT_MS = 300_000
+/** A hundred thousand visits, on a busy machine. */
+const FULL_TIMEOUT_MS = 600_000
+/** An incident happens within it. */
+const WITHIN_MS = 1_000
+/** Of each visitor, while something is away. */
+const VISITS = 50
+
+let system: LinksSystem
+let counting: Counting
+
+beforeAll(async () => {
+  process.stderr.write(`chaos: CHAOS_SEED=${seed} CHAOS_ROUNDS=${rounds}\n`)
+  system = await startLinksSystem()
+  counting = await startCounting(system)
+}, SETUP_TIMEOUT_MS)
+
+afterAll(async () => {
+  await system?.folder.finish()
+}, SETUP_TIMEOUT_MS)
+
+test(
+  `${rounds} times all that counts clicks is killed: no redirect fails for it, and each click in the log is counted exactly once`,
+  async () => {
+    const random = seededRandom(seed)
+    for (let round = 1; round <= rounds; round++) {
+      const ordeal = await clickOrdeal(system, counting)
+      const incidents: Readonly<Record<string, () => Promise<void>>> = {
+        async kafka() {
+          await system.kafka.kill()
+          await ordeal.visits(VISITS)
+          await system.kafka.start()
+        },
+        async stopped() {
+          process.kill(system.kafka.pid as number, 'SIGSTOP')
+          try {
+            await ordeal.visits(VISITS)
+          } finally {
+            process.kill(system.kafka.pid as number, 'SIGCONT')
+          }
+        },
+        async counting() {
+          await counting.worker.kill()
+          await ordeal.visits(VISITS)
+          await counting.restartWorker()
+        },
+        async deciding() {
+          await system.worker.kill()
+          await ordeal.visits(VISITS)
+          await system.restartWorker()
+        },
+        async clickhouse() {
+          await counting.clickhouse.kill()
+          await ordeal.visits(VISITS)
+          await counting.clickhouse.start()
+        },
+        redis: () =>
+          ordeal.withoutRedis(async () => {
+            await system.redis!.kill()
+            await system.redis!.start()
+          }),
+      }
+      const order = (parts ?? Object.keys(incidents)).map((name) => ({ name, at: random() })).sort((one, other) => one.at - other.at)
+      for (const { name } of order) {
+        await ordeal.visits(1)
+        await delay(random() * WITHIN_MS)
+        await incidents[name]()
+      }
+      const { visits } = await ordeal.finish()
+      process.stderr.write(`chaos: round ${round} of ${rounds} is over: ${visits} visits; ${order.map(({ name }) => name).join(', ')}\n`)
+    }
+  },
+  rounds * ROUND_TIMEOUT_MS,
+)
+
+test(
+  'with Kafka stopped until the buffer is full redirects go on, what is dropped is reported, and all else is counted once',
+  async () => {
+    const ordeal = await clickOrdeal(system, counting, { visitorsPerApi: 32 })
+    process.kill(system.kafka.pid as number, 'SIGSTOP')
+    try {
+      while ((await ordeal.dropped()) === 0) await ordeal.visits(VISITS)
+      await ordeal.visits(VISITS)
+    } finally {
+      process.kill(system.kafka.pid as number, 'SIGCONT')
+    }
+    const { visits, dropped } = await ordeal.finish()
+    process.stderr.write(`chaos: ${visits} visits, ${dropped} clicks dropped\n`)
+    expect(dropped).toBeGreaterThan(0)
+  },
+  FULL_TIMEOUT_MS,
+)
