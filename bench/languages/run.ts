@@ -23,6 +23,8 @@ const SAME: Readonly<Record<string, string>> = { html: 'xml' }
 /** highlight.js names a language for any text; below this it says itself that it does not know. */
 const MIN_RELEVANCE = 2
 const PERCENT = 100
+const SETS = ['detect', 'markup']
+const COLUMNS = 3
 
 const names = languages.map(({ name }) => name)
 const guesses: Readonly<Record<string, Guess>> = {
@@ -52,34 +54,56 @@ const print = (line: string) => process.stdout.write(`${line}\n`)
 
 const samples = readSamples()
 print(`| files | ${Object.keys(guesses).join(' | ')} |\n|---|${'---:|'.repeat(Object.keys(guesses).length)}`)
-const perLanguage = new Map<string, { right: number; wrong: number; missed: number }>()
-const at = (language: string) => {
-  const found = perLanguage.get(language) ?? { right: 0, wrong: 0, missed: 0 }
-  perLanguage.set(language, found)
+interface Tally {
+  /** By set: rightly named, of how many. */
+  readonly right: Record<string, number>
+  readonly files: Record<string, number>
+  /** Files of other languages that were named so. */
+  wrong: number
+}
+
+const tallies = new Map<string, Tally>()
+function tallyOf(language: string): Tally {
+  const found = tallies.get(language) ?? { right: {}, files: {}, wrong: 0 }
+  tallies.set(language, found)
   return found
 }
-for (const set of ['detect', 'markup']) {
+
+for (const set of SETS) {
   const own = samples.filter((sample) => sample.set === set)
   const cells = Object.entries(guesses).map(([name, guess]) => {
     const start = performance.now()
-    let right = 0
-    for (const { language, text } of own) {
-      const said = guess(text)
-      const isRight = (SAME[said] ?? said) === language
-      if (isRight) right++
-      if (name !== 'ours') continue
-      if (isRight) at(language).right++
-      else {
-        at(language).missed++
-        at(SAME[said] ?? said).wrong++
-      }
-    }
+    const said = own.map(({ text }) => guess(text))
     const ms = (performance.now() - start) / own.length
+    const named = said.map((language) => SAME[language] ?? language)
+    if (name === 'ours') for (const [index, { language }] of own.entries()) count(set, language, named[index])
+    const right = own.filter(({ language }, index) => named[index] === language).length
     return `${percent(right, own.length)} (${right}, ${ms.toFixed(2)} ms each)`
   })
   print(`| ${set}: ${own.length} | ${cells.join(' | ')} |`)
 }
-print('\n| language | files | precision | recall |\n|---|---:|---:|---:|')
-for (const [language, { right, wrong, missed }] of [...perLanguage].sort(([a], [b]) => a.localeCompare(b))) {
-  print(`| ${language} | ${right + missed} | ${percent(right, right + wrong)} | ${percent(right, right + missed)} |`)
+
+function count(set: string, language: string, named: string): void {
+  const tally = tallyOf(language)
+  tally.files[set] = (tally.files[set] ?? 0) + 1
+  if (named === language) tally.right[set] = (tally.right[set] ?? 0) + 1
+  else tallyOf(named).wrong++
+}
+
+const sum = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((total, one) => total + one, 0)
+const rows = [...tallies]
+  .sort(([one], [other]) => one.localeCompare(other))
+  .map(([language, { right, files, wrong }]) => {
+    const recall = SETS.map((set) => (files[set] === undefined ? '–' : `${right[set] ?? 0}/${files[set]}`))
+    return [language, ...recall, percent(sum(right), sum(right) + wrong)]
+  })
+/** Several languages beside each other. */
+const height = Math.ceil(rows.length / COLUMNS)
+const repeated = (cells: readonly string[]) => Array.from({ length: COLUMNS }, () => cells).flat()
+print(
+  `\n| ${repeated(['language', ...SETS, 'precision']).join(' | ')} |\n|${repeated(['---', ...SETS.map(() => '---:'), '---:']).join('|')}|`,
+)
+for (let line = 0; line < height; line++) {
+  const beside = Array.from({ length: COLUMNS }, (_, column) => rows[column * height + line] ?? ['', ...SETS.map(() => ''), ''])
+  print(`| ${beside.flat().join(' | ')} |`)
 }
