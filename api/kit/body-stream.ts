@@ -16,17 +16,27 @@ export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGe
   if (announced > limits.maxBytes) throw tooLarge(limits.maxBytes)
   if (request.body === null) return
   const reader = request.body.getReader()
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new ApiError(errors.request_timeout)), limits.timeoutMs)
-  })
-  // It may be late while nobody waits for a piece.
-  late.catch(() => undefined)
+  let isLate = false
+  let giveUp: (() => void) | undefined
+  const timer = setTimeout(() => {
+    isLate = true
+    giveUp?.()
+  }, limits.timeoutMs)
+
+  /** Not a race with one promise for the whole body: that one would hold every piece until the body has ended. */
+  function next(): ReturnType<typeof reader.read> {
+    return new Promise((resolve, reject) => {
+      giveUp = () => reject(new ApiError(errors.request_timeout))
+      if (isLate) giveUp()
+      else reader.read().then(resolve, reject)
+    })
+  }
+
   let isWhole = false
   try {
     let bytes = 0
     for (;;) {
-      const { done, value } = await Promise.race([reader.read(), late]).catch(brokenOff)
+      const { done, value } = await next().catch(brokenOff)
       if (done) break
       bytes += value.byteLength
       if (bytes > limits.maxBytes) throw tooLarge(limits.maxBytes)
