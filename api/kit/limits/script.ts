@@ -15,55 +15,52 @@
  * `extra`: a bucket's capacity; for mode 3 the index of the window that the units were taken in. 0 units: only looks.
  * Returns now (µs), then three for each ask: units taken, and what the counter held before: current and previous count, or µ-tokens and 0.
  *
+ * All counters are read by one command. What lies in its window is written over in place, with the expiry that it got from the window's
+ * first request, which is no sooner than the end of the next window: each command that a script spares is a quarter of what a decision costs.
+ *
  * A window counter is 12 bytes: window index, current and previous count (u32 big-endian); a bucket 16: tokens and time in µs (doubles).
- * Windows expire after twice their length; buckets too, or when they are full if that is later: expiring sooner would fill them.
+ * Windows expire twice their length after their first request; buckets as long after their last one, or when they are full if that is
+ * later: expiring sooner would fill them.
  * A counter never goes back in time: after a failover to a slower clock it stands at its last window's start.
  */
 export const DECIDE_SCRIPT = `
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
-local states, out, slot = {}, {now}, 0
+local stored = redis.call('MGET', unpack(KEYS))
+local states, changed, changes, out, slot = {}, {}, 0, {now}, 0
 local answer = 1
 local kinds = {}
 local at = 2
-for kind = 1, tonumber(ARGV[1]) do
-  kinds[kind] = {
-    mode = tonumber(ARGV[at]), limit = tonumber(ARGV[at + 1]), size = tonumber(ARGV[at + 2]) * 1000000,
-    extra = tonumber(ARGV[at + 3]), units = tonumber(ARGV[at + 4]),
+for number = 1, tonumber(ARGV[1]) do
+  local size = ARGV[at + 2] * 1000000
+  kinds[number] = {
+    mode = tonumber(ARGV[at]), limit = tonumber(ARGV[at + 1]), size = size, extra = tonumber(ARGV[at + 3]), units = tonumber(ARGV[at + 4]),
+    index = floor(now / size), expiry = string.format('%d', ARGV[at + 2] * 2000),
   }
   at = at + 5
 end
 
-local function windowOf(key, size)
-  local state = states[key]
-  if not state then
-    state = { index = floor(now / size), current = 0, previous = 0, size = size }
-    local stored = redis.call('GET', key)
-    if stored then
-      local index, current, previous = struct.unpack('>I4I4I4', stored)
-      if index >= state.index then
-        state.index, state.current, state.previous = index, current, previous
-      elseif index == state.index - 1 then
-        state.previous = current
-      end
+local function windowOf(bytes, kind)
+  local state = { kind = kind, index = kind.index, current = 0, previous = 0, isStored = false, isChanged = false }
+  if bytes then
+    local index, current, previous = struct.unpack('>I4I4I4', bytes)
+    if index >= state.index then
+      state.index, state.current, state.previous, state.isStored = index, current, previous, true
+    elseif index == state.index - 1 then
+      state.previous = current
     end
-    states[key] = state
   end
   return state
 end
 
-local function bucketOf(key, limit, size, capacity)
-  local state = states[key]
-  if not state then
-    state = { tokens = capacity, capacity = capacity, limit = limit, size = size }
-    local stored = redis.call('GET', key)
-    if stored then
-      local tokens, since = struct.unpack('>dd', stored)
-      state.tokens = min(capacity, tokens + max(0, now - since) * limit / size)
-      state.since = max(now, since)
-    end
-    states[key] = state
+local function bucketOf(bytes, kind)
+  local capacity = kind.extra
+  local state = { kind = kind, tokens = capacity, since = now, isChanged = false }
+  if bytes then
+    local tokens, since = struct.unpack('>dd', bytes)
+    state.tokens = min(capacity, tokens + max(0, now - since) * kind.limit / kind.size)
+    state.since = max(now, since)
   end
   return state
 end
@@ -76,20 +73,26 @@ while ARGV[at] do
     at = at + 1
   end
   local refused = false
-  local taken = {}
-  for ask = 1, asks do
-    local key = KEYS[slot + ask]
+  for ask = slot + 1, slot + asks do
+    local key = KEYS[ask]
     local kind = kinds[tonumber(ARGV[at])]
-    local mode, limit, size, extra, units = kind.mode, kind.limit, kind.size, kind.extra, kind.units
+    local mode, units = kind.mode, kind.units
     at = at + 1
-    local state, room
+    local state, room = states[key], nil
     if mode < 4 then
-      state = windowOf(key, size)
-      local estimate = state.previous * (1 - max(0, now - state.index * size) / size) + state.current
-      out[answer + 2], out[answer + 3] = state.current, state.previous
-      room = max(0, ceil(limit - estimate))
+      if not state then
+        state = windowOf(stored[ask], kind)
+        states[key] = state
+      end
+      local current, previous = state.current, state.previous
+      out[answer + 2], out[answer + 3] = current, previous
+      if previous > 0 then current = current + previous * (1 - max(0, now - state.index * kind.size) / kind.size) end
+      room = max(0, ceil(kind.limit - current))
     else
-      state = bucketOf(key, limit, size, extra)
+      if not state then
+        state = bucketOf(stored[ask], kind)
+        states[key] = state
+      end
       out[answer + 2], out[answer + 3] = floor(state.tokens * 1000000), 0
       room = floor(state.tokens)
       mode = mode - 4
@@ -98,13 +101,12 @@ while ARGV[at] do
     if mode == 3 then
       take = 0
       if state.tokens then
-        state.tokens = min(state.capacity, state.tokens + units)
-      elseif state.index == extra then
+        state.tokens = min(kind.extra, state.tokens + units)
+      elseif state.index == kind.extra then
         state.current = max(0, state.current - units)
-      elseif state.index == extra + 1 then
+      elseif state.index == kind.extra + 1 then
         state.previous = max(0, state.previous - units)
       end
-      state.changed = true
     elseif mode == 2 then
       take = min(units, room)
     elseif units > room then
@@ -113,31 +115,35 @@ while ARGV[at] do
     end
     out[answer + 1] = take
     answer = answer + 3
-    taken[ask] = take
     if take > 0 then
-      state.changed = true
       if state.tokens then state.tokens = state.tokens - take else state.current = state.current + take end
+    end
+    if (take > 0 or mode == 3) and not state.isChanged then
+      state.isChanged = true
+      changes = changes + 1
+      changed[changes] = key
     end
   end
   if refused then
-    for ask = 1, asks do
-      local state, take = states[KEYS[slot + ask]], taken[ask]
-      if take > 0 then
-        if state.tokens then state.tokens = state.tokens + take else state.current = state.current - take end
-      end
+    for ask = slot + 1, slot + asks do
+      local state, take = states[KEYS[ask]], out[3 * ask - 1]
+      if state.tokens then state.tokens = state.tokens + take else state.current = state.current - take end
     end
   end
   slot = slot + asks
 end
 
-for key, state in pairs(states) do
-  if state.changed then
-    if state.tokens then
-      local expiry = max(2 * state.size, (state.capacity - state.tokens) * state.size / state.limit)
-      redis.call('SET', key, struct.pack('>dd', state.tokens, state.since or now), 'PX', ceil(expiry / 1000))
-    else
-      redis.call('SET', key, struct.pack('>I4I4I4', state.index, state.current, state.previous), 'PX', state.size / 500)
-    end
+for change = 1, changes do
+  local key = changed[change]
+  local state = states[key]
+  local kind = state.kind
+  if state.tokens then
+    local expiry = max(2 * kind.size, (kind.extra - state.tokens) * kind.size / kind.limit)
+    redis.call('SET', key, struct.pack('>dd', state.tokens, state.since), 'PX', string.format('%d', ceil(expiry / 1000)))
+  elseif state.isStored then
+    redis.call('SETRANGE', key, '4', struct.pack('>I4I4', state.current, state.previous))
+  else
+    redis.call('SET', key, struct.pack('>I4I4I4', state.index, state.current, state.previous), 'PX', kind.expiry)
   end
 end
 return out
