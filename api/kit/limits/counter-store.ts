@@ -73,8 +73,11 @@ export interface CounterStoreOptions {
 
 /** Specification G: a store that has not answered by then is treated as down. */
 export const TIMEOUT_MS = 5
-/** A script holds Redis' one thread for 6 to 9 µs per ask: more than this, half a millisecond, waits for the next script. */
-const MAX_ASKS_PER_SCRIPT = 64
+/**
+ * More than this waits for the next script, so that this process and Redis work at the same time, and answers do not come all at once. A
+ * script holds Redis' one thread for 4 µs and 3.5 more per ask: 64 decide an eighth more at full load, with a third more P99.
+ */
+const MAX_ASKS_PER_SCRIPT = 16
 
 /**
  * - `awaited`: its answer closes or opens the circuit
@@ -100,7 +103,8 @@ interface Batch {
 export function counterStore(options: CounterStoreOptions): CounterStore {
   const { scripts, monotonic, timeoutMs = TIMEOUT_MS, onFailure } = options
   const circuits = new Map<string, Circuit>()
-  const open = new Map<string, Batch>()
+  // Replaced, never cleared: V8 links the table that a cleared Map had to its next one, and what was in it lives until a full collection.
+  let open = new Map<string, Batch>()
   let isScheduled = false
 
   function circuitOf(node: string): Circuit {
@@ -196,9 +200,9 @@ export function counterStore(options: CounterStoreOptions): CounterStore {
 
   function sendAll(): void {
     isScheduled = false
-    const batches = [...open.values()]
-    open.clear()
-    for (const batch of batches) send(batch)
+    const batches = open
+    open = new Map()
+    for (const batch of batches.values()) send(batch)
   }
 
   function send({ node, kind, call, requests }: Batch): void {

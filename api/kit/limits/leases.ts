@@ -70,7 +70,7 @@ type Local = 'spend' | 'refuse' | 'ask' | 'lease'
 export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
   const entries = new Map<string, Entry>()
   /** Requests since the last sweep, of counters that are not known. */
-  const seen = new Map<string, number>()
+  let seen = new Map<string, number>()
   let local = 0
 
   function decide(asks: readonly Ask[], waited?: Waited): ReturnType<CounterStore['decide']> {
@@ -272,7 +272,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
   function sweep(): boolean {
     const now = monotonic()
     let isBusy = false
-    seen.clear()
+    seen = new Map()
     for (const [key, entry] of entries) {
       if (entry.renewal !== undefined) {
         isBusy = true
