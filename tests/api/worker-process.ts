@@ -7,6 +7,8 @@ const MAIN = fileURLToPath(new URL('../../pipelines/main.ts', import.meta.url))
 
 export interface WorkerProcess {
   readonly child: ChildProcess
+  /** Where it tells of itself. */
+  readonly url: string
   /** Every log line so far. */
   readonly lines: readonly Record<string, unknown>[]
   /** True when every topology and sink of it is ready. */
@@ -15,6 +17,8 @@ export interface WorkerProcess {
   kill(): Promise<void>
   /** SIGTERM; the exit code. */
   stop(): Promise<number | null>
+  /** Resolves when the process is gone, whatever ended it. */
+  readonly ended: Promise<unknown>
 }
 
 /** Starts a real worker process with its state in `folder`, whose guardian ends it if nobody else does. */
@@ -39,6 +43,8 @@ export async function startWorkerProcess(folder: string, env: Record<string, str
     })
   })
 
+  const url = `http://127.0.0.1:${port}`
+
   async function ended(signal: NodeJS.Signals): Promise<number | null> {
     child.kill(signal)
     const [code] = await exited
@@ -48,8 +54,10 @@ export async function startWorkerProcess(folder: string, env: Record<string, str
   return {
     child,
     lines,
-    isReady: async () => (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.ok === true,
+    url,
+    isReady: async () => (await fetch(`${url}/readyz`).catch(() => undefined))?.ok === true,
     kill: async () => void (await ended('SIGKILL')),
     stop: () => ended('SIGTERM'),
+    ended: exited,
   }
 }

@@ -27,7 +27,7 @@ afterAll(async () => {
 const VICTIMS: Readonly<Record<string, () => Promise<void>>> = {
   async worker() {
     await system.worker.kill()
-    await system.restartWorker()
+    await system.worker.restart()
   },
   async api() {
     system.apis[1].child.kill('SIGKILL')

@@ -1,9 +1,11 @@
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, test } from 'vitest'
 import { seededRandom } from '../../bench/tweets/random.ts'
 import { burnRace } from '../api/snippets/burn-race.ts'
 import { type SnippetStack, snippetStack } from '../api/snippets/stack.ts'
-import { chaosConfig } from './config.ts'
+import { chaosConfig, chaosHome } from './config.ts'
+import { keepLines } from './keep-logs.ts'
 
 const { seed, rounds } = chaosConfig()
 const SETUP_TIMEOUT_MS = 240_000
@@ -22,12 +24,19 @@ beforeAll(async () => {
   stack = await snippetStack()
 }, SETUP_TIMEOUT_MS)
 
+afterEach(async ({ task }) => {
+  if (task.result?.state !== 'fail') return
+  const processes = { worker: stack.worker, api0: stack.apis[0], api1: stack.apis[1] }
+  const kept = await keepLines(stack.folder.path, processes, join(chaosHome(), `burns-${seed}`))
+  process.stderr.write(`chaos: logs: ${kept}\n`)
+})
+
 afterAll(() => stack?.finish(), SETUP_TIMEOUT_MS)
 
 const VICTIMS: Readonly<Record<string, () => Promise<void>>> = {
   async worker() {
-    await stack.worker().kill()
-    await stack.restartWorker()
+    await stack.worker.kill()
+    await stack.worker.restart()
   },
   async api() {
     stack.apis[1].child.kill('SIGKILL')

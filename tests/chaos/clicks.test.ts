@@ -1,10 +1,12 @@
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { seededRandom } from '../../bench/tweets/random.ts'
 import { clickOrdeal } from '../api/links/click-ordeal.ts'
 import { type Counting, startCounting } from '../api/links/counting.ts'
 import { type LinksSystem, startLinksSystem } from '../api/links/system.ts'
-import { chaosConfig } from './config.ts'
+import { chaosConfig, chaosHome } from './config.ts'
+import { keepLines } from './keep-logs.ts'
 
 const { seed, rounds, parts } = chaosConfig()
 const SETUP_TIMEOUT_MS = 240_000
@@ -24,6 +26,13 @@ beforeAll(async () => {
   system = await startLinksSystem()
   counting = await startCounting(system)
 }, SETUP_TIMEOUT_MS)
+
+afterEach(async ({ task }) => {
+  if (task.result?.state !== 'fail') return
+  const processes = { counting: counting.worker, deciding: system.worker, api0: system.apis[0], api1: system.apis[1] }
+  const kept = await keepLines(system.folder.path, processes, join(chaosHome(), `clicks-${seed}`))
+  process.stderr.write(`chaos: logs: ${kept}\n`)
+})
 
 afterAll(async () => {
   await system?.folder.finish()
@@ -52,12 +61,12 @@ test(
         async counting() {
           await counting.worker.kill()
           await ordeal.visits(VISITS)
-          await counting.restartWorker()
+          await counting.worker.restart()
         },
         async deciding() {
           await system.worker.kill()
           await ordeal.visits(VISITS)
-          await system.restartWorker()
+          await system.worker.restart()
         },
         async clickhouse() {
           await counting.clickhouse.kill()

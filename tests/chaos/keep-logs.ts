@@ -1,5 +1,6 @@
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { ApiProcess } from '../api/api-process.ts'
 import type { System } from '../e2e/system.ts'
 
 /** Keeps what tells why a run failed, before its folder goes: all logs, and what each worker says of its tasks. @returns the target */
@@ -12,6 +13,25 @@ export async function keepLogs({ workers, env }: System, target: string): Promis
   for (const [slot, { address }] of workers.entries()) {
     const asked = fetch(`${address}/tasks`).then((answer) => answer.text())
     writeFileSync(join(target, `tasks-${slot}.json`), await asked.catch(String))
+  }
+  return target
+}
+
+/** The same of processes that a test reads itself: their lines, what each worker says of its tasks, and the servers' logs. @returns the target */
+export async function keepLines(
+  folder: string,
+  processes: Readonly<Record<string, Pick<ApiProcess, 'lines' | 'url'>>>,
+  target: string,
+): Promise<string> {
+  rmSync(target, { recursive: true, force: true })
+  mkdirSync(target, { recursive: true })
+  for (const name of readdirSync(folder)) if (name.endsWith('.log')) cpSync(join(folder, name), join(target, name))
+  for (const [name, { lines, url }] of Object.entries(processes)) {
+    writeFileSync(join(target, `${name}.log`), lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    for (const page of ['tasks', 'readyz', 'metrics']) {
+      const asked = fetch(`${url}/${page}`).then((answer) => answer.text())
+      writeFileSync(join(target, `${name}-${page}.txt`), await asked.catch(String))
+    }
   }
   return target
 }

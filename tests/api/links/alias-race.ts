@@ -13,7 +13,7 @@ export interface AliasRace {
 }
 
 const RETRY_MS = 200
-/** Every caller is answered once the servers are back. */
+/** Every caller is answered within it once nothing is killed any more. */
 const GIVE_UP_MS = 120_000
 /** Callers who ask again at the end: the first answer stays. */
 const ASKED_AGAIN = 20
@@ -21,6 +21,8 @@ const ASKED_AGAIN = 20
 export function aliasRace(system: LinksSystem, alias: string): AliasRace {
   const answers: Promise<Sent>[] = []
   let answered = 0
+  /** Kills go on until `finish`. */
+  let giveUpAt = Infinity
 
   const urlOf = (caller: number) => `https://example.com/${alias}/${caller}`
 
@@ -32,14 +34,13 @@ export function aliasRace(system: LinksSystem, alias: string): AliasRace {
 
   /** Repeats a 503, and what was not answered at all, with the same id, through another instance. */
   async function untilAnswered(caller: number): Promise<Sent> {
-    const until = Date.now() + GIVE_UP_MS
     for (let attempt = 0; ; attempt++) {
       const answer = await ask(caller, attempt).catch(() => undefined)
       if (answer !== undefined && answer.status !== 503) {
         answered++
         return answer
       }
-      if (Date.now() > until) throw new Error(`caller ${caller} was never answered: ${JSON.stringify(answer?.body)}`)
+      if (Date.now() > giveUpAt) throw new Error(`caller ${caller} was never answered: ${JSON.stringify(answer?.body)}`)
       await delay(RETRY_MS)
     }
   }
@@ -53,6 +54,7 @@ export function aliasRace(system: LinksSystem, alias: string): AliasRace {
       return answered
     },
     async finish() {
+      giveUpAt = Date.now() + GIVE_UP_MS
       const all = await Promise.all(answers)
       const made = all.flatMap((answer, caller) => (answer.status === 201 ? [caller] : []))
       expect(made).toHaveLength(1)

@@ -25,7 +25,7 @@ test(
     race.enter(CALLERS / 2)
     await system.worker.kill()
     race.enter(CALLERS / 2)
-    await system.restartWorker()
+    await system.worker.restart()
     await race.finish()
   },
   TEST_TIMEOUT_MS,

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import type { Component } from '../../../deploy/local/component.ts'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { newClickhouse } from '../../stack/servers.ts'
-import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
+import { type SupervisedWorker, supervisedWorker } from '../supervised-worker.ts'
+import { startWorkerProcess } from '../worker-process.ts'
 import type { LinksSystem } from './system.ts'
 
 /** What counts the clicks of a system of links: a worker of its own, and the table. */
@@ -11,8 +12,7 @@ export interface Counting {
   readonly clickhouse: Component
   /** Settings with which an API finds the table. */
   readonly env: Readonly<Record<string, string>>
-  worker: WorkerProcess
-  restartWorker(): Promise<void>
+  readonly worker: SupervisedWorker
 }
 
 /** A busy machine starts both in it. */
@@ -25,14 +25,7 @@ export async function startCounting({ folder, env: common }: LinksSystem): Promi
   const home = join(folder.path, 'counting')
   mkdirSync(home)
   const startWorker = () => startWorkerProcess(folder.path, { ...env, MILLRACE_HOME: home, PIPELINES: 'clicks', WORKER_ROLE: 'bulk' })
-  const counting: Counting = {
-    clickhouse,
-    env,
-    worker: await startWorker(),
-    async restartWorker() {
-      counting.worker = await startWorker()
-    },
-  }
-  await waitUntil(() => counting.worker.isReady(), READY)
-  return counting
+  const worker = await supervisedWorker(startWorker)
+  await waitUntil(() => worker.isReady(), READY)
+  return { clickhouse, env, worker }
 }

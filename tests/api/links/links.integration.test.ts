@@ -97,7 +97,7 @@ describe('the command path', () => {
       race.enter(WAVE)
       await system.worker.kill()
       race.enter(WAVE)
-      await system.restartWorker()
+      await system.worker.restart()
       system.apis[1].child.kill('SIGKILL')
       await system.restartApi(1)
       race.enter(WAVE)
@@ -157,9 +157,9 @@ describe('clicks', () => {
       await system.kafka.kill()
       await ordeal.visits(VISITS)
       await system.kafka.start()
-      await Promise.all([counting.restartWorker(), ordeal.visits(VISITS)])
+      await Promise.all([counting.worker.restart(), ordeal.visits(VISITS)])
       await counting.worker.kill()
-      await counting.restartWorker()
+      await counting.worker.restart()
       expect(await ordeal.finish()).toMatchObject({ dropped: 0 })
     },
     RACE_TIMEOUT_MS,

@@ -6,7 +6,8 @@ import { linkCommands, linkDecisions, userLinks } from '../../../schemas/topics.
 import { type GuardedFolder, guardedFolder } from '../../stack/folder.ts'
 import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
-import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
+import { type SupervisedWorker, supervisedWorker } from '../supervised-worker.ts'
+import { startWorkerProcess } from '../worker-process.ts'
 
 /** Servers, one worker that decides, and two API instances, each a process that can be killed. */
 export interface LinksSystem {
@@ -15,11 +16,10 @@ export interface LinksSystem {
   /** undefined: a Redis was given. */
   readonly redis: Component | undefined
   readonly env: Readonly<Record<string, string>>
-  worker: WorkerProcess
+  readonly worker: SupervisedWorker
   readonly apis: ApiProcess[]
   /** Resolves when links can be made and read through every instance. */
   ready(): Promise<void>
-  restartWorker(): Promise<void>
   restartApi(index: number): Promise<void>
 }
 
@@ -64,15 +64,12 @@ export async function startLinksSystem(options: LinksSystemOptions = {}): Promis
     kafka,
     redis,
     env,
-    worker: await startWorkerProcess(folder.path, env),
+    worker: await supervisedWorker(() => startWorkerProcess(folder.path, env)),
     apis: await Promise.all(Array.from({ length: APIS }, startApi)),
     async ready() {
       await waitUntil(() => system.worker.isReady(), { what: 'the worker', timeoutMs: READY_TIMEOUT_MS })
       for (const api of system.apis)
         await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', timeoutMs: READY_TIMEOUT_MS })
-    },
-    async restartWorker() {
-      system.worker = await startWorkerProcess(folder.path, env)
     },
     async restartApi(index) {
       system.apis[index] = await startApi()

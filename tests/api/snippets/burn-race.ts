@@ -11,7 +11,7 @@ export interface BurnRace {
 }
 
 const RETRY_MS = 200
-/** Every reader is answered once the servers are back. */
+/** Every reader is answered within it once nothing is killed any more. */
 const GIVE_UP_MS = 120_000
 /** Keys are kept per caller. */
 const ADDRESS = { 'x-forwarded-for': '10.200.0.3' }
@@ -22,6 +22,8 @@ export async function burnRace(stack: SnippetStack, name: string, reads: number)
   expect(made.status).toBe(201)
   const path = `/api/v1/pastes/${made.body.paste_id}`
   const answers: Promise<Asked>[] = []
+  /** Kills go on until `finish`. */
+  let giveUpAt = Infinity
 
   /** Every other one reads the bare text. */
   function ask(reader: number, attempt: number): Promise<Asked> {
@@ -32,11 +34,10 @@ export async function burnRace(stack: SnippetStack, name: string, reads: number)
 
   /** Repeats a 503, and what was not answered at all, with the same key, through another instance. */
   async function untilAnswered(reader: number): Promise<Asked> {
-    const until = Date.now() + GIVE_UP_MS
     for (let attempt = 0; ; attempt++) {
       const answer = await ask(reader, attempt).catch(() => undefined)
       if (answer !== undefined && answer.status !== 503) return answer
-      if (Date.now() > until) throw new Error(`reader ${reader} was never answered: ${answer?.text}`)
+      if (Date.now() > giveUpAt) throw new Error(`reader ${reader} was never answered: ${answer?.text}`)
       await delay(RETRY_MS)
     }
   }
@@ -51,11 +52,13 @@ export async function burnRace(stack: SnippetStack, name: string, reads: number)
       for (let index = 0; index < readers; index++) answers.push(untilAnswered(first + index))
     },
     async finish() {
+      giveUpAt = Date.now() + GIVE_UP_MS
       const all = await Promise.all(answers)
       const readers = all.filter(({ status }) => status === 200)
       expect(readers.map(contentOf)).toEqual(Array.from({ length: reads }, () => content))
       const others = all.filter(({ status }) => status !== 200)
       for (const { status, body } of others) expect([status, body.error]).toEqual([404, 'paste_not_found'])
+      giveUpAt = Date.now() + GIVE_UP_MS
       const again = await Promise.all(all.map((_, reader) => untilAnswered(reader)))
       const told = ({ status, text, body }: Asked) => [status, status === 200 ? (body ?? text) : body.error]
       expect(again.map(told)).toEqual(all.map(told))

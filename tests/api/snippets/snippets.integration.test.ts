@@ -268,9 +268,9 @@ describe('a snippet that burns', () => {
     async () => {
       const race = await burnRace(stack, 'a crash', BURN_READS)
       race.enter(BURN_WAVE)
-      await stack.worker().kill()
+      await stack.worker.kill()
       race.enter(BURN_WAVE)
-      await stack.restartWorker()
+      await stack.worker.restart()
       stack.apis[1].child.kill('SIGKILL')
       race.enter(BURN_WAVE)
       await stack.restartApi(1)

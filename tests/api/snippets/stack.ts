@@ -7,7 +7,8 @@ import { guardedFolder } from '../../stack/folder.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
 import { newKafka, newRedis, newRegistry } from '../../stack/servers.ts'
 import { type ApiProcess, startApiProcess } from '../api-process.ts'
-import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
+import { supervisedWorker } from '../supervised-worker.ts'
+import { startWorkerProcess } from '../worker-process.ts'
 
 /** A server that was down is noticed, and everything is caught up, well within this. */
 export const SOON = { timeoutMs: 60_000, intervalMs: 50 }
@@ -48,7 +49,7 @@ export async function snippetStack({ redisCluster }: SnippetStackOptions = {}) {
     method: 'POST',
   })
   if (!client.ok) throw new Error(await client.text())
-  let worker: WorkerProcess = await startWorkerProcess(folder.path, env)
+  const worker = await supervisedWorker(() => startWorkerProcess(folder.path, env))
   const startApi = () => startApiProcess(folder.path, env)
   const apis: ApiProcess[] = [await startApi(), await startApi()]
   await waitUntil(() => worker.isReady(), { what: 'the worker', ...SOON })
@@ -103,10 +104,7 @@ export async function snippetStack({ redisCluster }: SnippetStackOptions = {}) {
     send,
     create,
     blobFolder: join(folder.path, 'data', 'blobs'),
-    worker: () => worker,
-    async restartWorker() {
-      worker = await startWorkerProcess(folder.path, env)
-    },
+    worker,
     async restartApi(index: number) {
       apis[index] = await startApi()
     },

@@ -1,0 +1,64 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { WorkerProcess } from './worker-process.ts'
+
+/** A worker that is started again when it has ended by itself, for instance because no server was there for it when it began. */
+export interface SupervisedWorker extends Pick<WorkerProcess, 'isReady' | 'kill' | 'lines' | 'url'> {
+  /** After `kill`. */
+  restart(): Promise<void>
+}
+
+/** As a supervisor waits. */
+const RESTART_AFTER_MS = 500
+
+export async function supervisedWorker(start: () => Promise<WorkerProcess>): Promise<SupervisedWorker> {
+  let worker = await start()
+  let isWanted = true
+  let killed: WorkerProcess | undefined
+  /** One after the other: a test kills it while it is being started again. */
+  let turn = Promise.resolve()
+  watch(worker)
+
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    const done = turn.then(work)
+    turn = done.catch(() => undefined)
+    return done
+  }
+
+  async function begin(): Promise<void> {
+    worker = await start()
+    watch(worker)
+  }
+
+  function watch(watched: WorkerProcess): void {
+    void watched.ended.then(() => inTurn(() => beginAgain(watched)))
+  }
+
+  /** One that ends before it has begun is begun again, too. */
+  async function beginAgain(ended: WorkerProcess): Promise<void> {
+    while (isWanted && worker === ended && killed !== ended) {
+      await delay(RESTART_AFTER_MS)
+      await begin().catch(() => undefined)
+    }
+  }
+
+  return {
+    get lines() {
+      return worker.lines
+    },
+    get url() {
+      return worker.url
+    },
+    isReady: () => worker.isReady(),
+    kill() {
+      isWanted = false
+      return inTurn(async () => {
+        killed = worker
+        await worker.kill()
+      })
+    },
+    restart() {
+      isWanted = true
+      return inTurn(begin)
+    },
+  }
+}
