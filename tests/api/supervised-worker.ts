@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import type { GuardedFolder } from '../stack/folder.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
 /** A worker that is started again when it has ended by itself, for instance because no server was there for it when it began. */
@@ -10,7 +11,7 @@ export interface SupervisedWorker extends Pick<WorkerProcess, 'isReady' | 'kill'
 /** As a supervisor waits. */
 const RESTART_AFTER_MS = 500
 
-export async function supervisedWorker(start: () => Promise<WorkerProcess>): Promise<SupervisedWorker> {
+export async function supervisedWorker(folder: GuardedFolder, start: () => Promise<WorkerProcess>): Promise<SupervisedWorker> {
   let worker = await start()
   let isWanted = true
   let killed: WorkerProcess | undefined
@@ -35,9 +36,9 @@ export async function supervisedWorker(start: () => Promise<WorkerProcess>): Pro
 
   /** One that ends before it has begun is begun again, too. */
   async function beginAgain(ended: WorkerProcess): Promise<void> {
-    while (isWanted && worker === ended && killed !== ended) {
+    while (isWanted && worker === ended && killed !== ended && !folder.isFinishing) {
       await delay(RESTART_AFTER_MS)
-      await begin().catch(() => undefined)
+      if (!folder.isFinishing) await begin().catch(() => undefined)
     }
   }
 

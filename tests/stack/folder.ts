@@ -7,13 +7,26 @@ const PREFIX = 'millrace-test-'
 
 export interface GuardedFolder extends Guardian {
   readonly path: string
+  /** From the call of `finish` on: what ends now is meant to. */
+  readonly isFinishing: boolean
 }
 
 /** A temporary folder that disappears with everything that runs in it when this process ends, also by kill -9. */
 export function guardedFolder(): GuardedFolder {
   // The real path: the guardian compares it with /proc/<pid>/cwd.
   const path = realpathSync(mkdtempSync(join(tmpdir(), PREFIX)))
-  return { path, ...guard(path) }
+  const { finish } = guard(path)
+  let isFinishing = false
+  return {
+    path,
+    get isFinishing() {
+      return isFinishing
+    },
+    finish() {
+      isFinishing = true
+      return finish()
+    },
+  }
 }
 
 /** Whether a path is one that `guardedFolder` may have made. */

@@ -25,7 +25,7 @@ export async function startCounting({ folder, env: common }: LinksSystem): Promi
   const home = join(folder.path, 'counting')
   mkdirSync(home)
   const startWorker = () => startWorkerProcess(folder.path, { ...env, MILLRACE_HOME: home, PIPELINES: 'clicks', WORKER_ROLE: 'bulk' })
-  const worker = await supervisedWorker(startWorker)
+  const worker = await supervisedWorker(folder, startWorker)
   await waitUntil(() => worker.isReady(), READY)
   return { clickhouse, env, worker }
 }

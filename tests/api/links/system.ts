@@ -64,7 +64,7 @@ export async function startLinksSystem(options: LinksSystemOptions = {}): Promis
     kafka,
     redis,
     env,
-    worker: await supervisedWorker(() => startWorkerProcess(folder.path, env)),
+    worker: await supervisedWorker(folder, () => startWorkerProcess(folder.path, env)),
     apis: await Promise.all(Array.from({ length: APIS }, startApi)),
     async ready() {
       await waitUntil(() => system.worker.isReady(), { what: 'the worker', timeoutMs: READY_TIMEOUT_MS })

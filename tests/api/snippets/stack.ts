@@ -49,7 +49,7 @@ export async function snippetStack({ redisCluster }: SnippetStackOptions = {}) {
     method: 'POST',
   })
   if (!client.ok) throw new Error(await client.text())
-  const worker = await supervisedWorker(() => startWorkerProcess(folder.path, env))
+  const worker = await supervisedWorker(folder, () => startWorkerProcess(folder.path, env))
   const startApi = () => startApiProcess(folder.path, env)
   const apis: ApiProcess[] = [await startApi(), await startApi()]
   await waitUntil(() => worker.isReady(), { what: 'the worker', ...SOON })
