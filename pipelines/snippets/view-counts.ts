@@ -14,7 +14,7 @@ export const snippetViews = topology(
   'snippet-views',
   function declareSnippetViews(t) {
     const totals = t.store(keyedStore('totals', { key: utf8, value: avro('SnippetViews') }))
-    const pending = new Map<string, number>()
+    let pending = new Map<string, number>()
 
     function count(_read: SnippetRead, ctx: RecordContext<string>): void {
       pending.set(ctx.key, (pending.get(ctx.key) ?? 0) + 1)
@@ -26,7 +26,7 @@ export const snippetViews = topology(
         totals.put(id, { views })
         ctx.emit(snippetViewCounts, id, { views })
       }
-      pending.clear()
+      pending = new Map()
     }
 
     t.source(snippetReads)

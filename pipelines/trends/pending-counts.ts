@@ -11,7 +11,7 @@ export interface PendingCounts {
 }
 
 export function pendingCounts(): PendingCounts {
-  const pending = new Map<string, TermCounts>()
+  let pending = new Map<string, TermCounts>()
 
   function add(key: string, original: string, minute: number, tweet: Tweet): void {
     const { tweet_id, user_id, created_at } = tweet
@@ -33,7 +33,7 @@ export function pendingCounts(): PendingCounts {
 
   function drain(take: (key: string, counts: TermCounts) => void): void {
     for (const [key, counts] of pending) take(key, counts)
-    pending.clear()
+    pending = new Map()
   }
 
   return {

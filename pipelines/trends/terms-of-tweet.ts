@@ -14,10 +14,10 @@ export interface TermReader {
 
 export function termReader(): TermReader {
   const folds = new Map<string, string>()
-  const terms = new Map<string, string>()
+  let terms = new Map<string, string>()
 
   function termsOf(tweet: Tweet): ReadonlyMap<string, string> {
-    terms.clear()
+    terms = new Map()
     for (const original of tweet.hashtags) add(original)
     for (const original of tweet.phrases) add(original)
     return terms

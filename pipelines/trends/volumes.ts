@@ -30,7 +30,7 @@ export interface VolumeRounds {
 
 export function volumeRounds(store: KeyedStore<string, VolumesRound>): VolumeRounds {
   /** Key → minute, volume, minute, volume … */
-  const waiting = new Map<string, number[]>()
+  let waiting = new Map<string, number[]>()
   let isCaughtUp = false
   let round: number | undefined
 
@@ -71,7 +71,7 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>): VolumeRou
   }
 
   function startRound(): void {
-    waiting.clear()
+    waiting = new Map()
     round = currentRound() + 1
     store.put(ROUND_KEY, { round })
   }

@@ -41,7 +41,7 @@ const MAX_PENDING_LINKS = 1_000
 export function clickCounts({ read, totals, visitors, details, stats }: ClickCountsOptions): ClickCounts {
   const pending = pendingClicks()
   /** Links whose statistics changed since the last commit. */
-  const changed = new Set<string>()
+  let changed = new Set<string>()
   let asOf: number | undefined
 
   function count(click: Click, ctx: RecordContext<string>): Outcome {
@@ -74,7 +74,7 @@ export function clickCounts({ read, totals, visitors, details, stats }: ClickCou
       const counted = totals.get(code) as ClickTotals
       ctx.emit(stats, code, linkStatsOf(counted, visitors.get(code) ?? noVisitors(), ctx.now))
     }
-    changed.clear()
+    changed = new Set()
     if (asOf === undefined) return
     // Behind the statistics that it vouches for.
     ctx.emit(stats, AS_OF_KEY, asOfRecord(asOf), { partition: ctx.partition })

@@ -26,7 +26,7 @@ export interface PendingClicks {
 }
 
 export function pendingClicks(): PendingClicks {
-  const pending = new Map<string, ClickBatch>()
+  let pending = new Map<string, ClickBatch>()
 
   function add(click: ClickDetails): void {
     let batch = pending.get(click.short_code)
@@ -49,7 +49,7 @@ export function pendingClicks(): PendingClicks {
 
   function drain(take: (code: string, batch: ClickBatch) => void): void {
     for (const [code, batch] of pending) take(code, batch)
-    pending.clear()
+    pending = new Map()
   }
 
   return {
