@@ -160,7 +160,7 @@ function row(name: string, { inFault, after, to }: { inFault: readonly Sample[];
   const at = (part: number) => latencies[Math.min(latencies.length - 1, Math.floor(part * latencies.length))].toFixed(2)
   const undecided = inFault.filter((sample) => sample.undecided).length
   const waited = latencies.filter((latency) => latency > 1).length
-  const last = after.findLast((sample) => sample.undecided)
-  const healed = last === undefined ? '–' : Math.round(last.at - to)
+  const decided = after.find((sample) => !sample.undecided)
+  const healed = decided === undefined ? 'never' : Math.round(decided.at - to)
   return `| ${name} | ${inFault.length} | ${undecided} | ${at(0.5)} | ${at(0.99)} | ${at(1)} | ${waited} | ${healed} |`
 }
