@@ -2,6 +2,7 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { CodecError } from '../../schemas/codec.ts'
 import { type FactLog, FactsLostError } from './fact-log.ts'
 import type { Logger } from './logging.ts'
+import { spacedWarning } from './spaced-warning.ts'
 
 /** Facts that nobody waits for: what cannot be sent is kept for a while, up to a bound, and then dropped and counted. */
 export interface FactBuffer<K, V> {
@@ -37,9 +38,10 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
   let timer: NodeJS.Timeout | undefined
   let sending = false
   let failures = 0
-  /** Dropped because the buffer was full, and not told yet. */
-  let untold = 0
-  let dropTimer: NodeJS.Timeout | undefined
+  const full = spacedWarning({
+    everyMs: DROPS_TOLD_MS,
+    say: (count) => log.warn({ buffer: name, count, waiting: size() }, 'facts_dropped'),
+  })
   const sent = counter('sent', 'Facts that Kafka has acknowledged')
   const dropped = counter('dropped', 'Facts that were lost, mostly because the buffer was full')
   new Gauge({
@@ -74,21 +76,6 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
     }
   }
 
-  function drop(): void {
-    dropped.inc()
-    untold++
-    if (dropTimer === undefined) tellDrops()
-  }
-
-  /** The first at once, then now and then as long as there are more. */
-  function tellDrops(): void {
-    dropTimer = undefined
-    if (untold === 0) return
-    log.warn({ buffer: name, count: untold, waiting: size() }, 'facts_dropped')
-    untold = 0
-    dropTimer = setTimeout(tellDrops, DROPS_TOLD_MS)
-  }
-
   /** One request at a time: facts of one key keep their order, and a broker that is away is asked by one. */
   async function flush(): Promise<void> {
     timer = undefined
@@ -116,7 +103,8 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
   return {
     offer(key, value) {
       if (size() >= capacity) {
-        drop()
+        dropped.inc()
+        full.happened()
         return false
       }
       if (facts === undefined) early.push([key, value])
@@ -133,9 +121,8 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
         if (failures === 0) void flush()
         await new Promise((resolve) => setTimeout(resolve, CLOSE_LOOK_MS))
       }
-      for (const pending of [timer, dropTimer]) clearTimeout(pending)
-      tellDrops()
-      clearTimeout(dropTimer)
+      clearTimeout(timer)
+      full.flush()
       if (size() > 0) log.warn({ buffer: name, lost: size() }, 'facts_lost')
     },
   }

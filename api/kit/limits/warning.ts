@@ -1,3 +1,4 @@
+import { type Later, spacedWarning } from '../spaced-warning.ts'
 import type { FailureReason } from './counter-store.ts'
 import type { Verdict } from './limiter.ts'
 
@@ -19,44 +20,23 @@ export interface FailureWarning {
   flush(): void
 }
 
-/** Calls `run` after so many ms; nothing waits for it at the end of the process. */
-export type Later = (ms: number, run: () => void) => void
-
 const WARN_EVERY_MS = 1_000
 
-const unwaited: Later = (ms, run) => void setTimeout(run, ms).unref()
-
-export function failureWarning(warn: (said: FailedOpen) => void, later: Later = unwaited): FailureWarning {
-  let requests = 0
+export function failureWarning(warn: (said: FailedOpen) => void, later?: Later): FailureWarning {
   let reason: UndecidedReason | undefined
   let cause: string | undefined
-  let isQuiet = false
-
-  function flush(): void {
-    if (requests === 0) return
-    const said = { requests, reason, cause }
-    requests = 0
-    warn(said)
-  }
-
-  function say(): void {
-    isQuiet = requests > 0
-    if (!isQuiet) return
-    later(WARN_EVERY_MS, say)
-    flush()
-  }
+  const warning = spacedWarning({ everyMs: WARN_EVERY_MS, say: (requests) => warn({ requests, reason, cause }), later })
 
   return {
     undecided(why) {
-      requests++
       // While the circuit is open, the failure that opened it is the reason.
       if (why !== 'circuit_open') reason = why
-      if (!isQuiet) say()
+      warning.happened()
     },
     failed(why, error) {
       reason = why
       cause = error?.message
     },
-    flush,
+    flush: warning.flush,
   }
 }

@@ -1,8 +1,9 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { Logger } from '../logging.ts'
+import type { Later } from '../spaced-warning.ts'
 import type { FailureReason } from './counter-store.ts'
 import type { Verdict } from './limiter.ts'
-import { failureWarning, type Later } from './warning.ts'
+import { failureWarning } from './warning.ts'
 
 /** What is told of limits: metrics, and one warning per second while requests are let through undecided. */
 export interface LimitWatch {
