@@ -68,8 +68,11 @@ function inPlace(draft: BlobDraft, incoming: Streams): BlobDraft {
     finish: draft.finish,
     packed: draft.packed,
     async discard() {
-      await draft.discard()
-      giveBack?.()
+      try {
+        await draft.discard()
+      } finally {
+        giveBack?.()
+      }
     },
   }
 }

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { ApiError } from '../../../../api/kit/errors.ts'
 import { MAX_CONTENT_BYTES } from '../../../../api/snippets/intake/content.ts'
 import { takeBody } from '../../../../api/snippets/intake/intake.ts'
-import { contentStreams } from '../../../../api/snippets/streams.ts'
+import { contentStreams, streams } from '../../../../api/snippets/streams.ts'
 import { blobStore } from '../../../../state/blobs/blob-store.ts'
 import { draftFolderOf, folderShelf } from '../../../../state/blobs/folder.ts'
 
@@ -182,6 +182,23 @@ describe('the size of the content', () => {
       takeBody({ contentType: 'text/plain', pieces: endless() }, { blobs, incoming: contentStreams().incoming }),
     ).rejects.toThrow('larger than')
     expect(taken).toBe(MAX_CONTENT_BYTES / 65_536)
+  })
+
+  it('gives its place back, also when the disk cannot delete the draft', async () => {
+    const incoming = streams({ places: 1, maxWaiting: 0, waitMs: 1 })
+    const draft = blobs.draft()
+    const { discard } = draft
+    const failing = () => discard().then(() => Promise.reject(new Error('EIO')))
+    const stuck = Object.assign(draft, { discard: failing })
+    async function* broken() {
+      yield Buffer.alloc(100_000, 'x')
+      expect(incoming.running).toBe(1)
+      throw new Error('the client has gone')
+    }
+    await expect(
+      takeBody({ contentType: 'text/plain', pieces: broken() }, { blobs: { ...blobs, draft: () => stuck }, incoming }),
+    ).rejects.toThrow()
+    expect(incoming.running).toBe(0)
   })
 
   it('is not zero', async () => {
