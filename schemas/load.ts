@@ -25,7 +25,7 @@ export function schemaFiles(): string[] {
   return files.sort()
 }
 
-/** The Avro format of a record, typed by its file: `avro('Tweet')` holds `Tweet` objects. */
+/** The Avro format of a record, typed by its file: `avro('trends/Tweet')` holds `Tweet` objects. */
 export function avro<File extends keyof RecordTypes>(file: File): ValueFormat<RecordTypes[File]> {
   const known = formats.get(file) as ValueFormat<RecordTypes[File]> | undefined
   if (known) return known

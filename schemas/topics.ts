@@ -52,7 +52,7 @@ const compacted: Readonly<Record<string, string>> = { 'cleanup.policy': 'compact
 export const tweets: Topic<bigint, Tweet> = {
   name: 'tweets',
   key: decimalId,
-  value: avro('Tweet'),
+  value: avro('trends/Tweet'),
   partitions: 4,
   productionPartitions: 32,
   config: { ...keptFor(DAY_MS, HOUR_MS), 'message.timestamp.type': 'LogAppendTime' },
@@ -62,7 +62,7 @@ export const tweets: Topic<bigint, Tweet> = {
 export const userInterests: Topic<bigint, UserInterests> = {
   name: 'user-interests',
   key: decimalId,
-  value: avro('UserInterests'),
+  value: avro('trends/UserInterests'),
   partitions: 4,
   productionPartitions: 16,
   config: compacted,
@@ -75,7 +75,7 @@ const listsKept = { ...keptFor(HOUR_MS, SHORT_SEGMENT_MS), ...LARGE_RECORDS }
 export const trendOutput: Topic<number, TrendOutput> = {
   name: 'trend-output',
   key: decimalInt,
-  value: avro('TrendOutput'),
+  value: avro('trends/TrendOutput'),
   partitions: 4,
   productionPartitions: 8,
   config: listsKept,
@@ -95,7 +95,7 @@ export const trendRenewals: Topic<number, TrendOutput> = {
 export const trendVolumes: Topic<string, TrendVolume> = {
   name: 'trend-volumes',
   key: utf8,
-  value: avro('TrendVolume'),
+  value: avro('trends/TrendVolume'),
   partitions: 4,
   productionPartitions: 32,
   config: keptFor(DAY_MS, HOUR_MS),
@@ -108,7 +108,7 @@ export const trendVolumes: Topic<string, TrendVolume> = {
 export const clicks: Topic<string, Click> = {
   name: 'clicks',
   key: utf8,
-  value: avro('Click'),
+  value: avro('links/Click'),
   partitions: 4,
   productionPartitions: 64,
   config: keptFor(DAY_MS, HOUR_MS),
@@ -118,7 +118,7 @@ export const clicks: Topic<string, Click> = {
 export const clickDetails: Topic<string, ClickDetails> = {
   name: 'click-details',
   key: utf8,
-  value: avro('ClickDetails'),
+  value: avro('links/ClickDetails'),
   partitions: clicks.partitions,
   productionPartitions: clicks.productionPartitions,
   config: keptFor(CLICK_DETAILS_DAYS * DAY_MS, HOUR_MS),
@@ -128,7 +128,7 @@ export const clickDetails: Topic<string, ClickDetails> = {
 export const linkStats: Topic<string, LinkStats> = {
   name: 'link-stats',
   key: utf8,
-  value: avro('LinkStats'),
+  value: avro('links/LinkStats'),
   partitions: clicks.partitions,
   productionPartitions: clicks.productionPartitions,
   config: compacted,
@@ -277,7 +277,7 @@ export const snippetBlobs: Topic<string, BlobReferences> = {
 export const snippetReads: Topic<string, SnippetRead> = {
   name: 'snippet-reads',
   key: utf8,
-  value: avro('SnippetRead'),
+  value: avro('snippets/SnippetRead'),
   partitions: SNIPPET_PARTITIONS,
   productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
   config: keptFor(DAY_MS, HOUR_MS),
@@ -287,7 +287,7 @@ export const snippetReads: Topic<string, SnippetRead> = {
 export const snippetViewCounts: Topic<string, SnippetViews> = {
   name: 'snippet-view-counts',
   key: utf8,
-  value: avro('SnippetViews'),
+  value: avro('snippets/SnippetViews'),
   partitions: SNIPPET_PARTITIONS,
   productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
   config: compacted,
@@ -297,7 +297,7 @@ export const snippetViewCounts: Topic<string, SnippetViews> = {
 export const snippetTexts: Topic<string, SnippetText> = {
   name: 'snippet-texts',
   key: utf8,
-  value: avro('SnippetText'),
+  value: avro('snippets/SnippetText'),
   partitions: SNIPPET_PARTITIONS,
   productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
   config: compacted,

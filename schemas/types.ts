@@ -1,161 +1,5 @@
 /** Generated from schemas/*.avsc by `npm run schemas`; a test holds it up to date. Do not edit. */
 
-/** One counted redirect of a short link. Topic clicks, key: short_code. */
-export interface Click {
-  short_code: string
-  /** ISO 8601, UTC */
-  timestamp: string
-  /** of the visitor; empty: not known */
-  ip: string
-  /** as sent; empty: none */
-  user_agent: string
-  /** as sent, a URL; empty: none */
-  referrer: string
-  /** ISO 3166-1 alpha-2 where the producer knows it (a CDN's header); empty: the pipeline looks the ip up */
-  country: string
-}
-
-/** What a click tells, without the visitor's address: one record per counted click. Topic click-details, key: short_code. */
-export interface ClickDetails {
-  short_code: string
-  clicked_at: number
-  /** registrable host; direct, unknown */
-  referrer: string
-  /** ISO 3166-1 alpha-2; unknown */
-  country: string
-  /** family; unknown */
-  browser: string
-  /** desktop, mobile, tablet, tv, bot or unknown */
-  device: string
-  bot: boolean
-  /** 16 hexadecimal digits that are the visitor's for one UTC day */
-  visitor: string
-  /** empty unless the operator keeps addresses */
-  ip: string
-}
-
-/** The statistics of one link so far: the latest record counts. Topic link-stats (compacted), key: short_code. The record with the key :as-of tells, with as_of alone, up to when a partition's clicks are all counted in the records before it. */
-export interface LinkStats {
-  as_of: number
-  total_clicks: number
-  /** the part of total_clicks that bots made */
-  bot_clicks: number
-  /** people per UTC day, without bots */
-  unique_clicks: number
-  /** false: an estimate */
-  unique_is_exact: boolean
-  /** all clicks, ascending, of the last 48 hours with clicks */
-  hours: LinkStatsHour[]
-  /** the most frequent, best first, at most 10; without bots, as are the following */
-  referrers: LinkStatsEntry[]
-  countries: LinkStatsEntry[]
-  browsers: LinkStatsEntry[]
-  devices: LinkStatsEntry[]
-}
-
-export interface LinkStatsHour {
-  start: number
-  clicks: number
-}
-
-export interface LinkStatsEntry {
-  value: string
-  clicks: number
-  /** clicks may be too great by this much; 0: exact */
-  over: number
-}
-
-/** A snippet's content was sent to somebody. Topic snippet-reads, key: paste_id. */
-export interface SnippetRead {
-  read_at: number
-}
-
-/** What search and analysts know of a snippet; of those that are not public, neither title nor text. Topic snippet-texts, key: paste_id: once when it is made, once when it is deleted. */
-export interface SnippetText {
-  paste_id: string
-  user_id: null | bigint
-  title: string
-  language: string
-  content_size: number
-  visibility: string
-  created_at: number
-  expires_at: null | number
-  is_deleted: boolean
-  /** the beginning of the content */
-  text: string
-}
-
-/** How often a snippet was read so far. Topic snippet-view-counts and store snippet-views-totals, key: paste_id. */
-export interface SnippetViews {
-  views: number
-}
-
-/** The ranked list of one region at one moment. Topics trend-output (every minute) and trend-renewals (the half minutes), key: woeid in decimal. */
-export interface TrendOutput {
-  woeid: number
-  window_end: number
-  source: TrendSource
-  /** best first, at most 500; the rank is the position + 1 */
-  entries: TrendEntry[]
-}
-
-export type TrendSource = 'pipeline' | 'endpoint'
-
-export interface TrendEntry {
-  /** folded form, the identity of the trend */
-  term: string
-  /** most frequent original */
-  name: string
-  /** the 60-minute window */
-  tweet_volume: number
-  volume_24h: number
-  /** volume now / volume of the window one hour ago */
-  velocity: number
-  /** count / baseline for this hour of the week */
-  velocity_vs_usual: number
-  score: number
-  /** Trending or Viral */
-  label: null | string
-  trending_since: number
-  sample_tweets: bigint[]
-}
-
-/** How often a term was counted in a region in one minute, so far: a later record of the same minute replaces it and is never smaller. Topic trend-volumes, key: <woeid>:<term>. */
-export interface TrendVolume {
-  woeid: number
-  /** folded form */
-  term: string
-  /** its start */
-  minute: number
-  volume: number
-}
-
-/** One tweet event, the input of the trends service. Topic tweets, key: user_id in decimal. */
-export interface Tweet {
-  tweet_id: bigint
-  user_id: bigint
-  text: string
-  hashtags: string[]
-  /** extracted n-grams */
-  phrases: string[]
-  /** ISO 639-1 */
-  lang: string
-  /** resolved from profile or IP */
-  woeid: number
-  /** 0.0 human to 1.0 bot */
-  bot_score: number
-  created_at: number
-}
-
-/** Interest profile of a user. Topic user-interests (compacted), key: user_id in decimal. */
-export interface UserInterests {
-  user_id: bigint
-  topic_weights: { [key: string]: number }
-  /** muted topics, a set */
-  exclude_topics: string[]
-  updated_at: number
-}
-
 /** What was decided about a command. Part of every decision topic. */
 export interface CommandResult {
   command_id: string
@@ -289,6 +133,40 @@ export interface LimitViolation {
   limit_count: number
 }
 
+/** One counted redirect of a short link. Topic clicks, key: short_code. */
+export interface Click {
+  short_code: string
+  /** ISO 8601, UTC */
+  timestamp: string
+  /** of the visitor; empty: not known */
+  ip: string
+  /** as sent; empty: none */
+  user_agent: string
+  /** as sent, a URL; empty: none */
+  referrer: string
+  /** ISO 3166-1 alpha-2 where the producer knows it (a CDN's header); empty: the pipeline looks the ip up */
+  country: string
+}
+
+/** What a click tells, without the visitor's address: one record per counted click. Topic click-details, key: short_code. */
+export interface ClickDetails {
+  short_code: string
+  clicked_at: number
+  /** registrable host; direct, unknown */
+  referrer: string
+  /** ISO 3166-1 alpha-2; unknown */
+  country: string
+  /** family; unknown */
+  browser: string
+  /** desktop, mobile, tablet, tv, bot or unknown */
+  device: string
+  bot: boolean
+  /** 16 hexadecimal digits that are the visitor's for one UTC day */
+  visitor: string
+  /** empty unless the operator keeps addresses */
+  ip: string
+}
+
 /** What is counted of one link's clicks. Store clicks-totals, key: short_code. */
 export interface ClickTotals {
   /** all clicks */
@@ -372,6 +250,37 @@ export interface LinkDeletion {
   deleted_at: number
 }
 
+/** The statistics of one link so far: the latest record counts. Topic link-stats (compacted), key: short_code. The record with the key :as-of tells, with as_of alone, up to when a partition's clicks are all counted in the records before it. */
+export interface LinkStats {
+  as_of: number
+  total_clicks: number
+  /** the part of total_clicks that bots made */
+  bot_clicks: number
+  /** people per UTC day, without bots */
+  unique_clicks: number
+  /** false: an estimate */
+  unique_is_exact: boolean
+  /** all clicks, ascending, of the last 48 hours with clicks */
+  hours: LinkStatsHour[]
+  /** the most frequent, best first, at most 10; without bots, as are the following */
+  referrers: LinkStatsEntry[]
+  countries: LinkStatsEntry[]
+  browsers: LinkStatsEntry[]
+  devices: LinkStatsEntry[]
+}
+
+export interface LinkStatsHour {
+  start: number
+  clicks: number
+}
+
+export interface LinkStatsEntry {
+  value: string
+  clicks: number
+  /** clicks may be too great by this much; 0: exact */
+  over: number
+}
+
 /** Who has clicked a link, as a set of daily hashes. Store clicks-visitors, key: short_code. */
 export interface LinkVisitors {
   /** 8 bytes each, while the visitors are few; empty afterwards */
@@ -443,6 +352,31 @@ export interface NewSnippet {
   predecessor: null | string
   root: null | string
   excerpt: string
+}
+
+/** A snippet's content was sent to somebody. Topic snippet-reads, key: paste_id. */
+export interface SnippetRead {
+  read_at: number
+}
+
+/** What search and analysts know of a snippet; of those that are not public, neither title nor text. Topic snippet-texts, key: paste_id: once when it is made, once when it is deleted. */
+export interface SnippetText {
+  paste_id: string
+  user_id: null | bigint
+  title: string
+  language: string
+  content_size: number
+  visibility: string
+  created_at: number
+  expires_at: null | number
+  is_deleted: boolean
+  /** the beginning of the content */
+  text: string
+}
+
+/** How often a snippet was read so far. Topic snippet-view-counts and store snippet-views-totals, key: paste_id. */
+export interface SnippetViews {
+  views: number
 }
 
 /** Terms without baseline over all regions at the last moments. Store trends-totals. */
@@ -557,6 +491,46 @@ export interface TermTracked {
   window_end: number
 }
 
+/** The ranked list of one region at one moment. Topics trend-output (every minute) and trend-renewals (the half minutes), key: woeid in decimal. */
+export interface TrendOutput {
+  woeid: number
+  window_end: number
+  source: TrendSource
+  /** best first, at most 500; the rank is the position + 1 */
+  entries: TrendEntry[]
+}
+
+export type TrendSource = 'pipeline' | 'endpoint'
+
+export interface TrendEntry {
+  /** folded form, the identity of the trend */
+  term: string
+  /** most frequent original */
+  name: string
+  /** the 60-minute window */
+  tweet_volume: number
+  volume_24h: number
+  /** volume now / volume of the window one hour ago */
+  velocity: number
+  /** count / baseline for this hour of the week */
+  velocity_vs_usual: number
+  score: number
+  /** Trending or Viral */
+  label: null | string
+  trending_since: number
+  sample_tweets: bigint[]
+}
+
+/** How often a term was counted in a region in one minute, so far: a later record of the same minute replaces it and is never smaller. Topic trend-volumes, key: <woeid>:<term>. */
+export interface TrendVolume {
+  woeid: number
+  /** folded form */
+  term: string
+  /** its start */
+  minute: number
+  volume: number
+}
+
 /** Since when the terms of a region's top 30 trend. Store trends-since, key: woeid. */
 export interface TrendingSince {
   terms: TermSince[]
@@ -567,6 +541,23 @@ export interface TermSince {
   since: number
   /** 0: still there */
   left_at: number
+}
+
+/** One tweet event, the input of the trends service. Topic tweets, key: user_id in decimal. */
+export interface Tweet {
+  tweet_id: bigint
+  user_id: bigint
+  text: string
+  hashtags: string[]
+  /** extracted n-grams */
+  phrases: string[]
+  /** ISO 639-1 */
+  lang: string
+  /** resolved from profile or IP */
+  woeid: number
+  /** 0.0 human to 1.0 bot */
+  bot_score: number
+  created_at: number
 }
 
 /** What one user has had counted lately; the state behind the cap per user. Store trends-users, key: user_id. */
@@ -580,6 +571,15 @@ export interface TermContributions {
   minutes: number[]
 }
 
+/** Interest profile of a user. Topic user-interests (compacted), key: user_id in decimal. */
+export interface UserInterests {
+  user_id: bigint
+  topic_weights: { [key: string]: number }
+  /** muted topics, a set */
+  exclude_topics: string[]
+  updated_at: number
+}
+
 /** How often a partition has published its volumes. Store trends-volumes-round. */
 export interface VolumesRound {
   round: number
@@ -587,16 +587,6 @@ export interface VolumesRound {
 
 /** Records by the file that declares them. */
 export interface RecordTypes {
-  Click: Click
-  ClickDetails: ClickDetails
-  LinkStats: LinkStats
-  SnippetRead: SnippetRead
-  SnippetText: SnippetText
-  SnippetViews: SnippetViews
-  TrendOutput: TrendOutput
-  TrendVolume: TrendVolume
-  Tweet: Tweet
-  UserInterests: UserInterests
   'commands/CommandResult': CommandResult
   'commands/DecidedCommand': DecidedCommand
   'limits/LimitChange': LimitChange
@@ -606,21 +596,31 @@ export interface RecordTypes {
   'limits/LimitSetting': LimitSetting
   'limits/LimitTraffic': LimitTraffic
   'limits/LimitViolation': LimitViolation
+  'links/Click': Click
+  'links/ClickDetails': ClickDetails
   'links/ClickTotals': ClickTotals
   'links/Link': Link
   'links/LinkCommand': LinkCommand
   'links/LinkDeletion': LinkDeletion
+  'links/LinkStats': LinkStats
   'links/LinkVisitors': LinkVisitors
   'snippets/BlobReferences': BlobReferences
   'snippets/Snippet': Snippet
   'snippets/SnippetCommand': SnippetCommand
+  'snippets/SnippetRead': SnippetRead
+  'snippets/SnippetText': SnippetText
+  'snippets/SnippetViews': SnippetViews
   'trends/NewTermTotals': NewTermTotals
   'trends/RegionCandidates': RegionCandidates
   'trends/TermBaseline': TermBaseline
   'trends/TermCounts': TermCounts
   'trends/TermState': TermState
   'trends/TermTracked': TermTracked
+  'trends/TrendOutput': TrendOutput
+  'trends/TrendVolume': TrendVolume
   'trends/TrendingSince': TrendingSince
+  'trends/Tweet': Tweet
   'trends/UserContributions': UserContributions
+  'trends/UserInterests': UserInterests
   'trends/VolumesRound': VolumesRound
 }

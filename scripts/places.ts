@@ -1,12 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import type { Region } from '../schemas/places/regions.ts'
+import type { Region } from '../schemas/trends/places/regions.ts'
 import { dataFolder } from './config.ts'
 import { otherNames } from './place-names.ts'
 
 /**
- * Builds schemas/places/regions.json, the 551 regions of the trends service, from the public list of trend locations and GeoNames:
+ * Builds schemas/trends/places/regions.json, the 551 regions of the trends service, from the public list of trend locations and GeoNames:
  * worldwide, the 50 countries with most towns in the list (ties by population) and 500 cities, the list's towns first,
  * then the largest cities of those countries. Run: `MILLRACE_DATA=<folder> node scripts/places.ts`
  */
@@ -45,7 +45,7 @@ const listed: TrendLocation[] = JSON.parse(readFileSync(join(folder, 'trends_ava
 const worldwide: TrendLocation = JSON.parse(readFileSync(join(folder, 'worldwide.json'), 'utf8'))
 const citiesOf = Map.groupBy(readCities(join(folder, 'cities1000.csv.gz')), (city) => city.country)
 const regions = buildRegions()
-const file = new URL('../schemas/places/regions.json', import.meta.url)
+const file = new URL('../schemas/trends/places/regions.json', import.meta.url)
 writeFileSync(file, `[\n${regions.map((region) => `  ${JSON.stringify(region)}`).join(',\n')}\n]\n`)
 process.stdout.write(`${regions.length} regions written to ${file.pathname}\n`)
 

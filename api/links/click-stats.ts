@@ -1,5 +1,5 @@
 import type { LinkStatsEntry, LinkStatsHour } from '../../schemas/types.ts'
-import type { ReadLinkStats } from '../../state/views/link-stats.ts'
+import type { ReadLinkStats } from '../../state/views/links/link-stats.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS

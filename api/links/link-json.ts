@@ -1,5 +1,5 @@
 import type { LinkFields } from '../../schemas/links/flow.ts'
-import type { LinkRecord } from '../../state/views/links.ts'
+import type { LinkRecord } from '../../state/views/links/links.ts'
 import type { ShortDomains } from './domains.ts'
 
 /** A link in a response. */

@@ -1,5 +1,5 @@
 import { snippetFlow } from '../../schemas/snippets/flow.ts'
-import { readSnippet, type SnippetRecord, snippetRecord } from '../../state/views/snippets.ts'
+import { readSnippet, type SnippetRecord, snippetRecord } from '../../state/views/snippets/snippets.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 import type { Caller } from '../kit/auth/verify.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'

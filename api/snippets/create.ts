@@ -1,7 +1,7 @@
 import { type CreatedSnippet, snippetFlow } from '../../schemas/snippets/flow.ts'
 import type { NewSnippet } from '../../schemas/types.ts'
 import type { BlobStore } from '../../state/blobs/blob-store.ts'
-import type { SnippetRecord } from '../../state/views/snippets.ts'
+import type { SnippetRecord } from '../../state/views/snippets/snippets.ts'
 import type { Caller } from '../kit/auth/verify.ts'
 import type { CommandRequest, Commands, OpenCommand } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'

@@ -1,5 +1,5 @@
 import type { CreatedSnippet } from '../../schemas/snippets/flow.ts'
-import type { SnippetRecord } from '../../state/views/snippets.ts'
+import type { SnippetRecord } from '../../state/views/snippets/snippets.ts'
 
 const iso = (time: number) => new Date(time).toISOString()
 const isoOrNull = (time: number | undefined | null) => (time === undefined || time === null ? null : iso(time))

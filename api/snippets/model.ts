@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { MAX_VERSIONS } from '../../state/views/snippets.ts'
+import { MAX_VERSIONS } from '../../state/views/snippets/snippets.ts'
 
 const id = z.string().openapi({ example: '8fQz03Ls' })
 const timestamp = z.iso.datetime()

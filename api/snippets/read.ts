@@ -1,6 +1,6 @@
 import type { SnippetRead } from '../../schemas/types.ts'
 import type { OpenBlob } from '../../state/blobs/blob-store.ts'
-import { readVersions, type SnippetRecord } from '../../state/views/snippets.ts'
+import { readVersions, type SnippetRecord } from '../../state/views/snippets/snippets.ts'
 import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import type { Answer } from '../kit/answer.ts'
 import type { Caller } from '../kit/auth/verify.ts'

@@ -1,5 +1,5 @@
 import { type BlobStore, BlobsUnavailableError, type OpenBlob } from '../../state/blobs/blob-store.ts'
-import type { SnippetRecord } from '../../state/views/snippets.ts'
+import type { SnippetRecord } from '../../state/views/snippets/snippets.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Streams } from './streams.ts'
 

@@ -1,5 +1,5 @@
-import type { Region } from '../../schemas/places/regions.ts'
 import { trendOutput } from '../../schemas/topics.ts'
+import type { Region } from '../../schemas/trends/places/regions.ts'
 import {
   type Candidate,
   type CandidateList,
@@ -9,7 +9,7 @@ import {
   readServed,
   renderEntries,
   type ServedList,
-} from '../../state/views/trends.ts'
+} from '../../state/views/trends/trends.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
 import { ApiError, errors } from '../kit/errors.ts'

@@ -1,4 +1,4 @@
-import { type Region, regionOf } from '../../schemas/places/regions.ts'
+import { type Region, regionOf } from '../../schemas/trends/places/regions.ts'
 import { ApiError } from '../kit/errors.ts'
 import { trendsErrors } from './errors.ts'
 

@@ -1,6 +1,6 @@
 import { foldTerm } from '../../schemas/trends/term.ts'
-import type { InterestProfile } from '../../state/views/interests.ts'
-import type { Candidate } from '../../state/views/trends.ts'
+import type { InterestProfile } from '../../state/views/trends/interests.ts'
+import type { Candidate } from '../../state/views/trends/trends.ts'
 
 /** Weight of a topic that the profile does not mention (specification A, personalization). */
 const UNWEIGHTED = 0.5

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import { WORLDWIDE } from '../../schemas/places/regions.ts'
-import { SERVED_ENTRIES } from '../../state/views/trends.ts'
+import { WORLDWIDE } from '../../schemas/trends/places/regions.ts'
+import { SERVED_ENTRIES } from '../../state/views/trends/trends.ts'
 import { errors } from '../kit/errors.ts'
 import { booleanParameter, integerParameter } from '../kit/parameters.ts'
 import { defineRoute } from '../kit/route.ts'

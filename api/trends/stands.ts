@@ -1,6 +1,6 @@
 import { trendOutput, trendRenewals } from '../../schemas/topics.ts'
 import { readStand } from '../../state/views/stand.ts'
-import { TRENDS_VIEW } from '../../state/views/trends.ts'
+import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 
 /** Where a partition of the view stands; undefined: it cannot be told, so that nothing known of it may be used again. */

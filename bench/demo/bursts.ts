@@ -1,4 +1,4 @@
-import { type Region, regions } from '../../schemas/places/regions.ts'
+import { type Region, regions } from '../../schemas/trends/places/regions.ts'
 import { type CityPick, cities, citiesOf, cityPick } from '../tweets/places.ts'
 import { integer, pick, type Random } from '../tweets/random.ts'
 import { madeUpWord } from './vocabulary.ts'

@@ -1,4 +1,4 @@
-import type { Topology } from '../../pipelines/engine/topology.ts'
+import type { Topology } from '../../pipelines/engine/topology/topology.ts'
 import type { ByteWriter } from '../../schemas/codec.ts'
 
 /** Of inputs and outputs, of every contender. */

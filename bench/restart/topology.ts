@@ -1,4 +1,4 @@
-import { type Topology, topology } from '../../pipelines/engine/topology.ts'
+import { type Topology, topology } from '../../pipelines/engine/topology/topology.ts'
 import type { Codec } from '../../schemas/codec.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import { rawValue } from '../../schemas/raw.ts'

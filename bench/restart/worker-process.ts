@@ -2,8 +2,8 @@
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { memoryRegistry } from '../../kafka/memory/registry.ts'
-import { memberIdentity } from '../../pipelines/engine/member-identity.ts'
-import { createWorker } from '../../pipelines/engine/worker.ts'
+import { memberIdentity } from '../../pipelines/engine/worker/member-identity.ts'
+import { createWorker } from '../../pipelines/engine/worker/worker.ts'
 import { openRocksdbBackend } from '../../state/stores/rocksdb-backend.ts'
 import { type KeepLatestOptions, keepLatest } from './topology.ts'
 

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { partitionFor } from '../../kafka/partitioner.ts'
-import { regions } from '../../schemas/places/regions.ts'
 import { trendOutput, trendRenewals, userInterests } from '../../schemas/topics.ts'
+import { regions } from '../../schemas/trends/places/regions.ts'
 import type { TrendEntry, TrendOutput } from '../../schemas/types.ts'
 import { positionsKey } from '../../state/views/apply.ts'
-import { INTERESTS_VIEW, interestsView } from '../../state/views/interests.ts'
-import { TRENDS_VIEW, trendsView } from '../../state/views/trends.ts'
+import { INTERESTS_VIEW, interestsView } from '../../state/views/trends/interests.ts'
+import { TRENDS_VIEW, trendsView } from '../../state/views/trends/trends.ts'
 import { caughtUpKey, VALUE_FIELD, VERSION_FIELD, type ViewOperation } from '../../state/views/view.ts'
 
 const CANDIDATES = 500

@@ -1,4 +1,4 @@
-import { pathOf, regions } from '../../schemas/places/regions.ts'
+import { pathOf, regions } from '../../schemas/trends/places/regions.ts'
 import type { Tweet } from '../../schemas/types.ts'
 import { demoStream } from '../demo/stream.ts'
 import { tweetId } from '../tweets/tweet-ids.ts'

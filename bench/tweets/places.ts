@@ -1,4 +1,4 @@
-import { type Region, regions } from '../../schemas/places/regions.ts'
+import { type Region, regions } from '../../schemas/trends/places/regions.ts'
 import type { Random } from './random.ts'
 import { weightedPick } from './weighted.ts'
 

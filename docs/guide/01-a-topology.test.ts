@@ -11,9 +11,9 @@
  * Every chapter is a test. Run this one with `npx vitest run docs/guide/01-a-topology.test.ts`, change something, run it again.
  */
 import { expect, test } from 'vitest'
-import { drop } from '../../pipelines/engine/outcome.ts'
-import { testDriver } from '../../pipelines/engine/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
+import { testDriver } from '../../pipelines/engine/testing/test-driver.ts'
+import { drop } from '../../pipelines/engine/topology/outcome.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import type { Topic } from '../../schemas/topic.ts'
@@ -189,6 +189,6 @@ test('a processor is synchronous', () => {
 })
 
 /*
- * Read next: chapter 2, state. Sources: `pipelines/engine/api.ts` (everything that a build function can say),
- * `pipelines/engine/outcome.ts`, `pipelines/engine/test-driver.ts`.
+ * Read next: chapter 2, state. Sources: `pipelines/engine/topology/api.ts` (everything that a build function can say),
+ * `pipelines/engine/topology/outcome.ts`, `pipelines/engine/testing/test-driver.ts`.
  */

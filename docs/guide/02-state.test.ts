@@ -8,8 +8,8 @@
  * You need chapter 1.
  */
 import { expect, test } from 'vitest'
-import { testDriver } from '../../pipelines/engine/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
+import { testDriver } from '../../pipelines/engine/testing/test-driver.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import type { Topic } from '../../schemas/topic.ts'
@@ -191,5 +191,5 @@ test('a change that is not put is lost', () => {
  * All stores of all tasks of a process share one RocksDB with one memory budget, so more stores or partitions do not mean more memory.
  *
  * Read next: chapter 3, two stages. Sources: `state/stores/keyed-store.ts`, `state/stores/store.ts` (the life of a change),
- * `pipelines/engine/restore.ts`.
+ * `pipelines/engine/state/restore.ts`.
  */

@@ -9,9 +9,9 @@
  * You need chapters 1 and 2.
  */
 import { expect, test } from 'vitest'
-import type { Context } from '../../pipelines/engine/api.ts'
-import { testDriver } from '../../pipelines/engine/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
+import { testDriver } from '../../pipelines/engine/testing/test-driver.ts'
+import type { Context } from '../../pipelines/engine/topology/api.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import type { Topic } from '../../schemas/topic.ts'
@@ -178,6 +178,6 @@ test('topics that share state have the same partitions', () => {
 })
 
 /*
- * Read next: chapter 4, windows and time. Sources: `pipelines/engine/sub-topology.ts`, `pipelines/engine/internal-topics.ts`; a real first
+ * Read next: chapter 4, windows and time. Sources: `pipelines/engine/topology/sub-topology.ts`, `pipelines/engine/topology/internal-topics.ts`; a real first
  * stage that adds up is `pipelines/trends/tweet-counts.ts`.
  */

@@ -8,10 +8,10 @@
  * You need chapters 1 to 3.
  */
 import { expect, test } from 'vitest'
-import type { Context } from '../../pipelines/engine/api.ts'
-import { late } from '../../pipelines/engine/outcome.ts'
-import { type TestDriver, testDriver } from '../../pipelines/engine/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
+import { type TestDriver, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
+import type { Context } from '../../pipelines/engine/topology/api.ts'
+import { late } from '../../pipelines/engine/topology/outcome.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { compositeKey, textPart, u64Part } from '../../schemas/composite.ts'
 import { utf8 } from '../../schemas/keys.ts'
@@ -216,5 +216,5 @@ test.each([false, true])('a window that was published stays closed over a restar
  * that goes to the dead letters (chapter 8) does not move event time. `pipelines/trends/tweet-counts.ts` does that.
  *
  * Read next: chapter 5, ticks and timers. Sources: `state/stores/windowed-counter-store.ts`, `schemas/composite.ts` (keys that sort as their
- * parts), `pipelines/engine/task-time.ts`.
+ * parts), `pipelines/engine/time/task-time.ts`.
  */

@@ -7,10 +7,10 @@
  * You need chapters 1 to 4.
  */
 import { expect, test } from 'vitest'
-import type { Context } from '../../pipelines/engine/api.ts'
-import { drop } from '../../pipelines/engine/outcome.ts'
-import { type TestDriver, testDriver } from '../../pipelines/engine/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
+import { type TestDriver, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
+import type { Context } from '../../pipelines/engine/topology/api.ts'
+import { drop } from '../../pipelines/engine/topology/outcome.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import type { Topic } from '../../schemas/topic.ts'
@@ -144,6 +144,6 @@ test('every task ticks', () => {
 })
 
 /*
- * Read next: chapter 6, time across stages. Sources: `state/stores/timer-store.ts`, `pipelines/engine/ticks.ts`,
- * `pipelines/engine/task-time.ts`.
+ * Read next: chapter 6, time across stages. Sources: `state/stores/timer-store.ts`, `pipelines/engine/time/ticks.ts`,
+ * `pipelines/engine/time/task-time.ts`.
  */

@@ -9,8 +9,8 @@
  * So only the first stage looks at the clock, and tells the others. You need chapters 3 to 5.
  */
 import { expect, test } from 'vitest'
-import { type TestDriver, testDriver } from '../../pipelines/engine/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
+import { type TestDriver, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import type { AvroSchema, Topic } from '../../schemas/topic.ts'
@@ -218,6 +218,6 @@ test('a stage that waits for markers needs somebody who sends them', () => {
  * A handler that has much to do may be a generator and `yield` now and then: the worker can answer heartbeats in between, and still nothing of
  * the task runs or is committed before the handler is done.
  *
- * Read next: chapter 7, exactly once. Sources: `pipelines/engine/time-mark.ts` (when a first stage may mark), `pipelines/engine/time-gate.ts`
+ * Read next: chapter 7, exactly once. Sources: `pipelines/engine/time/time-mark.ts` (when a first stage may mark), `pipelines/engine/time/time-gate.ts`
  * (when a later stage may close), and `pipelines/trends/topology.ts`, three stages in production.
  */

@@ -8,8 +8,8 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DriverCrash, type TestDriver, testDriver } from '../../pipelines/engine/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
+import { DriverCrash, type TestDriver, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import type { Topic } from '../../schemas/topic.ts'
@@ -156,7 +156,7 @@ test('whatever happens, every fare is paid once', () => {
 })
 
 /*
- * On the real broker the same is proven with real processes and `kill -9`: `tests/pipelines/engine/crash.integration.test.ts`. There is one more
+ * On the real broker the same is proven with real processes and `kill -9`: `tests/pipelines/engine/worker/crash.integration.test.ts`. There is one more
  * thing that only a real broker can show: a worker that was believed dead, and is not. Its successor has taken over its partitions;
  * Kafka refuses ("fences") everything that the old one still tries to commit, because transactions carry the worker's generation in
  * its group.
@@ -167,5 +167,5 @@ test('whatever happens, every fare is paid once', () => {
  * `topology(name, build, { commitIntervalMs: 0 })` commits after every poll (answers within milliseconds, more transactions); a second gathers
  * more per commit. Since each changed key is encoded once per commit, longer intervals also make the changelog shorter.
  *
- * Read next: chapter 8, dead letters. Sources: `pipelines/engine/commit.ts`, `pipelines/engine/restore.ts`.
+ * Read next: chapter 8, dead letters. Sources: `pipelines/engine/worker/commit.ts`, `pipelines/engine/state/restore.ts`.
  */

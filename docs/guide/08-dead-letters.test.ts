@@ -9,10 +9,10 @@
  * You need chapters 1 and 4.
  */
 import { expect, test } from 'vitest'
-import { DEAD_LETTER_HEADERS } from '../../pipelines/engine/dead-letter.ts'
-import { deadLetter, drop } from '../../pipelines/engine/outcome.ts'
-import { type TestDriver, testDriver } from '../../pipelines/engine/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
+import { DEAD_LETTER_HEADERS } from '../../pipelines/engine/task/dead-letter.ts'
+import { type TestDriver, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
+import { deadLetter, drop } from '../../pipelines/engine/topology/outcome.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import type { Topic } from '../../schemas/topic.ts'
@@ -194,5 +194,5 @@ test('a source may fail instead', () => {
  *
  * A replayed record says in its header `dead-letter.replays` how often it has been through this.
  *
- * Read next: chapter 9, schemas. Sources: `pipelines/engine/dead-letter.ts`, `pipelines/engine/intake.ts`, `pipelines/engine/outcome.ts`.
+ * Read next: chapter 9, schemas. Sources: `pipelines/engine/task/dead-letter.ts`, `pipelines/engine/task/intake.ts`, `pipelines/engine/topology/outcome.ts`.
  */

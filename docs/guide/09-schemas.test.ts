@@ -10,9 +10,9 @@
 import { expect, test } from 'vitest'
 import { memoryRegistry } from '../../kafka/memory/registry.ts'
 import { openSerdes } from '../../kafka/serdes.ts'
-import { DEAD_LETTER_HEADERS } from '../../pipelines/engine/dead-letter.ts'
-import { testDriver } from '../../pipelines/engine/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
+import { DEAD_LETTER_HEADERS } from '../../pipelines/engine/task/dead-letter.ts'
+import { testDriver } from '../../pipelines/engine/testing/test-driver.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import type { AvroSchema, Topic } from '../../schemas/topic.ts'
@@ -21,8 +21,8 @@ import { type KeyedStore, keyedStore } from '../../state/stores/keyed-store.ts'
 /*
  * ## Where schemas stand
  *
- * In this guide they stand in the chapters. In the project each is a file, `schemas/Tweet.avsc`; `npm run schemas` writes the TypeScript types
- * of all of them into `schemas/types.ts`; and `avro('Tweet')` is the format of `Tweet` objects. So a type and its schema cannot drift apart.
+ * In this guide they stand in the chapters. In the project each is a file, `schemas/trends/Tweet.avsc`; `npm run schemas` writes the TypeScript types
+ * of all of them into `schemas/types.ts`; and `avro('trends/Tweet')` is the format of `Tweet` objects. So a type and its schema cannot drift apart.
  */
 const rideSchema = (...fields: AvroSchema[]): AvroSchema => ({ type: 'record', name: 'Ride', namespace: 'bikes', fields })
 const bike: AvroSchema = { name: 'bike', type: 'string' }

@@ -14,8 +14,8 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type TestDriverOptions, testDriver } from '../../pipelines/engine/test-driver.ts'
-import { type Topology, topology } from '../../pipelines/engine/topology.ts'
+import { type TestDriverOptions, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
+import { type Topology, topology } from '../../pipelines/engine/topology/topology.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import type { Topic } from '../../schemas/topic.ts'
@@ -165,9 +165,9 @@ test('state outside a store passes the kind ways and fails the others', () => {
  * ## What the driver cannot show
  *
  * It has one process, so nothing moves between workers; its broker never fails; and its time is the test's. The engine's own tests do
- * those things with real brokers (`tests/pipelines/engine/crash.integration.test.ts` and its neighbours), so that yours need not. What is left for a
+ * those things with real brokers (`tests/pipelines/engine/worker/crash.integration.test.ts` and its neighbours), so that yours need not. What is left for a
  * service is one test that all the parts fit together: producer, topology, sink, view, API. `tests/stack/README.md` says how to get a broker, a
  * registry, Redis and ClickHouse in a test.
  *
- * Read next: chapter 11, sinks. Sources: `pipelines/engine/test-driver.ts`; good examples are the tests of `tests/pipelines/trends`.
+ * Read next: chapter 11, sinks. Sources: `pipelines/engine/testing/test-driver.ts`; good examples are the tests of `tests/pipelines/trends`.
  */

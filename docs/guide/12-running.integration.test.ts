@@ -14,11 +14,11 @@ import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import type { Transport } from '../../kafka/transport.ts'
-import { type Host, startHost } from '../../pipelines/engine/host.ts'
-import { memberIdentity } from '../../pipelines/engine/member-identity.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
-import { createWorker } from '../../pipelines/engine/worker.ts'
-import { workerRunner } from '../../pipelines/engine/worker-runner.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
+import { type Host, startHost } from '../../pipelines/engine/worker/host.ts'
+import { memberIdentity } from '../../pipelines/engine/worker/member-identity.ts'
+import { createWorker } from '../../pipelines/engine/worker/worker.ts'
+import { workerRunner } from '../../pipelines/engine/worker/worker-runner.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import { rawValue } from '../../schemas/raw.ts'
@@ -206,6 +206,6 @@ test('the next start continues where the last one ended', async () => {
  * More power is more processes: give each a `WORKER_SLOT` and with it a folder of its own. The group spreads the partitions over them, and nothing
  * else has to be said.
  *
- * Read next: chapter 13, asking a running topology for its state. Sources: `pipelines/main.ts`, `pipelines/engine/host.ts`,
- * `pipelines/engine/introspection.ts`.
+ * Read next: chapter 13, asking a running topology for its state. Sources: `pipelines/main.ts`, `pipelines/engine/worker/host.ts`,
+ * `pipelines/engine/worker/introspection.ts`.
  */

@@ -11,10 +11,10 @@ import { expect, onTestFinished, test } from 'vitest'
 import { memoryBroker } from '../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../kafka/memory/registry.ts'
 import { memoryTransport } from '../../kafka/memory/transport.ts'
-import { startHost } from '../../pipelines/engine/host.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
-import { createWorker, type Worker } from '../../pipelines/engine/worker.ts'
-import { workerRunner } from '../../pipelines/engine/worker-runner.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
+import { startHost } from '../../pipelines/engine/worker/host.ts'
+import { createWorker, type Worker } from '../../pipelines/engine/worker/worker.ts'
+import { workerRunner } from '../../pipelines/engine/worker/worker-runner.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import { rawValue } from '../../schemas/raw.ts'
@@ -129,6 +129,6 @@ test('whichever worker is asked, the key is found', async () => {
  *
  * For many readers and high rates write a view with a sink (chapter 11): a query is a read on a worker that has other work to do.
  *
- * Read next: chapter 14, standing by. Sources: `pipelines/engine/queries.ts`, `pipelines/engine/state-endpoint.ts`,
+ * Read next: chapter 14, standing by. Sources: `pipelines/engine/queries/queries.ts`, `pipelines/engine/queries/state-endpoint.ts`,
  * `docs/adr/0005-queries-by-the-group.md`.
  */

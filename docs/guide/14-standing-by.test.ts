@@ -11,8 +11,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { memoryBroker } from '../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../kafka/memory/registry.ts'
 import { memoryTransport } from '../../kafka/memory/transport.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
-import { createWorker, type Worker } from '../../pipelines/engine/worker.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
+import { createWorker, type Worker } from '../../pipelines/engine/worker/worker.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import { rawValue } from '../../schemas/raw.ts'
@@ -129,5 +129,5 @@ test('the worker that takes over reads nothing: it has the state already', async
  * `KEEP_PLACE_ON_STOP` says that it will be back.
  *
  * Read next: chapter 15, commands. What options, metrics and endpoints there are stands in `docs/engine-reference.md`. Sources:
- * `pipelines/engine/standby.ts`, `pipelines/engine/placement.ts`, `pipelines/engine/kept-state.ts`.
+ * `pipelines/engine/state/standby.ts`, `pipelines/engine/state/placement.ts`, `pipelines/engine/state/kept-state.ts`.
  */

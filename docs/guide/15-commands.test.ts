@@ -14,7 +14,7 @@
 import { expect, test } from 'vitest'
 import { DECIDING, type Decided, decideCommands } from '../../pipelines/engine/commands/decide.ts'
 import { decisionDriver } from '../../pipelines/engine/commands/decision-driver.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { type CommandFlow, commandTopic, decisionTopic } from '../../schemas/commands/topics.ts'
 import { utf8 } from '../../schemas/keys.ts'

@@ -8,8 +8,8 @@
  * You need chapters 1 to 5.
  */
 import { expect, test } from 'vitest'
-import { type TestDriver, testDriver } from '../../pipelines/engine/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology.ts'
+import { type TestDriver, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
+import { topology } from '../../pipelines/engine/topology/topology.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { utf8 } from '../../schemas/keys.ts'
 import type { Topic } from '../../schemas/topic.ts'

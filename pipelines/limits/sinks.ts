@@ -1,8 +1,8 @@
 import { limitAudit, limitDecisions, limitTraffic, limitViolations } from '../../schemas/topics.ts'
-import { limitAuditTable, limitTrafficTable, limitViolationsTable } from '../../state/tables/limits.ts'
-import { limitsView } from '../../state/views/limits.ts'
+import { limitAuditTable, limitTrafficTable, limitViolationsTable } from '../../state/tables/limits/limits.ts'
+import { limitsView } from '../../state/views/limits/limits.ts'
 import { decisionView } from '../../state/views/results.ts'
-import type { Runner } from '../engine/runner.ts'
+import type { Runner } from '../engine/worker/runner.ts'
 import type { SinkContext } from '../services.ts'
 import { tableSink, viewSink } from '../sinks.ts'
 

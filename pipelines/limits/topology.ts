@@ -4,9 +4,9 @@ import { avro } from '../../schemas/load.ts'
 import { limitAudit, limitClients, limitRules } from '../../schemas/topics.ts'
 import type { LimitSetting } from '../../schemas/types.ts'
 import { keyedStore } from '../../state/stores/keyed-store.ts'
-import type { Context } from '../engine/api.ts'
 import { type Change, DECIDING, decideCommands } from '../engine/commands/decide.ts'
-import { topology } from '../engine/topology.ts'
+import type { Context } from '../engine/topology/api.ts'
+import { topology } from '../engine/topology/topology.ts'
 import { decideLimit, seededRule } from './decide.ts'
 
 /** The one place where rules and API keys are changed: decision, compacted topic and audit record are one transaction. */

@@ -1,8 +1,8 @@
 import { linkDecisions, userLinks } from '../../schemas/topics.ts'
-import { linksView } from '../../state/views/links.ts'
+import { linksView } from '../../state/views/links/links.ts'
+import { userLinksView } from '../../state/views/links/user-links.ts'
 import { decisionView } from '../../state/views/results.ts'
-import { userLinksView } from '../../state/views/user-links.ts'
-import type { Runner } from '../engine/runner.ts'
+import type { Runner } from '../engine/worker/runner.ts'
 import type { SinkContext } from '../services.ts'
 import { viewSink } from '../sinks.ts'
 

@@ -5,9 +5,9 @@ import { linkDeletions, userLinks } from '../../schemas/topics.ts'
 import type { Link } from '../../schemas/types.ts'
 import { keyedStore } from '../../state/stores/keyed-store.ts'
 import { timerStore } from '../../state/stores/timer-store.ts'
-import type { Context } from '../engine/api.ts'
 import { type Change, DECIDING, decideCommands } from '../engine/commands/decide.ts'
-import { topology } from '../engine/topology.ts'
+import type { Context } from '../engine/topology/api.ts'
+import { topology } from '../engine/topology/topology.ts'
 import { decideLink } from './decide.ts'
 
 /** Marked well within the 10 minutes of specification B; readers look at the time themselves. */

@@ -4,8 +4,8 @@ import { type BlobStore, UNTOUCHED_MS } from '../../state/blobs/blob-store.ts'
 import { connectBlobs } from '../../state/blobs/connect.ts'
 import { sweepBlobs } from '../../state/blobs/sweep.ts'
 import { connectSinkRedis } from '../../state/views/connect.ts'
-import { referencedBlobs } from '../../state/views/snippet-blobs.ts'
-import type { Runner } from '../engine/runner.ts'
+import { referencedBlobs } from '../../state/views/snippets/snippet-blobs.ts'
+import type { Runner } from '../engine/worker/runner.ts'
 import type { SinkContext } from '../services.ts'
 
 /** Blobs wait a day before they are looked at: an hour more or less is nothing. */

@@ -3,8 +3,8 @@ import { avro } from '../../schemas/load.ts'
 import { snippetReads, snippetViewCounts } from '../../schemas/topics.ts'
 import type { SnippetRead } from '../../schemas/types.ts'
 import { keyedStore } from '../../state/stores/keyed-store.ts'
-import type { Context, RecordContext } from '../engine/api.ts'
-import { topology } from '../engine/topology.ts'
+import type { Context, RecordContext } from '../engine/topology/api.ts'
+import { topology } from '../engine/topology/topology.ts'
 
 /** Reads are put together for so long: views converge within a minute (specification C), and a popular snippet costs one record per commit. */
 const COMMIT_INTERVAL_MS = 5_000
@@ -13,7 +13,7 @@ const COMMIT_INTERVAL_MS = 5_000
 export const snippetViews = topology(
   'snippet-views',
   function declareSnippetViews(t) {
-    const totals = t.store(keyedStore('totals', { key: utf8, value: avro('SnippetViews') }))
+    const totals = t.store(keyedStore('totals', { key: utf8, value: avro('snippets/SnippetViews') }))
     let pending = new Map<string, number>()
 
     function count(_read: SnippetRead, ctx: RecordContext<string>): void {

@@ -1,4 +1,4 @@
-import { regions } from '../../schemas/places/regions.ts'
+import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type { TermState, TrendCandidate } from '../../schemas/types.ts'
 import type { KeyedStore } from '../../state/stores/keyed-store.ts'

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import { type ClusterOptions, ddlParts } from './table.ts'
-import type { TableReader } from './trends.ts'
+import type { TableReader } from './trends/trends.ts'
 
 /**
  * Which Kafka partitions a table has been filled from up to the end that their log had: until all are there the table is being built, and what it

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readPipelinesConfig } from '../../pipelines/config.ts'
-import { DEAD_LETTER_HEADERS, REPLAY_HEADER, SENT_AT_HEADER } from '../../pipelines/engine/dead-letter.ts'
-import { changelogSpec, deadLetterSpec, repartitionSpec } from '../../pipelines/engine/internal-topics.ts'
 import { sinkMetrics } from '../../pipelines/engine/sinks/metrics.ts'
+import { DEAD_LETTER_HEADERS, REPLAY_HEADER, SENT_AT_HEADER } from '../../pipelines/engine/task/dead-letter.ts'
+import { changelogSpec, deadLetterSpec, repartitionSpec } from '../../pipelines/engine/topology/internal-topics.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const source = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -34,16 +34,16 @@ function members(path: string, name: string): string[] {
 }
 
 test.each([
-  ['pipelines/engine/topology.ts', 'TopologyOptions'],
-  ['pipelines/engine/api.ts', 'SourceOptions'],
-  ['pipelines/engine/api.ts', 'ProcessOptions'],
-  ['pipelines/engine/api.ts', 'TickOptions'],
-  ['pipelines/engine/api.ts', 'EmitOptions'],
+  ['pipelines/engine/topology/topology.ts', 'TopologyOptions'],
+  ['pipelines/engine/topology/api.ts', 'SourceOptions'],
+  ['pipelines/engine/topology/api.ts', 'ProcessOptions'],
+  ['pipelines/engine/topology/api.ts', 'TickOptions'],
+  ['pipelines/engine/topology/api.ts', 'EmitOptions'],
   ['state/stores/keyed-store.ts', 'KeyedStoreOptions'],
   ['state/stores/windowed-counter-store.ts', 'WindowedCounterOptions'],
   ['state/stores/timer-store.ts', 'TimerStoreOptions'],
   ['state/stores/top-k-store.ts', 'TopKOptions'],
-  ['pipelines/engine/worker-parts.ts', 'WorkerConfig'],
+  ['pipelines/engine/worker/worker-parts.ts', 'WorkerConfig'],
   ['state/stores/rocksdb-backend.ts', 'RocksdbOptions'],
   ['pipelines/engine/sinks/sink.ts', 'SinkOptions'],
 ])('%s: every option of %s', (path, name) => {
@@ -63,8 +63,8 @@ const MIB = KIB * KIB
 const comma = (value: number) => value.toLocaleString('en')
 
 test('defaults and limits are those of the code', () => {
-  const worker = 'pipelines/engine/worker.ts'
-  const assembly = 'pipelines/engine/assembly.ts'
+  const worker = 'pipelines/engine/worker/worker.ts'
+  const assembly = 'pipelines/engine/worker/assembly.ts'
   const table = 'pipelines/engine/sinks/table-target.ts'
   const view = 'pipelines/engine/sinks/view-target.ts'
   const interval = `${constant(assembly, 'DEFAULT_COMMIT_INTERVAL_MS')} ms`
@@ -88,24 +88,24 @@ test('defaults and limits are those of the code', () => {
     `asked again after ${constant('pipelines/engine/sinks/lane.ts', 'FIRST_RETRY_MS')} ms to ${constant('pipelines/engine/sinks/lane.ts', 'LONGEST_RETRY_MS') / 1_000} s`,
   )
   expect(reference).toContain(`Above ${constant('pipelines/engine/sinks/lane.ts', 'MAX_QUEUED_BYTES') / MIB} MiB of waiting records`)
-  expect(reference).toContain(`at most ${comma(constant('pipelines/engine/dead-letter.ts', 'MAX_MESSAGE_CHARACTERS'))} characters`)
-  expect(reference).toContain(`more than ${constant('pipelines/engine/membership.ts', 'MAX_FENCES')} in a minute stop it`)
-  expect(constant('pipelines/engine/membership.ts', 'FENCE_WINDOW_MS')).toBe(60_000)
+  expect(reference).toContain(`at most ${comma(constant('pipelines/engine/task/dead-letter.ts', 'MAX_MESSAGE_CHARACTERS'))} characters`)
+  expect(reference).toContain(`more than ${constant('pipelines/engine/worker/membership.ts', 'MAX_FENCES')} in a minute stop it`)
+  expect(constant('pipelines/engine/worker/membership.ts', 'FENCE_WINDOW_MS')).toBe(60_000)
   expect(rows('Limits')).toEqual([
     ['what', 'value'],
     [
       'memory for one transaction',
-      `committed early above ${constant('pipelines/engine/committer.ts', 'MAX_TRANSACTION_BYTES') / MIB} MiB of unsent output`,
+      `committed early above ${constant('pipelines/engine/worker/committer.ts', 'MAX_TRANSACTION_BYTES') / MIB} MiB of unsent output`,
     ],
     [
       'unsent output of one call',
-      `above ${constant('pipelines/engine/outputs.ts', 'MAX_UNSENT_BYTES') / MIB} MiB the worker stops with a ProcessorError: do the work in parts`,
+      `above ${constant('pipelines/engine/task/outputs.ts', 'MAX_UNSENT_BYTES') / MIB} MiB the worker stops with a ProcessorError: do the work in parts`,
     ],
     [
       'fetched records that wait in a worker',
-      `no poll above ${constant(worker, 'MAX_QUEUED_BYTES') / MIB} MiB; a task above ${constant('pipelines/engine/task-set.ts', 'PAUSE_TASK_BYTES') / MIB} MiB is paused`,
+      `no poll above ${constant(worker, 'MAX_QUEUED_BYTES') / MIB} MiB; a task above ${constant('pipelines/engine/worker/task-set.ts', 'PAUSE_TASK_BYTES') / MIB} MiB is paused`,
     ],
-    ['one round of work', `${constant('pipelines/engine/task-set.ts', 'ROUND_MS')} ms, then sockets and heartbeats`],
+    ['one round of work', `${constant('pipelines/engine/worker/task-set.ts', 'ROUND_MS')} ms, then sockets and heartbeats`],
     ['transaction time-out', `${constant('kafka/client/producer.ts', 'TRANSACTION_TIMEOUT_MS') / 1_000} s`],
   ])
 })
@@ -140,7 +140,7 @@ test('the environment and its defaults', () => {
 
 test('outcomes, codes and headers', () => {
   const listed = firstCells('Outcomes and dead letters')
-  const code = /readonly code: ((?:'\w+'(?: \| )?)+)/.exec(source('pipelines/engine/intake.ts'))?.[1] ?? ''
+  const code = /readonly code: ((?:'\w+'(?: \| )?)+)/.exec(source('pipelines/engine/task/intake.ts'))?.[1] ?? ''
   const codes = [...code.matchAll(/'(\w+)'/g)].map((match) => match[1])
   const headers = [...Object.values(DEAD_LETTER_HEADERS), REPLAY_HEADER, SENT_AT_HEADER]
   const outcomes = ['nothing', 'drop(reason)', 'late', 'deadLetter(code, message)', '(it throws)']
@@ -176,14 +176,14 @@ test('names and retention of internal topics', () => {
 })
 
 test('endpoints', () => {
-  const paths = [...source('pipelines/engine/introspection.ts').matchAll(/case '(\/\w+)'/g)].map((match) => match[1])
-  const state = /PATH = '(\/\w+)'/.exec(source('pipelines/engine/state-endpoint.ts'))?.[1]
+  const paths = [...source('pipelines/engine/worker/introspection.ts').matchAll(/case '(\/\w+)'/g)].map((match) => match[1])
+  const state = /PATH = '(\/\w+)'/.exec(source('pipelines/engine/queries/state-endpoint.ts'))?.[1]
   expect(firstCells('HTTP endpoints of a worker process').slice(1)).toEqual([...paths, state])
 })
 
 test('metrics', () => {
   const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-  const named = ['worker-runner', 'introspection', 'sinks/sink-runner'].flatMap((file) =>
+  const named = ['worker/worker-runner', 'worker/introspection', 'sinks/sink-runner'].flatMap((file) =>
     [
       ...source(`pipelines/engine/${file}.ts`).matchAll(/(?:(?:counter|gauge)\(|name: )(?:'|`\$\{METRIC_PREFIX\})([a-z]+_[a-z_]+)['`]/g),
     ].map((match) => match[1]),

@@ -1,4 +1,4 @@
-import type { SnippetRecord } from '../../../state/views/snippets.ts'
+import type { SnippetRecord } from '../../../state/views/snippets/snippets.ts'
 import { type Answer, jsonAnswer } from '../../kit/answer.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import { snippetErrors } from '../errors.ts'

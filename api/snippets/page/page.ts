@@ -1,4 +1,4 @@
-import type { SnippetRecord } from '../../../state/views/snippets.ts'
+import type { SnippetRecord } from '../../../state/views/snippets/snippets.ts'
 import type { Answer } from '../../kit/answer.ts'
 import { ApiError, errorHeaders } from '../../kit/errors.ts'
 import type { SnippetAccess } from '../access.ts'

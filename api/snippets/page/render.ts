@@ -1,4 +1,4 @@
-import type { SnippetRecord } from '../../../state/views/snippets.ts'
+import type { SnippetRecord } from '../../../state/views/snippets/snippets.ts'
 import { escapeHtml, linesOf } from './lines.ts'
 import { SCRIPT_ELEMENT, STYLE_ELEMENT } from './style.ts'
 

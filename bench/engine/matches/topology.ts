@@ -1,4 +1,4 @@
-import { type Topology, topology } from '../../../pipelines/engine/topology.ts'
+import { type Topology, topology } from '../../../pipelines/engine/topology/topology.ts'
 import { avroValue } from '../../../schemas/avro/value.ts'
 import { utf8 } from '../../../schemas/keys.ts'
 import { rawValue } from '../../../schemas/raw.ts'

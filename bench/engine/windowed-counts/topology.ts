@@ -1,5 +1,5 @@
-import { late } from '../../../pipelines/engine/outcome.ts'
-import { type Topology, topology } from '../../../pipelines/engine/topology.ts'
+import { late } from '../../../pipelines/engine/topology/outcome.ts'
+import { type Topology, topology } from '../../../pipelines/engine/topology/topology.ts'
 import { utf8 } from '../../../schemas/keys.ts'
 import { rawValue } from '../../../schemas/raw.ts'
 import type { Topic } from '../../../schemas/topic.ts'

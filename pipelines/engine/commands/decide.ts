@@ -6,10 +6,10 @@ import type { AnyTopic } from '../../../schemas/topic.ts'
 import type { CommandOutcome, DecidedCommand } from '../../../schemas/types.ts'
 import { type KeyedStore, keyedStore } from '../../../state/stores/keyed-store.ts'
 import type { EngineStore } from '../../../state/stores/store.ts'
-import type { Context, RecordContext, Stream, TopologyBuilder } from '../api.ts'
-import { drop } from '../outcome.ts'
-import { sweep } from '../sweep.ts'
-import type { TopologyOptions } from '../topology.ts'
+import { sweep } from '../state/sweep.ts'
+import type { Context, RecordContext, Stream, TopologyBuilder } from '../topology/api.ts'
+import { drop } from '../topology/outcome.ts'
+import type { TopologyOptions } from '../topology/topology.ts'
 
 /** What a decide function makes of a command. It is pure: everything that it may know is given to it. */
 export interface Decided<S, A> {

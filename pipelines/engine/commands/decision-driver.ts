@@ -1,7 +1,7 @@
 import type { CommandFlow } from '../../../schemas/commands/topics.ts'
 import type { CommandResult } from '../../../schemas/types.ts'
-import { type TestDriver, type TestDriverOptions, testDriver } from '../test-driver.ts'
-import type { Topology } from '../topology.ts'
+import { type TestDriver, type TestDriverOptions, testDriver } from '../testing/test-driver.ts'
+import type { Topology } from '../topology/topology.ts'
 
 export interface AskOptions {
   /** Default: a new one. */

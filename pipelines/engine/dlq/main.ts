@@ -8,7 +8,7 @@ import { avroValue } from '../../../schemas/avro/value.ts'
 import type { Codec } from '../../../schemas/codec.ts'
 import type { AvroSchema } from '../../../schemas/topic.ts'
 import { type PipelinesConfig, readPipelinesConfig } from '../../config.ts'
-import { deadLetterTopicName } from '../internal-topics.ts'
+import { deadLetterTopicName } from '../topology/internal-topics.ts'
 import { runDlq } from './command.ts'
 import type { DeadLetterRecord } from './read.ts'
 

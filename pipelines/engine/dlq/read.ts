@@ -1,7 +1,7 @@
 import { headersOf } from '../../../kafka/record-batch/chunk.ts'
 import { partitionKey, type RecordHeader, type TopicPartition, type Transport } from '../../../kafka/transport.ts'
-import { DEAD_LETTER_HEADERS, REPLAY_HEADER, SENT_AT_HEADER } from '../dead-letter.ts'
-import { deadLetterTopicName } from '../internal-topics.ts'
+import { DEAD_LETTER_HEADERS, REPLAY_HEADER, SENT_AT_HEADER } from '../task/dead-letter.ts'
+import { deadLetterTopicName } from '../topology/internal-topics.ts'
 
 /** One record of a dead-letter topic, read back. */
 export interface DeadLetterRecord {

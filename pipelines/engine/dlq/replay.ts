@@ -1,6 +1,6 @@
 import type { RecordHeader, Transport, WorkerProducer } from '../../../kafka/transport.ts'
-import { REPLAY_HEADER, SENT_AT_HEADER } from '../dead-letter.ts'
-import { deadLetterTopicName } from '../internal-topics.ts'
+import { REPLAY_HEADER, SENT_AT_HEADER } from '../task/dead-letter.ts'
+import { deadLetterTopicName } from '../topology/internal-topics.ts'
 import { DEAD_LETTER_PARTITION, type DeadLetterFilter, type DeadLetterRecord, REPLAY_NOTE_HEADER, readDeadLetters } from './read.ts'
 
 /** Records of one transaction: far below what a transaction may hold, and few round trips. */

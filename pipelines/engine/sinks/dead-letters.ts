@@ -1,7 +1,7 @@
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import type { Transport } from '../../../kafka/transport.ts'
-import { deadLetterParts } from '../dead-letter.ts'
-import { deadLetterSpec } from '../internal-topics.ts'
+import { deadLetterParts } from '../task/dead-letter.ts'
+import { deadLetterSpec } from '../topology/internal-topics.ts'
 import type { BadRecord } from './queue.ts'
 
 /** Keeps records that a sink cannot use, with where they came from and why: the same topic and headers as a topology's dead letters. */

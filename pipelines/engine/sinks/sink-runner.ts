@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { partitionKey } from '../../../kafka/transport.ts'
-import type { Runner, Sample } from '../runner.ts'
+import type { Runner, Sample } from '../worker/runner.ts'
 import type { LaneDeps } from './lane.ts'
 import type { Sink } from './sink.ts'
 import { TargetUnavailableError } from './target.ts'

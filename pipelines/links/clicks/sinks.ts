@@ -1,7 +1,7 @@
 import { clickDetails, linkStats } from '../../../schemas/topics.ts'
-import { clicksTable } from '../../../state/tables/clicks.ts'
-import { linkStatsView } from '../../../state/views/link-stats.ts'
-import type { Runner } from '../../engine/runner.ts'
+import { clicksTable } from '../../../state/tables/links/clicks.ts'
+import { linkStatsView } from '../../../state/views/links/link-stats.ts'
+import type { Runner } from '../../engine/worker/runner.ts'
 
 import type { SinkContext } from '../../services.ts'
 import { tableSink, viewSink } from '../../sinks.ts'

@@ -3,7 +3,7 @@ import { avro } from '../../../schemas/load.ts'
 import { clickDetails, clicks, linkDeletions, linkStats } from '../../../schemas/topics.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 import { timerStore } from '../../../state/stores/timer-store.ts'
-import { type Topology, topology } from '../../engine/topology.ts'
+import { type Topology, topology } from '../../engine/topology/topology.ts'
 import { clickCounts } from './click-counts.ts'
 import { type ClickSettings, clickReader } from './click-details.ts'
 

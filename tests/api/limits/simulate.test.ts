@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { simulate } from '../../../api/limits/simulate.ts'
 import { ruleOf } from '../../../schemas/limits/rule.ts'
-import type { TrafficReader } from '../../../state/tables/limit-records.ts'
+import type { TrafficReader } from '../../../state/tables/limits/limit-records.ts'
 import { modelOf } from '../kit/limits/model.ts'
 
 const NOW = Date.UTC(2026, 0, 15, 12)

@@ -1,4 +1,4 @@
-import { type TopologyOptions, topology } from '../../../pipelines/engine/topology.ts'
+import { type TopologyOptions, topology } from '../../../pipelines/engine/topology/topology.ts'
 import type { Codec } from '../../../schemas/codec.ts'
 import { CodecError } from '../../../schemas/codec.ts'
 import { utf8 } from '../../../schemas/keys.ts'

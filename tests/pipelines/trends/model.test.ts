@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type TestDriver, testDriver } from '../../../pipelines/engine/test-driver.ts'
+import { type TestDriver, testDriver } from '../../../pipelines/engine/testing/test-driver.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
-import { regions } from '../../../schemas/places/regions.ts'
 import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../../schemas/topics.ts'
+import { regions } from '../../../schemas/trends/places/regions.ts'
 import type { TrendOutput, Tweet } from '../../../schemas/types.ts'
 import { offlineTrends, type SentTweet } from './offline.ts'
 

@@ -1,4 +1,4 @@
-import { pathOf } from '../../../schemas/places/regions.ts'
+import { pathOf } from '../../../schemas/trends/places/regions.ts'
 import { foldTerm } from '../../../schemas/trends/term.ts'
 import type { TrendEntry, Tweet } from '../../../schemas/types.ts'
 

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { replayDeadLetters } from '../../../pipelines/engine/dlq/replay.ts'
-import { type TestDriver, testDriver } from '../../../pipelines/engine/test-driver.ts'
+import { type TestDriver, testDriver } from '../../../pipelines/engine/testing/test-driver.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
-import { regions } from '../../../schemas/places/regions.ts'
 import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../../schemas/topics.ts'
+import { regions } from '../../../schemas/trends/places/regions.ts'
 import type { TrendOutput, TrendVolume, Tweet } from '../../../schemas/types.ts'
 import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
 

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { resultKey } from '../../../schemas/commands/topics.ts'
 import type { CommandResult, Link } from '../../../schemas/types.ts'
-import { linksView, parseLink, storedLink } from '../../../state/views/links.ts'
+import { linksView, parseLink, storedLink } from '../../../state/views/links/links.ts'
 import { decisionView, parseResultMessage, readResult } from '../../../state/views/results.ts'
 import { fakeRedis } from './fake-redis.ts'
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { threadHighlighter } from '../../../../api/snippets/page/highlighter.ts'
 import { escapeHtml, linesOf } from '../../../../api/snippets/page/lines.ts'
 import { errorPage, revealPage, snippetPage } from '../../../../api/snippets/page/render.ts'
-import type { SnippetRecord } from '../../../../state/views/snippets.ts'
+import type { SnippetRecord } from '../../../../state/views/snippets/snippets.ts'
 
 const textOf = (html: string) =>
   html

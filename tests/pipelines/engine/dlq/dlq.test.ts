@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
-import { REPLAY_HEADER, SENT_AT_HEADER } from '../../../../pipelines/engine/dead-letter.ts'
 import { runDlq } from '../../../../pipelines/engine/dlq/command.ts'
 import { readDeadLetters } from '../../../../pipelines/engine/dlq/read.ts'
 import { replayDeadLetters } from '../../../../pipelines/engine/dlq/replay.ts'
-import { deadLetter } from '../../../../pipelines/engine/outcome.ts'
-import { testDriver } from '../../../../pipelines/engine/test-driver.ts'
-import { topology } from '../../../../pipelines/engine/topology.ts'
+import { REPLAY_HEADER, SENT_AT_HEADER } from '../../../../pipelines/engine/task/dead-letter.ts'
+import { testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
+import { deadLetter } from '../../../../pipelines/engine/topology/outcome.ts'
+import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { numberTopic } from '../words.ts'
 
 const numbers = numberTopic('numbers', 2)

@@ -1,0 +1,210 @@
+import { partitionFor } from '../../../kafka/partitioner.ts'
+import { partitionKey, type TopicPartition } from '../../../kafka/transport.ts'
+import { byteWriter, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
+import type { AnyStoreLookup, EngineStore, StateSession, StoreLookup } from '../../../state/stores/store.ts'
+import { standbyOwners } from '../state/placement.ts'
+import { type StatePosition, statePosition } from '../state/restore.ts'
+import type { StandbyCopy } from '../state/standby.ts'
+import type { StreamTask } from '../task/task.ts'
+import { taskPlace } from '../task/task-place.ts'
+import type { Codecs } from '../topology/codecs.ts'
+import type { SubTopology } from '../topology/sub-topology.ts'
+import type { Topology } from '../topology/topology.ts'
+import type { GroupView } from '../worker/group-view.ts'
+import { partitionsOfPart } from '../worker/worker-topics.ts'
+
+/** Who owns what is asked of the group at most this often, however many queries come. */
+const OWNERS_KEPT_MS = 1_000
+
+export interface QueryOptions {
+  /** Where the key lies, when the records of this store are not partitioned by the store's own key. Default murmur2 of the key. */
+  readonly partition?: number
+  /** A standby copy here may answer too; how far it is behind stands in the answer. Default false. */
+  readonly standby?: boolean
+}
+
+/** The state that an answer was read from: everything up to `position`, and nothing that is not committed. */
+export interface StateView {
+  readonly partition: number
+  /** `active`: of the task that processes the partition. `standby`: of a copy that follows its changelog. */
+  readonly role: 'active' | 'standby'
+  readonly position: StatePosition
+  /** Offsets (input of an active task, changelog of a standby) that are not in this state yet, as of the last look at the log. */
+  readonly behind: number
+  /** Epoch ms: the log was looked at then, and nothing was behind; else when the state was last written. Of a worker that is cut off it stands still. */
+  readonly asOf: number
+}
+
+export type QueryAnswer<V> =
+  | { readonly outcome: 'answered'; readonly value: V | undefined; readonly state: StateView }
+  | Elsewhere
+  /** Ask again: the partition is being moved or restored. */
+  | { readonly outcome: 'not-ready'; readonly partition: number; readonly reason: string }
+
+/** Ask there. */
+export interface Elsewhere {
+  readonly outcome: 'elsewhere'
+  readonly partition: number
+  readonly memberId: string
+  /** Undefined for a worker that gives none. */
+  readonly address: string | undefined
+  /** Workers that keep a copy: to be asked, with `standby`, when that one does not answer. */
+  readonly standbys: readonly string[]
+}
+
+/** The question is wrong. */
+export class QueryError extends Error {
+  override readonly name = 'QueryError'
+  readonly code: 'unknown_store' | 'invalid_key' | 'invalid_partition'
+  constructor(code: QueryError['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** A store as readers know it: the store that the topology declares, or another one declared alike. */
+export interface ReadableStore<K, V> {
+  readonly name: string
+  readonly lookup: StoreLookup<K, V>
+}
+
+/** Reads of a running topology's state. They see committed state only, and do not disturb the processing. */
+export interface StateQueries {
+  /** Stores that can be read. */
+  readonly stores: readonly { readonly name: string; readonly partitions: number }[]
+  /** @throws QueryError for a store that is not of this topology, or a partition that it does not have */
+  get<K, V>(store: ReadableStore<K, V>, key: K, options?: QueryOptions): Promise<QueryAnswer<V>>
+  /** The same with the key's bytes, which must be one of the store's keys. */
+  getBytes(store: string, key: Buffer, options?: QueryOptions): Promise<QueryAnswer<unknown>>
+}
+
+export interface QueryDeps {
+  readonly topology: Topology
+  readonly partitionCounts: ReadonlyMap<string, number>
+  readonly codecs: Codecs
+  readonly session: StateSession
+  readonly tasks: () => readonly StreamTask[]
+  readonly standby: (taskId: string) => StandbyCopy | undefined
+  /** Standby copies that other workers keep of each task. */
+  readonly copies: number
+  readonly group: GroupView
+  readonly memberId: () => string
+  readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
+}
+
+interface Known {
+  readonly store: EngineStore
+  readonly lookup: AnyStoreLookup
+  readonly part: SubTopology
+  readonly partitions: number
+}
+
+export function stateQueries(deps: QueryDeps): StateQueries {
+  const { topology, session } = deps
+  const declaration = topology.declare()
+  const keyBytes = byteWriter()
+  const stores = new Map<string, Known>()
+  for (const part of topology.subTopologies) {
+    const partitions = partitionsOfPart(topology.name, part.sources, deps.partitionCounts)
+    for (const name of part.stores) {
+      const store = declaration.stores.get(name)
+      if (store?.lookup !== undefined) stores.set(name, { store, lookup: store.lookup, part, partitions })
+    }
+  }
+
+  function storeOf(name: string): Known {
+    const known = stores.get(name)
+    if (known === undefined)
+      throw new QueryError('unknown_store', `topology ${topology.name} has no store ${name}; there are: ${[...stores.keys()].join(', ')}`)
+    return known
+  }
+
+  function partitionOf({ partitions, store }: Known, key: Buffer, asked: number | undefined): number {
+    if (asked === undefined) return partitionFor(key, partitions)
+    if (Number.isSafeInteger(asked) && asked >= 0 && asked < partitions) return asked
+    throw new QueryError('invalid_partition', `store ${store.name} has the partitions 0 to ${partitions - 1}`)
+  }
+
+  function encoded(write: (out: typeof keyBytes) => void): Buffer {
+    keyBytes.length = 0
+    try {
+      write(keyBytes)
+    } catch (error) {
+      if (error instanceof CodecError) throw new QueryError('invalid_key', error.message)
+      throw error
+    }
+    return Buffer.from(keyBytes.buffer.subarray(0, keyBytes.length))
+  }
+
+  /** Row and position are read in one go: nothing is committed in between. */
+  function read({ store, lookup }: Known, partition: number, row: Buffer): unknown {
+    const [bytes] = session.column(store.name, partition).multiGet({ bytes: row, ends: [row.length] })
+    return bytes && lookup.view(deps.codecs.storeValue(store).decode(bytes, 0, bytes.length))
+  }
+
+  function activeView(known: Known, task: StreamTask): StateView {
+    const position = statePosition(session, task, known.store.name)
+    const behind = task.sources.reduce((sum, { topic }) => sum + Math.max(0, task.highWatermark(topic) - offsetIn(position, topic)), 0)
+    const lookedAt = behind === 0 ? task.fetchedAt : undefined
+    return { partition: task.partition, role: 'active', position, behind, asOf: lookedAt ?? position.writtenAt }
+  }
+
+  /** What this process can answer at once, undefined when it has no state that may. */
+  function answerHere(known: Known, partition: number, row: Buffer, standby: boolean): QueryAnswer<unknown> | undefined {
+    const task = deps.tasks().find((each) => each.part === known.part && each.partition === partition)
+    if (task?.state === 'RUNNING') return { outcome: 'answered', value: read(known, partition, row), state: activeView(known, task) }
+    if (task !== undefined) return { outcome: 'not-ready', partition, reason: 'its state is being restored here' }
+    const place = taskPlace(declaration, known.part, partition)
+    const copy = standby ? deps.standby(place.id) : undefined
+    if (copy?.completeAt === undefined) return undefined
+    const position = statePosition(session, place, known.store.name)
+    const state: StateView = { partition, role: 'standby', position, behind: copy.behind, asOf: copy.completeAt }
+    return { outcome: 'answered', value: read(known, partition, row), state }
+  }
+
+  async function ownerOf({ part, partitions: count }: Known, partition: number, standby: boolean): Promise<QueryAnswer<never>> {
+    const wanted = partitionKey(part.sources[0], partition)
+    const owns = ({ topic, partition: number }: TopicPartition) => partitionKey(topic, number) === wanted
+    const members = await deps.group.members(OWNERS_KEPT_MS)
+    const ids = members.map(({ memberId }) => memberId)
+    const keepers = standbyOwners(ids, partition, count, deps.copies).filter((id) => id !== deps.memberId())
+    const standbys = members.filter(({ memberId }) => keepers.includes(memberId))
+    const owner = members.find(({ partitions }) => partitions.some(owns)) ?? (standby ? standbys[0] : undefined)
+    if (owner === undefined) return { outcome: 'not-ready', partition, reason: 'no worker has it at the moment' }
+    const { memberId, address } = owner
+    if (memberId === deps.memberId()) return { outcome: 'not-ready', partition, reason: 'it is about to start here' }
+    return { outcome: 'elsewhere', partition, memberId, address, standbys: standbys.flatMap((each) => each.address ?? []) }
+  }
+
+  async function answer(known: Known, key: Buffer, row: Buffer, options: QueryOptions): Promise<QueryAnswer<unknown>> {
+    const partition = partitionOf(known, key, options.partition)
+    for (;;) {
+      try {
+        return answerHere(known, partition, row, options.standby === true) ?? (await ownerOf(known, partition, options.standby === true))
+      } catch (error) {
+        // Written with a schema that no record has brought here yet.
+        if (!(error instanceof UnknownSchemaError) || (await deps.loadSchema(error.schemaId)) !== 'loaded') throw error
+      }
+    }
+  }
+
+  return {
+    stores: [...stores].map(([name, { partitions }]) => ({ name, partitions })),
+    async get<K, V>({ name, lookup }: ReadableStore<K, V>, key: K, options: QueryOptions = {}) {
+      const known = storeOf(name)
+      const bytes = encoded((out) => lookup.key.encode(key, out))
+      const row = encoded((out) => lookup.encodeRow(key, out))
+      return (await answer(known, bytes, row, options)) as QueryAnswer<V>
+    },
+    async getBytes(name, bytes, options = {}) {
+      const known = storeOf(name)
+      const { lookup } = known
+      const row = encoded((out) => lookup.encodeRow(lookup.key.decode(bytes, 0, bytes.length), out))
+      return answer(known, bytes, row, options)
+    },
+  }
+}
+
+function offsetIn({ sources }: StatePosition, topic: string): number {
+  return sources.find((source) => source.topic === topic)?.offset ?? 0
+}

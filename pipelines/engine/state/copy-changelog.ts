@@ -1,0 +1,54 @@
+import type { PartitionData } from '../../../kafka/transport.ts'
+import type { StateColumn, StateSession } from '../../../state/stores/store.ts'
+import type { Changelog } from '../task/task-place.ts'
+
+/** Above this share of different keys looking for repeated ones costs more than the writes that it saves. */
+const MOSTLY_DIFFERENT = 0.7
+/** Fetches that are copied without looking again after one of mostly different keys. */
+const UNSEEN_FETCHES = 15
+
+/** Copies changelog records into a session's open batch: the bytes of the log are the bytes of the state. */
+export type ChangelogCopy = (changelog: Changelog, data: PartitionData) => void
+
+/** Of a key that comes several times in one fetch only the last value is written: a hot key's changelog costs little more than reading it. */
+export function changelogCopy(session: StateSession): ChangelogCopy {
+  /** By store: fetches that are still copied without looking for repeated keys. */
+  const unseen = new Map<string, number>()
+
+  return function copy({ store, partition }, data) {
+    const column = session.column(store, partition)
+    const left = unseen.get(store) ?? 0
+    if (left > 0) {
+      unseen.set(store, left - 1)
+      copyAll(column, data)
+    } else if (copyLast(column, data) > MOSTLY_DIFFERENT) unseen.set(store, UNSEEN_FETCHES)
+  }
+}
+
+function copyAll(column: StateColumn, { chunks }: PartitionData): void {
+  for (const { buffer, count, keyStart, keyEnd, valueStart, valueEnd } of chunks) {
+    for (let i = 0; i < count; i++) {
+      if (keyStart[i] < 0) continue
+      const value = valueStart[i] < 0 ? null : buffer
+      column.put(buffer, keyStart[i], keyEnd[i], value, Math.max(0, valueStart[i]), Math.max(0, valueEnd[i]))
+    }
+  }
+}
+
+/** From the last record to the first: what a key has later is already there. @returns the share of different keys */
+function copyLast(column: StateColumn, { chunks }: PartitionData): number {
+  const seen = new Set<string>()
+  let records = 0
+  for (const { buffer, count, keyStart, keyEnd, valueStart, valueEnd } of chunks.toReversed()) {
+    for (let i = count - 1; i >= 0; i--) {
+      if (keyStart[i] < 0) continue
+      records++
+      const key = buffer.toString('latin1', keyStart[i], keyEnd[i])
+      if (seen.has(key)) continue
+      seen.add(key)
+      const value = valueStart[i] < 0 ? null : buffer
+      column.put(buffer, keyStart[i], keyEnd[i], value, Math.max(0, valueStart[i]), Math.max(0, valueEnd[i]))
+    }
+  }
+  return records === 0 ? 0 : seen.size / records
+}

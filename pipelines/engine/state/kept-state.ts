@@ -1,0 +1,57 @@
+import type { StateSession } from '../../../state/stores/store.ts'
+import type { TaskPlace } from '../task/task-place.ts'
+import type { EngineLog } from '../worker/worker-parts.ts'
+import { deleteState, stateWrittenAt } from './restore.ts'
+
+const LOOK_EVERY_MS = 60_000
+
+/** State of tasks that have moved to another worker: kept for a while, since partitions often come back, then deleted. */
+export interface KeptState {
+  /** Looks now and then; deletes at most one task's state per call. */
+  attend(): void
+}
+
+export interface KeptStateDeps {
+  readonly topology: string
+  readonly places: readonly TaskPlace[]
+  /** State that is written now and then, by a task or as a standby copy, does not get old. */
+  readonly isUsed: (taskId: string) => boolean
+  readonly keepMs: number
+  readonly session: StateSession
+  readonly clock: () => number
+  readonly elapsed: () => number
+  readonly log: EngineLog
+}
+
+export function keptState(deps: KeptStateDeps): KeptState {
+  const { session, clock, elapsed, keepMs } = deps
+  const lookEveryMs = Math.min(LOOK_EVERY_MS, keepMs)
+  /** When a task was first seen not to be used. How old its state is does not say it: a silent task writes once an hour. */
+  const unusedSince = new Map<string, number>()
+  let nextLook = elapsed() + lookEveryMs
+
+  function isOld(place: TaskPlace): boolean {
+    const writtenAt = stateWrittenAt(session, place)
+    if (writtenAt === undefined || deps.isUsed(place.id)) {
+      unusedSince.delete(place.id)
+      return false
+    }
+    const since = unusedSince.get(place.id) ?? elapsed()
+    unusedSince.set(place.id, since)
+    // It may have been used between two looks.
+    return elapsed() - since >= keepMs && clock() - writtenAt > keepMs
+  }
+
+  return {
+    attend() {
+      if (elapsed() < nextLook) return
+      const [old] = deps.places.filter(isOld)
+      if (old === undefined) {
+        nextLook = elapsed() + lookEveryMs
+        return
+      }
+      deleteState(session, old)
+      deps.log.info({ topology: deps.topology, task: old.id }, 'moved_state_deleted')
+    },
+  }
+}

@@ -1,0 +1,229 @@
+import { type Fetcher, type PartitionData, partitionKey, type Transport } from '../../../kafka/transport.ts'
+import type { StateSession } from '../../../state/stores/store.ts'
+import type { Changelog, TaskPlace } from '../task/task-place.ts'
+import type { GroupView } from '../worker/group-view.ts'
+import type { EngineLog } from '../worker/worker-parts.ts'
+import { changelogCopy } from './copy-changelog.ts'
+import { standbyOwners } from './placement.ts'
+import { forgetSources, planRestore, putRestored, type StartFacts } from './restore.ts'
+
+/** Who is in the group is looked at this often: a member that died is known after the session time-out anyway. */
+const LOOK_EVERY_MS = 2_000
+/** After a failure (disk full, a changelog made anew) the copies begin again from what is written. */
+const RETRY_MS = 5_000
+/** The age of a copy whose changelog is silent is noted this often: state that looks too old is loaded anew. */
+const AGE_REFRESH_MS = 60_000
+const MIB = 1_048_576
+/** Of one turn of the worker's loop: 9 ms of copying (3 µs per row of 170 bytes), so that a new copy does not hold up the processing. */
+const MAX_POLL_BYTES = MIB / 2
+const MAX_BUFFERED_BYTES = 8 * MIB
+/** What a copy answers is as old as the last answer about its changelog: a silent one is asked about this often. */
+const MAX_WAIT_MS = 500
+
+/** How far a standby copy is. */
+export interface StandbyCopy {
+  readonly task: string
+  /** Committed changelog offsets that are not copied yet, as of the last look at the logs. */
+  readonly behind: number
+  /** Epoch ms: the logs were read when the copy was complete; undefined: it never was. */
+  readonly completeAt: number | undefined
+}
+
+/** Keeps copies of the state of tasks that run on other workers, by following their changelogs. Only the worker's loop calls it. */
+export interface Standbys {
+  /** Looks now and then which copies belong here, takes what has arrived of their changelogs and writes it. */
+  attend(): Promise<void>
+  /** The task is to run here: its copy is given up to it. */
+  release(taskId: string): void
+  copy(taskId: string): StandbyCopy | undefined
+  all(): StandbyCopy[]
+  close(): Promise<void>
+}
+
+export interface StandbyDeps {
+  readonly topology: string
+  /** Copies per task beside the one that runs. */
+  readonly copies: number
+  /** Every task of the topology. */
+  readonly places: readonly TaskPlace[]
+  /** Partition count of a task's sources. */
+  readonly partitionsOf: (place: TaskPlace) => number
+  readonly transport: Pick<Transport, 'offsets' | 'fetcher'>
+  readonly session: StateSession
+  readonly group: GroupView
+  readonly memberId: () => string
+  /** True for tasks that run here. */
+  readonly runsHere: (taskId: string) => boolean
+  readonly exactlyOnce: boolean
+  readonly clock: () => number
+  readonly elapsed: () => number
+  readonly log: EngineLog
+}
+
+interface Followed {
+  readonly changelog: Changelog
+  position: number
+  behind: number
+  completeAt: number | undefined
+}
+
+interface Copy {
+  readonly place: TaskPlace
+  /** By partition key; empty until the ends of the logs are known. */
+  readonly logs: Map<string, Followed>
+  following: boolean
+  writtenAt: number
+}
+
+export function standbys(deps: StandbyDeps): Standbys {
+  const { topology, session, clock, elapsed, log } = deps
+  const fetcher: Fetcher = deps.transport.fetcher({
+    maxWaitMs: MAX_WAIT_MS,
+    maxPollBytes: MAX_POLL_BYTES,
+    maxBufferedBytes: MAX_BUFFERED_BYTES,
+  })
+  const copyRecords = changelogCopy(session)
+  const copies = new Map<string, Copy>()
+  /** By partition key of the changelog. */
+  const owners = new Map<string, Copy>()
+  let looking = false
+  let nextLook = -Infinity
+  /** What was asked beside the loop. */
+  let answers: (() => void)[] = []
+
+  function lookBeside(): void {
+    if (looking || elapsed() < nextLook) return
+    looking = true
+    nextLook = elapsed() + LOOK_EVERY_MS
+    deps.group
+      .members(LOOK_EVERY_MS / 2)
+      .then((members) => members.map(({ memberId }) => memberId))
+      .then(
+        (members) => answers.push(() => reconcile(members)),
+        (error) => log.debug({ err: error, topology }, 'group_not_described'),
+      )
+      .finally(() => {
+        looking = false
+      })
+  }
+
+  function belongsHere(members: readonly string[], place: TaskPlace): boolean {
+    if (place.changelogs.length === 0 || deps.runsHere(place.id)) return false
+    return standbyOwners(members, place.partition, deps.partitionsOf(place), deps.copies).includes(deps.memberId())
+  }
+
+  function reconcile(members: readonly string[]): void {
+    const wanted = deps.places.filter((place) => belongsHere(members, place))
+    const ids = new Set(wanted.map(({ id }) => id))
+    for (const id of [...copies.keys()]) if (!ids.has(id)) end(id)
+    const fresh = wanted.filter(({ id }) => !copies.has(id))
+    for (const place of fresh) copies.set(place.id, { place, logs: new Map(), following: false, writtenAt: elapsed() })
+    if (fresh.length > 0) askBeside(fresh)
+  }
+
+  function askBeside(fresh: readonly TaskPlace[]): void {
+    const changelogs = fresh.flatMap((place) => place.changelogs)
+    const now = clock()
+    Promise.all([deps.transport.offsets(changelogs, 'earliest'), deps.transport.offsets(changelogs, 'end')])
+      .then(([changelogStarts, changelogEnds]): StartFacts => {
+        return { committed: new Map(), changelogStarts, changelogEnds, now, exactlyOnce: deps.exactlyOnce }
+      })
+      .then(
+        (facts) =>
+          answers.push(() => {
+            for (const place of fresh) follow(place, facts)
+          }),
+        (error) => {
+          log.debug({ err: error, topology }, 'standby_offsets_not_known')
+          answers.push(() => {
+            for (const { id } of fresh) end(id)
+          })
+        },
+      )
+  }
+
+  function follow(place: TaskPlace, facts: StartFacts): void {
+    const copy = copies.get(place.id)
+    // Ended meanwhile, or ended and begun again.
+    if (copy === undefined || copy.following || deps.runsHere(place.id)) return
+    copy.following = true
+    forgetSources(session, place)
+    for (const { changelog, from, to } of planRestore(session, place, facts)) {
+      const key = partitionKey(changelog.topic, changelog.partition)
+      putRestored(session, place, changelog, from, clock())
+      copy.logs.set(key, { changelog, position: from, behind: to - from, completeAt: undefined })
+      owners.set(key, copy)
+      fetcher.assign(changelog, from, 'earliest')
+    }
+    session.write()
+    log.info({ topology, task: place.id, behind: stateOf(copy).behind }, 'standby_started')
+  }
+
+  function end(taskId: string): void {
+    const copy = copies.get(taskId)
+    if (copy === undefined) return
+    copies.delete(taskId)
+    for (const [key, { changelog }] of copy.logs) {
+      owners.delete(key)
+      fetcher.unassign(changelog)
+    }
+  }
+
+  /** @returns true when there is something to write */
+  function take(data: PartitionData): boolean {
+    const key = partitionKey(data.topic, data.partition)
+    const copy = owners.get(key)
+    const followed = copy?.logs.get(key)
+    if (copy === undefined || followed === undefined) return false
+    const moved = data.nextOffset !== followed.position
+    followed.position = data.nextOffset
+    followed.behind = Math.max(0, data.lastStableOffset - data.nextOffset)
+    if (followed.behind === 0) followed.completeAt = data.fetchedAt
+    if (!moved && elapsed() - copy.writtenAt < AGE_REFRESH_MS) return false
+    copyRecords(followed.changelog, data)
+    putRestored(session, copy.place, followed.changelog, data.nextOffset, clock())
+    copy.writtenAt = elapsed()
+    return true
+  }
+
+  function startAgain(error: unknown): void {
+    log.warn({ err: error, topology }, 'standby_failed')
+    session.dropBatch()
+    for (const id of [...copies.keys()]) end(id)
+    nextLook = elapsed() + RETRY_MS
+  }
+
+  function stateOf({ place, logs, following }: Copy): StandbyCopy {
+    const all = [...logs.values()]
+    const complete = following && all.every(({ completeAt }) => completeAt !== undefined)
+    return {
+      task: place.id,
+      behind: all.reduce((sum, { behind }) => sum + behind, 0),
+      completeAt: complete ? Math.min(...all.map(({ completeAt }) => completeAt as number)) : undefined,
+    }
+  }
+
+  return {
+    async attend() {
+      lookBeside()
+      const arrived = answers
+      answers = []
+      try {
+        for (const answer of arrived) answer()
+        if (owners.size === 0) return
+        let taken = false
+        for (const data of await fetcher.poll(0)) taken = take(data) || taken
+        if (taken) session.write()
+      } catch (error) {
+        startAgain(error)
+      }
+    },
+    release: end,
+    copy(taskId) {
+      const copy = copies.get(taskId)
+      return copy && stateOf(copy)
+    },
+    all: () => [...copies.values()].map(stateOf),
+    close: fetcher.close,
+  }
+}

@@ -1,0 +1,44 @@
+import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
+
+/**
+ * Walks through a store a little at a time and removes what has expired. Silence leaves no record behind to react to, and a timer per key
+ * would cost two more changelog records for every rare term and user; a walk costs a few microseconds per key and hour.
+ */
+export interface Sweep {
+  /**
+   * Looks at the next keys. After the last one it rests until `period` is another one: what expires meanwhile is found then, and a store
+   * that is small is not decoded over and over.
+   */
+  run(period: number): void
+}
+
+export interface SweepOptions<K, V> {
+  readonly keysPerRun: number
+  /** Called for each entry; true: delete it. */
+  readonly isExpired: (key: K, value: V) => boolean
+}
+
+export function sweep<K, V>(store: KeyedStore<K, V>, options: SweepOptions<K, V>): Sweep {
+  let next: K | undefined
+  /** The period in which the last walk began. */
+  let walked: number | undefined
+
+  function run(period: number): void {
+    if (next === undefined && walked === period) return
+    if (next === undefined) walked = period
+    const expired: K[] = []
+    const from = next
+    next = undefined
+    let seen = 0
+    for (const [key, value] of store.scan({ gte: from, limit: options.keysPerRun + 1 })) {
+      if (seen++ === options.keysPerRun) {
+        next = key
+        break
+      }
+      if (options.isExpired(key, value)) expired.push(key)
+    }
+    for (const key of expired) store.delete(key)
+  }
+
+  return { run }
+}

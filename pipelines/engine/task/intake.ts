@@ -1,0 +1,224 @@
+import type { PartitionData, RecordChunk } from '../../../kafka/transport.ts'
+import { type Codec, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
+import { type TimeMarker, timeMarkerAt } from '../time/time-marker.ts'
+import type { StreamDeclaration } from '../topology/declaration.ts'
+
+/** In place of a value: the record cannot be used; `faults` says why. */
+export const FAULTY = Symbol('faulty')
+/** In place of a value: a time marker; `markers` holds it. */
+export const MARKER = Symbol('marker')
+/** In place of a value: a record without a value, to be ignored. */
+export const TOMBSTONE = Symbol('tombstone')
+
+/** Processed chunks that may stay in the queue: few beside the bytes that wait, enough that moving the others up costs nothing. */
+const MAX_FINISHED_CHUNKS = 16
+
+/** Why a record cannot be used: the code and text of its dead letter. */
+export interface Fault {
+  readonly code: 'undecodable_key' | 'undecodable_value' | 'no_key' | 'no_value' | 'unknown_schema'
+  readonly message: string
+}
+
+export interface IntakeOptions {
+  readonly partition: number
+  readonly keyCodec: Codec<unknown>
+  readonly valueCodec: Codec<unknown>
+  readonly seesMarkers: boolean
+  /** True for schema ids that the registry said it does not have. */
+  readonly isMissing: (schemaId: number) => boolean
+}
+
+/**
+ * The records of one source partition that wait for their task. A slice of them is decoded at a time into reused arrays;
+ * `slot` walks over the slice while `chunk` and `row` walk over the records' places beside it.
+ */
+export class SourceIntake {
+  readonly stream: StreamDeclaration
+  readonly topic: string
+  readonly partition: number
+  /** Decoded slice: entries from `slot` to `slots` wait. */
+  readonly values: unknown[] = []
+  readonly keys: unknown[] = []
+  readonly timestamps: number[] = []
+  readonly faults = new Map<number, Fault>()
+  readonly markers = new Map<number, TimeMarker>()
+  slot = 0
+  slots = 0
+  /** Where the record of `slot` lies. */
+  chunk: RecordChunk | undefined
+  row = 0
+  /** Next offset to process. */
+  position = -1
+  highWatermark = 0
+  /** When the log was last looked at, epoch ms; undefined before the first time. */
+  fetchedAt: number | undefined
+  queuedRecords = 0
+  queuedBytes = 0
+  /** Set when decoding stopped at a record whose schema is not loaded. */
+  waitsForSchema: number | undefined
+
+  readonly #options: IntakeOptions
+  readonly #needsKey: boolean
+  readonly #tombstone: typeof TOMBSTONE | typeof FAULTY | null
+  #chunks: RecordChunk[] = []
+  /** Position after each chunk: behind its last record and whatever the broker skipped after it. */
+  #after: number[] = []
+  #head = 0
+
+  constructor(stream: StreamDeclaration, options: IntakeOptions) {
+    this.stream = stream
+    this.topic = stream.topic.name
+    this.partition = options.partition
+    this.#options = options
+    const { keys = 'required', tombstones = 'bad-record' } = stream.options
+    this.#needsKey = keys === 'required'
+    this.#tombstone = tombstones === 'deliver' ? null : tombstones === 'drop' ? TOMBSTONE : FAULTY
+  }
+
+  /** Takes what a poll returned. */
+  push(data: PartitionData): void {
+    this.highWatermark = data.highWatermark
+    this.fetchedAt = data.fetchedAt
+    for (const chunk of data.chunks) {
+      if (chunk.count === 0) continue
+      this.#chunks.push(chunk)
+      this.#after.push(chunk.offsets[chunk.count - 1] + 1)
+      this.queuedRecords += chunk.count
+      this.queuedBytes += chunkBytes(chunk)
+    }
+    if (this.#head === this.#chunks.length) this.position = data.nextOffset
+    else this.#after[this.#after.length - 1] = data.nextOffset
+    this.#settle()
+  }
+
+  /**
+   * Decodes the next slice of at most `limit` records; only when the last one is processed. Stops before a record whose schema is not
+   * loaded (`waitsForSchema`).
+   * @returns records decoded
+   */
+  decode(limit: number): number {
+    this.faults.clear()
+    this.markers.clear()
+    this.waitsForSchema = undefined
+    this.slot = 0
+    let filled = 0
+    for (let index = this.#head, row = this.row; index < this.#chunks.length && filled < limit; index++, row = 0) {
+      const chunk = this.#chunks[index]
+      const end = Math.min(chunk.count, row + limit - filled)
+      const stopped = this.#decodeRows(chunk, row, end, filled)
+      filled += stopped - row
+      if (stopped < end) break
+    }
+    this.slots = filled
+    return filled
+  }
+
+  /** The record at `slot` is done. */
+  advance(): void {
+    const chunk = this.chunk as RecordChunk
+    this.position = chunk.offsets[this.row] + 1
+    this.values[this.slot] = undefined
+    this.slot++
+    this.row++
+    this.queuedRecords--
+    if (this.row === chunk.count) this.#finishChunk(chunk)
+  }
+
+  /** @returns the first row that was not decoded */
+  #decodeRows(chunk: RecordChunk, from: number, to: number, slot: number): number {
+    const shift = slot - from
+    let row = from
+    while (row < to) {
+      // One try block per run of good records, not per record.
+      try {
+        for (; row < to; row++) this.#decodeRow(chunk, row, row + shift)
+      } catch (error) {
+        const fault = this.#faultOf(error, chunk, row)
+        if (fault === undefined) return row
+        this.faults.set(row + shift, fault)
+        this.values[row + shift] = FAULTY
+        row++
+      }
+    }
+    return row
+  }
+
+  #decodeRow(chunk: RecordChunk, row: number, slot: number): void {
+    const { buffer } = chunk
+    const { keyCodec, valueCodec, seesMarkers } = this.#options
+    if (seesMarkers) {
+      const marker = timeMarkerAt(chunk, row)
+      if (marker !== undefined) {
+        this.markers.set(slot, marker)
+        this.values[slot] = MARKER
+        return
+      }
+    }
+    const keyStart = chunk.keyStart[row]
+    this.keys[slot] = undefined
+    this.timestamps[slot] = chunk.timestamps[row]
+    if (keyStart >= 0) this.keys[slot] = keyCodec.decode(buffer, keyStart, chunk.keyEnd[row])
+    else if (this.#needsKey) {
+      this.values[slot] = FAULTY
+      this.faults.set(slot, {
+        code: 'no_key',
+        message: "the record has no key: set one in its producer, or read the topic with keys: 'optional'",
+      })
+      return
+    }
+    const valueStart = chunk.valueStart[row]
+    if (valueStart >= 0) {
+      this.values[slot] = valueCodec.decode(buffer, valueStart, chunk.valueEnd[row])
+      return
+    }
+    this.values[slot] = this.#tombstone
+    if (this.#tombstone === FAULTY) this.faults.set(slot, { code: 'no_value', message: 'the record has no value' })
+  }
+
+  /** Undefined: not the record's fault, its schema is not loaded yet. */
+  #faultOf(error: unknown, chunk: RecordChunk, row: number): Fault | undefined {
+    if (error instanceof UnknownSchemaError) {
+      if (this.#options.isMissing(error.schemaId))
+        return { code: 'unknown_schema', message: `the schema registry has no schema with id ${error.schemaId}` }
+      this.waitsForSchema = error.schemaId
+      return undefined
+    }
+    if (!(error instanceof CodecError)) throw error
+    return { code: this.#keyDecodes(chunk, row) ? 'undecodable_value' : 'undecodable_key', message: error.message }
+  }
+
+  #keyDecodes(chunk: RecordChunk, row: number): boolean {
+    if (chunk.keyStart[row] < 0) return true
+    try {
+      this.#options.keyCodec.decode(chunk.buffer, chunk.keyStart[row], chunk.keyEnd[row])
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  #finishChunk(chunk: RecordChunk): void {
+    this.position = this.#after[this.#head]
+    this.queuedBytes -= chunkBytes(chunk)
+    this.#head++
+    this.row = 0
+    // Also while more waits: under a backlog the queue never runs empty, and each chunk holds the response that it came in.
+    if (this.#head === this.#chunks.length || this.#head >= MAX_FINISHED_CHUNKS) {
+      this.#chunks.splice(0, this.#head)
+      this.#after.splice(0, this.#head)
+      this.#head = 0
+    }
+    this.#settle()
+  }
+
+  #settle(): void {
+    this.chunk = this.#chunks[this.#head]
+  }
+}
+
+/** Bytes from a chunk's first record to its last: chunks of one fetch may share a buffer. */
+function chunkBytes(chunk: RecordChunk): number {
+  const last = chunk.count - 1
+  const start = chunk.keyStart[0] >= 0 ? chunk.keyStart[0] : chunk.valueStart[0]
+  return Math.max(0, chunk.keyEnd[last], chunk.valueEnd[last]) - Math.max(0, start)
+}

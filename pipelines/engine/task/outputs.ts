@@ -1,0 +1,134 @@
+import { partitionFor } from '../../../kafka/partitioner.ts'
+import type { RecordAppender, RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
+import { byteWriter, type Codec } from '../../../schemas/codec.ts'
+import type { AnyTopic } from '../../../schemas/topic.ts'
+import type { EmitOptions } from '../topology/api.ts'
+import type { Codecs } from '../topology/codecs.ts'
+import { ProcessorError } from '../topology/errors.ts'
+
+/** Where records go: the worker's producer, or the test driver's. */
+export interface AppenderSource {
+  appender(topic: string, partition: number): RecordAppender
+  /** Bytes appended and not yet acknowledged. */
+  readonly pendingBytes: number
+}
+
+/**
+ * A worker commits long before so much is unsent (32 MiB), so only one call of an author's code can get there: a loop that does not end, or a
+ * handler that must do its work in parts. It stops the worker with its name, where running out of memory would stop it without one.
+ */
+const MAX_UNSENT_BYTES = 256 * 1_048_576
+/** How much may be emitted between two looks at what is unsent. */
+const BYTES_PER_LOOK = 1_048_576
+
+/** Encodes and appends the output records of one task. */
+export interface Outputs {
+  emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
+  broadcast(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
+  /** A record without key and value in every partition. */
+  mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
+  /**
+   * Key and value of a record as they came. Without a partition: the one of the key, or of the record itself where it has no key.
+   * @param ends how far key and value are taken; default all
+   */
+  copy(topic: string, partition: number | undefined, chunk: RecordChunk, row: number, headers: readonly RecordHeader[], ends?: Ends): void
+}
+
+interface Ends {
+  readonly keyEnd: number
+  readonly valueEnd: number
+}
+
+interface Output {
+  readonly key: Codec<unknown>
+  readonly value: Codec<unknown>
+  readonly appenders: readonly RecordAppender[]
+}
+
+/** @param partitionCounts of every topic that the topology writes */
+export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionCounts: ReadonlyMap<string, number>): Outputs {
+  const outputs = new Map<AnyTopic, Output>()
+  const appendersByTopic = new Map<string, readonly RecordAppender[]>()
+  const keyBytes = byteWriter()
+  const valueBytes = byteWriter()
+  let bytesSinceLook = 0
+
+  function checkUnsent(): void {
+    bytesSinceLook += keyBytes.length + valueBytes.length
+    if (bytesSinceLook < BYTES_PER_LOOK) return
+    bytesSinceLook = 0
+    if (producer.pendingBytes > MAX_UNSENT_BYTES)
+      throw new ProcessorError(`it has emitted more than ${MAX_UNSENT_BYTES / 1_048_576} MiB that cannot be sent before it returns`)
+  }
+
+  function appendersOf(topic: string): readonly RecordAppender[] {
+    const known = appendersByTopic.get(topic)
+    if (known !== undefined) return known
+    const count = partitionCounts.get(topic)
+    if (count === undefined) throw new Error(`the partition count of output topic ${topic} is unknown`)
+    const appenders = Array.from({ length: count }, (_, partition) => producer.appender(topic, partition))
+    appendersByTopic.set(topic, appenders)
+    return appenders
+  }
+
+  function open(topic: AnyTopic): Output {
+    const output = { key: topic.key, value: codecs.topicValue(topic), appenders: appendersOf(topic.name) }
+    outputs.set(topic, output)
+    return output
+  }
+
+  function encode(output: Output, key: unknown, value: unknown): void {
+    keyBytes.length = 0
+    output.key.encode(key, keyBytes)
+    valueBytes.length = 0
+    if (value !== null) output.value.encode(value, valueBytes)
+  }
+
+  function append(appender: RecordAppender, timestamp: number, hasValue: boolean, headers: readonly RecordHeader[] | undefined): void {
+    appender.append(timestamp, keyBytes.buffer, 0, keyBytes.length, hasValue ? valueBytes.buffer : null, 0, valueBytes.length, headers)
+    checkUnsent()
+  }
+
+  /** Of the record that is encoded. */
+  function chosenPartition(partitionBy: string | undefined, partitions: number): number {
+    if (partitionBy !== undefined) return partitionFor(Buffer.from(partitionBy), partitions)
+    return partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)
+  }
+
+  return {
+    emit(topic, key, value, timestamp, options) {
+      const output = outputs.get(topic) ?? open(topic)
+      encode(output, key, value)
+      const { appenders } = output
+      const partition = options?.partition ?? chosenPartition(options?.partitionBy, appenders.length)
+      const appender = appenders[partition]
+      if (appender === undefined) throw new Error(`topic ${topic.name} has no partition ${partition}: it has ${appenders.length}`)
+      append(appender, options?.timestamp ?? timestamp, value !== null, options?.headers)
+    },
+    broadcast(topic, key, value, timestamp, options) {
+      const output = outputs.get(topic) ?? open(topic)
+      encode(output, key, value)
+      for (const appender of output.appenders) append(appender, options?.timestamp ?? timestamp, value !== null, options?.headers)
+    },
+    mark(topic, timestamp, headers) {
+      for (const appender of appendersOf(topic.name)) appender.append(timestamp, null, 0, 0, null, 0, 0, headers)
+    },
+    copy(topic, partition, chunk, row, headers, { keyEnd, valueEnd } = { keyEnd: chunk.keyEnd[row], valueEnd: chunk.valueEnd[row] }) {
+      const appenders = appendersOf(topic)
+      const keyStart = chunk.keyStart[row]
+      const target =
+        partition ?? (keyStart < 0 ? chunk.partition % appenders.length : partitionFor(chunk.buffer, appenders.length, keyStart, keyEnd))
+      const valueStart = chunk.valueStart[row]
+      appenders[target].append(
+        chunk.timestamps[row],
+        keyStart < 0 ? null : chunk.buffer,
+        Math.max(keyStart, 0),
+        Math.max(keyEnd, 0),
+        valueStart < 0 ? null : chunk.buffer,
+        Math.max(valueStart, 0),
+        Math.max(valueEnd, 0),
+        headers,
+      )
+    },
+  }
+}

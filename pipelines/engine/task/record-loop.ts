@@ -1,0 +1,263 @@
+import type { RecordChunk } from '../../../kafka/transport.ts'
+import { UnknownSchemaError } from '../../../schemas/codec.ts'
+import type { EngineStore } from '../../../state/stores/store.ts'
+import type { TaskTicks, TimeClosing } from '../time/task-time.ts'
+import type { DeadLetter, Outcome } from '../topology/api.ts'
+import { ProcessorError } from '../topology/errors.ts'
+import { deadLetterTopicName } from '../topology/internal-topics.ts'
+import { deadLetterParts, lateHeaders } from './dead-letter.ts'
+import { FAULTY, MARKER, type SourceIntake } from './intake.ts'
+import { increase, type TaskMetrics } from './metrics.ts'
+import type { Outputs } from './outputs.ts'
+import type { RunResult } from './task.ts'
+import type { TaskContext } from './task-context.ts'
+
+/** Records decoded at a time: enough that one multi-get pays, few enough that their objects stay young. */
+const SLICE_RECORDS = 4_096
+/** Records between two looks at the clock. */
+const RECORDS_PER_CLOCK_CHECK = 64
+const DEAD_LETTER_PARTITION = 0
+
+export interface RecordLoopParts {
+  readonly topology: string
+  /** One per source, in the order declared. */
+  readonly intakes: readonly SourceIntake[]
+  /** By the same index; undefined where the stream has no time handlers. */
+  readonly closings: readonly (TimeClosing | undefined)[]
+  readonly stores: readonly EngineStore[]
+  readonly ticks: TaskTicks
+  readonly context: TaskContext
+  readonly outputs: Outputs
+  readonly metrics: TaskMetrics
+}
+
+/** Decodes, prefetches and processes the records of one task, slice by slice. */
+export interface RecordLoop {
+  /** Records processed since the last commit. */
+  processed: number
+  readonly atRest: boolean
+  /** A time can be closed; the next run does it. */
+  readonly closingDue: boolean
+  run(expired: () => boolean): RunResult
+}
+
+/** Wraps what the author's code threw, with the place where it happened. */
+export function processorFailed(topology: string, context: TaskContext, error: unknown): Error {
+  const place = context.chunk === undefined ? '' : ` at ${context.chunk.topic}-${context.chunk.partition} offset ${context.offset}`
+  const reason = error instanceof Error ? error.message : String(error)
+  return new ProcessorError(`${topology}/${context.node?.name ?? 'engine'} failed${place}: ${reason}`, { cause: error })
+}
+
+/** What came back in place of an outcome. */
+function described(result: unknown): string {
+  return result instanceof Promise ? 'a promise, but processors are synchronous' : `a ${typeof result} that is no outcome`
+}
+
+export function recordLoop(parts: RecordLoopParts): RecordLoop {
+  const { topology, intakes, closings, stores, ticks, context, outputs, metrics } = parts
+  const single = intakes.length === 1 ? intakes[0] : undefined
+  const deadLetters = deadLetterTopicName(topology)
+  /** A multi-get stopped at a value whose schema is not loaded: it is repeated before anything is processed. */
+  let prefetchPending = false
+  let waitsForSchema: number | undefined
+
+  const loop: RecordLoop = {
+    processed: 0,
+    get atRest() {
+      return !closings.some((closing) => closing?.busy === true)
+    },
+    get closingDue() {
+      return closings.some((closing) => closing?.due === true)
+    },
+    run(expired) {
+      for (;;) {
+        if (!finishClosing(expired)) return 'more'
+        if (!refill()) return waitsForSchema === undefined ? 'idle' : { waitsForSchema }
+        if (processSlice(expired)) return 'more'
+        // Handlers may take long: what has been sent already is committed before them.
+        if (loop.closingDue) return 'more'
+      }
+    },
+  }
+
+  /** @returns false when the time is up before the handlers are done */
+  function finishClosing(expired: () => boolean): boolean {
+    for (const closing of closings) {
+      if (closing?.due !== true) continue
+      try {
+        closing.run(expired)
+      } catch (error) {
+        throw processorFailed(topology, context, error)
+      }
+      if (closing.due) return false
+    }
+    return true
+  }
+
+  /** Makes sure that every source with records has some decoded. @returns false when nothing can be processed now */
+  function refill(): boolean {
+    waitsForSchema = undefined
+    let ready = false
+    for (const intake of intakes) {
+      if (intake.slot === intake.slots && intake.chunk !== undefined && intake.decode(SLICE_RECORDS) > 0) announceReads(intake)
+      if (intake.slot < intake.slots) ready = true
+      else if (intake.chunk !== undefined) waitsForSchema = intake.waitsForSchema
+    }
+    // One source that waits holds the others too: records of several sources are taken in the order of their times.
+    if (waitsForSchema !== undefined) return false
+    if (prefetchPending && !loadPrefetched()) return false
+    return ready
+  }
+
+  function announceReads(intake: SourceIntake): void {
+    const { values, keys, timestamps, slots } = intake
+    for (const node of intake.stream.processors) {
+      const { reads } = node
+      if (reads === undefined) continue
+      prefetchPending = true
+      context.leaveRecord(node, context.now)
+      try {
+        for (let slot = intake.slot; slot < slots; slot++) {
+          if (typeof values[slot] !== 'symbol') reads(values[slot], keys[slot], timestamps[slot])
+        }
+      } catch (error) {
+        throw processorFailed(topology, context, error)
+      }
+    }
+  }
+
+  function loadPrefetched(): boolean {
+    try {
+      for (const store of stores) store.loadPrefetched()
+      prefetchPending = false
+      return true
+    } catch (error) {
+      if (!(error instanceof UnknownSchemaError)) throw error
+      waitsForSchema = error.schemaId
+      return false
+    }
+  }
+
+  /** @returns true when the time is up, false when a source must be refilled or a time closed */
+  function processSlice(expired: () => boolean): boolean {
+    let untilCheck = RECORDS_PER_CLOCK_CHECK
+    try {
+      for (;;) {
+        const intake = single ?? earliest()
+        if (intake === undefined || intake.slot === intake.slots) return false
+        const value = intake.values[intake.slot]
+        if (typeof value === 'symbol') processSpecial(intake, value)
+        else processRecord(intake, value)
+        intake.advance()
+        loop.processed++
+        if (value === MARKER && loop.closingDue) return false
+        if (intake.slot === intake.slots) return false
+        if (--untilCheck === 0) {
+          if (expired()) return true
+          untilCheck = RECORDS_PER_CLOCK_CHECK
+        }
+      }
+    } catch (error) {
+      throw processorFailed(topology, context, error)
+    }
+  }
+
+  /** The source whose next record is oldest; the first declared when times are equal. */
+  function earliest(): SourceIntake | undefined {
+    let best: SourceIntake | undefined
+    let least = Infinity
+    for (const intake of intakes) {
+      if (intake.slot === intake.slots) continue
+      const timestamp = (intake.chunk as RecordChunk).timestamps[intake.row]
+      if (timestamp < least) {
+        least = timestamp
+        best = intake
+      }
+    }
+    return best
+  }
+
+  function enterRecord(intake: SourceIntake, chunk: RecordChunk): number {
+    const { row } = intake
+    const timestamp = chunk.timestamps[row]
+    context.chunk = chunk
+    context.row = row
+    context.topic = intake.topic
+    context.key = intake.keys[intake.slot]
+    context.timestamp = timestamp
+    context.offset = chunk.offsets[row]
+    context.emitTimestamp = timestamp
+    return timestamp
+  }
+
+  function processRecord(intake: SourceIntake, value: unknown): void {
+    const chunk = intake.chunk as RecordChunk
+    const timestamp = enterRecord(intake, chunk)
+    const { processors } = intake.stream
+    metrics.processed++
+    for (let i = 0; i < processors.length; i++) {
+      const node = processors[i]
+      context.node = node
+      const outcome = node.process(value, context)
+      if (outcome === undefined) continue
+      if (!settle(intake, outcome)) return
+      break
+    }
+    if (timestamp <= context.streamTime) return
+    context.streamTime = timestamp
+    if (timestamp >= ticks.nextEvent) ticks.runEvent(timestamp)
+  }
+
+  /** @returns false when the record was rejected: its time does not count */
+  function settle(intake: SourceIntake, outcome: Exclude<Outcome, void>): boolean {
+    switch (outcome.outcome) {
+      case 'drop':
+        increase(metrics.dropped, outcome.reason)
+        return true
+      case 'late':
+        metrics.late++
+        sendLate(intake)
+        return true
+      case 'dead-letter':
+        reject(intake, outcome, context.node?.name ?? '')
+        return false
+      default:
+        throw new ProcessorError(`it returned ${described(outcome satisfies never)}: return nothing, drop(), deadLetter() or late`)
+    }
+  }
+
+  function sendLate(intake: SourceIntake): void {
+    const { lateOutput } = intake.stream.options
+    if (lateOutput === undefined) return
+    const chunk = intake.chunk as RecordChunk
+    outputs.copy(lateOutput.name, undefined, chunk, intake.row, lateHeaders(chunk, intake.row))
+  }
+
+  function reject(intake: SourceIntake, { code, message }: Pick<DeadLetter, 'code' | 'message'>, processor: string): void {
+    if (intake.stream.options.onBadRecord === 'fail')
+      throw new ProcessorError(`the record was refused (${code}: ${message}) and the source's policy for bad records is to fail`)
+    const chunk = intake.chunk as RecordChunk
+    metrics.deadLetters++
+    const letter = deadLetterParts(chunk, intake.row, { topology, processor, code, message })
+    outputs.copy(deadLetters, DEAD_LETTER_PARTITION, chunk, intake.row, letter.headers, letter)
+  }
+
+  /** Records that no processor sees. */
+  function processSpecial(intake: SourceIntake, kind: symbol): void {
+    enterRecord(intake, intake.chunk as RecordChunk)
+    context.node = undefined
+    if (kind === FAULTY) {
+      const fault = intake.faults.get(intake.slot)
+      if (fault !== undefined) reject(intake, fault, '')
+      return
+    }
+    if (kind === MARKER) {
+      const marker = intake.markers.get(intake.slot)
+      if (marker !== undefined) closings[intakes.indexOf(intake)]?.accept(marker)
+      return
+    }
+    increase(metrics.dropped, 'tombstone')
+  }
+
+  return loop
+}

@@ -1,0 +1,75 @@
+import { headersOf } from '../../../kafka/record-batch/chunk.ts'
+import type { RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
+import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
+import type { EmitOptions, RecordContext } from '../topology/api.ts'
+import type { EmittingNode } from '../topology/declaration.ts'
+import { ProcessorError } from '../topology/errors.ts'
+import { increase, type TaskMetrics } from './metrics.ts'
+import type { Outputs } from './outputs.ts'
+
+/** The one context object of a task. The task sets its fields before it calls the author's code. */
+export class TaskContext implements RecordContext<unknown> {
+  readonly partition: number
+  readonly partitions: number
+  now = 0
+  streamTime = -1
+  topic = ''
+  key: unknown
+  timestamp = -1
+  offset = -1
+  /** Whose code runs. */
+  node: EmittingNode | undefined
+  /** Timestamp of emitted records that are given none. */
+  emitTimestamp = 0
+  /** Records emitted since the last commit. */
+  emitted = 0
+  /** The record in hand, for its headers. */
+  chunk: RecordChunk | undefined
+  row = 0
+  readonly #outputs: Outputs
+  readonly #metrics: TaskMetrics
+
+  constructor(partition: number, partitions: number, outputs: Outputs, metrics: TaskMetrics) {
+    this.partition = partition
+    this.partitions = partitions
+    this.#outputs = outputs
+    this.#metrics = metrics
+  }
+
+  emit<K, V>(topic: Topic<K, V>, key: K, value: V | null, options?: EmitOptions): void {
+    this.#mayEmit(topic)
+    this.#outputs.emit(topic, key, value, this.emitTimestamp, options)
+    this.emitted++
+  }
+
+  broadcast<K, V>(topic: Topic<K, V>, key: K, value: V, options?: EmitOptions): void {
+    this.#mayEmit(topic)
+    this.#outputs.broadcast(topic, key, value, this.emitTimestamp, options)
+    this.emitted++
+  }
+
+  count(metric: string, by = 1): void {
+    increase(this.#metrics.counts, metric, by)
+  }
+
+  headers(): readonly RecordHeader[] {
+    return this.chunk === undefined ? [] : headersOf(this.chunk, this.row)
+  }
+
+  /** The code that runs next handles no record. */
+  leaveRecord(node: EmittingNode, emitTimestamp: number): void {
+    this.node = node
+    this.emitTimestamp = emitTimestamp
+    this.chunk = undefined
+    this.key = undefined
+    this.topic = ''
+    this.timestamp = -1
+    this.offset = -1
+  }
+
+  #mayEmit(topic: AnyTopic): void {
+    const emits = this.node?.emits ?? []
+    if (emits.includes(topic) || emits.some((known) => known.name === topic.name)) return
+    throw new ProcessorError(`${this.node?.name} emits to ${topic.name}: name that topic in its \`emits\``)
+  }
+}

@@ -1,0 +1,334 @@
+import type { OffsetToCommit, PartitionData } from '../../../kafka/transport.ts'
+import { partitionKey } from '../../../kafka/transport.ts'
+import type { EngineStore, StateSession } from '../../../state/stores/store.ts'
+import { caughtUpTicks, taskTicks, timeClosing } from '../time/task-time.ts'
+import { type TimeMark, timeMark } from '../time/time-mark.ts'
+import { timeMarkerHeaders } from '../time/time-marker.ts'
+import type { Codecs } from '../topology/codecs.ts'
+import { changelogTopicName } from '../topology/internal-topics.ts'
+import { forwardingStagesInto, type SubTopology, timeStagesInto } from '../topology/sub-topology.ts'
+import type { Topology } from '../topology/topology.ts'
+import { SourceIntake } from './intake.ts'
+import type { TaskMetrics } from './metrics.ts'
+import { type AppenderSource, taskOutputs } from './outputs.ts'
+import { processorFailed, recordLoop } from './record-loop.ts'
+import { TaskContext } from './task-context.ts'
+import { type TaskPlace, taskPlace } from './task-place.ts'
+import { type TaskState, taskStateMachine } from './task-state.ts'
+
+export interface TaskDeps {
+  readonly topology: Topology
+  readonly part: SubTopology
+  readonly partition: number
+  /** Partition counts as the broker has them, of every topic that the topology reads or writes. */
+  readonly partitionCounts: ReadonlyMap<string, number>
+  readonly codecs: Codecs
+  readonly session: StateSession
+  readonly producer: AppenderSource
+  readonly metrics: TaskMetrics
+  /** Epoch ms. */
+  readonly clock: () => number
+  /** True for schema ids that the registry said it does not have. */
+  readonly isMissing: (schemaId: number) => boolean
+  /** Decoded objects that each store instance keeps in memory. */
+  readonly cachedObjects: number
+}
+
+export interface StartPosition {
+  readonly offset: number
+  /** Event time when that offset was committed, epoch ms; -1 when it is unknown. */
+  readonly streamTime: number
+}
+
+/** How far a task is: what a commit says of it. */
+export interface TaskProgress {
+  /** Next offset of each source, with the event time in its metadata. */
+  readonly offsets: readonly OffsetToCommit[]
+  /** -1 before the first record. */
+  readonly streamTime: number
+}
+
+/** idle: everything queued is processed. more: time is up. waiting: a schema must be loaded first. */
+export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
+
+/** One sub-topology in one partition. Synchronous: the worker and the test driver call it from their one loop. */
+export interface StreamTask extends TaskPlace {
+  readonly state: TaskState
+  beginRestore(): void
+  /** State is complete: opens the stores. `positions` by partition key. */
+  start(positions: ReadonlyMap<string, StartPosition>): void
+  accept(data: PartitionData): void
+  /** Processes what is queued until it is done or `expired` says that the time is up. */
+  run(expired: () => boolean): RunResult
+  /** Epoch ms from which on the ends of its sources must be known anew, however silent they are: for time markers and ticks of the caught-up clock. */
+  readonly asksFrom: number
+  /** Epoch ms of the next wall tick. */
+  readonly nextTickAt: number
+  runWallTicks(now: number): void
+  /** False in the middle of a time handler: nothing may be committed then. */
+  readonly atRest: boolean
+  /** A time can be closed: the next run begins its handlers. */
+  readonly closingDue: boolean
+  /** Something to commit: state, output or processed records. */
+  readonly hasWork: boolean
+  /** Changed keys that the next commit encodes. */
+  readonly dirtyKeys: number
+  /** Positions moved, though perhaps only over control records. */
+  readonly positionsMoved: boolean
+  readonly queuedRecords: number
+  readonly queuedBytes: number
+  /** Everything that the broker was known to have is processed. */
+  readonly caughtUp: boolean
+  /**
+   * Commit step 1: runs the ticks of the caught-up clock and the hooks, sends due time markers, encodes dirty state into the changelogs and the
+   * state's open batch. What is processed from here on belongs to the next commit.
+   */
+  prepareCommit(): TaskProgress
+  /** As of now. */
+  progress(): TaskProgress
+  /** After commit step 5. */
+  committed(): void
+  position(topic: string): number
+  highWatermark(topic: string): number
+  /** When the high watermarks of all sources were known, epoch ms; undefined while one is not. */
+  readonly fetchedAt: number | undefined
+  readonly streamTime: number
+  /** The latest time closed by time handlers. */
+  readonly timeClosed: number | undefined
+  store(name: string): EngineStore
+  /** Forgets everything uncommitted. */
+  close(): void
+}
+
+/** Marks the event time in a committed offset's metadata. */
+const STREAM_TIME_PREFIX = 'stream-time='
+
+/** Event time that was committed with an offset, -1 when there is none. */
+export function streamTimeOf(metadata: string): number {
+  return metadata.startsWith(STREAM_TIME_PREFIX) ? Number(metadata.slice(STREAM_TIME_PREFIX.length)) : -1
+}
+
+export function streamTask(deps: TaskDeps): StreamTask {
+  const { topology, part, partition, session, codecs, metrics, clock } = deps
+  const declaration = topology.declare()
+  const place = taskPlace(declaration, part, partition)
+  const { id } = place
+  const state = taskStateMachine(`${topology.name} ${id}`)
+  const streams = declaration.streams.filter((stream) => part.sources.includes(stream.topic.name))
+  const stores = part.stores.map((name) => declaration.stores.get(name) as EngineStore)
+  const outputs = taskOutputs(deps.producer, codecs, deps.partitionCounts)
+  const partitions = deps.partitionCounts.get(part.sources[0]) ?? part.partitions
+  const context = new TaskContext(partition, partitions, outputs, metrics)
+
+  const intakes = streams.map((stream) => {
+    const stages = timeStagesInto(declaration, stream.topic.name)
+    const options = { partition, keyCodec: stream.topic.key, valueCodec: codecs.topicValue(stream.topic), isMissing: deps.isMissing }
+    return new SourceIntake(stream, { ...options, seesMarkers: stages.length > 0 })
+  })
+  const ticks = taskTicks(streams, context)
+  const settledTicks = caughtUpTicks(streams, intakes, context)
+  const closings = streams.map((stream) => {
+    if (stream.timeHandlers.length === 0) return undefined
+    const into = stream.topic.name
+    const stages = { all: timeStagesInto(declaration, into), forwarding: forwardingStagesInto(declaration, into) }
+    return timeClosing(stream, stages, context, outputs, partitions)
+  })
+  const marks = streams.flatMap((stream) =>
+    stream.timeMarks.map((node) => ({ node, stage: stream.topic.name, mark: timeMark(node.everyMs, node.delayMs, intakes.length) })),
+  )
+  const loop = recordLoop({ topology: topology.name, intakes, closings, stores, ticks, context, outputs, metrics })
+
+  /** Of the last commit that was begun. */
+  let committedPositions: number[] = []
+
+  function readyMark(mark: TimeMark): number | undefined {
+    return mark.ready(intakes)
+  }
+
+  function runHooks(): void {
+    try {
+      settledTicks.run()
+      for (const node of streams.flatMap((stream) => stream.beforeCommits)) {
+        context.leaveRecord(node, context.streamTime >= 0 ? context.streamTime : context.now)
+        node.handler(context)
+      }
+    } catch (error) {
+      throw processorFailed(topology.name, context, error)
+    }
+  }
+
+  function sendMarks(): void {
+    for (const { node, stage, mark } of marks) {
+      const time = readyMark(mark)
+      if (time === undefined) continue
+      outputs.mark(node.to, time, timeMarkerHeaders({ stage, partition, partitions, time }))
+      mark.sent()
+    }
+  }
+
+  function flushStores(): void {
+    for (const store of stores) {
+      if (!store.logged) {
+        store.flush(undefined)
+        continue
+      }
+      const appender = deps.producer.appender(changelogTopicName(topology.name, store.name), partition)
+      store.flush({
+        append: (key, keyStart, keyEnd, value, valueStart, valueEnd) =>
+          appender.append(context.now, key, keyStart, keyEnd, value, valueStart, valueEnd),
+      })
+    }
+  }
+
+  function progress(): TaskProgress {
+    const { streamTime } = context
+    const metadata = streamTime < 0 ? undefined : `${STREAM_TIME_PREFIX}${streamTime}`
+    return { offsets: intakes.map((intake) => ({ topic: intake.topic, partition, offset: intake.position, metadata })), streamTime }
+  }
+
+  return {
+    ...place,
+    get state() {
+      return state.current
+    },
+
+    beginRestore() {
+      state.to('RESTORING')
+    },
+
+    start(positions) {
+      state.to('RUNNING')
+      for (const store of stores) {
+        store.open({ column: session.column(store.name, partition), codec: codecs.storeValue(store), cachedObjects: deps.cachedObjects })
+      }
+      for (const intake of intakes) {
+        const start = positions.get(partitionKey(intake.topic, partition))
+        if (start === undefined) throw new Error(`task ${id} was started without a position of ${intake.topic}`)
+        intake.position = start.offset
+        context.streamTime = Math.max(context.streamTime, start.streamTime)
+      }
+      committedPositions = intakes.map((intake) => intake.position)
+      for (const closing of closings) closing?.start()
+      context.now = clock()
+      ticks.start(context.now, context.streamTime)
+    },
+
+    accept(data) {
+      state.expect('RUNNING', 'accepting records')
+      const index = intakes.findIndex((intake) => intake.topic === data.topic)
+      intakes[index].push(data)
+      const now = clock()
+      for (const { mark } of marks) mark.observe(index, data.fetchedAt, data.highWatermark, now)
+      settledTicks.observe(index, data.fetchedAt, data.highWatermark, now)
+    },
+
+    run(expired) {
+      state.expect('RUNNING', 'processing')
+      context.now = clock()
+      return loop.run(expired)
+    },
+
+    get asksFrom() {
+      if (state.current !== 'RUNNING') return Infinity
+      return marks.reduce((least, { mark }) => Math.min(least, mark.asksFrom), settledTicks.asksFrom)
+    },
+
+    get nextTickAt() {
+      return state.current === 'RUNNING' ? ticks.nextWall : Infinity
+    },
+
+    runWallTicks(now) {
+      state.expect('RUNNING', 'ticking')
+      if (!loop.atRest) return
+      context.now = now
+      try {
+        ticks.runWall(now)
+      } catch (error) {
+        throw processorFailed(topology.name, context, error)
+      }
+    },
+
+    get atRest() {
+      return loop.atRest
+    },
+
+    get closingDue() {
+      return state.current === 'RUNNING' && loop.closingDue
+    },
+
+    get hasWork() {
+      if (state.current !== 'RUNNING') return false
+      if (loop.processed > 0 || context.emitted > 0 || settledTicks.due) return true
+      return marks.some(({ mark }) => readyMark(mark) !== undefined) || stores.some((store) => store.dirtyKeys > 0)
+    },
+
+    get dirtyKeys() {
+      return stores.reduce((sum, store) => sum + store.dirtyKeys, 0)
+    },
+
+    get positionsMoved() {
+      return state.current === 'RUNNING' && intakes.some((intake, i) => intake.position !== committedPositions[i])
+    },
+
+    get queuedRecords() {
+      return intakes.reduce((sum, intake) => sum + intake.queuedRecords, 0)
+    },
+
+    get queuedBytes() {
+      return intakes.reduce((sum, intake) => sum + intake.queuedBytes, 0)
+    },
+
+    get caughtUp() {
+      return intakes.every((intake) => intake.queuedRecords === 0 && intake.position >= intake.highWatermark)
+    },
+
+    prepareCommit() {
+      state.expect('RUNNING', 'committing')
+      if (!loop.atRest) throw new Error(`task ${id} cannot commit in the middle of a time handler`)
+      context.now = clock()
+      runHooks()
+      sendMarks()
+      flushStores()
+      committedPositions = intakes.map((intake) => intake.position)
+      context.emitted = 0
+      loop.processed = 0
+      return progress()
+    },
+
+    progress,
+
+    committed() {
+      for (const store of stores) store.committed()
+    },
+
+    position: (topic) => intakes.find((intake) => intake.topic === topic)?.position ?? -1,
+    highWatermark: (topic) => intakes.find((intake) => intake.topic === topic)?.highWatermark ?? -1,
+    get fetchedAt() {
+      let least: number | undefined
+      for (const { fetchedAt } of intakes) {
+        if (fetchedAt === undefined) return undefined
+        if (least === undefined || fetchedAt < least) least = fetchedAt
+      }
+      return least
+    },
+    get streamTime() {
+      return context.streamTime
+    },
+    get timeClosed() {
+      const times = closings.flatMap((closing) => closing?.closed ?? [])
+      return times.length === 0 ? undefined : Math.min(...times)
+    },
+    store(name) {
+      const store = stores.find((candidate) => candidate.name === name)
+      if (store === undefined) throw new Error(`task ${id} of ${topology.name} has no store ${name}`)
+      return store
+    },
+
+    close() {
+      const opened = state.current === 'RUNNING'
+      state.to('CLOSED')
+      for (const closing of closings) closing?.stop()
+      if (opened) for (const store of stores) store.discard()
+    },
+  }
+}

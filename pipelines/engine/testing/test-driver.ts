@@ -1,0 +1,356 @@
+import { type MemoryBroker, memoryBroker } from '../../../kafka/memory/broker.ts'
+import type { LogRecord } from '../../../kafka/memory/log.ts'
+import { type MemoryProducer, memoryProducer } from '../../../kafka/memory/producer.ts'
+import { partitionFor } from '../../../kafka/partitioner.ts'
+import type { AnyValueTopic } from '../../../kafka/serdes.ts'
+import { partitionKey, type RecordHeader, type TopicPartition, type TopicSpec } from '../../../kafka/transport.ts'
+import { byteWriter, type Codec } from '../../../schemas/codec.ts'
+import type { AnyTopic, AvroSchema, Topic, ValueFormat } from '../../../schemas/topic.ts'
+import { memoryBackend } from '../../../state/stores/memory-backend.ts'
+import type { EngineStore, StateBackend } from '../../../state/stores/store.ts'
+import { changelogCopy } from '../state/copy-changelog.ts'
+import { planRestore, putRestored, type StartFacts, startPositions } from '../state/restore.ts'
+import { type TaskMetrics, taskMetrics } from '../task/metrics.ts'
+import { type StreamTask, streamTask } from '../task/task.ts'
+import { topicsOf, topologyCodecs } from '../topology/codecs.ts'
+import { changelogSpec, deadLetterSpec, deadLetterTopicName, repartitionSpec } from '../topology/internal-topics.ts'
+import type { Topology } from '../topology/topology.ts'
+import { type CommitFaultPoint, encodeCommit, writeCommit } from '../worker/commit.ts'
+
+export interface TestDriverOptions {
+  /** Epoch ms at which the clock begins. Default 2026-01-01T00:00Z. */
+  readonly startAt?: number
+  /** record (default): everything is processed and committed after every pipe and every tick. manual: only by `settle`, or by `run` and `commit`. */
+  readonly commit?: 'record' | 'manual'
+  /** Partition counts other than those of the topics themselves, by topic name. */
+  readonly partitions?: Readonly<Record<string, number>>
+  /** Objects that each store keeps decoded. Default 1,000; small numbers show what reading the state back does. */
+  readonly cachedObjects?: number
+}
+
+/** A record as tests see it. */
+export interface TestRecord<K, V> {
+  readonly key: K | undefined
+  readonly value: V | null
+  readonly partition: number
+  readonly offset: number
+  readonly timestamp: number
+  readonly headers: readonly RecordHeader[]
+}
+
+export interface PipeOptions {
+  /** Epoch ms; default the driver's clock. */
+  readonly timestamp?: number
+  /** Default: murmur2 of the key, as producers do. */
+  readonly partition?: number
+  readonly headers?: readonly RecordHeader[]
+}
+
+/**
+ * A topology on a broker, a database and a clock that live in memory: everything happens inside the calls, by the same code that the
+ * worker runs. All sub-topologies and partitions run; what one stage commits, the next one reads.
+ */
+export interface TestDriver {
+  /** Epoch ms. */
+  readonly now: number
+  pipe<K, V>(topic: Topic<K, V>, key: K | undefined, value: V | null, options?: PipeOptions): void
+  /** A record of any bytes, for what producers get wrong. */
+  pipeBytes(topic: AnyTopic, key: Uint8Array | null, value: Uint8Array | null, options?: PipeOptions): void
+  /** Committed records of a topic since the last read of it, partition by partition. */
+  read<K, V>(topic: Topic<K, V>): TestRecord<K, V>[]
+  /** Dead letters since the last read of them, as bytes with headers. */
+  readDeadLetters(): LogRecord[]
+  /** The clock goes on step by step: every tick and time marker on the way runs at its own time. */
+  advanceWallClock(ms: number): void
+  /** The store of the task that owns a partition, after `settle` or in record mode. */
+  store<S extends EngineStore>(name: string, partition?: number): S
+  /** Processes what has been committed upstream, without committing. */
+  run(): void
+  /** One commit of all tasks. */
+  commit(): void
+  /** Runs and commits until nothing moves. */
+  settle(): void
+  /** The next commit throws DriverCrash right after that step. Go on with `restart`. */
+  crashAt(step: CommitFaultPoint): void
+  /**
+   * The process dies and starts again: uncommitted work is lost, state is restored. `wipeState`: the state folder is lost too.
+   * `topology`: a new version of the same name is deployed, on the topics and the state of the old one. `downMs`: the clock goes on
+   * while nothing runs; default 0.
+   */
+  restart(options?: { wipeState?: boolean; topology?: Topology; downMs?: number }): void
+  readonly metrics: TaskMetrics
+  readonly tasks: readonly StreamTask[]
+  readonly broker: MemoryBroker
+}
+
+/** Thrown where `crashAt` asked for it. */
+export class DriverCrash extends Error {
+  override readonly name = 'DriverCrash'
+}
+
+const DEFAULT_START_MS = Date.UTC(2026, 0, 1)
+const DEFAULT_CACHED_OBJECTS = 1_000
+const MEMBER_ID = 'driver'
+/** Far beyond what the stages of a topology need; a flow that feeds itself would go on for ever. */
+const MAX_ROUNDS = 10_000
+const ALL_RECORDS = Number.MAX_SAFE_INTEGER
+const never = () => false
+
+export function testDriver(tested: Topology, options: TestDriverOptions = {}): TestDriver {
+  let topology = tested
+  let now = options.startAt ?? DEFAULT_START_MS
+  const broker = memoryBroker({ clock: () => now })
+  let declaration = topology.declare()
+  const codecFor = localCodecs()
+  const codecs = topologyCodecs(topology.name, codecFor)
+  const partitionCounts = new Map<string, number>()
+  const metrics = taskMetrics()
+  const readUpTo = new Map<string, number>()
+  const scratch = byteWriter()
+  let backend: StateBackend = memoryBackend()
+  let tasks: StreamTask[] = []
+  let producer: MemoryProducer
+  let crashStep: CommitFaultPoint | undefined
+
+  const member = { groupId: topology.name, memberId: MEMBER_ID }
+  const auto = (options.commit ?? 'record') === 'record'
+
+  createTopics()
+  start()
+
+  function createTopics(): void {
+    const repartitions = new Set(declaration.repartitions.values())
+    for (const topic of topicsOf(declaration)) {
+      const partitions = broker.partitionCount(topic.name) ?? options.partitions?.[topic.name] ?? topic.partitions
+      createTopic(
+        repartitions.has(topic) ? repartitionSpec(topic.name, partitions) : { name: topic.name, partitions, config: topic.config },
+      )
+    }
+    for (const part of topology.subTopologies) {
+      for (const name of part.stores)
+        if (declaration.stores.get(name)?.logged === true)
+          broker.createTopic(changelogSpec(topology.name, name, partitionsOf(part.sources[0])))
+    }
+    broker.createTopic(deadLetterSpec(topology.name))
+    partitionCounts.set(deadLetterTopicName(topology.name), 1)
+  }
+
+  function createTopic(spec: TopicSpec): void {
+    broker.createTopic(spec)
+    partitionCounts.set(spec.name, spec.partitions)
+  }
+
+  function partitionsOf(topic: string): number {
+    const count = partitionCounts.get(topic)
+    if (count === undefined) throw new Error(`topology ${topology.name} does not use topic ${topic}`)
+    return count
+  }
+
+  function start(): void {
+    broker.groups.join(topology.name, MEMBER_ID, [])
+    producer = memoryProducer(broker, { transactionalId: topology.name, onCommitStep: fault })
+    producer.initSync()
+    const session = backend.session(topology.name)
+    const deps = { topology, partitionCounts, codecs, session, producer, metrics, clock: () => now, isMissing: () => true }
+    const cachedObjects = options.cachedObjects ?? DEFAULT_CACHED_OBJECTS
+    tasks = topology.subTopologies.flatMap((part) =>
+      Array.from({ length: partitionsOf(part.sources[0]) }, (_, partition) => streamTask({ ...deps, part, partition, cachedObjects })),
+    )
+    for (const task of tasks) restore(task)
+  }
+
+  function restore(task: StreamTask): void {
+    const session = backend.session(topology.name)
+    const logs = task.changelogs.map((changelog) => broker.log(changelog.topic, changelog.partition))
+    const keys = task.changelogs.map((changelog) => partitionKey(changelog.topic, changelog.partition))
+    const facts: StartFacts = {
+      committed: broker.groups.committed(topology.name),
+      changelogStarts: new Map(logs.map((log, i) => [keys[i], log.startOffset])),
+      changelogEnds: new Map(logs.map((log, i) => [keys[i], log.endOffset])),
+      now,
+      exactlyOnce: true,
+    }
+    const copy = changelogCopy(session)
+    task.beginRestore()
+    for (const { changelog, from, to } of planRestore(session, task, facts)) {
+      copy(changelog, broker.fetch(changelog.topic, changelog.partition, from, ALL_RECORDS))
+      putRestored(session, task, changelog, to, now)
+    }
+    session.write()
+    const positions = startPositions(session, task, facts)
+    for (const source of task.sources) {
+      const key = partitionKey(source.topic, source.partition)
+      if (!positions.has(key)) positions.set(key, { offset: broker.log(source.topic, source.partition).startOffset, streamTime: -1 })
+    }
+    task.start(positions)
+  }
+
+  function fault(step: CommitFaultPoint): void {
+    if (crashStep !== step) return
+    crashStep = undefined
+    throw new DriverCrash(`crash after ${step}`)
+  }
+
+  function fetch(task: StreamTask, { topic, partition }: TopicPartition): boolean {
+    const data = broker.fetch(topic, partition, task.position(topic), ALL_RECORDS)
+    const news = data.chunks.length > 0
+    task.accept(data)
+    return news
+  }
+
+  /** @returns true when a task had records */
+  function run(): boolean {
+    let moved = false
+    for (const task of tasks) {
+      for (const source of task.sources) if (fetch(task, source)) moved = true
+      while (task.run(never) === 'more');
+    }
+    return moved
+  }
+
+  function commit(): void {
+    const session = backend.session(topology.name)
+    const prepared = encodeCommit(tasks, session, fault)
+    const ends = producer.commitSync(prepared.offsets.values(), member)
+    writeCommit(prepared, ends, now, fault)
+  }
+
+  function settle(): void {
+    for (let rounds = 0; run() || tasks.some((task) => task.hasWork); rounds++) {
+      if (rounds === MAX_ROUNDS)
+        throw new Error(
+          `topology ${topology.name} does not come to rest after ${MAX_ROUNDS} commits: does it emit to a topic that it reads?`,
+        )
+      commit()
+    }
+  }
+
+  function afterInput(): void {
+    if (auto) settle()
+  }
+
+  function pipeBytes(topic: AnyTopic, key: Uint8Array | null, value: Uint8Array | null, pipe: PipeOptions = {}): void {
+    const partition = pipe.partition ?? (key === null ? 0 : partitionFor(key, partitionsOf(topic.name)))
+    const bytes = (given: Uint8Array | null) => (given === null ? null : Buffer.from(given))
+    broker.append(topic.name, partition, {
+      timestamp: pipe.timestamp ?? now,
+      key: bytes(key),
+      value: bytes(value),
+      headers: pipe.headers ?? [],
+    })
+    afterInput()
+  }
+
+  function encoded<T>(codec: Codec<T>, value: T): Buffer {
+    scratch.length = 0
+    codec.encode(value, scratch)
+    return Buffer.from(scratch.buffer.subarray(0, scratch.length))
+  }
+
+  function newRecords(topic: string): (LogRecord & TopicPartition)[] {
+    return broker.records(topic).filter((record) => {
+      const key = partitionKey(topic, record.partition)
+      if (record.offset < (readUpTo.get(key) ?? 0)) return false
+      readUpTo.set(key, record.offset + 1)
+      return true
+    })
+  }
+
+  /** The earliest time after `now` at which a tick or a time marker is due. */
+  function nextDue(): number {
+    const marks = declaration.streams.flatMap(({ timeMarks, ticks }) => [
+      ...timeMarks,
+      ...ticks.flatMap(({ clock, everyMs }) => (clock === 'caught-up' ? [{ everyMs, delayMs: 0 }] : [])),
+    ])
+    const markTimes = marks.map(({ everyMs, delayMs }) => (Math.floor((now - delayMs) / everyMs) + 1) * everyMs + delayMs)
+    return Math.min(...markTimes, ...tasks.map((task) => task.nextTickAt))
+  }
+
+  return {
+    get now() {
+      return now
+    },
+    pipe(topic, key, value, pipe) {
+      const keyBytes = key === undefined ? null : encoded(topic.key, key)
+      pipeBytes(topic, keyBytes, value === null ? null : encoded(codecFor(topic), value), pipe)
+    },
+    pipeBytes,
+    read<K, V>(topic: Topic<K, V>) {
+      const values = codecFor(topic) as Codec<V>
+      return newRecords(topic.name).map(({ key, value, partition, offset, timestamp, headers }): TestRecord<K, V> => {
+        const decodedKey = key === null ? undefined : topic.key.decode(key, 0, key.length)
+        const decodedValue = value === null ? null : values.decode(value, 0, value.length)
+        return { key: decodedKey, value: decodedValue, partition, offset, timestamp, headers }
+      })
+    },
+    readDeadLetters: () => newRecords(deadLetterTopicName(topology.name)),
+    advanceWallClock(ms) {
+      const end = now + ms
+      for (let due = nextDue(); due <= end; due = nextDue()) {
+        now = due
+        for (const task of tasks) task.runWallTicks(now)
+        run()
+        afterInput()
+      }
+      now = end
+    },
+    store<S extends EngineStore>(name: string, partition = 0): S {
+      const task = tasks.find((candidate) => candidate.part.stores.includes(name) && candidate.partition === partition)
+      if (task === undefined) throw new Error(`topology ${topology.name} has no store ${name} in partition ${partition}`)
+      return task.store(name) as S
+    },
+    run() {
+      run()
+    },
+    commit,
+    settle,
+    crashAt(step) {
+      crashStep = step
+    },
+    restart({ wipeState = false, topology: version = topology, downMs = 0 } = {}) {
+      if (version.name !== topology.name)
+        throw new Error(`a new version of topology ${topology.name} must have its name, not ${version.name}: the name owns the state`)
+      for (const task of tasks) task.close()
+      backend.session(topology.name).dropBatch()
+      if (wipeState) backend = memoryBackend()
+      crashStep = undefined
+      topology = version
+      declaration = topology.declare()
+      createTopics()
+      now += downMs
+      start()
+    },
+    metrics,
+    get tasks() {
+      return tasks
+    },
+    broker,
+  }
+}
+
+/** Codecs with schema ids of the driver's own, known to all: a topic may hold what several versions of its schema wrote. */
+function localCodecs(): (topic: AnyValueTopic) => Codec<unknown> {
+  const schemas = new Map<number, AvroSchema>()
+  const lookup = { get: (schemaId: number) => schemas.get(schemaId) }
+  const byFormat = new WeakMap<ValueFormat<unknown>, Codec<unknown>>()
+  /** Stores make a format of the same schema anew for every task. */
+  const bySchema = new Map<string, Codec<unknown>>()
+
+  function open(name: string, value: ValueFormat<unknown>): Codec<unknown> {
+    if (value.schema === undefined) return value.open(0, lookup)
+    const subject = `${name} ${JSON.stringify(value.schema)}`
+    const known = bySchema.get(subject)
+    if (known !== undefined) return known
+    const id = schemas.size + 1
+    schemas.set(id, value.schema)
+    const codec = value.open(id, lookup)
+    bySchema.set(subject, codec)
+    return codec
+  }
+
+  return ({ name, value }) => {
+    const codec = byFormat.get(value) ?? open(name, value)
+    byFormat.set(value, codec)
+    return codec
+  }
+}

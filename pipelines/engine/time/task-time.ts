@@ -1,0 +1,235 @@
+import type { Outputs } from '../task/outputs.ts'
+import type { TaskContext } from '../task/task-context.ts'
+import type { EmittingNode, StreamDeclaration, TickNode } from '../topology/declaration.ts'
+import { type TickSchedule, tickSchedule } from './ticks.ts'
+import { type TimeGate, timeGate } from './time-gate.ts'
+import { type MarkedSource, timeMark } from './time-mark.ts'
+import { type TimeMarker, timeMarkerHeaders } from './time-marker.ts'
+import { isClosedBehind } from './time-thinning.ts'
+
+interface ScheduledTick {
+  readonly node: TickNode
+  readonly schedule: TickSchedule
+}
+
+/** Periodic handlers of one task by time of day and by event time. */
+export interface TaskTicks {
+  start(wallTime: number, streamTime: number): void
+  /** Epoch ms of the next wall tick, Infinity without one. */
+  readonly nextWall: number
+  /** Event time of the next event tick, Infinity without one. */
+  readonly nextEvent: number
+  /** Runs the wall ticks that are due at `time`, if any. */
+  runWall(time: number): void
+  runEvent(time: number): void
+}
+
+export function taskTicks(streams: readonly StreamDeclaration[], context: TaskContext): TaskTicks {
+  const all = streams.flatMap((stream) => stream.ticks).map((node): ScheduledTick => ({ node, schedule: tickSchedule(node.everyMs) }))
+  const wall = all.filter((tick) => tick.node.clock === 'wall')
+  const event = all.filter((tick) => tick.node.clock === 'event')
+  let nextWall = Infinity
+  let lastWall = -Infinity
+  let nextEvent = Infinity
+  let eventStarted = false
+
+  const earliest = (ticks: readonly ScheduledTick[]) => ticks.reduce((least, tick) => Math.min(least, tick.schedule.next), Infinity)
+
+  function run(ticks: readonly ScheduledTick[], time: number): void {
+    for (const { node, schedule } of ticks) {
+      const passed = schedule.take(time)
+      if (passed === undefined) continue
+      context.leaveRecord(node, passed)
+      node.handler(passed, context)
+    }
+  }
+
+  function startEvent(time: number): void {
+    eventStarted = true
+    for (const tick of event) tick.schedule.start(time)
+    nextEvent = earliest(event)
+  }
+
+  return {
+    start(wallTime, streamTime) {
+      for (const tick of wall) tick.schedule.start(wallTime)
+      nextWall = earliest(wall)
+      if (streamTime >= 0) startEvent(streamTime)
+      else if (event.length > 0) nextEvent = -Infinity
+    },
+    get nextWall() {
+      return nextWall
+    },
+    get nextEvent() {
+      return nextEvent
+    },
+    runWall(time) {
+      if (time < lastWall) for (const { schedule } of wall) schedule.setBack(time)
+      else if (time < nextWall) return
+      lastWall = time
+      run(wall, time)
+      nextWall = earliest(wall)
+    },
+    runEvent(time) {
+      // The first record sets the clock; no multiple has been passed by it.
+      if (!eventStarted) return startEvent(time)
+      run(event, time)
+      nextEvent = earliest(event)
+    },
+  }
+}
+
+/** No time comes twice for a clock that is put right now and then. */
+const WAITED_OUT_MS = 60_000
+
+/** Periodic handlers that wait until what lay in the sources at their time is processed: a time marker that a stage keeps for itself. */
+export interface CaughtUpTicks {
+  /** See `TimeMark`. */
+  observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
+  /** See `TimeMark`; of the first of them. */
+  readonly asksFrom: number
+  readonly due: boolean
+  /** Runs what is due, as part of the commit of the positions that made it so. */
+  run(): void
+}
+
+export function caughtUpTicks(
+  streams: readonly StreamDeclaration[],
+  sources: readonly MarkedSource[],
+  context: TaskContext,
+): CaughtUpTicks {
+  const ticks = streams
+    .flatMap((stream) => stream.ticks)
+    .filter((node) => node.clock === 'caught-up')
+    .map((node) => ({ node, mark: timeMark(node.everyMs, 0, sources.length, WAITED_OUT_MS) }))
+
+  return {
+    observe(index, fetchedAt, highWatermark, now) {
+      for (const { mark } of ticks) mark.observe(index, fetchedAt, highWatermark, now)
+    },
+    get asksFrom() {
+      return ticks.reduce((least, { mark }) => Math.min(least, mark.asksFrom), Infinity)
+    },
+    get due() {
+      return ticks.some(({ mark }) => mark.ready(sources) !== undefined)
+    },
+    run() {
+      for (const { node, mark } of ticks) {
+        const time = mark.ready(sources)
+        if (time === undefined) continue
+        context.leaveRecord(node, time)
+        node.handler(time, context)
+        mark.sent()
+      }
+    },
+  }
+}
+
+/** The later stage's side of time markers in one stream of a task. */
+export interface TimeClosing {
+  /** The store is open: takes up a time whose markers were committed and whose handlers were not run. */
+  start(): void
+  accept(marker: TimeMarker): void
+  /** True from the moment a time can be closed until all of its handlers are done and the time is forwarded. */
+  readonly due: boolean
+  /** True from the moment the first handler of a time begins until the last one is done. */
+  readonly busy: boolean
+  /** Runs the handlers until they are done or `expired` says so. */
+  run(expired: () => boolean): void
+  /** Ends the handler in hand, so that what it has open is closed. */
+  stop(): void
+  readonly closed: number | undefined
+}
+
+/**
+ * @param partitions of this stage, told to the next one
+ * @param ran a handler ran: the transaction holds its work now
+ */
+export function timeClosing(
+  stream: StreamDeclaration,
+  stages: { readonly all: readonly string[]; readonly forwarding: readonly string[] },
+  context: TaskContext,
+  outputs: Outputs,
+  partitions: number,
+): TimeClosing {
+  const { timeStore, timeHandlers } = stream
+  if (timeStore === undefined) throw new Error(`stream ${stream.topic.name} has no time store`)
+  const gate: TimeGate = timeGate(stages.all, stages.forwarding, timeStore)
+  let time: number | undefined
+  let handler = 0
+  let begun = false
+  let generator: Generator<void, void, void> | undefined
+
+  function enter(node: EmittingNode, at: number): void {
+    context.leaveRecord(node, at)
+  }
+
+  /** Too far behind for this time: nothing is forwarded, so that later stages pass over it too. */
+  function isPassedOver(at: number): boolean {
+    return timeHandlers.some(({ thinBehindMs }) => !isClosedBehind(at, context.now - at, thinBehindMs))
+  }
+
+  /** @returns true when the handler is done */
+  function step(at: number): boolean {
+    const node = timeHandlers[handler]
+    enter(node, at)
+    if (generator === undefined) {
+      const result = node.handler(at, context)
+      if (result === undefined) return true
+      generator = result
+    }
+    if (generator.next().done !== true) return false
+    generator = undefined
+    return true
+  }
+
+  function forward(at: number): void {
+    const marker: TimeMarker = { stage: stream.topic.name, partition: context.partition, partitions, time: at }
+    for (const { forwardTo } of timeHandlers) if (forwardTo !== undefined) outputs.mark(forwardTo, at, timeMarkerHeaders(marker))
+  }
+
+  return {
+    start() {
+      time = gate.due()
+    },
+    accept(marker) {
+      gate.accept(marker)
+      time ??= gate.due()
+    },
+    get due() {
+      return time !== undefined
+    },
+    get busy() {
+      return begun
+    },
+    run(expired) {
+      while (time !== undefined) {
+        if (!begun && isPassedOver(time)) {
+          gate.close(time)
+          context.count('times_passed_over')
+          time = gate.due()
+          continue
+        }
+        begun = true
+        if (!step(time)) {
+          if (expired()) return
+          continue
+        }
+        handler++
+        if (handler < timeHandlers.length) continue
+        forward(time)
+        gate.close(time)
+        handler = 0
+        begun = false
+        time = gate.due()
+      }
+    },
+    stop() {
+      generator?.return()
+      generator = undefined
+    },
+    get closed() {
+      return gate.closed
+    },
+  }
+}

@@ -1,0 +1,42 @@
+import type { AnyValueTopic } from '../../../kafka/serdes.ts'
+import type { Codec } from '../../../schemas/codec.ts'
+import type { AnyTopic } from '../../../schemas/topic.ts'
+import type { EngineStore } from '../../../state/stores/store.ts'
+import { type Declaration, nodesOf } from './declaration.ts'
+import { changelogTopicName } from './internal-topics.ts'
+
+/** The codecs of one topology, opened with the registered ids of their schemas. */
+export interface Codecs {
+  topicValue(topic: AnyTopic): Codec<unknown>
+  storeValue(store: EngineStore): Codec<unknown>
+}
+
+/** Every topic that the topology reads or writes, changelogs and dead letters excepted. */
+export function topicsOf(declaration: Declaration): AnyTopic[] {
+  const topics = declaration.streams.flatMap((stream) => [
+    stream.topic,
+    ...nodesOf(stream).flatMap((node) => node.emits),
+    ...stream.timeMarks.map((mark) => mark.to),
+    ...stream.timeHandlers.flatMap((handler) => handler.forwardTo ?? []),
+    ...(stream.options.lateOutput === undefined ? [] : [stream.options.lateOutput]),
+  ])
+  return [...new Map(topics.map((topic) => [topic.name, topic])).values()]
+}
+
+/** A store's values as those of its changelog; stores that are not logged have a subject all the same. */
+function storeTopic(topology: string, store: EngineStore): AnyValueTopic {
+  return { name: changelogTopicName(topology, store.name), value: store.values }
+}
+
+/** All values that the topology reads, writes or keeps: what serdes must be opened with. */
+export function valueTopicsOf(declaration: Declaration): AnyValueTopic[] {
+  return [...topicsOf(declaration), ...[...declaration.stores.values()].map((store) => storeTopic(declaration.topology, store))]
+}
+
+/** @param codecFor the codec of a topic's values, by the topic's name */
+export function topologyCodecs(topology: string, codecFor: (topic: AnyValueTopic) => Codec<unknown>): Codecs {
+  return {
+    topicValue: codecFor,
+    storeValue: (store) => codecFor(storeTopic(topology, store)),
+  }
+}

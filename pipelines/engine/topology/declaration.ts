@@ -1,0 +1,206 @@
+import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
+import type { EngineStore } from '../../../state/stores/store.ts'
+import { type TimeStore, timeStore } from '../time/time-store.ts'
+import type {
+  Context,
+  ProcessOptions,
+  Processor,
+  RepartitionOptions,
+  SourceOptions,
+  Stream,
+  TickHandler,
+  TickOptions,
+  TimeHandler,
+  TopologyBuilder,
+} from './api.ts'
+import { TopologyError } from './errors.ts'
+import { repartitionTopicName } from './internal-topics.ts'
+
+/** What a build function declared, in the order it did. One declaration belongs to one task. */
+export interface Declaration {
+  readonly topology: string
+  readonly streams: readonly StreamDeclaration[]
+  readonly stores: ReadonlyMap<string, EngineStore>
+  readonly repartitions: ReadonlyMap<string, AnyTopic>
+}
+
+/** One source topic and the nodes that hang on it. Keys and values are erased here; the builder's types held them together. */
+export interface StreamDeclaration {
+  readonly topic: AnyTopic
+  readonly options: SourceOptions<unknown, unknown>
+  readonly processors: ProcessNode[]
+  readonly ticks: TickNode[]
+  readonly beforeCommits: BeforeCommitNode[]
+  readonly timeMarks: TimeMarkNode[]
+  readonly timeHandlers: TimeHandlerNode[]
+  /** Keeps the markers seen; there when the stream has time handlers. */
+  timeStore: TimeStore | undefined
+}
+
+interface NamedNode {
+  readonly name: string
+  readonly stores: readonly EngineStore[]
+  readonly emits: readonly AnyTopic[]
+}
+
+export interface ProcessNode extends NamedNode {
+  readonly kind: 'process'
+  readonly reads: ((value: unknown, key: unknown, timestamp: number) => void) | undefined
+  readonly process: Processor<unknown, unknown>
+}
+
+export interface TickNode extends NamedNode {
+  readonly kind: 'tick'
+  readonly everyMs: number
+  readonly clock: 'wall' | 'event' | 'caught-up'
+  readonly handler: TickHandler
+}
+
+export interface BeforeCommitNode extends NamedNode {
+  readonly kind: 'before-commit'
+  readonly handler: (ctx: Context) => void
+}
+
+export interface TimeMarkNode {
+  readonly everyMs: number
+  readonly delayMs: number
+  readonly to: AnyTopic
+}
+
+export interface TimeHandlerNode extends NamedNode {
+  readonly kind: 'on-time'
+  readonly forwardTo: AnyTopic | undefined
+  /** Infinity: every time is closed. */
+  readonly thinBehindMs: number
+  readonly handler: TimeHandler
+}
+
+/** Nodes that run the author's code and may emit. */
+export type EmittingNode = ProcessNode | TickNode | BeforeCommitNode | TimeHandlerNode
+
+/** Every node of a stream that runs the author's code. */
+export function nodesOf(stream: StreamDeclaration): EmittingNode[] {
+  return [...stream.processors, ...stream.ticks, ...stream.beforeCommits, ...stream.timeHandlers]
+}
+
+/** Names become parts of topic, column family and metric names. */
+const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
+/** Kafka allows 249 characters for a topic name; the longest internal name joins two names and a suffix. */
+const MAX_NAME_LENGTH = 100
+
+/** Refuses names that cannot become part of a topic name. */
+export function checkName(kind: string, name: string): void {
+  if (name.length <= MAX_NAME_LENGTH && NAME_PATTERN.test(name)) return
+  throw new TopologyError(
+    `the ${kind} name ${JSON.stringify(name)} cannot be used: give a name of 1 to ${MAX_NAME_LENGTH} letters, digits, dots, dashes or underscores`,
+  )
+}
+
+/** Runs a build function and collects what it declares. Nothing is opened. */
+export function declare(topology: string, build: (builder: TopologyBuilder) => void): Declaration {
+  const streams: StreamDeclaration[] = []
+  const stores = new Map<string, EngineStore>()
+  const repartitions = new Map<string, AnyTopic>()
+  const nodeNames = new Set<string>()
+
+  function refuse(message: string): never {
+    throw new TopologyError(`topology ${topology}: ${message}`)
+  }
+
+  function claimNode(name: string): string {
+    checkName('processor', name)
+    if (nodeNames.has(name)) refuse(`two processors are called ${name}: names are used in metrics and errors and must differ`)
+    nodeNames.add(name)
+    return name
+  }
+
+  function addStore<S extends EngineStore>(store: S): S {
+    checkName('store', store.name)
+    const known = stores.get(store.name)
+    if (known !== undefined && known !== store) refuse(`two stores are called ${store.name}: each needs a changelog of its own name`)
+    stores.set(store.name, store)
+    return store
+  }
+
+  /** A store that a node names need not be declared first. */
+  function addStores(list: readonly EngineStore[] | undefined): readonly EngineStore[] {
+    for (const store of list ?? []) addStore(store)
+    return list ?? []
+  }
+
+  function checkPeriod(what: string, option: string, ms: number): void {
+    if (!Number.isSafeInteger(ms) || ms <= 0) refuse(`${what}: ${option} must be a positive whole number of milliseconds, not ${ms}`)
+  }
+
+  function stream(declaration: StreamDeclaration): Stream<unknown, unknown> {
+    const self: Stream<unknown, unknown> = {
+      process(name: string, options: ProcessOptions<unknown, unknown>, process: Processor<unknown, unknown>) {
+        const { reads, emits = [] } = options
+        declaration.processors.push({ kind: 'process', name: claimNode(name), reads, stores: addStores(options.stores), emits, process })
+        return self
+      },
+      tick(name: string, options: TickOptions, handler: TickHandler) {
+        const { everyMs, clock, emits = [] } = options
+        checkPeriod(`tick ${name}`, 'everyMs', everyMs)
+        declaration.ticks.push({ kind: 'tick', name: claimNode(name), everyMs, clock, stores: addStores(options.stores), emits, handler })
+        return self
+      },
+      beforeCommit(name, options, handler) {
+        const { emits = [] } = options
+        declaration.beforeCommits.push({ kind: 'before-commit', name: claimNode(name), stores: addStores(options.stores), emits, handler })
+        return self
+      },
+      markTime({ everyMs, delayMs, to }) {
+        checkPeriod(`markTime to ${to.name}`, 'everyMs', everyMs)
+        if (!Number.isSafeInteger(delayMs) || delayMs < 0)
+          refuse(`markTime to ${to.name}: delayMs must be 0 or a positive whole number, not ${delayMs}`)
+        declaration.timeMarks.push({ everyMs, delayMs, to })
+        return self
+      },
+      onTime(name, options, handler) {
+        const { emits = [], forwardTo, thinBehindMs = Infinity } = options
+        if (thinBehindMs !== Infinity) checkPeriod(`onTime ${name}`, 'thinBehindMs', thinBehindMs)
+        declaration.timeHandlers.push({
+          kind: 'on-time',
+          name: claimNode(name),
+          stores: addStores(options.stores),
+          emits,
+          forwardTo,
+          thinBehindMs,
+          handler,
+        })
+        declaration.timeStore ??= addStore(timeStore(`${name}-time`))
+        return self
+      },
+    }
+    return self
+  }
+
+  function source(topic: AnyTopic, options: SourceOptions<unknown, unknown> = {}): Stream<unknown, unknown> {
+    if (streams.some((known) => known.topic.name === topic.name))
+      refuse(`${topic.name} is read twice: hang every processor on the one stream that source() returned`)
+    const declaration: StreamDeclaration = {
+      topic,
+      options,
+      processors: [],
+      ticks: [],
+      beforeCommits: [],
+      timeMarks: [],
+      timeHandlers: [],
+      timeStore: undefined,
+    }
+    streams.push(declaration)
+    return stream(declaration)
+  }
+
+  function repartition<K, V>(name: string, options: RepartitionOptions<K, V>): Topic<K, V> {
+    checkName('repartition topic', name)
+    if (repartitions.has(name)) refuse(`two repartition topics are called ${name}`)
+    const topic: Topic<K, V> = { ...options, name: repartitionTopicName(topology, name) }
+    repartitions.set(name, topic)
+    return topic
+  }
+
+  build({ store: addStore, source: source as TopologyBuilder['source'], repartition })
+  return { topology, streams, stores, repartitions }
+}

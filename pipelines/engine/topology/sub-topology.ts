@@ -1,0 +1,138 @@
+import type { AnyTopic } from '../../../schemas/topic.ts'
+import { type Declaration, nodesOf, type StreamDeclaration } from './declaration.ts'
+import { TopologyError } from './errors.ts'
+
+/** Streams that share state and are therefore processed together, partition by partition. */
+export interface SubTopology {
+  readonly index: number
+  /** Topics read, in the order declared. */
+  readonly sources: readonly string[]
+  readonly stores: readonly string[]
+  /** Partition count of every source as declared; the broker's own count may be another. */
+  readonly partitions: number
+}
+
+/** Splits a declaration where nothing but a topic connects its streams. */
+export function subTopologies(declaration: Declaration): SubTopology[] {
+  const { topology, streams } = declaration
+  if (streams.length === 0) throw new TopologyError(`topology ${topology}: it reads nothing: declare a source`)
+  checkRepartitions(declaration)
+  checkTimeMarkers(declaration)
+  return connected(streams).map((group, index) => ({
+    index,
+    sources: group.map((stream) => stream.topic.name),
+    stores: storesOf(declaration, group, index),
+    partitions: commonPartitions(
+      topology,
+      group.map((stream) => ({ name: stream.topic.name, partitions: stream.topic.partitions })),
+    ),
+  }))
+}
+
+/**
+ * Sources of one sub-topology are joined partition by partition: records of one key must lie in the same partition number.
+ * @returns the partition count that they share
+ */
+export function commonPartitions(topology: string, sources: readonly { name: string; partitions: number }[]): number {
+  const [first, ...rest] = sources
+  const odd = rest.find((source) => source.partitions !== first.partitions)
+  if (odd === undefined) return first.partitions
+  throw new TopologyError(
+    `topology ${topology}: ${first.name} has ${first.partitions} partitions and ${odd.name} has ${odd.partitions}, but their processors share state: ` +
+      'give both the same count, or send one through a repartition topic',
+  )
+}
+
+/** Groups of streams that share a store, in the order of their first stream. */
+function connected(streams: readonly StreamDeclaration[]): StreamDeclaration[][] {
+  const groups: { streams: StreamDeclaration[]; stores: Set<string> }[] = []
+  for (const stream of streams) {
+    const stores = new Set(storeNames(stream))
+    const touching = groups.filter((group) => [...stores].some((store) => group.stores.has(store)))
+    const merged = touching[0] ?? { streams: [], stores: new Set<string>() }
+    for (const other of touching.slice(1)) {
+      merged.streams.push(...other.streams)
+      for (const store of other.stores) merged.stores.add(store)
+      groups.splice(groups.indexOf(other), 1)
+    }
+    merged.streams.push(stream)
+    for (const store of stores) merged.stores.add(store)
+    if (touching.length === 0) groups.push(merged)
+  }
+  return groups.map((group) => streams.filter((stream) => group.streams.includes(stream)))
+}
+
+function storeNames(stream: StreamDeclaration): string[] {
+  const named = nodesOf(stream).flatMap((node) => node.stores.map((store) => store.name))
+  return stream.timeStore === undefined ? named : [...named, stream.timeStore.name]
+}
+
+function storesOf(declaration: Declaration, group: readonly StreamDeclaration[], index: number): string[] {
+  const used = new Set(group.flatMap(storeNames))
+  const all = [...declaration.stores.keys()]
+  const usedAnywhere = new Set(declaration.streams.flatMap(storeNames))
+  const unnamed = all.filter((store) => !usedAnywhere.has(store))
+  const single = connected(declaration.streams).length === 1
+  if (unnamed.length > 0 && !single)
+    throw new TopologyError(
+      `topology ${declaration.topology}: no processor names the store ${unnamed[0]} in its \`stores\`, and with several sub-topologies the engine cannot guess whose it is`,
+    )
+  return all.filter((store) => used.has(store) || (index === 0 && unnamed.includes(store)))
+}
+
+function emittedTopics(declaration: Declaration): Set<AnyTopic> {
+  const topics = declaration.streams.flatMap((stream) => [
+    ...nodesOf(stream).flatMap((node) => node.emits),
+    ...stream.timeMarks.map((mark) => mark.to),
+    ...stream.timeHandlers.flatMap((handler) => handler.forwardTo ?? []),
+  ])
+  return new Set(topics)
+}
+
+function checkRepartitions(declaration: Declaration): void {
+  const emitted = new Set([...emittedTopics(declaration)].map((topic) => topic.name))
+  const read = new Set(declaration.streams.map((stream) => stream.topic.name))
+  for (const [name, topic] of declaration.repartitions) {
+    if (!read.has(topic.name))
+      throw new TopologyError(`topology ${declaration.topology}: nothing reads the repartition topic ${name}: pass it to source()`)
+    if (!emitted.has(topic.name))
+      throw new TopologyError(
+        `topology ${declaration.topology}: nothing emits to the repartition topic ${name}: name it in a processor's \`emits\``,
+      )
+  }
+}
+
+function checkTimeMarkers(declaration: Declaration): void {
+  for (const stream of declaration.streams) {
+    if (stream.timeHandlers.length > 0 && timeStagesInto(declaration, stream.topic.name).length === 0)
+      throw new TopologyError(
+        `topology ${declaration.topology}: ${stream.timeHandlers[0].name} waits for time markers on ${stream.topic.name}, but no stage sends any: use markTime or forwardTo with this topic`,
+      )
+    if (stream.timeHandlers.some((handler) => handler.forwardTo?.name === stream.topic.name))
+      throw new TopologyError(`topology ${declaration.topology}: ${stream.topic.name} forwards its time markers to itself`)
+  }
+}
+
+/**
+ * The stages that send time markers into a topic, each named by the topic that it reads. A later stage closes a time only
+ * when every partition of every one of them has sent it.
+ */
+export function timeStagesInto(declaration: Declaration, topic: string): string[] {
+  return declaration.streams
+    .filter(
+      (stream) =>
+        stream.timeMarks.some((mark) => mark.to.name === topic) || stream.timeHandlers.some((handler) => handler.forwardTo?.name === topic),
+    )
+    .map((stream) => stream.topic.name)
+}
+
+/** Those of `timeStagesInto` that only forward times which they have closed themselves. */
+export function forwardingStagesInto(declaration: Declaration, topic: string): string[] {
+  return declaration.streams
+    .filter(
+      (stream) =>
+        stream.timeHandlers.some((handler) => handler.forwardTo?.name === topic) &&
+        !stream.timeMarks.some((mark) => mark.to.name === topic),
+    )
+    .map((stream) => stream.topic.name)
+}

@@ -1,0 +1,154 @@
+import { openSerdes, type Serdes } from '../../../kafka/serdes.ts'
+import type { Fetcher, GroupMember, OffsetReset, WorkerProducer } from '../../../kafka/transport.ts'
+import type { StateSession } from '../../../state/stores/store.ts'
+import { type StateQueries, stateQueries } from '../queries/queries.ts'
+import { type StateCare, stateCare } from '../state/state-care.ts'
+import type { TaskMetrics } from '../task/metrics.ts'
+import { type StreamTask, streamTask } from '../task/task.ts'
+import { topologyCodecs, valueTopicsOf } from '../topology/codecs.ts'
+import type { Declaration } from '../topology/declaration.ts'
+import { type Committer, committer } from './committer.ts'
+import { groupView } from './group-view.ts'
+import { type Membership, membership } from './membership.ts'
+import { schemaWaits } from './schema-waits.ts'
+import { type TaskSet, taskSet } from './task-set.ts'
+import { type TaskStarts, taskStarts } from './task-starts.ts'
+import type { WorkerConfig, WorkerDeps } from './worker-parts.ts'
+import { prepareTopics } from './worker-topics.ts'
+
+/** Kafka Streams' interval under exactly once: what readers wait for at most beside the work itself. */
+const DEFAULT_COMMIT_INTERVAL_MS = 100
+const DEFAULT_CACHED_OBJECTS = 10_000
+/** As long as a host is away for an upgrade; older state is of little use, since most of its changelog must be read again. */
+const DEFAULT_KEEP_STATE_MS = 3_600_000
+
+/** What the parts know of the worker that they are of. */
+export interface WorkerContext {
+  readonly declaration: Declaration
+  readonly metrics: TaskMetrics
+  /** A wait that ends with the worker. */
+  readonly pause: (ms: number) => Promise<void>
+  readonly isStopping: () => boolean
+}
+
+/** The parts of a worker that runs. */
+export interface Assembly {
+  readonly serdes: Serdes
+  readonly session: StateSession
+  readonly copySession: StateSession
+  readonly producer: WorkerProducer
+  readonly fetcher: Fetcher
+  readonly group: GroupMember
+  readonly tasks: TaskSet
+  readonly starts: TaskStarts
+  readonly committer: Committer
+  readonly membership: Membership
+  readonly queries: StateQueries
+  readonly care: StateCare
+}
+
+/**
+ * Opens everything that a worker needs, and connects it. Nothing is initialised and nobody has joined.
+ * @throws TopologyError when the topology cannot run on these brokers
+ */
+export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: WorkerContext): Promise<Assembly> {
+  const { topology } = config
+  const { transport, log, identity, clock = Date.now, elapsed = () => performance.now() } = deps
+  const { declaration, metrics, pause } = worker
+  const serdes = await openSerdes(deps.registry, valueTopicsOf(declaration))
+  const codecs = topologyCodecs(topology.name, (topic) => serdes.codecFor(topic))
+  const partitionCounts = await prepareTopics(transport, topology, declaration)
+  const session = deps.backend.session(topology.name)
+  const copySession = deps.backend.copySession(topology.name)
+  const exactlyOnce = config.guarantee !== 'at-least-once'
+  const transactionalId = exactlyOnce ? identity.transactionalId : undefined
+  const producer = transport.producer({ transactionalId, compression: config.compression, onCommitStep: deps.fault })
+  const fetcher = transport.fetcher({ idleWaitMs: () => Math.min(...tasks.running().map((task) => task.asksFrom)) - clock() })
+  const topics = declaration.streams.map((stream) => stream.topic.name)
+  const group = transport.groupMember({
+    groupId: topology.name,
+    memberId: identity.memberId,
+    onMemberId: identity.keepMemberId,
+    onEvent: fetcher.wake,
+    address: deps.address,
+    topics,
+  })
+
+  const resets = new Map(declaration.streams.map((stream) => [stream.topic.name, stream.options.offsetReset ?? 'earliest']))
+  const resetOf = (topic: string): OffsetReset => resets.get(topic) ?? 'earliest'
+  const { assign, unassign, wake } = fetcher
+  const starts = taskStarts({
+    topology: topology.name,
+    session: copySession,
+    assign,
+    unassign,
+    resetOf,
+    exactlyOnce,
+    clock,
+    elapsed,
+    log,
+  })
+  const schemas = schemaWaits({ schemas: serdes.schemas, elapsed, log, pause, wake })
+  const tasks = taskSet({ fetcher, schemas, onClose: starts.drop })
+  const { isMissing } = schemas
+  const cachedObjects = config.cachedObjects ?? DEFAULT_CACHED_OBJECTS
+  const taskDeps = { topology, partitionCounts, codecs, session, producer, metrics, clock, isMissing, cachedObjects }
+  const view = groupView(group, elapsed)
+  const memberId = () => group.memberId
+  const keepStateMs = config.keepStateMs ?? DEFAULT_KEEP_STATE_MS
+  const ofCare = { topology, declaration, partitionCounts, transport, session: copySession, keepStateMs, exactlyOnce }
+  const care = stateCare({ ...ofCare, group: view, memberId, runsHere: tasks.hasId, clock, elapsed, log })
+  function createTask(part: number, partition: number): StreamTask {
+    const task = streamTask({ ...taskDeps, part: topology.subTopologies[part], partition })
+    care.release(task.id)
+    return task
+  }
+
+  const member: Membership = membership({
+    topology,
+    partitionCounts,
+    transport,
+    group,
+    producer,
+    session,
+    tasks,
+    starts,
+    createTask,
+    committer: () => commits,
+    exactlyOnce,
+    clock,
+    elapsed,
+    log,
+    pause,
+    isStopping: worker.isStopping,
+    wake,
+  })
+  const commits: Committer = committer({
+    topology: topology.name,
+    tasks,
+    session,
+    producer,
+    group,
+    commitIntervalMs: topology.options.commitIntervalMs ?? config.commitIntervalMs ?? DEFAULT_COMMIT_INTERVAL_MS,
+    commitWhenIdle: topology.options.commitWhenIdle ?? true,
+    clock,
+    log,
+    fault: deps.fault,
+    onCommit: deps.onCommit,
+    wake,
+    reopen: member.reopen,
+  })
+  const queries = stateQueries({
+    topology,
+    partitionCounts,
+    codecs,
+    session,
+    tasks: tasks.all,
+    standby: care.copy,
+    copies: topology.options.standby ?? 0,
+    group: view,
+    memberId,
+    loadSchema: serdes.schemas.load,
+  })
+  return { serdes, session, copySession, producer, fetcher, group, tasks, starts, committer: commits, membership: member, queries, care }
+}

@@ -1,0 +1,32 @@
+import type { GroupMember, GroupPeer } from '../../../kafka/transport.ts'
+
+/** The members of the group, remembered for a while: many may ask, the coordinator is asked seldom. */
+export interface GroupView {
+  /** Sorted by member id, at most `maxAgeMs` old. */
+  members(maxAgeMs: number): Promise<readonly GroupPeer[]>
+}
+
+export function groupView(group: Pick<GroupMember, 'members'>, elapsed: () => number): GroupView {
+  let known: readonly GroupPeer[] = []
+  let knownAt = -Infinity
+  let asking: Promise<readonly GroupPeer[]> | undefined
+
+  async function ask(): Promise<readonly GroupPeer[]> {
+    const askedAt = elapsed()
+    try {
+      known = await group.members()
+      knownAt = askedAt
+      return known
+    } finally {
+      asking = undefined
+    }
+  }
+
+  return {
+    async members(maxAgeMs) {
+      if (elapsed() - knownAt <= maxAgeMs) return known
+      asking ??= ask()
+      return asking
+    },
+  }
+}

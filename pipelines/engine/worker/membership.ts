@@ -1,0 +1,269 @@
+import {
+  FencedError,
+  type GroupEvent,
+  type GroupMember,
+  partitionKey,
+  type TopicPartition,
+  type Transport,
+  TransportError,
+  type WorkerProducer,
+} from '../../../kafka/transport.ts'
+import type { StateSession } from '../../../state/stores/store.ts'
+import type { StreamTask } from '../task/task.ts'
+import type { Topology } from '../topology/topology.ts'
+import type { Committer } from './committer.ts'
+import { idsWithoutMember, transactionalIdPrefix } from './member-identity.ts'
+import type { TaskSet } from './task-set.ts'
+import { askFacts, type TaskFacts, type TaskStarts } from './task-starts.ts'
+import type { EngineLog } from './worker-parts.ts'
+import { partitionsOfPart } from './worker-topics.ts'
+
+/** More fences than this within the window, and the machine or its brokers are not fit to work. */
+const MAX_FENCES = 5
+const FENCE_WINDOW_MS = 60_000
+const RETRY_MS = 500
+/** Most is seen at the first look; later ones are for coordinators that did not answer. */
+const OPEN_TRANSACTIONS_LOOK_MS = 1_000
+
+/** The worker's place in its group, and what follows from it for its tasks. All of it runs inside the worker's loop. */
+export interface Membership {
+  /** Looks for a group event and for answers to questions asked beside the loop, and acts on them. */
+  attend(): Promise<void>
+  /** Answers are there to be attended to. */
+  readonly hasNews: boolean
+  /** Begins anew from the last commit, as a new life of the producer and the member. @throws FencedError when the place was lost too often */
+  startOver(reason: Error): Promise<void>
+  /** Closes tasks and starts them anew. */
+  reopen(tasks: readonly StreamTask[]): void
+  /** Partitions have been assigned at least once since the last fence. */
+  readonly assigned: boolean
+  readonly fences: number
+  readonly restarts: number
+}
+
+export interface MembershipDeps {
+  readonly topology: Topology
+  readonly partitionCounts: ReadonlyMap<string, number>
+  readonly transport: Transport
+  readonly group: GroupMember
+  readonly producer: WorkerProducer
+  readonly session: StateSession
+  readonly tasks: TaskSet
+  readonly starts: TaskStarts
+  readonly createTask: (part: number, partition: number) => StreamTask
+  readonly committer: () => Committer
+  readonly exactlyOnce: boolean
+  readonly clock: () => number
+  readonly elapsed: () => number
+  readonly log: EngineLog
+  /** Resolves after a time; rejects when the worker stops. */
+  readonly pause: (ms: number) => Promise<void>
+  readonly isStopping: () => boolean
+  readonly wake: () => void
+}
+
+/** Everything that happens beside the loop ends as news for it. */
+type News = { readonly tasks: readonly StreamTask[]; readonly facts: TaskFacts } | { readonly error: unknown }
+
+/** Passing failures of the cluster: waiting and asking again cures them. */
+export function isPassing(error: unknown): boolean {
+  return error instanceof TransportError && !error.fatal
+}
+
+export function membership(deps: MembershipDeps): Membership {
+  const { topology, group, producer, session, tasks, starts, elapsed, log } = deps
+  /** Raised by every fence: news of earlier generations are dropped. */
+  let generation = 0
+  let inbox: { readonly generation: number; readonly news: News }[] = []
+  let assigned = false
+  let fences = 0
+  let restarts = 0
+  let fenceTimes: number[] = []
+
+  function takeNews(): void {
+    const arrived = inbox
+    inbox = []
+    for (const { generation: of, news } of arrived) {
+      if (of !== generation) continue
+      if ('error' in news) throw news.error
+      starts.begin(news.tasks.filter(tasks.has), news.facts)
+    }
+  }
+
+  async function takeEvent(): Promise<void> {
+    const event: GroupEvent | undefined = group.takeEvent()
+    switch (event?.type) {
+      case undefined:
+        return
+      case 'assignment':
+        return onAssignment(event.partitions)
+      case 'fenced':
+        return startOver(new FencedError(event.reason))
+      case 'failed':
+        throw event.error
+    }
+  }
+
+  /** The work of revoked partitions is committed before they are given up. */
+  async function onAssignment(partitions: readonly TopicPartition[]): Promise<void> {
+    const wanted = new Set(partitions.map(({ topic, partition }) => partitionKey(topic, partition)))
+    const isRevoked = (task: StreamTask) => !task.sources.every(({ topic, partition }) => wanted.has(partitionKey(topic, partition)))
+    if (tasks.running().some(isRevoked)) {
+      await tasks.comeToRest()
+      await deps.committer().commit()
+    }
+    const revoked = tasks.all().filter(isRevoked)
+    for (const task of revoked) tasks.close(task)
+    group.acknowledge(partitions)
+    assigned = true
+    const fresh = missing(wanted)
+    for (const task of fresh) tasks.add(task)
+    log.info(
+      { topology: topology.name, partitions: partitions.length, revoked: revoked.map(({ id }) => id), added: fresh.map(({ id }) => id) },
+      'partitions_assigned',
+    )
+    askFor(fresh)
+  }
+
+  /** The tasks that do not exist yet and all of whose partitions are here. */
+  function missing(wanted: ReadonlySet<string>): StreamTask[] {
+    return topology.subTopologies.flatMap((part) => {
+      const count = partitionsOfPart(topology.name, part.sources, deps.partitionCounts)
+      return Array.from({ length: count }, (_, partition) => partition)
+        .filter((partition) => part.sources.every((topic) => wanted.has(partitionKey(topic, partition))))
+        .filter((partition) => !tasks.hasId(`${part.index}_${partition}`))
+        .map((partition) => deps.createTask(part.index, partition))
+    })
+  }
+
+  /** Asks for what must be known before the tasks start, beside the loop: running tasks go on. */
+  function askFor(fresh: readonly StreamTask[]): void {
+    if (fresh.length === 0) return
+    const of = generation
+    factsOf(fresh)
+      .then((facts): News => ({ tasks: fresh, facts }))
+      .catch((error): News => ({ error }))
+      .then((news) => {
+        inbox.push({ generation: of, news })
+        deps.wake()
+      })
+  }
+
+  async function factsOf(fresh: readonly StreamTask[]): Promise<TaskFacts> {
+    const known = new AbortController()
+    if (deps.exactlyOnce) void endTransactionsOfTheDead(known.signal)
+    try {
+      return await askFactsUntilAnswered(fresh)
+    } finally {
+      known.abort()
+    }
+  }
+
+  /**
+   * A transaction is open only in a life that was a member before, and a life that is no member any more never becomes one again (it takes a new producer
+   * epoch first): so whoever is missing after its transaction was seen is gone, or a zombie.
+   */
+  async function endTransactionsOfTheDead(known: AbortSignal): Promise<void> {
+    const isGone = async (ids: readonly string[]) => {
+      const members = await group.members()
+      return idsWithoutMember(
+        topology.name,
+        ids,
+        members.map(({ memberId }) => memberId),
+      )
+    }
+    while (!known.aborted && !deps.isStopping()) {
+      try {
+        const ended = await deps.transport.endTransactions(transactionalIdPrefix(topology.name), isGone)
+        if (ended.length > 0) log.warn({ topology: topology.name, transactional_ids: ended }, 'transactions_of_the_dead_ended')
+      } catch (error) {
+        log.debug({ err: error, topology: topology.name }, 'open_transactions_not_known')
+      }
+      await deps.pause(OPEN_TRANSACTIONS_LOOK_MS).catch(() => {}) // Stopping: nobody asks for the facts any more.
+    }
+  }
+
+  async function askFactsUntilAnswered(fresh: readonly StreamTask[]): Promise<TaskFacts> {
+    for (;;) {
+      try {
+        return await askFacts(deps.transport, group, fresh, deps)
+      } catch (error) {
+        if (!isPassing(error)) throw error
+        log.warn({ err: error, topology: topology.name }, 'start_positions_not_known')
+        await deps.pause(RETRY_MS)
+      }
+    }
+  }
+
+  /** Only lost places are counted against the limit: brokers that are away for long, or schemas that must be loaded, come and go. */
+  function countFence(reason: Error): void {
+    fences++
+    const now = elapsed()
+    fenceTimes = [...fenceTimes.filter((time) => now - time < FENCE_WINDOW_MS), now]
+    if (fenceTimes.length <= MAX_FENCES) return
+    throw new FencedError(
+      `${topology.name} lost its place ${fenceTimes.length} times within ${FENCE_WINDOW_MS / 1_000} s (${reason.message}): ` +
+        'the process or its way to the brokers stands still for longer than its session or transaction may',
+      { cause: reason },
+    )
+  }
+
+  async function startOver(reason: Error): Promise<void> {
+    const fenced = reason instanceof FencedError
+    restarts++
+    log.warn({ topology: topology.name, reason: reason.message }, fenced ? 'worker_fenced' : 'worker_starts_over')
+    if (fenced) countFence(reason)
+    // A failure that comes back at once must not keep the brokers busy.
+    else if (isPassing(reason)) await deps.pause(RETRY_MS).catch(() => {})
+    await deps.committer().settle()
+    generation++
+    inbox = []
+    assigned = false
+    for (const task of tasks.all()) tasks.close(task)
+    session.dropBatch()
+    await untilDone(producer.abort)
+    await untilDone(producer.init)
+    await untilDone(group.rejoin)
+    deps.committer().reset()
+  }
+
+  async function untilDone(step: () => Promise<void>): Promise<void> {
+    while (!deps.isStopping()) {
+      try {
+        return await step()
+      } catch (error) {
+        if (!(error instanceof FencedError) && !isPassing(error)) throw error
+        log.warn({ err: error, topology: topology.name }, 'rejoin_retried')
+        await deps.pause(RETRY_MS).catch(() => {}) // Stopping: the loop condition ends it.
+      }
+    }
+  }
+
+  return {
+    async attend() {
+      await takeEvent()
+      takeNews()
+    },
+    get hasNews() {
+      return inbox.length > 0
+    },
+    startOver,
+    reopen(old) {
+      const fresh = old.map((task) => {
+        tasks.close(task)
+        return deps.createTask(task.part.index, task.partition)
+      })
+      for (const task of fresh) tasks.add(task)
+      askFor(fresh)
+    },
+    get assigned() {
+      return assigned
+    },
+    get fences() {
+      return fences
+    },
+    get restarts() {
+      return restarts
+    },
+  }
+}

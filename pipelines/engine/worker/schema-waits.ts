@@ -1,0 +1,64 @@
+import type { LoadedSchemas } from '../../../kafka/serdes.ts'
+import type { EngineLog } from './worker-parts.ts'
+
+/** Tasks that stand still before a record whose schema must be loaded first. */
+export interface SchemaWaits {
+  /** Loads the schema in the background; the worker is woken when the answer is there. */
+  waitFor(schemaId: number): void
+  isWaiting(schemaId: number): boolean
+  /** True for a while after the registry said that it has no such schema. */
+  isMissing(schemaId: number): boolean
+}
+
+/** A registry that is away is asked again this soon, and then ever less often: records wait, none is given up. */
+const FIRST_RETRY_MS = 500
+const LONGEST_RETRY_MS = 15_000
+/** A record with an unknown id goes to the dead letters at once when another one has just been refused. */
+const MISSING_KEPT_MS = 30_000
+
+export interface SchemaWaitDeps {
+  readonly schemas: LoadedSchemas
+  readonly elapsed: () => number
+  readonly log: EngineLog
+  /** Resolves after a time; rejects when the worker stops. */
+  readonly pause: (ms: number) => Promise<void>
+  readonly wake: () => void
+}
+
+export function schemaWaits({ schemas, elapsed, log, pause, wake }: SchemaWaitDeps): SchemaWaits {
+  const loading = new Set<number>()
+  const missingSince = new Map<number, number>()
+
+  async function load(schemaId: number): Promise<void> {
+    for (let wait = FIRST_RETRY_MS; ; wait = Math.min(wait * 2, LONGEST_RETRY_MS)) {
+      try {
+        if ((await schemas.load(schemaId)) === 'not-found') missingSince.set(schemaId, elapsed())
+        return
+      } catch (error) {
+        log.warn({ err: error, schema_id: schemaId, retry_ms: wait }, 'schema_not_loaded')
+        await pause(wait)
+      }
+    }
+  }
+
+  return {
+    waitFor(schemaId) {
+      if (loading.has(schemaId)) return
+      loading.add(schemaId)
+      load(schemaId)
+        .catch(() => {}) // The pause was cut short: the worker stops.
+        .finally(() => {
+          loading.delete(schemaId)
+          wake()
+        })
+    },
+    isWaiting: (schemaId) => loading.has(schemaId),
+    isMissing(schemaId) {
+      const since = missingSince.get(schemaId)
+      if (since === undefined) return false
+      if (elapsed() - since < MISSING_KEPT_MS) return true
+      missingSince.delete(schemaId)
+      return false
+    },
+  }
+}

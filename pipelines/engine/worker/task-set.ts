@@ -1,0 +1,149 @@
+import { setImmediate as breath } from 'node:timers/promises'
+import { type Fetcher, type PartitionData, partitionKey } from '../../../kafka/transport.ts'
+import type { StreamTask } from '../task/task.ts'
+import type { SchemaWaits } from './schema-waits.ts'
+
+/** A task that cannot go on (it waits for a schema) must not take the queue from the others. */
+const PAUSE_TASK_BYTES = 4 * 1_048_576
+/** One round of work over all tasks: sockets are read and heartbeats sent between rounds. */
+const ROUND_MS = 20
+
+/** The tasks of one worker: what they are given, and whose turn it is. */
+export interface TaskSet {
+  all(): StreamTask[]
+  running(): StreamTask[]
+  has(task: StreamTask): boolean
+  hasId(taskId: string): boolean
+  add(task: StreamTask): void
+  /** Closes a task and takes its partitions out of the fetcher. */
+  close(task: StreamTask): void
+  dispatch(data: PartitionData): void
+  /** Bytes fetched that can be processed now: those of tasks that wait for a schema have a limit of their own. */
+  queuedBytes(): number
+  /** True when a task could work at once. */
+  canWork(): boolean
+  /**
+   * One round over the tasks, another one first each time.
+   * @param onlyHandlers only the tasks inside a time handler go on
+   * @returns true when any had something to do
+   */
+  work(onlyHandlers: boolean): boolean
+  tick(now: number): void
+  /** False while any task is inside a time handler. */
+  readonly atRest: boolean
+  /** True when any task is about to begin time handlers. */
+  readonly closingDue: boolean
+  /** Finishes the time handlers in hand: before that nothing can be committed. */
+  comeToRest(): Promise<void>
+  readonly waitingForSchemas: number[]
+}
+
+export interface TaskSetDeps {
+  readonly fetcher: Fetcher
+  readonly schemas: SchemaWaits
+  /** Told of every task that is closed. */
+  readonly onClose: (task: StreamTask) => void
+}
+
+export function taskSet({ fetcher, schemas, onClose }: TaskSetDeps): TaskSet {
+  const tasks = new Map<string, StreamTask>()
+  /** By source partition. */
+  const owners = new Map<string, StreamTask>()
+  const waiting = new Map<StreamTask, number>()
+  const paused = new Set<StreamTask>()
+  let turn = 0
+
+  const running = () => [...tasks.values()].filter((task) => task.state === 'RUNNING')
+
+  function canRun(task: StreamTask): boolean {
+    if (!task.atRest || task.closingDue) return true
+    const schema = waiting.get(task)
+    if (schema !== undefined && schemas.isWaiting(schema)) return false
+    return task.queuedRecords > 0
+  }
+
+  function run(task: StreamTask, expired: () => boolean): void {
+    const result = task.run(expired)
+    waiting.delete(task)
+    if (typeof result !== 'object') return
+    waiting.set(task, result.waitsForSchema)
+    schemas.waitFor(result.waitsForSchema)
+  }
+
+  function pauseIfFull(task: StreamTask): void {
+    const full = task.queuedBytes > PAUSE_TASK_BYTES
+    if (full === paused.has(task)) return
+    if (full) paused.add(task)
+    else paused.delete(task)
+    for (const source of task.sources) {
+      if (full) fetcher.pause(source)
+      else fetcher.resume(source)
+    }
+  }
+
+  return {
+    all: () => [...tasks.values()],
+    running,
+    has: (task) => tasks.get(task.id) === task,
+    hasId: (taskId) => tasks.has(taskId),
+    add(task) {
+      tasks.set(task.id, task)
+      for (const { topic, partition } of task.sources) owners.set(partitionKey(topic, partition), task)
+    },
+    close(task) {
+      for (const source of task.sources) {
+        fetcher.unassign(source)
+        owners.delete(partitionKey(source.topic, source.partition))
+      }
+      tasks.delete(task.id)
+      waiting.delete(task)
+      paused.delete(task)
+      onClose(task)
+      task.close()
+    },
+    dispatch(data) {
+      const task = owners.get(partitionKey(data.topic, data.partition))
+      if (task?.state !== 'RUNNING') return
+      task.accept(data)
+      pauseIfFull(task)
+    },
+    queuedBytes: () =>
+      running()
+        .filter(canRun)
+        .reduce((sum, task) => sum + task.queuedBytes, 0),
+    canWork: () => running().some(canRun),
+    work(onlyHandlers) {
+      const able = running().filter((task) => (onlyHandlers ? !task.atRest : canRun(task)))
+      if (able.length === 0) return false
+      const deadline = performance.now() + ROUND_MS
+      const expired = () => performance.now() >= deadline
+      turn = (turn + 1) % able.length
+      for (let i = 0; i < able.length; i++) {
+        const task = able[(turn + i) % able.length]
+        run(task, expired)
+        pauseIfFull(task)
+        if (expired()) break
+      }
+      return true
+    },
+    tick(now) {
+      for (const task of running()) task.runWallTicks(now)
+    },
+    get atRest() {
+      return running().every((task) => task.atRest)
+    },
+    get closingDue() {
+      return running().some((task) => task.closingDue)
+    },
+    async comeToRest() {
+      for (let busy = running().filter((task) => !task.atRest); busy.length > 0; busy = busy.filter((task) => !task.atRest)) {
+        const deadline = performance.now() + ROUND_MS
+        for (const task of busy) run(task, () => task.atRest || performance.now() >= deadline)
+        await breath()
+      }
+    },
+    get waitingForSchemas() {
+      return [...new Set(waiting.values())]
+    },
+  }
+}

@@ -1,0 +1,215 @@
+import {
+  type GroupMember,
+  type OffsetReset,
+  type PartitionData,
+  partitionKey,
+  type TopicPartition,
+  type Transport,
+} from '../../../kafka/transport.ts'
+import type { StateSession } from '../../../state/stores/store.ts'
+import { changelogCopy } from '../state/copy-changelog.ts'
+import { planRestore, putRestored, type StartFacts, startPositions } from '../state/restore.ts'
+import type { StartPosition, StreamTask } from '../task/task.ts'
+import type { Changelog } from '../task/task-place.ts'
+import { TopologyError } from '../topology/errors.ts'
+import type { EngineLog } from './worker-parts.ts'
+
+/** How far a restoring task is. */
+export interface RestoreProgress {
+  readonly task: string
+  /** Changelog records applied. */
+  readonly records: number
+  /** Offsets still to be read, an upper bound of the records. */
+  readonly remaining: number
+  readonly recordsPerSecond: number
+}
+
+export interface TaskFacts extends StartFacts {
+  /** First and next offset of sources for which nothing is committed. */
+  readonly sourceStarts: ReadonlyMap<string, number>
+  readonly sourceEnds: ReadonlyMap<string, number>
+}
+
+interface Restoring {
+  readonly task: StreamTask
+  readonly positions: Map<string, StartPosition>
+  /** The group knows where the input stood. */
+  readonly committed: boolean
+  readonly startedAt: number
+  /** Changelogs that are not read to their end yet. */
+  open: number
+  records: number
+}
+
+interface OpenChangelog {
+  readonly restoring: Restoring
+  readonly changelog: Changelog
+  readonly to: number
+  position: number
+}
+
+/** Brings tasks from CREATED to RUNNING while others work: reads their changelogs with the worker's own fetcher. */
+export interface TaskStarts {
+  /** Plans the restore of the tasks that are still wanted; those with nothing to read are started at once. */
+  begin(tasks: readonly StreamTask[], facts: TaskFacts): void
+  /** Takes fetched changelog records into the session's open batch. @returns false when the partition is none of a restoring task */
+  take(data: PartitionData): boolean
+  /** Writes what was taken and starts the tasks that are complete. */
+  finish(): void
+  /** Forgets a task that was closed meanwhile. */
+  drop(task: StreamTask): void
+  /** Changelogs are being read. */
+  readonly restoring: boolean
+  progress(): RestoreProgress[]
+}
+
+export interface TaskStartDeps {
+  readonly topology: string
+  readonly session: StateSession
+  readonly assign: (partition: TopicPartition, offset: number, reset: OffsetReset) => void
+  readonly unassign: (partition: TopicPartition) => void
+  readonly resetOf: (topic: string) => OffsetReset
+  readonly exactlyOnce: boolean
+  readonly clock: () => number
+  readonly elapsed: () => number
+  readonly log: EngineLog
+}
+
+/**
+ * Asks for everything that must be known before tasks start. The committed offsets come first: they wait until open transactions on them have
+ * ended, so that the changelogs' ends are beyond everything that those transactions wrote.
+ */
+export async function askFacts(
+  transport: Transport,
+  group: GroupMember,
+  tasks: readonly StreamTask[],
+  { clock, exactlyOnce }: { readonly clock: () => number; readonly exactlyOnce: boolean },
+): Promise<TaskFacts> {
+  const sources = tasks.flatMap((task) => task.sources)
+  const changelogs = tasks.flatMap((task) => task.changelogs)
+  const committed = await group.committed(sources)
+  const unknown = sources.filter((source) => !committed.has(partitionKey(source.topic, source.partition)))
+  const [changelogStarts, changelogEnds, sourceStarts, sourceEnds] = await Promise.all([
+    transport.offsets(changelogs, 'earliest'),
+    transport.offsets(changelogs, 'end'),
+    transport.offsets(unknown, 'earliest'),
+    transport.offsets(unknown, 'end'),
+  ])
+  return { committed, changelogStarts, changelogEnds, sourceStarts, sourceEnds, now: clock(), exactlyOnce }
+}
+
+export function taskStarts(deps: TaskStartDeps): TaskStarts {
+  const { topology, session, assign, unassign, clock, elapsed, log } = deps
+  const copy = changelogCopy(session)
+  const changelogs = new Map<string, OpenChangelog>()
+  const tasks = new Set<Restoring>()
+  let taken = false
+
+  function begin(task: StreamTask, facts: TaskFacts): void {
+    task.beginRestore()
+    const known = startPositions(session, task, facts)
+    const restoring: Restoring = {
+      task,
+      positions: withResets(task, known, facts),
+      committed: task.sources.some(({ topic, partition }) => facts.committed.has(partitionKey(topic, partition))),
+      startedAt: elapsed(),
+      open: 0,
+      records: 0,
+    }
+    tasks.add(restoring)
+    for (const { changelog, from, to, bulk } of planRestore(session, task, facts, known.size > 0)) {
+      putRestored(session, task, changelog, from, clock())
+      taken = true
+      if (from >= to) continue
+      log.info({ topology, task: task.id, store: changelog.store, from, to, bulk }, 'restore_started')
+      restoring.open++
+      changelogs.set(partitionKey(changelog.topic, changelog.partition), { restoring, changelog, to, position: from })
+      assign(changelog, from, 'earliest')
+    }
+  }
+
+  function withResets(task: StreamTask, known: ReadonlyMap<string, StartPosition>, facts: TaskFacts): Map<string, StartPosition> {
+    const positions = new Map(known)
+    for (const source of task.sources) {
+      const key = partitionKey(source.topic, source.partition)
+      if (!positions.has(key)) positions.set(key, { offset: resetOffset(source, key, facts), streamTime: -1 })
+    }
+    return positions
+  }
+
+  function resetOffset({ topic }: TopicPartition, key: string, facts: TaskFacts): number {
+    const reset = deps.resetOf(topic)
+    if (reset === 'fail')
+      throw new TopologyError(
+        `topology ${topology}: no offset of ${key} is known to the group or the state, and its offset reset is "fail": commit one for group ${topology} or choose earliest or latest`,
+      )
+    const offset = (reset === 'latest' ? facts.sourceEnds : facts.sourceStarts).get(key)
+    if (offset === undefined) throw new Error(`the first offset of ${key} was not asked for`)
+    return offset
+  }
+
+  function run(restoring: Restoring): void {
+    const { task, positions, committed, records, startedAt } = restoring
+    tasks.delete(restoring)
+    // State and offsets are committed together: what these records hold would be counted a second time.
+    if (deps.exactlyOnce && !committed && records > 0)
+      throw new TopologyError(
+        `topology ${topology}: task ${task.id} has state of ${records} changelog records, but nobody knows up to where its input is in them (the group's offsets ` +
+          `have expired and the state folder is lost or old): commit the offsets for group ${topology}, or delete its changelog topics and begin anew`,
+      )
+    task.start(positions)
+    for (const source of task.sources) {
+      const position = positions.get(partitionKey(source.topic, source.partition)) as StartPosition
+      assign(source, position.offset, deps.resetOf(source.topic))
+    }
+    log.info({ topology, task: task.id, restored_records: records, took_ms: Math.round(elapsed() - startedAt) }, 'task_running')
+  }
+
+  return {
+    begin(wanted, facts) {
+      for (const task of wanted) begin(task, facts)
+    },
+    take(data) {
+      const key = partitionKey(data.topic, data.partition)
+      const open = changelogs.get(key)
+      if (open === undefined) return false
+      const { restoring, changelog } = open
+      copy(changelog, data)
+      putRestored(session, restoring.task, changelog, data.nextOffset, clock())
+      taken = true
+      for (const chunk of data.chunks) restoring.records += chunk.count
+      open.position = data.nextOffset
+      if (data.nextOffset >= open.to) {
+        changelogs.delete(key)
+        unassign(changelog)
+        restoring.open--
+      }
+      return true
+    },
+    finish() {
+      if (taken) session.write()
+      taken = false
+      for (const restoring of [...tasks]) if (restoring.open === 0) run(restoring)
+    },
+    drop(task) {
+      for (const [key, open] of changelogs) {
+        if (open.restoring.task !== task) continue
+        changelogs.delete(key)
+        unassign(open.changelog)
+      }
+      for (const restoring of tasks) if (restoring.task === task) tasks.delete(restoring)
+    },
+    get restoring() {
+      return changelogs.size > 0
+    },
+    progress() {
+      return [...tasks].map((restoring): RestoreProgress => {
+        const remaining = [...changelogs.values()]
+          .filter((open) => open.restoring === restoring)
+          .reduce((sum, open) => sum + open.to - open.position, 0)
+        const seconds = Math.max(elapsed() - restoring.startedAt, 1) / 1000
+        return { task: restoring.task.id, records: restoring.records, remaining, recordsPerSecond: Math.round(restoring.records / seconds) }
+      })
+    },
+  }
+}

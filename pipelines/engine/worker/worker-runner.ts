@@ -1,0 +1,108 @@
+import type { StreamTask } from '../task/task.ts'
+import type { Runner, Sample } from './runner.ts'
+import type { Worker } from './worker.ts'
+
+/** A worker as its host sees it. */
+export function workerRunner(worker: Worker): Runner {
+  const { topology } = worker
+  return {
+    name: topology.name,
+    kind: 'topology',
+    start: worker.start,
+    done: worker.done,
+    stop: worker.stop,
+    notReady() {
+      const { ready, state, restoring, tasks } = worker.status()
+      if (ready) return undefined
+      if (state !== 'running') return `it is ${state}`
+      const remaining = restoring.reduce((sum, progress) => sum + progress.remaining, 0)
+      if (restoring.length > 0) return `${restoring.length} tasks restore their state, ${remaining} records remain`
+      return tasks.length === 0 ? 'no partitions are assigned yet' : 'tasks are starting'
+    },
+    describe: () => topology.describe(),
+    report: () => workerReport(worker),
+    samples: () => workerSamples(worker),
+    get queries() {
+      return worker.queries
+    },
+  }
+}
+
+function lagOf(task: StreamTask): number {
+  return task.sources.reduce((sum, { topic }) => sum + Math.max(0, task.highWatermark(topic) - task.position(topic)), 0)
+}
+
+function workerReport(worker: Worker): object {
+  const { state, ready, tasks, restoring, standbys, commits, fences, restarts, waitingForSchemas } = worker.status()
+  return {
+    state,
+    ready,
+    commits,
+    fences,
+    restarts,
+    waiting_for_schemas: waitingForSchemas,
+    restoring: restoring.map(({ task, records, remaining, recordsPerSecond }) => ({
+      task,
+      records,
+      remaining,
+      records_per_second: recordsPerSecond,
+    })),
+    standbys: standbys.map(({ task, behind, completeAt }) => ({
+      task,
+      behind,
+      complete_at: completeAt === undefined ? null : new Date(completeAt).toISOString(),
+    })),
+    tasks: tasks.map((task) => ({
+      task: task.id,
+      state: task.state,
+      stores: task.part.stores,
+      sources: task.sources.map(({ topic, partition }) => ({
+        topic,
+        partition,
+        position: task.position(topic),
+        end: task.highWatermark(topic),
+      })),
+      lag: lagOf(task),
+      queued_records: task.queuedRecords,
+      dirty_keys: task.state === 'RUNNING' ? task.dirtyKeys : 0,
+      stream_time: task.streamTime < 0 ? null : new Date(task.streamTime).toISOString(),
+      time_closed: task.timeClosed === undefined ? null : new Date(task.timeClosed).toISOString(),
+    })),
+  }
+}
+
+function* workerSamples(worker: Worker): Generator<Sample> {
+  const { tasks, restoring, standbys, metrics, commits, fences, restarts, ready } = worker.status()
+  const topology = worker.topology.name
+  const counter = (name: string, help: string, value: number, labels = {}): Sample => ({
+    name,
+    help,
+    type: 'counter',
+    labels: { topology, ...labels },
+    value,
+  })
+  const gauge = (name: string, help: string, value: number, labels = {}): Sample => ({
+    ...counter(name, help, value, labels),
+    type: 'gauge',
+  })
+
+  yield gauge('worker_ready', '1 when every assigned task runs', ready ? 1 : 0)
+  yield counter('records_processed_total', 'Records that processors have seen', metrics.processed)
+  yield counter('records_dead_lettered_total', 'Records sent to the dead-letter topic', metrics.deadLetters)
+  yield counter('records_late_total', 'Records that came behind their window and its grace', metrics.late)
+  for (const [reason, value] of metrics.dropped) yield counter('records_dropped_total', 'Records ignored on purpose', value, { reason })
+  for (const [metric, value] of metrics.counts) yield counter('processor_events_total', 'Counted by processors', value, { metric })
+  yield counter('commits_total', 'Committed transactions', commits)
+  yield counter('fences_total', 'Times that the worker lost its place', fences)
+  yield counter('restarts_total', 'Times that the worker began anew from the last commit', restarts)
+  for (const task of tasks) {
+    yield gauge('task_lag_records', 'Offsets between the task and the end of its sources', lagOf(task), { task: task.id })
+    yield gauge('task_running', '1 when the task runs, 0 while it is restored', task.state === 'RUNNING' ? 1 : 0, { task: task.id })
+  }
+  for (const { task, behind } of standbys)
+    yield gauge('standby_lag_records', 'Committed changelog offsets that the standby copy lacks', behind, { task })
+  for (const { task, remaining, recordsPerSecond } of restoring) {
+    yield gauge('restore_remaining_records', 'Changelog offsets still to be read', remaining, { task })
+    yield gauge('restore_records_per_second', 'Speed of the restore', recordsPerSecond, { task })
+  }
+}

@@ -1,0 +1,239 @@
+import { setImmediate as breath, setTimeout as delay } from 'node:timers/promises'
+import { FencedError, ReplacedError } from '../../../kafka/transport.ts'
+import { UnknownSchemaError } from '../../../schemas/codec.ts'
+import type { StateQueries } from '../queries/queries.ts'
+import type { StandbyCopy } from '../state/standby.ts'
+import { type TaskMetrics, taskMetrics } from '../task/metrics.ts'
+import type { StreamTask } from '../task/task.ts'
+import type { Topology } from '../topology/topology.ts'
+import { type Assembly, assemble } from './assembly.ts'
+import { isPassing } from './membership.ts'
+import type { RestoreProgress } from './task-starts.ts'
+import type { WorkerConfig, WorkerDeps } from './worker-parts.ts'
+
+/** A poll that waits is cut short at this: while nothing comes, what is done once a second or less often is looked after. */
+const LONGEST_POLL_MS = 1_000
+/** The same where standby copies are kept: what has come for them is taken between two polls. */
+const LONGEST_POLL_WITH_COPIES_MS = 100
+/** No poll above this: what has been fetched waits in the fetcher, which stops fetching then. */
+const MAX_QUEUED_BYTES = 8 * 1_048_576
+/** Of one poll while some tasks restore and others work: 9 ms of copying (3 µs per row of 170 bytes), since each request of a commit waits for the turn's end. */
+const SHARED_POLL_BYTES = 524_288
+const RETRY_MS = 500
+/** Half of what Kubernetes waits before it kills. A commit takes milliseconds: only brokers that are away hold it up so long. */
+const DEFAULT_STOP_GRACE_MS = 15_000
+
+/** created → running → stopped | failed */
+export type WorkerState = 'created' | 'running' | 'stopped' | 'failed'
+
+/** What a worker tells of itself. */
+export interface WorkerStatus {
+  readonly state: WorkerState
+  /** Partitions are assigned and every task of them runs. */
+  readonly ready: boolean
+  readonly tasks: readonly StreamTask[]
+  readonly restoring: readonly RestoreProgress[]
+  readonly standbys: readonly StandbyCopy[]
+  readonly metrics: TaskMetrics
+  readonly commits: number
+  /** Times that the worker lost its place. */
+  readonly fences: number
+  /** Times that it began anew from the last commit, for whatever reason. */
+  readonly restarts: number
+  /** Schema ids that tasks wait for. */
+  readonly waitingForSchemas: readonly number[]
+}
+
+/** One topology in one process: one poll loop, one producer, many tasks. */
+export interface Worker {
+  readonly topology: Topology
+  /** Opens everything and joins the group. Rejects when the topology cannot run here. */
+  start(): Promise<void>
+  /** Resolves when the worker has stopped in order, rejects when it failed. */
+  readonly done: Promise<void>
+  /** Finishes what is in hand, commits, leaves the group. */
+  stop(): Promise<void>
+  status(): WorkerStatus
+  /** Undefined unless the worker runs. */
+  readonly queries: StateQueries | undefined
+}
+
+export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
+  const { topology } = config
+  const { log, clock = Date.now, elapsed = () => performance.now() } = deps
+  const declaration = topology.declare()
+  const metrics = taskMetrics()
+  const stopping = new AbortController()
+  const done = Promise.withResolvers<void>()
+  done.promise.catch(() => {}) // Nobody has to look.
+  let state: WorkerState = 'created'
+  let opened: Assembly | undefined
+  let loop: Promise<void> | undefined
+  /** Our place is another life's now. */
+  let replaced = false
+  const longestPollMs = (topology.options.standby ?? 0) > 0 ? LONGEST_POLL_WITH_COPIES_MS : LONGEST_POLL_MS
+
+  /** A wait that ends with the worker. */
+  async function pause(ms: number): Promise<void> {
+    await delay(ms, undefined, { signal: stopping.signal, ref: false })
+  }
+
+  async function start(): Promise<void> {
+    opened = await assemble(config, deps, { declaration, metrics, pause, isStopping: () => stopping.signal.aborted })
+    try {
+      await opened.producer.init()
+      await opened.group.join()
+    } catch (error) {
+      await release(opened)
+      throw error
+    }
+    state = 'running'
+    log.info({ topology: topology.name, member_id: opened.group.memberId }, 'worker_started')
+    const parts = opened
+    loop = run(parts)
+    stopping.signal.addEventListener('abort', () => giveUpLater(parts))
+    loop.then(done.resolve, done.reject)
+  }
+
+  /** Requests to brokers that are away are repeated for ever: some time after the end has begun nobody waits for them any more. */
+  function giveUpLater(parts: Assembly): void {
+    const timer = setTimeout(() => giveUp(parts), config.stopGraceMs ?? DEFAULT_STOP_GRACE_MS)
+    loop?.catch(() => {}).then(() => clearTimeout(timer))
+  }
+
+  function giveUp({ producer, group }: Assembly): void {
+    log.warn({ topology: topology.name }, 'stop_waits_no_longer')
+    void Promise.allSettled([producer.close(), group.leave()])
+  }
+
+  async function run(parts: Assembly): Promise<void> {
+    try {
+      while (!stopping.signal.aborted) await turn(parts)
+      await commitLast(parts)
+      state = 'stopped'
+      log.info({ topology: topology.name }, 'worker_stopped')
+    } catch (error) {
+      state = 'failed'
+      replaced = error instanceof ReplacedError
+      log.error({ err: error, topology: topology.name }, 'worker_failed')
+      stopping.abort()
+      throw error
+    } finally {
+      await release(parts)
+    }
+  }
+
+  /** One turn of the loop. Nothing else changes tasks, state or transaction. */
+  async function turn(parts: Assembly): Promise<void> {
+    const { tasks, starts } = parts
+    try {
+      await parts.membership.attend()
+      await takeInput(parts)
+      starts.finish()
+      await parts.care.attend()
+      // While a time handler holds the commit back, the others must not fill the memory.
+      const worked = tasks.work(!tasks.atRest && parts.committer.isFull)
+      tasks.tick(clock())
+      await parts.committer.commitIfDue(worked)
+    } catch (error) {
+      await recover(parts, error)
+    }
+    await breath()
+  }
+
+  async function takeInput({ fetcher, tasks, starts, ...rest }: Assembly): Promise<void> {
+    if (tasks.queuedBytes() > MAX_QUEUED_BYTES) return
+    const now = clock()
+    // At the same moments as the other loops of the process, so that it wakes up once for all of them.
+    const longestMs = longestPollMs - (elapsed() % longestPollMs)
+    let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
+    for (const task of tasks.running()) until = Math.min(until, task.nextTickAt)
+    const busy = tasks.canWork() || rest.membership.hasNews
+    const maxBytes = starts.restoring && tasks.running().length > 0 ? SHARED_POLL_BYTES : undefined
+    for (const data of await fetcher.poll(busy ? 0 : Math.max(0, until - now), maxBytes)) if (!starts.take(data)) tasks.dispatch(data)
+  }
+
+  /** Lost places, passing failures and state of unknown schemas begin anew from the last commit; everything else stops the worker. */
+  async function recover(parts: Assembly, error: unknown): Promise<void> {
+    const schemaId = unknownSchema(error)
+    if (schemaId !== undefined) await loadSchema(parts, schemaId, error)
+    else if (!(error instanceof FencedError) && !isPassing(error)) throw error
+    parts.copySession.dropBatch()
+    await parts.membership.startOver(error as Error)
+  }
+
+  /** State that was written with another version of its schema, read by a processor that had not announced the key. */
+  async function loadSchema({ serdes }: Assembly, schemaId: number, reason: unknown): Promise<void> {
+    for (;;) {
+      try {
+        if ((await serdes.schemas.load(schemaId)) === 'loaded') return
+        throw reason
+      } catch (error) {
+        if (error === reason) throw error
+        log.warn({ err: error, schema_id: schemaId }, 'schema_not_loaded')
+        await pause(RETRY_MS)
+      }
+    }
+  }
+
+  async function commitLast({ tasks, committer: commits }: Assembly): Promise<void> {
+    try {
+      await tasks.comeToRest()
+      await commits.commit()
+    } catch (error) {
+      if (!(error instanceof FencedError) && !isPassing(error)) throw error
+      log.warn({ err: error, topology: topology.name }, 'last_commit_lost')
+    }
+  }
+
+  /** Gives everything back; what was not committed is dropped. */
+  async function release({ tasks, session, copySession, producer, group, fetcher, care, committer: commits }: Assembly): Promise<void> {
+    await commits.settle()
+    for (const task of tasks.all()) tasks.close(task)
+    session.dropBatch()
+    copySession.dropBatch()
+    // The member id is the newer life's too: a goodbye would take its partitions away.
+    const keepPlace = replaced || (config.keepPlaceOnStop === true && state === 'stopped')
+    const leave = () => group.leave({ keepPlace })
+    for (const step of [producer.abort, leave, producer.close, fetcher.close, care.close])
+      await step().catch((error) => log.warn({ err: error, topology: topology.name }, 'release_failed'))
+  }
+
+  return {
+    topology,
+    start,
+    done: done.promise,
+    get queries() {
+      return state === 'running' ? opened?.queries : undefined
+    },
+    async stop() {
+      stopping.abort()
+      opened?.fetcher.wake()
+      // A start that waits for its brokers ends here.
+      if (opened !== undefined && loop === undefined) giveUp(opened)
+      await loop?.catch(() => {}) // `done` tells of the failure.
+    },
+    status() {
+      const tasks = opened?.tasks.all() ?? []
+      const assigned = opened?.membership.assigned === true
+      return {
+        state,
+        ready: state === 'running' && assigned && tasks.every((task) => task.state === 'RUNNING'),
+        tasks,
+        restoring: opened?.starts.progress() ?? [],
+        standbys: opened?.care.copies() ?? [],
+        metrics,
+        commits: opened?.committer.commits ?? 0,
+        fences: opened?.membership.fences ?? 0,
+        restarts: opened?.membership.restarts ?? 0,
+        waitingForSchemas: opened?.tasks.waitingForSchemas ?? [],
+      }
+    },
+  }
+}
+
+/** The schema that a processor's read of the state asked for, undefined for every other failure. */
+function unknownSchema(error: unknown): number | undefined {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof UnknownSchemaError) return cause.schemaId
+  return undefined
+}

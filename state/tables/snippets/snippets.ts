@@ -1,0 +1,85 @@
+import type { SnippetText } from '../../../schemas/types.ts'
+import type { Table } from '../table.ts'
+import { isoMonth } from '../time.ts'
+import type { TableReader } from '../trends/trends.ts'
+
+/**
+ * Every snippet, and the beginning of those that are public. Fed by `snippet-texts`: the newest row of a snippet is the one that counts, so
+ * read it with FINAL. Rows of deleted snippets have no text.
+ */
+export const snippetsTable: Table<string, SnippetText> = {
+  name: 'snippets',
+  columns: [
+    'paste_id String',
+    'user_id Nullable(Int64)',
+    'title String',
+    'language LowCardinality(String)',
+    'content_size UInt32',
+    'visibility LowCardinality(String)',
+    "created_at DateTime64(3, 'UTC')",
+    "expires_at Nullable(DateTime64(3, 'UTC'))",
+    'is_deleted Bool',
+    'text String',
+    "searched String MATERIALIZED lowerUTF8(concat(title, '\\n', language, '\\n', text))",
+  ],
+  orderBy: 'paste_id',
+  partitionBy: 'toYYYYMM(created_at)',
+  // Three letters of a word tell most granules apart that cannot hold it.
+  parts: ['INDEX searched_ngrams searched TYPE ngrambf_v1(3, 65536, 2, 0) GRANULARITY 4'],
+  rowsOf(_id, text) {
+    if (text === null) return []
+    const { user_id, created_at, expires_at, ...columns } = text
+    return [
+      {
+        ...columns,
+        user_id: user_id === null ? null : String(user_id),
+        created_at: new Date(created_at).toISOString(),
+        expires_at: expires_at === null ? null : new Date(expires_at).toISOString(),
+      },
+    ]
+  },
+  partitionOf: (_id, { created_at }) => isoMonth(created_at),
+}
+
+/** ClickHouse stops a search that takes longer: its caller is told 503. */
+const MAX_EXECUTION_SECONDS = 3
+
+const SEARCH_QUERY = `
+SELECT paste_id, count() OVER () AS total
+FROM snippets FINAL
+WHERE visibility = 'public' AND NOT is_deleted AND (expires_at IS NULL OR expires_at > fromUnixTimestamp64Milli({now:Int64}))
+  AND arrayAll(word -> position(searched, word) > 0, {words:Array(String)}) AND searched LIKE {longest:String}
+ORDER BY created_at DESC, paste_id
+LIMIT {count:UInt32} OFFSET {from:UInt32}`
+
+export interface SnippetSearch {
+  /** In lower case; a snippet must hold all of them. */
+  readonly words: readonly string[]
+  readonly from: number
+  readonly count: number
+  /** Epoch ms. */
+  readonly now: number
+}
+
+/** Ids of public snippets, newest first. `total` is 0 for a page behind the last one. */
+export async function searchSnippets(reader: TableReader, search: SnippetSearch): Promise<{ total: number; ids: string[] }> {
+  const longest = search.words.reduce((a, b) => (b.length > a.length ? b : a), '')
+  const result = await reader.query({
+    query: SEARCH_QUERY,
+    query_params: {
+      words: [...search.words],
+      longest: `%${longest.replaceAll(/[\\%_]/g, '\\$&')}%`,
+      from: search.from,
+      count: search.count,
+      now: search.now,
+    },
+    format: 'JSONCompactEachRow',
+    clickhouse_settings: {
+      output_format_json_quote_64bit_integers: 0,
+      max_execution_time: MAX_EXECUTION_SECONDS,
+      use_skip_indexes_if_final: 1,
+    },
+  })
+  const rows = await result.json<[id: string, total: number]>()
+  return { total: rows[0]?.[1] ?? 0, ids: rows.map(([id]) => id) }
+}

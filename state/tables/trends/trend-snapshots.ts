@@ -1,0 +1,58 @@
+import type { TrendEntry, TrendOutput } from '../../../schemas/types.ts'
+import type { Row, Table } from '../table.ts'
+import { isoMonth } from '../time.ts'
+
+/** Deeper ranks are only candidates for personal lists: nobody asks for their history. */
+const SNAPSHOT_RANKS = 100
+/** Specification A: trend snapshots are kept 90 days. */
+const RETENTION_DAYS = 90
+
+/**
+ * The minute's list of each region: one row per (woeid, window_end, rank), ranks up to 100, 90 days. Fed by `trend-output`.
+ * A list that was posted replaces the pipeline's of the same window: it has the greater `version`. Where it is shorter, the ranks that it does
+ * not fill hold an empty term.
+ */
+export const trendSnapshots: Table<number, TrendOutput> = {
+  name: 'trend_snapshots',
+  columns: [
+    'woeid Int32',
+    "window_end DateTime('UTC')",
+    'rank Int16',
+    'term String',
+    'name String',
+    'tweet_volume Nullable(Int64)',
+    'velocity Nullable(Float64)',
+    'label LowCardinality(String)',
+    'sample_ids Array(Int64)',
+    'version UInt8',
+  ],
+  orderBy: '(woeid, window_end, rank)',
+  version: 'version',
+  partitionBy: 'toYYYYMM(window_end)',
+  ttl: `window_end + INTERVAL ${RETENTION_DAYS} DAY`,
+  rowsOf,
+  partitionOf: (_woeid, list) => isoMonth(list.window_end),
+}
+
+function rowsOf(_woeid: number, list: TrendOutput | null): Row[] {
+  if (list === null) return []
+  const isPosted = list.source === 'endpoint'
+  const rows = list.entries.slice(0, SNAPSHOT_RANKS).map((entry, index) => rowOf(list, index + 1, entry))
+  if (isPosted) for (let rank = rows.length + 1; rank <= SNAPSHOT_RANKS; rank++) rows.push(rowOf(list, rank, undefined))
+  return rows
+}
+
+function rowOf(list: TrendOutput, rank: number, entry: TrendEntry | undefined): Row {
+  return {
+    woeid: list.woeid,
+    window_end: new Date(list.window_end).toISOString(),
+    rank,
+    term: entry?.term ?? '',
+    name: entry?.name ?? '',
+    tweet_volume: entry === undefined ? null : String(entry.tweet_volume),
+    velocity: entry?.velocity ?? null,
+    label: entry?.label ?? '',
+    sample_ids: entry?.sample_tweets.map(String) ?? [],
+    version: list.source === 'endpoint' ? 1 : 0,
+  }
+}

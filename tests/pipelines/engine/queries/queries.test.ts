@@ -1,0 +1,248 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { startHost } from '../../../../pipelines/engine/worker/host.ts'
+import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
+import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
+import { decimalId, utf8 } from '../../../../schemas/keys.ts'
+import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import { timerStore } from '../../../../state/stores/timer-store.ts'
+import { windowedCounterStore } from '../../../../state/stores/windowed-counter-store.ts'
+import { type Bench, bench, newIdentity, silent, until } from '../harness.ts'
+import { lines, numberFormat, numberTopic, wordCount, wordCounts } from '../words.ts'
+
+/** As `wordCount` declares it. */
+const totals = keyedStore('totals', { key: utf8, value: numberFormat })
+
+interface HostOptions {
+  readonly queryToken?: string
+  readonly healthHost?: string
+}
+
+/** A worker process of the word count, as operators and other processes see it. */
+async function hosted(at: Bench, options: HostOptions = {}, tested = wordCount()) {
+  const backend = memoryBackend()
+  const host = await startHost(
+    { healthPort: 0, healthHost: '127.0.0.1', ...options },
+    {
+      backend,
+      log: silent,
+      runners: (_metrics, address) => {
+        const deps = {
+          transport: memoryTransport(at.broker),
+          registry: at.registry,
+          backend,
+          identity: newIdentity(),
+          log: silent,
+          address,
+        }
+        return [workerRunner(createWorker({ topology: tested }, deps))]
+      },
+    },
+  )
+  onTestFinished(() => host.stop())
+  const base = `http://127.0.0.1:${host.healthPort}`
+  async function get(path: string, headers: Record<string, string> = {}) {
+    const response = await fetch(base + path, { redirect: 'manual', headers })
+    return { status: response.status, location: response.headers.get('location'), body: JSON.parse(await response.text()) }
+  }
+  const ready = () => until(async () => (await fetch(`${base}/readyz`)).status === 200, 'ready')
+  return { base, get, ready, stop: () => host.stop() }
+}
+
+test('a key is answered with its committed value, its position and how current it is', async () => {
+  const at = bench()
+  const one = await hosted(at)
+  at.send(lines, 'ann', 'to be or not to be')
+  await one.ready()
+  await until(() => at.latest(wordCounts).get('be') === 2, 'counted')
+  // Readers of the topic may be a moment ahead of the state.
+  await until(async () => (await one.get('/state/words/totals?key=be')).body.value === 2, 'the state is written')
+  const { status, body } = await one.get('/state/words/totals?key=be')
+  expect(status).toBe(200)
+  expect(body).toMatchObject({ topology: 'words', store: 'totals', key: 'be', value: 2, role: 'active', records_behind: 0 })
+  expect(body.position.sources).toEqual([{ topic: 'words-by-word-repartition', offset: expect.any(Number) }])
+  expect(body.position.changelog).toBeGreaterThan(0)
+  expect(Date.parse(body.as_of)).toBeGreaterThan(0)
+  expect((await one.get('/state')).body).toEqual({ words: { stores: [{ name: 'totals', partitions: 3 }] } })
+  expect((await one.get('/state/words/totals?key_hex=6265')).body).toMatchObject({ key_hex: '6265', value: 2 })
+})
+
+test('whichever of two workers is asked, a key is found: the other one names the worker that has it', async () => {
+  const at = bench()
+  const workers = [await hosted(at), await hosted(at)]
+  const words = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  at.send(lines, 'ann', words.join(' '))
+  await until(() => at.broker.groups.members('words').length === 2, 'both are members')
+  for (const worker of workers) await worker.ready()
+  await until(() => at.latest(wordCounts).size === words.length, 'all are counted')
+  let redirected = 0
+  for (const word of words) {
+    for (const worker of workers) {
+      let answer = await worker.get(`/state/words/totals?key=${word}`)
+      let owner = worker
+      if (answer.status === 307) {
+        redirected++
+        owner = workers.find(({ base }) => answer.location?.startsWith(base))!
+        expect(answer.body).toMatchObject({ error: 'elsewhere', worker: owner.base })
+      }
+      // Readers of the topic may be a moment ahead of the state.
+      await until(async () => {
+        answer = await owner.get(`/state/words/totals?key=${word}`)
+        return answer.status !== 404
+      }, 'the state is written')
+      expect([answer.status, answer.body.value]).toEqual([200, 1])
+    }
+  }
+  expect(redirected).toBe(words.length)
+})
+
+test('what is not committed is never seen: state and position are of the same commit', async () => {
+  const { worker, send } = bench()
+  const counting = topology('counting', (t) => {
+    const store = t.store(keyedStore('totals', { key: utf8, value: numberFormat }))
+    t.source(lines).process('count', { stores: [store] }, (_, ctx) => {
+      const total = (store.get(ctx.key) ?? 0) + 1
+      store.put(ctx.key, total)
+    })
+  })
+  const running = await worker(counting)
+  await until(() => running.status().ready, 'it runs')
+  let sent = 0
+  let seen = 0
+  await until(async () => {
+    for (let i = 0; i < 20; i++) send(lines, 'ann', `${sent++}`)
+    const answer = await running.queries?.get(totals, 'ann')
+    if (answer?.outcome !== 'answered') throw new Error(`it was ${answer?.outcome}`)
+    const offset = answer.state.position.sources[0]?.offset ?? 0
+    // Every input record makes the total one more; a control record in the log does not.
+    expect(answer.value ?? 0).toBe(offset)
+    seen = answer.value ?? 0
+    return seen > 500
+  }, 'queries beside the processing')
+})
+
+test('a worker that hears nothing of the log any more says up to when it did', async () => {
+  const { broker, worker, send } = bench()
+  const transport = memoryTransport(broker)
+  let stands = false
+  let silentPolls = 0
+  const running = await worker(wordCount(), {
+    transport: {
+      ...transport,
+      fetcher(options) {
+        const fetcher = transport.fetcher(options)
+        return {
+          ...fetcher,
+          async poll(timeoutMs) {
+            if (!stands) return fetcher.poll(timeoutMs)
+            silentPolls++
+            await delay(1)
+            return []
+          },
+        }
+      },
+    },
+  })
+  async function state() {
+    const answer = await running.queries?.get(totals, 'be')
+    return answer?.outcome === 'answered' ? answer.state : undefined
+  }
+  const startedAt = Date.now()
+  send(lines, 'ann', 'to be or not to be')
+  await until(async () => ((await state())?.position.sources[0]?.offset ?? 0) > 0, 'counted')
+  await until(async () => ((await state())?.asOf ?? 0) >= startedAt && (await state())?.behind === 0, 'everything is known to be there')
+  stands = true
+  await until(() => silentPolls > 0, 'what was heard before is taken')
+  const standing = await state()
+  const stoodAt = Date.now()
+  send(lines, 'ann', 'be')
+  await until(() => Date.now() > stoodAt + 20, 'time passes')
+  expect(await state()).toMatchObject({ behind: 0, asOf: standing?.asOf })
+  stands = false
+  await until(async () => ((await state())?.asOf ?? 0) > stoodAt, 'it hears again')
+})
+
+test('typed answers: timers, windowed counters and numeric keys; the partition can be named', async () => {
+  const { worker, send } = bench()
+  const orders = numberTopic('orders', 3)
+  const hour = 3_600_000
+  const byUser = windowedCounterStore('by-user', { key: decimalId, bucketMs: hour, buckets: 3 })
+  const due = timerStore('due', { key: utf8 })
+  const tested = topology('orders-seen', (t) => {
+    const counts = t.store(windowedCounterStore('by-user', { key: decimalId, bucketMs: hour, buckets: 3 }))
+    const timers = t.store(timerStore('due', { key: utf8 }))
+    t.source(orders).process('count', { stores: [counts, timers] }, (amount, ctx) => {
+      counts.add(BigInt(amount), ctx.timestamp)
+      timers.schedule(ctx.key, ctx.timestamp + hour)
+    })
+  })
+  const running = await worker(tested)
+  send(orders, 'k', 42, hour)
+  send(orders, 'k', 42, 2 * hour)
+  await until(async () => {
+    const answer = await running.queries?.get(due, 'k')
+    return answer?.outcome === 'answered' && answer.value === 3 * hour
+  }, 'the timer')
+  const partitions = [0, 1, 2].map(async (partition) => {
+    const answer = await running.queries!.get(byUser, 42n, { partition })
+    return answer.outcome === 'answered' ? answer.value : answer.outcome
+  })
+  const found = (await Promise.all(partitions)).filter((value) => value !== undefined)
+  expect(found).toEqual([
+    [
+      [hour, 1],
+      [2 * hour, 1],
+    ],
+  ])
+  await expect(running.queries!.get(byUser, 42n, { partition: 3 })).rejects.toMatchObject({ code: 'invalid_partition' })
+  await expect(running.queries!.get(totals, 'k')).rejects.toMatchObject({ code: 'unknown_store' })
+})
+
+test('wrong questions are refused with their reason', async () => {
+  const at = bench()
+  const { get, ready } = await hosted(at)
+  await ready()
+  const answers = {
+    '/state/words/totals?key=unseen': [404, 'key_not_found'],
+    '/state/words/totals': [400, 'invalid_key'],
+    '/state/words/totals?key=a&key_hex=61': [400, 'invalid_key'],
+    '/state/words/totals?key_hex=6': [400, 'invalid_key'],
+    '/state/words/totals?key_hex=ff': [400, 'invalid_key'],
+    [`/state/words/totals?key=${'k'.repeat(1_025)}`]: [400, 'invalid_key'],
+    '/state/words/totals?key=a&partition=3': [400, 'invalid_partition'],
+    '/state/words/totals?key=a&partition=-1': [400, 'invalid_partition'],
+    '/state/words/other?key=a': [404, 'unknown_store'],
+    '/state/words/%E0%A4%A?key=a': [404, 'unknown_store'],
+    '/state/other/totals?key=a': [404, 'unknown_topology'],
+    '/state/words/totals/more?key=a': [404, 'not_found'],
+  }
+  for (const [path, expected] of Object.entries(answers)) {
+    const { status, body } = await get(path)
+    expect([path, status, body.error]).toEqual([path, ...expected])
+  }
+})
+
+test('a partition that no worker has is not ready', async () => {
+  const at = bench()
+  const one = await hosted(at)
+  await one.ready()
+  // Sorts before every other member, is given the first partitions, and never takes them.
+  at.broker.groups.join('words', '! silent', ['lines', 'words-by-word-repartition'])
+  await until(async () => (await one.get('/state/words/totals?key=a&partition=0')).body.error === 'not_ready', 'its partition is away')
+})
+
+test('queries need the token where there is one, and a loopback address where there is none', async () => {
+  const at = bench()
+  const token = 'a token of some length'
+  const guarded = await hosted(at, { queryToken: token })
+  const path = '/state/words/totals?key=a'
+  expect((await guarded.get(path)).body.error).toBe('unauthorized')
+  expect((await guarded.get(path, { authorization: 'Bearer wrong' })).status).toBe(401)
+  await guarded.ready()
+  expect((await guarded.get(path, { authorization: `Bearer ${token}` })).body.error).toBe('key_not_found')
+  const exposed = await hosted(at, { healthHost: '0.0.0.0' })
+  expect(await exposed.get(path)).toMatchObject({ status: 403, body: { error: 'queries_off' } })
+})

@@ -1,0 +1,40 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { memoryBroker } from '../../../../kafka/memory/broker.ts'
+import { changelogCopy } from '../../../../pipelines/engine/state/copy-changelog.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+
+const changelog = { store: 'totals', topic: 'log', partition: 0, positionName: 'log' }
+/** Few keys, or so many that hardly one comes twice. */
+const keyNumber = fc.oneof(fc.nat(3), fc.nat(1_000_000))
+const record = fc.record({ key: keyNumber, value: fc.option(fc.string({ maxLength: 3 })) })
+
+test('the state is what the records say one after the other, however they are fetched', () => {
+  fc.assert(
+    fc.property(fc.array(record, { maxLength: 60 }), fc.integer({ min: 1, max: 20 }), (records, perFetch) => {
+      const broker = memoryBroker()
+      broker.createTopic({ name: 'log', partitions: 1 })
+      const expected = new Map<string, string>()
+      for (const { key, value } of records) {
+        broker.append('log', 0, {
+          timestamp: 0,
+          key: Buffer.from(`k${key}`),
+          value: value === null ? null : Buffer.from(value),
+          headers: [],
+        })
+        if (value === null) expected.delete(`k${key}`)
+        else expected.set(`k${key}`, value)
+      }
+      const session = memoryBackend().session('t')
+      const copy = changelogCopy(session)
+      for (let offset = 0; offset < records.length; ) {
+        const data = broker.fetch('log', 0, offset, perFetch)
+        copy(changelog, data)
+        session.write()
+        offset = data.nextOffset
+      }
+      const rows = [...session.column('totals', 0).scan({})].map(([key, value]) => [String(key), String(value)])
+      expect(new Map(rows as [string, string][])).toEqual(expected)
+    }),
+  )
+})

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { keptState } from '../../../../pipelines/engine/state/kept-state.ts'
+import { putRestored } from '../../../../pipelines/engine/state/restore.ts'
+import { taskPlace } from '../../../../pipelines/engine/task/task-place.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import { silent } from '../harness.ts'
+import { wordCount } from '../words.ts'
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
+
+test('state is kept for its time from when the task went, however long ago the silent task has written it', () => {
+  const counting = wordCount()
+  const [, part] = counting.subTopologies
+  const place = taskPlace(counting.declare(), part, 0)
+  const session = memoryBackend().session('words')
+  let now = 100 * HOUR_MS
+  let used = true
+  const kept = keptState({
+    topology: 'words',
+    places: [place],
+    isUsed: () => used,
+    keepMs: HOUR_MS,
+    session,
+    clock: () => now,
+    elapsed: () => now,
+    log: silent,
+  })
+  const row = Buffer.from('to')
+  const rows = () => [...session.column('totals', 0).scan({})].length
+  session.column('totals', 0).put(row, 0, 1, row, 1, 2)
+  putRestored(session, place, place.changelogs[0], 1, now - 3 * HOUR_MS)
+  session.write()
+  const pass = (ms: number) => {
+    for (const end = now + ms; now < end; now += MINUTE_MS) kept.attend()
+  }
+
+  pass(2 * HOUR_MS)
+  used = false
+  pass(HOUR_MS - MINUTE_MS)
+  expect(rows()).toBe(1)
+  used = true
+  pass(2 * MINUTE_MS)
+  used = false
+  pass(HOUR_MS - MINUTE_MS)
+  expect(rows()).toBe(1)
+  pass(5 * MINUTE_MS)
+  expect(rows()).toBe(0)
+  expect(session.position(place.changelogs[0].positionName)).toBeUndefined()
+})

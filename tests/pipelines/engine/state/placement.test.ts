@@ -1,0 +1,45 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { memoryBroker } from '../../../../kafka/memory/broker.ts'
+import { rangeOwner, standbyOwners } from '../../../../pipelines/engine/state/placement.ts'
+
+const memberIds = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 6 }).map((ids) => ids.sort())
+const counts = fc.integer({ min: 1, max: 13 })
+
+test('a partition is where the group’s assignor puts it', () => {
+  fc.assert(
+    fc.property(memberIds, counts, (members, partitions) => {
+      const broker = memoryBroker()
+      broker.createTopic({ name: 't', partitions })
+      for (const member of members) broker.groups.join('g', member, ['t'])
+      for (const member of members) {
+        const event = broker.groups.takeEvent('g', member)
+        const given = event?.type === 'assignment' ? event.partitions.map(({ partition }) => partition) : []
+        const placed = Array.from({ length: partitions }, (_, partition) => partition).filter(
+          (partition) => rangeOwner(members, partition, partitions) === member,
+        )
+        expect(given).toEqual(placed)
+      }
+    }),
+  )
+})
+
+test('the standby is whoever gets the partition when its owner is gone, and never the owner', () => {
+  fc.assert(
+    fc.property(memberIds, counts, fc.nat(), (members, partitions, number) => {
+      const partition = number % partitions
+      const owner = rangeOwner(members, partition, partitions)
+      const survivors = members.filter((member) => member !== owner)
+      const [first, second] = standbyOwners(members, partition, partitions, 2)
+      expect(first).toBe(rangeOwner(survivors, partition, partitions))
+      expect(second).toBe(
+        rangeOwner(
+          survivors.filter((member) => member !== first),
+          partition,
+          partitions,
+        ),
+      )
+      expect(standbyOwners(members, partition, partitions, 0)).toEqual([])
+    }),
+  )
+})

@@ -1,0 +1,184 @@
+import { expect, test } from 'vitest'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import type { Transport } from '../../../../kafka/transport.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import type { StateBackend, StateSession } from '../../../../state/stores/store.ts'
+import { type Bench, bench, until } from '../harness.ts'
+import { lines, wordCount, wordCounts } from '../words.ts'
+
+const DAY_MS = 24 * 3_600_000
+const CHANGELOG = 'words-totals-changelog'
+
+/** A backend that counts the rows put into it. */
+function counted(): { backend: StateBackend; rows: () => number } {
+  const backend = memoryBackend()
+  let rows = 0
+  function counting(session: StateSession): StateSession {
+    return {
+      ...session,
+      column(store, partition) {
+        const column = session.column(store, partition)
+        return {
+          ...column,
+          put(...row) {
+            if (store === 'totals') rows++
+            column.put(...row)
+          },
+        }
+      },
+    }
+  }
+  return {
+    rows: () => rows,
+    backend: {
+      ...backend,
+      session: (topology) => counting(backend.session(topology)),
+      copySession: (topology) => counting(backend.copySession(topology)),
+    },
+  }
+}
+
+/** @param asked gets the most bytes that each poll asks for */
+function pollsOf(transport: Transport, asked: (number | undefined)[]): Transport {
+  return {
+    ...transport,
+    fetcher(options) {
+      const fetcher = transport.fetcher(options)
+      return {
+        ...fetcher,
+        poll(timeoutMs, maxBytes) {
+          asked.push(maxBytes)
+          return fetcher.poll(timeoutMs, maxBytes)
+        },
+      }
+    },
+  }
+}
+
+async function counting({ worker, send, latest }: Bench, backend: StateBackend, clock?: () => number) {
+  const words = await worker(wordCount(), { backend, clock })
+  let sent = 0
+  async function count(): Promise<void> {
+    send(lines, 'ann', 'a b c')
+    sent++
+    await until(() => latest(wordCounts).get('c') === sent, `line ${sent}`)
+  }
+  return { words, count, after: (lines: number) => (sent = lines) }
+}
+
+test('a restart reads nothing that the state has already', async () => {
+  const at = bench()
+  const { backend, rows } = counted()
+  const first = await counting(at, backend)
+  for (let i = 0; i < 5; i++) await first.count()
+  await first.words.stop()
+  const before = rows()
+  const second = await counting(at, backend)
+  await until(() => second.words.status().ready, 'it runs')
+  expect(rows()).toBe(before)
+})
+
+test('a worker that was away reads only what others have written since', async () => {
+  const at = bench()
+  const { backend, rows } = counted()
+  const first = await counting(at, backend)
+  for (let i = 0; i < 5; i++) await first.count()
+  await first.words.stop()
+  const other = await counting(at, memoryBackend())
+  other.after(5)
+  await other.count()
+  await other.words.stop()
+  const before = rows()
+  const back = await counting(at, backend)
+  back.after(6)
+  await until(() => back.words.status().ready, 'it runs')
+  expect(rows() - before).toBe(3)
+  await back.count()
+})
+
+const inDays = (days: number) => () => Date.now() + days * DAY_MS
+
+async function isLoadedAnew(writing: (() => number) | undefined, reading: (() => number) | undefined): Promise<void> {
+  const at = bench()
+  const { backend, rows } = counted()
+  const first = await counting(at, backend, writing)
+  for (let i = 0; i < 5; i++) await first.count()
+  at.send(lines, 'ann', 'd e f')
+  await until(() => ['d', 'e', 'f'].every((word) => at.latest(wordCounts).has(word)), 'words that come once')
+  await first.words.stop()
+  const other = await counting(at, memoryBackend())
+  other.after(5)
+  await other.count()
+  await other.words.stop()
+  const before = rows()
+  const back = await counting(at, backend, reading)
+  back.after(6)
+  await until(() => back.words.status().ready, 'it runs')
+  // Not only the three words that others have written since: all of every partition in which they did (one has none of them).
+  expect(rows() - before).toBe(5)
+  await back.count()
+}
+
+test('state that is older than tombstones are kept is loaded anew, if others have written since', () => isLoadedAnew(undefined, inDays(2)))
+
+test('state that was written by a clock that was far ahead, nobody knows when, is loaded anew too', () =>
+  isLoadedAnew(inDays(2), undefined))
+
+test('state that is old and still current is used, also when the group’s offsets have expired', async () => {
+  const at = bench()
+  const { backend, rows } = counted()
+  const first = await counting(at, backend)
+  for (let i = 0; i < 5; i++) await first.count()
+  await first.words.stop()
+  at.broker.groups.forgetOffsets('words')
+  const before = rows()
+  const back = await counting(at, backend, () => Date.now() + 8 * DAY_MS)
+  back.after(5)
+  await until(() => back.words.status().ready, 'it runs')
+  expect(rows()).toBe(before)
+  await back.count()
+})
+
+test('state beyond the end of its changelog is of another log, and is loaded anew', async () => {
+  const { backend, rows } = counted()
+  const first = await counting(bench(), backend)
+  for (let i = 0; i < 5; i++) await first.count()
+  await first.words.stop()
+  // The same folder on a broker that was set up anew.
+  const other = bench()
+  const elsewhere = await counting(other, memoryBackend())
+  await elsewhere.count()
+  await elsewhere.words.stop()
+  const before = rows()
+  const moved = await counting(other, backend)
+  moved.after(1)
+  await until(() => moved.words.status().ready, 'it runs')
+  expect(rows() - before).toBe(3)
+  await moved.count()
+})
+
+test('a restoring worker is not ready, tells how far it is, and works on other tasks meanwhile', async () => {
+  const at = bench()
+  const first = await counting(at, memoryBackend())
+  at.send(lines, 'ann', 'words for every partition of the second stage')
+  await first.count()
+  await first.words.stop()
+  // More than one poll brings: the restore takes several turns of the loop.
+  for (let i = 0; i < 30_000; i++)
+    at.broker.append(CHANGELOG, 0, { timestamp: 1, key: Buffer.from(`k${i}`), value: Buffer.from('1'), headers: [] })
+  const asked: (number | undefined)[] = []
+  const words = await at.worker(wordCount(), { backend: memoryBackend(), transport: pollsOf(memoryTransport(at.broker), asked) })
+  let seen: ReturnType<typeof words.status> | undefined
+  await until(() => {
+    const status = words.status()
+    if (status.restoring.some(({ remaining, records }) => remaining > 0 && records > 0)) seen ??= status
+    return status.ready
+  }, 'it runs')
+  expect(seen?.ready).toBe(false)
+  expect(seen?.tasks.some(({ state }) => state === 'RUNNING')).toBe(true)
+  // In small pieces, so that the commits of the others do not wait; before and after in big ones.
+  expect(asked.filter((bytes) => bytes !== undefined).every((bytes) => bytes <= 524_288)).toBe(true)
+  expect(asked.some((bytes) => bytes !== undefined)).toBe(true)
+  expect(asked[0]).toBeUndefined()
+  await until(() => asked.at(-1) === undefined, 'polls without a limit')
+})

@@ -1,0 +1,191 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { EngineLog, MemberIdentity } from '../../../../pipelines/engine/worker/worker-parts.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import type { StateBackend } from '../../../../state/stores/store.ts'
+import { type Bench, bench, newIdentity, silent, until } from '../harness.ts'
+import { lines, numberFormat, wordCount, wordCounts } from '../words.ts'
+
+const standing = wordCount('words', { lines, wordCounts }, { standby: 1 })
+const totals = keyedStore('totals', { key: utf8, value: numberFormat })
+/** Sub-topology that counts, and its partitions. */
+const COUNTING = ['1_0', '1_1', '1_2']
+
+/** Restored changelog records of each task that was started, in order. */
+function startLog(): { log: EngineLog; starts: { task: string; restored: number }[]; events: string[] } {
+  const starts: { task: string; restored: number }[] = []
+  const events: string[] = []
+  const log: EngineLog = {
+    ...silent,
+    info(fields, event) {
+      events.push(event)
+      const { task, restored_records: restored } = fields as { task: string; restored_records: number }
+      if (event === 'task_running') starts.push({ task, restored })
+    },
+  }
+  return { log, starts, events }
+}
+
+async function countedWords(at: Bench, rounds: number): Promise<void> {
+  const before = at.all(wordCounts).length
+  for (let i = 0; i < rounds; i++) at.send(lines, `author-${i}`, 'a b c d e f')
+  await until(() => at.all(wordCounts).length === before + 6 * rounds, 'all are counted')
+}
+
+test('a second worker keeps copies of what the first one runs, and goes on with them when it is gone', async () => {
+  const at = bench()
+  const first = newIdentity()
+  await at.worker(standing, { identity: first })
+  const { log, starts } = startLog()
+  const second = await at.worker(standing, { log })
+  await until(() => at.broker.groups.members('words').length === 2, 'both are members')
+  await countedWords(at, 20)
+  const complete = () =>
+    second.status().standbys.every(({ behind, completeAt }) => behind === 0 && completeAt !== undefined) &&
+    new Set([...second.status().standbys, ...second.status().tasks].map((each) => ('task' in each ? each.task : each.id))).size >=
+      COUNTING.length
+  await until(() => second.status().standbys.length > 0 && complete(), 'the copies are complete')
+  const copied = second.status().standbys.map(({ task }) => task)
+  await until(() => second.status().standbys.every(({ behind }) => behind === 0), 'still')
+  at.broker.groups.expire('words', first.memberId)
+  at.broker.groups.takeEvent('words', first.memberId)
+  await until(() => second.status().tasks.filter(({ state }) => state === 'RUNNING').length === 5, 'it runs everything')
+  const taken = starts.filter(({ task }) => copied.includes(task))
+  expect(taken.map(({ task }) => task).sort()).toEqual(copied.sort())
+  expect(taken.map(({ restored }) => restored)).toEqual(copied.map(() => 0))
+  await countedWords(at, 1)
+  expect(at.latest(wordCounts).get('a')).toBe(21)
+})
+
+test('a copy answers queries when asked to, and says how far it is', async () => {
+  const at = bench()
+  const workers = [await at.worker(standing, { address: 'http://one' }), await at.worker(standing, { address: 'http://two' })]
+  await until(() => at.broker.groups.members('words').length === 2, 'both are members')
+  await countedWords(at, 5)
+  for (const key of ['a', 'b', 'c', 'd', 'e', 'f']) {
+    const ask = async (standby: boolean) => Promise.all(workers.map((worker) => worker.queries!.get(totals, key, { standby })))
+    await until(async () => {
+      const answers = await ask(true)
+      return answers.every((answer) => answer.outcome === 'answered' && answer.value === 5)
+    }, `both have ${key}`)
+    const roles = (await ask(true)).map((answer) => answer.outcome === 'answered' && [answer.state.role, answer.state.behind])
+    expect(roles.sort()).toEqual([
+      ['active', 0],
+      ['standby', 0],
+    ])
+    // Who has what is remembered for a moment: an answer may be as old as the rebalance.
+    await until(async () => (await ask(false)).some(({ outcome }) => outcome === 'elsewhere'), `the owner of ${key} is known`)
+    const outcomes = (await ask(false)).map(({ outcome }) => outcome)
+    expect(outcomes.sort()).toEqual(['answered', 'elsewhere'])
+    const elsewhere = (await ask(false)).find((answer) => answer.outcome === 'elsewhere')
+    // The one that was asked keeps the only copy itself.
+    expect(elsewhere).toMatchObject({ address: expect.stringMatching(/^http:/), standbys: [] })
+  }
+})
+
+test('state of partitions that moved away is kept: when they come back, only what was missed is read', async () => {
+  const at = bench()
+  const { log, starts } = startLog()
+  const first = await at.worker(wordCount(), { log })
+  await countedWords(at, 20)
+  const second = await at.worker(wordCount())
+  await until(() => first.status().tasks.length < 5 && second.status().ready, 'some have moved')
+  await countedWords(at, 1)
+  starts.length = 0
+  await second.stop()
+  await until(() => first.status().tasks.filter(({ state }) => state === 'RUNNING').length === 5, 'they are back')
+  const counting = starts.filter(({ task }) => COUNTING.includes(task))
+  expect(counting.length).toBeGreaterThan(0)
+  for (const { restored } of counting) expect(restored).toBeLessThanOrEqual(6)
+  await countedWords(at, 1)
+  expect(at.latest(wordCounts).get('a')).toBe(22)
+})
+
+test('and deleted when its time is up', async () => {
+  const at = bench()
+  const backend = memoryBackend()
+  const { log, events } = startLog()
+  const first = await at.worker(wordCount(), { log, backend, keepStateMs: 0 })
+  await countedWords(at, 20)
+  const second = await at.worker(wordCount())
+  await until(() => second.status().tasks.some(({ id }) => COUNTING.includes(id)), 'some have moved')
+  const moved = second.status().tasks.filter(({ id }) => COUNTING.includes(id))
+  const left = () => moved.flatMap(({ partition }) => [...backend.session('words').column('totals', partition).scan({})])
+  await until(() => left().length === 0, 'it is deleted')
+  expect(events).toContain('moved_state_deleted')
+  await second.stop()
+  await until(() => first.status().tasks.filter(({ state }) => state === 'RUNNING').length === 5, 'they are back')
+  await countedWords(at, 1)
+  expect(at.latest(wordCounts).get('a')).toBe(21)
+})
+
+test('a copy is not taken for state whose input is known: where the group’s offsets have expired, the worker stops', async () => {
+  const at = bench()
+  const first = newIdentity()
+  const running = await at.worker(standing, { identity: first })
+  const second = await at.worker(standing)
+  await until(() => at.broker.groups.members('words').length === 2, 'both are members')
+  await countedWords(at, 5)
+  await until(
+    () =>
+      second.status().standbys.some(({ task, behind, completeAt }) => COUNTING.includes(task) && behind === 0 && completeAt !== undefined),
+    'a copy',
+  )
+  await running.stop()
+  await second.stop()
+  at.broker.groups.forgetOffsets('words')
+  const backend = memoryBackend()
+  const third = await at.worker(standing, { backend })
+  await expect(third.done).rejects.toThrow('nobody knows')
+})
+
+/** A worker slot: its folder and its place in the group outlive its processes. */
+interface Slot {
+  readonly identity: MemberIdentity
+  readonly backend: StateBackend
+}
+
+test('whoever comes, goes, dies or loses its place, every word is counted once', async () => {
+  const step = fc.record({ slot: fc.nat(2), what: fc.constantFrom('start', 'stop', 'expire', 'send', 'send') })
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 10 }), async (steps) => {
+      const at = bench()
+      const slots: Slot[] = [0, 1, 2].map(() => ({ identity: newIdentity(), backend: memoryBackend() }))
+      const running = new Map<number, Awaited<ReturnType<Bench['worker']>>>()
+      let sent = 0
+      for (const { slot, what } of [{ slot: 0, what: 'start' }, ...steps]) {
+        if (what === 'start' && !running.has(slot)) running.set(slot, await at.worker(standing, { ...slots[slot], keepStateMs: 20 }))
+        if (what === 'stop') await running.get(slot)?.stop()
+        if (what === 'stop') running.delete(slot)
+        if (what === 'expire' && running.has(slot)) at.broker.groups.expire('words', slots[slot].identity.memberId)
+        if (what === 'send') for (let i = 0; i < 5; i++) at.send(lines, `author-${i}`, `a b ${sent++ % 3}`)
+      }
+      if (running.size === 0) running.set(0, await at.worker(standing, slots[0]))
+      await until(() => at.all(wordCounts).length >= 3 * sent, 'all words are counted')
+      const counts = new Map<string, number[]>()
+      for (const { key, value } of at.all(wordCounts)) counts.set(key, [...(counts.get(key) ?? []), value ?? 0])
+      for (const list of counts.values()) expect(list).toEqual(list.map((_, i) => i + 1))
+      for (const worker of running.values()) await worker.stop()
+    }),
+    { numRuns: 15 },
+  )
+})
+
+test('a worker that keeps its place when it stops: nothing moves, and its next life goes on', async () => {
+  const at = bench()
+  const slot: Slot = { identity: newIdentity(), backend: memoryBackend() }
+  const first = await at.worker(wordCount(), { ...slot, keepPlaceOnStop: true })
+  const other = await at.worker(wordCount())
+  await until(() => at.broker.groups.members('words').length === 2 && other.status().ready, 'both are members')
+  await countedWords(at, 2)
+  const before = other.status().tasks.map(({ id }) => id)
+  await first.stop()
+  expect(at.broker.groups.members('words')).toHaveLength(2)
+  const again = await at.worker(wordCount(), slot)
+  await until(() => again.status().ready, 'it runs again')
+  expect(other.status().tasks.map(({ id }) => id)).toEqual(before)
+  await countedWords(at, 2)
+  expect(at.latest(wordCounts).get('a')).toBe(4)
+})

@@ -1,0 +1,229 @@
+import { expect, test } from 'vitest'
+import { DEAD_LETTER_HEADERS } from '../../../../pipelines/engine/task/dead-letter.ts'
+import { testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
+import { deadLetter, drop, late } from '../../../../pipelines/engine/topology/outcome.ts'
+import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { type Codec, UnknownSchemaError } from '../../../../schemas/codec.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import { rawValue } from '../../../../schemas/raw.ts'
+import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { numberFormat, numberTopic, textTopic } from '../words.ts'
+
+const MIB = 1_048_576
+/** Its broker takes larger records than the dead letters do. */
+const numbers = { ...numberTopic('numbers', 1), config: { 'max.message.bytes': String(16 * MIB) } }
+const lateNumbers = numberTopic('late-numbers', 1)
+const doubled = numberTopic('doubled', 1)
+
+/** Doubles; rejects 13, drops 0, calls negative numbers late. */
+function doubling(onBadRecord?: 'fail', lateOutput = lateNumbers) {
+  return topology('doubling', (t) => {
+    t.source(numbers, { onBadRecord, lateOutput })
+      .process('check', {}, function check(value) {
+        if (value === 13) return deadLetter('unlucky', 'thirteen is not doubled')
+        if (value === 0) return drop('zero')
+        if (value < 0) return late
+        if (value === 99) throw new Error('a bug')
+      })
+      .process('double', { emits: [doubled] }, (value, ctx) => ctx.emit(doubled, ctx.key ?? '', value * 2))
+  })
+}
+
+const header = (record: { headers: readonly { key: string; value: Buffer | null }[] }, key: string) =>
+  record.headers.find((each) => each.key === key)?.value?.toString()
+
+test('a value that cannot be decoded goes to the dead letters with its bytes, and the stream goes on', () => {
+  const driver = testDriver(doubling())
+  driver.pipe(numbers, 'a', 1, { timestamp: 1_000 })
+  driver.pipeBytes(numbers, Buffer.from('k'), Buffer.from('no number'), {
+    timestamp: 2_000,
+    headers: [{ key: 'trace', value: Buffer.from('t1') }],
+  })
+  driver.pipe(numbers, 'b', 2)
+  expect(driver.read(doubled).map(({ value }) => value)).toEqual([2, 4])
+  const [dead, ...others] = driver.readDeadLetters()
+  expect(others).toEqual([])
+  expect([dead.key?.toString(), dead.value?.toString(), dead.timestamp]).toEqual(['k', 'no number', 2_000])
+  const told = Object.fromEntries(Object.entries(DEAD_LETTER_HEADERS).map(([name, key]) => [name, header(dead, key)]))
+  expect(told).toEqual({
+    topic: 'numbers',
+    partition: '0',
+    offset: '1',
+    timestamp: '2000',
+    code: 'undecodable_value',
+    message: 'no number is no number',
+    topology: 'doubling',
+    processor: '',
+    cut: undefined,
+  })
+  expect(header(dead, 'trace')).toBe('t1')
+  expect(driver.metrics.deadLetters).toBe(1)
+})
+
+test.each([
+  ['a key', Buffer.from([0xff]), Buffer.from('1'), 'undecodable_key'],
+  ['no value', Buffer.from('k'), null, 'no_value'],
+  ['no key', null, Buffer.from('1'), 'no_key'],
+])('%s that cannot be used', (_, key, value, code) => {
+  const driver = testDriver(doubling())
+  driver.pipeBytes(numbers, key, value)
+  expect(driver.readDeadLetters().map((dead) => header(dead, DEAD_LETTER_HEADERS.code))).toEqual([code])
+})
+
+test.each([
+  { what: 'a value', key: 1, value: 6 * MIB, headers: 1, cut: `value=${6 * MIB}` },
+  { what: 'a key and a value', key: 5 * MIB, value: 6 * MIB, headers: 1, cut: `key=${5 * MIB} value=${6 * MIB}` },
+  { what: 'headers alone', key: 1, value: 1_000, headers: 5 * MIB, cut: expect.stringMatching(/^headers=5242\d{3}$/) },
+])('$what too large for the dead letters is cut, and a header says so', ({ key, value, headers, cut }) => {
+  const driver = testDriver(doubling())
+  driver.pipeBytes(numbers, Buffer.alloc(key, 'k'), Buffer.alloc(value, 'v'), { headers: [{ key: 'trace', value: Buffer.alloc(headers) }] })
+  driver.pipe(numbers, 'b', 2)
+  expect(driver.read(doubled).map((record) => record.value)).toEqual([4])
+  const [dead] = driver.readDeadLetters()
+  expect(header(dead, DEAD_LETTER_HEADERS.cut)).toEqual(cut)
+  expect(header(dead, DEAD_LETTER_HEADERS.offset)).toBe('0')
+  expect(dead.key).toEqual(Buffer.alloc(Math.min(key, MIB), 'k'))
+  expect(dead.value?.every((byte) => byte === 'v'.charCodeAt(0))).toBe(true)
+  expect(dead.value?.length).toBeGreaterThan(Math.min(value, MIB) - 1)
+  expect(header(dead, 'trace')?.length).toBe(headers > MIB ? undefined : headers)
+})
+
+test('a record without a key is processed where keys are optional', () => {
+  const seen: [string | undefined, number][] = []
+  const reading = topology('reading', (t) => {
+    t.source(numbers, { keys: 'optional' }).process('p', {}, (value, ctx) => void seen.push([ctx.key, value]))
+  })
+  const driver = testDriver(reading)
+  driver.pipe(numbers, undefined, 4)
+  driver.pipe(numbers, 'k', 5)
+  expect(seen).toEqual([
+    [undefined, 4],
+    ['k', 5],
+  ])
+})
+
+test('an outcome ends the record: rejected, dropped and late ones are not seen by later processors', () => {
+  const driver = testDriver(doubling())
+  for (const value of [13, 0, -5, 7]) driver.pipe(numbers, 'k', value)
+  expect(driver.read(doubled).map(({ value }) => value)).toEqual([14])
+  const [dead] = driver.readDeadLetters()
+  expect([header(dead, DEAD_LETTER_HEADERS.code), header(dead, DEAD_LETTER_HEADERS.processor)]).toEqual(['unlucky', 'check'])
+  expect(driver.metrics.dropped).toEqual(new Map([['zero', 1]]))
+  expect(driver.metrics.late).toBe(1)
+  const [behind] = driver.read(lateNumbers)
+  expect([behind.key, behind.value, header(behind, 'late.source')]).toEqual(['k', -5, 'numbers 0 2'])
+})
+
+test.each(['encoded', 'produced', 'offsets-added'] as const)(
+  'a dead letter whose transaction is aborted (a crash after "%s") is not there; the next life sends it, once',
+  (step) => {
+    const driver = testDriver(doubling(), { commit: 'manual' })
+    driver.pipeBytes(numbers, Buffer.from('k'), Buffer.from('no number'))
+    driver.pipe(numbers, 'k', 13)
+    driver.pipe(numbers, 'k', 7)
+    driver.crashAt(step)
+    expect(() => driver.settle()).toThrow('crash')
+    expect([driver.readDeadLetters(), driver.read(doubled)]).toEqual([[], []])
+    driver.restart()
+    driver.settle()
+    expect(driver.readDeadLetters().map(({ key, value }) => [key?.toString(), value?.toString()])).toEqual([
+      ['k', 'no number'],
+      ['k', '13'],
+    ])
+    expect(driver.read(doubled).map(({ value }) => value)).toEqual([14])
+  },
+)
+
+test('under the policy fail a bad record stops the worker, with its place in the message', () => {
+  const driver = testDriver(doubling('fail'))
+  driver.pipe(numbers, 'k', 1)
+  expect(() => driver.pipe(numbers, 'k', 13)).toThrow(/doubling\/check failed at numbers-0 offset 1: the record was refused \(unlucky/)
+})
+
+test('a bug in a processor stops the worker, with topology, processor, partition and offset in the message', () => {
+  const driver = testDriver(doubling())
+  expect(() => driver.pipe(numbers, 'k', 99)).toThrow('doubling/check failed at numbers-0 offset 0: a bug')
+  expect(driver.read(doubled)).toEqual([])
+})
+
+test('a processor may only emit to what it names', () => {
+  const sneaky = topology('sneaky', (t) => {
+    t.source(numbers).process('p', {}, (value, ctx) => ctx.emit(doubled, 'k', value))
+  })
+  expect(() => testDriver(sneaky).pipe(numbers, 'k', 1)).toThrow('p emits to doubled: name that topic in its `emits`')
+})
+
+test('tombstones are delivered or dropped as the source asks', () => {
+  const seen: (number | null)[] = []
+  const delivering = topology('delivering', (t) => {
+    t.source(numbers, { tombstones: 'deliver' }).process('p', {}, (value) => void seen.push(value))
+  })
+  const first = testDriver(delivering)
+  first.pipe(numbers, 'k', null)
+  first.pipe(numbers, 'k', 3)
+  expect(seen).toEqual([null, 3])
+
+  const dropping = topology('dropping', (t) => {
+    t.source(numbers, { tombstones: 'drop' }).process('p', {}, (value) => void seen.push(value))
+  })
+  const second = testDriver(dropping)
+  second.pipe(numbers, 'k', null)
+  expect(seen).toEqual([null, 3])
+  expect(second.metrics.dropped).toEqual(new Map([['tombstone', 1]]))
+})
+
+test('a schema that the registry does not have makes a dead letter', () => {
+  const codec: Codec<number> = {
+    encode() {},
+    decode() {
+      throw new UnknownSchemaError(77)
+    },
+  }
+  const strange = { ...numbers, name: 'strange', value: rawValue(codec) }
+  const reading = topology('reading', (t) => {
+    t.source(strange).process('p', {}, () => undefined)
+  })
+  const driver = testDriver(reading)
+  driver.pipeBytes(strange, Buffer.from('k'), Buffer.from('1'))
+  expect(driver.readDeadLetters().map((dead) => header(dead, DEAD_LETTER_HEADERS.message))).toEqual([
+    'the schema registry has no schema with id 77',
+  ])
+})
+
+test('sources of one task are taken in the order of their timestamps', () => {
+  const left = textTopic('left', 1)
+  const right = textTopic('right', 1)
+  const seen: string[] = []
+  const merging = topology('merging', (t) => {
+    const store = t.repartition('unused', { key: utf8, value: numberFormat, partitions: 1 })
+    t.source(store).process('nothing', {}, () => undefined)
+    const shared = { stores: [keyed()] }
+    t.source(left).process('l', { ...shared, emits: [store] }, (value) => void seen.push(value))
+    t.source(right).process('r', shared, (value) => void seen.push(value))
+  })
+  const driver = testDriver(merging, { commit: 'manual' })
+  driver.pipe(left, 'k', 'l10', { timestamp: 10 })
+  driver.pipe(left, 'k', 'l30', { timestamp: 30 })
+  driver.pipe(right, 'k', 'r20', { timestamp: 20 })
+  driver.pipe(right, 'k', 'r30', { timestamp: 30 })
+  driver.pipe(left, 'k', 'l40', { timestamp: 40 })
+  driver.settle()
+  expect(seen).toEqual(['l10', 'r20', 'l30', 'r30', 'l40'])
+})
+
+function keyed() {
+  return keyedStore('joined', { key: utf8, value: numberFormat })
+}
+
+test('a processor that does not stop emitting stops the worker before its memory is used up', () => {
+  const text = textTopic('texts', 1)
+  const megabyte = 'x'.repeat(1_048_576)
+  const endless = topology('endless', (t) => {
+    t.source(numbers).process('flood', { emits: [text] }, (_, ctx) => {
+      for (;;) ctx.emit(text, 'a', megabyte)
+    })
+  })
+  expect(() => testDriver(endless).pipe(numbers, 'a', 1)).toThrow(
+    'endless/flood failed at numbers-0 offset 0: it has emitted more than 256 MiB that cannot be sent before it returns',
+  )
+})

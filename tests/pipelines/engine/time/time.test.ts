@@ -1,0 +1,439 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { partitionFor } from '../../../../kafka/partitioner.ts'
+import { type TestDriver, testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
+import { timeGate } from '../../../../pipelines/engine/time/time-gate.ts'
+import { timeMark } from '../../../../pipelines/engine/time/time-mark.ts'
+import { timeMarkerHeaders } from '../../../../pipelines/engine/time/time-marker.ts'
+import { timeStore } from '../../../../pipelines/engine/time/time-store.ts'
+import { isClosedBehind } from '../../../../pipelines/engine/time/time-thinning.ts'
+import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { numberFormat, numberTopic } from '../words.ts'
+
+const MINUTE_MS = 60_000
+const DELAY_MS = 5_000
+const START = Date.UTC(2026, 0, 1, 12)
+const SOURCE_PARTITIONS = 3
+const votes = numberTopic('votes', SOURCE_PARTITIONS)
+const results = numberTopic('results', 1)
+
+/**
+ * Stage 1 counts votes per candidate until each commit; stage 2 adds them up; stage 3 publishes every minute's total per candidate.
+ * @param thinBehindMs of stage 2
+ */
+const electionThatThins = (thinBehindMs: number | undefined) =>
+  topology('election', (t) => {
+    const counts = t.repartition('counts', { key: utf8, value: numberFormat, partitions: 2 })
+    const reports = t.repartition('reports', { key: utf8, value: numberFormat, partitions: 1 })
+
+    const pending = new Map<string, number>()
+    t.source(votes)
+      .process('count', {}, (by, ctx) => void pending.set(ctx.key, (pending.get(ctx.key) ?? 0) + by))
+      .beforeCommit('send', { emits: [counts] }, (ctx) => {
+        for (const [candidate, by] of pending) ctx.emit(counts, candidate, by)
+        pending.clear()
+      })
+      .markTime({ everyMs: MINUTE_MS, delayMs: DELAY_MS, to: counts })
+
+    const totals = t.store(keyedStore('totals', { key: utf8, value: numberFormat }))
+    t.source(counts)
+      .process('add', { stores: [totals] }, (by, ctx) => totals.put(ctx.key, (totals.get(ctx.key) ?? 0) + by))
+      .onTime('report', { stores: [totals], emits: [reports], forwardTo: reports, thinBehindMs }, function* report(_time, ctx) {
+        for (const [candidate, total] of totals.scan()) {
+          ctx.emit(reports, candidate, total)
+          yield
+        }
+      })
+
+    const standing = t.store(keyedStore('standing', { key: utf8, value: numberFormat }))
+    t.source(reports)
+      .process('take', { stores: [standing] }, (total, ctx) => standing.put(ctx.key, total))
+      .onTime('publish', { stores: [standing], emits: [results] }, (time, ctx) => {
+        for (const [candidate, total] of standing.scan())
+          ctx.emit(results, `${new Date(time).toISOString().slice(11, 16)} ${candidate}`, total)
+      })
+  })
+const election = electionThatThins(undefined)
+
+/** A name whose records lie in the partition. */
+function voterOf(partition: number, partitions: number): string {
+  const names = Array.from({ length: 20 }, (_, i) => `voter-${i}`)
+  return names.find((name) => partitionFor(Buffer.from(name), partitions) === partition)!
+}
+
+/** A driver that has published the time before its start already. */
+function running(commit: 'record' | 'manual' = 'record', tested = election) {
+  const driver = testDriver(tested, { startAt: START + DELAY_MS, commit })
+  driver.settle()
+  published(driver)
+  return driver
+}
+const published = (driver: TestDriver) => driver.read(results).map(({ key, value }) => `${key} ${value}`)
+
+test('a time passes through all stages once its input is processed, also when the input is silent', () => {
+  const driver = running()
+  for (const candidate of ['ann', 'bob', 'ann', 'cem']) driver.pipe(votes, candidate, 1)
+  expect(published(driver)).toEqual([])
+  driver.advanceWallClock(MINUTE_MS - 1)
+  expect(published(driver)).toEqual([])
+  driver.advanceWallClock(1)
+  expect(published(driver)).toEqual(['12:01 ann 2', '12:01 bob 1', '12:01 cem 1'])
+  driver.advanceWallClock(MINUTE_MS)
+  expect(published(driver)).toEqual(['12:02 ann 2', '12:02 bob 1', '12:02 cem 1'])
+})
+
+test('every time is published once, and the state of the gate survives restarts', () => {
+  const driver = running()
+  driver.pipe(votes, 'ann', 1)
+  driver.advanceWallClock(MINUTE_MS)
+  published(driver)
+  for (const wipeState of [false, true]) {
+    driver.restart({ wipeState })
+    driver.settle()
+    expect(published(driver)).toEqual([])
+  }
+  driver.advanceWallClock(MINUTE_MS)
+  expect(published(driver)).toEqual(['12:02 ann 1'])
+})
+
+test('after a stop only the latest time is published, with the whole backlog in it', () => {
+  const driver = running('manual')
+  driver.advanceWallClock(MINUTE_MS)
+  driver.settle()
+  for (let i = 0; i < 20; i++) driver.pipe(votes, `voter-${i % 5}`, 1)
+  driver.restart({ downMs: 10 * MINUTE_MS })
+  driver.settle()
+  expect(published(driver)).toEqual(['12:11 voter-0 4', '12:11 voter-1 4', '12:11 voter-2 4', '12:11 voter-3 4', '12:11 voter-4 4'])
+})
+
+test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const)(
+  'a crash after "%s" while times pass publishes each of them once, and never too little',
+  (step) => {
+    const driver = running()
+    for (let i = 0; i < 10; i++) driver.pipe(votes, `voter-${i}`, 1)
+    driver.crashAt(step)
+    expect(() => driver.advanceWallClock(MINUTE_MS)).toThrow('crash')
+    driver.restart()
+    driver.settle()
+    driver.advanceWallClock(MINUTE_MS)
+    const everybody = (time: string) => Array.from({ length: 10 }, (_, i) => `${time} voter-${i} 1`)
+    expect(published(driver)).toEqual([...everybody('12:01'), ...everybody('12:02')])
+  },
+)
+
+test('times that reach a stage without a handler are no records', () => {
+  const seen: unknown[] = []
+  const marking = topology('marking', (t) => {
+    const middle = t.repartition('middle', { key: utf8, value: numberFormat, partitions: 1 })
+    t.source(votes).markTime({ everyMs: MINUTE_MS, delayMs: 0, to: middle })
+    t.source(middle).process('see', {}, (value) => void seen.push(value))
+  })
+  const driver = testDriver(marking, { startAt: START })
+  driver.advanceWallClock(2 * MINUTE_MS)
+  expect(seen).toEqual([])
+  expect(driver.readDeadLetters()).toEqual([])
+})
+
+function gate(stages: readonly string[], forwarding: readonly string[] = []) {
+  const store = timeStore('t')
+  const { accept, due, close } = timeGate(stages, forwarding, store)
+  return {
+    due,
+    close,
+    accept: (stage: string, partition: number, partitions: number, time: number) => accept({ stage, partition, partitions, time }),
+  }
+}
+
+const minute = (number: number) => START + number * MINUTE_MS
+
+/** The first stage is played by the test, record by record. */
+function secondStage(tested: typeof election) {
+  const driver = running('manual', tested)
+  const counts = 'election-counts-repartition'
+  const [ann, bob] = [0, 1].map((partition) => voterOf(partition, 2))
+  function vote(partition: number, candidate: string): void {
+    driver.broker.append(counts, partition, { timestamp: START, key: Buffer.from(candidate), value: Buffer.from('1'), headers: [] })
+  }
+  function mark(partition: number, upstream: number, time: number): void {
+    const headers = timeMarkerHeaders({ stage: votes.name, partition: upstream, partitions: SOURCE_PARTITIONS, time })
+    driver.broker.append(counts, partition, { timestamp: time, key: null, value: null, headers })
+  }
+  function markAll(partition: number, time: number): void {
+    for (let upstream = 0; upstream < SOURCE_PARTITIONS; upstream++) mark(partition, upstream, time)
+  }
+  return { driver, ann, bob, vote, mark, markAll }
+}
+
+test('a time that one partition of the stage before has skipped is not published with the others alone', () => {
+  const { driver, ann, bob, vote, mark } = secondStage(election)
+  vote(0, ann)
+  vote(1, bob)
+  // Upstream partition 2 was away at minute 1. Two workers send minute 2 at once: partition 0 and 1 see it in another order.
+  for (const partition of [0, 1]) for (const upstream of [0, 1]) mark(partition, upstream, minute(1))
+  for (const upstream of [0, 1, 2]) mark(0, upstream, minute(2))
+  for (const upstream of [2, 1, 0]) mark(1, upstream, minute(2))
+  driver.settle()
+  expect(published(driver).sort()).toEqual([`12:02 ${ann} 1`, `12:02 ${bob} 1`].sort())
+})
+
+test('a stage that is behind passes over times and shows in the next one what they held, though its partitions are not equally late', () => {
+  const thinning = electionThatThins(MINUTE_MS)
+  const { driver, ann, bob, vote, markAll } = secondStage(thinning)
+  const nineMinutes = (partition: number, candidate: string) => {
+    for (let number = 1; number <= 9; number++) {
+      vote(partition, candidate)
+      markAll(partition, minute(number))
+    }
+  }
+  // Partition 0 closes every time. Partition 1 comes to the same ones minutes late, at 12:10.
+  nineMinutes(0, ann)
+  driver.settle()
+  driver.restart({ downMs: 10 * MINUTE_MS })
+  nineMinutes(1, bob)
+  driver.settle()
+  const lists = published(driver)
+  expect(lists).toContain(`12:08 ${bob} 8`)
+  expect(lists).toContain(`12:10 ${bob} 9`)
+  expect(lists.filter((list) => list.includes(ann)).map((list) => list.slice(0, 5))).toEqual(['12:08', '12:10'])
+  expect(driver.metrics.counts.get('times_passed_over')).toBe(8)
+})
+
+test('without thinning every time is closed, however late', () => {
+  const { driver, ann, vote, markAll } = secondStage(election)
+  driver.restart({ downMs: 0 })
+  vote(0, ann)
+  for (const partition of [0, 1]) for (const number of [1, 2, 3]) markAll(partition, minute(number))
+  driver.restart({ downMs: 60 * MINUTE_MS })
+  driver.settle()
+  expect(published(driver).slice(0, 3)).toEqual([`12:01 ${ann} 1`, `12:02 ${ann} 1`, `12:03 ${ann} 1`])
+})
+
+test('times that are closed far behind are among those that are closed less far behind', () => {
+  const lag = fc.integer({ min: -MINUTE_MS, max: 3_600_000 })
+  fc.assert(
+    fc.property(fc.nat(10_000), lag, lag, (number, a, b) => {
+      const [near, far] = [Math.min(a, b), Math.max(a, b)]
+      const time = number * MINUTE_MS
+      if (isClosedBehind(time, far, MINUTE_MS)) expect(isClosedBehind(time, near, MINUTE_MS)).toBe(true)
+      // A stage that takes `far` per time has a step at least as long.
+      const step = [...Array(128).keys()].findIndex((each) => each > 0 && isClosedBehind(each * MINUTE_MS, far, MINUTE_MS))
+      expect(step * MINUTE_MS).toBeGreaterThanOrEqual(Math.min(far, 64 * MINUTE_MS))
+    }),
+  )
+})
+
+test('of a stage that forwards its times, all partitions must have closed the very same one', () => {
+  const { accept, due, close } = gate(['counts'], ['counts'])
+  accept('counts', 0, 2, 100)
+  accept('counts', 1, 2, 100)
+  expect(due()).toBe(100)
+  close(100)
+  accept('counts', 0, 2, 300)
+  accept('counts', 1, 2, 200)
+  // Sent again by a task that began anew.
+  accept('counts', 1, 2, 200)
+  expect(due()).toBeUndefined()
+  accept('counts', 1, 2, 300)
+  expect(due()).toBe(300)
+})
+
+test('a missing partition holds time back', () => {
+  const { accept, due } = gate(['votes'])
+  accept('votes', 0, 3, 100)
+  accept('votes', 2, 3, 100)
+  expect(due()).toBeUndefined()
+  accept('votes', 1, 3, 100)
+  expect(due()).toBe(100)
+})
+
+test('a stage that was never heard of holds time back', () => {
+  const { accept, due } = gate(['votes', 'late-votes'])
+  accept('votes', 0, 1, 100)
+  expect(due()).toBeUndefined()
+  accept('late-votes', 0, 1, 200)
+  expect(due()).toBe(100)
+})
+
+test('time never goes back, whatever old markers come again', () => {
+  const { accept, due, close } = gate(['votes'])
+  accept('votes', 0, 1, 200)
+  close(200)
+  for (const time of [100, 200]) {
+    accept('votes', 0, 1, time)
+    expect(due()).toBeUndefined()
+  }
+  accept('votes', 0, 1, 300)
+  expect(due()).toBe(300)
+})
+
+test('a partition whose clock was an hour ahead for a moment is waited for again once it is right, and by whoever takes it over', () => {
+  const { accept, due, close } = gate(['votes'])
+  for (const partition of [0, 1]) accept('votes', partition, 2, minute(1))
+  close(minute(1))
+  accept('votes', 0, 2, minute(61))
+  accept('votes', 1, 2, minute(2))
+  expect(due()).toBe(minute(2))
+  close(minute(2))
+  // Its clock is right again: what it says about minute 3 is not covered by what it said before.
+  accept('votes', 0, 2, minute(2))
+  accept('votes', 1, 2, minute(3))
+  accept('votes', 1, 2, minute(4))
+  expect(due()).toBeUndefined()
+  accept('votes', 0, 2, minute(4))
+  expect(due()).toBe(minute(4))
+})
+
+test('when all clocks were ahead nothing is closed a second time, and the next time after that is', () => {
+  const { accept, due, close } = gate(['votes'])
+  accept('votes', 0, 1, minute(61))
+  expect(due()).toBe(minute(61))
+  close(minute(61))
+  for (const number of [2, 3, 61]) {
+    accept('votes', 0, 1, minute(number))
+    expect(due()).toBeUndefined()
+  }
+  accept('votes', 0, 1, minute(62))
+  expect(due()).toBe(minute(62))
+})
+
+test('an upstream stage that has grown is waited for', () => {
+  const { accept, due, close } = gate(['votes'])
+  accept('votes', 0, 1, 100)
+  close(100)
+  accept('votes', 0, 2, 200)
+  expect(due()).toBeUndefined()
+  accept('votes', 1, 2, 200)
+  expect(due()).toBe(200)
+})
+
+test('the gate closes in ascending order, and only what all partitions have reached', () => {
+  const event = fc.record({ partition: fc.nat(2), time: fc.integer({ min: 1, max: 20 }) })
+  fc.assert(
+    fc.property(fc.array(event, { maxLength: 60 }), (events) => {
+      const { accept, due, close } = gate(['s'])
+      const latest = [0, 0, 0]
+      let closed = 0
+      for (const { partition, time } of events) {
+        accept('s', partition, 3, time)
+        latest[partition] = time
+        const next = due()
+        const reached = Math.min(...latest)
+        expect(next).toBe(reached > closed ? reached : undefined)
+        if (next !== undefined) {
+          close(next)
+          closed = next
+        }
+      }
+    }),
+  )
+})
+
+test('a first stage marks a time when what a fetch after it saw is processed', () => {
+  const mark = timeMark(100, 10, 1)
+  mark.observe(0, 205, 50, 205)
+  expect(mark.ready([{ position: 49 }])).toBeUndefined()
+  expect(mark.ready([{ position: 50 }])).toBe(100)
+  mark.sent()
+  expect(mark.ready([{ position: 60 }])).toBeUndefined()
+  mark.observe(0, 209, 60, 209)
+  expect(mark.ready([{ position: 60 }])).toBeUndefined()
+  mark.observe(0, 210, 70, 210)
+  expect(mark.ready([{ position: 69 }])).toBeUndefined()
+  expect(mark.ready([{ position: 70 }])).toBe(200)
+})
+
+test('while a backlog is worked off its target stays, so that time does come', () => {
+  const mark = timeMark(100, 0, 1)
+  mark.observe(0, 100, 1_000, 100)
+  for (let time = 200; time < 1_000; time += 100) mark.observe(0, time, time * 100, time)
+  expect(mark.ready([{ position: 1_000 }])).toBe(100)
+  mark.sent()
+  mark.observe(0, 1_050, 5_000, 1_050)
+  expect(mark.ready([{ position: 5_000 }])).toBe(1_000)
+})
+
+test('with several sources each needs a fetch of its own after the time', () => {
+  const mark = timeMark(100, 10, 2)
+  mark.observe(0, 110, 5, 110)
+  mark.observe(1, 105, 7, 111)
+  expect(mark.ready([{ position: 9 }, { position: 9 }])).toBeUndefined()
+  mark.observe(1, 111, 8, 111)
+  expect(mark.ready([{ position: 5 }, { position: 7 }])).toBeUndefined()
+  expect(mark.ready([{ position: 5 }, { position: 8 }])).toBe(100)
+})
+
+test('a first stage tells from when on it needs to know the ends of its sources, however silent they are', () => {
+  const mark = timeMark(100, 10, 2)
+  expect(mark.asksFrom).toBe(-Infinity)
+  mark.observe(0, 205, 5, 205)
+  // The other source's end at time 100 is not known yet.
+  expect(mark.asksFrom).toBe(110)
+  mark.observe(1, 206, 7, 206)
+  expect(mark.asksFrom).toBe(Infinity)
+  expect(mark.ready([{ position: 5 }, { position: 7 }])).toBe(100)
+  mark.sent()
+  expect(mark.asksFrom).toBe(210)
+  mark.observe(0, 209, 5, 209)
+  mark.observe(1, 209, 7, 209)
+  expect(mark.asksFrom).toBe(210)
+})
+
+test('a marker can be read in a console consumer', () => {
+  const [header] = timeMarkerHeaders({ stage: 'votes', partition: 1, partitions: 3, time: START })
+  expect(`${header.key}: ${header.value}`).toBe(`millrace-time: ${START} 1/3 votes`)
+})
+
+test('a clock that was set back by an hour stops neither the time that was awaited nor those after it', () => {
+  const hour = 3_600_000
+  const mark = timeMark(100, 0, 2)
+  mark.observe(0, 10 * hour, 5, 10 * hour)
+  mark.observe(0, 9 * hour, 6, 9 * hour)
+  mark.observe(1, 9 * hour, 7, 9 * hour)
+  expect(mark.ready([{ position: 6 }, { position: 7 }])).toBe(9 * hour)
+  mark.sent()
+  mark.observe(0, 8 * hour, 8, 8 * hour)
+  mark.observe(1, 8 * hour, 8, 8 * hour)
+  expect(mark.ready([{ position: 8 }, { position: 8 }])).toBe(8 * hour)
+})
+
+test('answers that come in another order than they were asked for do not bring a time twice', () => {
+  const mark = timeMark(100, 0, 1)
+  mark.observe(0, 1_000, 5, 1_000)
+  mark.sent()
+  mark.observe(0, 700, 5, 1_001)
+  expect(mark.ready([{ position: 5 }])).toBeUndefined()
+})
+
+test('a clock that was ahead for a moment, however little, vouches for no time that has not come', () => {
+  const mark = timeMark(100, 0, 1)
+  mark.observe(0, 21_000, 5, 21_000)
+  expect(mark.ready([{ position: 5 }])).toBe(21_000)
+  mark.sent()
+  // Sent while the clock was ahead, answered when it was right.
+  mark.observe(0, 21_050, 6, 1_070)
+  expect(mark.ready([{ position: 6 }])).toBeUndefined()
+  mark.observe(0, 1_110, 7, 1_111)
+  expect(mark.ready([{ position: 7 }])).toBe(1_100)
+})
+
+test('a time that was awaited when the clock was set right is not sent', () => {
+  const mark = timeMark(100, 0, 1)
+  mark.observe(0, 21_000, 5, 21_000)
+  mark.observe(0, 1_110, 7, 1_111)
+  expect(mark.ready([{ position: 7 }])).toBe(1_100)
+})
+
+test('where no time may come twice, a clock that is set back a little is waited for', () => {
+  const mark = timeMark(100, 0, 1, 500)
+  mark.observe(0, 1_000, 5, 1_000)
+  mark.sent()
+  mark.observe(0, 600, 6, 600)
+  expect(mark.ready([{ position: 6 }])).toBeUndefined()
+  mark.observe(0, 1_100, 7, 1_100)
+  expect(mark.ready([{ position: 7 }])).toBe(1_100)
+  mark.sent()
+  mark.observe(0, 510, 8, 510)
+  expect(mark.ready([{ position: 8 }])).toBe(500)
+})

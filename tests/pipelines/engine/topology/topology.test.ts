@@ -1,0 +1,144 @@
+import { expect, test } from 'vitest'
+import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { numberFormat, numberTopic, textTopic, wordCount } from '../words.ts'
+
+const a = textTopic('a')
+const b = textTopic('b')
+const out = textTopic('out')
+const nothing = () => undefined
+const store = (name: string) => keyedStore(name, { key: utf8, value: numberFormat })
+
+test('streams without common state are sub-topologies of their own', () => {
+  const parts = wordCount().subTopologies
+  expect(parts).toEqual([
+    { index: 0, sources: ['lines'], stores: [], partitions: 2 },
+    { index: 1, sources: ['words-by-word-repartition'], stores: ['totals'], partitions: 3 },
+  ])
+})
+
+test('streams that name the same store are one sub-topology, also through a third stream', () => {
+  const joined = topology('joined', (t) => {
+    const [left, right] = [t.store(store('left')), t.store(store('right'))]
+    t.source(a).process('one', { stores: [left] }, nothing)
+    t.source(b).process('two', { stores: [right] }, nothing)
+    t.source(textTopic('c')).process('three', { stores: [left, right] }, nothing)
+  })
+  expect(joined.subTopologies.map(({ sources }) => sources)).toEqual([['a', 'b', 'c']])
+})
+
+test('a store that no processor names belongs to the only sub-topology', () => {
+  const single = topology('single', (t) => {
+    t.store(store('kept'))
+    t.source(a).process('one', {}, nothing)
+  })
+  expect(single.subTopologies[0].stores).toEqual(['kept'])
+})
+
+test('describe draws sources, processors, stores and topics as text', () => {
+  expect(wordCount().describe().text).toBe(`topology words
+  sub-topology 0: 2 partitions
+    source lines
+      process split → words-by-word-repartition
+  sub-topology 1: 3 partitions
+    source words-by-word-repartition
+      process count (stores totals) → word-counts
+    store totals (changelog words-totals-changelog)
+`)
+})
+
+test('describe draws the same as a Mermaid flow chart', () => {
+  const { mermaid } = wordCount().describe()
+  expect(mermaid.split('\n')[0]).toBe('flowchart LR')
+  for (const part of ['[/"lines"/]', '["split"]', '[("totals")]', 'subgraph part1["sub-topology 1"]']) expect(mermaid).toContain(part)
+})
+
+test.each([
+  ['a topology without a name', () => topology('', (t) => t.source(a)), 'topology name ""'],
+  ['a name that no topic could have', () => topology('a b', (t) => t.source(a)), 'topology name "a b" cannot be used'],
+  ['no source', () => topology('t', nothing), 'reads nothing'],
+  [
+    'two processors of one name',
+    () => topology('t', (t) => t.source(a).process('same', {}, nothing).process('same', {}, nothing)),
+    'two processors are called same',
+  ],
+  ['a processor without a name', () => topology('t', (t) => t.source(a).process('', {}, nothing)), 'processor name ""'],
+  [
+    'two stores of one name',
+    () => topology('t', (t) => t.source(a).process('p', { stores: [store('s'), store('s')] }, nothing)),
+    'two stores are called s',
+  ],
+  [
+    'a topic that is read twice',
+    () =>
+      topology('t', (t) => {
+        t.source(a)
+        t.source(a)
+      }),
+    'a is read twice',
+  ],
+  [
+    'a store of nobody among several sub-topologies',
+    () =>
+      topology('t', (t) => {
+        t.store(store('lost'))
+        t.source(a)
+        t.source(b)
+      }),
+    'no processor names the store lost',
+  ],
+  [
+    'sources of different partition counts that share a store',
+    () =>
+      topology('t', (t) => {
+        const shared = store('shared')
+        t.source(a).process('one', { stores: [shared] }, nothing)
+        t.source(textTopic('wide', 5)).process('two', { stores: [shared] }, nothing)
+      }),
+    'a has 2 partitions and wide has 5',
+  ],
+  [
+    'a repartition topic that nobody reads',
+    () =>
+      topology('t', (t) => {
+        const lost = t.repartition('lost', { key: utf8, value: numberFormat, partitions: 1 })
+        t.source(a).process('p', { emits: [lost] }, nothing)
+      }),
+    'nothing reads the repartition topic lost',
+  ],
+  [
+    'a repartition topic that nobody fills',
+    () => topology('t', (t) => t.source(t.repartition('empty', { key: utf8, value: numberFormat, partitions: 1 }))),
+    'nothing emits to the repartition topic empty',
+  ],
+  [
+    'a time handler without markers',
+    () => topology('t', (t) => t.source(a).onTime('close', {}, nothing)),
+    'close waits for time markers on a, but no stage sends any',
+  ],
+  [
+    'a tick without a period',
+    () => topology('t', (t) => t.source(a).tick('tick', { everyMs: 0, clock: 'wall' }, nothing)),
+    'everyMs must be',
+  ],
+  [
+    'a negative delay of time markers',
+    () => topology('t', (t) => t.source(a).markTime({ everyMs: 1_000, delayMs: -1, to: numberTopic('n') })),
+    'delayMs must be',
+  ],
+])('refused when declared: %s', (_, declare, message) => {
+  expect(declare).toThrow(message)
+})
+
+test('the build function runs anew for every task, with stores of its own', () => {
+  let builds = 0
+  const counted = topology('counted', (t) => {
+    builds++
+    t.source(a).process('p', { stores: [store('s')], emits: [out] }, nothing)
+  })
+  const before = builds
+  const [one, two] = [counted.declare(), counted.declare()]
+  expect(builds).toBe(before + 2)
+  expect(one.stores.get('s')).not.toBe(two.stores.get('s'))
+})

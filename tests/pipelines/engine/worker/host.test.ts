@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { startHost } from '../../../../pipelines/engine/worker/host.ts'
+import { memberIdentity } from '../../../../pipelines/engine/worker/member-identity.ts'
+import type { Runner } from '../../../../pipelines/engine/worker/runner.ts'
+import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
+import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import { bench, newIdentity, silent, until } from '../harness.ts'
+import { lines, wordCount, wordCounts } from '../words.ts'
+
+async function hosted(...runners: (() => Runner)[]) {
+  const backend = memoryBackend()
+  const deps = { backend, log: silent, runners: () => runners.map((create) => create()) }
+  const host = await startHost({ healthPort: 0, healthHost: '127.0.0.1' }, deps)
+  onTestFinished(() => host.stop())
+  async function get(path: string): Promise<{ status: number; text: string }> {
+    const response = await fetch(`http://127.0.0.1:${host.healthPort}${path}`)
+    return { status: response.status, text: await response.text() }
+  }
+  return { host, get }
+}
+
+function wordRunner(at: ReturnType<typeof bench>, tested = wordCount()): Runner {
+  const deps = {
+    transport: memoryTransport(at.broker),
+    registry: at.registry,
+    backend: memoryBackend(),
+    identity: newIdentity(),
+    log: silent,
+  }
+  return workerRunner(createWorker({ topology: tested }, deps))
+}
+
+test('a host tells whether it lives, whether it is ready, what it runs and how far it is', async () => {
+  const at = bench()
+  const { get } = await hosted(() => wordRunner(at))
+  await until(async () => (await get('/readyz')).status === 200, 'ready')
+  at.send(lines, 'ann', 'to be')
+  await until(() => at.latest(wordCounts).get('be') === 1, 'counted')
+  expect((await get('/livez')).status).toBe(200)
+  expect((await get('/topology')).text).toContain('source words-by-word-repartition')
+  expect((await get('/topology?format=mermaid')).text).toContain('flowchart LR')
+  const tasks = JSON.parse((await get('/tasks')).text)
+  expect(tasks.words).toMatchObject({ kind: 'topology', state: 'running', ready: true, restoring: [] })
+  expect(tasks.words.tasks).toHaveLength(5)
+  expect(tasks.words.tasks[0]).toMatchObject({ task: '0_0', state: 'RUNNING', lag: 0, sources: [{ topic: 'lines', partition: 0 }] })
+  const metrics = (await get('/metrics')).text
+  expect(metrics).toContain('millrace_records_processed_total{topology="words"} 3')
+  expect(metrics).toContain('millrace_worker_ready{topology="words"} 1')
+  expect(metrics).toContain('millrace_state_memory_bytes')
+  expect((await get('/metrics')).text).toContain('millrace_records_processed_total{topology="words"} 3')
+  expect((await get('/elsewhere')).status).toBe(404)
+})
+
+test('a host is not ready, and says why, until its tasks run', async () => {
+  const at = bench()
+  at.registry.unreachable = true
+  const backend = memoryBackend()
+  const never: Runner = {
+    ...wordRunner(at),
+    name: 'slow',
+    start: () => new Promise(() => {}),
+    notReady: () => '2 tasks restore their state, 10 records remain',
+  }
+  const host = await startHost({ healthPort: 0, healthHost: '127.0.0.1' }, { backend, log: silent, runners: () => [never] })
+  const response = await fetch(`http://127.0.0.1:${host.healthPort}/readyz`)
+  expect(response.status).toBe(503)
+  expect(await response.json()).toEqual({
+    status: 'not_ready',
+    missing: [{ name: 'slow', reason: '2 tasks restore their state, 10 records remain' }],
+  })
+})
+
+test('one process hosts several topologies; when one fails, the host stops the others and tells', async () => {
+  const at = bench()
+  const fragile = topology('fragile', (t) => {
+    t.source(lines).process('parse', {}, (line) => {
+      if (line === 'bad') throw new Error('cannot parse')
+    })
+  })
+  const { host } = await hosted(
+    () => wordRunner(at),
+    () => wordRunner(at, fragile),
+  )
+  at.send(lines, 'ann', 'good')
+  await until(() => at.latest(wordCounts).get('good') === 1, 'both work')
+  at.send(lines, 'ann', 'bad')
+  await expect(host.done).rejects.toThrow('fragile/parse failed')
+  expect(at.broker.groups.members('words')).toEqual([])
+})
+
+test('a port in use is told with its cure', async () => {
+  const at = bench()
+  const { host } = await hosted(() => wordRunner(at))
+  const deps = { backend: memoryBackend(), log: silent, runners: () => [] }
+  await expect(startHost({ healthPort: host.healthPort, healthHost: '127.0.0.1' }, deps)).rejects.toThrow('is in use: set HEALTH_PORT')
+})
+
+test('the identity of a worker is made once and kept', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-identity-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const made = memberIdentity(folder, 'words')
+  expect(memberIdentity(folder, 'words')).toMatchObject({ memberId: made.memberId, transactionalId: made.transactionalId })
+  expect(made.transactionalId).toBe(`millrace-words-${made.memberId}`)
+  expect(memberIdentity(folder, 'other').memberId).not.toBe(made.memberId)
+  const replacement = randomUUID()
+  made.keepMemberId?.(replacement)
+  expect(memberIdentity(folder, 'words')).toMatchObject({ memberId: replacement, transactionalId: made.transactionalId })
+  const file = join(folder, 'identity-words.json')
+  writeFileSync(file, readFileSync(file, 'utf8').slice(0, 10))
+  expect(() => memberIdentity(folder, 'words')).toThrow('is damaged: delete it')
+})

@@ -1,0 +1,92 @@
+import { join } from 'node:path'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { waitUntil } from '../../../../deploy/local/wait.ts'
+import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
+import type { Transport } from '../../../../kafka/transport.ts'
+import { readDeadLetters } from '../../../../pipelines/engine/dlq/read.ts'
+import { type Topology, topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { memberIdentity } from '../../../../pipelines/engine/worker/member-identity.ts'
+import { createWorker, type Worker } from '../../../../pipelines/engine/worker/worker.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import { connected } from '../../../kafka/client/harness.ts'
+import { guardedFolder } from '../../../stack/folder.ts'
+import { testStack, uniqueName } from '../../../stack/index.ts'
+import { silent } from '../harness.ts'
+import { numberTopic, textTopic } from '../words.ts'
+import { DEADLINE_MS, topicReader } from './broker-bench.ts'
+
+const MIB = 1_048_576
+/** Above 1 MiB; three of them are below 4 MiB. */
+const LENGTH = 1_250_000
+
+let brokers: string
+
+beforeAll(async () => {
+  brokers = await testStack().kafka()
+})
+
+/** Blows every text up, keeps it, and tells how long it is with those before it. */
+function inflating(name: string, input: string, output: string): Topology {
+  const [texts, lengths] = [textTopic(input, 1), numberTopic(output, 1)]
+  return topology(name, (t) => {
+    const large = t.repartition('large', { ...texts, partitions: 1 })
+    t.source(texts).process('inflate', { emits: [large] }, (text, ctx) => ctx.emit(large, ctx.key, text.repeat(LENGTH)))
+    const kept = t.store(keyedStore('kept', { key: utf8, value: texts.value }))
+    t.source(large).process('keep', { stores: [kept], emits: [lengths] }, function keep(text, ctx) {
+      const all = (kept.get(ctx.key) ?? '') + text
+      kept.put(ctx.key, all)
+      ctx.emit(lengths, ctx.key, all.length)
+    })
+  })
+}
+
+async function started(transport: Transport, tested: Topology, folder: string): Promise<Worker> {
+  const identity = memberIdentity(folder, tested.name)
+  const worker = createWorker(
+    { topology: tested },
+    { transport, registry: memoryRegistry(), backend: memoryBackend(), identity, log: silent },
+  )
+  onTestFinished(() => worker.stop())
+  await worker.start()
+  return worker
+}
+
+test('records above 1 MiB go through repartition topics, changelogs and a restore; what fits no dead letter is cut', async () => {
+  const transport = await connected(brokers)
+  const [name, input, output] = [uniqueName('inflating'), uniqueName('texts'), uniqueName('lengths')]
+  const folder = guardedFolder().path
+  await transport.ensureTopics([input, output].map((topic) => ({ name: topic, partitions: 1 })))
+  const producer = transport.producer({ compression: 'gzip' })
+  await producer.init()
+  onTestFinished(() => producer.close())
+  async function send(value: Buffer): Promise<void> {
+    const key = Buffer.from('k')
+    producer.appender(input, 0).append(Date.now(), key, 0, key.length, value, 0, value.length)
+    await producer.commit(new Map(), undefined)
+  }
+  const reader = await topicReader(transport, output, 1)
+  const lengths = async () => (await reader.all()).map(({ value }) => Number(value))
+  const untilLengths = (expected: number[]) =>
+    waitUntil(async () => JSON.stringify(await lengths()) === JSON.stringify(expected), {
+      what: `lengths ${expected}`,
+      timeoutMs: DEADLINE_MS,
+    })
+
+  const first = await started(transport, inflating(name, input, output), join(folder, 'first'))
+  await send(Buffer.from('a'))
+  // Within its broker's limit as it was sent, compressed.
+  await send(Buffer.alloc(6 * MIB, 0xff))
+  await untilLengths([LENGTH])
+  await send(Buffer.from('b'))
+  await untilLengths([LENGTH, 2 * LENGTH])
+  await first.stop()
+  const [letter] = await readDeadLetters(transport, name)
+  expect(letter).toMatchObject({ code: 'undecodable_value', cut: `value=${6 * MIB}` })
+  expect(letter.value?.length).toBeGreaterThan(3 * MIB)
+
+  await started(transport, inflating(name, input, output), join(folder, 'second'))
+  await send(Buffer.from('c'))
+  await untilLengths([LENGTH, 2 * LENGTH, 3 * LENGTH])
+})

@@ -1,0 +1,21 @@
+import { randomUUID } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { successorId } from '../../../../kafka/member-ids.ts'
+import { idsWithoutMember, transactionalIdPrefix } from '../../../../pipelines/engine/worker/member-identity.ts'
+
+const [dead, living] = [randomUUID(), randomUUID()]
+const idOf = (topology: string, slot: string) => `${transactionalIdPrefix(topology)}${slot}`
+
+test('a transactional id is without a member when its slot is not in the group', () => {
+  const ids = [idOf('words', dead), idOf('words', living)]
+  expect(idsWithoutMember('words', ids, [living])).toEqual([idOf('words', dead)])
+})
+
+test('a member whose id was replaced is of its slot still', () => {
+  expect(idsWithoutMember('words', [idOf('words', living)], [successorId(successorId(living, 'b'), 'c')])).toEqual([])
+})
+
+test('ids of other topologies, also of one whose name goes on, and of strangers are not ours to judge', () => {
+  const ids = [idOf('words-by-day', dead), idOf('other', dead), 'millrace-words-dlq', 'millrace-words-']
+  expect(idsWithoutMember('words', ids, [])).toEqual([])
+})

@@ -1,0 +1,64 @@
+/**
+ * A worker process of the word count or the election, to be killed: `node worker-process.ts <json>`. With `kill` it kills itself with -9 the moment its
+ * `kill.commit`-th commit passes `kill.step`. Tells `ready` on standard output once its tasks run.
+ */
+import { mkdirSync } from 'node:fs'
+import { pino } from 'pino'
+import { kafkaTransport } from '../../../../kafka/client/index.ts'
+import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
+import type { CommitFaultPoint } from '../../../../pipelines/engine/worker/commit.ts'
+import { memberIdentity } from '../../../../pipelines/engine/worker/member-identity.ts'
+import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
+import { openRocksdbBackend } from '../../../../state/stores/rocksdb-backend.ts'
+import { numberTopic, textTopic, wordCount } from '../words.ts'
+import { election } from './election.ts'
+
+export interface WorkerArguments {
+  readonly brokers: string
+  readonly kind: 'words' | 'election'
+  readonly topology: string
+  readonly input: string
+  readonly output: string
+  readonly folder: string
+  readonly standby?: 0 | 1
+  readonly guarantee?: 'exactly-once' | 'at-least-once'
+  readonly kill?: { readonly step: CommitFaultPoint; readonly commit: number }
+  readonly logLevel?: string
+}
+
+const given = JSON.parse(process.argv[2]) as WorkerArguments
+const log = pino({ level: given.logLevel ?? 'silent' })
+let passed = 0
+
+function fault(step: CommitFaultPoint): void {
+  if (step !== given.kill?.step) return
+  passed++
+  if (passed === given.kill.commit) process.kill(process.pid, 'SIGKILL')
+}
+
+mkdirSync(given.folder, { recursive: true })
+const backend = await openRocksdbBackend({ folder: given.folder })
+const transport = kafkaTransport({ brokers: [given.brokers], clientId: 'word-worker' }, { clock: Date, log })
+await transport.connect()
+const topology =
+  given.kind === 'words'
+    ? wordCount(given.topology, { lines: textTopic(given.input), wordCounts: numberTopic(given.output) }, { standby: given.standby })
+    : election({ name: given.topology, topics: { votes: numberTopic(given.input), results: numberTopic(given.output) } })
+const worker = createWorker(
+  { topology, guarantee: given.guarantee },
+  { transport, registry: memoryRegistry(), backend, identity: memberIdentity(given.folder, given.topology), log, fault },
+)
+process.once('SIGTERM', () => void worker.stop())
+await worker.start()
+const ready = setInterval(() => {
+  if (!worker.status().ready) return
+  clearInterval(ready)
+  process.stdout.write('ready\n')
+}, 10)
+try {
+  await worker.done
+} finally {
+  clearInterval(ready)
+  await transport.close()
+  await backend.close()
+}

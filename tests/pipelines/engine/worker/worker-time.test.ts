@@ -1,0 +1,215 @@
+import { expect, onTestFinished, test } from 'vitest'
+import type { MemoryBroker } from '../../../../kafka/memory/broker.ts'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import type { ProducerOptions, Transport, WorkerProducer } from '../../../../kafka/transport.ts'
+import { timeMarkerHeaders } from '../../../../pipelines/engine/time/time-marker.ts'
+import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import { type Bench, bench, until } from '../harness.ts'
+import { numberFormat, numberTopic } from '../words.ts'
+import { election, publishedTimes, results, undercounted, votes } from './election.ts'
+
+const published = (all: Bench['all']) => publishedTimes(all(results).map(({ key, value }) => ({ key, value: value ?? -1 })))
+
+test('times are published while the input is silent', async () => {
+  const { worker, send, all } = bench()
+  await worker(election())
+  for (let i = 0; i < 30; i++) send(votes, `candidate-${i % 3}`, 1)
+  await until(() => published(all).size >= 4, 'several times are published')
+  for (const totals of [...published(all).values()].slice(1, 4))
+    expect(Object.fromEntries(totals)).toEqual({ 'candidate-0': 10, 'candidate-1': 10, 'candidate-2': 10 })
+})
+
+test('two workers that come and go publish every time whole, once', async () => {
+  const { worker, send, all } = bench()
+  const candidates = 5
+  const sent: { time: number; count: number }[] = []
+  let count = 0
+  const input = setInterval(() => {
+    for (let i = 0; i < candidates; i++) send(votes, `candidate-${i}`, 1)
+    count += candidates
+    sent.push({ time: Date.now(), count })
+  }, 10)
+  const first = await worker(election())
+  await until(() => published(all).size >= 2, 'the first worker publishes')
+  const second = await worker(election())
+  await until(() => second.status().ready && second.status().tasks.length > 0, 'the second one has tasks')
+  const before = published(all).size
+  await until(() => published(all).size >= before + 3, 'both publish')
+  await first.stop()
+  const alone = published(all).size
+  await until(() => published(all).size >= alone + 3, 'the second one goes on alone')
+  clearInterval(input)
+  expect(undercounted(published(all), sent, candidates)).toEqual([])
+})
+
+test('a worker that was away publishes its backlog whole: no time with a part of it', async () => {
+  const { worker, send, all, broker } = bench()
+  const backend = memoryBackend()
+  const first = await worker(election(), { backend })
+  await until(() => first.status().ready, 'it runs')
+  await first.stop()
+  const before = broker.records('results').length
+  for (let i = 0; i < 20_000; i++) send(votes, `candidate-${i % 2}`, 1)
+  await worker(election(), { backend })
+  await until(() => broker.records('results').length > before, 'it publishes')
+  const first2 = all(results).slice(before)
+  expect(first2.slice(0, 1).map(({ value }) => value)).toEqual([10_000])
+})
+
+test('a long time handler lets the event loop run, and nothing is committed half done', async () => {
+  const { worker, send, all, broker } = bench()
+  let handling = false
+  let during = 0
+  const slow = election({
+    *beforeReport() {
+      handling = true
+      for (let i = 0; i < 300; i++) {
+        const end = performance.now() + 1
+        while (performance.now() < end);
+        yield
+      }
+    },
+  })
+  await worker(slow)
+  send(votes, 'ann', 1)
+  const probe = setInterval(() => {
+    if (handling && broker.records('results').length === 0) during++
+  }, 5)
+  await until(() => all(results).length > 0, 'a time is published')
+  clearInterval(probe)
+  // The handler takes 300 ms at least: the loop ran many times meanwhile.
+  expect(during).toBeGreaterThan(5)
+})
+
+/** A transport whose producer has always enough to send early, and tells whether it has: then the broker counts the transaction's time. */
+function eagerTransport(broker: MemoryBroker): { transport: Transport; isOpen: () => boolean; flushes: () => number } {
+  const transport = memoryTransport(broker)
+  let open = false
+  let flushes = 0
+  function producer(options: ProducerOptions): WorkerProducer {
+    const inner = transport.producer(options)
+    return {
+      ...inner,
+      pendingBytes: 2 * 1_048_576,
+      async flushFull() {
+        open = true
+        flushes++
+      },
+      async commit(offsets, member) {
+        const ends = await inner.commit(offsets, member)
+        open = false
+        return ends
+      },
+    }
+  }
+  return { transport: { ...transport, producer }, isOpen: () => open, flushes: () => flushes }
+}
+
+test('no transaction is open when time handlers begin: they may take longer than its time-out', async () => {
+  const { worker, broker } = bench()
+  const { transport, isOpen, flushes } = eagerTransport(broker)
+  const openAtStart: boolean[] = []
+  const watched = election({
+    // biome-ignore lint/correctness/useYield: it only looks
+    *beforeReport() {
+      openAtStart.push(isOpen())
+    },
+  })
+  const running = await worker(watched, { transport, commitIntervalMs: 60_000 })
+  await until(() => running.status().ready, 'it runs')
+  const counts = 'election-counts-repartition'
+  const time = Math.floor(Date.now() / 1_000) * 1_000
+  for (let i = 0; i < 20_000; i++)
+    broker.append(counts, 0, { timestamp: time, key: Buffer.from(`candidate-${i}`), value: Buffer.from('1'), headers: [] })
+  for (let partition = 0; partition < votes.partitions; partition++) {
+    const headers = timeMarkerHeaders({ stage: votes.name, partition, partitions: votes.partitions, time })
+    broker.append(counts, 0, { timestamp: time, key: null, value: null, headers })
+  }
+  await until(() => openAtStart.length > 0, 'the time is closed')
+  expect(flushes()).toBeGreaterThan(0)
+  expect(openAtStart).toEqual([false])
+})
+
+test('a time whose markers are committed and whose handlers were not run is published by the next life', async () => {
+  const { worker, send, all, broker } = bench()
+  const { transport } = eagerTransport(broker)
+  const backend = memoryBackend()
+  let deaths = 0
+  const dying = election({
+    *beforeReport() {
+      yield
+      if (deaths++ === 0) throw new Error('killed')
+    },
+  })
+  send(votes, 'ann', 1)
+  const first = await worker(dying, { transport, backend })
+  const input = setInterval(() => send(votes, 'ann', 1), 1)
+  onTestFinished(() => clearInterval(input))
+  await expect(first.done).rejects.toThrow('killed')
+  await worker(dying, { transport: eagerTransport(broker).transport, backend })
+  await until(() => published(all).size >= 3, 'times are published again')
+})
+
+test('while a time handler runs, the work of the other tasks stays within one transaction', async () => {
+  const { worker, send, broker } = bench()
+  const tallies = numberTopic('tallies', 1)
+  const handlerSteps = 200
+  let handling = false
+  let handled = false
+  let mostDirty = 0
+  const remembering = topology('remembering', (t) => {
+    const counts = t.repartition('counts', { key: utf8, value: numberFormat, partitions: 1 })
+    const seen = t.store(keyedStore('seen', { key: utf8, value: numberFormat }))
+    t.source(tallies)
+      .process('remember', { stores: [seen] }, (by, ctx) => seen.put(ctx.key, by))
+      .markTime({ everyMs: 200, delayMs: 0, to: counts })
+    t.source(counts).onTime('slow', {}, function* slow() {
+      if (handled) return
+      handling = true
+      for (let i = 0; i < handlerSteps; i++) {
+        const end = performance.now() + 5
+        while (performance.now() < end);
+        mostDirty = Math.max(
+          mostDirty,
+          running.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0),
+        )
+        yield
+      }
+      handled = true
+    })
+  })
+  const running = await worker(remembering)
+  await until(() => handling, 'the handler runs')
+  for (let i = 0; i < 150_000; i++) send(tallies, `key-${i}`, 1)
+  await until(() => handled, 'the handler is done', 25_000)
+  const changes = () => broker.records('remembering-seen-changelog').length
+  await until(() => changes() >= 150_000, 'the others go on', 25_000)
+  expect(mostDirty).toBeGreaterThan(10_000)
+  expect(mostDirty).toBeLessThan(100_000)
+  expect(changes()).toBe(150_000)
+}, 60_000)
+
+test('a handler in hand is ended when its task is closed: what it reads is closed too', async () => {
+  const { worker, send, broker } = bench()
+  let ended = false
+  let handling = false
+  const interrupted = election({
+    *beforeReport() {
+      handling = true
+      try {
+        for (;;) yield
+      } finally {
+        ended = true
+      }
+    },
+  })
+  const running = await worker(interrupted)
+  send(votes, 'ann', 1)
+  await until(() => handling, 'the handler runs')
+  broker.groups.expire('election', broker.groups.members('election')[0])
+  await until(() => running.status().fences > 0, 'the worker begins anew')
+  expect(ended).toBe(true)
+})

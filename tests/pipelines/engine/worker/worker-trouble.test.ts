@@ -1,0 +1,413 @@
+import { expect, test } from 'vitest'
+import { memoryTransport } from '../../../../kafka/memory/transport.ts'
+import { type ProducerOptions, TransportError, type WorkerProducer } from '../../../../kafka/transport.ts'
+import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { avroValue } from '../../../../schemas/avro/value.ts'
+import { type Codec, UnknownSchemaError } from '../../../../schemas/codec.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import type { Topic, ValueFormat } from '../../../../schemas/topic.ts'
+import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import type { StateBackend } from '../../../../state/stores/store.ts'
+import { bench, until } from '../harness.ts'
+import { lines, numberFormat, numberTopic, textTopic, wordCount, wordCounts } from '../words.ts'
+
+interface Greeting {
+  text: string
+}
+
+const schema = (name: string, extra: object[] = []) => ({
+  type: 'record',
+  name,
+  fields: [{ name: 'text', type: 'string' }, ...extra],
+})
+const greetings: Topic<string, Greeting> = { name: 'greetings', key: utf8, value: avroValue<Greeting>(schema('Greeting')), partitions: 1 }
+const echoes = textTopic('echoes', 1)
+const CHANGELOG = 'words-totals-changelog'
+
+const echo = topology('echo', (t) => {
+  t.source(greetings).process('echo', { emits: [echoes] }, ({ text }, ctx) => ctx.emit(echoes, ctx.key, text))
+})
+
+/** Confluent's wire format of a greeting, under any schema id. */
+function greeting(text: string, schemaId: number, rest: Buffer = Buffer.alloc(0)): Buffer {
+  const bytes = Buffer.from(text)
+  const head = Buffer.from([0, 0, 0, 0, schemaId, bytes.length << 1])
+  return Buffer.concat([head, bytes, rest])
+}
+
+test('records of a schema that cannot be loaded wait, however long the registry is away, and none is given up', async () => {
+  const { broker, registry, worker, all } = bench()
+  await worker(echo)
+  const newer = await registry.register('other', JSON.stringify(schema('Greeting', [{ name: 'lang', type: 'string' }])))
+  registry.unreachable = true
+  const send = (value: Buffer) => broker.append('greetings', 0, { timestamp: 1, key: Buffer.from('k'), value, headers: [] })
+  send(greeting('first', 1))
+  send(greeting('second', newer, Buffer.from([4, 0x65, 0x6e])))
+  send(greeting('third', 1))
+  await until(() => all(echoes).length === 1, 'what is known is processed')
+  await until(() => registry.requests >= 2, 'the registry is asked again')
+  expect(all(echoes).map(({ value }) => value)).toEqual(['first'])
+  expect(broker.records('echo-dead-letters')).toEqual([])
+  registry.unreachable = false
+  await until(() => all(echoes).length === 3, 'all are processed, in order')
+  expect(all(echoes).map(({ value }) => value)).toEqual(['first', 'second', 'third'])
+})
+
+test('records of a schema that the registry does not have are dead letters, and the stream goes on', async () => {
+  const { broker, worker, all } = bench()
+  await worker(echo)
+  const send = (value: Buffer) => broker.append('greetings', 0, { timestamp: 1, key: Buffer.from('k'), value, headers: [] })
+  send(greeting('lost', 99))
+  send(greeting('kept', 1))
+  await until(() => all(echoes).length === 1, 'the second one is processed')
+  expect(broker.records('echo-dead-letters').map(({ value }) => value?.subarray(6).toString())).toEqual(['lost'])
+})
+
+test('state of a schema that is not loaded is read after loading it, also in a read that was not announced', async () => {
+  const { registry, worker, send, latest } = bench()
+  const old = await registry.register('old', '"string"')
+  let known = false
+  const codec: Codec<number> = {
+    encode: numberFormat.open(0, { get: () => undefined }).encode,
+    decode(buffer, start, end) {
+      if (!known) throw new UnknownSchemaError(old)
+      return numberFormat.open(0, { get: () => undefined }).decode(buffer, start, end)
+    },
+  }
+  const format: ValueFormat<number> = {
+    schema: undefined,
+    open: (_, schemas) => ({
+      encode: codec.encode,
+      decode(buffer, start, end) {
+        known = schemas.get(old) !== undefined
+        return codec.decode(buffer, start, end)
+      },
+    }),
+  }
+  const counting = topology('counting', (t) => {
+    const totals = t.store(keyedStore('totals', { key: utf8, value: format }))
+    t.source(lines).process('count', { stores: [totals], emits: [wordCounts] }, (line, ctx) => {
+      const total = (totals.get(line) ?? 0) + 1
+      totals.put(line, total)
+      ctx.emit(wordCounts, line, total)
+    })
+  })
+  const backend = memoryBackend()
+  const first = await worker(counting, { backend })
+  send(lines, 'ann', 'a')
+  await until(() => latest(wordCounts).get('a') === 1, 'counted once')
+  await first.stop()
+  const second = await worker(counting, { backend })
+  send(lines, 'ann', 'a')
+  await until(() => latest(wordCounts).get('a') === 2, 'counted on')
+  expect(second.status()).toMatchObject({ restarts: 1, fences: 0 })
+})
+
+test('a bug stops the worker, nothing of the failed transaction is committed, and the group is left', async () => {
+  const { broker, worker, send, all } = bench()
+  const fragile = topology('fragile', (t) => {
+    t.source(lines).process('parse', { emits: [wordCounts] }, (line, ctx) => {
+      ctx.emit(wordCounts, line, 1)
+      if (line === 'bad') throw new Error('cannot parse')
+    })
+  })
+  const failing = await worker(fragile)
+  send(lines, 'ann', 'bad')
+  await expect(failing.done).rejects.toThrow(/fragile\/parse failed at lines-\d offset 0: cannot parse/)
+  expect(all(wordCounts)).toEqual([])
+  expect(broker.groups.members('fragile')).toEqual([])
+  expect(failing.status().state).toBe('failed')
+})
+
+/** A backend whose next writes of a commit fail. */
+function failingBackend(failures: number): StateBackend {
+  const backend = memoryBackend()
+  return {
+    ...backend,
+    session(topology) {
+      const session = backend.session(topology)
+      return {
+        ...session,
+        takeBatch() {
+          const batch = session.takeBatch()
+          return {
+            ...batch,
+            write() {
+              if (failures-- > 0) throw new Error('the disk is full')
+              batch.write()
+            },
+          }
+        },
+      }
+    },
+  }
+}
+
+test('when the state cannot be written after a commit, the tasks begin anew and read the changelog', async () => {
+  const { worker, send, all } = bench()
+  const words = await worker(wordCount(), { backend: failingBackend(2) })
+  for (let i = 0; i < 10; i++) {
+    send(lines, 'ann', 'a')
+    await until(() => all(wordCounts).length === i + 1, `line ${i}`)
+  }
+  expect(all(wordCounts).map(({ value }) => value)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])
+  expect(words.status().state).toBe('running')
+})
+
+test('when the state cannot be written again and again, the worker stops', async () => {
+  const { worker, send } = bench()
+  const words = await worker(wordCount(), { backend: failingBackend(1_000) })
+  const input = setInterval(() => send(lines, 'ann', 'a'), 5)
+  await expect(words.done).rejects.toThrow('the disk is full')
+  clearInterval(input)
+})
+
+test('a passing failure of the cluster at a commit is repeated from the last one', async () => {
+  const { broker, worker, send, all } = bench()
+  const transport = memoryTransport(broker)
+  let failures = 2
+  const shaky = {
+    ...transport,
+    producer(options: Parameters<typeof transport.producer>[0]) {
+      const producer = transport.producer(options)
+      const { commit } = producer
+      producer.commit = async (offsets, member) => {
+        if (failures-- > 0) throw new TransportError('REQUEST_TIMED_OUT', 'the brokers are away', { fatal: false })
+        return commit(offsets, member)
+      }
+      return producer
+    },
+  }
+  await worker(wordCount(), { transport: shaky })
+  for (let i = 0; i < 5; i++) send(lines, 'ann', 'a')
+  await until(() => all(wordCounts).length === 5, 'all are counted')
+  expect(all(wordCounts).map(({ value }) => value)).toEqual([1, 2, 3, 4, 5])
+})
+
+test('an incompatible schema stops the start, with the registry’s reason', async () => {
+  const { registry, worker } = bench()
+  await registry.register('greetings-value', JSON.stringify({ type: 'record', name: 'Greeting', fields: [{ name: 'id', type: 'long' }] }))
+  await expect(worker(echo)).rejects.toThrow('greetings')
+})
+
+test('sources that the broker has with different partition counts stop the start', async () => {
+  const { broker, worker } = bench()
+  const joined = topology('joined', (t) => {
+    const shared = { stores: [keyedStore('s', { key: utf8, value: numberFormat })] }
+    t.source(numberTopic('left')).process('l', shared, () => undefined)
+    t.source(numberTopic('right')).process('r', shared, () => undefined)
+  })
+  broker.createTopic({ name: 'right', partitions: 5 })
+  await expect(worker(joined)).rejects.toThrow('left has 2 partitions and right has 5')
+})
+
+test('a topic with more partitions than the catalogue says is used whole', async () => {
+  const { broker, worker, latest } = bench()
+  broker.createTopic({ name: 'lines', partitions: 5 })
+  const words = await worker(wordCount())
+  for (let partition = 0; partition < 5; partition++)
+    broker.append('lines', partition, { timestamp: 1, key: Buffer.from('k'), value: Buffer.from('all'), headers: [] })
+  await until(() => latest(wordCounts).get('all') === 5, 'five lines')
+  expect(words.status().tasks).toHaveLength(8)
+})
+
+test.each([
+  ['earliest', ['old', 'new']],
+  ['latest', ['new']],
+] as const)('without a known offset a source begins at %s', async (offsetReset, expected) => {
+  const { worker, send, all } = bench()
+  const copying = topology('copying', (t) => {
+    t.source(textTopic('in', 1), { offsetReset }).process('copy', { emits: [echoes] }, (text, ctx) => ctx.emit(echoes, ctx.key, text))
+  })
+  send(textTopic('in', 1), 'k', 'old')
+  const copy = await worker(copying)
+  await until(() => copy.status().ready, 'it runs')
+  send(textTopic('in', 1), 'k', 'new')
+  await until(() => all(echoes).at(-1)?.value === 'new', 'the new one')
+  expect(all(echoes).map(({ value }) => value)).toEqual(expected)
+})
+
+test('with the reset policy fail an unknown offset stops the worker', async () => {
+  const { worker } = bench()
+  const strict = topology('strict', (t) => {
+    t.source(textTopic('in', 1), { offsetReset: 'fail' }).process('p', {}, () => undefined)
+  })
+  const failing = await worker(strict)
+  await expect(failing.done).rejects.toThrow('no offset of in-0 is known')
+})
+
+test('when the group’s offsets have expired, the offsets in the state are used', async () => {
+  const { broker, worker, send, all } = bench()
+  const backend = memoryBackend()
+  const first = await worker(wordCount(), { backend })
+  send(lines, 'ann', 'a a')
+  await until(() => all(wordCounts).length === 2, 'the first line')
+  await first.stop()
+  broker.groups.forgetOffsets('words')
+  send(lines, 'ann', 'a')
+  await worker(wordCount(), { backend })
+  await until(() => all(wordCounts).length === 3, 'the second line')
+  expect(all(wordCounts).map(({ value }) => value)).toEqual([1, 2, 3])
+})
+
+test('state of which nobody knows up to where the input is in it stops the worker: nothing is counted twice in silence', async () => {
+  const { broker, worker, send, all } = bench()
+  const first = await worker(wordCount())
+  send(lines, 'ann', 'a')
+  await until(() => all(wordCounts).length === 1, 'the first line')
+  await first.stop()
+  broker.groups.forgetOffsets('words')
+  const second = await worker(wordCount())
+  await expect(second.done).rejects.toThrow(/changelog records, but nobody knows .*delete its changelog topics/)
+})
+
+test('lives that end before their first commit leave nothing that the next one takes for state', async () => {
+  const { broker, worker, send, all } = bench()
+  const backend = memoryBackend()
+  const counting = wordCount()
+  await (await worker(counting, { backend })).stop()
+  // What an aborted transaction leaves: offsets without a record for readers.
+  for (let partition = 0; partition < (broker.partitionCount(CHANGELOG) ?? 0); partition++) broker.log(CHANGELOG, partition).appendControl()
+  for (let life = 0; life < 2; life++) {
+    const running = await worker(counting, { backend })
+    await until(() => running.status().ready, 'it runs')
+    await running.stop()
+  }
+  send(lines, 'ann', 'a')
+  await worker(counting, { backend })
+  await until(() => all(wordCounts).length === 1, 'the line is counted')
+})
+
+test('at least once: everything is processed, without transactions', async () => {
+  const { broker, worker, send, latest } = bench()
+  await worker(wordCount(), { guarantee: 'at-least-once' })
+  for (let i = 0; i < 20; i++) send(lines, `author-${i}`, 'a b')
+  await until(() => latest(wordCounts).get('b') === 20 && latest(wordCounts).get('a') === 20, 'all are counted')
+  const offsets = broker.records('word-counts').map(({ offset, partition }) => `${partition} ${offset}`)
+  expect(offsets).toContain('0 1')
+})
+
+test('a worker stops although the broker is away: what it waits for is given up', async () => {
+  const { broker, worker, send } = bench()
+  const transport = memoryTransport(broker)
+  const away = Promise.withResolvers<never>()
+  away.promise.catch(() => {})
+  let committing = false
+  /** Like the real one: requests are repeated until they are answered or the producer is closed. */
+  function producer(options: ProducerOptions): WorkerProducer {
+    const inner = transport.producer(options)
+    const unanswered = async () => {
+      committing = true
+      return away.promise
+    }
+    const close = async () => away.reject(new TransportError('CLOSED', 'the transport was closed', { fatal: false }))
+    return { ...inner, commit: unanswered, abort: unanswered, close }
+  }
+  const running = await worker(wordCount(), { transport: { ...transport, producer }, stopGraceMs: 50 })
+  send(lines, 'ann', 'a')
+  await until(() => committing, 'it commits')
+  await running.stop()
+  // In order: the process ends with exit code 0.
+  await running.done
+  expect(running.status().state).toBe('stopped')
+})
+
+test('tasks that wait for a schema take neither input nor the processor from the others', async () => {
+  const { broker, registry, worker } = bench()
+  const many: Topic<string, Greeting> = { ...greetings, name: 'many-greetings', partitions: 4 }
+  const out = textTopic('many-echoes', 1)
+  const echoing = topology('echoing', (t) => {
+    t.source(many).process('echo', { emits: [out] }, ({ text }, ctx) => ctx.emit(out, ctx.key, text))
+  })
+  const running = await worker(echoing)
+  await until(() => running.status().ready, 'it runs')
+  registry.unreachable = true
+  const send = (partition: number, value: Buffer) =>
+    broker.append(many.name, partition, { timestamp: 1, key: Buffer.from('k'), value, headers: [] })
+  const large = Buffer.alloc(1_000, 'x')
+  for (const partition of [0, 1, 2]) for (let i = 0; i < 5_000; i++) send(partition, greeting('late', 77, large))
+  await until(() => running.status().waitingForSchemas.includes(77), 'three tasks wait')
+  await until(() => running.status().tasks.filter((task) => task.queuedBytes > 4_000_000).length === 3, 'and are full')
+  send(3, greeting('on time', 1))
+  await until(() => broker.records(out.name).length === 1, 'the fourth goes on')
+})
+
+test('a clock that is set back does not hold the commits back', async () => {
+  const { worker, send, latest } = bench()
+  const echoing = topology(
+    'timely',
+    (t) => {
+      t.source(lines).process('count', { emits: [wordCounts] }, (line, ctx) => ctx.emit(wordCounts, line, 1))
+    },
+    { commitWhenIdle: false },
+  )
+  let setBackMs = 0
+  await worker(echoing, { clock: () => Date.now() - setBackMs })
+  send(lines, 'ann', 'before')
+  await until(() => latest(wordCounts).has('before'), 'it commits')
+  setBackMs = 3_600_000
+  send(lines, 'ann', 'after')
+  await until(() => latest(wordCounts).has('after'), 'it commits')
+})
+
+test('a clock that is set forwards for a while holds neither commits nor wall ticks up, then or afterwards', async () => {
+  const { worker, send, latest } = bench()
+  const times: number[] = []
+  const ticking = topology(
+    'timely',
+    (t) => {
+      t.source(lines)
+        .process('count', { emits: [wordCounts] }, (line, ctx) => ctx.emit(wordCounts, line, 1))
+        .tick('tick', { everyMs: 20, clock: 'wall' }, (time) => void times.push(time))
+    },
+    { commitWhenIdle: false },
+  )
+  let aheadMs = 0
+  await worker(ticking, { clock: () => Date.now() + aheadMs })
+  for (const [word, ms] of [
+    ['before', 0],
+    ['ahead', 3_600_000],
+    ['right again', 0],
+  ] as const) {
+    aheadMs = ms
+    times.length = 0
+    send(lines, 'ann', word)
+    await until(() => latest(wordCounts).has(word), 'it commits')
+    await until(() => times.some((time) => Math.abs(time - Date.now() - ms) < 1_800_000), 'it ticks by the time of day')
+  }
+})
+
+test('a clock that is set back by hours holds no wall tick back', async () => {
+  const times: number[] = []
+  const ticking = topology('ticking', (t) => {
+    t.source(lines).tick('tick', { everyMs: 20, clock: 'wall' }, (time) => void times.push(time))
+  })
+  let setBackMs = 0
+  const running = await bench().worker(ticking, { clock: () => Date.now() - setBackMs })
+  await until(() => running.status().ready && times.length > 0, 'it ticks')
+  setBackMs = 3_600_000
+  await until(() => times.some((time) => time < Date.now() - 1_800_000), 'it ticks by the new time')
+})
+
+test('failures that pass are not taken for lost places, however many there are', async () => {
+  const { broker, worker, send, all } = bench()
+  const transport = memoryTransport(broker)
+  let failures = 8
+  const shaky = {
+    ...transport,
+    producer(options: ProducerOptions) {
+      const producer = transport.producer(options)
+      const { commit } = producer
+      producer.commit = async (offsets, member) => {
+        if (failures-- > 0) throw new TransportError('REQUEST_TIMED_OUT', 'the brokers are away', { fatal: false })
+        return commit(offsets, member)
+      }
+      return producer
+    },
+  }
+  const words = await worker(wordCount(), { transport: shaky })
+  send(lines, 'ann', 'a')
+  await until(() => all(wordCounts).length === 1, 'it is counted')
+  expect(words.status()).toMatchObject({ state: 'running', restarts: 8, fences: 0 })
+})

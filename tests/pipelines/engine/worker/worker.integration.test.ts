@@ -1,0 +1,175 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { waitUntil } from '../../../../deploy/local/wait.ts'
+import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
+import { testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
+import { memberIdentity } from '../../../../pipelines/engine/worker/member-identity.ts'
+import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import { brokerProxy } from '../../../kafka/client/broker-proxy.ts'
+import { connected, readToEnd } from '../../../kafka/client/harness.ts'
+import { AT_FIRST_TRY, testStack } from '../../../stack/index.ts'
+import { silent } from '../harness.ts'
+import { lines, numberTopic, textTopic, wordCount, wordCounts } from '../words.ts'
+import { authorLines, DEADLINE_MS, exactCounts, wordBench } from './broker-bench.ts'
+
+/** Often enough that a commit is never far. */
+const SEND_EVERY_MS = 50
+
+let brokers: string
+
+beforeAll(async () => {
+  brokers = await testStack().kafka()
+})
+
+test('the test driver and the real broker give the same output for the same input', async () => {
+  const bench = await wordBench(brokers)
+  const input = authorLines(200, 3)
+  await bench.send(input)
+  bench.spawn()
+  await bench.complete()
+  const driver = testDriver(wordCount())
+  for (const [author, line] of input) driver.pipe(lines, author, line)
+  const simulated = new Map<string, number[]>()
+  for (const { key, value } of driver.read(wordCounts)) simulated.set(key ?? '', [...(simulated.get(key ?? '') ?? []), value ?? -1])
+  expect(await bench.output()).toEqual(simulated)
+})
+
+test('workers that come, go and are killed while records flow lose nothing and double nothing', AT_FIRST_TRY, async () => {
+  const bench = await wordBench(brokers)
+  const folder = (name: string) => join(bench.folder.path, name)
+  const a = bench.spawn({ folder: folder('a') })
+  await a.ready
+  await bench.send(authorLines(200, 1))
+  const b = bench.spawn({ folder: folder('b') })
+  for (let i = 0; i < 10; i++) await bench.send(authorLines(50, i))
+  await b.ready
+  await bench.send(authorLines(200, 2))
+  a.child.kill('SIGKILL')
+  await a.exited
+  await bench.send(authorLines(200, 3))
+  const reborn = bench.spawn({ folder: folder('a') })
+  await reborn.ready
+  await bench.send(authorLines(200, 4))
+  b.child.kill('SIGTERM')
+  expect(await b.exited).toBe(0)
+  await bench.send(authorLines(200, 5))
+  await bench.complete()
+  expect(await bench.output()).toEqual(exactCounts(bench.expected))
+})
+
+test('a worker that stood still until its place was given away commits nothing of its old work', AT_FIRST_TRY, async () => {
+  const bench = await wordBench(brokers)
+  const folder = (name: string) => join(bench.folder.path, name)
+  const zombie = bench.spawn({ folder: folder('zombie') })
+  await zombie.ready
+  await bench.send(authorLines(100, 1))
+  zombie.child.kill('SIGSTOP')
+  onTestFinished(() => {
+    zombie.child.kill('SIGCONT')
+    zombie.child.kill('SIGKILL')
+  })
+  await bench.send(authorLines(300, 2))
+  bench.spawn({ folder: folder('heir') })
+  // The heir gets the partitions when the session of the stopped worker has timed out.
+  await bench.complete()
+  await bench.send(authorLines(100, 3))
+  zombie.child.kill('SIGCONT')
+  await bench.send(authorLines(300, 4))
+  await bench.complete()
+  expect(await bench.output()).toEqual(exactCounts(bench.expected))
+})
+
+test('an heir ends the transaction in which a worker died: nobody waits for its time-out', AT_FIRST_TRY, async () => {
+  const bench = await wordBench(brokers)
+  const dead = bench.spawn({ folder: join(bench.folder.path, 'dead'), kill: { step: 'produced', commit: 2 } })
+  const heirLog: string[] = []
+  await dead.ready
+  const heir = createWorker(
+    { topology: wordCount(bench.topology, { lines: textTopic(bench.lines), wordCounts: numberTopic(bench.counts) }) },
+    {
+      transport: bench.transport,
+      registry: memoryRegistry(),
+      backend: memoryBackend(),
+      identity: memberIdentity(join(bench.folder.path, 'heir'), bench.topology),
+      log: { ...silent, warn: (_fields, event) => heirLog.push(event) },
+    },
+  )
+  onTestFinished(() => heir.stop())
+  await heir.start()
+  for (let round = 0; dead.child.signalCode === null; round++) {
+    await bench.send(authorLines(50, round))
+    await Promise.race([dead.exited, delay(SEND_EVERY_MS)])
+  }
+  await bench.complete()
+  expect(await bench.output()).toEqual(exactCounts(bench.expected))
+  expect(heirLog).toContain('transactions_of_the_dead_ended')
+})
+
+test.each(['none', 'zstd'] as const)('compression %s is that of every batch: outputs, repartitions and changelogs', async (compression) => {
+  const bench = await wordBench(brokers)
+  const proxy = await brokerProxy(brokers)
+  onTestFinished(() => proxy.close())
+  const worker = createWorker(
+    { topology: wordCount(bench.topology, { lines: textTopic(bench.lines), wordCounts: numberTopic(bench.counts) }), compression },
+    {
+      transport: await connected(proxy.address),
+      registry: memoryRegistry(),
+      backend: memoryBackend(),
+      identity: memberIdentity(join(bench.folder.path, 'member'), bench.topology),
+      log: silent,
+    },
+  )
+  onTestFinished(() => worker.stop())
+  await worker.start()
+  const long = 'word'.repeat(100)
+  await bench.send([['ann', `${long} ${long}`]])
+  await bench.complete()
+  await worker.stop()
+  const written = proxy.requests('produce')
+  const topics = [bench.counts, `${bench.topology}-by-word-repartition`, `${bench.topology}-totals-changelog`]
+  for (const topic of topics) {
+    const requests = written.filter((request) => request.includes(topic))
+    expect([topic, requests.length > 0]).toEqual([topic, true])
+    expect([topic, requests.some((request) => request.includes(long))]).toEqual([topic, compression === 'none'])
+  }
+  expect(await bench.output()).toEqual(exactCounts(bench.expected))
+})
+
+test('an undecodable record lands in the dead letters, the stream goes on, and npm run dlq shows it', async () => {
+  const bench = await wordBench(brokers)
+  const producer = bench.transport.producer({})
+  await producer.init()
+  const bad = Buffer.from([0xff, 0xfe])
+  const key = Buffer.from('ann')
+  producer.appender(bench.lines, 0).append(Date.now(), key, 0, key.length, bad, 0, bad.length)
+  await producer.commit(new Map(), undefined)
+  await bench.send(authorLines(20, 1))
+  bench.spawn()
+  await bench.complete()
+  const topic = `${bench.topology}-dead-letters`
+  await waitUntil(async () => (await readToEnd(bench.transport, { topic, partition: 0 })).length === 1, {
+    what: 'the dead letter',
+    timeoutMs: DEADLINE_MS,
+  })
+  const main = join(import.meta.dirname, '../../../../pipelines/engine/dlq/main.ts')
+  const run = promisify(execFile)
+  const env = { ...process.env, KAFKA_BROKERS: brokers }
+  const { stdout: list } = await run(process.execPath, [main, 'list'], { env })
+  expect(list).toContain(`${bench.topology}: 1 dead letters\n  undecodable_value: 1, offsets 0 to 0\n`)
+  const { stdout: shown } = await run(process.execPath, [main, 'show', bench.topology], { env })
+  expect(shown).toContain(`came from: ${bench.lines}-0 offset 0`)
+  expect(shown).toContain('value: 0xfffe')
+  await run(process.execPath, [main, 'replay', bench.topology, '--all'], { env })
+  await waitUntil(async () => (await readToEnd(bench.transport, { topic, partition: 0 })).length === 3, {
+    what: 'the note of the replay, and the record coming back',
+    timeoutMs: DEADLINE_MS,
+  })
+  const { stdout: again } = await run(process.execPath, [main, 'replay', bench.topology, '--all'], { env })
+  expect(again).toBe(
+    'replayed 0\nleft out 1 that were replayed before\nleft out 1 that came back after a replay: mend the cause, then use --again\n',
+  )
+})

@@ -1,0 +1,193 @@
+import { expect, test } from 'vitest'
+import { ReplacedError, TransportError } from '../../../../kafka/transport.ts'
+import { DECIDING } from '../../../../pipelines/engine/commands/decide.ts'
+import { repartitionSpec } from '../../../../pipelines/engine/topology/internal-topics.ts'
+import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
+import { bench, newIdentity, until } from '../harness.ts'
+import { lines, numberFormat, wordCount, wordCounts } from '../words.ts'
+
+test('a worker processes both stages and commits when the input pauses', async () => {
+  const { worker, send, latest, broker } = bench()
+  const words = await worker(wordCount())
+  send(lines, 'ann', 'to be or not to be')
+  send(lines, 'bob', 'be')
+  await until(() => latest(wordCounts).get('be') === 3 && latest(wordCounts).get('to') === 2, 'be is counted 3 times and to twice')
+  expect(Object.fromEntries(latest(wordCounts))).toEqual({ to: 2, be: 3, or: 1, not: 1 })
+  expect(words.status().ready).toBe(true)
+  await words.stop()
+  await words.done
+  expect(broker.groups.members('words')).toEqual([])
+})
+
+test('repartition topics that are there keep their partitions, and changelogs follow them', async () => {
+  const { worker, send, latest, broker } = bench()
+  broker.createTopic(repartitionSpec('words-by-word-repartition', 7))
+  const words = await worker(wordCount())
+  send(lines, 'ann', 'to be or not to be')
+  await until(() => latest(wordCounts).get('be') === 2, 'both are counted')
+  expect(words.status().tasks).toHaveLength(2 + 7)
+  expect(broker.partitionCount('words-totals-changelog')).toBe(7)
+})
+
+test('a restarted worker continues with its state', async () => {
+  const { worker, send, latest } = bench()
+  const backend = memoryBackend()
+  const first = await worker(wordCount(), { backend })
+  send(lines, 'ann', 'to be')
+  await until(() => latest(wordCounts).get('be') === 1, 'the first line')
+  await first.stop()
+  send(lines, 'ann', 'or not to be')
+  await worker(wordCount(), { backend })
+  await until(() => latest(wordCounts).get('be') === 2, 'the second line')
+  expect(Object.fromEntries(latest(wordCounts))).toEqual({ to: 2, be: 2, or: 1, not: 1 })
+})
+
+test('two workers share the partitions, and one takes over when the other stops', async () => {
+  const { worker, send, latest, broker } = bench()
+  const a = await worker(wordCount())
+  await until(() => a.status().ready, 'a runs')
+  for (let i = 0; i < 50; i++) send(lines, `author-${i}`, `w${i % 7} all`)
+  const b = await worker(wordCount())
+  await until(() => b.status().tasks.length > 0 && b.status().ready, 'b has tasks')
+  for (let i = 0; i < 50; i++) send(lines, `author-${i}`, `w${i % 7} all`)
+  await until(() => latest(wordCounts).get('all') === 100, 'all lines are counted')
+  const total = a.status().tasks.length + b.status().tasks.length
+  expect(total).toBe(5)
+  await a.stop()
+  send(lines, 'zoe', 'all')
+  await until(() => latest(wordCounts).get('all') === 101, 'b continues alone')
+  expect(broker.groups.members('words')).toHaveLength(1)
+})
+
+test('what a worker has done in partitions that it loses is committed before another has them', async () => {
+  const { worker, send, all } = bench()
+  const done: string[] = []
+  const echoing = topology(
+    'echoing',
+    (t) => {
+      t.source(lines).process('echo', { emits: [wordCounts] }, (line, ctx) => {
+        done.push(line)
+        ctx.emit(wordCounts, line, 1)
+      })
+    },
+    // It commits for no other reason.
+    { commitWhenIdle: false, commitIntervalMs: 3_600_000 },
+  )
+  const first = await worker(echoing)
+  await until(() => first.status().ready, 'it runs')
+  const sent = Array.from({ length: 20 }, (_, i) => `line ${i}`)
+  for (const [i, line] of sent.entries()) send(lines, `author-${i}`, line)
+  await until(() => done.length === sent.length, 'all are processed')
+  expect(all(wordCounts)).toEqual([])
+  const second = await worker(echoing)
+  await until(() => second.status().ready && second.status().tasks.length === 1, 'the other one has a partition')
+  expect(
+    all(wordCounts)
+      .map(({ key }) => key)
+      .sort(),
+  ).toEqual(sent.toSorted())
+  await second.stop()
+  expect(done.toSorted()).toEqual(sent.toSorted())
+})
+
+test('a worker whose session timed out drops its uncommitted work, rejoins and counts right', async () => {
+  const { worker, send, latest, broker } = bench()
+  const identity = newIdentity()
+  const words = await worker(wordCount(), { identity })
+  await until(() => words.status().ready, 'it runs')
+  for (let i = 0; i < 200; i++) {
+    send(lines, `author-${i % 5}`, 'one two')
+    if (i % 50 === 10) broker.groups.expire('words', identity.memberId)
+    if (i % 20 === 0) await new Promise(setImmediate)
+  }
+  await until(() => latest(wordCounts).get('two') === 200 && latest(wordCounts).get('one') === 200, 'all are counted', 15_000)
+  expect(words.status().fences).toBeGreaterThan(0)
+})
+
+test('of two lives with one identity the newer goes on, the older ends and says why, and nothing is lost or doubled', async () => {
+  const { worker, send, all, broker } = bench()
+  const identity = newIdentity()
+  const older = await worker(wordCount(), { identity })
+  for (let i = 0; i < 20; i++) send(lines, 'ann', 'a')
+  await until(() => older.status().commits > 0, 'the older one works')
+  const newer = await worker(wordCount(), { identity })
+  for (let i = 0; i < 20; i++) {
+    send(lines, 'ann', 'a')
+    await new Promise(setImmediate)
+  }
+  await expect(older.done).rejects.toThrow(ReplacedError)
+  expect(older.status()).toMatchObject({ state: 'failed', fences: 1 })
+  send(lines, 'ann', 'a')
+  await until(() => all(wordCounts).length >= 41, 'all are counted')
+  expect(all(wordCounts).map(({ value }) => value)).toEqual(Array.from({ length: 41 }, (_, i) => i + 1))
+  expect(newer.status()).toMatchObject({ state: 'running', ready: true, fences: 0 })
+  expect(broker.groups.members('words')).toEqual([identity.memberId])
+})
+
+test('an older life that begins anew for another reason does not take the place back', async () => {
+  const { worker, send, all, broker } = bench()
+  const identity = newIdentity()
+  const older = await worker(wordCount(), { identity })
+  await until(() => older.status().ready, 'the older one runs')
+  const newer = await worker(wordCount(), { identity })
+  await until(() => newer.status().ready, 'the newer one runs')
+  const { promise: answer, reject: fail } = Promise.withResolvers<void>()
+  broker.commitGate = answer
+  send(lines, 'ann', 'a')
+  await until(() => broker.waitingCommits === 2, 'both wait for the end of a transaction')
+  broker.commitGate = undefined
+  fail(new TransportError('TIMED_OUT', 'the brokers were away', { fatal: false }))
+  await expect(older.done).rejects.toThrow(ReplacedError)
+  await until(() => all(wordCounts).length > 0, 'it is counted')
+  expect(all(wordCounts)).toHaveLength(1)
+  expect(newer.status()).toMatchObject({ state: 'running', fences: 0 })
+})
+
+test('so many changed keys that encoding them would hold up the heartbeats are committed before their time', async () => {
+  const { worker, broker } = bench()
+  const keys = 60_000
+  const remembering = topology(
+    'remembering',
+    (t) => {
+      const seen = t.store(keyedStore('seen', { key: utf8, value: numberFormat }))
+      t.source(lines, { keys: 'optional' }).process('remember', { stores: [seen] }, (line) => seen.put(line, 1))
+    },
+    { commitIntervalMs: 60_000, commitWhenIdle: false },
+  )
+  broker.createTopic({ name: lines.name, partitions: lines.partitions })
+  for (let i = 0; i < keys; i++) broker.append(lines.name, 0, { timestamp: 1, key: null, value: Buffer.from(`line-${i}`), headers: [] })
+  const words = await worker(remembering)
+  await until(() => words.status().commits > 0, 'a commit')
+  expect(words.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBeLessThan(keys)
+})
+
+test('deciding: what comes alone is committed at once, what comes right after a commit waits for the next one', async () => {
+  const { worker, send, broker } = bench()
+  broker.createTopic({ name: lines.name, partitions: lines.partitions })
+  let now = 1_000_000
+  const counting = topology(
+    'counting',
+    (t) => {
+      const seen = t.store(keyedStore('seen', { key: utf8, value: numberFormat }))
+      t.source(lines).process('remember', { stores: [seen] }, (line) => seen.put(line, 1))
+    },
+    DECIDING,
+  )
+  const decider = await worker(counting, { clock: () => now })
+  await until(() => decider.status().ready, 'it runs')
+  now += 60_000
+  const before = decider.status().commits
+  send(lines, 'ann', 'alone')
+  await until(() => decider.status().commits > before, 'its commit, at no later time')
+  const { commits } = decider.status()
+  send(lines, 'ann', 'one')
+  send(lines, 'ann', 'two')
+  await until(() => decider.status().metrics.processed === 3, 'both are processed')
+  expect(decider.status().commits).toBe(commits)
+  now += DECIDING.commitIntervalMs as number
+  await until(() => decider.status().commits > commits, 'the commit that they share')
+  expect(decider.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBe(0)
+})

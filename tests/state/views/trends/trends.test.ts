@@ -1,0 +1,133 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { TrendOutput } from '../../../../schemas/types.ts'
+import {
+  type CandidateList,
+  candidateText,
+  readCandidates,
+  readServed,
+  renderEntries,
+  SERVED_ENTRIES,
+  type ServedList,
+  TRENDS_VIEW,
+  trendsView,
+  versionOf,
+} from '../../../../state/views/trends/trends.ts'
+import { missingPartitions, NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
+import { entry } from '../entries.ts'
+import { fakeRedis } from '../fake-redis.ts'
+
+const MINUTE_MS = 60_000
+const WINDOW_END = Date.UTC(2026, 0, 15, 12)
+
+function list(more: Partial<TrendOutput> = {}): TrendOutput {
+  return { woeid: 1, window_end: WINDOW_END, source: 'pipeline', entries: [entry('a')], ...more }
+}
+
+function view() {
+  const redis = fakeRedis()
+  redis.caughtUp(TRENDS_VIEW, 4)
+  return { ...redis, write: (record: TrendOutput, partition = 3) => redis.apply(trendsView.operationsFor(partition, record.woeid, record)) }
+}
+
+test('an entry is rendered as the specification names its fields, ids as strings', async () => {
+  const { reader, write } = view()
+  write(list({ entries: [entry('café au lait', { name: 'Café #1', label: null })] }))
+  const served = await readServed(reader, 3, 1)
+  expect(served).toMatchObject({ windowEnd: WINDOW_END })
+  expect(JSON.parse(renderEntries((served as ServedList).entries))).toEqual([
+    {
+      rank: 1,
+      name: 'Café #1',
+      query: 'Caf%C3%A9%20%231',
+      term: 'café au lait',
+      tweet_volume: 10,
+      volume_24h: 100,
+      velocity: 1.5,
+      velocity_vs_usual: 4,
+      label: null,
+      trending_since: '2026-01-15T11:59:00.000Z',
+      sample_tweets: ['1234567890123456789', '2'],
+    },
+  ])
+})
+
+test('whatever stands in names and terms comes back whole, 30 served and all as candidates', async () => {
+  const text = fc.string({ unit: 'binary', minLength: 1 }).filter((each) => each.isWellFormed())
+  await fc.assert(
+    fc.asyncProperty(fc.uniqueArray(text, { maxLength: 60 }), async (terms) => {
+      const { reader, write } = view()
+      write(list({ entries: terms.map((term, index) => entry(term, { name: `${term}!`, score: 1 / (index + 1) })) }))
+      const served = (await readServed(reader, 3, 1)) as ServedList
+      const rendered = JSON.parse(renderEntries(served.entries)) as { rank: number; name: string }[]
+      expect(rendered.map(({ name }) => name)).toEqual(terms.slice(0, SERVED_ENTRIES).map((term) => `${term}!`))
+      expect(rendered.map(({ rank }) => rank)).toEqual(rendered.map((_, index) => index + 1))
+      const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
+      expect(candidates.map(({ term, score }) => [term, score])).toEqual(terms.map((term, index) => [term, 1 / (index + 1)]))
+      expect(candidates.slice(0, SERVED_ENTRIES).map(candidateText)).toEqual(served.entries)
+    }),
+  )
+})
+
+test.each([[[]], [[1n]], [[1n, 2n, 3n]]])('a candidate is rendered as it would be served, with samples %s', async (sample_tweets) => {
+  const { reader, write } = view()
+  write(list({ entries: [entry('a', { sample_tweets, label: sample_tweets.length === 0 ? null : 'Viral', velocity: 1 / 3 })] }))
+  const { entries } = (await readServed(reader, 3, 1)) as ServedList
+  const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
+  expect(candidates.map(candidateText)).toEqual(entries)
+})
+
+test('a list that is known is read again only when it has changed', async () => {
+  const { reader, state, write, flush } = view()
+  write(list())
+  const first = (await readServed(reader, 3, 1)) as ServedList
+  const before = state.reads
+  expect(await readServed(reader, 3, 1, first)).toBe(first)
+  expect(state.reads - before).toBe(2)
+  write(list({ source: 'endpoint', entries: [entry('b')] }))
+  const second = (await readServed(reader, 3, 1, first)) as ServedList
+  expect(second.entries[0]).toContain('"term":"b"')
+  expect(second.version).not.toBe(first.version)
+  flush()
+  expect(await readServed(reader, 3, 1, second)).toBe(NOT_CAUGHT_UP)
+})
+
+test('the newer window wins whatever the order; of one window the posted list wins', async () => {
+  const versions: Partial<TrendOutput>[] = [
+    { window_end: WINDOW_END - MINUTE_MS, source: 'endpoint' },
+    { window_end: WINDOW_END, source: 'pipeline' },
+    { window_end: WINDOW_END, source: 'endpoint' },
+    { window_end: WINDOW_END + MINUTE_MS / 2, source: 'pipeline' },
+  ]
+  await fc.assert(
+    fc.asyncProperty(fc.shuffledSubarray(versions, { minLength: 1 }), async (order) => {
+      const { reader, write } = view()
+      for (const more of order) write(list({ ...more, entries: [entry(`${more.window_end} ${more.source}`)] }))
+      const best = order.toSorted((one, other) => versionOf(other as TrendOutput) - versionOf(one as TrendOutput))[0]
+      const served = (await readServed(reader, 3, 1)) as ServedList
+      expect(served.windowEnd).toBe(best.window_end)
+      expect(served.entries[0]).toContain(`"term":"${best.window_end} ${best.source}"`)
+      const { candidates } = (await readCandidates(reader, 3, 1)) as CandidateList
+      expect(candidates[0].term).toBe(`${best.window_end} ${best.source}`)
+    }),
+  )
+})
+
+test('an empty list is a list; a region without one has none; before the view is caught up nothing is known', async () => {
+  const { reader, write, flush } = view()
+  write(list({ entries: [] }))
+  expect(await readServed(reader, 3, 1)).toMatchObject({ windowEnd: WINDOW_END, entries: [] })
+  expect(await readCandidates(reader, 3, 1)).toMatchObject({ windowEnd: WINDOW_END, candidates: [] })
+  expect(renderEntries([])).toBe('[]')
+  expect(await readServed(reader, 3, 2)).toBeUndefined()
+  expect(await readCandidates(reader, 3, 2)).toBeUndefined()
+  expect(await missingPartitions(reader, TRENDS_VIEW, 4)).toEqual([])
+  flush()
+  expect(await readServed(reader, 3, 1)).toBe(NOT_CAUGHT_UP)
+  expect(await readCandidates(reader, 3, 1)).toBe(NOT_CAUGHT_UP)
+  expect(await missingPartitions(reader, TRENDS_VIEW, 4)).toEqual([0, 1, 2, 3])
+})
+
+test('every key of a partition has its hash tag, so that one call applies a batch with its offset', () => {
+  for (const { key } of trendsView.operationsFor(2, 1, list()) as { key: string }[]) expect(key).toMatch(/^\{trends:2\}:/)
+})
