@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { avroValue } from './avro/value.ts'
 import type { AvroSchema, ValueFormat } from './topic.ts'
-import type { RecordTypes } from './types.ts'
 
 const EXTENSION = '.avsc'
+
+/** Maps each schema file (`links/Link`) to the type of its records. The generated `types.ts` of every folder adds its own entries. */
+// biome-ignore lint/suspicious/noEmptyInterface: each folder's types.ts adds entries by declaration merging
+export interface RecordTypes {}
 
 const loaded = new Map<string, AvroSchema>()
 /** One format per file, so that its codecs are compiled once. */
@@ -18,11 +21,11 @@ export function loadSchema(file: string): AvroSchema {
   return schema
 }
 
-/** Every schema file below `schemas/`, without its extension, in order. */
-export function schemaFiles(): string[] {
+/** The schema files of each folder below `schemas/`, named as `loadSchema` takes them. Both are in alphabetical order. */
+export function schemaFolders(): ReadonlyMap<string, readonly string[]> {
   const entries = readdirSync(new URL('.', import.meta.url), { recursive: true, encoding: 'utf8' })
   const files = entries.filter((entry) => entry.endsWith(EXTENSION)).map((entry) => entry.slice(0, -EXTENSION.length).replaceAll('\\', '/'))
-  return files.sort()
+  return Map.groupBy(files.sort(), (file) => file.slice(0, file.lastIndexOf('/')))
 }
 
 /** The Avro format of a record, typed by its file: `avro('trends/Tweet')` holds `Tweet` objects. */

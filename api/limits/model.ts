@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import type { LimitRule } from '../../schemas/types.ts'
+import type { LimitRule } from '../../schemas/limits/types.ts'
 import { parsePattern } from '../kit/limits/matching.ts'
 
 const MAX_INT32 = 2 ** 31 - 1

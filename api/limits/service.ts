@@ -1,8 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { keySubject, limitFlow, ruleSubject } from '../../schemas/limits/flow.ts'
-import { limitAudit, limitClients, limitCommands, limitDecisions, limitRules, limitTraffic, limitViolations } from '../../schemas/topics.ts'
-import type { LimitClient, LimitCommand } from '../../schemas/types.ts'
+import {
+  limitAudit,
+  limitClients,
+  limitCommands,
+  limitDecisions,
+  limitRules,
+  limitTraffic,
+  limitViolations,
+} from '../../schemas/limits/topics.ts'
+import type { LimitClient, LimitCommand } from '../../schemas/limits/types.ts'
 import { readAudit, readViolations } from '../../state/tables/limits/limit-records.ts'
 import type { TableReader } from '../../state/tables/trends/trends.ts'
 import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { LimitRule } from '../../schemas/types.ts'
+import type { LimitRule } from '../../schemas/limits/types.ts'
 import { readTraffic, type TrafficReader } from '../../state/tables/limits/limit-records.ts'
 import { capacityOf, elapsedUs, estimateOf, type Limit, refilled, US_PER_SECOND, windowIndexAt } from '../kit/limits/formulas.ts'
 import { parsePattern } from '../kit/limits/matching.ts'

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { ANY_TIER } from '../../schemas/limits/rule.ts'
-import type { LimitRule } from '../../schemas/types.ts'
+import type { LimitRule } from '../../schemas/limits/types.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import { limitedAddress } from '../kit/limits/address.ts'
 import type { Counter, CounterStore, Reading } from '../kit/limits/counter-store.ts'

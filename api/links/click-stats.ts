@@ -1,4 +1,4 @@
-import type { LinkStatsEntry, LinkStatsHour } from '../../schemas/types.ts'
+import type { LinkStatsEntry, LinkStatsHour } from '../../schemas/links/types.ts'
 import type { ReadLinkStats } from '../../state/views/links/link-stats.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,4 +1,4 @@
-import { clickDetails, linkStats } from '../../schemas/topics.ts'
+import { clickDetails, linkStats } from '../../schemas/links/topics.ts'
 import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
 import { clicksTable } from '../../state/tables/links/clicks.ts'
 import type { TableReader } from '../../state/tables/trends/trends.ts'

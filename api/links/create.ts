@@ -1,5 +1,5 @@
 import { type LinkAnswer, type LinkFields, linkFlow } from '../../schemas/links/flow.ts'
-import type { LinkCommand } from '../../schemas/types.ts'
+import type { LinkCommand } from '../../schemas/links/types.ts'
 import type { CommandRequest, Commands, OpenCommand } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import { derivedCode, isCode, isReserved } from './codes.ts'

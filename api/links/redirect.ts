@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { linkFlow } from '../../schemas/links/flow.ts'
-import type { Click } from '../../schemas/types.ts'
+import type { Click } from '../../schemas/links/types.ts'
 import { type LinkRecord, readLink } from '../../state/views/links/links.ts'
 import { NOT_CAUGHT_UP } from '../../state/views/view.ts'
 import { JSON_TYPE } from '../kit/answer.ts'

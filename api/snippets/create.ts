@@ -1,5 +1,5 @@
 import { type CreatedSnippet, snippetFlow } from '../../schemas/snippets/flow.ts'
-import type { NewSnippet } from '../../schemas/types.ts'
+import type { NewSnippet } from '../../schemas/snippets/types.ts'
 import type { BlobStore } from '../../state/blobs/blob-store.ts'
 import type { SnippetRecord } from '../../state/views/snippets/snippets.ts'
 import type { Caller } from '../kit/auth/verify.ts'

@@ -1,5 +1,5 @@
 import { snippetFlow } from '../../schemas/snippets/flow.ts'
-import { snippetTexts } from '../../schemas/topics.ts'
+import { snippetTexts } from '../../schemas/snippets/topics.ts'
 import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
 import { searchSnippets, snippetsTable } from '../../state/tables/snippets/snippets.ts'
 import type { TableReader } from '../../state/tables/trends/trends.ts'

@@ -1,4 +1,4 @@
-import type { SnippetRead } from '../../schemas/types.ts'
+import type { SnippetRead } from '../../schemas/snippets/types.ts'
 import type { OpenBlob } from '../../state/blobs/blob-store.ts'
 import { readVersions, type SnippetRecord } from '../../state/views/snippets/snippets.ts'
 import type { ListReader, ViewReader } from '../../state/views/view.ts'

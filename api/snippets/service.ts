@@ -1,4 +1,4 @@
-import { snippetReads as readsTopic, snippetCommands, snippetDecisions, snippetTexts } from '../../schemas/topics.ts'
+import { snippetReads as readsTopic, snippetCommands, snippetDecisions, snippetTexts } from '../../schemas/snippets/topics.ts'
 import type { BlobStore } from '../../state/blobs/blob-store.ts'
 import type { TableReader } from '../../state/tables/trends/trends.ts'
 import { SNIPPETS_VIEW } from '../../state/views/snippets/snippets.ts'

@@ -1,5 +1,5 @@
-import { trendVolumes } from '../../schemas/topics.ts'
 import { foldTerm } from '../../schemas/trends/term.ts'
+import { trendVolumes } from '../../schemas/trends/topics.ts'
 import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
 import { trendVolumesTable } from '../../state/tables/trends/trend-volumes.ts'
 import { readVolumes, type TableReader } from '../../state/tables/trends/trends.ts'

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { z } from '@hono/zod-openapi'
-import { userInterests } from '../../schemas/topics.ts'
 import { foldTerm, MAX_TERM_CODE_POINTS } from '../../schemas/trends/term.ts'
+import { userInterests } from '../../schemas/trends/topics.ts'
 import { type InterestProfile, readInterests } from '../../state/views/trends/interests.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 import { type Answer, jsonAnswer } from '../kit/answer.ts'

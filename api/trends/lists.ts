@@ -1,5 +1,5 @@
-import { trendOutput } from '../../schemas/topics.ts'
 import type { Region } from '../../schemas/trends/places/regions.ts'
+import { trendOutput } from '../../schemas/trends/topics.ts'
 import {
   type Candidate,
   type CandidateList,

@@ -1,5 +1,5 @@
-import { trendOutput, trendRenewals, trendVolumes, userInterests } from '../../schemas/topics.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
+import { trendOutput, trendRenewals, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
 import type { TableReader } from '../../state/tables/trends/trends.ts'
 import { INTERESTS_VIEW } from '../../state/views/trends/interests.ts'
 import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'

@@ -1,4 +1,4 @@
-import { trendOutput, trendRenewals } from '../../schemas/topics.ts'
+import { trendOutput, trendRenewals } from '../../schemas/trends/topics.ts'
 import { readStand } from '../../state/views/stand.ts'
 import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'

@@ -3,8 +3,8 @@ import type { SchemaRegistry } from '../../kafka/registry-interface.ts'
 import { openSerdes } from '../../kafka/serdes.ts'
 import type { Transport } from '../../kafka/transport.ts'
 import { byteWriter } from '../../schemas/codec.ts'
-import { clicks } from '../../schemas/topics.ts'
-import type { Click } from '../../schemas/types.ts'
+import { clicks } from '../../schemas/links/topics.ts'
+import type { Click } from '../../schemas/links/types.ts'
 
 /** Bytes that may wait unsent before they are flushed. */
 const FULL_BYTES = 4 * 1024 * 1024

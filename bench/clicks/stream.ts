@@ -1,4 +1,4 @@
-import type { Click } from '../../schemas/types.ts'
+import type { Click } from '../../schemas/links/types.ts'
 import { integer, pick, type Random, seededRandom } from '../tweets/random.ts'
 import { weightedPick, zipfWeights } from '../tweets/weighted.ts'
 

@@ -1,4 +1,4 @@
-import type { Tweet } from '../../schemas/types.ts'
+import type { Tweet } from '../../schemas/trends/types.ts'
 import { cities, cityPick } from '../tweets/places.ts'
 import { integer, pick, seededRandom } from '../tweets/random.ts'
 import { tweetId } from '../tweets/tweet-ids.ts'

@@ -1,4 +1,4 @@
-import type { Tweet } from '../../schemas/types.ts'
+import type { Tweet } from '../../schemas/trends/types.ts'
 import { type CityPick, cities, citiesOf, cityPick } from '../tweets/places.ts'
 import { seededRandom } from '../tweets/random.ts'
 import { readCsv } from './csv.ts'

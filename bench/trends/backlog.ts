@@ -1,5 +1,5 @@
 import { pathOf, regions } from '../../schemas/trends/places/regions.ts'
-import type { Tweet } from '../../schemas/types.ts'
+import type { Tweet } from '../../schemas/trends/types.ts'
 import { demoStream } from '../demo/stream.ts'
 import { tweetId } from '../tweets/tweet-ids.ts'
 

@@ -3,7 +3,7 @@ import { Admin } from '@platformatic/kafka'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import type { Transport } from '../../kafka/transport.ts'
 import { partitionKey } from '../../kafka/transport.ts'
-import { tweets } from '../../schemas/topics.ts'
+import { tweets } from '../../schemas/trends/topics.ts'
 import type { WorkerProcess } from './worker.ts'
 
 const GROUP = 'trends'

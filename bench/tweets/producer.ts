@@ -3,8 +3,8 @@ import type { SchemaRegistry } from '../../kafka/registry-interface.ts'
 import { openSerdes } from '../../kafka/serdes.ts'
 import type { RecordAppender, Transport } from '../../kafka/transport.ts'
 import { byteWriter } from '../../schemas/codec.ts'
-import { tweets } from '../../schemas/topics.ts'
-import type { Tweet } from '../../schemas/types.ts'
+import { tweets } from '../../schemas/trends/topics.ts'
+import type { Tweet } from '../../schemas/trends/types.ts'
 
 /** Bytes that may wait unsent before `isFull` asks for a flush. */
 const FULL_BYTES = 4 * 1024 * 1024

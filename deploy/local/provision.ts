@@ -5,10 +5,10 @@ import type { TopicSpec } from '../../kafka/transport.ts'
 import { repartitionSpec } from '../../pipelines/engine/topology/internal-topics.ts'
 import { trends } from '../../pipelines/trends/topology.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
-import * as catalogue from '../../schemas/topics.ts'
+import { topics } from '../../schemas/topics.ts'
 
 /** Every public topic. */
-const TOPICS: readonly AnyTopic[] = Object.values(catalogue)
+const TOPICS: readonly AnyTopic[] = topics
 /** Topics between the stages of one pipeline. Workers create them too, with the partitions of a small machine. */
 const REPARTITION_TOPICS: readonly AnyTopic[] = [...trends.declare().repartitions.values()]
 

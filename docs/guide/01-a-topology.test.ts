@@ -24,7 +24,7 @@ import type { Topic } from '../../schemas/topic.ts'
  * A topic has a name, a codec for its keys and a format for its values. Keys decide the partition: all records of one bike lie in one
  * partition, in the order in which they were sent. Values are Avro; chapter 9 says what that buys.
  *
- * Real services declare their topics once, in `schemas/topics.ts`, with their schemas in files. Here they stand in the chapter.
+ * Real services declare their topics once, in `schemas/<service>/topics.ts`, with their schemas in files. Here they stand in the chapter.
  */
 interface Ride {
   rider: string

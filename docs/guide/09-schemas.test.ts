@@ -22,7 +22,7 @@ import { type KeyedStore, keyedStore } from '../../state/stores/keyed-store.ts'
  * ## Where schemas stand
  *
  * In this guide they stand in the chapters. In the project each is a file, `schemas/trends/Tweet.avsc`; `npm run schemas` writes the TypeScript types
- * of all of them into `schemas/types.ts`; and `avro('trends/Tweet')` is the format of `Tweet` objects. So a type and its schema cannot drift apart.
+ * of all of them into `types.ts` of its folder; and `avro('trends/Tweet')` is the format of `Tweet` objects. So a type and its schema cannot drift apart.
  */
 const rideSchema = (...fields: AvroSchema[]): AvroSchema => ({ type: 'record', name: 'Ride', namespace: 'bikes', fields })
 const bike: AvroSchema = { name: 'bike', type: 'string' }
@@ -197,6 +197,6 @@ test.each([false, true])('a new version continues with the state of the old one 
  * Keys are different: they decide partitions and are compared byte by byte, so they have no schema and no id. Their codecs are in
  * `schemas/keys.ts` (text, decimal ids) and `schemas/composite.ts` (several parts that sort as you expect). A key's form never changes.
  *
- * Read next: chapter 10, testing. Sources: `schemas/topics.ts`, `schemas/avro/resolve.ts` (the rules), `kafka/serdes.ts`. That a Python
+ * Read next: chapter 10, testing. Sources: `schemas/trends/topics.ts`, `schemas/avro/resolve.ts` (the rules), `kafka/serdes.ts`. That a Python
  * producer and consumer understand all this is tested in `tests/deploy/local/registry/registry.integration.test.ts`.
  */

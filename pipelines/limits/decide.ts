@@ -1,6 +1,6 @@
 import type { LimitAnswer } from '../../schemas/limits/flow.ts'
 import { SEEDED_RULES } from '../../schemas/limits/rule.ts'
-import type { LimitCommand, LimitRule, LimitSetting } from '../../schemas/types.ts'
+import type { LimitCommand, LimitRule, LimitSetting } from '../../schemas/limits/types.ts'
 import type { CommandFacts, Decided } from '../engine/commands/decide.ts'
 
 type LimitDecision = Decided<LimitSetting, LimitAnswer>

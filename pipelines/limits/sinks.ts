@@ -1,4 +1,4 @@
-import { limitAudit, limitDecisions, limitTraffic, limitViolations } from '../../schemas/topics.ts'
+import { limitAudit, limitDecisions, limitTraffic, limitViolations } from '../../schemas/limits/topics.ts'
 import { limitAuditTable, limitTrafficTable, limitViolationsTable } from '../../state/tables/limits/limits.ts'
 import { limitsView } from '../../state/views/limits/limits.ts'
 import { decisionView } from '../../state/views/results.ts'

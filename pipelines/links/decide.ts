@@ -1,5 +1,5 @@
 import type { LinkAnswer, LinkFields } from '../../schemas/links/flow.ts'
-import type { Link, LinkCommand } from '../../schemas/types.ts'
+import type { Link, LinkCommand } from '../../schemas/links/types.ts'
 import type { CommandFacts, Decided } from '../engine/commands/decide.ts'
 
 type LinkDecision = Decided<Link, LinkAnswer>

@@ -1,4 +1,4 @@
-import { linkDecisions, userLinks } from '../../schemas/topics.ts'
+import { linkDecisions, userLinks } from '../../schemas/links/topics.ts'
 import { linksView } from '../../state/views/links/links.ts'
 import { userLinksView } from '../../state/views/links/user-links.ts'
 import { decisionView } from '../../state/views/results.ts'

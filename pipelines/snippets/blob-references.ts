@@ -1,5 +1,5 @@
+import type { BlobReferences, Snippet } from '../../schemas/snippets/types.ts'
 import type { Topic } from '../../schemas/topic.ts'
-import type { BlobReferences, Snippet } from '../../schemas/types.ts'
 import type { KeyedStore } from '../../state/stores/keyed-store.ts'
 import type { Context } from '../engine/topology/api.ts'
 

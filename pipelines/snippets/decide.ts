@@ -1,5 +1,5 @@
 import type { CreatedSnippet, ReadSnippet, SnippetAnswer } from '../../schemas/snippets/flow.ts'
-import type { NewSnippet, Snippet, SnippetCommand } from '../../schemas/types.ts'
+import type { NewSnippet, Snippet, SnippetCommand } from '../../schemas/snippets/types.ts'
 import type { CommandFacts, Decided } from '../engine/commands/decide.ts'
 
 type SnippetDecision = Decided<Snippet, SnippetAnswer>

@@ -1,4 +1,4 @@
-import { snippetBlobs, snippetDecisions, snippetTexts } from '../../schemas/topics.ts'
+import { snippetBlobs, snippetDecisions, snippetTexts } from '../../schemas/snippets/topics.ts'
 import { snippetsTable } from '../../state/tables/snippets/snippets.ts'
 import { decisionView } from '../../state/views/results.ts'
 import { snippetBlobsView } from '../../state/views/snippets/snippet-blobs.ts'

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { snippetBlobs } from '../../schemas/topics.ts'
+import { snippetBlobs } from '../../schemas/snippets/topics.ts'
 import { type BlobStore, UNTOUCHED_MS } from '../../state/blobs/blob-store.ts'
 import { connectBlobs } from '../../state/blobs/connect.ts'
 import { sweepBlobs } from '../../state/blobs/sweep.ts'

@@ -1,4 +1,4 @@
-import type { Snippet, SnippetText } from '../../schemas/types.ts'
+import type { Snippet, SnippetText } from '../../schemas/snippets/types.ts'
 
 /** What search and analysts may know of a snippet. */
 export function snippetText(snippet: Snippet): SnippetText {

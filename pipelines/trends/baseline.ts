@@ -1,4 +1,4 @@
-import type { TermBaseline } from '../../schemas/types.ts'
+import type { TermBaseline } from '../../schemas/trends/types.ts'
 import { hourOfWeek, sameHourOfWeekBefore, weekOf } from './time.ts'
 
 /** Weight of the newest week in the exponentially weighted mean (DECISIONS: baseline). */

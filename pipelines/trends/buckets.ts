@@ -1,4 +1,4 @@
-import type { Buckets } from '../../schemas/types.ts'
+import type { Buckets } from '../../schemas/trends/types.ts'
 
 /** Counts per bucket of time, sparse and ascending. */
 export function emptyBuckets(): Buckets {

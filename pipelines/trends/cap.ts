@@ -1,4 +1,4 @@
-import type { UserContributions } from '../../schemas/types.ts'
+import type { UserContributions } from '../../schemas/trends/types.ts'
 import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
 
 /** One user adds at most this much to one term in any window, all regions together (DECISIONS: spam cap). */

@@ -1,4 +1,4 @@
-import type { TermForm } from '../../schemas/types.ts'
+import type { TermForm } from '../../schemas/trends/types.ts'
 
 /** Spellings remembered per term: people use two or three, and a flood of odd ones must not fill the state. */
 export const MAX_FORMS = 16

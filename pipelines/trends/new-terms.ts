@@ -1,4 +1,4 @@
-import type { Buckets } from '../../schemas/types.ts'
+import type { Buckets } from '../../schemas/trends/types.ts'
 import { bucketBefore, bucketFrom } from './buckets.ts'
 import { WINDOW_MINUTES } from './time.ts'
 

@@ -1,4 +1,4 @@
-import type { TermCounts, Tweet } from '../../schemas/types.ts'
+import type { TermCounts, Tweet } from '../../schemas/trends/types.ts'
 import { addForm } from './forms.ts'
 import { addSample } from './samples.ts'
 

@@ -1,4 +1,4 @@
-import type { NewTermMoment, TrendCandidate, TrendEntry } from '../../schemas/types.ts'
+import type { NewTermMoment, TrendCandidate, TrendEntry } from '../../schemas/trends/types.ts'
 import { labelOf, trendScore, velocityOf, velocityVsUsual } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 import { MINUTE_MS } from './time.ts'

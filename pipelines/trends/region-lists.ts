@@ -1,6 +1,6 @@
 import type { Topic } from '../../schemas/topic.ts'
 import { termKey } from '../../schemas/trends/term.ts'
-import type { NewTermTotals, RegionCandidates, TermTracked, TrendingSince, TrendOutput } from '../../schemas/types.ts'
+import type { NewTermTotals, RegionCandidates, TermTracked, TrendingSince, TrendOutput } from '../../schemas/trends/types.ts'
 import type { KeyedStore } from '../../state/stores/keyed-store.ts'
 import type { Context } from '../engine/topology/api.ts'
 import { addTotals, entryOf, KEPT_TERMS, meanOfNewTerms, rankTerms } from './ranking.ts'

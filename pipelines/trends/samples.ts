@@ -1,4 +1,4 @@
-import type { SampleTweet } from '../../schemas/types.ts'
+import type { SampleTweet } from '../../schemas/trends/types.ts'
 
 /** Sample tweets per trend (spec A: 3 per entry). */
 export const SAMPLES = 3

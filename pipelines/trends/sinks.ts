@@ -1,4 +1,4 @@
-import { trendOutput, trendRenewals, trendVolumes, userInterests } from '../../schemas/topics.ts'
+import { trendOutput, trendRenewals, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
 import { trendSnapshots } from '../../state/tables/trends/trend-snapshots.ts'
 import { trendVolumesTable } from '../../state/tables/trends/trend-volumes.ts'
 import { interestsView } from '../../state/views/trends/interests.ts'

@@ -1,4 +1,4 @@
-import type { TermCounts, TermState, TrendCandidate } from '../../schemas/types.ts'
+import type { TermCounts, TermState, TrendCandidate } from '../../schemas/trends/types.ts'
 import { addTo, emptyBuckets, newestOf, sumOf } from './buckets.ts'
 import { addForm, mostFrequentForm } from './forms.ts'
 import { addSample } from './samples.ts'

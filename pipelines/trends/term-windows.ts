@@ -1,7 +1,15 @@
 import type { Topic } from '../../schemas/topic.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
-import type { RegionCandidates, TermBaseline, TermCounts, TermState, TermTracked, TrendVolume, VolumesRound } from '../../schemas/types.ts'
+import type {
+  RegionCandidates,
+  TermBaseline,
+  TermCounts,
+  TermState,
+  TermTracked,
+  TrendVolume,
+  VolumesRound,
+} from '../../schemas/trends/types.ts'
 import type { KeyedStore } from '../../state/stores/keyed-store.ts'
 import { sweep } from '../engine/state/sweep.ts'
 import type { Context, RecordContext } from '../engine/topology/api.ts'

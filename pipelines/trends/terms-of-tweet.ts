@@ -1,5 +1,5 @@
 import { foldTerm } from '../../schemas/trends/term.ts'
-import type { Tweet } from '../../schemas/types.ts'
+import type { Tweet } from '../../schemas/trends/types.ts'
 
 /** A tweet has room for some hundred n-grams; more is a producer's fault or an attack, and each costs state in three regions. */
 const MAX_TERMS_PER_TWEET = 500

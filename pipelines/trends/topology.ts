@@ -1,6 +1,6 @@
 import { decimalId, decimalInt, utf8 } from '../../schemas/keys.ts'
 import { avro } from '../../schemas/load.ts'
-import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../schemas/topics.ts'
+import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../schemas/trends/topics.ts'
 import { keyedStore } from '../../state/stores/keyed-store.ts'
 import { topology } from '../engine/topology/topology.ts'
 import { regionLists } from './region-lists.ts'

@@ -1,4 +1,4 @@
-import type { TrendingSince } from '../../schemas/types.ts'
+import type { TrendingSince } from '../../schemas/trends/types.ts'
 import { MINUTE_MS } from './time.ts'
 
 /** Terms that trend: those that are served (spec A). */

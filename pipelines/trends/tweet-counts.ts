@@ -1,7 +1,7 @@
 import type { Topic } from '../../schemas/topic.ts'
 import { pathOf, WORLDWIDE } from '../../schemas/trends/places/regions.ts'
 import { termKey } from '../../schemas/trends/term.ts'
-import type { TermCounts, Tweet, UserContributions } from '../../schemas/types.ts'
+import type { TermCounts, Tweet, UserContributions } from '../../schemas/trends/types.ts'
 import type { KeyedStore } from '../../state/stores/keyed-store.ts'
 import { sweep } from '../engine/state/sweep.ts'
 import { originalTimestamp } from '../engine/task/dead-letter.ts'

@@ -1,4 +1,4 @@
-import type { TermState, VolumesRound } from '../../schemas/types.ts'
+import type { TermState, VolumesRound } from '../../schemas/trends/types.ts'
 import type { KeyedStore } from '../../state/stores/keyed-store.ts'
 import { eachBucket } from './buckets.ts'
 

@@ -8,11 +8,11 @@ export interface NamedSchema {
   readonly schema: AvroSchema
 }
 
-const HEADING = `/** Generated from schemas/*.avsc by \`npm run schemas\`; a test holds it up to date. Do not edit. */\n`
+const HEADING = `/** Generated from the .avsc files of this folder by \`npm run schemas\`; a test keeps it up to date. Do not edit. */\n`
 
 /**
- * TypeScript source of the values that codecs take and give: one interface per record, one union per enum, and
- * `RecordTypes` from file to interface.
+ * TypeScript source for the records of one folder: one interface per record, one union per enum, and the folder's part of
+ * `RecordTypes`, which maps each file to its interface.
  * @throws Error when two files give one name to different types
  */
 export function typescriptOf(schemas: readonly NamedSchema[]): string {
@@ -24,7 +24,7 @@ export function typescriptOf(schemas: readonly NamedSchema[]): string {
     declare(root, file, declarations)
     files.push(`  ${JSON.stringify(file)}: ${unqualified(root.name)}`)
   }
-  const byFile = `/** Records by the file that declares them. */\nexport interface RecordTypes {\n${files.join('\n')}\n}\n`
+  const byFile = `declare module '../load.ts' {\n  interface RecordTypes {\n${files.join('\n')}\n  }\n}\n`
   return [HEADING, ...declarations.values(), byFile].join('\n')
 }
 

@@ -2,7 +2,7 @@ import { avroValue } from '../avro/value.ts'
 import { utf8 } from '../keys.ts'
 import { loadSchema } from '../load.ts'
 import type { AvroSchema, Topic, ValueFormat } from '../topic.ts'
-import type { CommandResult } from '../types.ts'
+import type { CommandResult } from './types.ts'
 
 /** What a client asks a deciding topology for; `body` is the service's own. */
 export interface Command<C> {

@@ -1,6 +1,6 @@
 import type { CommandFlow } from '../commands/topics.ts'
-import { limitCommands, limitDecisions } from '../topics.ts'
-import type { LimitClient, LimitCommand, LimitRule, LimitSetting } from '../types.ts'
+import { limitCommands, limitDecisions } from './topics.ts'
+import type { LimitClient, LimitCommand, LimitRule, LimitSetting } from './types.ts'
 
 /** What was decided about a rule or an API key. */
 export type LimitAnswer =

@@ -1,4 +1,4 @@
-import type { LimitRule } from '../types.ts'
+import type { LimitRule } from './types.ts'
 
 /** Every tier. */
 export const ANY_TIER = '*'

@@ -1,6 +1,6 @@
 import type { CommandFlow } from '../commands/topics.ts'
-import { linkCommands, linkDecisions } from '../topics.ts'
-import type { Link, LinkCommand } from '../types.ts'
+import { linkCommands, linkDecisions } from './topics.ts'
+import type { Link, LinkCommand } from './types.ts'
 
 /** What was decided about a link; times in epoch ms. */
 export type LinkAnswer =

@@ -1,6 +1,6 @@
 import type { CommandFlow } from '../commands/topics.ts'
-import { snippetCommands, snippetDecisions } from '../topics.ts'
-import type { Snippet, SnippetCommand } from '../types.ts'
+import { snippetCommands, snippetDecisions } from './topics.ts'
+import type { Snippet, SnippetCommand } from './types.ts'
 
 /** What was decided about a snippet; times in epoch ms. A repeated command gets the first answer, so that all that its caller is told is in it. */
 export type SnippetAnswer =

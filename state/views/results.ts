@@ -1,5 +1,5 @@
 import type { Decision } from '../../schemas/commands/topics.ts'
-import type { CommandResult } from '../../schemas/types.ts'
+import type { CommandResult } from '../../schemas/commands/types.ts'
 import { type View, type ViewOperation, type ViewReader, viewTag } from './view.ts'
 
 /**

@@ -4,7 +4,7 @@ import { type TweetProducer, tweetProducer } from '../../bench/tweets/producer.t
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import type { Transport } from '../../kafka/transport.ts'
-import type { Tweet } from '../../schemas/types.ts'
+import type { Tweet } from '../../schemas/trends/types.ts'
 import type { KnownTweet } from './expected.ts'
 import type { LoggedTweet } from './log.ts'
 import type { System } from './system.ts'

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Tweet } from '../../schemas/types.ts'
+import type { Tweet } from '../../schemas/trends/types.ts'
 import { runPython } from '../stack/python.ts'
 import type { System } from './system.ts'
 

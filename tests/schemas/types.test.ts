@@ -3,12 +3,11 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { typescriptOf } from '../../schemas/avro/typescript.ts'
-import { loadSchema, schemaFiles } from '../../schemas/load.ts'
+import { loadSchema, schemaFolders } from '../../schemas/load.ts'
 
-const generated = fileURLToPath(new URL('../../schemas/types.ts', import.meta.url))
-
-test('schemas/types.ts is what the schemas say (else: npm run schemas)', () => {
-  const source = typescriptOf(schemaFiles().map((file) => ({ file, schema: loadSchema(file) })))
+test.each([...schemaFolders()])('schemas/%s/types.ts is what the schemas say (else: npm run schemas)', (folder, files) => {
+  const generated = fileURLToPath(new URL(`../../schemas/${folder}/types.ts`, import.meta.url))
+  const source = typescriptOf(files.map((file) => ({ file, schema: loadSchema(file) })))
   const formatted = execFileSync('npx', ['biome', 'format', `--stdin-file-path=${generated}`], {
     input: source,
     encoding: 'utf8',

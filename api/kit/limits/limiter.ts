@@ -1,4 +1,4 @@
-import type { LimitRule } from '../../../schemas/types.ts'
+import type { LimitRule } from '../../../schemas/limits/types.ts'
 import type { Ask, CounterStore, FailureReason, Reading, Undecided } from './counter-store.ts'
 import { bucketStanding, type Limit, type Standing, US_PER_SECOND, windowStanding } from './formulas.ts'
 import { limitedMethod, type RuleTable } from './matching.ts'

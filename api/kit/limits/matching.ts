@@ -1,5 +1,5 @@
 import { ANY_TIER } from '../../../schemas/limits/rule.ts'
-import type { LimitRule } from '../../../schemas/types.ts'
+import type { LimitRule } from '../../../schemas/limits/types.ts'
 import { type CompiledRule, compileRule, DEFAULT_KEY_PREFIX, type LimitedCaller } from './rule.ts'
 
 /** Rules compiled to a lookup: its cost depends on the path's depth, not on the number of rules. */

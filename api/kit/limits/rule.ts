@@ -1,4 +1,4 @@
-import type { LimitKeyPart, LimitRule } from '../../../schemas/types.ts'
+import type { LimitKeyPart, LimitRule } from '../../../schemas/limits/types.ts'
 import type { Counter } from './counter-store.ts'
 import type { Limit } from './formulas.ts'
 

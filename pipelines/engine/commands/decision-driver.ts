@@ -1,5 +1,5 @@
 import type { CommandFlow } from '../../../schemas/commands/topics.ts'
-import type { CommandResult } from '../../../schemas/types.ts'
+import type { CommandResult } from '../../../schemas/commands/types.ts'
 import { type TestDriver, type TestDriverOptions, testDriver } from '../testing/test-driver.ts'
 import type { Topology } from '../topology/topology.ts'
 

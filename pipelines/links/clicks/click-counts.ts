@@ -1,6 +1,6 @@
 import { AS_OF_KEY } from '../../../schemas/links/as-of.ts'
+import type { Click, ClickDetails, ClickTotals, LinkStats, LinkVisitors } from '../../../schemas/links/types.ts'
 import type { Topic } from '../../../schemas/topic.ts'
-import type { Click, ClickDetails, ClickTotals, LinkStats, LinkVisitors } from '../../../schemas/types.ts'
 import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
 import type { Context, Outcome, RecordContext } from '../../engine/topology/api.ts'
 import { deadLetter } from '../../engine/topology/outcome.ts'

@@ -1,4 +1,4 @@
-import type { Click, ClickDetails } from '../../../schemas/types.ts'
+import type { Click, ClickDetails } from '../../../schemas/links/types.ts'
 import { countryReader } from './country.ts'
 import { referrerReader } from './referrer.ts'
 import { userAgentReader } from './user-agent.ts'

@@ -1,4 +1,4 @@
-import type { ClickTotals, HourOfClicks } from '../../../schemas/types.ts'
+import type { ClickTotals, HourOfClicks } from '../../../schemas/links/types.ts'
 import type { ClickBatch } from './pending-clicks.ts'
 import { addToTally, emptyTally } from './tally.ts'
 import { KEPT_HOURS } from './time.ts'

@@ -1,4 +1,4 @@
-import type { ClickTotals, LinkStats, LinkVisitors } from '../../../schemas/types.ts'
+import type { ClickTotals, LinkStats, LinkVisitors } from '../../../schemas/links/types.ts'
 import { topOf } from './tally.ts'
 import { HOUR_MS } from './time.ts'
 import { countVisitors } from './visitors.ts'

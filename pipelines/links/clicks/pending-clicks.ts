@@ -1,4 +1,4 @@
-import type { ClickDetails } from '../../../schemas/types.ts'
+import type { ClickDetails } from '../../../schemas/links/types.ts'
 import { HOUR_MS } from './time.ts'
 
 /** Clicks of one link, put together. */

@@ -1,4 +1,4 @@
-import { clickDetails, linkStats } from '../../../schemas/topics.ts'
+import { clickDetails, linkStats } from '../../../schemas/links/topics.ts'
 import { clicksTable } from '../../../state/tables/links/clicks.ts'
 import { linkStatsView } from '../../../state/views/links/link-stats.ts'
 import type { Runner } from '../../engine/worker/runner.ts'

@@ -1,4 +1,4 @@
-import type { Tally } from '../../../schemas/types.ts'
+import type { Tally } from '../../../schemas/links/types.ts'
 
 /** What a batch has counted, by value. */
 export type BatchCounts = ReadonlyMap<string, number>

@@ -1,6 +1,6 @@
 import { utf8 } from '../../../schemas/keys.ts'
+import { clickDetails, clicks, linkDeletions, linkStats } from '../../../schemas/links/topics.ts'
 import { avro } from '../../../schemas/load.ts'
-import { clickDetails, clicks, linkDeletions, linkStats } from '../../../schemas/topics.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 import { timerStore } from '../../../state/stores/timer-store.ts'
 import { type Topology, topology } from '../../engine/topology/topology.ts'

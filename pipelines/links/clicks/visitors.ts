@@ -1,4 +1,4 @@
-import type { LinkVisitors } from '../../../schemas/types.ts'
+import type { LinkVisitors } from '../../../schemas/links/types.ts'
 import { addHash, estimate, REGISTERS } from './hyperloglog.ts'
 
 const HASH_BYTES = 8

@@ -1,4 +1,4 @@
-import type { LimitChange, LimitTraffic, LimitViolation } from '../../../schemas/types.ts'
+import type { LimitChange, LimitTraffic, LimitViolation } from '../../../schemas/limits/types.ts'
 import type { Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 

@@ -1,4 +1,4 @@
-import type { ClickDetails } from '../../../schemas/types.ts'
+import type { ClickDetails } from '../../../schemas/links/types.ts'
 import type { Table } from '../table.ts'
 import { isoDay } from '../time.ts'
 import { clickDaysStatements } from './click-days.ts'

@@ -1,4 +1,4 @@
-import type { SnippetText } from '../../../schemas/types.ts'
+import type { SnippetText } from '../../../schemas/snippets/types.ts'
 import type { Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 import type { TableReader } from '../trends/trends.ts'

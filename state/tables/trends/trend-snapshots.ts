@@ -1,4 +1,4 @@
-import type { TrendEntry, TrendOutput } from '../../../schemas/types.ts'
+import type { TrendEntry, TrendOutput } from '../../../schemas/trends/types.ts'
 import type { Row, Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 

@@ -1,4 +1,4 @@
-import type { TrendVolume } from '../../../schemas/types.ts'
+import type { TrendVolume } from '../../../schemas/trends/types.ts'
 import type { Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 

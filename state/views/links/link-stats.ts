@@ -1,5 +1,5 @@
 import { AS_OF_KEY } from '../../../schemas/links/as-of.ts'
-import type { LinkStats } from '../../../schemas/types.ts'
+import type { LinkStats } from '../../../schemas/links/types.ts'
 import { NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Link } from '../../../schemas/types.ts'
+import type { Link } from '../../../schemas/links/types.ts'
 import { caughtUpKey, type ListReader, NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag } from '../view.ts'
 import { type LinkRecord, parseLink, storedLink } from './links.ts'
 

@@ -1,4 +1,4 @@
-import type { BlobReferences } from '../../../schemas/types.ts'
+import type { BlobReferences } from '../../../schemas/snippets/types.ts'
 import { caughtUpKey, type View, type ViewOperation, viewTag } from '../view.ts'
 
 /**

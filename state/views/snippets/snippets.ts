@@ -1,5 +1,5 @@
 import type { ReadSnippet } from '../../../schemas/snippets/flow.ts'
-import type { Snippet, Visibility } from '../../../schemas/types.ts'
+import type { Snippet, Visibility } from '../../../schemas/snippets/types.ts'
 import { caughtUpKey, type ListReader, NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag } from '../view.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { UserInterests } from '../../../schemas/types.ts'
+import type { UserInterests } from '../../../schemas/trends/types.ts'
 import { NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { TrendEntry, TrendOutput } from '../../../schemas/types.ts'
+import type { TrendEntry, TrendOutput } from '../../../schemas/trends/types.ts'
 import {
   NOT_CAUGHT_UP,
   VALUE_FIELD,

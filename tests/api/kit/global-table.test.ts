@@ -8,8 +8,8 @@ import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { openSerdes } from '../../../kafka/serdes.ts'
 import type { Transport } from '../../../kafka/transport.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
-import { userInterests } from '../../../schemas/topics.ts'
-import type { UserInterests } from '../../../schemas/types.ts'
+import { userInterests } from '../../../schemas/trends/topics.ts'
+import type { UserInterests } from '../../../schemas/trends/types.ts'
 
 const log = createLogger('silent')
 const topic = userInterests

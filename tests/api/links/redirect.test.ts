@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { LOOPBACK, trustedProxies } from '../../../api/kit/limits/address.ts'
 import { redirects } from '../../../api/links/redirect.ts'
-import type { Click } from '../../../schemas/types.ts'
+import type { Click } from '../../../schemas/links/types.ts'
 import { linksApi } from './harness.ts'
 
 const URL_1 = 'https://example.com/1?a=b#c'

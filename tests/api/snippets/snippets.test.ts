@@ -6,7 +6,7 @@ import { compileRules } from '../../../api/kit/limits/matching.ts'
 import { type RequestLimits, requestLimits } from '../../../api/kit/limits/request-limits.ts'
 import { exactCounters } from '../../../bench/limits/exact-counters.ts'
 import { SEEDED_RULES } from '../../../schemas/limits/rule.ts'
-import { snippetTexts } from '../../../schemas/topics.ts'
+import { snippetTexts } from '../../../schemas/snippets/topics.ts'
 import { START } from '../kit/harness.ts'
 import { snippetsApi } from './harness.ts'
 
@@ -104,7 +104,7 @@ describe('creating a snippet', () => {
 
   test('of a user lies where all of them do', async () => {
     const { create, facts } = await snippetsApi()
-    const { snippetCommands } = await import('../../../schemas/topics.ts')
+    const { snippetCommands } = await import('../../../schemas/snippets/topics.ts')
     const home = facts.partitionOf(snippetCommands, '42')
     for (let count = 0; count < 10; count++) {
       const { body } = await create({ content: `number ${count}` }, ALICE)

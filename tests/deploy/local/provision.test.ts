@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { topicSpecs } from '../../../deploy/local/provision.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
-import { trendOutput, tweets } from '../../../schemas/topics.ts'
+import { trendOutput, tweets } from '../../../schemas/trends/topics.ts'
 
 function partitionsFor(plan: 'local' | 'production'): Record<string, number> {
   return Object.fromEntries(topicSpecs(plan).map(({ name, partitions }) => [name, partitions]))

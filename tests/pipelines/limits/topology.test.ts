@@ -3,8 +3,8 @@ import { decisionDriver } from '../../../pipelines/engine/commands/decision-driv
 import { limits } from '../../../pipelines/limits/topology.ts'
 import { keySubject, limitFlow, ruleSubject } from '../../../schemas/limits/flow.ts'
 import { type GivenRule, ruleOf } from '../../../schemas/limits/rule.ts'
-import { limitAudit, limitClients, limitRules } from '../../../schemas/topics.ts'
-import type { LimitClient, LimitCommand } from '../../../schemas/types.ts'
+import { limitAudit, limitClients, limitRules } from '../../../schemas/limits/topics.ts'
+import type { LimitClient, LimitCommand } from '../../../schemas/limits/types.ts'
 
 const ADMIN = '7'
 const HASH = 'a'.repeat(64)

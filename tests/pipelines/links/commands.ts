@@ -1,4 +1,4 @@
-import type { LinkCommand } from '../../../schemas/types.ts'
+import type { LinkCommand } from '../../../schemas/links/types.ts'
 
 /** A request of user 42, unless told otherwise. */
 export function linkCommand(fields: Partial<LinkCommand> = {}): LinkCommand {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { decisionDriver } from '../../../pipelines/engine/commands/decision-driver.ts'
 import { links } from '../../../pipelines/links/topology.ts'
 import { linkFlow } from '../../../schemas/links/flow.ts'
-import { linkDeletions, userLinks } from '../../../schemas/topics.ts'
+import { linkDeletions, userLinks } from '../../../schemas/links/topics.ts'
 import { linkCommand } from './commands.ts'
 
 const HOUR_MS = 3_600_000

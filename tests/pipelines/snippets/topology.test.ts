@@ -4,8 +4,8 @@ import { decisionDriver } from '../../../pipelines/engine/commands/decision-driv
 import type { TestDriverOptions } from '../../../pipelines/engine/testing/test-driver.ts'
 import { snippets } from '../../../pipelines/snippets/topology.ts'
 import { snippetFlow } from '../../../schemas/snippets/flow.ts'
-import { snippetBlobs, snippetCommands, snippetTexts, snippetViewCounts } from '../../../schemas/topics.ts'
-import type { NewSnippet, SnippetCommand } from '../../../schemas/types.ts'
+import { snippetBlobs, snippetCommands, snippetTexts, snippetViewCounts } from '../../../schemas/snippets/topics.ts'
+import type { NewSnippet, SnippetCommand } from '../../../schemas/snippets/types.ts'
 
 const MINUTE_MS = 60_000
 const ID = 'abcd1234'

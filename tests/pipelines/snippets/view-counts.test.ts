@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { testDriver } from '../../../pipelines/engine/testing/test-driver.ts'
 import { snippetViews } from '../../../pipelines/snippets/view-counts.ts'
-import { snippetReads, snippetViewCounts } from '../../../schemas/topics.ts'
+import { snippetReads, snippetViewCounts } from '../../../schemas/snippets/topics.ts'
 
 test('reads are put together: one record per snippet and commit, with the count so far, also after a restart', () => {
   const driver = testDriver(snippetViews, { commit: 'manual' })

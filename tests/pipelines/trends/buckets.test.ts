@@ -10,7 +10,7 @@ import {
   newestOf,
   sumOf,
 } from '../../../pipelines/trends/buckets.ts'
-import type { Buckets } from '../../../schemas/types.ts'
+import type { Buckets } from '../../../schemas/trends/types.ts'
 
 const KEEP = 10
 const additions = fc.array(fc.record({ bucket: fc.integer({ min: 1000, max: 1030 }), count: fc.integer({ min: 1, max: 5 }) }), {

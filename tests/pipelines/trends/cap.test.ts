@@ -9,7 +9,7 @@ import {
   newestContribution,
   REMEMBERED_MINUTES,
 } from '../../../pipelines/trends/cap.ts'
-import type { UserContributions } from '../../../schemas/types.ts'
+import type { UserContributions } from '../../../schemas/trends/types.ts'
 
 function nobody(): UserContributions {
   return { terms: [] }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { addForm, MAX_FORMS, mostFrequentForm } from '../../../pipelines/trends/forms.ts'
-import type { TermForm } from '../../../schemas/types.ts'
+import type { TermForm } from '../../../schemas/trends/types.ts'
 
 test('the most frequent spelling is shown, the smallest of equal ones', () => {
   fc.assert(

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type TestDriver, testDriver } from '../../../pipelines/engine/testing/test-driver.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
-import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../../schemas/topics.ts'
 import { regions } from '../../../schemas/trends/places/regions.ts'
-import type { TrendOutput, Tweet } from '../../../schemas/types.ts'
+import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../../schemas/trends/topics.ts'
+import type { TrendOutput, Tweet } from '../../../schemas/trends/types.ts'
 import { offlineTrends, type SentTweet } from './offline.ts'
 
 const START = Date.UTC(2026, 0, 1, 12, 0, 1)

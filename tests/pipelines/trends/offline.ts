@@ -1,6 +1,6 @@
 import { pathOf } from '../../../schemas/trends/places/regions.ts'
 import { foldTerm } from '../../../schemas/trends/term.ts'
-import type { TrendEntry, Tweet } from '../../../schemas/types.ts'
+import type { TrendEntry, Tweet } from '../../../schemas/trends/types.ts'
 
 /**
  * What the trends service must publish, computed the plain way from a list of tweets: nothing is incremental, nothing is shared with the pipeline but the

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { addTotals, candidatesPerPartition, entryOf, KEPT_TERMS, meanOfNewTerms, rankTerms } from '../../../pipelines/trends/ranking.ts'
 import { NO_BASELINE } from '../../../pipelines/trends/term-state.ts'
-import type { NewTermMoment, TrendCandidate } from '../../../schemas/types.ts'
+import type { NewTermMoment, TrendCandidate } from '../../../schemas/trends/types.ts'
 
 const MINUTE = 60_000
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { addSample, SAMPLES } from '../../../pipelines/trends/samples.ts'
-import type { SampleTweet } from '../../../schemas/types.ts'
+import type { SampleTweet } from '../../../schemas/trends/types.ts'
 
 const sample = fc.record({
   tweet_id: fc.bigInt({ min: 2n ** 60n, max: 2n ** 60n + 1000n }),

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { applyCounts, candidateOf, newTermState, unchangedThrough, windowCount } from '../../../pipelines/trends/term-state.ts'
 import { MINUTE_MS } from '../../../pipelines/trends/time.ts'
-import type { TermCounts, TermState } from '../../../schemas/types.ts'
+import type { TermCounts, TermState } from '../../../schemas/trends/types.ts'
 
 const NOW = 30_000_000
 const silent = { adding() {}, added() {}, dropping() {} }

@@ -3,9 +3,9 @@ import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { replayDeadLetters } from '../../../pipelines/engine/dlq/replay.ts'
 import { type TestDriver, testDriver } from '../../../pipelines/engine/testing/test-driver.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
-import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../../schemas/topics.ts'
 import { regions } from '../../../schemas/trends/places/regions.ts'
-import type { TrendOutput, TrendVolume, Tweet } from '../../../schemas/types.ts'
+import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../../schemas/trends/topics.ts'
+import type { TrendOutput, TrendVolume, Tweet } from '../../../schemas/trends/types.ts'
 import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
 
 const SECOND = 1_000

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { noteTrending } from '../../../pipelines/trends/trending-since.ts'
-import type { TrendingSince } from '../../../schemas/types.ts'
+import type { TrendingSince } from '../../../schemas/trends/types.ts'
 
 const MINUTE = 60_000
 const START = 1_000 * MINUTE

@@ -1,4 +1,4 @@
-import type { TrendEntry } from '../../../schemas/types.ts'
+import type { TrendEntry } from '../../../schemas/trends/types.ts'
 
 const TRENDING_SINCE = Date.UTC(2026, 0, 15, 11, 59)
 

@@ -1,4 +1,4 @@
-import type { LinkStats } from '../../../schemas/types.ts'
+import type { LinkStats } from '../../../schemas/links/types.ts'
 
 /** Statistics of a link that nobody has clicked. */
 export const NO_CLICKS: LinkStats = {

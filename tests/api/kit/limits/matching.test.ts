@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { compileRules, parsePattern } from '../../../../api/kit/limits/matching.ts'
 import type { LimitedCaller } from '../../../../api/kit/limits/rule.ts'
 import { type GivenRule, ruleOf } from '../../../../schemas/limits/rule.ts'
-import type { LimitRule } from '../../../../schemas/types.ts'
+import type { LimitRule } from '../../../../schemas/limits/types.ts'
 
 const ANONYMOUS: LimitedCaller = { clientId: 'ip:192.0.2.1', tier: 'free', ip: '192.0.2.1' }
 const USER: LimitedCaller = { clientId: 'user:42', tier: 'free', userId: '42', ip: '192.0.2.1' }

@@ -5,9 +5,9 @@ import { decisionRecords } from '../../../../api/kit/limits/records.ts'
 import type { LimitedCaller } from '../../../../api/kit/limits/rule.ts'
 import { createLogger } from '../../../../api/kit/logging.ts'
 import { ruleOf } from '../../../../schemas/limits/rule.ts'
+import { limitTraffic } from '../../../../schemas/limits/topics.ts'
+import type { LimitTraffic, LimitViolation } from '../../../../schemas/limits/types.ts'
 import type { AnyTopic } from '../../../../schemas/topic.ts'
-import { limitTraffic } from '../../../../schemas/topics.ts'
-import type { LimitTraffic, LimitViolation } from '../../../../schemas/types.ts'
 
 const START_MS = 1_800_000_000_000
 const MAX_KINDS = 5_000

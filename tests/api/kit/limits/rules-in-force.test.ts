@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { rulesInForce } from '../../../../api/kit/limits/rules-in-force.ts'
 import { ruleOf } from '../../../../schemas/limits/rule.ts'
-import type { LimitRule } from '../../../../schemas/types.ts'
+import type { LimitRule } from '../../../../schemas/limits/types.ts'
 
 const CALLER = { clientId: 'acme', tier: 'free', ip: '' }
 

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { type TestDriver, testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
 import { clicksTopology } from '../../../../pipelines/links/clicks/topology.ts'
 import { AS_OF_KEY } from '../../../../schemas/links/as-of.ts'
-import { clickDetails, clicks, linkDeletions, linkStats } from '../../../../schemas/topics.ts'
-import type { Click, LinkStats } from '../../../../schemas/types.ts'
+import { clickDetails, clicks, linkDeletions, linkStats } from '../../../../schemas/links/topics.ts'
+import type { Click, LinkStats } from '../../../../schemas/links/types.ts'
 
 const SETTINGS = { visitorSecret: 'a secret for tests', countryDatabase: undefined, keepAddresses: false }
 const START = Date.UTC(2026, 10, 21, 22, 30)

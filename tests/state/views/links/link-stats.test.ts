@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { AS_OF_KEY } from '../../../../schemas/links/as-of.ts'
-import type { LinkStats } from '../../../../schemas/types.ts'
+import type { LinkStats } from '../../../../schemas/links/types.ts'
 import { LINK_STATS_VIEW, linkStatsView, readLinkStats } from '../../../../state/views/links/link-stats.ts'
 import { NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
 import { fakeRedis } from '../fake-redis.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { TrendOutput } from '../../../../schemas/types.ts'
+import type { TrendOutput } from '../../../../schemas/trends/types.ts'
 import {
   type CandidateList,
   candidateText,

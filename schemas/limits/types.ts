@@ -1,0 +1,122 @@
+/** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
+
+/** Audit: a change of a rule or an API key. Topic limit-audit, key: subject. */
+export interface LimitChange {
+  /** rule:<rule_id> or key:<key_id> */
+  subject: string
+  action: LimitCommandAction
+  actor: string
+  at: number
+  /** JSON without the key's hash; null: there was none */
+  before: null | string
+  /** JSON without the key's hash */
+  after: null | string
+}
+
+export type LimitCommandAction = 'create_rule' | 'replace_rule' | 'delete_rule' | 'issue_key' | 'revoke_key'
+
+/** An API key and whose it is. Topic limit-clients (compacted), key: key_hash. */
+export interface LimitClient {
+  /** names the key without being it */
+  key_id: string
+  /** SHA-256 of the key, hex; the key itself is nowhere */
+  key_hash: string
+  /** at most 100 characters; several keys may have one */
+  client_id: string
+  tier: string
+  label: string
+  created_at: number
+  revoked_at: null | number
+}
+
+/** A change of one rule or one API key. Body of topic limit-commands, key: rule:<rule_id> or key:<key_id>. */
+export interface LimitCommand {
+  action: LimitCommandAction
+  /** the administrator's user id */
+  actor: string
+  /** create_rule, replace_rule; its times are set by the decision */
+  rule: null | LimitRule
+  /** issue_key; its times are set by the decision */
+  client: null | LimitClient
+}
+
+/** A rate limit rule. Topic limit-rules (compacted), key: rule_id. */
+export interface LimitRule {
+  /** at most 100 characters */
+  rule_id: string
+  /** at most 50 characters; * for all */
+  tier: string
+  /** [METHOD ]/exact/path, /a/prefix/* or *; at most 200 characters */
+  endpoint_pattern: string
+  /** what the counter is kept by */
+  key: LimitKeyPart[]
+  limit_count: number
+  window_seconds: number
+  /** above 0: a token bucket */
+  burst_allowance: number
+  action: LimitAction
+  is_active: boolean
+  created_at: number
+  updated_at: number
+}
+
+export type LimitKeyPart = 'client' | 'api_key' | 'user' | 'ip' | 'endpoint'
+
+export type LimitAction = 'reject' | 'log_only'
+
+/** A rule or an API key, as it was decided last. Topic limit-decisions, key as in limit-commands. */
+export interface LimitSetting {
+  rule: null | LimitRule
+  client: null | LimitClient
+  changed_by: string
+  action: LimitCommandAction
+}
+
+/** The requests of one second that one API instance decided, for replays against draft rules. Topic limit-traffic, key: node. */
+export interface LimitTraffic {
+  second: number
+  node: string
+  entries: LimitTrafficEntry[]
+  /** requests beyond the kinds that are kept apart */
+  left_out: number
+}
+
+export interface LimitTrafficEntry {
+  client_id: string
+  tier: string
+  /** empty: none */
+  api_key_id: string
+  /** empty: none */
+  user_id: string
+  ip: string
+  method: string
+  /** at most 200 characters */
+  path: string
+  requests: number
+  refused: number
+}
+
+/** A request over a rule's limit, refused or let through; at most one per client, rule and second from each API instance; the table limit_violations keeps one of them. Topic limit-violations, key: client_id. */
+export interface LimitViolation {
+  at: number
+  rule_id: string
+  client_id: string
+  method: string
+  /** at most 200 characters */
+  path: string
+  action: LimitAction
+  estimate: number
+  limit_count: number
+}
+
+declare module '../load.ts' {
+  interface RecordTypes {
+    'limits/LimitChange': LimitChange
+    'limits/LimitClient': LimitClient
+    'limits/LimitCommand': LimitCommand
+    'limits/LimitRule': LimitRule
+    'limits/LimitSetting': LimitSetting
+    'limits/LimitTraffic': LimitTraffic
+    'limits/LimitViolation': LimitViolation
+  }
+}

@@ -1,0 +1,170 @@
+/** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
+
+/** One counted redirect of a short link. Topic clicks, key: short_code. */
+export interface Click {
+  short_code: string
+  /** ISO 8601, UTC */
+  timestamp: string
+  /** of the visitor; empty: not known */
+  ip: string
+  /** as sent; empty: none */
+  user_agent: string
+  /** as sent, a URL; empty: none */
+  referrer: string
+  /** ISO 3166-1 alpha-2 where the producer knows it (a CDN's header); empty: the pipeline looks the ip up */
+  country: string
+}
+
+/** What a click tells, without the visitor's address: one record per counted click. Topic click-details, key: short_code. */
+export interface ClickDetails {
+  short_code: string
+  clicked_at: number
+  /** registrable host; direct, unknown */
+  referrer: string
+  /** ISO 3166-1 alpha-2; unknown */
+  country: string
+  /** family; unknown */
+  browser: string
+  /** desktop, mobile, tablet, tv, bot or unknown */
+  device: string
+  bot: boolean
+  /** 16 hexadecimal digits that are the visitor's for one UTC day */
+  visitor: string
+  /** empty unless the operator keeps addresses */
+  ip: string
+}
+
+/** What is counted of one link's clicks. Store clicks-totals, key: short_code. */
+export interface ClickTotals {
+  /** all clicks */
+  total: number
+  /** those of bots */
+  bots: number
+  /** all clicks by hour since 1970, ascending, of the last 48 hours with clicks */
+  hours: HourOfClicks[]
+  /** by people, as are the following */
+  referrers: Tally
+  countries: Tally
+  browsers: Tally
+  devices: Tally
+}
+
+export interface HourOfClicks {
+  hour: number
+  clicks: number
+}
+
+/** A Space-Saving summary: exact while the values are fewer than its places. */
+export interface Tally {
+  values: string[]
+  /** of the value at the same position; never too small */
+  counts: number[]
+  /** by how much the count may be too great */
+  over: number[]
+}
+
+/** A short link. Store links-records and view of topic link-decisions, key: short_code; topic user-links, key: <user_id>:<short_code>. */
+export interface Link {
+  short_code: string
+  long_url: string
+  /** null: anonymous */
+  user_id: null | bigint
+  domain: string
+  /** null: never */
+  expires_at: null | number
+  /** where visitors go afterwards; null: nowhere */
+  expired_url: null | string
+  created_at: number
+  /** false: switched off by its owner */
+  is_active: boolean
+  /** marked within 10 minutes of expires_at; readers look at the time themselves */
+  is_expired: boolean
+  /** for good; the code stays taken */
+  is_deleted: boolean
+  analytics: boolean
+}
+
+/** A request that the partition of a short code decides. Body of topic link-commands, key: short_code. */
+export interface LinkCommand {
+  action: LinkAction
+  /** who asks; null: anonymous */
+  user_id: null | bigint
+  is_admin: boolean
+  /** create */
+  long_url: string
+  /** create: host of the short domain */
+  domain: string
+  /** create: clicks are counted */
+  analytics: boolean
+  /** create: the asker's own link with the same URL is taken for the new one */
+  reuses: boolean
+  /** update: expires_at is meant */
+  sets_expiry: boolean
+  /** create, update; null: never */
+  expires_at: null | number
+  /** update; null: unchanged */
+  is_active: null | boolean
+  /** update: expired_url is meant */
+  sets_expired_url: boolean
+  /** create, update */
+  expired_url: null | string
+}
+
+export type LinkAction = 'create' | 'update' | 'delete'
+
+/** A link whose clicks were counted is gone: whoever keeps something of it may forget it. Topic link-deletions, key: short_code. */
+export interface LinkDeletion {
+  deleted_at: number
+}
+
+/** The statistics of one link so far: the latest record counts. Topic link-stats (compacted), key: short_code. The record with the key :as-of tells, with as_of alone, up to when a partition's clicks are all counted in the records before it. */
+export interface LinkStats {
+  as_of: number
+  total_clicks: number
+  /** the part of total_clicks that bots made */
+  bot_clicks: number
+  /** people per UTC day, without bots */
+  unique_clicks: number
+  /** false: an estimate */
+  unique_is_exact: boolean
+  /** all clicks, ascending, of the last 48 hours with clicks */
+  hours: LinkStatsHour[]
+  /** the most frequent, best first, at most 10; without bots, as are the following */
+  referrers: LinkStatsEntry[]
+  countries: LinkStatsEntry[]
+  browsers: LinkStatsEntry[]
+  devices: LinkStatsEntry[]
+}
+
+export interface LinkStatsHour {
+  start: number
+  clicks: number
+}
+
+export interface LinkStatsEntry {
+  value: string
+  clicks: number
+  /** clicks may be too great by this much; 0: exact */
+  over: number
+}
+
+/** Who has clicked a link, as a set of daily hashes. Store clicks-visitors, key: short_code. */
+export interface LinkVisitors {
+  /** 8 bytes each, while the visitors are few; empty afterwards */
+  hashes: Buffer
+  /** of a HyperLogLog, one byte each, from then on; empty before */
+  registers: Buffer
+}
+
+declare module '../load.ts' {
+  interface RecordTypes {
+    'links/Click': Click
+    'links/ClickDetails': ClickDetails
+    'links/ClickTotals': ClickTotals
+    'links/Link': Link
+    'links/LinkCommand': LinkCommand
+    'links/LinkDeletion': LinkDeletion
+    'links/LinkStats': LinkStats
+    'links/LinkVisitors': LinkVisitors
+  }
+}

@@ -1,0 +1,18 @@
+/** Topic configurations for how long records are kept. */
+const MINUTE_MS = 60_000
+export const HOUR_MS = 60 * MINUTE_MS
+export const DAY_MS = 24 * HOUR_MS
+
+/** The broker deletes closed segments only, so a short retention needs short segments. */
+export const SHORT_SEGMENT_MS = 10 * MINUTE_MS
+/** Compaction skips the open segment. Without this limit, a quiet topic would keep every version for a week. */
+const COMPACTED_SEGMENT_MS = 6 * HOUR_MS
+
+export function keptFor(retentionMs: number, segmentMs: number): Readonly<Record<string, string>> {
+  return { 'cleanup.policy': 'delete', 'retention.ms': String(retentionMs), 'segment.ms': String(segmentMs) }
+}
+
+export const compacted: Readonly<Record<string, string>> = { 'cleanup.policy': 'compact', 'segment.ms': String(COMPACTED_SEGMENT_MS) }
+
+/** Commands are kept for a day. They have long passed their deadlines by then, but operators may still need to look into them. */
+export const commandsKept = keptFor(DAY_MS, HOUR_MS)

@@ -1,0 +1,76 @@
+import { type Command, commandTopic, type Decision, decisionTopic } from '../commands/topics.ts'
+import { utf8 } from '../keys.ts'
+import { avro } from '../load.ts'
+import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
+import type { AnyTopic, Topic } from '../topic.ts'
+import type { BlobReferences, Snippet, SnippetCommand, SnippetRead, SnippetText, SnippetViews } from './types.ts'
+
+/** Partitions of everything about snippets: state, views and counts of one snippet lie in the same one. */
+const SNIPPET_PARTITIONS = 4
+const SNIPPET_PRODUCTION_PARTITIONS = 32
+
+/** Requests about snippets; key: paste_id. */
+export const snippetCommands: Topic<string, Command<SnippetCommand>> = commandTopic('snippet-commands', {
+  value: avro('snippets/SnippetCommand'),
+  partitions: SNIPPET_PARTITIONS,
+  productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
+  config: commandsKept,
+})
+
+/** Snippets without their content, and the results of commands about them; key: paste_id. */
+export const snippetDecisions: Topic<string, Decision<Snippet>> = decisionTopic('snippet-decisions', {
+  value: avro('snippets/Snippet'),
+  partitions: SNIPPET_PARTITIONS,
+  productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
+  config: compacted,
+})
+
+/** Which blobs are wanted; key: content_hash, partitioned as the snippets that want them. */
+export const snippetBlobs: Topic<string, BlobReferences> = {
+  name: 'snippet-blobs',
+  key: utf8,
+  value: avro('snippets/BlobReferences'),
+  partitions: SNIPPET_PARTITIONS,
+  productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
+  config: compacted,
+}
+
+/** A content was sent to a reader; key: paste_id. */
+export const snippetReads: Topic<string, SnippetRead> = {
+  name: 'snippet-reads',
+  key: utf8,
+  value: avro('snippets/SnippetRead'),
+  partitions: SNIPPET_PARTITIONS,
+  productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
+  config: keptFor(DAY_MS, HOUR_MS),
+}
+
+/** How often each snippet was read; key: paste_id. */
+export const snippetViewCounts: Topic<string, SnippetViews> = {
+  name: 'snippet-view-counts',
+  key: utf8,
+  value: avro('snippets/SnippetViews'),
+  partitions: SNIPPET_PARTITIONS,
+  productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
+  config: compacted,
+}
+
+/** What the search and analysts know of snippets; key: paste_id. Compacted: the newest of each fills a repaired table. */
+export const snippetTexts: Topic<string, SnippetText> = {
+  name: 'snippet-texts',
+  key: utf8,
+  value: avro('snippets/SnippetText'),
+  partitions: SNIPPET_PARTITIONS,
+  productionPartitions: SNIPPET_PRODUCTION_PARTITIONS,
+  config: compacted,
+}
+
+/** Every topic of this service. */
+export const snippetsTopics: readonly AnyTopic[] = [
+  snippetCommands,
+  snippetDecisions,
+  snippetBlobs,
+  snippetReads,
+  snippetViewCounts,
+  snippetTexts,
+]

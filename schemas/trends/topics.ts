@@ -1,0 +1,64 @@
+import { decimalId, decimalInt, utf8 } from '../keys.ts'
+import { avro } from '../load.ts'
+import { compacted, DAY_MS, HOUR_MS, keptFor, SHORT_SEGMENT_MS } from '../retention.ts'
+import { type AnyTopic, LARGE_RECORDS, type Topic } from '../topic.ts'
+import type { TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
+
+/**
+ * Tweet events; key: user_id, so that one user's events stay in order. A day: enough to replay what a repaired pipeline missed. Records bear the
+ * time at which they came to the broker: whether a tweet is late must not be the sender's word (docs/adr/0019).
+ */
+export const tweets: Topic<bigint, Tweet> = {
+  name: 'tweets',
+  key: decimalId,
+  value: avro('trends/Tweet'),
+  partitions: 4,
+  productionPartitions: 32,
+  config: { ...keptFor(DAY_MS, HOUR_MS), 'message.timestamp.type': 'LogAppendTime' },
+}
+
+/** Interest profiles; key: user_id. */
+export const userInterests: Topic<bigint, UserInterests> = {
+  name: 'user-interests',
+  key: decimalId,
+  value: avro('trends/UserInterests'),
+  partitions: 4,
+  productionPartitions: 16,
+  config: compacted,
+}
+
+/** A list of 500 longest terms, each with its longest spelling, takes 1.2 MB. */
+const listsKept = { ...keptFor(HOUR_MS, SHORT_SEGMENT_MS), ...LARGE_RECORDS }
+
+/** One ranked list per region and minute; key: woeid. Views are rebuilt from the last minutes, so an hour is plenty. */
+export const trendOutput: Topic<number, TrendOutput> = {
+  name: 'trend-output',
+  key: decimalInt,
+  value: avro('trends/TrendOutput'),
+  partitions: 4,
+  productionPartitions: 8,
+  config: listsKept,
+}
+
+/** The same lists at the half minutes: they renew the view and are not history. */
+export const trendRenewals: Topic<number, TrendOutput> = {
+  name: 'trend-renewals',
+  key: decimalInt,
+  value: trendOutput.value,
+  partitions: trendOutput.partitions,
+  productionPartitions: trendOutput.productionPartitions,
+  config: listsKept,
+}
+
+/** Counts per term, region and minute; key: <woeid>:<term>. The history of every term; a day, to fill a repaired table. */
+export const trendVolumes: Topic<string, TrendVolume> = {
+  name: 'trend-volumes',
+  key: utf8,
+  value: avro('trends/TrendVolume'),
+  partitions: 4,
+  productionPartitions: 32,
+  config: keptFor(DAY_MS, HOUR_MS),
+}
+
+/** Every topic of this service. */
+export const trendsTopics: readonly AnyTopic[] = [tweets, userInterests, trendOutput, trendRenewals, trendVolumes]

@@ -1,0 +1,225 @@
+/** Generated from the .avsc files of this folder by `npm run schemas`; a test keeps it up to date. Do not edit. */
+
+/** Terms without baseline over all regions at the last moments. Store trends-totals. */
+export interface NewTermTotals {
+  moments: NewTermMoment[]
+}
+
+export interface NewTermMoment {
+  window_end: number
+  /** how many have reported */
+  partitions: number
+  volume: number
+  terms: number
+}
+
+/** The best terms of a region in one partition at one moment, or, with woeid 0, that partition's totals. Topic trends-candidates-repartition, key: woeid. */
+export interface RegionCandidates {
+  woeid: number
+  window_end: number
+  /** of the terms */
+  partition: number
+  entries: TrendCandidate[]
+  /** greatest count among the terms without baseline that were left out */
+  rest_new: number
+  /** greatest score among the terms with baseline that were left out */
+  rest_known: number
+  /** woeid 0: window counts of all terms without baseline */
+  new_volume: number
+  /** woeid 0: how many they are */
+  new_terms: number
+}
+
+export interface TrendCandidate {
+  term: string
+  name: string
+  /** the window */
+  count: number
+  /** the window one hour ago */
+  hour_ago: number
+  /** the last 24 hours */
+  day: number
+  /** for this hour of the week; -1: none */
+  baseline: number
+  tracked: boolean
+  sample_tweets: bigint[]
+}
+
+/** How much is usual for a term of a region, by hour of the week. Store trends-baselines, key: <woeid>:<term>. */
+export interface TermBaseline {
+  /** hours since 1970 from which on every hour is observed, silent ones included */
+  since_hour: number
+  /** the last hour with contributions */
+  seen_hour: number
+  /** 0-167, those that ever had contributions */
+  hours_of_week: number[]
+  /** mean of the hour of the week at the same position */
+  means: number[]
+  /** the week (since 1970) that the mean was last updated with */
+  weeks: number[]
+}
+
+/** What one worker has counted for a term of a region since its last commit. Topic trends-counts-repartition, key: <woeid>:<term>. */
+export interface TermCounts {
+  /** minutes since 1970 */
+  minutes: number[]
+  /** contributions of the minute at the same position */
+  counts: number[]
+  /** how people wrote the term */
+  forms: TermForm[]
+  /** the newest tweets of distinct users, newest first */
+  samples: SampleTweet[]
+}
+
+export interface TermForm {
+  form: string
+  count: number
+}
+
+export interface SampleTweet {
+  tweet_id: bigint
+  user_id: bigint
+  created_at: number
+}
+
+/** All that is known of a term in a region. Store trends-terms, key: <woeid>:<term>. */
+export interface TermState {
+  /** contributions by minute since 1970, of the last two hours and those dated ahead */
+  minutes: Buckets
+  /** contributions by hour since 1970, of the last 24 whole hours and the current one */
+  hours: Buckets
+  forms: TermForm[]
+  samples: SampleTweet[]
+  /** the hour (since 1970) in which it entered the region's top 500, from which on a baseline is kept; 0: never */
+  tracked_hour: number
+  /** hours up to this one (since 1970) are in the baseline */
+  learned_hour: number
+  /** the round of volume records in which it changed last */
+  volumes_round: number
+}
+
+export interface Buckets {
+  /** the oldest bucket; what `at` counts from */
+  first: number
+  /** buckets with contributions, ascending, as distances from the first */
+  at: number[]
+  /** of the bucket at the same position */
+  counts: number[]
+}
+
+/** A term has entered its region's top 500. Topic trends-tracked-repartition, key: <woeid>:<term>. */
+export interface TermTracked {
+  window_end: number
+}
+
+/** The ranked list of one region at one moment. Topics trend-output (every minute) and trend-renewals (the half minutes), key: woeid in decimal. */
+export interface TrendOutput {
+  woeid: number
+  window_end: number
+  source: TrendSource
+  /** best first, at most 500; the rank is the position + 1 */
+  entries: TrendEntry[]
+}
+
+export type TrendSource = 'pipeline' | 'endpoint'
+
+export interface TrendEntry {
+  /** folded form, the identity of the trend */
+  term: string
+  /** most frequent original */
+  name: string
+  /** the 60-minute window */
+  tweet_volume: number
+  volume_24h: number
+  /** volume now / volume of the window one hour ago */
+  velocity: number
+  /** count / baseline for this hour of the week */
+  velocity_vs_usual: number
+  score: number
+  /** Trending or Viral */
+  label: null | string
+  trending_since: number
+  sample_tweets: bigint[]
+}
+
+/** How often a term was counted in a region in one minute, so far: a later record of the same minute replaces it and is never smaller. Topic trend-volumes, key: <woeid>:<term>. */
+export interface TrendVolume {
+  woeid: number
+  /** folded form */
+  term: string
+  /** its start */
+  minute: number
+  volume: number
+}
+
+/** Since when the terms of a region's top 30 trend. Store trends-since, key: woeid. */
+export interface TrendingSince {
+  terms: TermSince[]
+}
+
+export interface TermSince {
+  term: string
+  since: number
+  /** 0: still there */
+  left_at: number
+}
+
+/** One tweet event, the input of the trends service. Topic tweets, key: user_id in decimal. */
+export interface Tweet {
+  tweet_id: bigint
+  user_id: bigint
+  text: string
+  hashtags: string[]
+  /** extracted n-grams */
+  phrases: string[]
+  /** ISO 639-1 */
+  lang: string
+  /** resolved from profile or IP */
+  woeid: number
+  /** 0.0 human to 1.0 bot */
+  bot_score: number
+  created_at: number
+}
+
+/** What one user has had counted lately; the state behind the cap per user. Store trends-users, key: user_id. */
+export interface UserContributions {
+  terms: TermContributions[]
+}
+
+export interface TermContributions {
+  term: string
+  /** minutes since 1970 of the counted contributions, ascending */
+  minutes: number[]
+}
+
+/** Interest profile of a user. Topic user-interests (compacted), key: user_id in decimal. */
+export interface UserInterests {
+  user_id: bigint
+  topic_weights: { [key: string]: number }
+  /** muted topics, a set */
+  exclude_topics: string[]
+  updated_at: number
+}
+
+/** How often a partition has published its volumes. Store trends-volumes-round. */
+export interface VolumesRound {
+  round: number
+}
+
+declare module '../load.ts' {
+  interface RecordTypes {
+    'trends/NewTermTotals': NewTermTotals
+    'trends/RegionCandidates': RegionCandidates
+    'trends/TermBaseline': TermBaseline
+    'trends/TermCounts': TermCounts
+    'trends/TermState': TermState
+    'trends/TermTracked': TermTracked
+    'trends/TrendOutput': TrendOutput
+    'trends/TrendVolume': TrendVolume
+    'trends/TrendingSince': TrendingSince
+    'trends/Tweet': Tweet
+    'trends/UserContributions': UserContributions
+    'trends/UserInterests': UserInterests
+    'trends/VolumesRound': VolumesRound
+  }
+}
