@@ -29,15 +29,11 @@ export function windowedCounterValue(): ValueFormat<Buckets> {
     schema: stored.schema,
     open(schemaId, schemas) {
       const codec = stored.open(schemaId, schemas)
-      // One for all values: the encoder keeps nothing.
-      const shared: WindowedCounter = { newest: 0, gaps: [], counts: [] }
       return {
         encode({ first, at, counts }, out) {
-          shared.newest = first + at[at.length - 1]
-          shared.gaps.length = at.length
-          for (let i = 0; i < at.length; i++) shared.gaps[i] = i === 0 ? 0 : at[i] - at[i - 1]
-          shared.counts = counts
-          codec.encode(shared, out)
+          const gaps = [0]
+          for (let i = 1; i < at.length; i++) gaps.push(at[i] - at[i - 1])
+          codec.encode({ newest: first + at[at.length - 1], gaps, counts }, out)
         },
         decode(buffer, start, end) {
           const { newest, gaps: at, counts } = codec.decode(buffer, start, end)
