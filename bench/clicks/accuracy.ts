@@ -3,8 +3,8 @@ import { type ClickBatch, pendingClicks } from '../../pipelines/links/clicks/pen
 import { topOf } from '../../pipelines/links/clicks/tally.ts'
 import { visitorHasher } from '../../pipelines/links/clicks/visitor.ts'
 import { addVisitors, countVisitors, noVisitors } from '../../pipelines/links/clicks/visitors.ts'
-import { seededRandom } from '../tweets/random.ts'
-import { weightedPick, zipfWeights } from '../tweets/weighted.ts'
+import { seededRandom } from '../../tools/random/random.ts'
+import { weightedPick, zipfWeights } from '../../tools/random/weighted.ts'
 
 export interface Accuracy {
   /** Of the true ten most frequent referrers, those in the served ten. */

@@ -1,6 +1,6 @@
 import type { Click } from '../../schemas/links/types.ts'
-import { integer, pick, type Random, seededRandom } from '../tweets/random.ts'
-import { weightedPick, zipfWeights } from '../tweets/weighted.ts'
+import { integer, pick, type Random, seededRandom } from '../../tools/random/random.ts'
+import { weightedPick, zipfWeights } from '../../tools/random/weighted.ts'
 
 /** How clicks are spread over links. */
 export const SPREADS = ['uniform', 'zipf', 'one'] as const

@@ -4,9 +4,9 @@ import { waitUntil } from '../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
-import { demoStream } from '../demo/stream.ts'
-import { type TweetProducer, tweetProducer } from '../tweets/producer.ts'
-import { tweetId } from '../tweets/tweet-ids.ts'
+import { demoStream } from '../../tools/demo/stream.ts'
+import { type TweetProducer, tweetProducer } from '../../tools/tweets/producer.ts'
+import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 import type { BenchServers } from './servers.ts'
 
 /** How long after its tweet a trend is seen, in ms, each measured once. */

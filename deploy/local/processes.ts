@@ -25,7 +25,7 @@ const STOP_GRACE_MS = 15_000
 const API_THREADS = 16
 
 const WORKER_MAIN = fileURLToPath(new URL('../../pipelines/main.ts', import.meta.url))
-const DEMO_MAIN = fileURLToPath(new URL('../../bench/demo/main.ts', import.meta.url))
+const DEMO_MAIN = fileURLToPath(new URL('../../tools/demo/main.ts', import.meta.url))
 const API_MAIN = fileURLToPath(new URL('../../api/main.ts', import.meta.url))
 
 /** One worker slot: its state folder makes it the same worker at every start. It runs what decides nothing. */

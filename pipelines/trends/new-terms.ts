@@ -1,5 +1,5 @@
 import type { Buckets } from '../../schemas/trends/types.ts'
-import { bucketBefore, bucketFrom } from './buckets.ts'
+import { bucketBefore, bucketFrom } from '../../state/stores/buckets.ts'
 import { WINDOW_MINUTES } from './time.ts'
 
 /** Sum and number of the window counts of many terms, without visiting them. */

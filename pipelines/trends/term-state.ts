@@ -1,5 +1,5 @@
 import type { TermCounts, TermState, TrendCandidate } from '../../schemas/trends/types.ts'
-import { addTo, emptyBuckets, newestOf, sumOf } from './buckets.ts'
+import { addTo, emptyBuckets, newestOf, sumOf } from '../../state/stores/buckets.ts'
 import { addForm, mostFrequentForm } from './forms.ts'
 import { addSample } from './samples.ts'
 import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'

@@ -10,11 +10,11 @@ import type {
   TrendVolume,
   VolumesRound,
 } from '../../schemas/trends/types.ts'
+import { eachBucket, newestOf } from '../../state/stores/buckets.ts'
 import type { KeyedStore } from '../../state/stores/keyed-store.ts'
 import { sweep } from '../engine/state/sweep.ts'
 import type { Context, RecordContext } from '../engine/topology/api.ts'
 import { learn, newBaseline, usualAt } from './baseline.ts'
-import { eachBucket, newestOf } from './buckets.ts'
 import { candidatesPerPartition } from './ranking.ts'
 import { type RegionStanding, type Standings, standings } from './standings.ts'
 import { applyCounts, isSilent, newTermState } from './term-state.ts'

@@ -1,7 +1,10 @@
-import { type AvroType, branchName, type Field } from './types.ts'
+import { exactInteger, isNumber } from './json.ts'
+import { type AvroType, branchName, type Field, SchemaError } from './types.ts'
 
-const MIN_INT32 = -(2 ** 31)
-const MAX_INT32 = 2 ** 31 - 1
+const INT_BITS = 32
+const LONG_BITS = 64
+/** JSON has no other way to write these three. */
+const NO_NUMBERS: ReadonlySet<unknown> = new Set(['NaN', 'Infinity', '-Infinity'])
 /** JSON strings stand for bytes one by one: code points up to this. */
 const MAX_BYTE = 0xff
 
@@ -13,13 +16,15 @@ export function checkDefault(type: AvroType, json: unknown): string | undefined 
     case 'boolean':
       return typeof json === 'boolean' ? undefined : 'a boolean expected'
     case 'int':
-      return Number.isInteger(json) && (json as number) >= MIN_INT32 && (json as number) <= MAX_INT32 ? undefined : 'an int expected'
+      return isInteger(json, INT_BITS) ? undefined : 'an int expected'
     case 'long':
     case 'int64':
-      return Number.isSafeInteger(json) ? undefined : 'an integer within ±(2^53-1) expected, as JSON holds no larger one exactly'
+      return isInteger(json, LONG_BITS)
+        ? undefined
+        : 'an integer of 64 bits expected, and a number of JavaScript holds none above 2^53-1 exactly'
     case 'float':
     case 'double':
-      return typeof json === 'number' ? undefined : 'a number expected'
+      return isNumber(json) || NO_NUMBERS.has(json) ? undefined : 'a number expected'
     case 'string':
       return typeof json === 'string' ? undefined : 'a string expected'
     case 'bytes':
@@ -49,7 +54,17 @@ export function checkDefault(type: AvroType, json: unknown): string | undefined 
 export function defaultSource(type: AvroType, json: unknown): string {
   switch (type.kind) {
     case 'int64':
-      return `${json}n`
+      return `${exactInteger(json)}n`
+    case 'long': {
+      const value = exactInteger(json)
+      // As a number it would be rounded, which a value read from bytes never is.
+      if (!Number.isSafeInteger(Number(value)))
+        throw new SchemaError(`the default ${value} is outside ±(2^53-1): declare the long as int64`)
+      return String(value)
+    }
+    case 'float':
+    case 'double':
+      return NO_NUMBERS.has(json) ? String(json) : JSON.stringify(json)
     case 'bytes':
     case 'fixed':
       return `Buffer.from(${JSON.stringify(json)}, 'latin1')`
@@ -85,6 +100,11 @@ function defaultBranch(branches: readonly AvroType[], json: unknown): AvroType |
 
 function fieldValue(json: Record<string, unknown>, field: Field): unknown {
   return Object.hasOwn(json, field.name) ? json[field.name] : field.default
+}
+
+function isInteger(json: unknown, bits: number): boolean {
+  const value = exactInteger(json)
+  return value !== undefined && BigInt.asIntN(bits, value) === value
 }
 
 function isByteText(json: unknown): json is string {

@@ -1,23 +1,33 @@
 import type { AvroSchema } from '../topic.ts'
 import { checkDefault } from './default.ts'
-import { type AvroType, branchName, type Field, type PrimitiveKind, type RecordType } from './types.ts'
+import { parseJson } from './json.ts'
+import {
+  type AvroType,
+  branchName,
+  type EnumType,
+  FIELD_ORDERS,
+  type Field,
+  type FixedType,
+  PRIMITIVES,
+  type PrimitiveKind,
+  type Properties,
+  type RecordType,
+  SchemaError,
+} from './types.ts'
 
-/** The schema itself is wrong: no decoder or encoder can be made of it. */
-export class SchemaError extends Error {
-  override readonly name = 'SchemaError'
-}
-
-type Properties = { readonly [property: string]: unknown }
-
-const PRIMITIVES = new Set<string>(['null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string'])
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
-const FULL_NAME = /^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$/
+/** Deeper schemas are mistakes or attacks; the recursion below must end before the stack does. */
+const MAX_DEPTH = 200
 /** The logical type that turns a long into a BigInt. Unknown logical types are ignored, as Avro demands. */
 const INT64 = 'int64'
 
+const NAMED_ATTRIBUTES = ['type', 'name', 'namespace', 'doc', 'aliases']
+const RECORD_ATTRIBUTES = [...NAMED_ATTRIBUTES, 'fields']
+const FIELD_ATTRIBUTES = ['name', 'type', 'doc', 'default', 'order', 'aliases']
+
 const parsed = new WeakMap<object, AvroType>()
 
-/** Checks a schema and resolves its names. Schemas that are objects are parsed once. */
+/** Checks a schema and resolves its names. Schemas that are objects are parsed once. @throws SchemaError */
 export function parseSchema(schema: AvroSchema): AvroType {
   if (typeof schema === 'string') return parseAfresh(schema)
   const known = parsed.get(schema)
@@ -27,126 +37,197 @@ export function parseSchema(schema: AvroSchema): AvroType {
   return type
 }
 
+/** The same for a schema's text, with long defaults kept exactly. @throws SchemaError */
+export function parseSchemaText(text: string): AvroType {
+  // A bare type name is a schema too, and clients do send it without quotes.
+  if (PRIMITIVES.has(text.trim())) return parseSchema(text.trim())
+  let json: unknown
+  try {
+    json = parseJson(text)
+  } catch (error) {
+    throw new SchemaError(`not JSON: ${(error as Error).message}`)
+  }
+  return parseSchema(json as AvroSchema)
+}
+
 function parseAfresh(schema: AvroSchema): AvroType {
   const named = new Map<string, AvroType>()
-  const defaults: { path: string; field: Field }[] = []
-  const type = parse(schema, '', '')
+  const defaults: { what: string; field: Field }[] = []
+  let depth = 0
+  const type = parse(schema, '', 'the schema')
   // Only now are all types complete, also those that a default of a recursive type needs.
-  for (const { path, field } of defaults) {
+  for (const { what, field } of defaults) {
     const reason = checkDefault(field.type, field.default)
-    if (reason) throw new SchemaError(`${path}: the default ${JSON.stringify(field.default)} does not fit: ${reason}`)
+    if (reason) throw new SchemaError(`${what}: default ${JSON.stringify(field.default)} does not fit its type: ${reason}`)
   }
   return type
 
-  function parse(from: unknown, namespace: string, path: string): AvroType {
-    if (typeof from === 'string') return reference(from, namespace, path)
-    if (Array.isArray(from)) return union(from, namespace, path)
-    if (typeof from !== 'object' || from === null) throw new SchemaError(`${at(path)} is ${JSON.stringify(from)}, not a schema`)
-    const properties = from as Properties
-    switch (properties.type) {
+  function parse(from: unknown, namespace: string, what: string): AvroType {
+    if (++depth > MAX_DEPTH) throw new SchemaError(`nested deeper than ${MAX_DEPTH} types`)
+    const result = typeOf(from, namespace, what)
+    depth--
+    return result
+  }
+
+  function typeOf(from: unknown, namespace: string, what: string): AvroType {
+    if (typeof from === 'string') return reference(from, namespace, what)
+    if (Array.isArray(from)) return union(from, namespace, what)
+    if (typeof from !== 'object' || from === null) throw new SchemaError(`${what}: ${JSON.stringify(from)} is not a schema`)
+    const object = from as Properties
+    switch (object.type) {
       case 'record':
       case 'error':
-        return record(properties, namespace, path)
+        return record(object, namespace)
       case 'enum':
-        return enumeration(properties, namespace, path)
+        return enumeration(object, namespace)
       case 'fixed':
-        return fixed(properties, namespace, path)
-      case 'array':
-        return { kind: 'array', items: parse(properties.items, namespace, `${path}[]`) }
-      case 'map':
-        return { kind: 'map', values: parse(properties.values, namespace, `${path}{}`) }
-      case 'long':
-        return { kind: properties.logicalType === INT64 ? 'int64' : 'long' }
-      default:
-        return parse(properties.type, namespace, path)
-    }
-  }
-
-  function reference(name: string, namespace: string, path: string): AvroType {
-    if (PRIMITIVES.has(name)) return { kind: name as PrimitiveKind }
-    const type = named.get(name.includes('.') || !namespace ? name : `${namespace}.${name}`) ?? named.get(name)
-    if (!type) throw new SchemaError(`${at(path)} refers to the unknown type "${name}"`)
-    return type
-  }
-
-  function union(from: readonly unknown[], namespace: string, path: string): AvroType {
-    const branches = from.map((branch, index) => parse(branch, namespace, `${path}<${index}>`))
-    if (branches.length === 0) throw new SchemaError(`${at(path)} is a union without branches`)
-    const names = branches.map(branchName)
-    const twice = names.find((name, index) => names.indexOf(name) !== index)
-    if (twice) throw new SchemaError(`${at(path)} is a union with two branches "${twice}"`)
-    if (branches.some((branch) => branch.kind === 'union')) throw new SchemaError(`${at(path)} is a union directly inside a union`)
-    const shapes = branches.map(javascriptShape)
-    return { kind: 'union', branches, wrapped: new Set(shapes).size < shapes.length }
-  }
-
-  function record(from: Properties, outer: string, path: string): AvroType {
-    const { name, aliases, namespace } = names(from, outer, path)
-    const fields: Field[] = []
-    const type: RecordType = { kind: 'record', name, aliases, doc: text(from.doc), fields }
-    define(type, path)
-    if (!Array.isArray(from.fields)) throw new SchemaError(`record ${name} has no fields array`)
-    for (const each of from.fields as Properties[]) {
-      const fieldPath = `${path || name}.${String(each?.name)}`
-      if (typeof each?.name !== 'string' || !NAME.test(each.name)) throw new SchemaError(`${fieldPath} is no field name`)
-      if (each.name === '__proto__') throw new SchemaError(`${fieldPath} cannot be a property of a plain object; rename the field`)
-      if (fields.some((other) => other.name === each.name)) throw new SchemaError(`${fieldPath} is declared twice`)
-      const field: Field = {
-        name: each.name,
-        aliases: Array.isArray(each.aliases) ? each.aliases.map(String) : [],
-        type: parse(each.type, namespace, fieldPath),
-        doc: text(each.doc),
-        default: each.default,
+        return fixed(object, namespace)
+      case 'array': {
+        const items = parse(required(object, 'items', 'an array'), namespace, `${what}[]`)
+        return { kind: 'array', items, properties: unknownAttributes(object, ['type', 'items']) }
       }
-      fields.push(field)
-      if (field.default !== undefined) defaults.push({ path: fieldPath, field })
+      case 'map': {
+        const values = parse(required(object, 'values', 'a map'), namespace, `${what}{}`)
+        return { kind: 'map', values, properties: unknownAttributes(object, ['type', 'values']) }
+      }
+      default:
+        if (typeof object.type !== 'string') return parse(required(object, 'type', what), namespace, what)
+        if (!PRIMITIVES.has(object.type)) return reference(object.type, namespace, what)
+        return {
+          kind: object.type === 'long' && object.logicalType === INT64 ? INT64 : (object.type as PrimitiveKind),
+          properties: unknownAttributes(object, ['type']),
+        }
     }
+  }
+
+  function reference(name: string, namespace: string, what: string): AvroType {
+    if (PRIMITIVES.has(name)) return { kind: name as PrimitiveKind }
+    const type = named.get(qualify(name, namespace)) ?? named.get(name)
+    if (!type) throw new SchemaError(`${what} refers to the unknown type "${qualify(name, namespace)}"`)
     return type
   }
 
-  function enumeration(from: Properties, outer: string, path: string): AvroType {
-    const { name, aliases } = names(from, outer, path)
-    const symbols = Array.isArray(from.symbols) ? (from.symbols as unknown[]) : []
-    if (symbols.length === 0) throw new SchemaError(`enum ${name} has no symbols`)
-    for (const symbol of symbols) {
-      if (typeof symbol !== 'string' || !NAME.test(symbol)) throw new SchemaError(`enum ${name}: ${JSON.stringify(symbol)} is no symbol`)
-    }
-    if (new Set(symbols).size < symbols.length) throw new SchemaError(`enum ${name} names a symbol twice`)
-    if (from.default !== undefined && !symbols.includes(from.default)) {
-      throw new SchemaError(`enum ${name}: the default ${JSON.stringify(from.default)} is not among the symbols`)
-    }
-    return define(
-      { kind: 'enum', name, aliases, doc: text(from.doc), symbols: symbols as string[], default: from.default as string | undefined },
-      path,
-    )
+  function union(from: readonly unknown[], namespace: string, what: string): AvroType {
+    const branches = from.map((branch, index) => parse(branch, namespace, `${what}<${index}>`))
+    if (branches.length === 0) throw new SchemaError(`${what} is a union without branches`)
+    if (branches.some((branch) => branch.kind === 'union')) throw new SchemaError(`${what} is a union directly inside a union`)
+    const twice = repeated(branches.map(branchName))
+    if (twice) throw new SchemaError(`${what} is a union with "${twice}" twice`)
+    return { kind: 'union', branches, wrapped: repeated(branches.map(javascriptShape)) !== undefined }
   }
 
-  function fixed(from: Properties, outer: string, path: string): AvroType {
-    const { name, aliases } = names(from, outer, path)
+  function record(from: Properties, outer: string): AvroType {
+    const { namespace, ...head } = namesOf(from, outer)
+    const fields: Field[] = []
+    const isError = from.type === 'error'
+    const type: RecordType = { kind: 'record', isError, ...head, properties: unknownAttributes(from, RECORD_ATTRIBUTES), fields }
+    define(type)
+    const what = `record "${type.name}"`
+    const list = required(from, 'fields', what)
+    if (!Array.isArray(list)) throw new SchemaError(`"fields" of ${what} is not a list`)
+    for (const json of list) fields.push(fieldOf(json, type.name, namespace))
+    const twice = repeated(fields.map(({ name }) => name))
+    if (twice) throw new SchemaError(`field "${twice}" twice in ${what}`)
+    return type
+  }
+
+  function fieldOf(json: unknown, record: string, namespace: string): Field {
+    if (json === null || typeof json !== 'object') throw new SchemaError(`a field of record "${record}" is not an object`)
+    const from = json as Properties
+    const name = simpleName(from.name, `a field of record "${record}"`)
+    const what = `field "${record}.${name}"`
+    if (name === '__proto__') throw new SchemaError(`${what} cannot be a property of a plain object; rename the field`)
+    const order = (from.order ?? 'ascending') as Field['order']
+    if (!FIELD_ORDERS.includes(order)) throw new SchemaError(`${what}: ${JSON.stringify(order)} is no order`)
+    const field: Field = {
+      name,
+      aliases: stringList(from.aliases, `aliases of ${what}`),
+      type: parse(required(from, 'type', what), namespace, what),
+      doc: docOf(from),
+      default: from.default,
+      order,
+      properties: unknownAttributes(from, FIELD_ATTRIBUTES),
+    }
+    if (field.default !== undefined) defaults.push({ what, field })
+    return field
+  }
+
+  function enumeration(from: Properties, outer: string): AvroType {
+    const { namespace: _, ...head } = namesOf(from, outer)
+    const what = `enum "${head.name}"`
+    const symbols = stringList(required(from, 'symbols', what), `symbols of ${what}`)
+    if (symbols.length === 0) throw new SchemaError(`${what} has no symbols`)
+    for (const symbol of symbols) simpleName(symbol, `a symbol of ${what}`)
+    if (repeated(symbols)) throw new SchemaError(`a symbol twice in ${what}`)
+    const fallback = from.default as string | undefined
+    if (fallback !== undefined && !symbols.includes(fallback)) {
+      throw new SchemaError(`default ${JSON.stringify(fallback)} of ${what} is not one of its symbols`)
+    }
+    const properties = unknownAttributes(from, [...NAMED_ATTRIBUTES, 'symbols', 'default'])
+    return define<EnumType>({ kind: 'enum', ...head, properties, symbols, default: fallback })
+  }
+
+  function fixed(from: Properties, outer: string): AvroType {
+    const { namespace: _, ...head } = namesOf(from, outer)
     const size = from.size
-    if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) throw new SchemaError(`fixed ${name} has no size in bytes`)
-    return define({ kind: 'fixed', name, aliases, doc: text(from.doc), size }, path)
+    if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) {
+      throw new SchemaError(`size of fixed "${head.name}" is not a whole number of bytes`)
+    }
+    return define<FixedType>({ kind: 'fixed', ...head, properties: unknownAttributes(from, [...NAMED_ATTRIBUTES, 'size']), size })
   }
 
-  function define<T extends AvroType & { name: string }>(type: T, path: string): T {
-    if (named.has(type.name)) throw new SchemaError(`${at(path)} defines ${type.name} a second time`)
+  function define<T extends RecordType | EnumType | FixedType>(type: T): T {
+    if (named.has(type.name)) throw new SchemaError(`"${type.name}" is defined twice`)
     named.set(type.name, type)
     return type
   }
 }
 
-function names(from: Properties, outer: string, path: string): { name: string; aliases: string[]; namespace: string } {
-  if (typeof from.name !== 'string' || !FULL_NAME.test(from.name)) {
-    throw new SchemaError(`${at(path)}: ${JSON.stringify(from.name)} is no name for a type`)
-  }
+/** A dotted name carries its namespace; else the attribute; else the enclosing type's. */
+function namesOf(from: Properties, outer: string) {
+  const what = `a ${String(from.type)}`
+  if (typeof from.name !== 'string') throw new SchemaError(`${what} without a name`)
   const dot = from.name.lastIndexOf('.')
   const namespace = dot >= 0 ? from.name.slice(0, dot) : typeof from.namespace === 'string' ? from.namespace : outer
-  const aliases = Array.isArray(from.aliases) ? from.aliases.map(String) : []
-  return { name: qualify(from.name, namespace), aliases: aliases.map((alias) => qualify(alias, namespace)), namespace }
+  const name = simpleName(from.name.slice(dot + 1), what)
+  if (PRIMITIVES.has(name) && namespace === '') throw new SchemaError(`"${name}" is a type of Avro itself`)
+  if (namespace !== '') for (const part of namespace.split('.')) simpleName(part, `namespace "${namespace}"`)
+  const aliases = stringList(from.aliases, `aliases of "${name}"`).map((alias) => qualify(alias, namespace))
+  return { name: qualify(name, namespace), aliases, namespace, doc: docOf(from) }
 }
 
 function qualify(name: string, namespace: string): string {
-  return name.includes('.') || !namespace ? name : `${namespace}.${name}`
+  return name.includes('.') || namespace === '' ? name : `${namespace}.${name}`
+}
+
+function simpleName(name: unknown, what: string): string {
+  if (typeof name !== 'string' || !NAME.test(name)) throw new SchemaError(`${what}: ${JSON.stringify(name)} is not a legal name`)
+  return name
+}
+
+function stringList(value: unknown, what: string): string[] {
+  if (value === undefined) return []
+  if (!Array.isArray(value) || !value.every((entry) => typeof entry === 'string')) throw new SchemaError(`${what} are not a list of names`)
+  return value
+}
+
+function required(object: Properties, attribute: string, what: string): unknown {
+  const value = object[attribute]
+  if (value === undefined) throw new SchemaError(`${what} without "${attribute}"`)
+  return value
+}
+
+function unknownAttributes(object: Properties, known: readonly string[]): Properties {
+  return Object.fromEntries(Object.entries(object).filter(([key]) => !known.includes(key)))
+}
+
+function docOf(object: Properties): string | undefined {
+  return typeof object.doc === 'string' ? object.doc : undefined
+}
+
+function repeated(names: readonly string[]): string | undefined {
+  const seen = new Set<string>()
+  return names.find((name) => seen.size === seen.add(name).size)
 }
 
 /** What `typeof` and its relatives can tell apart. */
@@ -171,12 +252,4 @@ function javascriptShape(type: AvroType): string {
     default:
       return type.kind
   }
-}
-
-function text(doc: unknown): string | undefined {
-  return typeof doc === 'string' ? doc : undefined
-}
-
-function at(path: string): string {
-  return path === '' ? 'the schema' : path
 }

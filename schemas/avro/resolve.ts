@@ -5,6 +5,7 @@ import {
   type Field,
   minimumBytes,
   type PrimitiveKind,
+  type PrimitiveType,
   type RecordType,
   type UnionType,
   unqualified,
@@ -56,6 +57,11 @@ const PROMOTIONS: { readonly [from in PrimitiveKind]?: readonly PrimitiveKind[] 
   bytes: ['string'],
 }
 
+/** Whether data of one primitive type can be read as the other. */
+export function isReadableAs(from: PrimitiveKind, to: PrimitiveKind): boolean {
+  return from === to || PROMOTIONS[from]?.includes(to) === true
+}
+
 /**
  * Resolves by Avro's rules: fields by name and alias, defaults, promotions, unions, enum defaults. Of a reader's union the branch of the
  * same type and name wins over one that needs a promotion, as in the Java implementation.
@@ -84,7 +90,7 @@ export function resolve(writer: AvroType, reader: AvroType): Plan {
       const values = read(from.values, to.values, `${path}{}`)
       return values.op === 'incompatible' ? values : { op: 'map', values, itemBytes: 1 + minimumBytes(from.values) }
     }
-    if (isPrimitive(from) && isPrimitive(to) && (from.kind === to.kind || PROMOTIONS[from.kind]?.includes(to.kind))) {
+    if (isPrimitive(from) && isPrimitive(to) && isReadableAs(from.kind, to.kind)) {
       return { op: 'primitive', from: from.kind, to: to.kind }
     }
     return incompatible(path, `${described(from)} cannot be read as ${described(to)}`)
@@ -163,7 +169,7 @@ function incompatible(path: string, reason: string): IncompatiblePlan {
   return { op: 'incompatible', reason: path === '' ? reason : `${path}: ${reason}` }
 }
 
-function isPrimitive(type: AvroType): type is { readonly kind: PrimitiveKind } {
+export function isPrimitive(type: AvroType): type is PrimitiveType {
   switch (type.kind) {
     case 'record':
     case 'enum':

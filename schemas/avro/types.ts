@@ -1,14 +1,30 @@
+/** The schema itself is wrong: the message says where and why. */
+export class SchemaError extends Error {
+  override readonly name = 'SchemaError'
+}
+
 /** A parsed Avro schema: names resolved, so that recursive types are cycles of objects. */
 export type AvroType = PrimitiveType | RecordType | EnumType | FixedType | ArrayType | MapType | UnionType
 
 /** `int64` is a long with `"logicalType": "int64"`: the same bytes, but BigInt in JavaScript, exact over all 64 bits. */
 export type PrimitiveKind = 'null' | 'boolean' | 'int' | 'long' | 'int64' | 'float' | 'double' | 'bytes' | 'string'
 
-export interface PrimitiveType {
+/** The types that a schema names without defining them. */
+export const PRIMITIVES: ReadonlySet<string> = new Set(['null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string'])
+
+/** Attributes by name. */
+export type Properties = Readonly<Record<string, unknown>>
+
+interface Annotated {
+  /** Attributes that Avro does not know, and logical types: part of the schema's identity. */
+  readonly properties?: Properties
+}
+
+export interface PrimitiveType extends Annotated {
   readonly kind: PrimitiveKind
 }
 
-export interface NamedType {
+interface NamedType extends Annotated {
   /** Full name: namespace and name, dotted. */
   readonly name: string
   /** Full names. */
@@ -18,21 +34,27 @@ export interface NamedType {
 
 export interface RecordType extends NamedType {
   readonly kind: 'record'
+  /** Declared as `error`, which is read and written like a record. */
+  readonly isError: boolean
   readonly fields: readonly Field[]
 }
 
-export interface Field {
+export const FIELD_ORDERS = ['ascending', 'descending', 'ignore'] as const
+
+export interface Field extends Annotated {
   readonly name: string
   readonly aliases: readonly string[]
   readonly type: AvroType
   readonly doc?: string
   /** As JSON, in the form that Avro prescribes; undefined when there is none. */
   readonly default: unknown
+  readonly order: (typeof FIELD_ORDERS)[number]
 }
 
 export interface EnumType extends NamedType {
   readonly kind: 'enum'
   readonly symbols: readonly string[]
+  /** The symbol that a reader takes for one it does not know. */
   readonly default: string | undefined
 }
 
@@ -41,12 +63,12 @@ export interface FixedType extends NamedType {
   readonly size: number
 }
 
-export interface ArrayType {
+export interface ArrayType extends Annotated {
   readonly kind: 'array'
   readonly items: AvroType
 }
 
-export interface MapType {
+export interface MapType extends Annotated {
   readonly kind: 'map'
   readonly values: AvroType
 }

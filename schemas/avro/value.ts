@@ -2,8 +2,8 @@ import { type ByteWriter, type Codec, CodecError, UnknownSchemaError } from '../
 import type { AvroSchema, SchemaLookup, ValueFormat } from '../topic.ts'
 import { compileDecoder, type Decode } from './decoder.ts'
 import { compileEncoder, type Encode } from './encoder.ts'
-import { SchemaError } from './parse.ts'
 import { IncompatibleSchemaError } from './resolve.ts'
+import { SchemaError } from './types.ts'
 
 /** Confluent's wire format: this byte, the schema id as four bytes (big-endian), the Avro binary. */
 const MAGIC = 0

@@ -1,9 +1,9 @@
-import { avroValue } from '../../schemas/avro/value.ts'
 import type { Codec } from '../../schemas/codec.ts'
+import { addTo, type Buckets, dropBefore, eachBucket, emptyBuckets, newestOf, sumOf } from './buckets.ts'
 import { type KeyRange, keyedStore } from './keyed-store.ts'
 import type { EngineStore, StoreLookup } from './store.ts'
 import { storeLife } from './store-life.ts'
-import { addToCounter, countBetween, dropBefore, newCounter, type WindowedCounter, windowedCounterSchema } from './windowed-counter.ts'
+import { windowedCounterValue } from './windowed-counter.ts'
 
 export interface WindowedCounterOptions<K> {
   readonly key: Codec<K>
@@ -39,21 +39,17 @@ export interface WindowedCounterStore<K> extends EngineStore {
 export function windowedCounterStore<K>(name: string, options: WindowedCounterOptions<K>): WindowedCounterStore<K> {
   const { bucketMs, buckets: ring } = options
   if (!(bucketMs > 0 && ring > 0)) throw new RangeError(`store ${name}: bucketMs and buckets must be positive`)
-  const value = avroValue<WindowedCounter>(windowedCounterSchema)
-  const counters = keyedStore<K, WindowedCounter>(name, { key: options.key, value, logged: options.logged })
+  const counters = keyedStore<K, Buckets>(name, { key: options.key, value: windowedCounterValue(), logged: options.logged })
 
   /** First bucket that begins at `time` or later. */
   function firstFrom(time: number): number {
     return Math.ceil(time / bucketMs)
   }
 
-  function bucketsOf(counter: WindowedCounter | undefined): [number, number][] {
+  function bucketsOf(counter: Buckets | undefined): [number, number][] {
     const list: [number, number][] = []
-    let bucket = counter?.newest ?? 0
-    for (let at = (counter?.gaps.length ?? 0) - 1; counter !== undefined && at >= 0; bucket -= counter.gaps[at--]) {
-      list.push([bucket * bucketMs, counter.counts[at]])
-    }
-    return list.reverse()
+    if (counter) eachBucket(counter, (bucket, count) => list.push([bucket * bucketMs, count]))
+    return list
   }
 
   function* keys(range?: KeyRange<K>): Generator<K> {
@@ -61,27 +57,30 @@ export function windowedCounterStore<K>(name: string, options: WindowedCounterOp
   }
 
   return Object.assign(storeLife(counters), {
-    lookup: { ...counters.lookup, view: (stored: unknown) => bucketsOf(stored as WindowedCounter) },
+    lookup: { ...counters.lookup, view: (stored: unknown) => bucketsOf(stored as Buckets) },
     prefetch: counters.prefetch,
     add(key: K, time: number, by = 1) {
       const bucket = Math.floor(time / bucketMs)
-      const counter = counters.get(key)
-      if (counter === undefined) counters.put(key, newCounter(bucket, by))
-      else if (addToCounter(counter, bucket, by, ring)) counters.put(key, counter)
-      else return false
+      const counter = counters.get(key) ?? emptyBuckets()
+      if (counter.at.length > 0 && bucket <= newestOf(counter) - ring) return false
+      addTo(counter, bucket, by, ring)
+      counters.put(key, counter)
       return true
     },
     count(key: K, from: number, to: number) {
       const counter = counters.get(key)
-      return counter === undefined ? 0 : countBetween(counter, firstFrom(from), firstFrom(to))
+      return counter === undefined ? 0 : sumOf(counter, firstFrom(from), firstFrom(to) - 1)
     },
     buckets(key: K) {
       return bucketsOf(counters.get(key))
     },
     trim(key: K, time: number) {
       const counter = counters.get(key)
-      if (counter === undefined || !dropBefore(counter, firstFrom(time))) return
-      if (counter.counts.length === 0) counters.delete(key)
+      if (counter === undefined) return
+      const { length } = counter.at
+      dropBefore(counter, firstFrom(time))
+      if (counter.at.length === length) return
+      if (counter.at.length === 0) counters.delete(key)
       else counters.put(key, counter)
     },
     delete: counters.delete,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, test } from 'vitest'
-import { seededRandom } from '../../bench/tweets/random.ts'
+import { seededRandom } from '../../tools/random/random.ts'
 import { aliasRace } from '../api/links/alias-race.ts'
 import { type LinksSystem, startLinksSystem } from '../api/links/system.ts'
 import { chaosConfig } from './config.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, test } from 'vitest'
-import { seededRandom } from '../../bench/tweets/random.ts'
+import { seededRandom } from '../../tools/random/random.ts'
 import { burnRace } from '../api/snippets/burn-race.ts'
 import { type SnippetStack, snippetStack } from '../api/snippets/stack.ts'
 import { chaosConfig, chaosHome } from './config.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { seededRandom } from '../../bench/tweets/random.ts'
+import { seededRandom } from '../../tools/random/random.ts'
 import { clickOrdeal } from '../api/links/click-ordeal.ts'
 import { type Counting, startCounting } from '../api/links/counting.ts'
 import { type LinksSystem, startLinksSystem } from '../api/links/system.ts'

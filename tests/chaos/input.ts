@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { integer, pick, seededRandom } from '../../bench/tweets/random.ts'
 import { partitionFor } from '../../kafka/partitioner.ts'
 import { FencedError, type Transport, TransportError, type WorkerProducer } from '../../kafka/transport.ts'
+import { integer, pick, seededRandom } from '../../tools/random/random.ts'
 import { PARTITIONS, type Payment, type Receipt, type ShopTopics } from './shop.ts'
 
 export interface InputOptions {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { seededRandom } from '../../bench/tweets/random.ts'
+import { seededRandom } from '../../tools/random/random.ts'
 import { limitsOrdeal, REDIS_FAULTS } from '../api/limits/ordeal.ts'
 import { type LimitsSystem, startLimitsSystem } from '../api/limits/system.ts'
 import { chaosConfig } from './config.ts'

@@ -1,5 +1,5 @@
-import { integer, pick, type Random, seededRandom } from '../../bench/tweets/random.ts'
 import type { CommitFaultPoint } from '../../pipelines/engine/worker/commit.ts'
+import { integer, pick, type Random, seededRandom } from '../../tools/random/random.ts'
 
 export const WORKERS = 3
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { demoStream } from '../../bench/demo/stream.ts'
-import { seededRandom } from '../../bench/tweets/random.ts'
+import { demoStream } from '../../tools/demo/stream.ts'
+import { seededRandom } from '../../tools/random/random.ts'
 import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from './kills.ts'
 import { type System, startSystem } from './system.ts'
 

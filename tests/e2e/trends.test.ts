@@ -16,7 +16,7 @@ import { type System, startSystem } from './system.ts'
 import { get, type ListBody, listOf, tokenFor } from './trends-api.ts'
 
 const run = promisify(execFile)
-const REPLAY = fileURLToPath(new URL('../../bench/replay/main.ts', import.meta.url))
+const REPLAY = fileURLToPath(new URL('../../tools/replay/main.ts', import.meta.url))
 const DLQ = fileURLToPath(new URL('../../pipelines/engine/dlq/main.ts', import.meta.url))
 const PRODUCER = join(import.meta.dirname, 'produce_tweets.py')
 

@@ -1,5 +1,5 @@
 import type { AvroSchema } from '../../../schemas/topic.ts'
-import { integer, seededRandom } from '../../tweets/random.ts'
+import { integer, seededRandom } from '../../../tools/random/random.ts'
 import { longRecord } from '../longs.ts'
 
 /** Swipes in arrays, in order of time. */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type { AvroSchema } from '../../../schemas/topic.ts'
-import { seededRandom } from '../../tweets/random.ts'
+import { seededRandom } from '../../../tools/random/random.ts'
 import { longRecord } from '../longs.ts'
 
 /** Terms of tweets, in arrays over all records. */

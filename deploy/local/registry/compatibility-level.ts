@@ -1,6 +1,6 @@
-import { incompatibilities } from './avro/compatibility.ts'
-import { parseSchema } from './avro/parse.ts'
-import type { AvroNode } from './avro/schema.ts'
+import { parseSchemaText } from '../../../schemas/avro/parse.ts'
+import type { AvroType } from '../../../schemas/avro/types.ts'
+import { incompatibilities } from './compatibility.ts'
 import { incompatibleMessages } from './errors.ts'
 import type { CompatibilityLevel } from './records.ts'
 import type { KnownSchema } from './state.ts'
@@ -11,7 +11,7 @@ import type { KnownSchema } from './state.ts'
  */
 export function compatibilityMessages(
   subject: string,
-  next: AvroNode,
+  next: AvroType,
   versions: readonly KnownSchema[],
   level: CompatibilityLevel,
 ): string[] {
@@ -19,7 +19,7 @@ export function compatibilityMessages(
   const [direction, transitive] = level.split('_')
   const compared = transitive ? versions : versions.slice(-1)
   return compared.flatMap((stored) => {
-    const earlier = parseSchema(stored.schema)
+    const earlier = parseSchemaText(stored.schema)
     const name = `${subject} version ${stored.version}`
     const backward = direction === 'FORWARD' ? [] : incompatibleMessages(incompatibilities(next, earlier), 'the new schema', name)
     const forward = direction === 'BACKWARD' ? [] : incompatibleMessages(incompatibilities(earlier, next), name, 'the new schema')

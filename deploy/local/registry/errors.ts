@@ -1,4 +1,4 @@
-import type { Incompatibility } from './avro/compatibility.ts'
+import type { Incompatibility } from './compatibility.ts'
 
 /**
  * Every refusal of the registry, by Confluent's codes. The HTTP status is the code's first three digits.

@@ -1,6 +1,6 @@
-import { canonicalText } from './avro/canonical.ts'
-import { InvalidSchemaError, parseSchema } from './avro/parse.ts'
-import type { AvroNode } from './avro/schema.ts'
+import { parseSchemaText } from '../../../schemas/avro/parse.ts'
+import { type AvroType, SchemaError } from '../../../schemas/avro/types.ts'
+import { canonicalText } from './canonical.ts'
 import { RegistryError } from './errors.ts'
 
 const MAX_VERSION = 2 ** 31 - 1
@@ -16,7 +16,7 @@ export interface SchemaInput {
 }
 
 /** The schema and its canonical text. Throws RegistryError for what is no Avro schema, or not supported. */
-export function readSchema(input: SchemaInput): { node: AvroNode; text: string } {
+export function readSchema(input: SchemaInput): { type: AvroType; text: string } {
   if (input.schemaType !== undefined && input.schemaType !== 'AVRO') {
     throw new RegistryError('invalidSchema', `Schema type ${input.schemaType} is not supported here: AVRO only`)
   }
@@ -25,10 +25,10 @@ export function readSchema(input: SchemaInput): { node: AvroNode; text: string }
   }
   if (typeof input.schema !== 'string' || input.schema.trim() === '') throw new RegistryError('invalidSchema', 'Invalid schema: empty')
   try {
-    const node = parseSchema(input.schema)
-    return { node, text: canonicalText(node) }
+    const type = parseSchemaText(input.schema)
+    return { type, text: canonicalText(type) }
   } catch (error) {
-    if (error instanceof InvalidSchemaError) throw new RegistryError('invalidSchema', `Invalid schema: ${error.message}`)
+    if (error instanceof SchemaError) throw new RegistryError('invalidSchema', `Invalid schema: ${error.message}`)
     throw error
   }
 }

@@ -23,7 +23,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   const live = (subject: string) => state.versions(subject).filter((stored) => !stored.deleted)
 
   function register(subject: string, input: SchemaInput): Promise<number> {
-    const { node, text } = readSchema(input)
+    const { type, text } = readSchema(input)
     return exclusive(async () => {
       if (subject === '') throw new RegistryError('invalidSubject', 'The subject is empty')
       const mode = effectiveMode(subject)
@@ -32,7 +32,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
       const present = live(subject).find((stored) => stored.identity === text)
       if (present) return present.id
       if (input.id !== undefined && input.id >= 0) throw new RegistryError('notPermitted', `Subject ${subject} is not in import mode`)
-      const messages = compatibilityMessages(subject, node, live(subject), effectiveLevel(subject))
+      const messages = compatibilityMessages(subject, type, live(subject), effectiveLevel(subject))
       if (messages.length > 0) {
         throw new RegistryError(
           'incompatible',
@@ -78,10 +78,10 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
 
   /** Reasons why the schema may not follow the given version, or (undefined) the versions that the level compares with. */
   function checkCompatibility(subject: string, input: SchemaInput, against: string | undefined): string[] {
-    const { node } = readSchema(input)
+    const { type } = readSchema(input)
     const level = effectiveLevel(subject)
-    if (against === undefined) return compatibilityMessages(subject, node, live(subject), level)
-    return compatibilityMessages(subject, node, [version(subject, against, false)], level)
+    if (against === undefined) return compatibilityMessages(subject, type, live(subject), level)
+    return compatibilityMessages(subject, type, [version(subject, against, false)], level)
   }
 
   function deleteSubject(subject: string, permanent: boolean): Promise<number[]> {

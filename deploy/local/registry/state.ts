@@ -1,5 +1,5 @@
-import { canonicalText } from './avro/canonical.ts'
-import { parseSchema } from './avro/parse.ts'
+import { parseSchemaText } from '../../../schemas/avro/parse.ts'
+import { canonicalText } from './canonical.ts'
 import type { CompatibilityLevel, Mode, SchemasRecord, StoredSchema } from './records.ts'
 
 export interface KnownSchema extends StoredSchema {
@@ -91,7 +91,7 @@ export function registryState(): RegistryState {
 /** A topic written by another registry may hold texts that are not canonical, and types that are not Avro. */
 function identityOf(schema: string): string {
   try {
-    return canonicalText(parseSchema(schema))
+    return canonicalText(parseSchemaText(schema))
   } catch {
     return schema
   }

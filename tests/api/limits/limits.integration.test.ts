@@ -1,6 +1,6 @@
 import { createClient } from '@clickhouse/client'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { seededRandom } from '../../../bench/tweets/random.ts'
+import { seededRandom } from '../../../tools/random/random.ts'
 import { FUZZ_TIMEOUT_MS, fuzz } from '../../stack/fuzzer.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
 import type { ApiProcess } from '../api-process.ts'

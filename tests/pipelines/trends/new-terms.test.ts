@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { addTo, emptyBuckets, sumOf } from '../../../pipelines/trends/buckets.ts'
 import { newTerms } from '../../../pipelines/trends/new-terms.ts'
 import type { Buckets } from '../../../schemas/trends/types.ts'
+import { addTo, emptyBuckets, sumOf } from '../../../state/stores/buckets.ts'
 
 const step = fc.record({
   advance: fc.integer({ min: 0, max: 40 }),

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readRecording, tweetMaker } from '../../../bench/replay/recording.ts'
-import { replayTimes } from '../../../bench/replay/replay-times.ts'
 import { testDriver } from '../../../pipelines/engine/testing/test-driver.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
 import { trendOutput, tweets } from '../../../schemas/trends/topics.ts'
 import type { TrendOutput } from '../../../schemas/trends/types.ts'
 import { dataFolder } from '../../../scripts/config.ts'
+import { readRecording, tweetMaker } from '../../../tools/replay/recording.ts'
+import { replayTimes } from '../../../tools/replay/replay-times.ts'
 import { type OfflineEntry, offlineTrends, type SentTweet } from './offline.ts'
 
 const MINUTE = 60_000

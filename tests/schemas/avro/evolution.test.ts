@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { compileDecoder } from '../../../schemas/avro/decoder.ts'
 import { compileEncoder } from '../../../schemas/avro/encoder.ts'
+import { parseJson } from '../../../schemas/avro/json.ts'
 import { IncompatibleSchemaError } from '../../../schemas/avro/resolve.ts'
 import { byteWriter, CodecError } from '../../../schemas/codec.ts'
 import type { AvroSchema } from '../../../schemas/topic.ts'
@@ -310,4 +311,24 @@ test('what avsc resolves is resolved to the same value', () => {
     { numRuns: 600 },
   )
   expect(resolved).toBeGreaterThan(500)
+})
+
+test('a default beyond 2^53 is exact as an int64, and refused where a number would round it', () => {
+  const digits = '9223372036854775807'
+  const reader = (attributes: string) =>
+    parseJson(`{"type":"record","name":"R","fields":[{"name":"n","type":{"type":"long"${attributes}},"default":${digits}}]}`) as AvroSchema
+  const writer = { type: 'record', name: 'R', fields: [] }
+  const decode = compileDecoder<{ n: bigint }>(writer, reader(',"logicalType":"int64"'))
+  expect(decode(Buffer.alloc(0), 0, 0).n).toBe(BigInt(digits))
+  expect(() => compileDecoder(writer, reader(''))).toThrow('declare the long as int64')
+})
+
+test('a float may default to what JSON has no number for', () => {
+  const reader = {
+    type: 'record',
+    name: 'R',
+    fields: ['NaN', 'Infinity', '-Infinity'].map((n, i) => ({ name: `f${i}`, type: 'double', default: n })),
+  }
+  const decode = compileDecoder<object>({ type: 'record', name: 'R', fields: [] }, reader)
+  expect(decode(Buffer.alloc(0), 0, 0)).toEqual({ f0: Number.NaN, f1: Number.POSITIVE_INFINITY, f2: Number.NEGATIVE_INFINITY })
 })

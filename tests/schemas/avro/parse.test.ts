@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { parseSchema, SchemaError } from '../../../schemas/avro/parse.ts'
+import { parseSchema } from '../../../schemas/avro/parse.ts'
+import { SchemaError } from '../../../schemas/avro/types.ts'
 import type { AvroSchema } from '../../../schemas/topic.ts'
 
 function record(...fields: object[]): AvroSchema {
@@ -8,30 +9,34 @@ function record(...fields: object[]): AvroSchema {
 
 test.each<[string, AvroSchema, string]>([
   ['an unknown type', 'integer', 'the unknown type "integer"'],
-  ['a number', 5 as unknown as AvroSchema, 'is 5, not a schema'],
-  ['a record without a name', { type: 'record', fields: [] }, 'no name for a type'],
-  ['a record without fields', { type: 'record', name: 'R' }, 'record R has no fields array'],
-  ['a bad name', { type: 'fixed', name: 'a-b', size: 1 }, '"a-b" is no name for a type'],
-  ['a bad field name', record({ name: 'a b', type: 'int' }), 'R.a b is no field name'],
-  ['a field twice', record({ name: 'a', type: 'int' }, { name: 'a', type: 'int' }), 'R.a is declared twice'],
+  ['a number', 5 as unknown as AvroSchema, '5 is not a schema'],
+  ['a record without a name', { type: 'record', fields: [] }, 'a record without a name'],
+  ['a record without fields', { type: 'record', name: 'R' }, 'record "R" without "fields"'],
+  ['a bad name', { type: 'fixed', name: 'a-b', size: 1 }, 'a fixed: "a-b" is not a legal name'],
+  ['a bad field name', record({ name: 'a b', type: 'int' }), 'a field of record "R": "a b" is not a legal name'],
+  ['a field twice', record({ name: 'a', type: 'int' }, { name: 'a', type: 'int' }), 'field "a" twice in record "R"'],
   ['a prototype as a field', record({ name: '__proto__', type: 'int' }), 'cannot be a property'],
   ['an empty union', [], 'a union without branches'],
-  ['a branch twice', ['int', 'int'], 'two branches "int"'],
-  ['a long and an int64', ['long', { type: 'long', logicalType: 'int64' }], 'two branches "long"'],
+  ['a branch twice', ['int', 'int'], 'a union with "int" twice'],
+  ['a long and an int64', ['long', { type: 'long', logicalType: 'int64' }], 'a union with "long" twice'],
   ['a union in a union', ['null', { type: ['int', 'string'] as never }], 'a union directly inside a union'],
-  ['an enum without symbols', { type: 'enum', name: 'E', symbols: [] }, 'enum E has no symbols'],
-  ['a symbol twice', { type: 'enum', name: 'E', symbols: ['A', 'A'] }, 'names a symbol twice'],
-  ['a bad symbol', { type: 'enum', name: 'E', symbols: ['1'] }, '"1" is no symbol'],
-  ['an enum default', { type: 'enum', name: 'E', symbols: ['A'], default: 'B' }, 'not among the symbols'],
-  ['a fixed without size', { type: 'fixed', name: 'F' }, 'fixed F has no size'],
+  ['an enum without symbols', { type: 'enum', name: 'E', symbols: [] }, 'enum "E" has no symbols'],
+  ['a symbol twice', { type: 'enum', name: 'E', symbols: ['A', 'A'] }, 'a symbol twice in enum "E"'],
+  ['a bad symbol', { type: 'enum', name: 'E', symbols: ['1'] }, 'a symbol of enum "E": "1" is not a legal name'],
+  ['an enum default', { type: 'enum', name: 'E', symbols: ['A'], default: 'B' }, 'default "B" of enum "E" is not one of its symbols'],
+  ['a fixed without size', { type: 'fixed', name: 'F' }, 'size of fixed "F" is not a whole number of bytes'],
   [
     'a type twice',
     record({ name: 'a', type: { type: 'fixed', name: 'F', size: 1 } }, { name: 'b', type: { type: 'fixed', name: 'F', size: 1 } }),
-    'defines F a second time',
+    '"F" is defined twice',
   ],
-  ['a default of another type', record({ name: 'a', type: 'int', default: 'x' }), 'R.a: the default "x" does not fit: an int expected'],
+  [
+    'a default of another type',
+    record({ name: 'a', type: 'int', default: 'x' }),
+    'field "R.a": default "x" does not fit its type: an int expected',
+  ],
   ['a default of no branch', record({ name: 'a', type: ['null', 'string'], default: 1 }), 'fits no branch'],
-  ['an unsafe default', record({ name: 'a', type: 'long', default: 2 ** 60 }), 'JSON holds no larger one exactly'],
+  ['an unsafe default', record({ name: 'a', type: 'long', default: 2 ** 60 }), 'holds none above 2^53-1 exactly'],
 ])('%s is refused', (_, schema, message) => {
   expect(() => parseSchema(schema)).toThrow(SchemaError)
   expect(() => parseSchema(schema)).toThrow(message)
@@ -69,8 +74,8 @@ test('a union is wrapped only where JavaScript cannot tell its branches apart', 
 })
 
 test('unknown logical types are ignored', () => {
-  expect(parseSchema({ type: 'long', logicalType: 'timestamp-millis' })).toEqual({ kind: 'long' })
-  expect(parseSchema({ type: 'string', logicalType: 'mystery' })).toEqual({ kind: 'string' })
+  expect(parseSchema({ type: 'long', logicalType: 'timestamp-millis' })).toMatchObject({ kind: 'long' })
+  expect(parseSchema({ type: 'string', logicalType: 'mystery' })).toMatchObject({ kind: 'string' })
 })
 
 test('a default may fit any branch of a union, and a recursive record may have one', () => {

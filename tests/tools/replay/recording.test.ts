@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, expect, test } from 'vitest'
-import { readCsv } from '../../../bench/replay/csv.ts'
-import { readRecording, tweetMaker } from '../../../bench/replay/recording.ts'
-import { replayTimes } from '../../../bench/replay/replay-times.ts'
+import { readCsv } from '../../../tools/replay/csv.ts'
+import { readRecording, tweetMaker } from '../../../tools/replay/recording.ts'
+import { replayTimes } from '../../../tools/replay/replay-times.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'))
 afterAll(() => rmSync(folder, { recursive: true }))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { extractTerms } from '../../../bench/replay/extract.ts'
+import { extractTerms } from '../../../tools/replay/extract.ts'
 
 test('hashtags keep their form; digits alone are none', () => {
   expect(extractTerms('#Sandy hits #NYC, #1 of #2012 #Sandy ＃台風 #a_b').hashtags).toEqual(['#Sandy', '#NYC', '#台風', '#a_b'])

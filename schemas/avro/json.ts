@@ -18,10 +18,10 @@ interface RawJson {
 }
 const rawJson = JSON as unknown as RawJson
 
-/** The digits of a whole number, undefined when the value is none. */
-export function wholeNumber(value: unknown): bigint | undefined {
+/** An integer, undefined when the value is none or is beyond 2^53 without its digits. */
+export function exactInteger(value: unknown): bigint | undefined {
   if (rawJson.isRawJSON(value)) return BigInt(value.rawJSON)
-  return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : undefined
+  return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined
 }
 
 /** True for any JSON number, exact ones included. */

@@ -1,6 +1,6 @@
 import { type Region, regions } from '../../schemas/trends/places/regions.ts'
-import type { Random } from './random.ts'
-import { weightedPick } from './weighted.ts'
+import type { Random } from '../random/random.ts'
+import { weightedPick } from '../random/weighted.ts'
 
 /** Inhabitants taken for cities of which the table knows none. */
 const ASSUMED_POPULATION = 300_000

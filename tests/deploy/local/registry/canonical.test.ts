@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
-import { canonicalText } from '../../../../../deploy/local/registry/avro/canonical.ts'
-import { InvalidSchemaError, parseSchema } from '../../../../../deploy/local/registry/avro/parse.ts'
+import { canonicalText } from '../../../../deploy/local/registry/canonical.ts'
+import { parseSchemaText } from '../../../../schemas/avro/parse.ts'
+import { SchemaError } from '../../../../schemas/avro/types.ts'
 
 function canonical(schema: unknown): string {
-  return canonicalText(parseSchema(typeof schema === 'string' ? schema : JSON.stringify(schema)))
+  return canonicalText(parseSchemaText(typeof schema === 'string' ? schema : JSON.stringify(schema)))
 }
 
 const order = { type: 'record', name: 'Order', namespace: 'shop', fields: [{ name: 'id', type: 'long' }] }
@@ -88,7 +89,7 @@ test.each([
   ['an array without items', { type: 'array' }, /an array without "items"/],
   ['a number', '3', /3 is not a schema/],
 ])('%s is refused with the reason', (_what, schema, reason) => {
-  expect(() => canonical(schema)).toThrow(InvalidSchemaError)
+  expect(() => canonical(schema)).toThrow(SchemaError)
   expect(() => canonical(schema)).toThrow(reason)
 })
 

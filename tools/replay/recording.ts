@@ -1,6 +1,6 @@
 import type { Tweet } from '../../schemas/trends/types.ts'
+import { seededRandom } from '../random/random.ts'
 import { type CityPick, cities, citiesOf, cityPick } from '../tweets/places.ts'
-import { seededRandom } from '../tweets/random.ts'
 import { readCsv } from './csv.ts'
 import { extractTerms } from './extract.ts'
 

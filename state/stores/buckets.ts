@@ -1,6 +1,13 @@
-import type { Buckets } from '../../schemas/trends/types.ts'
+/** Counts per bucket of time, sparse and ascending. A bucket is named by its number: time divided by the bucket's length. */
+export interface Buckets {
+  /** The number of the oldest bucket. */
+  first: number
+  /** Buckets that hold something, as distances from the first. */
+  at: number[]
+  /** The count of the bucket at the same position. */
+  counts: number[]
+}
 
-/** Counts per bucket of time, sparse and ascending. */
 export function emptyBuckets(): Buckets {
   return { first: 0, at: [], counts: [] }
 }
@@ -33,9 +40,14 @@ export function addTo(
     counts[place - 1] += count
     return counts[place - 1]
   }
-  at.splice(place, 0, distance)
-  counts.splice(place, 0, count)
-  dropBefore(buckets, newestOf(buckets) - keep + 1, onDrop)
+  if (place < at.length) {
+    at.splice(place, 0, distance)
+    counts.splice(place, 0, count)
+    return count
+  }
+  at.push(distance)
+  counts.push(count)
+  dropBefore(buckets, bucket - keep + 1, onDrop)
   return count
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { playInTime } from '../../../bench/tweets/pace.ts'
+import { playInTime } from '../../tools/pace.ts'
 
 interface Played {
   readonly at: number

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { seededRandom } from '../../../bench/tweets/random.ts'
-import { weightedPick, zipfWeights } from '../../../bench/tweets/weighted.ts'
+import { seededRandom } from '../../../tools/random/random.ts'
+import { weightedPick, zipfWeights } from '../../../tools/random/weighted.ts'
 
 test('indexes are drawn in proportion to their weights', () => {
   const weights = [5, 0, 1, 3, 1]

@@ -1,13 +1,13 @@
 import { Type } from 'avsc'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { incompatibilities } from '../../../../../deploy/local/registry/avro/compatibility.ts'
-import { parseSchema } from '../../../../../deploy/local/registry/avro/parse.ts'
+import { incompatibilities } from '../../../../deploy/local/registry/compatibility.ts'
+import { parseSchemaText } from '../../../../schemas/avro/parse.ts'
 
 type Json = unknown
 
 function found(reader: Json, writer: Json): string[] {
-  return incompatibilities(parseSchema(JSON.stringify(reader)), parseSchema(JSON.stringify(writer))).map(
+  return incompatibilities(parseSchemaText(JSON.stringify(reader)), parseSchemaText(JSON.stringify(writer))).map(
     ({ type, path }) => `${type} ${path}`,
   )
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
   addTo,
+  type Buckets,
   bucketBefore,
   bucketFrom,
   dropBefore,
@@ -9,8 +10,7 @@ import {
   emptyBuckets,
   newestOf,
   sumOf,
-} from '../../../pipelines/trends/buckets.ts'
-import type { Buckets } from '../../../schemas/trends/types.ts'
+} from '../../../state/stores/buckets.ts'
 
 const KEEP = 10
 const additions = fc.array(fc.record({ bucket: fc.integer({ min: 1000, max: 1030 }), count: fc.integer({ min: 1, max: 5 }) }), {

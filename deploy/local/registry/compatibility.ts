@@ -1,13 +1,15 @@
+import { isPrimitive, isReadableAs } from '../../../schemas/avro/resolve.ts'
 import {
-  type AvroNode,
-  describeNode,
-  type EnumNode,
-  fullName,
-  type NamedNode,
-  type PrimitiveName,
-  type RecordNode,
-  type UnionNode,
-} from './schema.ts'
+  type AvroType,
+  branchName,
+  type EnumType,
+  type FixedType,
+  type RecordType,
+  type UnionType,
+  unqualified,
+} from '../../../schemas/avro/types.ts'
+
+type NamedType = RecordType | EnumType | FixedType
 
 /** What a reader with one schema cannot read of data written with the other. The names are those of Avro's own checker. */
 export type IncompatibilityType =
@@ -25,22 +27,13 @@ export interface Incompatibility {
   readonly message: string
 }
 
-/** Writer types that a reader of the key's type takes besides its own (Avro specification, "Schema Resolution"). */
-const PROMOTIONS: Readonly<Partial<Record<PrimitiveName, readonly PrimitiveName[]>>> = {
-  long: ['int'],
-  float: ['int', 'long'],
-  double: ['int', 'long', 'float'],
-  bytes: ['string'],
-  string: ['bytes'],
-}
-
 /** All reasons why data written with `writer` cannot be read with `reader`; none means that it can. */
-export function incompatibilities(reader: AvroNode, writer: AvroNode): Incompatibility[] {
+export function incompatibilities(reader: AvroType, writer: AvroType): Incompatibility[] {
   /** Answers by reader and writer. A pair under comparison counts as readable: recursive types end there. */
-  const answers = new Map<AvroNode, Map<AvroNode, Incompatibility[]>>()
+  const answers = new Map<AvroType, Map<AvroType, Incompatibility[]>>()
 
-  function check(r: AvroNode, w: AvroNode, path: string): Incompatibility[] {
-    const byWriter = answers.get(r) ?? new Map<AvroNode, Incompatibility[]>()
+  function check(r: AvroType, w: AvroType, path: string): Incompatibility[] {
+    const byWriter = answers.get(r) ?? new Map<AvroType, Incompatibility[]>()
     answers.set(r, byWriter)
     const known = byWriter.get(w)
     if (known) return known
@@ -50,12 +43,10 @@ export function incompatibilities(reader: AvroNode, writer: AvroNode): Incompati
     return found
   }
 
-  function compare(r: AvroNode, w: AvroNode, path: string): Incompatibility[] {
+  function compare(r: AvroType, w: AvroType, path: string): Incompatibility[] {
     if (w.kind === 'union') return w.branches.flatMap((branch, index) => check(r, branch, `${path}/${index}`))
     if (r.kind === 'union') return readerUnion(r, w, path)
-    if (r.kind === 'primitive' && w.kind === 'primitive') {
-      return r.name === w.name || PROMOTIONS[r.name]?.includes(w.name) ? [] : [typeMismatch(r, w, path)]
-    }
+    if (isPrimitive(r) && isPrimitive(w)) return isReadableAs(w.kind, r.kind) ? [] : [typeMismatch(r, w, path)]
     if (r.kind === 'array' && w.kind === 'array') return check(r.items, w.items, `${path}/items`)
     if (r.kind === 'map' && w.kind === 'map') return check(r.values, w.values, `${path}/values`)
     if (r.kind === 'record' && w.kind === 'record') return [...nameMismatch(r, w, path), ...records(r, w, path)]
@@ -63,13 +54,13 @@ export function incompatibilities(reader: AvroNode, writer: AvroNode): Incompati
     if (r.kind === 'fixed' && w.kind === 'fixed') {
       const names = nameMismatch(r, w, path)
       if (r.size === w.size) return names
-      const message = `fixed ${fullName(r)} has ${r.size} bytes for the reader, ${w.size} for the writer`
+      const message = `fixed ${r.name} has ${r.size} bytes for the reader, ${w.size} for the writer`
       return [...names, { type: 'FIXED_SIZE_MISMATCH', path: `${path}/size`, message }]
     }
     return [typeMismatch(r, w, path)]
   }
 
-  function readerUnion(r: UnionNode, w: AvroNode, path: string): Incompatibility[] {
+  function readerUnion(r: UnionType, w: AvroType, path: string): Incompatibility[] {
     const tries = r.branches.map((branch, index) => check(branch, w, `${path}/${index}`))
     if (tries.some((found) => found.length === 0)) return []
     // A branch of the same kind and name is the one that was meant: its own differences explain more than "no branch fits".
@@ -77,13 +68,13 @@ export function incompatibilities(reader: AvroNode, writer: AvroNode): Incompati
     return meant >= 0 ? [missingBranch(w, path), ...tries[meant]] : [missingBranch(w, path)]
   }
 
-  function records(r: RecordNode, w: RecordNode, path: string): Incompatibility[] {
+  function records(r: RecordType, w: RecordType, path: string): Incompatibility[] {
     return r.fields.flatMap((field, index) => {
       const at = `${path}/fields/${index}`
       const written = w.fields.find(({ name }) => name === field.name) ?? w.fields.find(({ name }) => field.aliases.includes(name))
       if (written) return check(field.type, written.type, `${at}/type`)
-      if (field.hasDefault) return []
-      const message = `field '${field.name}' of record ${fullName(r)} is not in the writer's schema and has no default`
+      if (field.default !== undefined) return []
+      const message = `field '${field.name}' of record ${r.name} is not in the writer's schema and has no default`
       return [{ type: 'READER_FIELD_MISSING_DEFAULT_VALUE' as const, path: at, message }]
     })
   }
@@ -91,40 +82,45 @@ export function incompatibilities(reader: AvroNode, writer: AvroNode): Incompati
   return check(reader, writer, '')
 }
 
-function symbols(r: EnumNode, w: EnumNode, path: string): Incompatibility[] {
+function symbols(r: EnumType, w: EnumType, path: string): Incompatibility[] {
   if (r.default !== undefined) return []
   const missing = w.symbols.filter((symbol) => !r.symbols.includes(symbol))
   if (missing.length === 0) return []
-  const message = `enum ${fullName(r)} of the reader does not know the symbols ${missing.join(', ')} and has no default`
+  const message = `enum ${r.name} of the reader does not know the symbols ${missing.join(', ')} and has no default`
   return [{ type: 'MISSING_ENUM_SYMBOLS', path: `${path}/symbols`, message }]
 }
 
-function nameMismatch(r: NamedNode, w: NamedNode, path: string): Incompatibility[] {
+function nameMismatch(r: NamedType, w: NamedType, path: string): Incompatibility[] {
   if (sameName(r, w)) return []
-  return [{ type: 'NAME_MISMATCH', path: `${path}/name`, message: `${describeNode(r)} of the reader is ${describeNode(w)} for the writer` }]
+  return [{ type: 'NAME_MISMATCH', path: `${path}/name`, message: `${described(r)} of the reader is ${described(w)} for the writer` }]
 }
 
 /** The unqualified name decides, as in Avro's own libraries; an alias of the reader may stand for the writer's full name. */
-function sameName(r: NamedNode, w: NamedNode): boolean {
-  return r.name === w.name || r.aliases.includes(fullName(w))
+function sameName(r: NamedType, w: NamedType): boolean {
+  return unqualified(r.name) === unqualified(w.name) || r.aliases.includes(w.name)
 }
 
-function isNamed(node: AvroNode): node is NamedNode {
+function isNamed(node: AvroType): node is NamedType {
   return node.kind === 'record' || node.kind === 'enum' || node.kind === 'fixed'
 }
 
-function typeMismatch(r: AvroNode, w: AvroNode, path: string): Incompatibility {
+/** How a message names a type: `long`, `array`, `record com.acme.Order`. */
+function described(type: AvroType): string {
+  return isNamed(type) ? `${type.kind} ${type.name}` : branchName(type)
+}
+
+function typeMismatch(r: AvroType, w: AvroType, path: string): Incompatibility {
   return {
     type: 'TYPE_MISMATCH',
     path: path || '/',
-    message: `the reader's type ${describeNode(r)} cannot take the writer's ${describeNode(w)}`,
+    message: `the reader's type ${described(r)} cannot take the writer's ${described(w)}`,
   }
 }
 
-function missingBranch(w: AvroNode, path: string): Incompatibility {
+function missingBranch(w: AvroType, path: string): Incompatibility {
   return {
     type: 'MISSING_UNION_BRANCH',
     path: path || '/',
-    message: `the reader's union has no branch for the writer's ${describeNode(w)}`,
+    message: `the reader's union has no branch for the writer's ${described(w)}`,
   }
 }

@@ -3,8 +3,8 @@ import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import { FencedError, TransportError } from '../../kafka/transport.ts'
+import { UsageError } from '../duration.ts'
 import type { TweetTarget } from './config.ts'
-import { UsageError } from './duration.ts'
 import { type TweetProducer, tweetProducer } from './producer.ts'
 
 /** How long servers may take to answer at first: longer means that they are not there. */
