@@ -1,20 +1,10 @@
 import { type RouteConfig, z } from '@hono/zod-openapi'
 import { type ErrorDefinition, errors } from './errors.ts'
 import { IDEMPOTENCY_KEY_PATTERN } from './input.ts'
-import { LIMITED_PREFIX } from './limits/request-limits.ts'
+import { LIMITED_PREFIX, RATE_LIMIT_HEADERS } from './rate-limits.ts'
 import type { AnswerSpec, AuthRule, BoundRoute, ElsewhereRoute } from './route.ts'
 
 export const SECURITY_SCHEME = 'bearer'
-
-/** Of answers to callers whom a rule limits. */
-const RATE_HEADERS: Readonly<Record<string, string>> = {
-  'X-RateLimit-Limit': 'requests per window, of the strictest rule',
-  'X-RateLimit-Remaining': 'requests left',
-  'X-RateLimit-Reset': "epoch seconds: the window's end, or when the bucket is full",
-  'X-RateLimit-Policy': '<limit>;w=<window seconds>',
-  RateLimit: 'the same as a structured field: "<rule>";r=<left>;t=<seconds until the reset>',
-  'RateLimit-Policy': '"<rule>";q=<limit>;w=<window seconds>',
-}
 
 const ErrorSchema = z
   .object({
@@ -71,7 +61,7 @@ export function describeElsewhere({ definition, servers }: ElsewhereRoute): Rout
 
 function describe(definition: BoundRoute['definition'], refusals: readonly ErrorDefinition[]): RouteConfig {
   const { query, params, body } = definition
-  const rateHeaders = definition.path.startsWith(LIMITED_PREFIX) ? RATE_HEADERS : {}
+  const rateHeaders = definition.path.startsWith(LIMITED_PREFIX) ? RATE_LIMIT_HEADERS : {}
   return {
     method: definition.method,
     path: definition.path,

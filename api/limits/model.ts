@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import type { LimitRule } from '../../schemas/types.ts'
-import { parsePattern } from '../kit/limits/matching.ts'
+import { parsePattern } from './core/matching.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_RULE_ID = 100

@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
-import { counterStore } from '../../api/kit/limits/counter-store.ts'
-import { leasedCounters, SWEEP_MS } from '../../api/kit/limits/leases.ts'
-import { limiter } from '../../api/kit/limits/limiter.ts'
-import { compileRules } from '../../api/kit/limits/matching.ts'
-import { limiterRedis } from '../../api/kit/limits/redis-scripts.ts'
+import { counterStore } from '../../api/limits/core/counter-store.ts'
+import { leasedCounters, SWEEP_MS } from '../../api/limits/core/leases.ts'
+import { limiter } from '../../api/limits/core/limiter.ts'
+import { compileRules } from '../../api/limits/core/matching.ts'
+import { limiterRedis } from '../../api/limits/core/redis-scripts.ts'
 import { ruleOf } from '../../schemas/limits/rule.ts'
 
 /** What is measured, under one name and one form. */

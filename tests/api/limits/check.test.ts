@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
-import { type ApiClient, hashOfKey } from '../../../api/kit/limits/caller.ts'
-import { guardedLimiter } from '../../../api/kit/limits/guarded.ts'
-import { type LimitedRequest, limiter, type Verdict } from '../../../api/kit/limits/limiter.ts'
-import { compileRules } from '../../../api/kit/limits/matching.ts'
 import { checkFor } from '../../../api/limits/check.ts'
+import { type ApiClient, hashOfKey } from '../../../api/limits/core/caller.ts'
+import { guardedLimiter } from '../../../api/limits/core/guarded.ts'
+import { type LimitedRequest, limiter, type Verdict } from '../../../api/limits/core/limiter.ts'
+import { compileRules } from '../../../api/limits/core/matching.ts'
 import { ruleOf } from '../../../schemas/limits/rule.ts'
-import { memoryCounters } from '../kit/limits/memory-counters.ts'
+import { memoryCounters } from './core/memory-counters.ts'
 
 const KEY = 'mr_live_0123456789'
 const ACME: ApiClient = { clientId: 'acme', keyId: 'k1', tier: 'pro' }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { rulesInForce } from '../../../../api/kit/limits/rules-in-force.ts'
+import { rulesInForce } from '../../../../api/limits/core/rules-in-force.ts'
 import { ruleOf } from '../../../../schemas/limits/rule.ts'
 import type { LimitRule } from '../../../../schemas/types.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { clientAddress, limitedAddress, trustedProxies } from '../../../../api/kit/limits/address.ts'
+import { clientAddress, limitedAddress, trustedProxies } from '../../../api/kit/client-address.ts'
 
 const trusted = trustedProxies(['127.0.0.0/8', '::1', '10.0.0.0/8', '2001:db8:ffff::/48'])
 

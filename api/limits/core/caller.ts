@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { LimitedCaller } from './rule.ts'
+import type { LimitedCaller } from '../../kit/limited-caller.ts'
 
 /** Whom an API key belongs to. */
 export interface ApiClient {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Ask, type Counter, type CounterStore, counterStore, type ScriptRunner } from '../../../../api/kit/limits/counter-store.ts'
+import { type Ask, type Counter, type CounterStore, counterStore, type ScriptRunner } from '../../../../api/limits/core/counter-store.ts'
 
 const SOON = { timeout: 30_000, interval: 5 }
 const NOW_US = 1_800_000_000_000_000

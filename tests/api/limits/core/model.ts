@@ -1,4 +1,4 @@
-import type { Limit } from '../../../../api/kit/limits/formulas.ts'
+import type { Limit } from '../../../../api/limits/core/formulas.ts'
 
 /** The specification's two limiters as plainly as they can be written: times of admitted requests, and one bucket. Times in µs. */
 export interface Model {

@@ -1,4 +1,4 @@
-import { type Later, spacedWarning } from '../spaced-warning.ts'
+import { type Later, spacedWarning } from '../../kit/spaced-warning.ts'
 import type { FailureReason } from './counter-store.ts'
 import type { Verdict } from './limiter.ts'
 

@@ -1,18 +1,7 @@
 import type { LimitKeyPart, LimitRule } from '../../../schemas/types.ts'
+import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import type { Counter } from './counter-store.ts'
 import type { Limit } from './formulas.ts'
-
-/** Who asks. */
-export interface LimitedCaller {
-  /** The client of the API key, `user:<id>` or `ip:<address>`. */
-  readonly clientId: string
-  readonly tier: string
-  /** Identifies the API key without being it. */
-  readonly apiKeyId?: string
-  readonly userId?: string
-  /** As `limitedAddress` gives it. */
-  readonly ip: string
-}
 
 /** A rule with what every request asks of it, worked out once. */
 export interface CompiledRule {

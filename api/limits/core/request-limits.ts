@@ -1,38 +1,9 @@
-import { ApiError, errors } from '../errors.ts'
-import { clientAddress, limitedAddress, type TrustedProxies } from './address.ts'
+import { clientAddress, limitedAddress, type TrustedProxies } from '../../kit/client-address.ts'
+import { ApiError, errors } from '../../kit/errors.ts'
+import { type Admission, type IncomingRequest, LIMITED_PREFIX, type RequestLimits } from '../../kit/rate-limits.ts'
 import { type ApiClients, callerOf } from './caller.ts'
 import type { Limiter, RuleStanding } from './limiter.ts'
 import { type RateHeaders, rateHeaders, refusalFields } from './rate-headers.ts'
-import type { LimitedCaller } from './rule.ts'
-
-/** What limits look at. */
-export interface IncomingRequest {
-  readonly method: string
-  /** As the router reads it. */
-  readonly path: string
-  readonly apiKey: string | undefined
-  readonly forwardedFor: string | undefined
-  /** The socket's other end. */
-  readonly remote: string | undefined
-  /** The token's user, if it has one and is good. */
-  readonly userId: string | undefined
-  readonly scopes: ReadonlySet<string>
-}
-
-export interface Admission {
-  readonly caller: LimitedCaller
-  /** Go with the answer, whatever it is. */
-  readonly headers: RateHeaders
-  /** What to answer instead of doing the work. */
-  readonly refusal: ApiError | undefined
-}
-
-/** The limits in front of the project's own routes. */
-export interface RequestLimits {
-  covers(path: string): boolean
-  /** Never throws or rejects. */
-  admit(request: IncomingRequest): Promise<Admission>
-}
 
 export interface RequestLimitsOptions {
   /** A guarded one. */
@@ -41,8 +12,6 @@ export interface RequestLimitsOptions {
   readonly trusted: TrustedProxies
 }
 
-/** Specification G: every request to an address below it. */
-export const LIMITED_PREFIX = '/api/v1/'
 /** Whoever may change rules must be able to take back a wrong one; gateways ask for others here. */
 const EXEMPT_PREFIX = '/api/v1/rate-limits/'
 const EXEMPT_SCOPES = ['admin', 'internal']

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compileRules, parsePattern } from '../../../../api/kit/limits/matching.ts'
-import type { LimitedCaller } from '../../../../api/kit/limits/rule.ts'
+import type { LimitedCaller } from '../../../../api/kit/limited-caller.ts'
+import { compileRules, parsePattern } from '../../../../api/limits/core/matching.ts'
 import { type GivenRule, ruleOf } from '../../../../schemas/limits/rule.ts'
 import type { LimitRule } from '../../../../schemas/types.ts'
 

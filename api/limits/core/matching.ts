@@ -1,6 +1,7 @@
 import { ANY_TIER } from '../../../schemas/limits/rule.ts'
 import type { LimitRule } from '../../../schemas/types.ts'
-import { type CompiledRule, compileRule, DEFAULT_KEY_PREFIX, type LimitedCaller } from './rule.ts'
+import type { LimitedCaller } from '../../kit/limited-caller.ts'
+import { type CompiledRule, compileRule, DEFAULT_KEY_PREFIX } from './rule.ts'
 
 /** Rules compiled to a lookup: its cost depends on the path's depth, not on the number of rules. */
 export interface RuleTable {

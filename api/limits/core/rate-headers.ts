@@ -4,10 +4,6 @@ export type RateHeaders = Readonly<Record<string, string>>
 
 const NONE: RateHeaders = {}
 
-/** Names that a page of another origin may read. */
-export const RATE_HEADER_NAMES =
-  'RateLimit, RateLimit-Policy, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Policy'
-
 /** The strictest rule in both styles: `X-RateLimit-*` (specification G) and the IETF draft's structured fields. */
 export function rateHeaders(verdict: Verdict): RateHeaders {
   if (!('strictest' in verdict) || verdict.strictest === undefined) return NONE

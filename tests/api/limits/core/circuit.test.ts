@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { circuit } from '../../../../api/kit/limits/circuit.ts'
+import { circuit } from '../../../../api/limits/core/circuit.ts'
 
 function clocked() {
   const clock = { now: 1_000 }

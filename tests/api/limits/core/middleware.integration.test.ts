@@ -1,8 +1,8 @@
 import { Hono } from 'hono'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import type { RuleStanding } from '../../../../api/kit/limits/limiter.ts'
-import { rateLimit } from '../../../../api/kit/limits/middleware.ts'
+import type { RuleStanding } from '../../../../api/limits/core/limiter.ts'
+import { rateLimit } from '../../../../api/limits/core/middleware.ts'
 import { testStack, uniqueName } from '../../../stack/index.ts'
 
 const SOON = { timeout: 30_000, interval: 10 }

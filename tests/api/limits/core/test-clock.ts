@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
-import type { ScriptRunner } from '../../../../api/kit/limits/counter-store.ts'
-import { DECIDE_SCRIPT } from '../../../../api/kit/limits/script.ts'
+import type { ScriptRunner } from '../../../../api/limits/core/counter-store.ts'
+import { DECIDE_SCRIPT } from '../../../../api/limits/core/script.ts'
 
 const CLOCK_KEY = 'limits-test-clock'
 const US_PER_SECOND = 1_000_000

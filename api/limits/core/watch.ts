@@ -1,6 +1,6 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { Logger } from '../logging.ts'
-import type { Later } from '../spaced-warning.ts'
+import type { Logger } from '../../kit/logging.ts'
+import type { Later } from '../../kit/spaced-warning.ts'
 import type { FailureReason } from './counter-store.ts'
 import type { Verdict } from './limiter.ts'
 import { failureWarning } from './warning.ts'
