@@ -7,7 +7,6 @@ import { connectBlobs } from '../state/blobs/connect.ts'
 import { type ApiConfig, readApiConfig, type ServiceName } from './config.ts'
 import { answerCache } from './kit/answer-cache.ts'
 import { createApp } from './kit/app.ts'
-import { isDecimalUserId } from './kit/auth/authorize.ts'
 import { keySetFor } from './kit/auth/key-source.ts'
 import { tokenVerifier } from './kit/auth/verify.ts'
 import { connectTables } from './kit/clickhouse.ts'
@@ -24,14 +23,14 @@ import { connectViewRedis } from './kit/redis.ts'
 import { type RunningServer, startServer } from './kit/server.ts'
 import type { Service } from './kit/service.ts'
 import { startLimits } from './limits/core/start.ts'
-import { LIMITS_TOPICS, limitsService } from './limits/service.ts'
+import { LIMITS_LIMITED_PATHS, LIMITS_TOPICS, limitsService } from './limits/service.ts'
 import { shortDomains } from './links/domains.ts'
 import { redirects } from './links/redirect.ts'
 import { linksSecret } from './links/secret.ts'
-import { LINKS_TOPICS, linksService } from './links/service.ts'
+import { LINKS_LIMITED_PATHS, LINKS_TOPICS, linksService } from './links/service.ts'
 import { threadComparer } from './snippets/diff/comparer.ts'
 import { threadHighlighter } from './snippets/page/highlighter.ts'
-import { SNIPPETS_TOPICS, snippetsService } from './snippets/service.ts'
+import { SNIPPETS_LIMITED_PATHS, SNIPPETS_TOPICS, snippetsService } from './snippets/service.ts'
 import { contentStreams } from './snippets/streams.ts'
 import { TRENDS_TOPICS, trendsService } from './trends/service.ts'
 
@@ -47,6 +46,13 @@ const TOPICS: Record<ServiceName, readonly AnyTopic[]> = {
   links: LINKS_TOPICS,
   snippets: SNIPPETS_TOPICS,
   limits: LIMITS_TOPICS,
+}
+/** Patterns of paths that rate limits cover, by service. */
+const LIMITED_PATHS: Record<ServiceName, readonly string[]> = {
+  trends: [],
+  links: LINKS_LIMITED_PATHS,
+  snippets: SNIPPETS_LIMITED_PATHS,
+  limits: LIMITS_LIMITED_PATHS,
 }
 
 /** Starts the API of the services that the configuration names. Servers it needs may come later: it answers 503 until they are there. */
@@ -69,7 +75,8 @@ async function startApi(config: ApiConfig, log: Logger) {
   })
   const monotonic = () => performance.now()
   const trusted = trustedProxies(config.trustedProxies)
-  const limits = await startLimits({ ...config, trusted, registry, facts, metrics: metrics.registry, log, now, monotonic })
+  const limitedPaths = config.services.flatMap((name) => LIMITED_PATHS[name])
+  const limits = await startLimits({ ...config, trusted, limitedPaths, registry, facts, metrics: metrics.registry, log, now, monotonic })
   const views = redis.reader
   const domains = shortDomains(config.links.domains)
   const secret = await linksSecret(config.links.secret)
@@ -103,12 +110,11 @@ async function startApi(config: ApiConfig, log: Logger) {
       }),
   }
   const services = config.services.map((name) => factories[name]())
-  const isLimited = services.some(({ routes }) => routes.some(({ definition }) => limits.requests.covers(definition.path)))
   const ready = readiness([
     redis.probe,
     facts.probe,
     tables.probe,
-    ...(isLimited ? limits.settings.probes : []),
+    ...(limitedPaths.length > 0 ? limits.settings.probes : []),
     ...services.flatMap((service) => service.probes),
   ])
   const verifier = tokenVerifier({
@@ -121,7 +127,6 @@ async function startApi(config: ApiConfig, log: Logger) {
   const app = createApp({
     services,
     verifier,
-    isUserId: isDecimalUserId,
     log,
     metrics,
     readiness: ready,

@@ -41,6 +41,3 @@ export const RATE_LIMIT_HEADERS: Readonly<Record<string, string>> = {
   RateLimit: 'the same as a structured field: "<rule>";r=<left>;t=<seconds until the reset>',
   'RateLimit-Policy': '"<rule>";q=<limit>;w=<window seconds>',
 }
-
-/** Rate limits cover every request to an address below it. */
-export const LIMITED_PREFIX = '/api/v1/'

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LimitRule } from '../../schemas/types.ts'
 import { readTraffic, type TrafficReader } from '../../state/tables/limit-records.ts'
+import { parsePattern } from './core/endpoint-pattern.ts'
 import { capacityOf, elapsedUs, estimateOf, type Limit, refilled, US_PER_SECOND, windowIndexAt } from './core/formulas.ts'
-import { parsePattern } from './core/matching.ts'
 import { compileRule } from './core/rule.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,8 +1,9 @@
 import type { LimitRule } from '../../../schemas/types.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import type { Ask, CounterStore, FailureReason, Reading, Undecided } from './counter-store.ts'
+import { limitedMethod } from './endpoint-pattern.ts'
 import { bucketStanding, type Limit, type Standing, US_PER_SECOND, windowStanding } from './formulas.ts'
-import { limitedMethod, type RuleTable } from './matching.ts'
+import type { RuleTable } from './matching.ts'
 import type { CompiledRule } from './rule.ts'
 
 /** One request, as far as limits go. */

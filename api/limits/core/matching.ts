@@ -1,6 +1,7 @@
 import { ANY_TIER } from '../../../schemas/limits/rule.ts'
 import type { LimitRule } from '../../../schemas/types.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
+import { parsePattern } from './endpoint-pattern.ts'
 import { type CompiledRule, compileRule, DEFAULT_KEY_PREFIX } from './rule.ts'
 
 /** Rules compiled to a lookup: its cost depends on the path's depth, not on the number of rules. */
@@ -8,32 +9,6 @@ export interface RuleTable {
   /** The rules that apply to a request: the most specific one per key. */
   match(method: string, path: string, caller: LimitedCaller): readonly CompiledRule[]
   readonly size: number
-}
-
-/** A pattern's parts: `POST /a/*` is the method POST and the prefix `/a/`. */
-export interface EndpointPattern {
-  /** undefined: any. */
-  readonly method: string | undefined
-  readonly kind: 'exact' | 'prefix' | 'global'
-  /** The exact path, or the prefix with its last slash. */
-  readonly path: string
-}
-
-/** A method in capitals and a space, if any; then an absolute path, perhaps ending in `/*`, or `*`. */
-const PATTERN = /^(?:([A-Z]{3,10}) )?(?:(\*)|(\/[^\s*?#]*\/|\/)\*|(\/[^\s*?#]*))$/
-
-/** @returns undefined when the text is no pattern */
-export function parsePattern(text: string): EndpointPattern | undefined {
-  const found = PATTERN.exec(text)
-  if (found === null) return undefined
-  const [, method, global, prefix, exact] = found
-  if (global !== undefined) return { method, kind: 'global', path: '' }
-  return prefix === undefined ? { method, kind: 'exact', path: exact } : { method, kind: 'prefix', path: prefix }
-}
-
-/** A HEAD is a GET whose body is not sent: it counts as one. */
-export function limitedMethod(method: string): string {
-  return method === 'HEAD' ? 'GET' : method
 }
 
 interface PlacedRule {

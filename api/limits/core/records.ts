@@ -5,8 +5,8 @@ import type { LimitTraffic, LimitTrafficEntry, LimitViolation } from '../../../s
 import { factBuffer } from '../../kit/fact-buffer.ts'
 import type { KafkaFacts } from '../../kit/facts.ts'
 import type { Logger } from '../../kit/logging.ts'
+import { limitedMethod } from './endpoint-pattern.ts'
 import type { DecisionListener } from './guarded.ts'
-import { limitedMethod } from './matching.ts'
 
 /** What is written down of decisions: violations, and what was asked in each second. */
 export interface DecisionRecords {

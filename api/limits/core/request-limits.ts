@@ -1,7 +1,8 @@
 import { clientAddress, limitedAddress, type TrustedProxies } from '../../kit/client-address.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
-import { type Admission, type IncomingRequest, LIMITED_PREFIX, type RequestLimits } from '../../kit/rate-limits.ts'
+import type { Admission, IncomingRequest, RequestLimits } from '../../kit/rate-limits.ts'
 import { type ApiClients, callerOf } from './caller.ts'
+import type { LimitedPaths } from './limited-paths.ts'
 import type { Limiter, RuleStanding } from './limiter.ts'
 import { type RateHeaders, rateHeaders, refusalFields } from './rate-headers.ts'
 
@@ -10,6 +11,7 @@ export interface RequestLimitsOptions {
   readonly limiter: Limiter
   readonly clients: ApiClients
   readonly trusted: TrustedProxies
+  readonly paths: LimitedPaths
 }
 
 /** Whoever may change rules must be able to take back a wrong one; gateways ask for others here. */
@@ -17,7 +19,7 @@ const EXEMPT_PREFIX = '/api/v1/rate-limits/'
 const EXEMPT_SCOPES = ['admin', 'internal']
 const NO_HEADERS: RateHeaders = {}
 
-export function requestLimits({ limiter, clients, trusted }: RequestLimitsOptions): RequestLimits {
+export function requestLimits({ limiter, clients, trusted, paths }: RequestLimitsOptions): RequestLimits {
   async function admit(request: IncomingRequest): Promise<Admission> {
     const { method, path, apiKey, userId, forwardedFor, remote } = request
     const ip = limitedAddress(clientAddress(remote, forwardedFor, trusted))
@@ -30,7 +32,7 @@ export function requestLimits({ limiter, clients, trusted }: RequestLimitsOption
     return { caller, headers, refusal }
   }
 
-  return { covers: (path) => path.startsWith(LIMITED_PREFIX), admit }
+  return { covers: paths.covers, admit }
 }
 
 function isExempt({ path, scopes }: IncomingRequest): boolean {

@@ -6,6 +6,7 @@ import type { Logger } from '../../kit/logging.ts'
 import type { RequestLimits } from '../../kit/rate-limits.ts'
 import { type CounterStore, counterStore } from './counter-store.ts'
 import { guardedLimiter } from './guarded.ts'
+import { type LimitedPaths, limitedPaths } from './limited-paths.ts'
 import { type Limiter, limiter } from './limiter.ts'
 import { decisionRecords, TICK_MS } from './records.ts'
 import { connectLimiterRedis } from './redis-scripts.ts'
@@ -19,6 +20,8 @@ export interface LimitsOptions {
   readonly redisCluster: boolean
   readonly brokers: readonly string[]
   readonly trusted: TrustedProxies
+  /** Patterns of paths that the running services declare as limited. */
+  readonly limitedPaths: readonly string[]
   readonly registry: SchemaRegistry
   readonly facts: Pick<KafkaFacts, 'openLog'>
   readonly metrics: Registry
@@ -32,6 +35,7 @@ export interface LimitsOptions {
 /** Everything that stands in front of the project's routes. */
 export interface RunningLimits {
   readonly requests: RequestLimits
+  readonly paths: LimitedPaths
   /** Decides for requests to other gateways: as guarded, and as much told of, as for those to this one. */
   readonly limiter: Limiter
   readonly settings: LimitSettings
@@ -49,7 +53,8 @@ const LOOK_TIMEOUT_MS = 500
 const LAST_RECORDS_MS = 1_000
 
 export async function startLimits(options: LimitsOptions): Promise<RunningLimits> {
-  const { redisUrl, redisCluster, brokers, trusted, registry, facts, metrics, log, now, monotonic } = options
+  const { redisUrl, redisCluster, brokers, trusted, limitedPaths: declared, registry, facts, metrics, log, now, monotonic } = options
+  const paths = limitedPaths(declared)
   const settings = await kafkaLimitSettings({ brokers, registry, log })
   const redis = connectLimiterRedis({ url: redisUrl, cluster: redisCluster })
   const watch = limitWatch({ registry: metrics, log })
@@ -65,7 +70,8 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
   })
 
   return {
-    requests: requestLimits({ limiter: deciding, clients: settings.clients, trusted }),
+    requests: requestLimits({ limiter: deciding, clients: settings.clients, trusted, paths }),
+    paths,
     limiter: deciding,
     settings,
     counters: counterStore({ scripts: redis.scripts, monotonic, timeoutMs: LOOK_TIMEOUT_MS }),

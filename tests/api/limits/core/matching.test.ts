@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { LimitedCaller } from '../../../../api/kit/limited-caller.ts'
-import { compileRules, parsePattern } from '../../../../api/limits/core/matching.ts'
+import { parsePattern } from '../../../../api/limits/core/endpoint-pattern.ts'
+import { compileRules } from '../../../../api/limits/core/matching.ts'
 import { type GivenRule, ruleOf } from '../../../../schemas/limits/rule.ts'
 import type { LimitRule } from '../../../../schemas/types.ts'
 

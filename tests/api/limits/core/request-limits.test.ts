@@ -2,10 +2,12 @@ import { z } from '@hono/zod-openapi'
 import { Registry } from 'prom-client'
 import { describe, expect, test } from 'vitest'
 import { jsonAnswer } from '../../../../api/kit/answer.ts'
+import { isDecimalUserId } from '../../../../api/kit/auth/authorize.ts'
 import { trustedProxies } from '../../../../api/kit/client-address.ts'
 import { bind, defineRoute } from '../../../../api/kit/route.ts'
 import { hashOfKey } from '../../../../api/limits/core/caller.ts'
 import { type DecisionListener, guardedLimiter } from '../../../../api/limits/core/guarded.ts'
+import { limitedPaths } from '../../../../api/limits/core/limited-paths.ts'
 import { limiter } from '../../../../api/limits/core/limiter.ts'
 import { compileRules } from '../../../../api/limits/core/matching.ts'
 import { requestLimits } from '../../../../api/limits/core/request-limits.ts'
@@ -27,6 +29,7 @@ const things = {
   name: 'things',
   description: 'd',
   errors: [],
+  isUserId: isDecimalUserId,
   probes: [],
   routes: [
     bind(defineRoute({ ...shared, method: 'get', path: '/api/v1/things', operationId: 'a', auth: { kind: 'optional' } }), () => ({
@@ -43,6 +46,7 @@ const things = {
       }),
       answer,
     ),
+    bind(defineRoute({ ...shared, method: 'get', path: '/stack/next', operationId: 'd', auth: { kind: 'open' } }), answer),
     bind(defineRoute({ ...shared, method: 'get', path: '/v1/free', operationId: 'c', auth: { kind: 'open' } }), answer),
   ],
 }
@@ -73,6 +77,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
       find: (hash) => (hash === hashOfKey(KEY) ? { clientId: 'acme', keyId: 'k1', tier: 'pro' } : undefined),
     },
     trusted: trustedProxies(['127.0.0.0/8']),
+    paths: limitedPaths(['/api/v1/*', '/stack/*']),
   })
   const app = await testApp({ services: [things], limits })
 
@@ -125,7 +130,17 @@ describe('an answer', () => {
     expect((await get('/api/v1/nothing')).status).toBe(429)
   })
 
-  test('outside /api/v1 nobody is limited', async () => {
+  test('is limited on every path that a service declares, and documented so', async () => {
+    const { get, app } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
+    await get('/stack/next')
+    await get('/stack/next')
+    expect((await get('/stack/next')).status).toBe(429)
+    const { paths } = (await (await app.request('/openapi.json')).json()) as { paths: Record<string, { get: { responses: object } }> }
+    const documented = (path: string) => '429' in paths[path].get.responses
+    expect([documented('/stack/next'), documented('/api/v1/things'), documented('/v1/free')]).toEqual([true, true, false])
+  })
+
+  test('on any other path is not limited', async () => {
     const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
     for (let request = 0; request < 4; request++) expect((await get('/v1/free')).status).toBe(200)
     expect(counts.size).toBe(0)
