@@ -1,4 +1,4 @@
-import type { CounterStore, Reading } from '../../api/limits/core/counter-store.ts'
+import type { CounterStore, Reading } from '../../api/limits/core/counter.ts'
 import { elapsedUs, estimateOf, US_PER_SECOND, windowIndexAt } from '../../api/limits/core/formulas.ts'
 
 interface Held {

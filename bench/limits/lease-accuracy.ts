@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Counter, CounterStore } from '../../api/limits/core/counter-store.ts'
+import type { Counter, CounterStore } from '../../api/limits/core/counter.ts'
 import { type Limit, US_PER_SECOND } from '../../api/limits/core/formulas.ts'
 import { leasedCounters, SWEEP_MS } from '../../api/limits/core/leases.ts'
 import { integer, type Random, seededRandom } from '../tweets/random.ts'

@@ -13,7 +13,7 @@ export interface WindowCounts {
 }
 
 /** How a caller stands with one rule. */
-export interface Standing {
+export interface LimitStatus {
   /** Requests that the rule counts now: the window's estimate, or the tokens missing in the bucket. */
   readonly estimate: number
   /** Requests left after this one; whole, not below 0. */
@@ -56,7 +56,7 @@ export function refilled(limit: Limit, tokens: number, passedUs: number): number
  * @param counts before this request
  * @param units requests that this one counts for
  */
-export function windowStanding(limit: Limit, counts: WindowCounts, nowUs: number, units: number): Standing {
+export function windowStatus(limit: Limit, counts: WindowCounts, nowUs: number, units: number): LimitStatus {
   const index = windowIndexAt(nowUs, limit.windowSeconds)
   const elapsed = elapsedUs(nowUs, index, limit.windowSeconds)
   const estimate = estimateOf(counts, elapsed, limit.windowSeconds)
@@ -73,7 +73,7 @@ export function windowStanding(limit: Limit, counts: WindowCounts, nowUs: number
  * @param tokens before this request
  * @param units requests that this one counts for
  */
-export function bucketStanding(limit: Limit, tokens: number, nowUs: number, units: number): Standing {
+export function bucketStatus(limit: Limit, tokens: number, nowUs: number, units: number): LimitStatus {
   const perSecond = limit.limit / limit.windowSeconds
   const left = tokens < units ? tokens : tokens - units
   return {

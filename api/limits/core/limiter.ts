@@ -1,8 +1,8 @@
-import type { LimitRule } from '../../../schemas/types.ts'
+import type { LimitRule } from '../../../schemas/limits/rule.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
-import type { Ask, CounterStore, FailureReason, Reading, Undecided } from './counter-store.ts'
+import type { Ask, CounterStore, FailureReason, Reading, Undecided } from './counter.ts'
 import { limitedMethod } from './endpoint-pattern.ts'
-import { bucketStanding, type Limit, type Standing, US_PER_SECOND, windowStanding } from './formulas.ts'
+import { bucketStatus, type Limit, type LimitStatus, US_PER_SECOND, windowStatus } from './formulas.ts'
 import type { RuleTable } from './matching.ts'
 import type { CompiledRule } from './rule.ts'
 
@@ -16,7 +16,7 @@ export interface LimitedRequest {
   readonly cost?: number
 }
 
-export interface RuleStanding extends Standing {
+export interface RuleStatus extends LimitStatus {
   readonly rule: LimitRule
   /** True: this rule has no room for the request. */
   readonly isOver: boolean
@@ -30,9 +30,9 @@ export type Verdict =
   | {
       readonly outcome: 'allowed' | 'refused'
       /** The strictest rule that may refuse; undefined: only rules that log apply. */
-      readonly strictest: RuleStanding | undefined
+      readonly strictest: RuleStatus | undefined
       /** Every rule that had no room, whatever its action. */
-      readonly violations: readonly RuleStanding[]
+      readonly violations: readonly RuleStatus[]
     }
 
 export interface Limiter {
@@ -68,28 +68,28 @@ export function limiter({ counters, rules }: LimiterOptions): Limiter {
 
 function verdictOf(rules: readonly CompiledRule[], readings: readonly Reading[] | Undecided, cost: number): Verdict {
   if ('undecided' in readings) return { outcome: 'undecided', reason: readings.undecided }
-  let strictest: RuleStanding | undefined
+  let strictest: RuleStatus | undefined
   let isRefused = false
-  const violations: RuleStanding[] = []
+  const violations: RuleStatus[] = []
   for (let index = 0; index < rules.length; index++) {
     const { rule, limit } = rules[index]
     const reading = readings[index]
-    const standing = { rule, isOver: reading.taken < cost, ...standingOf(limit, reading, cost) }
-    if (standing.isOver) violations.push(standing)
+    const status = { rule, isOver: reading.taken < cost, ...statusOf(limit, reading, cost) }
+    if (status.isOver) violations.push(status)
     if (rule.action !== 'reject') continue
-    if (standing.isOver) isRefused = true
-    if (strictest === undefined || isStricter(standing, strictest)) strictest = standing
+    if (status.isOver) isRefused = true
+    if (strictest === undefined || isStricter(status, strictest)) strictest = status
   }
   return { outcome: isRefused ? 'refused' : 'allowed', strictest, violations }
 }
 
-export function standingOf(limit: Limit, reading: Reading, units: number): Standing {
-  if (limit.burst > 0) return bucketStanding(limit, reading.held / US_PER_SECOND, reading.nowUs, units)
-  return windowStanding(limit, { current: reading.held, previous: reading.heldBefore }, reading.nowUs, units)
+export function statusOf(limit: Limit, reading: Reading, units: number): LimitStatus {
+  if (limit.burst > 0) return bucketStatus(limit, reading.held / US_PER_SECOND, reading.nowUs, units)
+  return windowStatus(limit, { current: reading.held, previous: reading.heldBefore }, reading.nowUs, units)
 }
 
 /** A refusal is stricter than none; the longer wait, then the fewer requests left. */
-function isStricter(one: RuleStanding, other: RuleStanding): boolean {
+function isStricter(one: RuleStatus, other: RuleStatus): boolean {
   if (one.isOver !== other.isOver) return one.isOver
   if (one.isOver) return one.retryAfterSeconds > other.retryAfterSeconds
   return one.remaining < other.remaining

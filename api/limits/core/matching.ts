@@ -1,5 +1,4 @@
-import { ANY_TIER } from '../../../schemas/limits/rule.ts'
-import type { LimitRule } from '../../../schemas/types.ts'
+import { ANY_TIER, type LimitRule } from '../../../schemas/limits/rule.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import { parsePattern } from './endpoint-pattern.ts'
 import { type CompiledRule, compileRule, DEFAULT_KEY_PREFIX } from './rule.ts'

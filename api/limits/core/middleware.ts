@@ -1,22 +1,21 @@
 import type { Context, MiddlewareHandler } from 'hono'
-import type { Cluster, Redis } from 'ioredis'
 import { type GivenRule, ruleOf } from '../../../schemas/limits/rule.ts'
 import { clientAddress, LOOPBACK, limitedAddress, remoteAddress, trustedProxies } from '../../kit/client-address.ts'
-import { errors } from '../../kit/errors.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
+import { RATE_LIMIT_EXCEEDED } from '../../kit/rate-limit-exceeded.ts'
 import { type CounterStoreOptions, counterStore } from './counter-store.ts'
-import { guardedLimiter } from './guarded.ts'
-import { limiter, type RuleStanding } from './limiter.ts'
+import { failOpenLimiter } from './fail-open-limiter.ts'
+import { type FailedOpen, failOpenWarning } from './fail-open-warning.ts'
+import { limiter, type RuleStatus } from './limiter.ts'
 import { compileRules } from './matching.ts'
 import { rateHeaders, refusalFields } from './rate-headers.ts'
-import { limiterRedis } from './redis-scripts.ts'
+import { type RedisClient, redisScripts } from './redis-scripts.ts'
 import { DEFAULT_KEY_PREFIX } from './rule.ts'
 import { sweptLeases } from './swept-leases.ts'
-import { type FailedOpen, failureWarning } from './warning.ts'
 
 export interface RateLimitOptions {
   /** Made with `enableOfflineQueue: false`, so that commands fail at once while Redis is away. */
-  readonly redis: Redis | Cluster
+  readonly redis: RedisClient
   readonly rules: readonly GivenRule[]
   /** Who asks. Default: the address, X-Forwarded-For believed from `trustedProxies`. */
   callerOf?(c: Context): LimitedCaller
@@ -27,7 +26,7 @@ export interface RateLimitOptions {
   /** False: Redis is asked for every request. Default: hot counters are decided in memory, within 5 % of the limit. */
   readonly leases?: boolean
   /** Rules of action `log_only`, and refusals. */
-  onViolation?(standing: RuleStanding, caller: LimitedCaller): void
+  onViolation?(status: RuleStatus, caller: LimitedCaller): void
   /** Requests were let through because Redis did not answer: told with each failure. */
   onFailure?: CounterStoreOptions['onFailure']
   /** The same once a second at most, with their number. Default: a warning of the process. */
@@ -50,9 +49,9 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   if (/[{}]/.test(keyPrefix)) throw new Error(`keyPrefix ${keyPrefix} has braces: they would be the hash tag of every counter`)
   const trusted = trustedProxies(options.trustedProxies ?? LOOPBACK)
   const table = compileRules(options.rules.map(ruleOf), keyPrefix)
-  const { scripts } = limiterRedis(options.redis)
+  const scripts = redisScripts(options.redis)
   const monotonic = () => performance.now()
-  const warning = failureWarning((said) => safely(() => (options.warn ?? processWarning)(said)))
+  const warning = failOpenWarning((said) => safely(() => (options.warn ?? processWarning)(said)))
   const store = counterStore({
     scripts,
     monotonic,
@@ -62,13 +61,13 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     },
   })
   const leases = options.leases === false ? undefined : sweptLeases({ store, monotonic })
-  const limits = guardedLimiter({
+  const limits = failOpenLimiter({
     limiter: limiter({ counters: leases ?? store, rules: () => table }),
     monotonic,
-    watch: {
+    telemetry: {
       decided: (verdict) => verdict.outcome === 'undecided' && warning.undecided(verdict.reason),
       failed: warning.failed,
-      untold: (cause) => warning.failed('fault', cause),
+      recordingFailed: (cause) => warning.failed('fault', cause),
     },
   })
 
@@ -93,7 +92,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     if (caller === undefined) return await next()
     const verdict = await limits.decide({ method: c.req.method, path: c.req.path, caller })
     const headers = rateHeaders(verdict)
-    if ('violations' in verdict) for (const standing of verdict.violations) safely(() => options.onViolation?.(standing, caller))
+    if ('violations' in verdict) for (const status of verdict.violations) safely(() => options.onViolation?.(status, caller))
     if (verdict.outcome === 'refused') return c.json(refusalBody(c, verdict.strictest!), 429, headers)
     await next()
     // An answer of fetch() or Response.redirect() has headers that cannot be changed: this makes another one.
@@ -124,8 +123,13 @@ function isPreflight(c: Context): boolean {
 }
 
 /** The API's own error body. `request_id`: where the app has Hono's request-id middleware in front. */
-function refusalBody(c: Context, standing: RuleStanding) {
-  const { code, message } = errors.rate_limit_exceeded
+function refusalBody(c: Context, status: RuleStatus) {
   const requestId: unknown = c.get('requestId')
-  return { error: code, message, ...(typeof requestId === 'string' && { request_id: requestId }), ...refusalFields(standing) }
+  const { message } = RATE_LIMIT_EXCEEDED
+  return {
+    error: 'rate_limit_exceeded',
+    message,
+    ...(typeof requestId === 'string' && { request_id: requestId }),
+    ...refusalFields(status),
+  }
 }

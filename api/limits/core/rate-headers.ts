@@ -1,4 +1,4 @@
-import type { RuleStanding, Verdict } from './limiter.ts'
+import type { RuleStatus, Verdict } from './limiter.ts'
 
 export type RateHeaders = Readonly<Record<string, string>>
 
@@ -22,7 +22,7 @@ export function rateHeaders(verdict: Verdict): RateHeaders {
 }
 
 /** Fields of the 429 body beside `error` (specification G). */
-export function refusalFields({ rule, retryAfterSeconds }: RuleStanding) {
+export function refusalFields({ rule, retryAfterSeconds }: RuleStatus) {
   return { limit: rule.limit_count, window: `${rule.window_seconds}s`, retry_after: retryAfterSeconds }
 }
 

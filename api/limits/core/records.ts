@@ -6,7 +6,7 @@ import { factBuffer } from '../../kit/fact-buffer.ts'
 import type { KafkaFacts } from '../../kit/facts.ts'
 import type { Logger } from '../../kit/logging.ts'
 import { limitedMethod } from './endpoint-pattern.ts'
-import type { DecisionListener } from './guarded.ts'
+import type { DecisionListener } from './fail-open-limiter.ts'
 
 /** What is written down of decisions: violations, and what was asked in each second. */
 export interface DecisionRecords {

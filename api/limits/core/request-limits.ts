@@ -3,7 +3,7 @@ import { ApiError, errors } from '../../kit/errors.ts'
 import type { Admission, IncomingRequest, RequestLimits } from '../../kit/rate-limits.ts'
 import { type ApiClients, callerOf } from './caller.ts'
 import type { LimitedPaths } from './limited-paths.ts'
-import type { Limiter, RuleStanding } from './limiter.ts'
+import type { Limiter, RuleStatus } from './limiter.ts'
 import { type RateHeaders, rateHeaders, refusalFields } from './rate-headers.ts'
 
 export interface RequestLimitsOptions {
@@ -39,7 +39,7 @@ function isExempt({ path, scopes }: IncomingRequest): boolean {
   return path.startsWith(EXEMPT_PREFIX) && EXEMPT_SCOPES.some((scope) => scopes.has(scope))
 }
 
-function tooMany(standing: RuleStanding): ApiError {
-  const { retryAfterSeconds } = standing
-  return new ApiError(errors.rate_limit_exceeded, { retryAfter: retryAfterSeconds, fields: refusalFields(standing) })
+function tooMany(status: RuleStatus): ApiError {
+  const { retryAfterSeconds } = status
+  return new ApiError(errors.rate_limit_exceeded, { retryAfter: retryAfterSeconds, fields: refusalFields(status) })
 }

@@ -1,6 +1,6 @@
-import type { LimitKeyPart, LimitRule } from '../../../schemas/types.ts'
+import type { LimitKeyPart, LimitRule } from '../../../schemas/limits/rule.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
-import type { Counter } from './counter-store.ts'
+import type { Counter } from './counter.ts'
 import type { Limit } from './formulas.ts'
 
 /** A rule with what every request asks of it, worked out once. */

@@ -1,4 +1,4 @@
-import type { LimitRule } from '../../../schemas/types.ts'
+import type { LimitRule } from '../../../schemas/limits/rule.ts'
 import { compileRules, type RuleTable } from './matching.ts'
 
 /** The rules that requests are decided by, compiled between requests. */

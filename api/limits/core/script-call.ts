@@ -1,12 +1,12 @@
-import type { Ask, Reading } from './counter-store.ts'
+import type { Ask, Reading } from './counter.ts'
 import { capacityOf } from './formulas.ts'
 
 /** What DECIDE_SCRIPT is called with. */
 export interface ScriptCall {
   readonly keys: string[]
-  /** Five numbers for each kind of ask, said once for all who ask alike. */
+  /** Five numbers for each kind of ask. Equal asks share one kind. */
   readonly kinds: number[]
-  /** Of each request the kind of its ask, or minus their number and the kind of each. */
+  /** For each request the kind of its ask, or minus the number of its asks and then the kind of each. */
   readonly calls: number[]
 }
 
@@ -28,12 +28,12 @@ export function append({ keys, kinds, calls }: ScriptCall, asks: readonly Ask[])
   }
 }
 
-/** @returns its place among the kinds of the batch, from 1; a new one is added */
+/** @returns its position among the kinds of the batch, from 1; a new kind is added */
 function kindOf(kinds: number[], ask: Ask): number {
   const { limit, windowSeconds, burst } = ask.counter.limit
   const mode = MODES[ask.mode] + (burst > 0 ? BUCKET_MODES : 0)
   const extra = burst > 0 ? capacityOf(ask.counter.limit) : ask.mode === 'give-back' ? ask.windowIndex : 0
-  // Few rules are asked about in one turn.
+  // One turn of the event loop asks about few rules, so a linear search is fast.
   for (let at = 0; at < kinds.length; at += NUMBERS_PER_KIND) {
     const isSame = kinds[at] === mode && kinds[at + 1] === limit && kinds[at + 2] === windowSeconds && kinds[at + 3] === extra
     if (isSame && kinds[at + 4] === ask.units) return at / NUMBERS_PER_KIND + 1

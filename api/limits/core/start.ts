@@ -4,16 +4,17 @@ import type { TrustedProxies } from '../../kit/client-address.ts'
 import type { KafkaFacts } from '../../kit/facts.ts'
 import type { Logger } from '../../kit/logging.ts'
 import type { RequestLimits } from '../../kit/rate-limits.ts'
-import { type CounterStore, counterStore } from './counter-store.ts'
-import { guardedLimiter } from './guarded.ts'
+import type { CounterStore } from './counter.ts'
+import { counterStore } from './counter-store.ts'
+import { failOpenLimiter } from './fail-open-limiter.ts'
 import { type LimitedPaths, limitedPaths } from './limited-paths.ts'
 import { type Limiter, limiter } from './limiter.ts'
 import { decisionRecords, TICK_MS } from './records.ts'
-import { connectLimiterRedis } from './redis-scripts.ts'
+import { connectLimiterRedis } from './redis-connection.ts'
 import { requestLimits } from './request-limits.ts'
 import { kafkaLimitSettings, type LimitSettings } from './settings.ts'
 import { sweptLeases } from './swept-leases.ts'
-import { limitWatch } from './watch.ts'
+import { limiterTelemetry } from './telemetry.ts'
 
 export interface LimitsOptions {
   readonly redisUrl: string
@@ -57,14 +58,14 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
   const paths = limitedPaths(declared)
   const settings = await kafkaLimitSettings({ brokers, registry, log })
   const redis = connectLimiterRedis({ url: redisUrl, cluster: redisCluster })
-  const watch = limitWatch({ registry: metrics, log })
-  const store = counterStore({ scripts: redis.scripts, monotonic, onFailure: watch.failed })
+  const telemetry = limiterTelemetry({ registry: metrics, log })
+  const store = counterStore({ scripts: redis.scripts, monotonic, onFailure: telemetry.failed })
   const leases = sweptLeases({ store, monotonic })
   const records = decisionRecords({ facts, registry: metrics, log, now })
   const ticking = setInterval(records.tick, TICK_MS)
-  const deciding = guardedLimiter({
+  const deciding = failOpenLimiter({
     limiter: limiter({ counters: leases, rules: settings.rules }),
-    watch,
+    telemetry,
     monotonic,
     onDecision: records.listen,
   })
@@ -81,7 +82,7 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
     },
     async close() {
       clearInterval(ticking)
-      watch.flush()
+      telemetry.flush()
       await Promise.all([leases.close(), records.close(LAST_RECORDS_MS), settings.close()])
       redis.close()
     },

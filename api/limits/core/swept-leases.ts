@@ -1,4 +1,4 @@
-import type { CounterStore } from './counter-store.ts'
+import type { CounterStore } from './counter.ts'
 import { type LeasedCounters, type LeaseOptions, leasedCounters, SWEEP_MS } from './leases.ts'
 
 /** Leases that are swept while there are any: while nobody asks for anything the process sleeps. */

@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Ask, type Counter, type CounterStore, counterStore, type Reading } from '../../../../api/limits/core/counter-store.ts'
+import type { Ask, Counter, CounterStore, Reading } from '../../../../api/limits/core/counter.ts'
+import { counterStore } from '../../../../api/limits/core/counter-store.ts'
 import { type Limit, US_PER_SECOND } from '../../../../api/limits/core/formulas.ts'
-import { standingOf } from '../../../../api/limits/core/limiter.ts'
-import { connectLimiterRedis, type LimiterRedis } from '../../../../api/limits/core/redis-scripts.ts'
+import { statusOf } from '../../../../api/limits/core/limiter.ts'
+import { connectLimiterRedis, type LimiterRedis } from '../../../../api/limits/core/redis-connection.ts'
 import { waitUntil } from '../../../../deploy/local/wait.ts'
 import { testStack, uniqueName } from '../../../stack/index.ts'
 import { privateRedisCluster } from '../../../state/views/redis-cluster.ts'
@@ -148,14 +149,14 @@ test("what is left, and when, are the specification's", async () => {
   await setTime(195e6)
   // 4 × (1 − 15/60) + 0 = 3; 10 − 3 − 1 = 6.
   const [reading] = await decided(store, [{ mode: 'hard', counter, units: 1 }])
-  expect(standingOf(limit, reading, 1)).toEqual({ estimate: 3, remaining: 6, resetAt: 240, resetAfterSeconds: 45, retryAfterSeconds: 45 })
+  expect(statusOf(limit, reading, 1)).toEqual({ estimate: 3, remaining: 6, resetAt: 240, resetAfterSeconds: 45, retryAfterSeconds: 45 })
 
   const bucket = { limit: 10, windowSeconds: 60, burst: 5 }
   const tokens = counterOf(bucket)
   await take(store, tokens, 15)
   const [empty] = await decided(store, [{ mode: 'hard', counter: tokens, units: 1 }])
   // One token in 6 s; all fifteen in 90.
-  expect(standingOf(bucket, empty, 1)).toEqual({ estimate: 15, remaining: 0, resetAt: 285, resetAfterSeconds: 90, retryAfterSeconds: 6 })
+  expect(statusOf(bucket, empty, 1)).toEqual({ estimate: 15, remaining: 0, resetAt: 285, resetAfterSeconds: 90, retryAfterSeconds: 6 })
 })
 
 test('a refusal takes nothing from the other counters; a soft rule refuses nothing', async () => {

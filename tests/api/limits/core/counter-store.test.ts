@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Ask, type Counter, type CounterStore, counterStore, type ScriptRunner } from '../../../../api/limits/core/counter-store.ts'
+import type { Ask, Counter, CounterStore, ScriptRunner } from '../../../../api/limits/core/counter.ts'
+import { counterStore } from '../../../../api/limits/core/counter-store.ts'
 
 const SOON = { timeout: 30_000, interval: 5 }
 const NOW_US = 1_800_000_000_000_000
@@ -70,7 +71,7 @@ test('a probe takes no slice: nobody waits to spend it', async () => {
 test('a slice is lost when its connection is, also after nobody waits for it any more; not when it was refused', async () => {
   const { scripts, sent } = heldScripts()
   const lost: string[] = []
-  const slice = (name: string): Ask => ({ mode: 'up-to', counter, units: 20, lost: () => lost.push(name) })
+  const slice = (name: string): Ask => ({ mode: 'up-to', counter, units: 20, onUnknownOutcome: () => lost.push(name) })
   const closed = counterStore({ scripts, monotonic: () => 0, timeoutMs: 30_000 })
   const refused = counterStore({ scripts, monotonic: () => 0, timeoutMs: 30_000 })
   const late = counterStore({ scripts, monotonic: () => 0, timeoutMs: 1 })

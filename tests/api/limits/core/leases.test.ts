@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Ask, Counter, CounterStore, Reading, Undecided } from '../../../../api/limits/core/counter-store.ts'
+import type { Ask, Counter, CounterStore, Reading, Undecided } from '../../../../api/limits/core/counter.ts'
 import { type Limit, US_PER_SECOND } from '../../../../api/limits/core/formulas.ts'
 import { leasedCounters, SWEEP_MS } from '../../../../api/limits/core/leases.ts'
 import { accuracyOf } from '../../../../bench/limits/accuracy.ts'
@@ -248,7 +248,7 @@ test('slices whose answers are lost are held, as far as anybody knows: together 
     async decide(asks) {
       const outcome = await exact.store.decide(asks)
       if (!clock.isCut) return outcome
-      for (const ask of asks) if (ask.mode === 'up-to') ask.lost?.()
+      for (const ask of asks) if (ask.mode === 'up-to') ask.onUnknownOutcome?.()
       return { undecided: 'unreachable' }
     },
   }

@@ -1,4 +1,4 @@
-import type { CounterStore, FailureReason } from '../../../../api/limits/core/counter-store.ts'
+import type { CounterStore, FailureReason } from '../../../../api/limits/core/counter.ts'
 
 /** Counts in memory, without windows: enough to see who is counted where. */
 export function memoryCounters() {

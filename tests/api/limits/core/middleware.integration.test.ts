@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import type { RuleStanding } from '../../../../api/limits/core/limiter.ts'
+import type { RuleStatus } from '../../../../api/limits/core/limiter.ts'
 import { rateLimit } from '../../../../api/limits/core/middleware.ts'
 import { testStack, uniqueName } from '../../../stack/index.ts'
 
@@ -10,7 +10,7 @@ const SOON = { timeout: 30_000, interval: 10 }
 test('any Hono app can be limited', async () => {
   const redis = new Redis(await testStack().redis(), { enableOfflineQueue: false })
   onTestFinished(() => redis.disconnect())
-  const violations: RuleStanding[] = []
+  const violations: RuleStatus[] = []
   const [rule_id, logged] = [uniqueName('rule'), uniqueName('rule')]
   const app = new Hono()
   app.use(
@@ -21,7 +21,7 @@ test('any Hono app can be limited', async () => {
         { rule_id, endpoint_pattern: 'GET /api/*', limit_count: 2, window_seconds: 3_600 },
         { rule_id: logged, endpoint_pattern: '*', limit_count: 1, window_seconds: 3_600, action: 'log_only', key: ['endpoint'] },
       ],
-      onViolation: (standing) => void violations.push(standing),
+      onViolation: (status) => void violations.push(status),
     }),
   )
   app.get('/api/hello', (c) => c.text('hello'))

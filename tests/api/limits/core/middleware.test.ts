@@ -2,8 +2,8 @@ import { Hono } from 'hono'
 import { requestId } from 'hono/request-id'
 import type { Redis } from 'ioredis'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { FailedOpen } from '../../../../api/limits/core/fail-open-warning.ts'
 import { type RateLimitOptions, rateLimit } from '../../../../api/limits/core/middleware.ts'
-import type { FailedOpen } from '../../../../api/limits/core/warning.ts'
 
 const NOW_US = 1_800_000_000_000_000
 const RULE = { rule_id: 'two', endpoint_pattern: '*', limit_count: 2, window_seconds: 60 }

@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { expect, test } from 'vitest'
 import type { LimitedCaller } from '../../../../api/kit/limited-caller.ts'
 import { createLogger } from '../../../../api/kit/logging.ts'
-import type { RuleStanding, Verdict } from '../../../../api/limits/core/limiter.ts'
+import type { RuleStatus, Verdict } from '../../../../api/limits/core/limiter.ts'
 import { decisionRecords } from '../../../../api/limits/core/records.ts'
 import { ruleOf } from '../../../../schemas/limits/rule.ts'
 import type { AnyTopic } from '../../../../schemas/topic.ts'
@@ -16,8 +16,8 @@ const ACME: LimitedCaller = { clientId: 'acme', tier: 'pro', apiKeyId: 'k1', ip:
 const ALLOWED: Verdict = { outcome: 'allowed', strictest: undefined, violations: [] }
 
 const rule = ruleOf({ rule_id: 'two', endpoint_pattern: '*', limit_count: 2, window_seconds: 60 })
-const standing: RuleStanding = { rule, isOver: true, estimate: 2, remaining: 0, resetAt: 0, resetAfterSeconds: 60, retryAfterSeconds: 60 }
-const REFUSED: Verdict = { outcome: 'refused', strictest: standing, violations: [standing] }
+const status: RuleStatus = { rule, isOver: true, estimate: 2, remaining: 0, resetAt: 0, resetAfterSeconds: 60, retryAfterSeconds: 60 }
+const REFUSED: Verdict = { outcome: 'refused', strictest: status, violations: [status] }
 
 /** Records whose clock is ours, and what they wrote. */
 function recorded() {

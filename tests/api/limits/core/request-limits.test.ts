@@ -6,12 +6,12 @@ import { isDecimalUserId } from '../../../../api/kit/auth/authorize.ts'
 import { trustedProxies } from '../../../../api/kit/client-address.ts'
 import { bind, defineRoute } from '../../../../api/kit/route.ts'
 import { hashOfKey } from '../../../../api/limits/core/caller.ts'
-import { type DecisionListener, guardedLimiter } from '../../../../api/limits/core/guarded.ts'
+import { type DecisionListener, failOpenLimiter } from '../../../../api/limits/core/fail-open-limiter.ts'
 import { limitedPaths } from '../../../../api/limits/core/limited-paths.ts'
 import { limiter } from '../../../../api/limits/core/limiter.ts'
 import { compileRules } from '../../../../api/limits/core/matching.ts'
 import { requestLimits } from '../../../../api/limits/core/request-limits.ts'
-import { limitWatch } from '../../../../api/limits/core/watch.ts'
+import { limiterTelemetry } from '../../../../api/limits/core/telemetry.ts'
 import { type GivenRule, ruleOf } from '../../../../schemas/limits/rule.ts'
 import { testApp } from '../../kit/harness.ts'
 import { memoryCounters } from './memory-counters.ts'
@@ -57,7 +57,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
   const timers: (() => void)[] = []
   const registry = new Registry()
   const lines: Record<string, unknown>[] = []
-  const watch = limitWatch({
+  const telemetry = limiterTelemetry({
     registry,
     log: { warn: (fields, event) => void lines.push({ ...fields, event }) },
     later: (ms, run) => {
@@ -67,9 +67,9 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
   })
   const heard: { listen: DecisionListener } = { listen: () => undefined }
   const limits = requestLimits({
-    limiter: guardedLimiter({
+    limiter: failOpenLimiter({
       limiter: limiter({ counters: counters.store, rules: () => table }),
-      watch,
+      telemetry,
       monotonic: () => 0,
       onDecision: (request, verdict) => heard.listen(request, verdict),
     }),
@@ -249,7 +249,7 @@ test('a decision that cannot be told of is one all the same', async () => {
   for (let request = 0; request < 3; request++) statuses.push((await get('/api/v1/things')).status)
   expect(statuses).toEqual([200, 200, 429])
   expect(await registry.metrics()).toContain('rate_limit_decisions_total{outcome="refused"} 1')
-  expect(warnings).toEqual([{ event: 'limit_decisions_untold', requests: 1, reason: 'fault', cause: 'a bug' }])
+  expect(warnings).toEqual([{ event: 'limit_decisions_unrecorded', requests: 1, reason: 'fault', cause: 'a bug' }])
 })
 
 test('a rule that only logs refuses nobody and shows nothing', async () => {

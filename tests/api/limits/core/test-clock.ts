@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import type { ScriptRunner } from '../../../../api/limits/core/counter-store.ts'
+import type { ScriptRunner } from '../../../../api/limits/core/counter.ts'
 import { DECIDE_SCRIPT } from '../../../../api/limits/core/script.ts'
 
 const CLOCK_KEY = 'limits-test-clock'

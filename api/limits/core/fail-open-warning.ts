@@ -1,5 +1,5 @@
 import { type Later, spacedWarning } from '../../kit/spaced-warning.ts'
-import type { FailureReason } from './counter-store.ts'
+import type { FailureReason } from './counter.ts'
 import type { Verdict } from './limiter.ts'
 
 export type UndecidedReason = Extract<Verdict, { outcome: 'undecided' }>['reason']
@@ -12,7 +12,7 @@ export interface FailedOpen {
 }
 
 /** One warning a second at most, the first one at once, while requests are let through undecided. Every such request is in one of them. */
-export interface FailureWarning {
+export interface FailOpenWarning {
   undecided(reason: UndecidedReason): void
   /** Why: a batch of the counter store failed, or the limiter itself. */
   failed(reason: FailureReason | 'fault', cause: Error | undefined): void
@@ -22,7 +22,7 @@ export interface FailureWarning {
 
 const WARN_EVERY_MS = 1_000
 
-export function failureWarning(warn: (said: FailedOpen) => void, later?: Later): FailureWarning {
+export function failOpenWarning(warn: (said: FailedOpen) => void, later?: Later): FailOpenWarning {
   let reason: UndecidedReason | undefined
   let cause: string | undefined
   const warning = spacedWarning({ everyMs: WARN_EVERY_MS, say: (requests) => warn({ requests, reason, cause }), later })

@@ -1,22 +1,22 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { Logger } from '../../kit/logging.ts'
 import type { Later } from '../../kit/spaced-warning.ts'
-import type { FailureReason } from './counter-store.ts'
+import type { FailureReason } from './counter.ts'
+import { failOpenWarning } from './fail-open-warning.ts'
 import type { Verdict } from './limiter.ts'
-import { failureWarning } from './warning.ts'
 
 /** What is told of limits: metrics, and one warning per second while requests are let through undecided. */
-export interface LimitWatch {
+export interface LimiterTelemetry {
   decided(verdict: Verdict, elapsedMs: number): void
   /** A batch of the counter store failed, or the limiter itself. */
   failed(reason: FailureReason | 'fault', cause: Error | undefined): void
   /** A decision was made and could not be recorded. */
-  untold(cause: Error): void
+  recordingFailed(cause: Error): void
   /** Says what was not said yet. */
   flush(): void
 }
 
-export interface LimitWatchOptions {
+export interface LimiterTelemetryOptions {
   readonly registry: Registry
   readonly log: Pick<Logger, 'warn'>
   readonly later?: Later
@@ -26,7 +26,7 @@ export interface LimitWatchOptions {
 const LATENCY_BUCKETS_SECONDS = [0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025]
 const MS_PER_SECOND = 1_000
 
-export function limitWatch({ registry, log, later }: LimitWatchOptions): LimitWatch {
+export function limiterTelemetry({ registry, log, later }: LimiterTelemetryOptions): LimiterTelemetry {
   const decisions = new Counter({
     name: 'rate_limit_decisions_total',
     help: 'Requests by what was decided: unlimited, allowed, refused, undecided (let through because the counters did not answer)',
@@ -46,8 +46,8 @@ export function limitWatch({ registry, log, later }: LimitWatchOptions): LimitWa
     registers: [registry],
   })
   const counted = new Map<string, { inc(): void }>()
-  const warning = failureWarning((said) => log.warn({ ...said }, 'limiter_failed_open'), later)
-  const untold = failureWarning((said) => log.warn({ ...said }, 'limit_decisions_untold'), later)
+  const warning = failOpenWarning((said) => log.warn({ ...said }, 'limiter_failed_open'), later)
+  const recordingFailed = failOpenWarning((said) => log.warn({ ...said }, 'limit_decisions_unrecorded'), later)
 
   function count(outcome: string): void {
     let child = counted.get(outcome)
@@ -67,13 +67,13 @@ export function limitWatch({ registry, log, later }: LimitWatchOptions): LimitWa
       warning.undecided(verdict.reason)
     },
     failed: warning.failed,
-    untold(cause) {
-      untold.failed('fault', cause)
-      untold.undecided('fault')
+    recordingFailed(cause) {
+      recordingFailed.failed('fault', cause)
+      recordingFailed.undecided('fault')
     },
     flush() {
       warning.flush()
-      untold.flush()
+      recordingFailed.flush()
     },
   }
 }

@@ -1,31 +1,31 @@
 import type { LimitedRequest, Limiter, Verdict } from './limiter.ts'
-import type { LimitWatch } from './watch.ts'
+import type { LimiterTelemetry } from './telemetry.ts'
 
 /** Told of every decision, for records and for later replays. */
 export type DecisionListener = (request: LimitedRequest, verdict: Verdict) => void
 
-export interface GuardedLimiterOptions {
+export interface FailOpenLimiterOptions {
   readonly limiter: Limiter
-  readonly watch: Pick<LimitWatch, 'decided' | 'failed' | 'untold'>
+  readonly telemetry: Pick<LimiterTelemetry, 'decided' | 'failed' | 'recordingFailed'>
   /** Monotonic ms. */
   monotonic(): number
   readonly onDecision?: DecisionListener
 }
 
 /** What decides for requests, its own and those of other gateways: whatever is decided is told, and a fault of it is none of theirs. */
-export function guardedLimiter({ limiter, watch, monotonic, onDecision }: GuardedLimiterOptions): Limiter {
+export function failOpenLimiter({ limiter, telemetry, monotonic, onDecision }: FailOpenLimiterOptions): Limiter {
   function told(request: LimitedRequest, startedAt: number, verdict: Verdict): Verdict {
     try {
-      watch.decided(verdict, monotonic() - startedAt)
+      telemetry.decided(verdict, monotonic() - startedAt)
       onDecision?.(request, verdict)
     } catch (error) {
-      watch.untold(error as Error)
+      telemetry.recordingFailed(error as Error)
     }
     return verdict
   }
 
   function faulty(request: LimitedRequest, startedAt: number, error: Error): Verdict {
-    watch.failed('fault', error)
+    telemetry.failed('fault', error)
     return told(request, startedAt, { outcome: 'undecided', reason: 'fault' })
   }
 
