@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import type { BlobSettings } from '../state/blobs/connect.ts'
-import { isAddressRange, LOOPBACK } from './kit/limits/address.ts'
+import { isAddressRange, LOOPBACK } from './kit/client-address.ts'
 
 /** What the API needs to know; every setting has the environment variable's name in its message. */
 export interface ApiConfig {

@@ -8,31 +8,30 @@ import { connectBlobs } from '../state/blobs/connect.ts'
 import { type ApiConfig, readApiConfig, type ServiceName } from './config.ts'
 import { answerCache } from './kit/answer-cache.ts'
 import { createApp } from './kit/app.ts'
-import { isDecimalUserId } from './kit/auth/authorize.ts'
 import { keySetFor } from './kit/auth/key-source.ts'
 import { tokenVerifier } from './kit/auth/verify.ts'
 import { connectTables } from './kit/clickhouse.ts'
+import { trustedProxies } from './kit/client-address.ts'
 import { createCommands } from './kit/commands/commands.ts'
 import { redisBindings } from './kit/commands/idempotency.ts'
 import { redisResultChannel } from './kit/commands/result-channel.ts'
 import { type FactBuffer, factBuffer } from './kit/fact-buffer.ts'
 import { kafkaFacts } from './kit/facts.ts'
-import { trustedProxies } from './kit/limits/address.ts'
-import { startLimits } from './kit/limits/start.ts'
 import { createLogger, type Logger, standardOutput } from './kit/logging.ts'
 import { httpMetrics } from './kit/metrics.ts'
 import { readiness } from './kit/readiness.ts'
 import { connectViewRedis } from './kit/redis.ts'
 import { type RunningServer, startServer } from './kit/server.ts'
 import type { Service } from './kit/service.ts'
-import { LIMITS_TOPICS, limitsService } from './limits/service.ts'
+import { startLimits } from './limits/core/start.ts'
+import { LIMITS_LIMITED_PATHS, LIMITS_TOPICS, limitsService } from './limits/service.ts'
 import { shortDomains } from './links/domains.ts'
 import { redirects } from './links/redirect.ts'
 import { linksSecret } from './links/secret.ts'
-import { LINKS_TOPICS, linksService } from './links/service.ts'
+import { LINKS_LIMITED_PATHS, LINKS_TOPICS, linksService } from './links/service.ts'
 import { threadComparer } from './snippets/diff/comparer.ts'
 import { threadHighlighter } from './snippets/page/highlighter.ts'
-import { SNIPPETS_TOPICS, snippetsService } from './snippets/service.ts'
+import { SNIPPETS_LIMITED_PATHS, SNIPPETS_TOPICS, snippetsService } from './snippets/service.ts'
 import { contentStreams } from './snippets/streams.ts'
 import { TRENDS_TOPICS, trendsService } from './trends/service.ts'
 
@@ -48,6 +47,13 @@ const TOPICS: Record<ServiceName, readonly AnyTopic[]> = {
   links: LINKS_TOPICS,
   snippets: SNIPPETS_TOPICS,
   limits: LIMITS_TOPICS,
+}
+/** Patterns of paths that rate limits cover, by service. */
+const LIMITED_PATHS: Record<ServiceName, readonly string[]> = {
+  trends: [],
+  links: LINKS_LIMITED_PATHS,
+  snippets: SNIPPETS_LIMITED_PATHS,
+  limits: LIMITS_LIMITED_PATHS,
 }
 
 /** Starts the API of the services that the configuration names. Servers it needs may come later: it answers 503 until they are there. */
@@ -70,7 +76,8 @@ async function startApi(config: ApiConfig, log: Logger) {
   })
   const monotonic = () => performance.now()
   const trusted = trustedProxies(config.trustedProxies)
-  const limits = await startLimits({ ...config, trusted, registry, facts, metrics: metrics.registry, log, now, monotonic })
+  const limitedPaths = config.services.flatMap((name) => LIMITED_PATHS[name])
+  const limits = await startLimits({ ...config, trusted, limitedPaths, registry, facts, metrics: metrics.registry, log, now, monotonic })
   const views = redis.reader
   const domains = shortDomains(config.links.domains)
   const secret = await linksSecret(config.links.secret)
@@ -104,12 +111,11 @@ async function startApi(config: ApiConfig, log: Logger) {
       }),
   }
   const services = config.services.map((name) => factories[name]())
-  const isLimited = services.some(({ routes }) => routes.some(({ definition }) => limits.requests.covers(definition.path)))
   const ready = readiness([
     redis.probe,
     facts.probe,
     tables.probe,
-    ...(isLimited ? limits.settings.probes : []),
+    ...(limitedPaths.length > 0 ? limits.settings.probes : []),
     ...services.flatMap((service) => service.probes),
   ])
   const verifier = tokenVerifier({
@@ -122,7 +128,6 @@ async function startApi(config: ApiConfig, log: Logger) {
   const app = createApp({
     services,
     verifier,
-    isUserId: isDecimalUserId,
     log,
     metrics,
     readiness: ready,

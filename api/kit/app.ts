@@ -7,6 +7,7 @@ import { authorize, type UserIdForm } from './auth/authorize.ts'
 import type { Caller, TokenVerifier } from './auth/verify.ts'
 import { readJsonBody } from './body.ts'
 import { bodyPieces } from './body-stream.ts'
+import { clientAddress, LOOPBACK, remoteAddress, type TrustedProxies, trustedProxies } from './client-address.ts'
 import { answering } from './commands/idempotency.ts'
 import { variantFor } from './conditional.ts'
 import { withDeadline } from './deadline.ts'
@@ -15,12 +16,11 @@ import { ApiError, errorBody, errorHeaders, errors } from './errors.ts'
 import { COMMON_HEADERS, NOT_CACHEABLE, optionsHeaders } from './headers.ts'
 import { operationsService } from './health.ts'
 import { assertValid, check, idempotencyKeyFrom, queryOf } from './input.ts'
-import { clientAddress, LOOPBACK, remoteAddress, type TrustedProxies, trustedProxies } from './limits/address.ts'
-import type { RequestLimits } from './limits/request-limits.ts'
 import type { Logger } from './logging.ts'
 import type { HttpMetrics } from './metrics.ts'
 import { describeElsewhere, describeRoute } from './openapi.ts'
 import { pathTable } from './paths.ts'
+import type { RequestLimits } from './rate-limits.ts'
 import type { Readiness } from './readiness.ts'
 import { requestIdFrom } from './request-id.ts'
 import type { ArrivingBody, AuthRule, BoundRoute, StreamedBody } from './route.ts'
@@ -30,7 +30,6 @@ import { assertCleanUrl } from './text.ts'
 export interface AppOptions {
   readonly services: readonly Service[]
   readonly verifier: TokenVerifier
-  readonly isUserId: UserIdForm
   readonly log: Logger
   readonly metrics: HttpMetrics
   readonly readiness: Readiness
@@ -125,16 +124,16 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return jsonAnswer(status, errorBody(known, requestId), errorHeaders(known))
   }
 
-  function mount({ definition, handler }: BoundRoute): void {
-    const { method, path, auth } = definition
+  function mount({ definition, handler }: BoundRoute, isUserId: UserIdForm): void {
+    const { method, path, auth, countsAs } = definition
     const limits = { maxBytes: definition.maxBodyBytes ?? DEFAULT_BODY_BYTES, timeoutMs: bodyTimeoutMs }
     const timeoutMs = definition.timeoutMs ?? DEFAULT_HANDLER_TIMEOUT_MS
     paths.add(method, path)
-    app.openAPIRegistry.registerPath(describeRoute(definition))
+    app.openAPIRegistry.registerPath(describeRoute(definition, options.limits?.covers(countsAs ?? path) ?? false))
 
     async function run(c: Context, requestId: string, added: Record<string, string>): Promise<Answer> {
-      const authorizing = authorized(c, auth)
-      const limited = await limit(c, authorizing, added, definition.countsAs)
+      const authorizing = authorized(c, auth, isUserId)
+      const limited = await limit(c, authorizing, isUserId, added, countsAs)
       if (definition.params !== undefined && paths.isTakenBefore(c.req.method, c.req.path)) return elsewhere(c)
       const caller = await authorizing
       const query = check(definition.query, queryOf(c.req.url), 'query')
@@ -173,20 +172,26 @@ export function createApp(options: AppOptions): OpenAPIHono {
     )
   }
 
-  function authorized(c: Context, auth: AuthRule): Promise<Caller | undefined> {
-    const authorizing = authorize(auth, c.req.header('authorization') ?? null, options.verifier, options.isUserId)
-    // Whoever is answered before it is looked at leaves a refusal that nobody takes.
+  function authorized(c: Context, auth: AuthRule, isUserId: UserIdForm): Promise<Caller | undefined> {
+    const authorizing = authorize(auth, c.req.header('authorization') ?? null, options.verifier, isUserId)
+    // A request that is answered before its token is checked leaves this rejection unhandled.
     authorizing.catch(() => undefined)
     return authorizing
   }
 
   /**
-   * Counts the request before any work is done for it; one whose token is refused counts as its address.
-   * @param added gets the headers that go with the answer, whatever it is
-   * @param path what the rules are matched with
-   * @returns undefined where nobody is limited
+   * Counts the request before any work is done for it. A request whose token is refused counts by its address.
+   * @param added receives the headers that go with the answer, whatever it is
+   * @param path the path that rules are matched with
+   * @returns undefined if limits do not cover the path
    */
-  async function limit(c: Context, authorizing: Promise<Caller | undefined>, added: Record<string, string>, path = c.req.path) {
+  async function limit(
+    c: Context,
+    authorizing: Promise<Caller | undefined>,
+    isUserId: UserIdForm,
+    added: Record<string, string>,
+    path = c.req.path,
+  ) {
     if (options.limits === undefined || !options.limits.covers(path)) return undefined
     const caller = await authorizing.catch(() => undefined)
     const admission = await options.limits.admit({
@@ -195,7 +200,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       apiKey: c.req.header('x-api-key'),
       forwardedFor: c.req.header('x-forwarded-for'),
       remote: remoteAddress(c),
-      userId: caller !== undefined && options.isUserId(caller.subject) ? caller.subject : undefined,
+      userId: caller !== undefined && isUserId(caller.subject) ? caller.subject : undefined,
       scopes: caller?.scopes ?? NO_SCOPES,
     })
     Object.assign(added, admission.headers)
@@ -212,10 +217,13 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return { status: 204, headers: optionsHeaders(allow, isPreflight), body: null }
   }
 
+  /** An address without a route belongs to no service, so the user id of any of them identifies the caller. */
+  const isAnyUserId: UserIdForm = (subject) => options.services.some((service) => service.isUserId(subject))
+
   const operations = operationsService(options.readiness, options.metrics)
   const all = [...options.services, operations]
   for (const service of all) {
-    for (const route of service.routes) mount(route)
+    for (const route of service.routes) mount(route, service.isUserId)
     for (const route of service.elsewhere ?? []) app.openAPIRegistry.registerPath(describeElsewhere(route))
   }
   for (const page of documentationRoutes(app, all, options.publicUrl)) {
@@ -224,7 +232,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   }
   app.notFound((c) =>
     exchange(c, NO_ROUTE, async (_requestId, added) => {
-      if (c.req.method !== 'OPTIONS') await limit(c, authorized(c, ANYBODY), added)
+      if (c.req.method !== 'OPTIONS') await limit(c, authorized(c, ANYBODY, isAnyUserId), isAnyUserId, added)
       return elsewhere(c)
     }),
   )

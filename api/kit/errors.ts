@@ -1,3 +1,5 @@
+import { RATE_LIMIT_EXCEEDED } from './rate-limit-exceeded.ts'
+
 /** One entry of the error catalogue. The catalogue is the contract: every code is documented, tested and never reused. */
 export interface ErrorDefinition {
   /** The `error` field of the body. */
@@ -82,12 +84,7 @@ export const errors = defineErrors({
     when: 'the body has a Content-Type that the address does not take',
     message: 'Send the body as application/json in UTF-8.',
   },
-  rate_limit_exceeded: {
-    status: 429,
-    retryable: true,
-    when: 'the caller has used up its rate; `Retry-After` says when to come back',
-    message: 'Too many requests: wait as long as Retry-After says.',
-  },
+  rate_limit_exceeded: RATE_LIMIT_EXCEEDED,
   headers_too_large: {
     status: 431,
     retryable: false,

@@ -1,4 +1,4 @@
-import { RATE_HEADER_NAMES } from './limits/rate-headers.ts'
+import { RATE_LIMIT_HEADERS } from './rate-limits.ts'
 
 /** How long a browser may keep the answer to a preflight. Chromium caps it at two hours. */
 const PREFLIGHT_SECONDS = 7_200
@@ -9,7 +9,7 @@ const PREFLIGHT_SECONDS = 7_200
  */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'Access-Control-Allow-Origin': '*',
-  'Access-Control-Expose-Headers': `ETag, Retry-After, X-Request-Id, ${RATE_HEADER_NAMES}`,
+  'Access-Control-Expose-Headers': `ETag, Retry-After, X-Request-Id, ${Object.keys(RATE_LIMIT_HEADERS).join(', ')}`,
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'Referrer-Policy': 'no-referrer',

@@ -67,6 +67,8 @@ export function operationsService(readiness: Readiness, metrics: HttpMetrics): S
   return {
     name: 'operations',
     description: 'Health and metrics of this process.',
+    // Its routes need no user.
+    isUserId: () => false,
     routes: [bind(livez, () => jsonAnswer(200, { status: 'alive' })), bind(readyz, answerReady), bind(metricsRoute, answerMetrics)],
     errors: Object.values(errors),
     probes: [],

@@ -1,20 +1,10 @@
 import { type RouteConfig, z } from '@hono/zod-openapi'
 import { type ErrorDefinition, errors } from './errors.ts'
 import { IDEMPOTENCY_KEY_PATTERN } from './input.ts'
-import { LIMITED_PREFIX } from './limits/request-limits.ts'
+import { RATE_LIMIT_HEADERS } from './rate-limits.ts'
 import type { AnswerSpec, AuthRule, BoundRoute, ElsewhereRoute } from './route.ts'
 
 export const SECURITY_SCHEME = 'bearer'
-
-/** Of answers to callers whom a rule limits. */
-const RATE_HEADERS: Readonly<Record<string, string>> = {
-  'X-RateLimit-Limit': 'requests per window, of the strictest rule',
-  'X-RateLimit-Remaining': 'requests left',
-  'X-RateLimit-Reset': "epoch seconds: the window's end, or when the bucket is full",
-  'X-RateLimit-Policy': '<limit>;w=<window seconds>',
-  RateLimit: 'the same as a structured field: "<rule>";r=<left>;t=<seconds until the reset>',
-  'RateLimit-Policy': '"<rule>";q=<limit>;w=<window seconds>',
-}
 
 const ErrorSchema = z
   .object({
@@ -39,8 +29,7 @@ const IdempotencyHeaders = z.object({
 })
 
 /** A path parameter makes every unmatched value, such as an empty one, an unknown address. */
-function kitErrors({ definition }: Pick<BoundRoute, 'definition'>): ErrorDefinition[] {
-  const isLimited = definition.path.startsWith(LIMITED_PREFIX)
+function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): ErrorDefinition[] {
   const takesInput =
     definition.query !== undefined || definition.params !== undefined || definition.body !== undefined || definition.streamed !== undefined
   return [
@@ -60,18 +49,21 @@ function kitErrors({ definition }: Pick<BoundRoute, 'definition'>): ErrorDefinit
   ]
 }
 
-/** The operation as OpenAPI describes it: the same schemas that validate. */
-export function describeRoute(definition: BoundRoute['definition']): RouteConfig {
-  return describe(definition, [...definition.errors, ...kitErrors({ definition })])
+/**
+ * Describes the operation for OpenAPI by the same schemas that validate it.
+ * @param isLimited whether rate limits cover its path
+ */
+export function describeRoute(definition: BoundRoute['definition'], isLimited: boolean): RouteConfig {
+  return describe(definition, [...definition.errors, ...kitErrors(definition, isLimited)], isLimited)
 }
 
 export function describeElsewhere({ definition, servers }: ElsewhereRoute): RouteConfig {
-  return { ...describe(definition, definition.errors), servers: servers.map((url) => ({ url })) }
+  return { ...describe(definition, definition.errors, false), servers: servers.map((url) => ({ url })) }
 }
 
-function describe(definition: BoundRoute['definition'], refusals: readonly ErrorDefinition[]): RouteConfig {
+function describe(definition: BoundRoute['definition'], refusals: readonly ErrorDefinition[], isLimited: boolean): RouteConfig {
   const { query, params, body } = definition
-  const rateHeaders = definition.path.startsWith(LIMITED_PREFIX) ? RATE_HEADERS : {}
+  const rateHeaders = isLimited ? RATE_LIMIT_HEADERS : {}
   return {
     method: definition.method,
     path: definition.path,

@@ -2,7 +2,7 @@ import type { z } from '@hono/zod-openapi'
 import type { Answer } from './answer.ts'
 import type { Caller } from './auth/verify.ts'
 import type { ErrorDefinition } from './errors.ts'
-import type { LimitedCaller } from './limits/rule.ts'
+import type { LimitedCaller } from './limited-caller.ts'
 import type { Logger } from './logging.ts'
 
 /**

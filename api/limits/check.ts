@@ -1,9 +1,9 @@
 import { isIP } from 'node:net'
+import { limitedAddress } from '../kit/client-address.ts'
 import { ApiError, errors } from '../kit/errors.ts'
-import { limitedAddress } from '../kit/limits/address.ts'
-import { type ApiClients, callerOf } from '../kit/limits/caller.ts'
-import type { Limiter, Verdict } from '../kit/limits/limiter.ts'
-import { rateHeaders } from '../kit/limits/rate-headers.ts'
+import { type ApiClients, callerOf } from './core/caller.ts'
+import type { Limiter, Verdict } from './core/limiter.ts'
+import { rateHeaders } from './core/rate-headers.ts'
 import type { CheckInput } from './model.ts'
 
 /** Of callers whose gateway tells none. */

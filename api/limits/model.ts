@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { LimitRule } from '../../schemas/limits/types.ts'
-import { parsePattern } from '../kit/limits/matching.ts'
+import { parsePattern } from './core/endpoint-pattern.ts'
+import type { LimitedPaths } from './core/limited-paths.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_RULE_ID = 100
@@ -90,6 +91,7 @@ export const RuleSchema = z
     status: z.enum(['active', 'inactive']),
     created_at: z.string(),
     updated_at: z.string(),
+    warnings: z.array(z.string()).openapi({ description: 'what may not be meant so: the rule holds all the same' }),
   })
   .openapi('RateLimitRule')
 
@@ -218,7 +220,12 @@ export function ruleFrom(ruleId: string, { match, limit, window_seconds, action,
   }
 }
 
-export function ruleJson(rule: LimitRule): z.output<typeof RuleSchema> {
+/** Other gateways may use such a rule through `check`, so it is not an error. */
+const NOT_LIMITED_HERE =
+  'No path that this pattern matches is limited by this process: the rule applies only to requests that a gateway asks about (POST /api/v1/rate-limits/check).'
+
+/** @param paths the paths that this process limits */
+export function ruleJson(rule: LimitRule, paths: Pick<LimitedPaths, 'canApply'>): z.output<typeof RuleSchema> {
   return {
     rule_id: rule.rule_id,
     match: { tier: rule.tier, endpoint_pattern: rule.endpoint_pattern, key: [...rule.key] },
@@ -229,5 +236,6 @@ export function ruleJson(rule: LimitRule): z.output<typeof RuleSchema> {
     status: rule.is_active ? 'active' : 'inactive',
     created_at: new Date(rule.created_at).toISOString(),
     updated_at: new Date(rule.updated_at).toISOString(),
+    warnings: paths.canApply(rule.endpoint_pattern) ? [] : [NOT_LIMITED_HERE],
   }
 }

@@ -14,16 +14,18 @@ import type { LimitClient, LimitCommand } from '../../schemas/limits/types.ts'
 import { readAudit, readViolations } from '../../state/tables/limits/limit-records.ts'
 import type { TableReader } from '../../state/tables/trends/trends.ts'
 import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
+import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { CommandRequest, Commands, OpenCommand } from '../kit/commands/commands.ts'
 import { hashOf } from '../kit/commands/idempotency.ts'
 import { ApiError, errors } from '../kit/errors.ts'
-import { hashOfKey } from '../kit/limits/caller.ts'
-import type { CounterStore } from '../kit/limits/counter-store.ts'
-import type { Limiter } from '../kit/limits/limiter.ts'
-import type { LimitSettings } from '../kit/limits/settings.ts'
 import { bind, type HandlerInput } from '../kit/route.ts'
 import type { Service } from '../kit/service.ts'
 import { checkFor } from './check.ts'
+import { hashOfKey } from './core/caller.ts'
+import type { CounterStore } from './core/counter.ts'
+import type { LimitedPaths } from './core/limited-paths.ts'
+import type { Limiter } from './core/limiter.ts'
+import type { LimitSettings } from './core/settings.ts'
 import { limitsErrors } from './errors.ts'
 import { ruleFrom, ruleJson } from './model.ts'
 import {
@@ -50,6 +52,8 @@ export interface LimitsDeps {
   /** A guarded one. */
   readonly limiter: Limiter
   readonly counters: CounterStore
+  /** The paths that this process limits. */
+  readonly paths: LimitedPaths
   /** Deletes counters. */
   forget(keys: readonly string[]): Promise<void>
   readonly commands: Commands
@@ -60,6 +64,9 @@ export interface LimitsDeps {
 
 /** Topics that this service publishes to or reads. */
 export const LIMITS_TOPICS = [limitCommands, limitDecisions, limitRules, limitClients, limitAudit, limitViolations, limitTraffic]
+
+/** Paths of this service that rate limits cover; unknown addresses below `/api/v1/` count too. */
+export const LIMITS_LIMITED_PATHS = ['/api/v1/*']
 
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 const KEY_PREFIX = 'mr_'
@@ -73,7 +80,7 @@ const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 
 /** The rate limit service (specification G). */
-export function limitsService({ settings, limiter, counters, forget, commands, tables, now }: LimitsDeps): Service {
+export function limitsService({ settings, limiter, counters, paths, forget, commands, tables, now }: LimitsDeps): Service {
   const usages = usage({ settings, counters, forget })
 
   async function change(from: CommandRequest, subject: string, asked: readonly unknown[], command: Omit<LimitCommand, 'actor'>) {
@@ -142,6 +149,7 @@ export function limitsService({ settings, limiter, counters, forget, commands, t
 
   return {
     name: 'rate limits',
+    isUserId: isDecimalUserId,
     description:
       'Limits on every address below /api/v1. Callers are known by `X-Api-Key`, else by their token, else by their address; 429 `rate_limit_exceeded` says when to come back.',
     errors: Object.values(limitsErrors),
@@ -150,22 +158,26 @@ export function limitsService({ settings, limiter, counters, forget, commands, t
       bind(createRuleRoute, async (input) => {
         const { rule_id } = input.body
         const command = { action: 'create_rule' as const, rule: ruleFrom(rule_id, input.body) }
-        return jsonAnswer(201, ruleJson(await changeRule(input, rule_id, ['createRule', input.body], command)), PRIVATE)
+        return jsonAnswer(201, ruleJson(await changeRule(input, rule_id, ['createRule', input.body], command), paths), PRIVATE)
       }),
       bind(listRulesRoute, ({ query }) => {
         const rules = settings.allRules().filter((rule) => rule.is_active || query.include_inactive)
         rules.sort((one, other) => (one.rule_id < other.rule_id ? -1 : 1))
-        return jsonAnswer(200, { rules: pageOf(rules, query).map(ruleJson), total: rules.length, ...pageFields(query) }, PRIVATE)
+        return jsonAnswer(
+          200,
+          { rules: pageOf(rules, query).map((rule) => ruleJson(rule, paths)), total: rules.length, ...pageFields(query) },
+          PRIVATE,
+        )
       }),
       bind(readRuleRoute, ({ params }) => {
         const rule = settings.rule(params.rule_id)
         if (rule === undefined) throw new ApiError(limitsErrors.rule_not_found)
-        return jsonAnswer(200, ruleJson(rule), PRIVATE)
+        return jsonAnswer(200, ruleJson(rule, paths), PRIVATE)
       }),
       bind(replaceRuleRoute, async (input) => {
         const { rule_id } = input.params
         const command = { action: 'replace_rule' as const, rule: ruleFrom(rule_id, input.body) }
-        return jsonAnswer(200, ruleJson(await changeRule(input, rule_id, ['replaceRule', rule_id, input.body], command)), PRIVATE)
+        return jsonAnswer(200, ruleJson(await changeRule(input, rule_id, ['replaceRule', rule_id, input.body], command), paths), PRIVATE)
       }),
       bind(deleteRuleRoute, async (input) => {
         const { rule_id } = input.params

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LimitRule } from '../../schemas/limits/types.ts'
 import { readTraffic, type TrafficReader } from '../../state/tables/limits/limit-records.ts'
-import { capacityOf, elapsedUs, estimateOf, type Limit, refilled, US_PER_SECOND, windowIndexAt } from '../kit/limits/formulas.ts'
-import { parsePattern } from '../kit/limits/matching.ts'
-import { compileRule } from '../kit/limits/rule.ts'
+import { parsePattern } from './core/endpoint-pattern.ts'
+import { capacityOf, elapsedUs, estimateOf, type Limit, refilled, US_PER_SECOND, windowIndexAt } from './core/formulas.ts'
+import { compileRule } from './core/rule.ts'
 
 const HOUR_MS = 3_600_000
 const MOST_REJECTED = 20

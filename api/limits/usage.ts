@@ -1,12 +1,13 @@
 import { isIP } from 'node:net'
 import { ANY_TIER } from '../../schemas/limits/rule.ts'
 import type { LimitRule } from '../../schemas/limits/types.ts'
+import { limitedAddress } from '../kit/client-address.ts'
 import { ApiError, errors } from '../kit/errors.ts'
-import { limitedAddress } from '../kit/limits/address.ts'
-import type { Counter, CounterStore, Reading } from '../kit/limits/counter-store.ts'
-import { standingOf } from '../kit/limits/limiter.ts'
-import { compileRule, type LimitedCaller } from '../kit/limits/rule.ts'
-import type { LimitSettings } from '../kit/limits/settings.ts'
+import type { LimitedCaller } from '../kit/limited-caller.ts'
+import type { Counter, CounterStore, Reading } from './core/counter.ts'
+import { statusOf } from './core/limiter.ts'
+import { compileRule } from './core/rule.ts'
+import type { LimitSettings } from './core/settings.ts'
 import { limitsErrors } from './errors.ts'
 
 export interface UsageDeps {
@@ -81,7 +82,7 @@ export function usage({ settings, counters, forget }: UsageDeps) {
       )
       const readings = await peek(watched)
       const rules = watched.map(({ rule, counter }, index) => {
-        const { estimate, resetAt } = standingOf(counter.limit, readings[index], 0)
+        const { estimate, resetAt } = statusOf(counter.limit, readings[index], 0)
         const window_resets_at = new Date(resetAt * MS_PER_SECOND).toISOString()
         return { rule_id: rule.rule_id, limit: rule.limit_count, current: Math.ceil(estimate), window_resets_at }
       })

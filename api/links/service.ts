@@ -6,6 +6,7 @@ import { LINKS_VIEW, type LinkRecord, readLink } from '../../state/views/links/l
 import { readUserLinks, USER_LINKS_VIEW } from '../../state/views/links/user-links.ts'
 import { type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
+import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { CommandRequest, Commands } from '../kit/commands/commands.ts'
 import { ApiError, errorBody, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
@@ -38,6 +39,9 @@ export interface LinksDeps {
 
 /** Topics that this service publishes to, or whose partitions its views have. */
 export const LINKS_TOPICS = [linkCommands, linkDecisions, userLinks, clicks, linkStats, clickDetails]
+
+/** Paths of this service that rate limits cover; unknown addresses below `/api/v1/` count too. */
+export const LINKS_LIMITED_PATHS = ['/api/v1/*']
 
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 /** A picture of an address that never changes. */
@@ -113,6 +117,7 @@ export function linksService({ views, tables, facts, commands, domains, secret, 
 
   return {
     name: 'links',
+    isUserId: isDecimalUserId,
     description:
       'Short links. GET /{short_code} on a short domain answers 302 to the long URL, 404 `url_not_found` where there is none, and counts the click.',
     errors: Object.values(linksErrors),

@@ -4,6 +4,7 @@ import type { TableReader } from '../../state/tables/trends/trends.ts'
 import { SNIPPETS_VIEW } from '../../state/views/snippets/snippets.ts'
 import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import { jsonAnswer, noContent } from '../kit/answer.ts'
+import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { Commands } from '../kit/commands/commands.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
@@ -53,6 +54,9 @@ export interface SnippetsDeps {
 /** Topics that this service publishes to, or whose partitions its views have. */
 export const SNIPPETS_TOPICS = [snippetCommands, snippetDecisions, readsTopic, snippetTexts]
 
+/** Paths of this service that rate limits cover; unknown addresses below `/api/v1/` count too. */
+export const SNIPPETS_LIMITED_PATHS = ['/api/v1/*']
+
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
 /** Snippet sharing (specification C). */
@@ -80,6 +84,7 @@ export function snippetsService(deps: SnippetsDeps): Service {
 
   return {
     name: 'snippets',
+    isUserId: isDecimalUserId,
     description: 'Text and code up to 10 MB under a short id.',
     errors: Object.values(snippetErrors),
     probes: [viewProbe(views, facts, SNIPPETS_VIEW, snippetDecisions), commands.probe],

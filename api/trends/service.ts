@@ -5,6 +5,7 @@ import { INTERESTS_VIEW } from '../../state/views/trends/interests.ts'
 import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'
 import type { ViewReader } from '../../state/views/view.ts'
 import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
+import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { Facts } from '../kit/facts.ts'
 import { viewProbe } from '../kit/readiness.ts'
 import { bind } from '../kit/route.ts'
@@ -47,6 +48,7 @@ export function trendsService({ views, tables, facts, now, sleep }: TrendsDeps):
 
   return {
     name: 'trends',
+    isUserId: isDecimalUserId,
     description: 'What people talk about now, by location; renewed twice a minute.',
     errors: Object.values(trendsErrors),
     probes: [viewProbe(views, facts, TRENDS_VIEW, trendOutput), viewProbe(views, facts, INTERESTS_VIEW, userInterests)],

@@ -1,5 +1,5 @@
-import type { CounterStore, Reading } from '../../api/kit/limits/counter-store.ts'
-import { elapsedUs, estimateOf, US_PER_SECOND, windowIndexAt } from '../../api/kit/limits/formulas.ts'
+import type { CounterStore, Reading } from '../../api/limits/core/counter.ts'
+import { elapsedUs, estimateOf, US_PER_SECOND, windowIndexAt } from '../../api/limits/core/formulas.ts'
 
 interface Held {
   index: number

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Counter, CounterStore } from '../../api/kit/limits/counter-store.ts'
-import { type Limit, US_PER_SECOND } from '../../api/kit/limits/formulas.ts'
-import { leasedCounters, SWEEP_MS } from '../../api/kit/limits/leases.ts'
+import type { Counter, CounterStore } from '../../api/limits/core/counter.ts'
+import { type Limit, US_PER_SECOND } from '../../api/limits/core/formulas.ts'
+import { leasedCounters, SWEEP_MS } from '../../api/limits/core/leases.ts'
 import { integer, type Random, seededRandom } from '../../tools/random/random.ts'
 import { exactCounters } from './exact-counters.ts'
 

@@ -1,4 +1,4 @@
-import { compileRules } from '../../api/kit/limits/matching.ts'
+import { compileRules } from '../../api/limits/core/matching.ts'
 import { ruleOf } from '../../schemas/limits/rule.ts'
 
 const RULES = [10, 100, 1_000, 10_000]

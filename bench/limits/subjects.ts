@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
-import { counterStore } from '../../api/kit/limits/counter-store.ts'
-import { leasedCounters, SWEEP_MS } from '../../api/kit/limits/leases.ts'
-import { limiter } from '../../api/kit/limits/limiter.ts'
-import { compileRules } from '../../api/kit/limits/matching.ts'
-import { limiterRedis } from '../../api/kit/limits/redis-scripts.ts'
+import { counterStore } from '../../api/limits/core/counter-store.ts'
+import { leasedCounters, SWEEP_MS } from '../../api/limits/core/leases.ts'
+import { limiter } from '../../api/limits/core/limiter.ts'
+import { compileRules } from '../../api/limits/core/matching.ts'
+import { redisScripts } from '../../api/limits/core/redis-scripts.ts'
 import { ruleOf } from '../../schemas/limits/rule.ts'
 
 /** What is measured, under one name and one form. */
@@ -53,7 +53,7 @@ export async function openSubject(name: SubjectName, options: SubjectOptions): P
 /** All of it: matching, one script per turn, verdict. */
 function ours(redis: Redis, { limit, windowSeconds, prefix, timeoutMs }: SubjectOptions, hasLeases: boolean): Subject {
   const monotonic = () => performance.now()
-  const asked = counterStore({ scripts: limiterRedis(redis).scripts, monotonic, timeoutMs })
+  const asked = counterStore({ scripts: redisScripts(redis), monotonic, timeoutMs })
   const leased = hasLeases ? leasedCounters({ store: asked, monotonic, timeoutMs }) : undefined
   const timer = setInterval(() => leased?.sweep(), SWEEP_MS)
   const table = compileRules([

@@ -1,5 +1,5 @@
 import type { LimitAnswer } from '../../schemas/limits/flow.ts'
-import { SEEDED_RULES } from '../../schemas/limits/rule.ts'
+import { SEEDED_RULES } from '../../schemas/limits/seeded-rules.ts'
 import type { LimitCommand, LimitRule, LimitSetting } from '../../schemas/limits/types.ts'
 import type { CommandFacts, Decided } from '../engine/commands/decide.ts'
 

@@ -1,5 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { jsonAnswer } from '../../../api/kit/answer.ts'
 import { errors } from '../../../api/kit/errors.ts'
+import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
+import { bind } from '../../../api/kit/route.ts'
+import type { Service } from '../../../api/kit/service.ts'
 import { echoService, INTERNAL_DETAIL } from './echo-service.ts'
 import { testApp } from './harness.ts'
 
@@ -272,4 +276,33 @@ describe('operations', () => {
     expect(answered.headers.get('content-type')).toContain('text/plain')
     expect(await answered.text()).toContain('# TYPE http_request_duration_seconds histogram')
   })
+})
+
+test('each service has its own form of user ids, and an address without a route accepts any of them', async () => {
+  const counted: (string | undefined)[] = []
+  const limits: RequestLimits = {
+    covers: () => true,
+    async admit({ userId }) {
+      counted.push(userId)
+      return { caller: { clientId: 'c', tier: 'free', ip: '' }, headers: {}, refusal: undefined }
+    },
+  }
+  const uuid = '5f0c2a44-6d1e-4b5a-9d57-0a4f2c9f1b11'
+  const definition = {
+    ...echoService().routes.find((route) => route.definition.path === '/user')!.definition,
+    path: '/by-uuid',
+    operationId: 'u',
+  }
+  const byUuid: Service = {
+    ...echoService(),
+    name: 'by uuid',
+    isUserId: (subject) => /^[0-9a-f-]{36}$/.test(subject),
+    routes: [bind(definition, ({ caller }) => jsonAnswer(200, caller!.subject))],
+  }
+  const { app, bearer } = await echoApp({ services: [echoService(), byUuid], limits })
+  const status = async (path: string, sub: string) => (await app.request(path, { headers: await bearer({ sub }) })).status
+  expect([await status('/user', '42'), await status('/by-uuid', '42')]).toEqual([200, 403])
+  expect([await status('/user', uuid), await status('/by-uuid', uuid)]).toEqual([403, 200])
+  expect([await status('/nothing', uuid), await status('/nothing', 'somebody')]).toEqual([404, 404])
+  expect(counted).toEqual(['42', undefined, undefined, uuid, uuid, undefined])
 })

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { jsonAnswer } from '../../../api/kit/answer.ts'
+import { isDecimalUserId } from '../../../api/kit/auth/authorize.ts'
 import { etagOf } from '../../../api/kit/conditional.ts'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { booleanParameter, integerParameter } from '../../../api/kit/parameters.ts'
@@ -77,6 +78,7 @@ export function echoService(state: { runs: number; reusableUntil?: number } = { 
     name: 'echo',
     description: 'says what it was told',
     errors: [],
+    isUserId: isDecimalUserId,
     probes: [],
     routes: [
       whoami('/open', { kind: 'open' }),

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { expect, test } from 'vitest'
+import { isDecimalUserId } from '../../../api/kit/auth/authorize.ts'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { bind, defineRoute } from '../../../api/kit/route.ts'
 import { trendsErrors } from '../../../api/trends/errors.ts'
@@ -46,7 +47,9 @@ test.each(catalogue)('$code is answered with its status, message and body', asyn
   const fails = bind(route, () => {
     throw new ApiError(definition)
   })
-  const { app, metrics } = await testApp({ services: [{ name: 't', description: 'd', routes: [fails], errors: [], probes: [] }] })
+  const { app, metrics } = await testApp({
+    services: [{ name: 't', description: 'd', routes: [fails], errors: [], probes: [], isUserId: isDecimalUserId }],
+  })
   const answered = await app.request('/fails', { headers: { 'x-request-id': 'r' } })
   expect(answered.status).toBe(statuses[definition.code])
   expect(await answered.json()).toEqual({ error: definition.code, message: definition.message, request_id: 'r' })

@@ -1,12 +1,11 @@
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
 import { answerCache } from '../../../api/kit/answer-cache.ts'
 import { createApp } from '../../../api/kit/app.ts'
-import { isDecimalUserId } from '../../../api/kit/auth/authorize.ts'
 import { keySet } from '../../../api/kit/auth/key-set.ts'
 import { tokenVerifier } from '../../../api/kit/auth/verify.ts'
-import type { RequestLimits } from '../../../api/kit/limits/request-limits.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
 import { httpMetrics } from '../../../api/kit/metrics.ts'
+import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
 import { type ReadinessProbe, readiness } from '../../../api/kit/readiness.ts'
 import type { Service } from '../../../api/kit/service.ts'
 
@@ -66,7 +65,6 @@ export async function testApp(
   const app = createApp({
     services: options.services ?? [],
     verifier,
-    isUserId: isDecimalUserId,
     log,
     metrics,
     readiness: ready,

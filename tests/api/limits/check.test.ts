@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { ApiError, errors } from '../../../api/kit/errors.ts'
-import { type ApiClient, hashOfKey } from '../../../api/kit/limits/caller.ts'
-import { guardedLimiter } from '../../../api/kit/limits/guarded.ts'
-import { type LimitedRequest, limiter, type Verdict } from '../../../api/kit/limits/limiter.ts'
-import { compileRules } from '../../../api/kit/limits/matching.ts'
 import { checkFor } from '../../../api/limits/check.ts'
+import { type ApiClient, hashOfKey } from '../../../api/limits/core/caller.ts'
+import { failOpenLimiter } from '../../../api/limits/core/fail-open-limiter.ts'
+import { type LimitedRequest, limiter, type Verdict } from '../../../api/limits/core/limiter.ts'
+import { compileRules } from '../../../api/limits/core/matching.ts'
 import { ruleOf } from '../../../schemas/limits/rule.ts'
-import { memoryCounters } from '../kit/limits/memory-counters.ts'
+import { memoryCounters } from './core/memory-counters.ts'
 
 const KEY = 'mr_live_0123456789'
 const ACME: ApiClient = { clientId: 'acme', keyId: 'k1', tier: 'pro' }
@@ -16,11 +16,11 @@ function gateway() {
   const counters = memoryCounters()
   const table = compileRules([ruleOf({ rule_id: 'two', endpoint_pattern: '*', limit_count: 2, window_seconds: 60 })])
   const told = { metrics: [] as Verdict[], records: [] as (readonly [LimitedRequest, Verdict])[], faults: [] as string[] }
-  const limits = guardedLimiter({
+  const limits = failOpenLimiter({
     limiter: limiter({ counters: counters.store, rules: () => table }),
-    watch: {
+    telemetry: {
       decided: (verdict) => void told.metrics.push(verdict),
-      untold: (cause) => void told.faults.push(cause.message),
+      recordingFailed: (cause) => void told.faults.push(cause.message),
       failed: (reason, cause) => void told.faults.push(`${reason}: ${cause?.message}`),
     },
     monotonic: () => 0,

@@ -82,6 +82,14 @@ describe('rules', () => {
     ])
   })
 
+  test('for paths that nothing here limits are made with a warning', async () => {
+    const foreign = { rule_id: named(), match: { endpoint_pattern: 'GET /checkout' }, limit: 3, window_seconds: LONG_WINDOW }
+    const made = await send('POST', '/rate-limits/rules', foreign)
+    expect(made).toMatchObject({ status: 201, body: { warnings: [expect.stringContaining('/api/v1/rate-limits/check')] } })
+    const replaced = await send('PUT', `/rate-limits/rules/${foreign.rule_id}`, rule('/here', 3))
+    expect(replaced).toMatchObject({ status: 200, body: { warnings: [] } })
+  })
+
   test('say what is wrong with them', async () => {
     const one = { rule_id: named(), ...rule('/a', 1) }
     expect((await send('POST', '/rate-limits/rules', one)).status).toBe(201)

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { simulate } from '../../../api/limits/simulate.ts'
 import { ruleOf } from '../../../schemas/limits/rule.ts'
 import type { TrafficReader } from '../../../state/tables/limits/limit-records.ts'
-import { modelOf } from '../kit/limits/model.ts'
+import { modelOf } from './core/model.ts'
 
 const NOW = Date.UTC(2026, 0, 15, 12)
 const FROM_SECOND = NOW / 1_000 - 3_600

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { isDecimalUserId } from '../../../api/kit/auth/authorize.ts'
 import { ApiError } from '../../../api/kit/errors.ts'
 import type { Facts } from '../../../api/kit/facts.ts'
 import { clickRoutes } from '../../../api/links/clicks.ts'
@@ -56,7 +57,14 @@ async function clicksApi() {
     now: () => api.clock.now,
   }
   const { routes, probe } = clickRoutes(deps)
-  const service = { name: 'links', description: 'links', routes, errors: Object.values(linksErrors), probes: [probe] }
+  const service = {
+    name: 'links',
+    description: 'links',
+    routes,
+    errors: Object.values(linksErrors),
+    probes: [probe],
+    isUserId: isDecimalUserId,
+  }
   const api = await testApp({ services: [service], probes: [probe] })
   redis.caughtUp(LINK_STATS_VIEW, PARTITIONS)
   redis.apply(linkStatsView.operationsFor(partition, AS_OF_KEY, { ...NO_CLICKS, as_of: START - 2_000 }))

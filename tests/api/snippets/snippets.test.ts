@@ -1,11 +1,14 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { LOOPBACK, trustedProxies } from '../../../api/kit/limits/address.ts'
-import { limiter } from '../../../api/kit/limits/limiter.ts'
-import { compileRules } from '../../../api/kit/limits/matching.ts'
-import { type RequestLimits, requestLimits } from '../../../api/kit/limits/request-limits.ts'
+import { LOOPBACK, trustedProxies } from '../../../api/kit/client-address.ts'
+import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
+import { limitedPaths } from '../../../api/limits/core/limited-paths.ts'
+import { limiter } from '../../../api/limits/core/limiter.ts'
+import { compileRules } from '../../../api/limits/core/matching.ts'
+import { requestLimits } from '../../../api/limits/core/request-limits.ts'
+import { SNIPPETS_LIMITED_PATHS } from '../../../api/snippets/service.ts'
 import { exactCounters } from '../../../bench/limits/exact-counters.ts'
-import { SEEDED_RULES } from '../../../schemas/limits/rule.ts'
+import { SEEDED_RULES } from '../../../schemas/limits/seeded-rules.ts'
 import { snippetTexts } from '../../../schemas/snippets/topics.ts'
 import { START } from '../kit/harness.ts'
 import { snippetsApi } from './harness.ts'
@@ -122,6 +125,7 @@ describe('the rate of creations', () => {
       limiter: limiter({ counters: store, rules: () => rules }),
       clients: { find: () => undefined },
       trusted: trustedProxies(LOOPBACK),
+      paths: limitedPaths(SNIPPETS_LIMITED_PATHS),
     })
   }
 

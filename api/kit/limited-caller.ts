@@ -1,0 +1,11 @@
+/** The identity that a request is counted by. */
+export interface LimitedCaller {
+  /** The client of the API key, `user:<id>` or `ip:<address>`. */
+  readonly clientId: string
+  readonly tier: string
+  /** Identifies the API key without being it. */
+  readonly apiKeyId?: string
+  readonly userId?: string
+  /** As `limitedAddress` gives it. */
+  readonly ip: string
+}

@@ -1,0 +1,43 @@
+import type { ApiError } from './errors.ts'
+import type { LimitedCaller } from './limited-caller.ts'
+
+/** The parts of a request that rate limits use. */
+export interface IncomingRequest {
+  readonly method: string
+  /** As the router reads it. */
+  readonly path: string
+  readonly apiKey: string | undefined
+  readonly forwardedFor: string | undefined
+  /** The address of the socket's other end. */
+  readonly remote: string | undefined
+  /** The user of a valid token, if it has one. */
+  readonly userId: string | undefined
+  readonly scopes: ReadonlySet<string>
+}
+
+/** What rate limits decided about a request. */
+export interface Admission {
+  readonly caller: LimitedCaller
+  /** Added to the answer, whatever it is. */
+  readonly headers: Readonly<Record<string, string>>
+  /** If defined, the app answers with this error instead of doing the work. */
+  readonly refusal: ApiError | undefined
+}
+
+/** Rate limits in front of the app's routes. The kit knows nothing else about them. */
+export interface RequestLimits {
+  /** Whether a running service declares this path as limited. */
+  covers(path: string): boolean
+  /** Counts a request. Never throws or rejects. */
+  admit(request: IncomingRequest): Promise<Admission>
+}
+
+/** Headers of answers to requests that a rule limits, by name, with their descriptions. */
+export const RATE_LIMIT_HEADERS: Readonly<Record<string, string>> = {
+  'X-RateLimit-Limit': 'requests per window, of the strictest rule',
+  'X-RateLimit-Remaining': 'requests left',
+  'X-RateLimit-Reset': "epoch seconds: the window's end, or when the bucket is full",
+  'X-RateLimit-Policy': '<limit>;w=<window seconds>',
+  RateLimit: 'the same as a structured field: "<rule>";r=<left>;t=<seconds until the reset>',
+  'RateLimit-Policy': '"<rule>";q=<limit>;w=<window seconds>',
+}

@@ -1,0 +1,85 @@
+import type { Ask, Counter, CounterStore, FailureReason, Outcome, Reading, ScriptRunner, Undecided } from './counter.ts'
+import { windowIndexAt } from './formulas.ts'
+import { scriptBatches } from './script-batches.ts'
+
+export interface CounterStoreOptions {
+  readonly scripts: ScriptRunner
+  /** Monotonic ms. */
+  monotonic(): number
+  readonly timeoutMs?: number
+  /** Called for every failed batch, with its cause. */
+  onFailure?(reason: FailureReason, cause: Error | undefined): void
+}
+
+/** A store that has not answered by then is treated as down. */
+export const TIMEOUT_MS = 5
+
+/** Counts in Redis: one script per shard for everything that is asked in one turn of the event loop, and a short time-out. */
+export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFailure }: CounterStoreOptions): CounterStore {
+  const batches = scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onLateAnswer: giveBackUnclaimed })
+
+  function decide(asks: readonly Ask[]): Outcome | Promise<Outcome> {
+    const group = scripts.groupOf(asks[0].counter.tag)
+    const isOneGroup = asks.every(({ counter }) => scripts.groupOf(counter.tag) === group)
+    return isOneGroup ? decideOnShard(group, asks) : decidePerShard(asks)
+  }
+
+  /** Everything lies on one shard, so it is one atomic step. */
+  function decideOnShard(group: string, asks: readonly Ask[]): Promise<Outcome> | Undecided {
+    const node = scripts.nodeOf(group)
+    // No request waits for units that go back. A store that hangs takes them later; one that is down has lost the counter or will lose it.
+    if (asks.every(({ mode }) => mode === 'give-back')) return batches.add(group, node, 'background', asks)
+    const admission = batches.circuitOf(node).admit()
+    if (admission === 'skip') return CIRCUIT_OPEN
+    if (admission === 'send') return batches.add(group, node, 'awaited', asks)
+    // A probe takes no units that were to be spent later, since no request waits for them.
+    const probe = asks.map((ask) => (ask.mode === 'up-to' ? { ...ask, units: 0 } : ask))
+    void batches.add(group, node, 'probe', probe)
+    return CIRCUIT_OPEN
+  }
+
+  /** One step per group, all sent together. If one group refuses, the others get back what they took. */
+  async function decidePerShard(asks: readonly Ask[]): Promise<Outcome> {
+    const byGroup = Map.groupBy(asks, ({ counter }) => scripts.groupOf(counter.tag))
+    const groups = [...byGroup.values()]
+    const outcomes = await Promise.all([...byGroup].map(([group, members]) => decideOnShard(group, members)))
+    const readings = new Map<Ask, Reading>()
+    let undecided: Undecided | undefined
+    for (const [index, outcome] of outcomes.entries()) {
+      if ('undecided' in outcome) undecided = outcome
+      else for (const [position, ask] of groups[index].entries()) readings.set(ask, outcome[position])
+    }
+    const isRefused = [...readings].some(([ask, { taken }]) => ask.mode === 'hard' && taken < ask.units)
+    if (isRefused) giveBack(readings)
+    // If one shard refuses, the request is refused, whether or not another one answers.
+    if (undecided !== undefined && !isRefused) return undecided
+    return asks.map((ask) => readings.get(ask) ?? UNREAD)
+  }
+
+  function giveBack(readings: ReadonlyMap<Ask, Reading>): void {
+    for (const group of Map.groupBy(readings, ([ask]) => scripts.groupOf(ask.counter.tag)).values()) {
+      if (group.some(([ask, { taken }]) => ask.mode === 'hard' && taken < ask.units)) continue
+      const returned = group.filter(([, { taken }]) => taken > 0)
+      if (returned.length > 0) decide(returned.map(([{ counter }, reading]) => giveBackOf(counter, reading)))
+    }
+  }
+
+  /** After a late answer, requests were let through and count. Units that were to be spent later have no owner, so they go back. */
+  function giveBackUnclaimed(asks: readonly Ask[], readings: readonly Reading[]): void {
+    for (const [index, { mode, counter }] of asks.entries()) {
+      if (mode === 'up-to' && readings[index].taken > 0) decide([giveBackOf(counter, readings[index])])
+    }
+  }
+
+  return { decide }
+}
+
+const CIRCUIT_OPEN: Undecided = { undecided: 'circuit_open' }
+
+/** Stands for a counter whose shard did not answer, in a request that another shard refused. */
+const UNREAD: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
+
+function giveBackOf(counter: Counter, { taken, nowUs }: Pick<Reading, 'taken' | 'nowUs'>): Ask {
+  const windowIndex = windowIndexAt(nowUs, counter.limit.windowSeconds)
+  return { mode: 'give-back', counter, units: taken, windowIndex }
+}

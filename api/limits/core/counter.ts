@@ -1,0 +1,65 @@
+import type { Limit } from './formulas.ts'
+
+/** Where a rule counts one caller. */
+export interface Counter {
+  readonly key: string
+  /** The key's hash tag. Counters with equal tags are decided in one step. */
+  readonly tag: string
+  readonly limit: Limit
+}
+
+/**
+ * What a counter is asked for.
+ * - `hard`: all units, or the whole request takes nothing
+ * - `soft`: all units or none; a lack does not stop the request
+ * - `up-to`: as many of the units as there are
+ * - `give-back`: returns units that were taken in the window of that index (0 for buckets)
+ */
+export type Ask =
+  | { readonly mode: 'hard' | 'soft'; readonly counter: Counter; readonly units: number }
+  | {
+      readonly mode: 'up-to'
+      readonly counter: Counter
+      readonly units: number
+      /** Called if the connection broke before the answer: nobody can know how many units were taken, and none go back. */
+      onUnknownOutcome?(): void
+    }
+  | { readonly mode: 'give-back'; readonly counter: Counter; readonly units: number; readonly windowIndex: number }
+
+/** What a counter answered. */
+export interface Reading {
+  readonly taken: number
+  /** The shard's clock, µs since 1970. */
+  readonly nowUs: number
+  /** Before anything was taken: the window's current count, or the bucket's µ-tokens. */
+  readonly held: number
+  /** Before anything was taken: the count of the window before; 0 for a bucket. */
+  readonly heldBefore: number
+}
+
+/** Why requests were let through undecided. */
+export type FailureReason = 'timeout' | 'unreachable' | 'error_reply' | 'circuit_open'
+
+export interface Undecided {
+  readonly undecided: FailureReason
+}
+
+export type Outcome = readonly Reading[] | Undecided
+
+export interface CounterStore {
+  /**
+   * Answers one reading per ask, in order. All asks of a call that share a shard are one atomic step. Returns at once if the store need not
+   * be asked. Never rejects.
+   */
+  decide(asks: readonly Ask[]): Outcome | Promise<Outcome>
+}
+
+/** What the counters need of a Redis client. */
+export interface ScriptRunner {
+  /** Runs DECIDE_SCRIPT. Rejects if Redis does not accept it. */
+  run(keys: readonly string[], args: readonly (string | number)[]): Promise<number[]>
+  /** Counters whose tags are of one group may be decided by one script. */
+  groupOf(tag: string): string
+  /** The server of a group. Groups of one server fail together. */
+  nodeOf(group: string): string
+}

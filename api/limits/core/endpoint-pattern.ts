@@ -1,0 +1,36 @@
+/** The parts of a pattern: `POST /a/*` has the method POST and the prefix `/a/`. */
+export interface EndpointPattern {
+  /** undefined: any. */
+  readonly method: string | undefined
+  readonly kind: 'exact' | 'prefix' | 'global'
+  /** The exact path, or the prefix with its last slash; empty for `*`. */
+  readonly path: string
+}
+
+/** A method in capitals and a space, if any; then an absolute path that may end in `/*`, or `*`. */
+const PATTERN = /^(?:([A-Z]{3,10}) )?(?:(\*)|(\/[^\s*?#]*\/|\/)\*|(\/[^\s*?#]*))$/
+
+/** @returns undefined if the text is not a pattern */
+export function parsePattern(text: string): EndpointPattern | undefined {
+  const found = PATTERN.exec(text)
+  if (found === null) return undefined
+  const [, method, global, prefix, exact] = found
+  if (global !== undefined) return { method, kind: 'global', path: '' }
+  return prefix === undefined ? { method, kind: 'exact', path: exact } : { method, kind: 'prefix', path: prefix }
+}
+
+/** Whether the pattern matches a path, whatever the method. */
+export function matchesPath({ kind, path: own }: EndpointPattern, path: string): boolean {
+  return kind === 'exact' ? path === own : path.startsWith(own)
+}
+
+/** Whether some path matches both patterns, whatever the method. */
+export function sharesPaths(one: EndpointPattern, other: EndpointPattern): boolean {
+  // A prefix is a path that it matches itself; the empty prefix of `*` begins every other one.
+  return matchesPath(one, other.path) || matchesPath(other, one.path)
+}
+
+/** A HEAD is a GET whose body is not sent, so it counts as a GET. */
+export function limitedMethod(method: string): string {
+  return method === 'HEAD' ? 'GET' : method
+}

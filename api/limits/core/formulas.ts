@@ -1,0 +1,90 @@
+/** What a rule allows. */
+export interface Limit {
+  readonly limit: number
+  readonly windowSeconds: number
+  /** Above 0: a token bucket of `limit` + `burst` tokens. 0: the sliding window counter. */
+  readonly burst: number
+}
+
+/** Requests counted in a window and in the one before. */
+export interface WindowCounts {
+  readonly current: number
+  readonly previous: number
+}
+
+/** How a caller stands with one rule. */
+export interface LimitStatus {
+  /** Requests that the rule counts now: the window's estimate, or the tokens missing in the bucket. */
+  readonly estimate: number
+  /** Requests left after this one; whole, not below 0. */
+  readonly remaining: number
+  /** Epoch seconds: the window's end, or when the bucket is full. */
+  readonly resetAt: number
+  /** The same from now on, whole seconds. */
+  readonly resetAfterSeconds: number
+  /** Whole seconds, at least 1. */
+  readonly retryAfterSeconds: number
+}
+
+export const US_PER_SECOND = 1_000_000
+
+/** Windows are aligned to multiples of their length (specification G). */
+export function windowIndexAt(nowUs: number, windowSeconds: number): number {
+  return Math.floor(nowUs / (windowSeconds * US_PER_SECOND))
+}
+
+/** A clock that went back behind the counter's window stands at that window's start. */
+export function elapsedUs(nowUs: number, index: number, windowSeconds: number): number {
+  return Math.max(0, nowUs - index * windowSeconds * US_PER_SECOND)
+}
+
+/** Specification G: previous × (1 − elapsed / window) + current. */
+export function estimateOf({ current, previous }: WindowCounts, elapsed: number, windowSeconds: number): number {
+  return previous * (1 - elapsed / (windowSeconds * US_PER_SECOND)) + current
+}
+
+export function capacityOf({ limit, burst }: Limit): number {
+  return limit + burst
+}
+
+/** Specification G: `limit` / `window_seconds` tokens per second, up to the capacity. */
+export function refilled(limit: Limit, tokens: number, passedUs: number): number {
+  return Math.min(capacityOf(limit), tokens + (Math.max(0, passedUs) * limit.limit) / (limit.windowSeconds * US_PER_SECOND))
+}
+
+/**
+ * @param counts before this request
+ * @param units requests that this one counts for
+ */
+export function windowStatus(limit: Limit, counts: WindowCounts, nowUs: number, units: number): LimitStatus {
+  const index = windowIndexAt(nowUs, limit.windowSeconds)
+  const elapsed = elapsedUs(nowUs, index, limit.windowSeconds)
+  const estimate = estimateOf(counts, elapsed, limit.windowSeconds)
+  return {
+    estimate,
+    remaining: Math.max(0, Math.floor(limit.limit - estimate - units)),
+    resetAt: (index + 1) * limit.windowSeconds,
+    resetAfterSeconds: Math.ceil(limit.windowSeconds - elapsed / US_PER_SECOND),
+    retryAfterSeconds: atLeastOne(limit.windowSeconds - elapsed / US_PER_SECOND),
+  }
+}
+
+/**
+ * @param tokens before this request
+ * @param units requests that this one counts for
+ */
+export function bucketStatus(limit: Limit, tokens: number, nowUs: number, units: number): LimitStatus {
+  const perSecond = limit.limit / limit.windowSeconds
+  const left = tokens < units ? tokens : tokens - units
+  return {
+    estimate: capacityOf(limit) - tokens,
+    remaining: Math.max(0, Math.floor(tokens - units)),
+    resetAt: Math.ceil(nowUs / US_PER_SECOND + (capacityOf(limit) - left) / perSecond),
+    resetAfterSeconds: Math.ceil((capacityOf(limit) - left) / perSecond),
+    retryAfterSeconds: atLeastOne((units - tokens) / perSecond),
+  }
+}
+
+function atLeastOne(seconds: number): number {
+  return Math.max(1, Math.ceil(seconds))
+}

@@ -1,0 +1,139 @@
+import type { Counter, Reading, Undecided } from './counter.ts'
+import { capacityOf, elapsedUs, estimateOf, type Limit, refilled, US_PER_SECOND, windowIndexAt } from './formulas.ts'
+
+/** The part of a limit that one instance may hold unspent. */
+const GREATEST_SLICE = 0.01
+/**
+ * The part of a limit that all instances together may hold unspent. At the worst moment, when all hold a whole slice and the limit is
+ * reached, the limiter refuses this part too early; the project allows 5 %. Each instance gets its share of the requests of this part.
+ */
+const ALL_SLICES = 0.04
+/** Assumed until an instance knows its share of the requests. */
+const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
+/** The share is measured in intervals of at least this length, since an instance among many asks seldom. */
+const SHARE_INTERVAL_MS = 20
+/** Units that another instance gives back, and resets, are noticed within this time. */
+const RECHECK_EVERY_MS = 25
+const US_PER_MS = 1_000
+const MS_PER_SECOND = 1_000
+
+/** What one instance knows of a counter. */
+export interface LeaseEntry {
+  counter: Counter
+  /** Requests since `intervalAt`. */
+  requests: number
+  intervalAt: number
+  /** Requests per ms. */
+  rate: number
+  /** Held, not spent. */
+  units: number
+  /** Units in hand after the last slice. */
+  slice: number
+  /** Units of slices whose answers were lost, perhaps taken. Until `lostUntil` they count as held by this instance. */
+  lost: number
+  lostUntil: number
+  /** This instance's part of all units that are taken from the counter, measured since the answer `shareFrom`. */
+  share: number
+  shareFrom: Reading | undefined
+  /** Units that this instance has taken since `shareFrom`. */
+  takenSince: number
+  /** The store's answer that local readings continue from, and when it was asked for. */
+  reading: Reading
+  readAt: number
+  /** Until then no room comes from time alone: a refusal is certain, unless others give back or reset. */
+  refusedUntil: number
+  /** Requests of at least this many units are refused. */
+  refusedUnits: number
+  /** From then on the store is asked whether there is room again. Requests do not wait for its answer. */
+  recheckAt: number
+  isRechecking: boolean
+  renewal: Promise<Undecided | undefined> | undefined
+}
+
+const NOTHING: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
+
+export function newEntry(counter: Counter, now: number): LeaseEntry {
+  const counts = { requests: 0, intervalAt: now, rate: 0, units: 0, slice: 0, lost: 0, lostUntil: 0 }
+  const share = { share: FIRST_SHARE, shareFrom: undefined, takenSince: 0 }
+  const refusal = { refusedUntil: 0, refusedUnits: 0, recheckAt: 0, isRechecking: false }
+  return { counter, ...counts, ...share, ...refusal, reading: NOTHING, readAt: now, renewal: undefined }
+}
+
+/** Whether a rule was changed. Its window need not be compared, since it is part of the counter's key. */
+export function hasChanged(one: Limit, other: Limit): boolean {
+  return one !== other && (one.limit !== other.limit || one.burst !== other.burst)
+}
+
+export function greatestSlice({ counter, share, lost, lostUntil }: LeaseEntry, now: number): number {
+  const greatest = capacityOf(counter.limit) * Math.min(GREATEST_SLICE, ALL_SLICES * share)
+  return Math.floor(greatest) - (now < lostUntil ? lost : 0)
+}
+
+/** A slice whose answer was lost may have been taken. Nobody can give it back, so it counts as held until its window has ended. */
+export function addLostSlice(entry: LeaseEntry, units: number, now: number): void {
+  entry.lost = (now < entry.lostUntil ? entry.lost : 0) + units
+  entry.lostUntil = now + entry.counter.limit.windowSeconds * MS_PER_SECOND
+}
+
+/** Compares two answers of the store with what this instance took between them, and learns its share. */
+export function learnShare(entry: LeaseEntry, reading: Reading): void {
+  const { shareFrom, counter } = entry
+  if (shareFrom !== undefined && reading.nowUs - shareFrom.nowUs < SHARE_INTERVAL_MS * US_PER_MS) {
+    entry.takenSince += reading.taken
+    return
+  }
+  const isOneWindow = shareFrom !== undefined && windowOf(counter, reading.nowUs) === windowOf(counter, shareFrom.nowUs)
+  const taken = isOneWindow ? takenBetween(counter.limit, shareFrom, reading) : 0
+  if (taken > 0) entry.share = (entry.share + Math.min(1, Math.max(0, entry.takenSince / taken))) / 2
+  entry.shareFrom = reading
+  entry.takenSince = reading.taken
+}
+
+/** Units that all instances took. */
+function takenBetween(limit: Limit, from: Reading, to: Reading): number {
+  if (limit.burst === 0) return to.held - from.held
+  return refilled(limit, from.held / US_PER_SECOND, to.nowUs - from.nowUs) - to.held / US_PER_SECOND
+}
+
+/** The store's clock now, counted on from when it was asked. It is never late, so that a slice is not spent after its window. */
+function storeTimeUs(entry: LeaseEntry, now: number): number {
+  return entry.reading.nowUs + Math.round((now - entry.readAt) * US_PER_MS)
+}
+
+export function windowOf({ limit }: Counter, nowUs: number): number {
+  return limit.burst > 0 ? 0 : windowIndexAt(nowUs, limit.windowSeconds)
+}
+
+export function isInWindow(entry: LeaseEntry, now: number): boolean {
+  return windowOf(entry.counter, storeTimeUs(entry, now)) === windowOf(entry.counter, entry.reading.nowUs)
+}
+
+/** What the store would have answered. The units that are held here count as free. */
+export function localReading(entry: LeaseEntry | undefined, taken: number, now: number): Reading {
+  if (entry === undefined) return NOTHING
+  const { reading, units, counter } = entry
+  const isBucket = counter.limit.burst > 0
+  const held = isBucket ? reading.held - (reading.taken - units) * US_PER_SECOND : reading.held + reading.taken - units
+  return { taken, nowUs: storeTimeUs(entry, now), held, heldBefore: reading.heldBefore }
+}
+
+/** A refusal is certain until time alone makes room, unless another instance gives units back. */
+export function rememberRefusal(entry: LeaseEntry, reading: Reading, now: number, units: number): void {
+  entry.reading = entry.units === 0 ? reading : entry.reading
+  if (entry.units === 0) entry.readAt = now
+  entry.refusedUntil = now + timeUntilRoomUs(entry.counter, reading, units) / US_PER_MS
+  entry.recheckAt = Math.min(entry.refusedUntil, now + RECHECK_EVERY_MS)
+  entry.refusedUnits = units
+}
+
+function timeUntilRoomUs({ limit }: Counter, reading: Reading, units: number): number {
+  const windowUs = limit.windowSeconds * US_PER_SECOND
+  if (limit.burst > 0) return ((units * US_PER_SECOND - reading.held) / US_PER_SECOND / limit.limit) * windowUs
+  const elapsed = elapsedUs(reading.nowUs, windowIndexAt(reading.nowUs, limit.windowSeconds), limit.windowSeconds)
+  const { held: current, heldBefore: previous } = reading
+  const room = limit.limit - units + 1
+  if (current >= room) return windowUs - elapsed
+  const over = estimateOf({ current, previous }, elapsed, limit.windowSeconds) - room
+  // In each µs the estimate falls by previous / window.
+  return previous === 0 ? 0 : (over / previous) * windowUs
+}

@@ -1,0 +1,94 @@
+import type { Counter, CounterStore, Undecided } from './counter.ts'
+import { addLostSlice, greatestSlice, hasChanged, type LeaseEntry, learnShare, rememberRefusal, windowOf } from './lease-entry.ts'
+import type { LeaseTable } from './lease-table.ts'
+
+/** What leases ask the store for beside requests: slices, news of refusals, and returns. */
+export interface LeaseRenewal {
+  /** Takes the next slice. One question at a time per counter: all that wait for it share its answer. */
+  renew(entry: LeaseEntry): Promise<Undecided | undefined>
+  /** Takes the next slice of a hot counter before the last one is used up, so that requests seldom wait. */
+  renewEarly(entry: LeaseEntry): void
+  /** Asks whether a counter that refuses has room again. One question serves all requests that are refused meanwhile. */
+  recheckRefusal(entry: LeaseEntry, now: number): void
+  /** Returns the units that are not spent. */
+  giveBack(entry: LeaseEntry): Promise<void>
+}
+
+export interface LeaseRenewalOptions {
+  readonly store: CounterStore
+  /** Monotonic ms. */
+  monotonic(): number
+  readonly table: Pick<LeaseTable, 'track'>
+}
+
+/** Requests per ms. Below this rate, a slice saves too few questions to be worth it. */
+export const HOT_PER_MS = 0.2
+/** A slice lasts about this long at the present rate. */
+const SLICE_MS = 50
+/** The next slice is taken when this part of the last one is left. */
+const RENEW_AT = 0.3
+
+export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): LeaseRenewal {
+  function renew(entry: LeaseEntry): Promise<Undecided | undefined> {
+    entry.renewal ??= takeSlice(entry).finally(() => {
+      entry.renewal = undefined
+    })
+    return entry.renewal
+  }
+
+  async function takeSlice(entry: LeaseEntry): Promise<Undecided | undefined> {
+    const askedAt = monotonic()
+    const { counter } = entry
+    const units = Math.max(1, Math.min(greatestSlice(entry, askedAt), Math.ceil(entry.rate * SLICE_MS)) - entry.units)
+    const onUnknownOutcome = () => keepLostSlice(counter, units)
+    const outcome = await store.decide([{ mode: 'up-to', counter, units, onUnknownOutcome }])
+    if ('undecided' in outcome) return outcome
+    const [reading] = outcome
+    learnShare(entry, reading)
+    if (entry.units > 0 && windowOf(entry.counter, reading.nowUs) !== windowOf(entry.counter, entry.reading.nowUs)) void giveBack(entry)
+    entry.units += reading.taken
+    if (reading.taken > 0) entry.slice = entry.units
+    entry.reading = reading
+    entry.readAt = askedAt
+    // Units that are held are spent before anything is refused.
+    if (reading.taken === 0 && entry.units === 0) rememberRefusal(entry, reading, askedAt, 1)
+    return undefined
+  }
+
+  function keepLostSlice(counter: Counter, units: number): void {
+    const now = monotonic()
+    const entry = table.track(counter, now)
+    if (entry !== undefined) addLostSlice(entry, units, now)
+  }
+
+  async function recheck(entry: LeaseEntry, askedAt: number): Promise<void> {
+    const { counter, refusedUnits } = entry
+    const outcome = await store.decide([{ mode: 'soft', counter, units: 0 }])
+    // Without an answer the next request asks for itself: a store that is down lets it through.
+    if ('undecided' in outcome || hasChanged(entry.counter.limit, counter.limit)) entry.refusedUntil = 0
+    else rememberRefusal(entry, outcome[0], askedAt, refusedUnits)
+  }
+
+  async function giveBack(entry: LeaseEntry): Promise<void> {
+    const { counter, units, reading } = entry
+    entry.units = 0
+    entry.takenSince -= units
+    if (units > 0) await store.decide([{ mode: 'give-back', counter, units, windowIndex: windowOf(counter, reading.nowUs) }])
+  }
+
+  return {
+    renew,
+    renewEarly(entry) {
+      if (entry.units > RENEW_AT * entry.slice || entry.rate < HOT_PER_MS) return
+      void renew(entry)
+    },
+    recheckRefusal(entry, now) {
+      if (now < entry.recheckAt || entry.isRechecking) return
+      entry.isRechecking = true
+      void recheck(entry, now).finally(() => {
+        entry.isRechecking = false
+      })
+    },
+    giveBack,
+  }
+}

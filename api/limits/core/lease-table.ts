@@ -1,0 +1,73 @@
+import type { Ask, Counter } from './counter.ts'
+import { hasChanged, type LeaseEntry, newEntry } from './lease-entry.ts'
+
+/** The counters that this instance tracks, because they may be hot or have refused somebody. */
+export interface LeaseTable {
+  /**
+   * Adds a request to its counter's rate.
+   * @param isNew false when a request that has waited for a slice comes again
+   * @returns undefined if the counter is not tracked
+   */
+  countRequest(ask: Ask, now: number, isNew: boolean): LeaseEntry | undefined
+  /** Tracks the counter from now on. @returns undefined if the table is full */
+  track(counter: Counter, now: number): LeaseEntry | undefined
+  /** Forgets the requests of counters that are not tracked. */
+  startInterval(): void
+  readonly entries: Map<string, LeaseEntry>
+}
+
+/** The rate is measured in intervals of this length. */
+const RATE_INTERVAL_MS = 20
+/** Beyond this number of tracked counters, the store decides for the others. */
+const MAX_ENTRIES = 50_000
+/** A counter is tracked from this many requests between two sweeps. Most callers come once, and cost next to nothing. */
+const TRACKED_FROM = 3
+/** Requests of untracked counters are counted by a hash of the key. Two that collide are tracked a little earlier. */
+const HASH_SLOTS = 65_536
+
+export function leaseTable(): LeaseTable {
+  const entries = new Map<string, LeaseEntry>()
+  /** Requests since the last sweep, of counters that are not tracked. */
+  const untracked = new Uint8Array(HASH_SLOTS)
+
+  function countRequest({ mode, counter }: Ask, now: number, isNew: boolean): LeaseEntry | undefined {
+    if (mode !== 'hard' && mode !== 'soft') return undefined
+    let entry = entries.get(counter.key)
+    if (entry === undefined) {
+      const slot = hashSlotOf(counter.key)
+      if (untracked[slot] + 1 < TRACKED_FROM) untracked[slot]++
+      else entry = track(counter, now)
+      if (entry === undefined) return undefined
+    }
+    if (hasChanged(entry.counter.limit, counter.limit)) {
+      // Refusals by the old rule say nothing about the new one.
+      entry.counter = counter
+      entry.refusedUntil = 0
+    }
+    if (!isNew) return entry
+    entry.requests++
+    if (now - entry.intervalAt >= RATE_INTERVAL_MS) {
+      entry.rate = (entry.rate + entry.requests / (now - entry.intervalAt)) / 2
+      entry.requests = 0
+      entry.intervalAt = now
+    }
+    return entry
+  }
+
+  function track(counter: Counter, now: number): LeaseEntry | undefined {
+    const found = entries.get(counter.key)
+    if (found !== undefined || entries.size >= MAX_ENTRIES) return found
+    const entry = newEntry(counter, now)
+    entries.set(counter.key, entry)
+    return entry
+  }
+
+  return { countRequest, track, startInterval: () => void untracked.fill(0), entries }
+}
+
+/** FNV-1a, folded. @see http://www.isthe.com/chongo/tech/comp/fnv/ */
+function hashSlotOf(key: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
+  return (hash ^ (hash >>> 16)) & (HASH_SLOTS - 1)
+}

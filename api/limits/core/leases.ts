@@ -1,0 +1,202 @@
+import type { Ask, CounterStore, Outcome, Reading } from './counter.ts'
+import { TIMEOUT_MS } from './counter-store.ts'
+import { greatestSlice, isInWindow, type LeaseEntry, learnShare, localReading, rememberRefusal } from './lease-entry.ts'
+import { HOT_PER_MS, leaseRenewal } from './lease-renewal.ts'
+import { leaseTable } from './lease-table.ts'
+import { withTimeout } from './with-timeout.ts'
+
+/** A counter store that decides hot counters in this process. */
+export interface LeasedCounters extends CounterStore {
+  /** Gives back what is not being spent. Runs every SWEEP_MS. @returns false when there is nothing to sweep until the next decision */
+  sweep(): boolean
+  /** Drops what is known of counters that were reset. */
+  forget(keys: readonly string[]): void
+  /** Gives back everything. */
+  close(): Promise<void>
+  /** Decisions so far that needed no question to the store. */
+  readonly local: number
+}
+
+export interface LeaseOptions {
+  readonly store: CounterStore
+  /** Monotonic ms. */
+  monotonic(): number
+  /** The longest time that one request waits in all; by default as long as for one answer of the store. */
+  readonly timeoutMs?: number
+}
+
+export const SWEEP_MS = 25
+/** Unspent units go back after this. */
+const LEASE_MS = 100
+/** A counter that has refused is forgotten after this time without requests. Its next request costs one question. */
+const FORGET_REFUSED_MS = 1_000
+/** A request that finds every slice used up by others this often asks for itself. */
+const MAX_ATTEMPTS = 3
+
+/** How long a request has waited for slices. */
+interface Waited {
+  /** Monotonic ms. */
+  readonly since: number
+  readonly attempts: number
+}
+
+/** How one ask of a request is decided: from the slice in hand, by a remembered refusal, by the store, or after a new slice. */
+type Plan = 'spend' | 'refuse' | 'ask' | 'lease'
+
+/**
+ * Takes slices of hot counters' budgets and spends them without asking, and remembers refusals for as long as they are certain. The store
+ * has counted every unit that is spent here, so leases never exceed a limit. When the limit is reached, at most a hundredth of it lies
+ * unspent in each instance, and a twenty-fifth in all of them.
+ */
+export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
+  const table = leaseTable()
+  const renewal = leaseRenewal({ store, monotonic, table })
+  let local = 0
+
+  function decide(asks: readonly Ask[], waited?: Waited): Outcome | Promise<Outcome> {
+    const now = monotonic()
+    if (asks.length === 1) return decideOne(asks, waited, now)
+    const found = asks.map((ask) => table.countRequest(ask, now, waited === undefined))
+    const plans = asks.map((ask, index) => planFor(ask, found[index], now))
+    if (plans.includes('refuse')) {
+      for (const [index, entry] of found.entries()) if (plans[index] === 'refuse') renewal.recheckRefusal(entry!, now)
+    }
+    if (asks.some(({ mode }, index) => mode === 'hard' && plans[index] === 'refuse')) {
+      local++
+      return found.map((entry, index) => localReading(entry, plans[index] === 'refuse' ? 0 : asks[index].units, now))
+    }
+    if (plans.includes('lease') && mayWait(waited)) return decideAfterRenewal(asks, found, plans, waited)
+    return spend(asks, found, plans, now)
+  }
+
+  /** Most requests have one rule, so this path avoids the arrays of the general one. */
+  function decideOne(asks: readonly Ask[], waited: Waited | undefined, now: number): Outcome | Promise<Outcome> {
+    const [ask] = asks
+    const entry = table.countRequest(ask, now, waited === undefined)
+    if (entry === undefined) return decideUntracked(ask, now)
+    const plan = planFor(ask, entry, now)
+    if (plan === 'lease' && mayWait(waited)) return decideAfterRenewal(asks, [entry], [plan], waited)
+    if (plan === 'lease' || plan === 'ask') return spend(asks, [entry], [plan], now)
+    local++
+    if (plan === 'spend') return [spendSlice(entry, ask.units, now)]
+    renewal.recheckRefusal(entry, now)
+    return [localReading(entry, 0, now)]
+  }
+
+  /** Most requests: the store decides, and only a refusal is remembered. */
+  function decideUntracked(ask: Ask, now: number): Outcome | Promise<Outcome> {
+    const outcome = store.decide([ask])
+    return outcome instanceof Promise ? outcome.then(remembered) : outcome
+
+    function remembered(answered: Outcome): Outcome {
+      if ('undecided' in answered || answered[0].taken >= ask.units) return answered
+      const entry = table.track(ask.counter, now)
+      if (entry !== undefined) rememberRefusal(entry, answered[0], now, ask.units)
+      return answered
+    }
+  }
+
+  async function decideAfterRenewal(
+    asks: readonly Ask[],
+    found: readonly (LeaseEntry | undefined)[],
+    plans: readonly Plan[],
+    waited: Waited | undefined,
+  ): Promise<Outcome> {
+    const { since, attempts } = waited ?? { since: monotonic(), attempts: 0 }
+    const hot = found.filter((_entry, index) => plans[index] === 'lease') as LeaseEntry[]
+    const outcomes = await Promise.all(hot.map((entry) => renewal.renew(entry)))
+    const undecided = outcomes.find((outcome) => outcome !== undefined)
+    if (undecided !== undefined) return undecided
+    // The store bounds the first wait. Questions after it share what is left of the time.
+    const outcome = decide(asks, { since, attempts: attempts + 1 })
+    return outcome instanceof Promise && attempts === 0 ? withTimeout(outcome, since + timeoutMs - monotonic()) : outcome
+  }
+
+  /** Spends what is held here and asks the store for the rest. */
+  function spend(
+    asks: readonly Ask[],
+    found: readonly (LeaseEntry | undefined)[],
+    plans: readonly Plan[],
+    now: number,
+  ): Outcome | Promise<Outcome> {
+    const readings = asks.map((ask, index) => {
+      const entry = found[index]
+      return plans[index] === 'spend' ? spendSlice(entry!, ask.units, now) : localReading(entry, 0, now)
+    })
+    const open = asks.flatMap((_ask, index) => (plans[index] === 'ask' || plans[index] === 'lease' ? [index] : []))
+    if (open.length === 0) {
+      local++
+      return readings
+    }
+    const outcome = store.decide(open.map((index) => asks[index]))
+    return outcome instanceof Promise ? outcome.then(joined) : joined(outcome)
+
+    function joined(answered: Outcome): Outcome {
+      if ('undecided' in answered) return answered
+      let isRefused = false
+      for (const [position, index] of open.entries()) {
+        readings[index] = answered[position]
+        if (found[index] !== undefined) learnShare(found[index], answered[position])
+        if (answered[position].taken >= asks[index].units) continue
+        if (asks[index].mode === 'hard') isRefused = true
+        const entry = found[index] ?? table.track(asks[index].counter, now)
+        if (entry !== undefined) rememberRefusal(entry, answered[position], now, asks[index].units)
+      }
+      if (isRefused) for (const [index, ask] of asks.entries()) if (plans[index] === 'spend') found[index]!.units += ask.units
+      return readings
+    }
+  }
+
+  function spendSlice(entry: LeaseEntry, units: number, now: number): Reading {
+    const reading = localReading(entry, units, now)
+    entry.units -= units
+    renewal.renewEarly(entry)
+    return reading
+  }
+
+  function sweep(): boolean {
+    const now = monotonic()
+    let isBusy = false
+    table.startInterval()
+    for (const [key, entry] of table.entries) {
+      if (entry.renewal !== undefined) {
+        isBusy = true
+        continue
+      }
+      if (entry.units > 0 && (now - entry.readAt >= LEASE_MS || !isInWindow(entry, now))) void renewal.giveBack(entry)
+      const idleMs = now - entry.intervalAt
+      const isIdle = entry.units === 0 && idleMs >= (now >= entry.refusedUntil ? LEASE_MS : FORGET_REFUSED_MS)
+      if (!isIdle) isBusy = true
+      else if (now >= entry.lostUntil) table.entries.delete(key)
+    }
+    return isBusy
+  }
+
+  return {
+    decide: (asks) => decide(asks),
+    sweep,
+    forget(keys) {
+      for (const key of keys) table.entries.delete(key)
+    },
+    async close() {
+      const held = [...table.entries.values()]
+      table.entries.clear()
+      await Promise.all(held.map((entry) => entry.renewal))
+      await Promise.all(held.map(renewal.giveBack))
+    },
+    get local() {
+      return local
+    },
+  }
+}
+
+function planFor({ units }: Ask, entry: LeaseEntry | undefined, now: number): Plan {
+  if (entry === undefined || units === 0) return 'ask'
+  if (now < entry.refusedUntil && units >= entry.refusedUnits) return 'refuse'
+  if (entry.units >= units && isInWindow(entry, now)) return 'spend'
+  return entry.rate >= HOT_PER_MS && greatestSlice(entry, now) >= 2 * units ? 'lease' : 'ask'
+}
+
+function mayWait(waited: Waited | undefined): boolean {
+  return waited === undefined || waited.attempts < MAX_ATTEMPTS
+}

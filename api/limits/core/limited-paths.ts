@@ -1,0 +1,26 @@
+import { matchesPath, parsePattern, sharesPaths } from './endpoint-pattern.ts'
+
+/** The paths that the services of this process declare as limited. */
+export interface LimitedPaths {
+  /** Whether requests to this path are limited. */
+  covers(path: string): boolean
+  /** Whether a rule of this endpoint pattern can apply to any limited path. */
+  canApply(endpointPattern: string): boolean
+}
+
+/** @param declared patterns like those of rules, without methods: `/api/v1/*`, `/exact/path`. Throws an Error that names a wrong one. */
+export function limitedPaths(declared: Iterable<string>): LimitedPaths {
+  const patterns = [...new Set(declared)].map((text) => {
+    const pattern = parsePattern(text)
+    if (pattern === undefined || pattern.method !== undefined) throw new Error(`${text} is not a pattern of paths`)
+    return pattern
+  })
+
+  return {
+    covers: (path) => patterns.some((pattern) => matchesPath(pattern, path)),
+    canApply(endpointPattern) {
+      const rule = parsePattern(endpointPattern)
+      return rule !== undefined && patterns.some((pattern) => sharesPaths(pattern, rule))
+    },
+  }
+}

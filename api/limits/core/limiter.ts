@@ -1,0 +1,96 @@
+import type { LimitRule } from '../../../schemas/limits/rule.ts'
+import type { LimitedCaller } from '../../kit/limited-caller.ts'
+import type { Ask, CounterStore, FailureReason, Reading, Undecided } from './counter.ts'
+import { limitedMethod } from './endpoint-pattern.ts'
+import { bucketStatus, type Limit, type LimitStatus, US_PER_SECOND, windowStatus } from './formulas.ts'
+import type { RuleTable } from './matching.ts'
+import type { CompiledRule } from './rule.ts'
+
+/** One request, as far as limits go. */
+export interface LimitedRequest {
+  readonly method: string
+  /** As the router reads it: a path that is written otherwise must not pass by its rule. */
+  readonly path: string
+  readonly caller: LimitedCaller
+  /** Requests that this one counts for; default 1. */
+  readonly cost?: number
+}
+
+export interface RuleStatus extends LimitStatus {
+  readonly rule: LimitRule
+  /** True: this rule has no room for the request. */
+  readonly isOver: boolean
+}
+
+export type Verdict =
+  /** No rule applies. */
+  | { readonly outcome: 'unlimited' }
+  /** The counters did not answer: the request is let through. */
+  | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' | 'fault' }
+  | {
+      readonly outcome: 'allowed' | 'refused'
+      /** The strictest rule that may refuse; undefined: only rules that log apply. */
+      readonly strictest: RuleStatus | undefined
+      /** Every rule that had no room, whatever its action. */
+      readonly violations: readonly RuleStatus[]
+    }
+
+export interface Limiter {
+  /** Answers at once where nothing must be asked. Never throws or rejects. */
+  decide(request: LimitedRequest): Verdict | Promise<Verdict>
+}
+
+export interface LimiterOptions {
+  readonly counters: CounterStore
+  /** undefined: not read yet; everything is let through. */
+  rules(): RuleTable | undefined
+}
+
+const UNLIMITED: Verdict = { outcome: 'unlimited' }
+
+/** Decides requests by their rules. */
+export function limiter({ counters, rules }: LimiterOptions): Limiter {
+  function decide({ method, path, caller, cost = 1 }: LimitedRequest): Verdict | Promise<Verdict> {
+    const table = rules()
+    if (table === undefined) return { outcome: 'undecided', reason: 'rules_not_ready' }
+    const matching = table.match(limitedMethod(method), path, caller)
+    if (matching.length === 0) return UNLIMITED
+    const asks = matching.map(
+      (compiled): Ask => ({ mode: compiled.rule.action === 'reject' ? 'hard' : 'soft', counter: compiled.counterFor(caller), units: cost }),
+    )
+    const outcome = counters.decide(asks)
+    if (outcome instanceof Promise) return outcome.then((readings) => verdictOf(matching, readings, cost))
+    return verdictOf(matching, outcome, cost)
+  }
+
+  return { decide }
+}
+
+function verdictOf(rules: readonly CompiledRule[], readings: readonly Reading[] | Undecided, cost: number): Verdict {
+  if ('undecided' in readings) return { outcome: 'undecided', reason: readings.undecided }
+  let strictest: RuleStatus | undefined
+  let isRefused = false
+  const violations: RuleStatus[] = []
+  for (let index = 0; index < rules.length; index++) {
+    const { rule, limit } = rules[index]
+    const reading = readings[index]
+    const status = { rule, isOver: reading.taken < cost, ...statusOf(limit, reading, cost) }
+    if (status.isOver) violations.push(status)
+    if (rule.action !== 'reject') continue
+    if (status.isOver) isRefused = true
+    if (strictest === undefined || isStricter(status, strictest)) strictest = status
+  }
+  return { outcome: isRefused ? 'refused' : 'allowed', strictest, violations }
+}
+
+export function statusOf(limit: Limit, reading: Reading, units: number): LimitStatus {
+  if (limit.burst > 0) return bucketStatus(limit, reading.held / US_PER_SECOND, reading.nowUs, units)
+  return windowStatus(limit, { current: reading.held, previous: reading.heldBefore }, reading.nowUs, units)
+}
+
+/** A refusal is stricter than none; the longer wait, then the fewer requests left. */
+function isStricter(one: RuleStatus, other: RuleStatus): boolean {
+  if (one.isOver !== other.isOver) return one.isOver
+  if (one.isOver) return one.retryAfterSeconds > other.retryAfterSeconds
+  return one.remaining < other.remaining
+}

@@ -1,0 +1,32 @@
+import type { RuleStatus, Verdict } from './limiter.ts'
+
+export type RateHeaders = Readonly<Record<string, string>>
+
+const NONE: RateHeaders = {}
+
+/** The strictest rule in both styles: `X-RateLimit-*` (specification G) and the IETF draft's structured fields. */
+export function rateHeaders(verdict: Verdict): RateHeaders {
+  if (!('strictest' in verdict) || verdict.strictest === undefined) return NONE
+  const { rule, resetAt, resetAfterSeconds, isOver, retryAfterSeconds } = verdict.strictest
+  const remaining = isOver ? 0 : verdict.strictest.remaining
+  const name = fieldString(rule.rule_id)
+  const headers = {
+    'X-RateLimit-Limit': String(rule.limit_count),
+    'X-RateLimit-Remaining': String(remaining),
+    'X-RateLimit-Reset': String(resetAt),
+    'X-RateLimit-Policy': `${rule.limit_count};w=${rule.window_seconds}`,
+    RateLimit: `${name};r=${remaining};t=${resetAfterSeconds}`,
+    'RateLimit-Policy': `${name};q=${rule.limit_count};w=${rule.window_seconds}`,
+  }
+  return verdict.outcome === 'refused' ? { ...headers, 'Retry-After': String(retryAfterSeconds) } : headers
+}
+
+/** Fields of the 429 body beside `error` (specification G). */
+export function refusalFields({ rule, retryAfterSeconds }: RuleStatus) {
+  return { limit: rule.limit_count, window: `${rule.window_seconds}s`, retry_after: retryAfterSeconds }
+}
+
+/** A string of RFC 8941: ASCII, quotes and backslashes escaped. */
+function fieldString(text: string): string {
+  return `"${text.replaceAll(/[^\x20-\x7e]/g, '?').replaceAll(/["\\]/g, '\\$&')}"`
+}

@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto'
+import type { Registry } from 'prom-client'
+import { limitTraffic, limitViolations } from '../../../schemas/limits/topics.ts'
+import type { LimitTraffic, LimitTrafficEntry, LimitViolation } from '../../../schemas/limits/types.ts'
+import { factBuffer } from '../../kit/fact-buffer.ts'
+import type { KafkaFacts } from '../../kit/facts.ts'
+import type { Logger } from '../../kit/logging.ts'
+import { limitedMethod } from './endpoint-pattern.ts'
+import type { DecisionListener } from './fail-open-limiter.ts'
+
+/** What is written down of decisions: violations, and what was asked in each second. */
+export interface DecisionRecords {
+  readonly listen: DecisionListener
+  /** Closes the second under way. Every second. */
+  tick(): void
+  close(timeoutMs: number): Promise<void>
+}
+
+export interface DecisionRecordsOptions {
+  readonly facts: Pick<KafkaFacts, 'openLog'>
+  readonly registry: Registry
+  readonly log: Logger
+  /** Epoch ms. */
+  now(): number
+}
+
+export const TICK_MS = 1_000
+/** An attack from many addresses writes this much, and no more, until Kafka has taken it. */
+const VIOLATIONS_CAPACITY = 20_000
+/** Seconds that wait while Kafka is away. */
+const TRAFFIC_CAPACITY = 120
+/** Kinds of requests that are kept apart in a second: about a megabyte. */
+const MAX_KINDS = 5_000
+/** As long as the rules' patterns. */
+const MAX_PATH_CHARACTERS = 200
+const MS_PER_SECOND = 1_000
+
+export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOptions): DecisionRecords {
+  const node = randomUUID()
+  const violations = factBuffer<string, LimitViolation>({
+    open: () => facts.openLog(limitViolations),
+    capacity: VIOLATIONS_CAPACITY,
+    registry,
+    name: 'limit_violations',
+    log,
+  })
+  const traffic = factBuffer<string, LimitTraffic>({
+    open: () => facts.openLog(limitTraffic),
+    capacity: TRAFFIC_CAPACITY,
+    registry,
+    name: 'limit_traffic',
+    log,
+  })
+  let second = Math.floor(now() / MS_PER_SECOND)
+  let kinds = new Map<string, LimitTrafficEntry>()
+  let seen = new Set<string>()
+  let leftOut = 0
+
+  function tick(): void {
+    if (kinds.size > 0) traffic.offer(node, { second: second * MS_PER_SECOND, node, entries: [...kinds.values()], left_out: leftOut })
+    second = Math.floor(now() / MS_PER_SECOND)
+    kinds = new Map()
+    seen = new Set()
+    leftOut = 0
+  }
+
+  const listen: DecisionListener = ({ method: asked, path: whole, caller, cost = 1 }, verdict) => {
+    const at = now()
+    if (Math.floor(at / MS_PER_SECOND) !== second) tick()
+    const method = limitedMethod(asked)
+    const path = whole.slice(0, MAX_PATH_CHARACTERS)
+    const isRefused = verdict.outcome === 'refused'
+    const { clientId, tier, apiKeyId = '', userId = '', ip } = caller
+    count(`${clientId} ${tier} ${apiKeyId} ${userId} ${ip} ${method} ${path}`, cost, isRefused, () => ({
+      client_id: clientId,
+      tier,
+      api_key_id: apiKeyId,
+      user_id: userId,
+      ip,
+      method,
+      path,
+      requests: 0,
+      refused: 0,
+    }))
+    if (!('violations' in verdict)) return
+    for (const { rule, estimate } of verdict.violations) {
+      const id = `${rule.rule_id} ${clientId}`
+      if (seen.has(id)) continue
+      seen.add(id)
+      const { rule_id, action, limit_count } = rule
+      violations.offer(clientId, { at, rule_id, client_id: clientId, method, path, action, estimate, limit_count })
+    }
+  }
+
+  function count(kind: string, units: number, isRefused: boolean, create: () => LimitTrafficEntry): void {
+    let entry = kinds.get(kind)
+    if (entry === undefined) {
+      if (kinds.size >= MAX_KINDS) {
+        leftOut += units
+        return
+      }
+      entry = create()
+      kinds.set(kind, entry)
+    }
+    entry.requests += units
+    if (isRefused) entry.refused += units
+  }
+
+  return {
+    listen,
+    tick() {
+      if (Math.floor(now() / MS_PER_SECOND) !== second) tick()
+    },
+    async close(timeoutMs) {
+      tick()
+      await Promise.all([violations.close(timeoutMs), traffic.close(timeoutMs)])
+    },
+  }
+}

@@ -1,0 +1,62 @@
+import { Cluster, Redis } from 'ioredis'
+import type { ScriptRunner } from './counter.ts'
+import { redisScripts } from './redis-scripts.ts'
+
+export interface LimiterRedisOptions {
+  readonly url: string
+  /** True: `url` is any node of a cluster. */
+  readonly cluster: boolean
+}
+
+export interface LimiterRedis {
+  readonly scripts: ScriptRunner
+  /** Deletes counters. Rejects when Redis does not answer. */
+  forget(keys: readonly string[]): Promise<void>
+  close(): void
+}
+
+const CONNECT_TIMEOUT_MS = 2_000
+/** If a server stops without closing its connections, the client connects again after this time. */
+const SILENT_SOCKET_MS = 2_000
+const RECONNECT_STEP_MS = 20
+/** As often as the circuit probes. */
+const LONGEST_RECONNECT_MS = 200
+
+/**
+ * Opens a connection for counters alone, so that large answers of views do not delay it. While Redis is away commands fail at once, and
+ * none is repeated, since its request has been let through by then.
+ */
+export function connectLimiterRedis({ url, cluster }: LimiterRedisOptions): LimiterRedis {
+  const common = {
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    socketTimeout: SILENT_SOCKET_MS,
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    // After a failover the address may belong to a replica.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+  }
+  const retryStrategy = (times: number) => Math.min(times * RECONNECT_STEP_MS, LONGEST_RECONNECT_MS)
+  const redis = cluster
+    ? new Cluster([url], {
+        redisOptions: common,
+        enableOfflineQueue: false,
+        enableAutoPipelining: true,
+        // By default ioredis sends commands in flight again, and they would count twice.
+        retryDelayOnFailover: 0,
+        retryDelayOnClusterDown: 0,
+        clusterRetryStrategy: retryStrategy,
+      })
+    : new Redis(url, { ...common, retryStrategy })
+  // Commands reject with the failures that they meet, so the event adds nothing.
+  redis.on('error', () => undefined)
+  return {
+    scripts: redisScripts(redis),
+    async forget(keys) {
+      await Promise.all(keys.map((key) => redis.del(key)))
+    },
+    close() {
+      redis.disconnect()
+    },
+  }
+}

@@ -1,0 +1,45 @@
+import { clientAddress, limitedAddress, type TrustedProxies } from '../../kit/client-address.ts'
+import { ApiError, errors } from '../../kit/errors.ts'
+import type { Admission, IncomingRequest, RequestLimits } from '../../kit/rate-limits.ts'
+import { type ApiClients, callerOf } from './caller.ts'
+import type { LimitedPaths } from './limited-paths.ts'
+import type { Limiter, RuleStatus } from './limiter.ts'
+import { type RateHeaders, rateHeaders, refusalFields } from './rate-headers.ts'
+
+export interface RequestLimitsOptions {
+  /** A guarded one. */
+  readonly limiter: Limiter
+  readonly clients: ApiClients
+  readonly trusted: TrustedProxies
+  readonly paths: LimitedPaths
+}
+
+/** Whoever may change rules must be able to take back a wrong one; gateways ask for others here. */
+const EXEMPT_PREFIX = '/api/v1/rate-limits/'
+const EXEMPT_SCOPES = ['admin', 'internal']
+const NO_HEADERS: RateHeaders = {}
+
+export function requestLimits({ limiter, clients, trusted, paths }: RequestLimitsOptions): RequestLimits {
+  async function admit(request: IncomingRequest): Promise<Admission> {
+    const { method, path, apiKey, userId, forwardedFor, remote } = request
+    const ip = limitedAddress(clientAddress(remote, forwardedFor, trusted))
+    const { caller, isKeyRefused } = callerOf({ apiKey, userId, ip }, clients)
+    const refusal = isKeyRefused ? new ApiError(errors.invalid_api_key) : undefined
+    if (isExempt(request)) return { caller, headers: NO_HEADERS, refusal }
+    const verdict = await limiter.decide({ method, path, caller })
+    const headers = rateHeaders(verdict)
+    if (verdict.outcome === 'refused') return { caller, headers, refusal: tooMany(verdict.strictest!) }
+    return { caller, headers, refusal }
+  }
+
+  return { covers: paths.covers, admit }
+}
+
+function isExempt({ path, scopes }: IncomingRequest): boolean {
+  return path.startsWith(EXEMPT_PREFIX) && EXEMPT_SCOPES.some((scope) => scopes.has(scope))
+}
+
+function tooMany(status: RuleStatus): ApiError {
+  const { retryAfterSeconds } = status
+  return new ApiError(errors.rate_limit_exceeded, { retryAfter: retryAfterSeconds, fields: refusalFields(status) })
+}

@@ -1,0 +1,69 @@
+import type { LimitKeyPart, LimitRule } from '../../../schemas/limits/rule.ts'
+import type { LimitedCaller } from '../../kit/limited-caller.ts'
+import type { Counter } from './counter.ts'
+import type { Limit } from './formulas.ts'
+
+/** A rule with what every request asks of it, worked out once. */
+export interface CompiledRule {
+  readonly rule: LimitRule
+  readonly limit: Limit
+  /** Equal for rules that count by the same things. */
+  readonly keyName: string
+  /** A rule by address is for callers who are known by nothing else. */
+  appliesTo(caller: LimitedCaller): boolean
+  /** What one counter of the rule is kept by. `endpoint` is the rule's own pattern: one counter for all paths that it matches. */
+  identityOf(caller: LimitedCaller): string
+  /** `limits:{user:42}:rule-1:w60`: the algorithm and the window are in the name, because a counter of another kind means nothing. */
+  counterFor(caller: LimitedCaller): Counter
+}
+
+type IdentityPart = (caller: LimitedCaller) => string
+
+const IDENTITY_PARTS: readonly (readonly [LimitKeyPart, IdentityPart])[] = [
+  ['client', ({ clientId }) => clientId],
+  ['api_key', ({ apiKeyId }) => `key:${apiKeyId}`],
+  ['user', ({ userId }) => `user:${userId}`],
+  ['ip', ({ ip }) => `ip:${ip}`],
+]
+
+export const DEFAULT_KEY_PREFIX = 'limits'
+
+export function compileRule(rule: LimitRule, keyPrefix: string = DEFAULT_KEY_PREFIX): CompiledRule {
+  const { key, rule_id, limit_count, window_seconds, burst_allowance } = rule
+  const limit = { limit: limit_count, windowSeconds: window_seconds, burst: burst_allowance }
+  const needsKey = key.includes('api_key')
+  const needsUser = key.includes('user')
+  const isByAddress = key.includes('ip') && !key.some((part) => part === 'client' || part === 'user' || part === 'api_key')
+  const identityOf = identityBy(key, rule_id)
+  const prefix = `${keyPrefix}:{`
+  const suffix = `}:${rule_id}:${burst_allowance > 0 ? 'b' : 'w'}${window_seconds}`
+
+  return {
+    rule,
+    limit,
+    keyName: [...new Set(key)].sort().join('+'),
+    appliesTo({ apiKeyId, userId }) {
+      if (needsKey && apiKeyId === undefined) return false
+      if (needsUser && userId === undefined) return false
+      return !isByAddress || (apiKeyId === undefined && userId === undefined)
+    },
+    identityOf,
+    counterFor(caller) {
+      const tag = withoutBraces(identityOf(caller))
+      return { key: `${prefix}${tag}${suffix}`, tag, limit }
+    },
+  }
+}
+
+function identityBy(key: readonly LimitKeyPart[], ruleId: string): IdentityPart {
+  const parts = IDENTITY_PARTS.flatMap(([name, part]) => (key.includes(name) ? [part] : []))
+  const whole = `rule:${ruleId}`
+  if (parts.length === 0) return () => whole
+  return parts.length === 1 ? parts[0] : (caller) => parts.map((part) => part(caller)).join('|')
+}
+
+/** The tag ends at the first closing one. */
+function withoutBraces(identity: string): string {
+  if (!identity.includes('{') && !identity.includes('}')) return identity
+  return identity.replaceAll('{', '%7B').replaceAll('}', '%7D')
+}

@@ -1,0 +1,153 @@
+import { type Circuit, circuit } from './circuit.ts'
+import type { Ask, FailureReason, Outcome, Reading, ScriptRunner, Undecided } from './counter.ts'
+import { append, argumentsOf, NUMBERS_PER_READING, newCall, readingsOf, type ScriptCall } from './script-call.ts'
+
+/**
+ * - `awaited`: its answer closes or opens the circuit
+ * - `probe`: no request waits for it, and its answer closes the circuit
+ * - `background`: no request waits for it, and it says nothing about the circuit
+ */
+export type BatchKind = 'awaited' | 'probe' | 'background'
+
+/** Sends everything that is asked in one turn of the event loop as one script per shard. */
+export interface ScriptBatches {
+  /** Adds asks to the shard's next script. Resolves when it is answered, or undecided after the time-out. */
+  add(group: string, node: string, kind: BatchKind, asks: readonly Ask[]): Promise<Outcome>
+  circuitOf(node: string): Circuit
+}
+
+export interface ScriptBatchesOptions {
+  readonly scripts: Pick<ScriptRunner, 'run'>
+  /** Monotonic ms. */
+  monotonic(): number
+  readonly timeoutMs: number
+  /** Called for every failed batch, with its cause. */
+  onFailure?(reason: FailureReason, cause: Error | undefined): void
+  /** Receives answers that came after the time-out. Their requests went on undecided. */
+  onLateAnswer(asks: readonly Ask[], readings: readonly Reading[]): void
+}
+
+/**
+ * More than this waits for the next script, so that this process and Redis work at the same time, and answers do not come all at once. A
+ * script holds Redis' one thread for 4 µs and 3.5 more per ask: 64 decide an eighth more at full load, with a third more P99.
+ */
+const MAX_ASKS_PER_SCRIPT = 16
+
+interface Request {
+  readonly asks: readonly Ask[]
+  readonly settle: (outcome: Outcome) => void
+}
+
+/** Asks that go to one shard together. */
+interface Batch {
+  readonly node: string
+  readonly kind: BatchKind
+  readonly call: ScriptCall
+  readonly requests: Request[]
+}
+
+export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onLateAnswer }: ScriptBatchesOptions): ScriptBatches {
+  const circuits = new Map<string, Circuit>()
+  // A new Map for each turn: V8 links the table of a cleared Map to its next one, so its contents live until a full collection.
+  let open = new Map<string, Batch>()
+  let isScheduled = false
+
+  function circuitOf(node: string): Circuit {
+    let found = circuits.get(node)
+    if (found === undefined) {
+      found = circuit(monotonic)
+      circuits.set(node, found)
+    }
+    return found
+  }
+
+  function add(group: string, node: string, kind: BatchKind, asks: readonly Ask[]): Promise<Outcome> {
+    const batch = batchFor(kind === 'awaited' ? group : `${kind} ${group}`, node, kind)
+    append(batch.call, asks)
+    return new Promise((settle) => {
+      batch.requests.push({ asks, settle })
+    })
+  }
+
+  function batchFor(id: string, node: string, kind: BatchKind): Batch {
+    let batch = open.get(id)
+    if (batch === undefined) {
+      batch = newBatch(node, kind)
+      open.set(id, batch)
+    } else if (batch.call.keys.length >= MAX_ASKS_PER_SCRIPT) {
+      send(batch)
+      batch = newBatch(node, kind)
+      open.set(id, batch)
+    }
+    if (!isScheduled) {
+      isScheduled = true
+      setImmediate(sendAll)
+    }
+    return batch
+  }
+
+  function sendAll(): void {
+    isScheduled = false
+    const batches = open
+    open = new Map()
+    for (const batch of batches.values()) send(batch)
+  }
+
+  function send({ node, kind, call, requests }: Batch): void {
+    const state = circuitOf(node)
+    let isSettled = false
+    const timer = setTimeout(onDeadline, timeoutMs)
+    scripts.run(call.keys, argumentsOf(call)).then(onAnswer, onError)
+
+    /** If this process was busy, the answer may lie unread in the socket. It is read before immediates run. */
+    function onDeadline(): void {
+      setImmediate(() => fail('timeout', undefined))
+    }
+
+    function onAnswer(numbers: readonly number[]): void {
+      const isLate = isSettled
+      if (!isLate) {
+        isSettled = true
+        clearTimeout(timer)
+        // The answer to a batch that was sent before the circuit opened does not close it.
+        if (kind === 'probe' || (kind === 'awaited' && !state.isOpen)) state.answered()
+      }
+      let at = 1
+      for (const { asks, settle } of requests) {
+        const readings = readingsOf(numbers, at, asks.length)
+        at += asks.length * NUMBERS_PER_READING
+        settle(readings)
+        if (isLate) onLateAnswer(asks, readings)
+      }
+    }
+
+    function onError(error: Error): void {
+      fail(isErrorReply(error) ? 'error_reply' : 'unreachable', error)
+      if (isErrorReply(error)) return
+      for (const { asks } of requests) for (const ask of asks) if (ask.mode === 'up-to' && ask.units > 0) ask.onUnknownOutcome?.()
+    }
+
+    function fail(reason: FailureReason, cause: Error | undefined): void {
+      if (isSettled) return
+      isSettled = true
+      clearTimeout(timer)
+      if (kind !== 'background') {
+        state.failed()
+        onFailure?.(reason, cause)
+      }
+      const outcome: Undecided = { undecided: reason }
+      for (const { settle } of requests) settle(outcome)
+    }
+  }
+
+  return { add, circuitOf }
+}
+
+function newBatch(node: string, kind: BatchKind): Batch {
+  return { node, kind, call: newCall(), requests: [] }
+}
+
+/** By its name, not by its class: the caller's ioredis may be another copy. */
+function isErrorReply(error: Error): boolean {
+  return error.name === 'ReplyError'
+}

@@ -1,0 +1,56 @@
+import type { Ask, Reading } from './counter.ts'
+import { capacityOf } from './formulas.ts'
+
+/** What DECIDE_SCRIPT is called with. */
+export interface ScriptCall {
+  readonly keys: string[]
+  /** Five numbers for each kind of ask. Equal asks share one kind. */
+  readonly kinds: number[]
+  /** For each request the kind of its ask, or minus the number of its asks and then the kind of each. */
+  readonly calls: number[]
+}
+
+export const NUMBERS_PER_READING = 3
+const MODES = { hard: 0, soft: 1, 'up-to': 2, 'give-back': 3 } as const
+const BUCKET_MODES = 4
+const NUMBERS_PER_KIND = 5
+
+export function newCall(): ScriptCall {
+  return { keys: [], kinds: [], calls: [] }
+}
+
+/** Adds one request. */
+export function append({ keys, kinds, calls }: ScriptCall, asks: readonly Ask[]): void {
+  if (asks.length > 1) calls.push(-asks.length)
+  for (const ask of asks) {
+    keys.push(ask.counter.key)
+    calls.push(kindOf(kinds, ask))
+  }
+}
+
+/** @returns its position among the kinds of the batch, from 1; a new kind is added */
+function kindOf(kinds: number[], ask: Ask): number {
+  const { limit, windowSeconds, burst } = ask.counter.limit
+  const mode = MODES[ask.mode] + (burst > 0 ? BUCKET_MODES : 0)
+  const extra = burst > 0 ? capacityOf(ask.counter.limit) : ask.mode === 'give-back' ? ask.windowIndex : 0
+  // One turn of the event loop asks about few rules, so a linear search is fast.
+  for (let at = 0; at < kinds.length; at += NUMBERS_PER_KIND) {
+    const isSame = kinds[at] === mode && kinds[at + 1] === limit && kinds[at + 2] === windowSeconds && kinds[at + 3] === extra
+    if (isSame && kinds[at + 4] === ask.units) return at / NUMBERS_PER_KIND + 1
+  }
+  kinds.push(mode, limit, windowSeconds, extra, ask.units)
+  return kinds.length / NUMBERS_PER_KIND
+}
+
+export function argumentsOf({ kinds, calls }: ScriptCall): number[] {
+  return [kinds.length / NUMBERS_PER_KIND, ...kinds, ...calls]
+}
+
+/** @param numbers the script's answer @param from where the readings of the request begin */
+export function readingsOf(numbers: readonly number[], from: number, asks: number): Reading[] {
+  const readings: Reading[] = []
+  for (let at = from; readings.length < asks; at += NUMBERS_PER_READING) {
+    readings.push({ taken: numbers[at], nowUs: numbers[0], held: numbers[at + 1], heldBefore: numbers[at + 2] })
+  }
+  return readings
+}

@@ -1,0 +1,90 @@
+import type { Registry } from 'prom-client'
+import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
+import type { TrustedProxies } from '../../kit/client-address.ts'
+import type { KafkaFacts } from '../../kit/facts.ts'
+import type { Logger } from '../../kit/logging.ts'
+import type { RequestLimits } from '../../kit/rate-limits.ts'
+import type { CounterStore } from './counter.ts'
+import { counterStore } from './counter-store.ts'
+import { failOpenLimiter } from './fail-open-limiter.ts'
+import { type LimitedPaths, limitedPaths } from './limited-paths.ts'
+import { type Limiter, limiter } from './limiter.ts'
+import { decisionRecords, TICK_MS } from './records.ts'
+import { connectLimiterRedis } from './redis-connection.ts'
+import { requestLimits } from './request-limits.ts'
+import { kafkaLimitSettings, type LimitSettings } from './settings.ts'
+import { sweptLeases } from './swept-leases.ts'
+import { limiterTelemetry } from './telemetry.ts'
+
+export interface LimitsOptions {
+  readonly redisUrl: string
+  readonly redisCluster: boolean
+  readonly brokers: readonly string[]
+  readonly trusted: TrustedProxies
+  /** Patterns of paths that the running services declare as limited. */
+  readonly limitedPaths: readonly string[]
+  readonly registry: SchemaRegistry
+  readonly facts: Pick<KafkaFacts, 'openLog'>
+  readonly metrics: Registry
+  readonly log: Logger
+  /** Epoch ms. */
+  now(): number
+  /** Monotonic ms. */
+  monotonic(): number
+}
+
+/** Everything that stands in front of the project's routes. */
+export interface RunningLimits {
+  readonly requests: RequestLimits
+  readonly paths: LimitedPaths
+  /** Decides for requests to other gateways: as guarded, and as much told of, as for those to this one. */
+  readonly limiter: Limiter
+  readonly settings: LimitSettings
+  /** For looking: without leases, and waited for longer than a request may wait. */
+  readonly counters: CounterStore
+  /** Deletes counters. Rejects when Redis does not answer. */
+  forget(keys: readonly string[]): Promise<void>
+  /** Gives back leases and sends what is written down, as far as that goes. */
+  close(): Promise<void>
+}
+
+/** Whoever asks how he stands prefers an answer to none. */
+const LOOK_TIMEOUT_MS = 500
+/** What a Kafka that is there takes for the last records. */
+const LAST_RECORDS_MS = 1_000
+
+export async function startLimits(options: LimitsOptions): Promise<RunningLimits> {
+  const { redisUrl, redisCluster, brokers, trusted, limitedPaths: declared, registry, facts, metrics, log, now, monotonic } = options
+  const paths = limitedPaths(declared)
+  const settings = await kafkaLimitSettings({ brokers, registry, log })
+  const redis = connectLimiterRedis({ url: redisUrl, cluster: redisCluster })
+  const telemetry = limiterTelemetry({ registry: metrics, log })
+  const store = counterStore({ scripts: redis.scripts, monotonic, onFailure: telemetry.failed })
+  const leases = sweptLeases({ store, monotonic })
+  const records = decisionRecords({ facts, registry: metrics, log, now })
+  const ticking = setInterval(records.tick, TICK_MS)
+  const deciding = failOpenLimiter({
+    limiter: limiter({ counters: leases, rules: settings.rules }),
+    telemetry,
+    monotonic,
+    onDecision: records.listen,
+  })
+
+  return {
+    requests: requestLimits({ limiter: deciding, clients: settings.clients, trusted, paths }),
+    paths,
+    limiter: deciding,
+    settings,
+    counters: counterStore({ scripts: redis.scripts, monotonic, timeoutMs: LOOK_TIMEOUT_MS }),
+    async forget(keys) {
+      leases.forget(keys)
+      await redis.forget(keys)
+    },
+    async close() {
+      clearInterval(ticking)
+      telemetry.flush()
+      await Promise.all([leases.close(), records.close(LAST_RECORDS_MS), settings.close()])
+      redis.close()
+    },
+  }
+}

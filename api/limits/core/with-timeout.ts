@@ -1,0 +1,17 @@
+import type { Outcome, Undecided } from './counter.ts'
+
+/**
+ * Waits for the outcome no longer than `ms`. An answer that lies in the socket by then is still taken, since it is read before immediates
+ * run.
+ */
+export async function withTimeout(outcome: Promise<Outcome>, ms: number): Promise<Outcome> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<Undecided>((resolve) => {
+    timer = setTimeout(() => setImmediate(resolve, { undecided: 'timeout' }), Math.max(0, ms))
+  })
+  try {
+    return await Promise.race([outcome, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { circuit } from '../../../../api/limits/core/circuit.ts'
+
+function clocked() {
+  const clock = { now: 1_000 }
+  return { clock, one: circuit(() => clock.now) }
+}
+
+test('stays closed while answers come', () => {
+  const { one } = clocked()
+  expect(one.admit()).toBe('send')
+  one.answered()
+  expect(one.admit()).toBe('send')
+})
+
+test('a failure opens it; after the pause one batch probes; an answer closes it', () => {
+  const { clock, one } = clocked()
+  one.failed()
+  expect([one.isOpen, one.admit()]).toEqual([true, 'skip'])
+  clock.now += 10
+  expect([one.admit(), one.admit()]).toEqual(['probe', 'skip'])
+  one.answered()
+  expect([one.isOpen, one.admit()]).toEqual([false, 'send'])
+})
+
+test('pauses double up to 200 ms, and begin anew after an answer', () => {
+  const { clock, one } = clocked()
+  one.failed()
+  const pauses: number[] = []
+  for (let round = 0; round < 7; round++) {
+    const since = clock.now
+    while (one.admit() === 'skip') clock.now++
+    pauses.push(clock.now - since)
+    one.failed()
+  }
+  expect(pauses).toEqual([10, 20, 40, 80, 160, 200, 200])
+  clock.now += 200
+  one.admit()
+  one.answered()
+  one.failed()
+  clock.now += 10
+  expect(one.admit()).toBe('probe')
+})
+
+test('batches that fail together are one failure', () => {
+  const { clock, one } = clocked()
+  for (let batch = 0; batch < 5; batch++) one.failed()
+  clock.now += 10
+  expect(one.admit()).toBe('probe')
+})

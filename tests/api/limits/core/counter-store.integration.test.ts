@@ -1,0 +1,249 @@
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Ask, Counter, CounterStore, Reading } from '../../../../api/limits/core/counter.ts'
+import { counterStore } from '../../../../api/limits/core/counter-store.ts'
+import { type Limit, US_PER_SECOND } from '../../../../api/limits/core/formulas.ts'
+import { statusOf } from '../../../../api/limits/core/limiter.ts'
+import { connectLimiterRedis, type LimiterRedis } from '../../../../api/limits/core/redis-connection.ts'
+import { waitUntil } from '../../../../deploy/local/wait.ts'
+import { testStack, uniqueName } from '../../../stack/index.ts'
+import { privateRedisCluster } from '../../../state/views/redis-cluster.ts'
+import { modelOf } from './model.ts'
+import { clockedScripts } from './test-clock.ts'
+
+const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
+/** Correctness is asked here, not speed: a busy machine must not fail open. */
+const PATIENT_MS = 20_000
+const CLUSTER_NODES = 3
+
+function patientStore(scripts: LimiterRedis['scripts']): CounterStore {
+  return counterStore({ scripts, monotonic: () => performance.now(), timeoutMs: PATIENT_MS })
+}
+
+async function clocked() {
+  const redis = new Redis(await testStack().redis())
+  onTestFinished(() => redis.disconnect())
+  const { scripts, setTime } = clockedScripts(redis, uniqueName('clock'))
+  return { redis, setTime, store: patientStore(scripts) }
+}
+
+async function connected(url: string, cluster: boolean) {
+  const redis = connectLimiterRedis({ url, cluster })
+  onTestFinished(() => redis.close())
+  const store = patientStore(redis.scripts)
+  const probe = counterOf(SMALL)
+  await waitUntil(async () => !('undecided' in (await store.decide([{ mode: 'hard', counter: probe, units: 0 }]))), {
+    what: 'a connection',
+    timeoutMs: PATIENT_MS,
+  })
+  return { redis, store }
+}
+
+function counterOf(limit: Limit, tag = uniqueName('caller'), name = 'rule'): Counter {
+  return { tag, key: `limits:{${tag}}:${name}`, limit }
+}
+
+const SMALL: Limit = { limit: 3, windowSeconds: 10, burst: 0 }
+
+async function decided(store: CounterStore, asks: readonly Ask[]): Promise<readonly Reading[]> {
+  const outcome = await store.decide(asks)
+  if ('undecided' in outcome) throw new Error(`undecided: ${outcome.undecided}`)
+  return outcome
+}
+
+async function take(store: CounterStore, counter: Counter, units = 1): Promise<boolean> {
+  const [reading] = await decided(store, [{ mode: 'hard', counter, units }])
+  return reading.taken === units
+}
+
+const limits = fc.record({
+  limit: fc.integer({ min: 1, max: 20 }),
+  windowSeconds: fc.constantFrom(1, 2, 7, 60),
+  burst: fc.constantFrom(0, 0, 1, 5, 40),
+})
+/** Gaps in parts of a window: from a rush to silence that outlives both windows; exact multiples stand on edges. */
+const gaps = fc.array(fc.oneof(fc.constantFrom(0, 1e-6, 0.5, 1, 2, 3), fc.double({ min: 0, max: 0.3, noNaN: true })), {
+  minLength: 1,
+  maxLength: 60,
+})
+
+test('every decision is the exact one, over random arrivals and at window edges', async () => {
+  const { store, setTime } = await clocked()
+  await fc.assert(
+    fc.asyncProperty(limits, gaps, fc.integer({ min: 0, max: 999_999 }), async (limit, pattern, offset) => {
+      const counter = counterOf(limit)
+      const model = modelOf(limit)
+      let now = START_US + offset
+      for (const gap of pattern) {
+        now += Math.round(gap * limit.windowSeconds * US_PER_SECOND)
+        await setTime(now)
+        expect(await take(store, counter)).toBe(model.request(now))
+      }
+    }),
+    { numRuns: 60 },
+  )
+})
+
+test('requests of one turn are one script: they are decided one after the other', async () => {
+  const { store, setTime } = await clocked()
+  await fc.assert(
+    fc.asyncProperty(limits, fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 6 }), async (limit, rushes) => {
+      const counter = counterOf(limit)
+      const model = modelOf(limit)
+      let now = START_US
+      for (const requests of rushes) {
+        now += Math.round(0.37 * limit.windowSeconds * US_PER_SECOND)
+        await setTime(now)
+        const answers = await Promise.all(Array.from({ length: requests }, () => take(store, counter)))
+        expect(answers).toEqual(Array.from({ length: requests }, () => model.request(now)))
+      }
+    }),
+    { numRuns: 40 },
+  )
+})
+
+test('requests of one turn may be of any kinds: each is decided by its own', async () => {
+  const { store, setTime } = await clocked()
+  const request = fc.record({ counter: fc.integer({ min: 0, max: 3 }), units: fc.integer({ min: 1, max: 3 }) })
+  const kinds = fc.array(limits, { minLength: 4, maxLength: 4 })
+  await fc.assert(
+    fc.asyncProperty(kinds, fc.array(fc.array(request, { maxLength: 90 }), { minLength: 1, maxLength: 3 }), async (kinds, turns) => {
+      const counters = kinds.map((limit) => ({ limit, counter: counterOf(limit), model: modelOf(limit) }))
+      let now = START_US
+      for (const requests of turns) {
+        now += 700_000
+        await setTime(now)
+        const answers = await Promise.all(requests.map(({ counter, units }) => take(store, counters[counter].counter, units)))
+        expect(answers).toEqual(requests.map(({ counter, units }) => counters[counter].model.request(now, units)))
+      }
+    }),
+    { numRuns: 30 },
+  )
+})
+
+test('at a window edge: the last microsecond counts whole, the first of the next window too, and then it fades', async () => {
+  const { store, setTime } = await clocked()
+  const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
+  const edge = Math.ceil(START_US / 60e6) * 60e6 + 60e6
+  await setTime(edge - 1)
+  for (let request = 0; request < 10; request++) expect(await take(store, counter)).toBe(true)
+  expect(await take(store, counter)).toBe(false)
+  await setTime(edge)
+  expect(await take(store, counter)).toBe(false)
+  await setTime(edge + 1)
+  expect(await take(store, counter)).toBe(true)
+  expect(await take(store, counter)).toBe(false)
+  // Half of the ten are forgotten; one was added.
+  await setTime(edge + 30e6)
+  const answers = await Promise.all(Array.from({ length: 6 }, () => take(store, counter)))
+  expect(answers).toEqual([true, true, true, true, false, false])
+})
+
+test("what is left, and when, are the specification's", async () => {
+  const { store, setTime } = await clocked()
+  const limit = { limit: 10, windowSeconds: 60, burst: 0 }
+  const counter = counterOf(limit)
+  await setTime(120e6)
+  await take(store, counter, 4)
+  await setTime(195e6)
+  // 4 × (1 − 15/60) + 0 = 3; 10 − 3 − 1 = 6.
+  const [reading] = await decided(store, [{ mode: 'hard', counter, units: 1 }])
+  expect(statusOf(limit, reading, 1)).toEqual({ estimate: 3, remaining: 6, resetAt: 240, resetAfterSeconds: 45, retryAfterSeconds: 45 })
+
+  const bucket = { limit: 10, windowSeconds: 60, burst: 5 }
+  const tokens = counterOf(bucket)
+  await take(store, tokens, 15)
+  const [empty] = await decided(store, [{ mode: 'hard', counter: tokens, units: 1 }])
+  // One token in 6 s; all fifteen in 90.
+  expect(statusOf(bucket, empty, 1)).toEqual({ estimate: 15, remaining: 0, resetAt: 285, resetAfterSeconds: 90, retryAfterSeconds: 6 })
+})
+
+test('a refusal takes nothing from the other counters; a soft rule refuses nothing', async () => {
+  const { store, setTime } = await clocked()
+  await setTime(START_US)
+  const wide = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
+  const bucket = counterOf({ limit: 10, windowSeconds: 60, burst: 10 })
+  const narrow = counterOf({ limit: 1, windowSeconds: 60, burst: 0 })
+  const soft = counterOf({ limit: 2, windowSeconds: 60, burst: 0 })
+  const asks: Ask[] = [
+    { mode: 'hard', counter: wide, units: 1 },
+    { mode: 'hard', counter: bucket, units: 1 },
+    { mode: 'hard', counter: narrow, units: 1 },
+    { mode: 'soft', counter: soft, units: 1 },
+  ]
+  for (let request = 0; request < 5; request++) await decided(store, asks)
+  const look: Ask[] = [wide, bucket, narrow, soft].map((counter) => ({ mode: 'hard', counter, units: 0 }))
+  expect((await decided(store, look)).map(({ held }) => held)).toEqual([1, 19e6, 1, 1])
+  for (let request = 0; request < 4; request++) await decided(store, [{ mode: 'soft', counter: soft, units: 1 }])
+  expect((await decided(store, look)).map(({ held }) => held)).toEqual([1, 19e6, 1, 2])
+})
+
+test('units are taken as far as there are any, and given back to the window that they came from', async () => {
+  const { store, setTime } = await clocked()
+  const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
+  await setTime(120e6)
+  const [{ taken }] = await decided(store, [{ mode: 'up-to', counter, units: 25 }])
+  expect(taken).toBe(10)
+  await decided(store, [{ mode: 'give-back', counter, units: 4, windowIndex: 2 }])
+  await setTime(180e6)
+  await decided(store, [{ mode: 'give-back', counter, units: 5, windowIndex: 2 }])
+  await decided(store, [{ mode: 'give-back', counter, units: 5, windowIndex: 1 }])
+  const [look] = await decided(store, [{ mode: 'hard', counter, units: 0 }])
+  expect([look.held, look.heldBefore]).toEqual([0, 1])
+})
+
+test('a clock that goes back neither frees nor doubles anything', async () => {
+  const { store, setTime } = await clocked()
+  for (const burst of [0, 2]) {
+    const counter = counterOf({ limit: 2, windowSeconds: 10, burst })
+    await setTime(100e6)
+    await take(store, counter, 2 + burst)
+    await setTime(85e6)
+    expect(await take(store, counter)).toBe(false)
+  }
+})
+
+test('counters expire after twice the window, a bucket no sooner than it is full', async () => {
+  const { redis, store, setTime } = await clocked()
+  await setTime(START_US)
+  const window = counterOf({ limit: 5, windowSeconds: 60, burst: 0 })
+  const wide = counterOf({ limit: 5, windowSeconds: 60, burst: 45 })
+  await take(store, window)
+  await take(store, wide, 50)
+  const [windowMs, bucketMs] = [await redis.pttl(window.key), await redis.pttl(wide.key)]
+  expect(windowMs).toBeGreaterThan(60_000)
+  expect(windowMs).toBeLessThanOrEqual(120_000)
+  expect(bucketMs).toBeGreaterThan(500_000)
+  expect(bucketMs).toBeLessThanOrEqual(600_000)
+  expect(await redis.exists(counterOf(SMALL).key)).toBe(0)
+})
+
+test('a Cluster of three nodes: counters on all of them, the same decisions', async () => {
+  const { store } = await connected(await privateRedisCluster(CLUSTER_NODES), true)
+  const counters = Array.from({ length: 30 }, () => counterOf({ limit: 5, windowSeconds: 3_600, burst: 0 }))
+  for (let round = 0; round < 7; round++) {
+    const answers = await Promise.all(counters.map((counter) => take(store, counter)))
+    expect(answers).toEqual(counters.map(() => round < 5))
+  }
+  // A request whose counters lie on different nodes: what one refuses, the others have back.
+  const others = counters.map(({ tag }) => counterOf({ limit: 50, windowSeconds: 3_600, burst: 0 }, tag, 'other'))
+  const asks: Ask[] = [...others, counters[0]].map((counter) => ({ mode: 'hard', counter, units: 1 }))
+  const readings = await decided(store, asks)
+  expect(readings.map(({ taken }) => taken)).toContain(0)
+  const looks: Ask[] = others.map((counter) => ({ mode: 'hard', counter, units: 0 }))
+  await waitUntil(async () => (await Promise.all(looks.map((look) => decided(store, [look])))).every(([{ held }]) => held === 0), {
+    what: 'the return of what was taken',
+    timeoutMs: PATIENT_MS,
+  })
+})
+
+test('the script is loaded again after Redis has forgotten it', async () => {
+  const { store } = await connected(await testStack().redis(), false)
+  const admin = new Redis(await testStack().redis())
+  onTestFinished(() => admin.disconnect())
+  const counter = counterOf(SMALL)
+  expect(await take(store, counter)).toBe(true)
+  await admin.script('FLUSH')
+  expect(await take(store, counter)).toBe(true)
+})

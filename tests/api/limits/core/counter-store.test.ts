@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest'
+import type { Ask, Counter, CounterStore, ScriptRunner } from '../../../../api/limits/core/counter.ts'
+import { counterStore } from '../../../../api/limits/core/counter-store.ts'
+
+const SOON = { timeout: 30_000, interval: 5 }
+const NOW_US = 1_800_000_000_000_000
+const WINDOW_SECONDS = 60
+const WINDOW_INDEX = NOW_US / 1e6 / WINDOW_SECONDS
+const UP_TO = 2
+const GIVE_BACK = 3
+
+const counter: Counter = { key: 'limits:{acme}:r:w60', tag: 'acme', limit: { limit: 1_000, windowSeconds: WINDOW_SECONDS, burst: 0 } }
+const take = (mode: 'hard' | 'up-to', units: number): Ask => ({ mode, counter, units })
+
+/** Redis, whose answers are given by the test: to each ask so many units. */
+function heldScripts() {
+  const sent: { readonly args: readonly (string | number)[]; answer(taken: number): void; fail(error: Error): void }[] = []
+  const scripts: ScriptRunner = {
+    run: (keys, args) =>
+      new Promise((resolve, reject) => {
+        sent.push({ args, answer: (taken) => resolve([NOW_US, ...keys.flatMap(() => [taken, 0, 0])]), fail: reject })
+      }),
+    groupOf: () => '',
+    nodeOf: () => '',
+  }
+  return { scripts, sent }
+}
+
+/** Whether a request waits for the store: the circuit is closed. */
+function isAsking(store: CounterStore): boolean {
+  return store.decide([take('hard', 1)]) instanceof Promise
+}
+
+/** Kinds of asks in a script's arguments: mode and units. */
+function kindsOf(args: readonly (string | number)[]) {
+  return Array.from({ length: Number(args[0]) }, (_, kind) => {
+    const [mode, , , extra, units] = args.slice(1 + 5 * kind)
+    return { mode, extra, units }
+  })
+}
+
+test('a slice whose answer comes too late goes back, though the circuit is open; requests that were let through count', async () => {
+  const { scripts, sent } = heldScripts()
+  const store = counterStore({ scripts, monotonic: () => 0, timeoutMs: 1 })
+  const asked = Promise.all([store.decide([take('up-to', 20)]), store.decide([take('hard', 1)])])
+  expect(await asked).toEqual([{ undecided: 'timeout' }, { undecided: 'timeout' }])
+  expect(await store.decide([take('hard', 1)])).toEqual({ undecided: 'circuit_open' })
+  sent[0].answer(20)
+  await expect.poll(() => sent.length, SOON).toBe(2)
+  expect(kindsOf(sent[1].args)).toEqual([{ mode: GIVE_BACK, extra: WINDOW_INDEX, units: 20 }])
+})
+
+test('a probe takes no slice: nobody waits to spend it', async () => {
+  const { scripts, sent } = heldScripts()
+  const clock = { ms: 0 }
+  const store = counterStore({ scripts, monotonic: () => clock.ms, timeoutMs: 30_000 })
+  const first = store.decide([take('hard', 1)])
+  await expect.poll(() => sent.length, SOON).toBe(1)
+  sent[0].fail(new Error('connection refused'))
+  expect(await first).toEqual({ undecided: 'unreachable' })
+  clock.ms += 60_000
+  expect(await store.decide([take('up-to', 20)])).toEqual({ undecided: 'circuit_open' })
+  await expect.poll(() => sent.length, SOON).toBe(2)
+  expect(kindsOf(sent[1].args)).toEqual([{ mode: UP_TO, extra: 0, units: 0 }])
+  sent[1].answer(0)
+  // The probe was answered: requests are decided again.
+  await expect.poll(() => isAsking(store), SOON).toBe(true)
+  await expect.poll(() => sent.length, SOON).toBe(3)
+})
+
+test('a slice is lost when its connection is, also after nobody waits for it any more; not when it was refused', async () => {
+  const { scripts, sent } = heldScripts()
+  const lost: string[] = []
+  const slice = (name: string): Ask => ({ mode: 'up-to', counter, units: 20, onUnknownOutcome: () => lost.push(name) })
+  const closed = counterStore({ scripts, monotonic: () => 0, timeoutMs: 30_000 })
+  const refused = counterStore({ scripts, monotonic: () => 0, timeoutMs: 30_000 })
+  const late = counterStore({ scripts, monotonic: () => 0, timeoutMs: 1 })
+  const asked = [closed.decide([slice('closed')]), refused.decide([slice('refused')]), late.decide([slice('late')])]
+  await expect.poll(() => sent.length, SOON).toBe(3)
+  sent[0].fail(new Error('Connection is closed.'))
+  sent[1].fail(Object.assign(new Error('OOM'), { name: 'ReplyError' }))
+  expect(await Promise.all(asked)).toEqual([{ undecided: 'unreachable' }, { undecided: 'error_reply' }, { undecided: 'timeout' }])
+  expect(lost).toEqual(['closed'])
+  sent[2].fail(new Error('Connection is closed.'))
+  await expect.poll(() => lost, SOON).toEqual(['closed', 'late'])
+})
+
+test('what goes back is sent while the circuit is open, and is no probe', async () => {
+  const { scripts, sent } = heldScripts()
+  const failures: string[] = []
+  const store = counterStore({ scripts, monotonic: () => 0, timeoutMs: 30_000, onFailure: (reason) => void failures.push(reason) })
+  const first = store.decide([take('hard', 1)])
+  await expect.poll(() => sent.length, SOON).toBe(1)
+  sent[0].fail(new Error('connection refused'))
+  await first
+  const returned = store.decide([{ mode: 'give-back', counter, units: 3, windowIndex: WINDOW_INDEX }])
+  await expect.poll(() => sent.length, SOON).toBe(2)
+  sent[1].answer(0)
+  await returned
+  expect(await store.decide([take('hard', 1)])).toEqual({ undecided: 'circuit_open' })
+  expect(failures).toEqual(['unreachable'])
+})

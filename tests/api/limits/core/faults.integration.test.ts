@@ -1,0 +1,187 @@
+import keySlot from 'cluster-key-slot'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Counter, CounterStore, FailureReason } from '../../../../api/limits/core/counter.ts'
+import { counterStore } from '../../../../api/limits/core/counter-store.ts'
+import { connectLimiterRedis } from '../../../../api/limits/core/redis-connection.ts'
+import { privateRedis, uniqueName } from '../../../stack/index.ts'
+import { privateRedisCluster } from '../../../state/views/redis-cluster.ts'
+import { holdingProxy } from './delay-proxy.ts'
+
+const SOON = { timeout: 30_000, interval: 10 }
+/** Longer than Redis needs for an answer, on any machine. */
+const BLOCKED_MS = 1_500
+const CLUSTER_MASTERS = 3
+const SLOTS = 16_384
+
+function counter(tag = uniqueName('caller')): Counter {
+  return { tag, key: `limits:{${tag}}:rule`, limit: { limit: 1, windowSeconds: 3_600, burst: 0 } }
+}
+
+function openStore(url: string, options: { cluster?: boolean; timeoutMs?: number } = {}) {
+  const redis = connectLimiterRedis({ url, cluster: options.cluster === true })
+  onTestFinished(() => redis.close())
+  const failures: FailureReason[] = []
+  const store = counterStore({
+    scripts: redis.scripts,
+    monotonic: () => performance.now(),
+    timeoutMs: options.timeoutMs,
+    onFailure: (reason) => void failures.push(reason),
+  })
+  return { store, failures }
+}
+
+async function ask(store: CounterStore, at: Counter = counter()): Promise<'allowed' | 'refused' | FailureReason> {
+  const outcome = await store.decide([{ mode: 'hard', counter: at, units: 1 }])
+  if ('undecided' in outcome) return outcome.undecided
+  return outcome[0].taken === 1 ? 'allowed' : 'refused'
+}
+
+/** Limits are enforced: a second request over a limit of one is refused. */
+async function untilLimiting(store: CounterStore, at = counter()): Promise<void> {
+  await expect.poll(() => ask(store, at), SOON).toBe('refused')
+}
+
+async function untilSeen(
+  store: CounterStore,
+  failures: readonly FailureReason[],
+  reason: FailureReason,
+  newCounter: () => Counter = counter,
+): Promise<void> {
+  async function isSeen(): Promise<boolean> {
+    await ask(store, newCounter())
+    return failures.includes(reason)
+  }
+  await expect.poll(isSeen, SOON).toBe(true)
+}
+
+async function untilFailing(store: CounterStore, failures: readonly FailureReason[], reason: FailureReason): Promise<void> {
+  await untilSeen(store, failures, reason)
+  // Then it costs nothing to ask.
+  await expect.poll(() => store.decide([{ mode: 'hard', counter: counter(), units: 1 }]), SOON).toEqual({ undecided: 'circuit_open' })
+}
+
+async function pidOf(redis: Redis): Promise<number> {
+  return Number(/process_id:(\d+)/.exec(await redis.info('server'))![1])
+}
+
+test('Redis is not there, comes, is killed, and comes back', async () => {
+  const redis = await privateRedis()
+  await redis.kill()
+  const { store, failures } = openStore(redis.address)
+  await untilFailing(store, failures, 'unreachable')
+  await redis.start()
+  await untilLimiting(store)
+  failures.length = 0
+  await redis.kill()
+  await untilFailing(store, failures, 'unreachable')
+  await redis.start()
+  await untilLimiting(store)
+})
+
+test('Redis stands still (SIGSTOP), and goes on', async () => {
+  const redis = await privateRedis()
+  const { store, failures } = openStore(redis.address)
+  await untilLimiting(store)
+  process.kill(redis.pid!, 'SIGSTOP')
+  try {
+    await untilFailing(store, failures, 'timeout')
+  } finally {
+    process.kill(redis.pid!, 'SIGCONT')
+  }
+  await untilLimiting(store)
+})
+
+test('answers that come too late let the request through, and are no sign of health', async () => {
+  const redis = await privateRedis()
+  const proxy = await holdingProxy(redis.address)
+  const { store, failures } = openStore(proxy.url)
+  await untilLimiting(store)
+  proxy.hold()
+  await untilFailing(store, failures, 'timeout')
+  proxy.release()
+  await untilLimiting(store)
+})
+
+test('an answer that lies in the socket counts, however late this process comes to read it', async () => {
+  const redis = await privateRedis()
+  const { store } = openStore(redis.address)
+  await untilLimiting(store)
+  const asked = ask(store)
+  // Sent by the first immediate; then this process is busy until long after the time-out.
+  setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCKED_MS))
+  expect(await asked).toBe('allowed')
+})
+
+test('Redis has become a replica (READONLY), and a master again', async () => {
+  const redis = await privateRedis()
+  const admin = new Redis(redis.address)
+  onTestFinished(() => admin.disconnect())
+  const { store, failures } = openStore(redis.address)
+  await untilLimiting(store)
+  await admin.replicaof('127.0.0.1', 1)
+  await admin.config('SET', 'replica-serve-stale-data', 'yes')
+  await untilFailing(store, failures, 'error_reply')
+  await admin.replicaof('NO', 'ONE')
+  await untilLimiting(store)
+})
+
+test('Redis has no memory left (OOM), and has some again', async () => {
+  const redis = await privateRedis()
+  const admin = new Redis(redis.address)
+  onTestFinished(() => admin.disconnect())
+  const { store, failures } = openStore(redis.address)
+  await untilLimiting(store)
+  await admin.config('SET', 'maxmemory', '1')
+  await untilFailing(store, failures, 'error_reply')
+  await admin.config('SET', 'maxmemory', '0')
+  await untilLimiting(store)
+})
+
+test('a Cluster that loses a node limits on with the others', async () => {
+  const url = await privateRedisCluster(CLUSTER_MASTERS)
+  const { store, failures } = openStore(url, { cluster: true })
+  await untilLimiting(store)
+  const admin = new Redis(url)
+  onTestFinished(() => admin.disconnect())
+  await admin.config('SET', 'cluster-require-full-coverage', 'no')
+  const [, port] = /127\.0\.0\.1:(\d+)@\d+ master/.exec(String(await admin.cluster('NODES')).replaceAll(/.*myself.*/g, ''))!
+  const other = new Redis(Number(port))
+  onTestFinished(() => other.disconnect())
+  other.on('error', () => undefined)
+  const pid = await pidOf(other)
+  process.kill(pid, 'SIGSTOP')
+  try {
+    await untilSeen(store, failures, 'timeout')
+    // Some counter lies on a node that answers, while another one is passed over.
+    await expect.poll(() => ask(store), SOON).toBe('allowed')
+    await expect.poll(() => ask(store), SOON).toBe('circuit_open')
+  } finally {
+    process.kill(pid, 'SIGCONT')
+  }
+})
+
+test('a Cluster whose master is killed limits again with its replica, by the same counts; meanwhile requests go on', async () => {
+  const url = await privateRedisCluster(CLUSTER_MASTERS, { hasReplicas: true })
+  const { store, failures } = openStore(url, { cluster: true })
+  const master = new Redis(url)
+  onTestFinished(() => master.disconnect())
+  master.on('error', () => undefined)
+  const before = counterOfFirstMaster()
+  await untilLimiting(store, before)
+  // The replica has what was written before this.
+  await master.set(`{${before.tag}}`, '')
+  await master.wait(1, 0)
+  process.kill(await pidOf(master), 'SIGKILL')
+  await untilSeen(store, failures, 'unreachable', counterOfFirstMaster)
+  await untilLimiting(store, counterOfFirstMaster())
+  await expect.poll(() => ask(store, before), SOON).toBe('refused')
+})
+
+/** The first master has the first third of the slots. */
+function counterOfFirstMaster(): Counter {
+  for (;;) {
+    const tag = uniqueName('caller')
+    if (keySlot(tag) < Math.floor(SLOTS / CLUSTER_MASTERS)) return counter(tag)
+  }
+}

@@ -1,0 +1,425 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Ask, Counter, CounterStore, Reading, Undecided } from '../../../../api/limits/core/counter.ts'
+import { type Limit, US_PER_SECOND } from '../../../../api/limits/core/formulas.ts'
+import { leasedCounters, SWEEP_MS } from '../../../../api/limits/core/leases.ts'
+import { accuracyOf } from '../../../../bench/limits/accuracy.ts'
+import { exactCounters } from '../../../../bench/limits/exact-counters.ts'
+import { modelOf } from './model.ts'
+
+const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
+const US_PER_MS = 1_000
+/** Specification G. */
+const ACCURACY = 0.05
+const RUN_WINDOWS = 2
+/** Instances that start know nothing of each other. */
+const LEARNING_MS = 150
+/** Spreads turns evenly. */
+const GOLDEN = 0.618034
+
+function counterOf(limit: Limit, name = 'rule'): Counter {
+  return { key: `limits:{caller}:${name}`, tag: 'caller', limit }
+}
+
+/** Several API instances on one store, each with leases, by one clock. */
+function instances(count: number) {
+  const clock = { us: START_US, sweptMs: 0 }
+  const monotonic = () => (clock.us - START_US) / US_PER_MS
+  const exact = exactCounters(() => clock.us)
+  const stores = Array.from({ length: count }, () => leasedCounters({ store: exact.store, monotonic }))
+  return {
+    clock,
+    stores,
+    exact,
+    advance(us: number) {
+      clock.us += us
+      for (; clock.sweptMs + SWEEP_MS <= monotonic(); clock.sweptMs += SWEEP_MS) for (const store of stores) store.sweep()
+    },
+  }
+}
+
+async function take(store: CounterStore, counter: Counter, units = 1): Promise<boolean> {
+  const outcome = await store.decide([{ mode: 'hard', counter, units }])
+  if ('undecided' in outcome) throw new Error('undecided')
+  return outcome[0].taken === units
+}
+
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+describe('accuracy', () => {
+  const limits = fc.record({
+    limit: fc.integer({ min: 200, max: 2_000 }),
+    windowSeconds: fc.constantFrom(1, 2),
+    burst: fc.constantFrom(0, 0, 300),
+  })
+  /** Stretches of some length (s), at some multiple of the limit's rate. */
+  const load = fc.array(fc.record({ seconds: fc.double({ min: 0.05, max: 1.5, noNaN: true }), times: fc.constantFrom(0.2, 0.9, 1.5, 4) }), {
+    minLength: 1,
+    maxLength: 5,
+  })
+
+  test.each([1, 2, 4])('%i instances with leases admit what one exact limiter does, within a twentieth of the limit', async (count) => {
+    await fc.assert(
+      fc.asyncProperty(limits, load, fc.integer({ min: 0, max: 999_999 }), async (limit, stretches, offset) => {
+        const system = instances(count)
+        system.clock.us += offset
+        const model = modelOf(limit)
+        const counter = counterOf(limit)
+        const admitted = { leased: 0, exact: 0 }
+        let next = 0
+        for (const { seconds, times } of stretches) {
+          const gap = Math.round((limit.windowSeconds * US_PER_SECOND) / limit.limit / times)
+          for (let passed = 0; passed < seconds * US_PER_SECOND; passed += gap) {
+            system.advance(gap)
+            if (await take(system.stores[next++ % count], counter)) admitted.leased++
+            if (model.request(system.clock.us)) admitted.exact++
+          }
+          const windows = Math.ceil((system.clock.us - START_US) / (limit.windowSeconds * US_PER_SECOND))
+          const allowance = ACCURACY * limit.limit
+          expect(admitted.leased).toBeLessThanOrEqual(admitted.exact + allowance * windows)
+          expect(admitted.leased).toBeGreaterThanOrEqual(admitted.exact - allowance * windows)
+        }
+      }),
+      { numRuns: 8 },
+    )
+  })
+})
+
+test.each([4, 8, 16])('%i instances together never hold more than a twentieth of the limit unspent', async (count) => {
+  const load = fc.record({
+    limit: fc.integer({ min: 1_000, max: 20_000 }),
+    windowSeconds: fc.constantFrom(1, 2),
+    burst: fc.constantFrom(0, 0, 300),
+  })
+  await fc.assert(
+    fc.asyncProperty(load, fc.constantFrom(0.9, 1.5, 4), fc.constantFrom(1, 3), async (limit, times, skew) => {
+      const system = instances(count)
+      const counter = counterOf(limit)
+      const gap = (limit.windowSeconds * US_PER_SECOND) / limit.limit / times
+      const untilUs = RUN_WINDOWS * limit.windowSeconds * US_PER_SECOND
+      let admitted = 0
+      let turn = 0
+      for (let passed = 0; passed < untilUs; passed += gap) {
+        system.advance(Math.round(gap))
+        // Some ask more than others.
+        const asking = Math.floor(count * ((turn++ * GOLDEN) % 1) ** skew)
+        if (await take(system.stores[asking], counter)) admitted++
+        const unspent = system.exact.takenOf(counter.key) - admitted
+        if (passed > LEARNING_MS * US_PER_MS) expect(unspent).toBeLessThanOrEqual(ACCURACY * (limit.limit + limit.burst))
+      }
+    }),
+    { numRuns: 6 },
+  )
+})
+
+test('a caller who pauses gets as much more in the worst stretch of a window: by the formula, with leases and without', async () => {
+  const limit: Limit = { limit: 400, windowSeconds: 1, burst: 0 }
+  const [pauseFrom, pauseTo] = [3_000, 3_150]
+  const system = instances(1)
+  const model = modelOf(limit)
+  const counter = counterOf(limit)
+  const times = { exact: [] as number[], leased: [] as number[] }
+  let due = 0
+  // Twice the limit; what was due in the pause comes at its end.
+  for (let ms = 1; ms <= 6_000; ms++) {
+    system.advance(1_000)
+    if (ms >= pauseFrom && ms < pauseTo) continue
+    for (; due < ms * 0.8; due++) {
+      if (model.request(system.clock.us)) times.exact.push(ms)
+      if (await take(system.stores[0], counter)) times.leased.push(ms)
+    }
+  }
+  const greatest = (admitted: number[]) => accuracyOf(admitted, limit.limit, limit.windowSeconds).greatestOfLimit
+  expect(greatest(times.exact)).toBeCloseTo(1 + (pauseTo - pauseFrom) / 1_000, 1)
+  expect(greatest(times.leased)).toBeLessThanOrEqual(greatest(times.exact) + ACCURACY)
+})
+
+test('a hot counter is decided here, a cold one by the store', async () => {
+  const { stores, exact, advance } = instances(1)
+  const hot = counterOf({ limit: 1_000_000, windowSeconds: 60, burst: 0 })
+  for (let request = 0; request < 20_000; request++) {
+    advance(50)
+    expect(await take(stores[0], hot)).toBe(true)
+  }
+  expect(stores[0].local).toBeGreaterThan(19_000)
+  expect(exact.state.questions).toBeLessThan(600)
+  const cold = counterOf({ limit: 1_000_000, windowSeconds: 60, burst: 0 }, 'cold')
+  const { local } = stores[0]
+  for (let request = 0; request < 5; request++) {
+    advance(50_000)
+    await take(stores[0], cold)
+  }
+  expect(stores[0].local).toBe(local)
+})
+
+test('a refusal is remembered while it is certain: an attack asks the store forty times a second at most', async () => {
+  const { stores, exact, advance } = instances(1)
+  const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
+  let admitted = 0
+  for (let request = 0; request < 10_000; request++) {
+    advance(100)
+    if (await take(stores[0], counter)) admitted++
+  }
+  expect(admitted).toBe(10)
+  expect(exact.state.questions).toBeLessThan(60)
+})
+
+test('whoever is refused does not wait for the store: one question is asked for all', async () => {
+  const { stores, exact, advance } = instances(1)
+  const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
+  const ask = () => stores[0].decide([{ mode: 'hard', counter, units: 1 }])
+  for (let request = 0; request < 20; request++) await ask()
+  const { questions } = exact.state
+  // Nothing is answered before the end: the store is slow.
+  for (let request = 0; request < 1_000; request++) {
+    advance(1_000)
+    expect(ask()).not.toBeInstanceOf(Promise)
+  }
+  expect(exact.state.questions).toBe(questions + 1)
+})
+
+test.each(['hard', 'soft'] as const)('what is given back or reset elsewhere is seen at the next look (%s)', async (mode) => {
+  const { stores, exact, advance } = instances(1)
+  const take = async (store: CounterStore, counter: Counter) => {
+    const [{ taken }] = (await store.decide([{ mode, counter, units: 1 }])) as readonly Reading[]
+    return taken === 1
+  }
+  const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
+  for (let request = 0; request < 20; request++) await take(stores[0], counter)
+  await exact.store.decide([{ mode: 'give-back', counter, units: 2, windowIndex: START_US / 60_000_000 }])
+  advance(25_000)
+  // This one makes it look.
+  expect(await take(stores[0], counter)).toBe(false)
+  await settled()
+  expect([await take(stores[0], counter), await take(stores[0], counter), await take(stores[0], counter)]).toEqual([true, true, false])
+})
+
+test('a store that is away while somebody is refused lets him through at the next look', async () => {
+  const clock = { ms: 0, isAway: false }
+  const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
+  const store: CounterStore = { decide: async (asks) => (clock.isAway ? { undecided: 'unreachable' } : await exact.store.decide(asks)) }
+  const leased = leasedCounters({ store, monotonic: () => clock.ms })
+  const ask = async () => await leased.decide([{ mode: 'hard', counter: counterOf({ limit: 10, windowSeconds: 60, burst: 0 }), units: 1 }])
+  for (let request = 0; request < 20; request++) await ask()
+  clock.isAway = true
+  clock.ms = 100
+  await ask()
+  await settled()
+  expect(await ask()).toEqual({ undecided: 'unreachable' })
+})
+
+test('what is not spent goes back: to the store, and in time for others', async () => {
+  const { stores, advance } = instances(2)
+  const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 0 })
+  let admitted = 0
+  for (let request = 0; request < 300; request++) {
+    advance(500)
+    if (await take(stores[0], counter)) admitted++
+  }
+  advance(200_000)
+  await settled()
+  for (let request = 0; request < 1_000; request++) {
+    advance(30_000)
+    if (await take(stores[1], counter)) admitted++
+  }
+  expect(admitted).toBe(1_000)
+})
+
+test('a rule that is changed holds at once, also where its counter is hot or was refused', async () => {
+  const { stores, advance } = instances(1)
+  const admittedOf = async (limit: number) => {
+    let admitted = 0
+    for (let request = 0; request < 4_000; request++) {
+      advance(100)
+      if (await take(stores[0], counterOf({ limit, windowSeconds: 3_600, burst: 0 }))) admitted++
+    }
+    return admitted
+  }
+  expect(await admittedOf(1_000)).toBe(1_000)
+  expect(await admittedOf(1_500)).toBe(500)
+  expect(await admittedOf(400)).toBe(0)
+})
+
+test('slices whose answers are lost are held, as far as anybody knows: together no more than a hundredth of the limit', async () => {
+  const clock = { ms: 0, isCut: false }
+  const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
+  // Taken, and the answer never comes.
+  const store: CounterStore = {
+    async decide(asks) {
+      const outcome = await exact.store.decide(asks)
+      if (!clock.isCut) return outcome
+      for (const ask of asks) if (ask.mode === 'up-to') ask.onUnknownOutcome?.()
+      return { undecided: 'unreachable' }
+    },
+  }
+  const leased = leasedCounters({ store, monotonic: () => clock.ms })
+  const counter = counterOf({ limit: 100_000, windowSeconds: 60, burst: 0 })
+  let counted = 0
+  for (let request = 0; request < 20_000; request++) {
+    clock.ms++
+    clock.isCut = request % 50 === 0
+    if (request % SWEEP_MS === 0) leased.sweep()
+    const outcome = await leased.decide([{ mode: 'hard', counter, units: 1 }])
+    if (!('undecided' in outcome)) counted += outcome[0].taken
+  }
+  clock.isCut = false
+  await leased.close()
+  await settled()
+  const lost = exact.takenOf(counter.key) - counted
+  expect(lost).toBeGreaterThan(0)
+  expect(lost).toBeLessThanOrEqual(1_000)
+})
+
+test('on closing everything goes back', async () => {
+  const { stores, advance } = instances(2)
+  const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 50 })
+  let admitted = 0
+  for (let request = 0; request < 300; request++) {
+    advance(10)
+    if (await take(stores[0], counter)) admitted++
+  }
+  await stores[0].close()
+  await settled()
+  for (let request = 0; request < 1_100; request++) if (await take(stores[1], counter)) admitted++
+  expect(admitted).toBe(1_050)
+})
+
+/** A store whose answers wait until they are let go, each for itself. */
+function heldStore(inner: CounterStore) {
+  const held: (() => void)[] = []
+  const asked: Ask[] = []
+  const store: CounterStore = {
+    decide(asks) {
+      asked.push(...asks)
+      const answer = inner.decide(asks)
+      return new Promise((resolve) => {
+        held.push(() => resolve(answer))
+      })
+    },
+  }
+  return { store, held, asked }
+}
+
+test('closing waits until the store has taken what goes back', async () => {
+  const clock = { ms: 0 }
+  const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
+  const { store, held, asked } = heldStore(exact.store)
+  const leased = leasedCounters({ store, monotonic: () => clock.ms })
+  const counter = counterOf({ limit: 10_000, windowSeconds: 3_600, burst: 0 })
+  for (let request = 0; request < 100; request++) {
+    clock.ms++
+    const asking = leased.decide([{ mode: 'hard', counter, units: 1 }])
+    for (const letGo of held.splice(0)) letGo()
+    await asking
+  }
+  const done = { isClosed: false }
+  const closing = leased.close().then(() => {
+    done.isClosed = true
+  })
+  await settled()
+  for (const letGo of held.splice(0, held.length - 1)) letGo()
+  await settled()
+  expect([asked.at(-1)?.mode, done.isClosed]).toEqual(['give-back', false])
+  for (const letGo of held.splice(0)) letGo()
+  await closing
+})
+
+test('what is known of a counter is kept when somebody who asked before it was known is refused late', async () => {
+  const clock = { ms: 0 }
+  const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
+  const { store, held } = heldStore(exact.store)
+  const leased = leasedCounters({ store, monotonic: () => clock.ms })
+  const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 0 })
+  // More than there is: refused, but this is known later.
+  const refused = leased.decide([{ mode: 'hard', counter, units: 2_000 }])
+  const [late] = held.splice(0)
+  const take = async () => {
+    clock.ms++
+    const asking = leased.decide([{ mode: 'hard', counter, units: 1 }])
+    for (const letGo of held.splice(0)) letGo()
+    return await asking
+  }
+  for (let request = 0; request < 100; request++) await take()
+  const { local } = leased
+  late()
+  await refused
+  await take()
+  expect(leased.local).toBe(local + 1)
+  const closing = leased.close()
+  await settled()
+  for (const letGo of held.splice(0)) letGo()
+  await closing
+  const [{ held: counted }] = (await exact.store.decide([{ mode: 'soft', counter, units: 0 }])) as readonly Reading[]
+  expect(counted).toBe(101)
+})
+
+test('whoever finds every slice used up waits for one time-out of the store in all', async () => {
+  const clock = { ms: 0 }
+  const asked: Ask[] = []
+  const answers: ((taken: number) => void)[] = []
+  const store: CounterStore = {
+    decide(asks) {
+      asked.push(...asks)
+      return new Promise((resolve) => {
+        answers.push((taken) => resolve(asks.map(() => ({ taken, nowUs: START_US, held: 0, heldBefore: 0 }))))
+      })
+    },
+  }
+  const leased = leasedCounters({ store, monotonic: () => clock.ms, timeoutMs: 1 })
+  const counter = counterOf({ limit: 10_000, windowSeconds: 3_600, burst: 0 })
+  const outcomes: (readonly Reading[] | Undecided)[] = []
+  for (let request = 0; request < 100; request++) {
+    clock.ms += 0.5
+    void Promise.resolve(leased.decide([{ mode: 'hard', counter, units: 1 }])).then((outcome) => outcomes.push(outcome))
+  }
+  const waiting = 100 - asked.filter(({ mode }) => mode === 'hard').length
+  expect(waiting).toBeGreaterThan(50)
+  // The slice is one request's; whatever is asked after it is never answered.
+  answers[asked.findIndex(({ mode }) => mode === 'up-to')](1)
+  await expect.poll(() => outcomes.length, { timeout: 30_000, interval: 5 }).toBe(waiting)
+  expect(outcomes.filter((outcome) => !('undecided' in outcome))).toHaveLength(1)
+  expect(new Set(outcomes.flatMap((outcome) => ('undecided' in outcome ? [outcome.undecided] : [])))).toEqual(new Set(['timeout']))
+})
+
+test('of a request with several counters, a refusal by one gives back what was spent here', async () => {
+  const { stores, advance } = instances(1)
+  const wide = counterOf({ limit: 10_000, windowSeconds: 3_600, burst: 0 }, 'wide')
+  const narrow = counterOf({ limit: 100, windowSeconds: 3_600, burst: 0 }, 'narrow')
+  const both = [
+    { mode: 'hard', counter: wide, units: 1 },
+    { mode: 'hard', counter: narrow, units: 1 },
+  ] as const
+  let admitted = 0
+  for (let request = 0; request < 2_000; request++) {
+    advance(200)
+    const outcome = (await stores[0].decide(both)) as Exclude<Awaited<ReturnType<CounterStore['decide']>>, Undecided>
+    if (outcome.every(({ taken }) => taken === 1)) admitted++
+  }
+  expect(admitted).toBe(100)
+  await stores[0].close()
+  await settled()
+  expect((await take(stores[0], wide, 9_900)) && !(await take(stores[0], wide))).toBe(true)
+})
+
+test('a store that does not answer is passed on, also to those who wait for a slice', async () => {
+  const clock = { ms: 0 }
+  const store: CounterStore = { decide: async () => ({ undecided: 'timeout' }) }
+  const leased = leasedCounters({ store, monotonic: () => clock.ms })
+  const counter = counterOf({ limit: 10_000, windowSeconds: 1, burst: 0 })
+  for (let request = 0; request < 200; request++) {
+    clock.ms++
+    expect(await leased.decide([{ mode: 'hard', counter, units: 1 }])).toEqual({ undecided: 'timeout' })
+  }
+})
+
+test('a sweep tells whether anything is left to sweep', async () => {
+  const { stores, clock } = instances(1)
+  const [store] = stores
+  const counter = counterOf({ limit: 10_000, windowSeconds: 1, burst: 0 })
+  expect(store.sweep()).toBe(false)
+  for (let request = 0; request < 100; request++) await take(store, counter)
+  expect(store.sweep()).toBe(true)
+  clock.us += 10 * US_PER_SECOND
+  store.sweep()
+  expect(store.sweep()).toBe(false)
+})

@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { limitedPaths } from '../../../../api/limits/core/limited-paths.ts'
+
+const paths = limitedPaths(['/api/v1/*', '/stack/next', '/api/v1/*'])
+
+test('covers what a service declares, and nothing else', () => {
+  const asked = ['/api/v1/', '/api/v1/a/b', '/stack/next', '/api/v1', '/stack/next/', '/stack', '/', '/v1/trends']
+  expect(asked.map((path) => paths.covers(path))).toEqual([true, true, true, false, false, false, false, false])
+  expect(limitedPaths([]).covers('/')).toBe(false)
+  expect(limitedPaths(['*']).covers('/anything')).toBe(true)
+})
+
+test('a rule can apply if one path matches both patterns', () => {
+  const applying = ['*', 'GET *', '/*', '/api/*', '/api/v1/*', 'POST /api/v1/urls', '/api/v1/urls/*', '/stack/*', 'PUT /stack/next']
+  for (const pattern of applying) expect([pattern, paths.canApply(pattern)]).toEqual([pattern, true])
+  for (const pattern of ['/v2/*', '/api/v1', '/stack/next/*', 'GET /cart', 'no pattern']) {
+    expect([pattern, paths.canApply(pattern)]).toEqual([pattern, false])
+  }
+  expect(limitedPaths([]).canApply('*')).toBe(false)
+})
+
+test('a declaration that is not a pattern of paths stops the start', () => {
+  expect(() => limitedPaths(['stack'])).toThrow('stack is not a pattern of paths')
+  expect(() => limitedPaths(['GET /stack'])).toThrow('GET /stack is not a pattern of paths')
+})

@@ -1,0 +1,43 @@
+import { Hono } from 'hono'
+import { Redis } from 'ioredis'
+import { expect, onTestFinished, test } from 'vitest'
+import type { RuleStatus } from '../../../../api/limits/core/limiter.ts'
+import { rateLimit } from '../../../../api/limits/core/middleware.ts'
+import { testStack, uniqueName } from '../../../stack/index.ts'
+
+const SOON = { timeout: 30_000, interval: 10 }
+
+test('any Hono app can be limited', async () => {
+  const redis = new Redis(await testStack().redis(), { enableOfflineQueue: false })
+  onTestFinished(() => redis.disconnect())
+  const violations: RuleStatus[] = []
+  const [rule_id, logged] = [uniqueName('rule'), uniqueName('rule')]
+  const app = new Hono()
+  app.use(
+    '/api/*',
+    rateLimit({
+      redis,
+      rules: [
+        { rule_id, endpoint_pattern: 'GET /api/*', limit_count: 2, window_seconds: 3_600 },
+        { rule_id: logged, endpoint_pattern: '*', limit_count: 1, window_seconds: 3_600, action: 'log_only', key: ['endpoint'] },
+      ],
+      onViolation: (status) => void violations.push(status),
+    }),
+  )
+  app.get('/api/hello', (c) => c.text('hello'))
+  app.get('/free', (c) => c.text('free'))
+  const get = (path: string) => app.request(path, {}, { incoming: { socket: { remoteAddress: '192.0.2.1' } } })
+
+  // A busy machine may let one through undecided.
+  await expect.poll(async () => (await get('/api/hello')).status, SOON).toBe(429)
+  const refused = await get('/api/hello')
+  expect(await refused.json()).toMatchObject({ error: 'rate_limit_exceeded', limit: 2, window: '3600s' })
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+  expect(refused.headers.get('ratelimit-policy')).toBe(`"${rule_id}";q=2;w=3600`)
+  expect((await get('/free')).headers.get('ratelimit')).toBeNull()
+  expect(new Set(violations.map(({ rule }) => rule.rule_id))).toEqual(new Set([rule_id, logged]))
+
+  // A refusal is remembered until somebody looks whether there is room again.
+  redis.disconnect()
+  await expect.poll(async () => (await get('/api/hello')).status, SOON).toBe(200)
+})

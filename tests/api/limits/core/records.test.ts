@@ -1,0 +1,102 @@
+import { Registry } from 'prom-client'
+import { expect, test } from 'vitest'
+import type { LimitedCaller } from '../../../../api/kit/limited-caller.ts'
+import { createLogger } from '../../../../api/kit/logging.ts'
+import type { RuleStatus, Verdict } from '../../../../api/limits/core/limiter.ts'
+import { decisionRecords } from '../../../../api/limits/core/records.ts'
+import { ruleOf } from '../../../../schemas/limits/rule.ts'
+import { limitTraffic } from '../../../../schemas/limits/topics.ts'
+import type { LimitTraffic, LimitViolation } from '../../../../schemas/limits/types.ts'
+import type { AnyTopic } from '../../../../schemas/topic.ts'
+
+const START_MS = 1_800_000_000_000
+const MAX_KINDS = 5_000
+const CLOSE_MS = 30_000
+const ACME: LimitedCaller = { clientId: 'acme', tier: 'pro', apiKeyId: 'k1', ip: '192.0.2.1' }
+const ALLOWED: Verdict = { outcome: 'allowed', strictest: undefined, violations: [] }
+
+const rule = ruleOf({ rule_id: 'two', endpoint_pattern: '*', limit_count: 2, window_seconds: 60 })
+const status: RuleStatus = { rule, isOver: true, estimate: 2, remaining: 0, resetAt: 0, resetAfterSeconds: 60, retryAfterSeconds: 60 }
+const REFUSED: Verdict = { outcome: 'refused', strictest: status, violations: [status] }
+
+/** Records whose clock is ours, and what they wrote. */
+function recorded() {
+  const clock = { ms: START_MS }
+  const written = { traffic: [] as LimitTraffic[], violations: [] as LimitViolation[] }
+  const facts = {
+    openLog: async (topic: AnyTopic) => {
+      const into = (topic === limitTraffic ? written.traffic : written.violations) as unknown[]
+      return {
+        append: (_key: string, value: unknown) => void into.push(value),
+        pending: 0,
+        send: async () => 0,
+        close: async () => undefined,
+      }
+    },
+  }
+  const records = decisionRecords({ facts: facts as never, registry: new Registry(), log: createLogger('silent'), now: () => clock.ms })
+  const ask = (path: string, verdict: Verdict = ALLOWED, caller = ACME, more: { method?: string; cost?: number } = {}) =>
+    records.listen({ method: 'GET', path, caller, ...more }, verdict)
+  return { clock, written, ask, tick: records.tick, close: () => records.close(CLOSE_MS) }
+}
+
+test('a violation is written once per rule, client and second', async () => {
+  const { clock, written, ask, close } = recorded()
+  for (let request = 0; request < 3; request++) ask('/a', REFUSED)
+  ask('/a', REFUSED, { ...ACME, clientId: 'other' })
+  clock.ms += 1_000
+  ask('/b', REFUSED)
+  await close()
+  expect(written.violations.map(({ at, client_id, path }) => [at - START_MS, client_id, path])).toEqual([
+    [0, 'acme', '/a'],
+    [0, 'other', '/a'],
+    [1_000, 'acme', '/b'],
+  ])
+  expect(written.violations[0]).toMatchObject({ rule_id: 'two', method: 'GET', action: 'reject', estimate: 2, limit_count: 2 })
+})
+
+test('requests of a second are counted by kind, with what they cost; callers that a draft tells apart are apart', async () => {
+  const { clock, written, ask, tick, close } = recorded()
+  ask('/a')
+  ask('/a', REFUSED)
+  ask('/a', REFUSED, ACME, { cost: 5 })
+  ask('/a', ALLOWED, ACME, { method: 'HEAD' })
+  ask('/a', ALLOWED, { ...ACME, apiKeyId: 'k2' })
+  ask('/a', ALLOWED, { ...ACME, tier: 'free' })
+  ask('/a', ALLOWED, { ...ACME, userId: '42' })
+  ask('/b')
+  tick()
+  expect(written.traffic).toEqual([])
+  clock.ms += 1_000
+  tick()
+  clock.ms += 1_000
+  tick()
+  await close()
+  expect(written.traffic).toHaveLength(1)
+  const [{ second, entries, left_out }] = written.traffic
+  expect([second, left_out]).toEqual([START_MS, 0])
+  expect(
+    entries.map(({ path, tier, api_key_id, user_id, requests, refused }) => [path, tier, api_key_id, user_id, requests, refused]),
+  ).toEqual([
+    ['/a', 'pro', 'k1', '', 8, 6],
+    ['/a', 'pro', 'k2', '', 1, 0],
+    ['/a', 'free', 'k1', '', 1, 0],
+    ['/a', 'pro', 'k1', '42', 1, 0],
+    ['/b', 'pro', 'k1', '', 1, 0],
+  ])
+})
+
+test('kinds beyond the most that are kept apart are counted as left out; paths are cut', async () => {
+  const { written, ask, close } = recorded()
+  const long = `/${'a'.repeat(300)}`
+  ask(long)
+  ask(`${long}b`)
+  for (let kind = 1; kind < MAX_KINDS; kind++) ask(`/${kind}`)
+  for (let request = 0; request < 3; request++) ask('/one-too-many')
+  ask('/1')
+  await close()
+  const [{ entries, left_out }] = written.traffic
+  expect([entries.length, left_out]).toEqual([MAX_KINDS, 3])
+  expect(entries[0]).toMatchObject({ path: long.slice(0, 200), requests: 2 })
+  expect(entries[1].requests).toBe(2)
+})

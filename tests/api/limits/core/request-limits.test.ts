@@ -1,0 +1,270 @@
+import { z } from '@hono/zod-openapi'
+import { Registry } from 'prom-client'
+import { describe, expect, test } from 'vitest'
+import { jsonAnswer } from '../../../../api/kit/answer.ts'
+import { isDecimalUserId } from '../../../../api/kit/auth/authorize.ts'
+import { trustedProxies } from '../../../../api/kit/client-address.ts'
+import { bind, defineRoute } from '../../../../api/kit/route.ts'
+import { hashOfKey } from '../../../../api/limits/core/caller.ts'
+import { type DecisionListener, failOpenLimiter } from '../../../../api/limits/core/fail-open-limiter.ts'
+import { limitedPaths } from '../../../../api/limits/core/limited-paths.ts'
+import { limiter } from '../../../../api/limits/core/limiter.ts'
+import { compileRules } from '../../../../api/limits/core/matching.ts'
+import { requestLimits } from '../../../../api/limits/core/request-limits.ts'
+import { limiterTelemetry } from '../../../../api/limits/core/telemetry.ts'
+import { type GivenRule, ruleOf } from '../../../../schemas/limits/rule.ts'
+import { testApp } from '../../kit/harness.ts'
+import { memoryCounters } from './memory-counters.ts'
+
+const KEY = 'mr_live_0123456789'
+const EVERYTHING: GivenRule = { rule_id: 'all "of" it', endpoint_pattern: '/api/v1/*', limit_count: 2, window_seconds: 60 }
+
+const shared = { summary: 's', description: 'd', tag: 'things', errors: [], answers: { 200: { description: 'ok', schema: z.unknown() } } }
+const state = { runs: 0 }
+function answer() {
+  state.runs++
+  return jsonAnswer(200, { run: state.runs })
+}
+const things = {
+  name: 'things',
+  description: 'd',
+  errors: [],
+  isUserId: isDecimalUserId,
+  probes: [],
+  routes: [
+    bind(defineRoute({ ...shared, method: 'get', path: '/api/v1/things', operationId: 'a', auth: { kind: 'optional' } }), () => ({
+      ...answer(),
+      reusableUntil: Number.POSITIVE_INFINITY,
+    })),
+    bind(
+      defineRoute({
+        ...shared,
+        method: 'get',
+        path: '/api/v1/rate-limits/rules',
+        operationId: 'b',
+        auth: { kind: 'scope', scope: 'admin' },
+      }),
+      answer,
+    ),
+    bind(defineRoute({ ...shared, method: 'get', path: '/stack/next', operationId: 'd', auth: { kind: 'open' } }), answer),
+    bind(defineRoute({ ...shared, method: 'get', path: '/v1/free', operationId: 'c', auth: { kind: 'open' } }), answer),
+  ],
+}
+
+async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
+  const counters = memoryCounters()
+  const table = compileRules(rules.map(ruleOf))
+  const timers: (() => void)[] = []
+  const registry = new Registry()
+  const lines: Record<string, unknown>[] = []
+  const telemetry = limiterTelemetry({
+    registry,
+    log: { warn: (fields, event) => void lines.push({ ...fields, event }) },
+    later: (ms, run) => {
+      expect(ms).toBe(1_000)
+      timers.push(run)
+    },
+  })
+  const heard: { listen: DecisionListener } = { listen: () => undefined }
+  const limits = requestLimits({
+    limiter: failOpenLimiter({
+      limiter: limiter({ counters: counters.store, rules: () => table }),
+      telemetry,
+      monotonic: () => 0,
+      onDecision: (request, verdict) => heard.listen(request, verdict),
+    }),
+    clients: {
+      find: (hash) => (hash === hashOfKey(KEY) ? { clientId: 'acme', keyId: 'k1', tier: 'pro' } : undefined),
+    },
+    trusted: trustedProxies(['127.0.0.0/8']),
+    paths: limitedPaths(['/api/v1/*', '/stack/*']),
+  })
+  const app = await testApp({ services: [things], limits })
+
+  async function get(path: string, headers: Record<string, string> = {}, remote = '203.0.113.9') {
+    const env = { incoming: { socket: { remoteAddress: remote }, url: path } }
+    const response = await app.app.request(path, { headers }, env)
+    return { status: response.status, headers: response.headers, body: (await response.json()) as { error?: string } }
+  }
+  /** A second passes. */
+  const second = () => {
+    for (const run of timers.splice(0)) run()
+  }
+  return { ...app, ...counters, second, timers, heard, registry, warnings: lines, get }
+}
+
+describe('an answer', () => {
+  test('says in both styles what is left', async () => {
+    const { get } = await limitedApp()
+    const { status, headers } = await get('/api/v1/things')
+    expect(status).toBe(200)
+    expect(Object.fromEntries([...headers].filter(([name]) => name.includes('ratelimit')))).toEqual({
+      'x-ratelimit-limit': '2',
+      'x-ratelimit-remaining': '1',
+      'x-ratelimit-reset': '180',
+      'x-ratelimit-policy': '2;w=60',
+      ratelimit: '"all \\"of\\" it";r=1;t=60',
+      'ratelimit-policy': '"all \\"of\\" it";q=2;w=60',
+    })
+    expect(headers.get('access-control-expose-headers')).toContain('X-RateLimit-Remaining')
+  })
+
+  test('over the limit is 429 with the documented body, and no work is done', async () => {
+    const { get, metrics } = await limitedApp()
+    await get('/api/v1/things')
+    await get('/api/v1/things')
+    const { runs } = state
+    const { status, headers, body } = await get('/api/v1/things')
+    expect([status, state.runs]).toEqual([429, runs])
+    expect(body).toMatchObject({ error: 'rate_limit_exceeded', limit: 2, window: '60s', retry_after: 60 })
+    expect(headers.get('retry-after')).toBe('60')
+    expect(headers.get('x-ratelimit-remaining')).toBe('0')
+    expect(await metrics.text()).toContain('http_errors_total{code="rate_limit_exceeded"} 1')
+  })
+
+  test('that is an error carries the headers too; an unknown address counts', async () => {
+    const { get } = await limitedApp()
+    const { status, headers } = await get('/api/v1/nothing')
+    expect([status, headers.get('x-ratelimit-remaining')]).toEqual([404, '1'])
+    await get('/api/v1/nothing')
+    expect((await get('/api/v1/nothing')).status).toBe(429)
+  })
+
+  test('is limited on every path that a service declares, and documented so', async () => {
+    const { get, app } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
+    await get('/stack/next')
+    await get('/stack/next')
+    expect((await get('/stack/next')).status).toBe(429)
+    const { paths } = (await (await app.request('/openapi.json')).json()) as { paths: Record<string, { get: { responses: object } }> }
+    const documented = (path: string) => '429' in paths[path].get.responses
+    expect([documented('/stack/next'), documented('/api/v1/things'), documented('/v1/free')]).toEqual([true, true, false])
+  })
+
+  test('on any other path is not limited', async () => {
+    const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
+    for (let request = 0; request < 4; request++) expect((await get('/v1/free')).status).toBe(200)
+    expect(counts.size).toBe(0)
+  })
+
+  test('is never sent again from memory without being counted', async () => {
+    const { get, answers } = await limitedApp()
+    await get('/api/v1/things')
+    expect(answers.get('/api/v1/things', 0)).toBeUndefined()
+  })
+
+  test('to another spelling of the path counts the same', async () => {
+    const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '/api/v1/things' }])
+    await get('/api/v1/things')
+    await get('/api/v1/thin%67s')
+    expect([...counts.values()]).toEqual([2])
+  })
+})
+
+describe('who is counted', () => {
+  test('the key before the token before the address; a proxy is believed only when it is ours', async () => {
+    const { get, counts, bearer } = await limitedApp()
+    const user = await bearer({ sub: '42' })
+    await get('/api/v1/things', { ...user, 'x-api-key': KEY })
+    await get('/api/v1/things', user)
+    await get('/api/v1/things', { 'x-forwarded-for': '198.51.100.1' })
+    await get('/api/v1/things', { 'x-forwarded-for': '198.51.100.1' }, '127.0.0.1')
+    await get('/api/v1/things', {}, '2001:db8::1')
+    await get('/api/v1/things', {}, '2001:db8::2')
+    const who = [...counts].map(([key, count]) => [/\{(.+)\}/.exec(key)![1], count])
+    expect(who).toEqual([
+      ['acme', 1],
+      ['user:42', 1],
+      ['ip:203.0.113.9', 1],
+      ['ip:198.51.100.1', 1],
+      ['ip:2001:db8::/64', 2],
+    ])
+  })
+
+  test('an unknown key is 401, counted by address: guessing is limited', async () => {
+    const { get, counts, lines } = await limitedApp()
+    for (let guess = 0; guess < 2; guess++) {
+      const { status, body } = await get('/api/v1/things', { 'x-api-key': `mr_guess_${guess}` })
+      expect([status, body.error]).toEqual([401, 'invalid_api_key'])
+    }
+    expect((await get('/api/v1/things', { 'x-api-key': 'mr_guess_3' })).status).toBe(429)
+    expect([...counts.values()]).toEqual([2])
+    expect(JSON.stringify(lines)).not.toContain('mr_guess')
+  })
+
+  test('a bad token is 401, counted by address', async () => {
+    const { get } = await limitedApp()
+    const guesses = await Promise.all(Array.from({ length: 3 }, () => get('/api/v1/things', { authorization: 'Bearer x.y.z' })))
+    expect(guesses.map(({ status }) => status).sort()).toEqual([401, 401, 429])
+  })
+
+  test('an administrator can always take back a wrong rule', async () => {
+    const { get, bearer } = await limitedApp([{ ...EVERYTHING, limit_count: 1, key: ['endpoint'] }])
+    await get('/api/v1/things')
+    expect((await get('/api/v1/things')).status).toBe(429)
+    const admin = await bearer({ sub: '1', scope: 'admin' })
+    expect((await get('/api/v1/rate-limits/rules', admin)).status).toBe(200)
+    expect((await get('/api/v1/rate-limits/rules', await bearer({ sub: '2' }))).status).toBe(429)
+  })
+})
+
+test('counters that do not answer let everybody through, with one warning a second that counts', async () => {
+  const { get, state: counters, second, timers, warnings, registry, lines } = await limitedApp()
+  counters.failing = 'timeout'
+  for (let request = 0; request < 5; request++) {
+    const { status, headers } = await get('/api/v1/things')
+    expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null])
+  }
+  const warned = (requests: number) => ({ event: 'limiter_failed_open', requests, reason: 'timeout', cause: undefined })
+  expect(warnings).toEqual([warned(1)])
+  second()
+  expect(warnings).toEqual([warned(1), warned(4)])
+  await get('/api/v1/things', { 'x-api-key': KEY })
+  expect(warnings).toHaveLength(2)
+  second()
+  expect(warnings).toEqual([warned(1), warned(4), warned(1)])
+  // Nobody was let through since: no timer goes on, and the next one is told at once.
+  second()
+  expect(timers).toEqual([])
+  await get('/api/v1/things')
+  expect(warnings).toHaveLength(4)
+  expect(await registry.metrics()).toContain('rate_limit_undecided_total{reason="timeout"} 7')
+  expect(JSON.stringify([lines, warnings])).not.toContain(KEY)
+})
+
+test('a fault of the limiter lets the request through, and is told', async () => {
+  const { get, store, warnings } = await limitedApp()
+  store.decide = () => {
+    throw new Error('a bug')
+  }
+  expect((await get('/api/v1/things')).status).toBe(200)
+  expect(warnings).toEqual([{ event: 'limiter_failed_open', requests: 1, reason: 'fault', cause: 'a bug' }])
+})
+
+test('a decision that cannot be told of is one all the same', async () => {
+  const { get, heard, registry, warnings } = await limitedApp()
+  heard.listen = () => {
+    throw new Error('a bug')
+  }
+  const statuses = []
+  for (let request = 0; request < 3; request++) statuses.push((await get('/api/v1/things')).status)
+  expect(statuses).toEqual([200, 200, 429])
+  expect(await registry.metrics()).toContain('rate_limit_decisions_total{outcome="refused"} 1')
+  expect(warnings).toEqual([{ event: 'limit_decisions_unrecorded', requests: 1, reason: 'fault', cause: 'a bug' }])
+})
+
+test('a rule that only logs refuses nobody and shows nothing', async () => {
+  const { get } = await limitedApp([{ ...EVERYTHING, limit_count: 1, action: 'log_only' }])
+  for (let request = 0; request < 3; request++) {
+    const { status, headers } = await get('/api/v1/things')
+    expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null])
+  }
+})
+
+test('of several rules the strictest fills the headers', async () => {
+  const { get } = await limitedApp([
+    { ...EVERYTHING, rule_id: 'wide', limit_count: 100 },
+    { ...EVERYTHING, rule_id: 'narrow', limit_count: 3, key: ['ip'] },
+  ])
+  const { headers } = await get('/api/v1/things')
+  expect(headers.get('ratelimit')).toBe('"narrow";r=2;t=60')
+})

@@ -1,0 +1,24 @@
+import type { Redis } from 'ioredis'
+import type { ScriptRunner } from '../../../../api/limits/core/counter.ts'
+import { DECIDE_SCRIPT } from '../../../../api/limits/core/script.ts'
+
+const CLOCK_KEY = 'limits-test-clock'
+const US_PER_SECOND = 1_000_000
+
+/** The real script on a real Redis, whose TIME is ours: every window edge can be stood on. */
+export function clockedScripts(redis: Redis, name: string) {
+  const clock = `${CLOCK_KEY}:${name}`
+  const script = DECIDE_SCRIPT.replace("redis.call('TIME')", `redis.call('HMGET', '${clock}', 's', 'us')`)
+  if (script === DECIDE_SCRIPT) throw new Error('the script does not ask for TIME')
+  const scripts: ScriptRunner = {
+    run: (keys, args) => redis.eval(script, keys.length, ...keys, ...args) as Promise<number[]>,
+    groupOf: () => '',
+    nodeOf: () => '',
+  }
+  return {
+    scripts,
+    async setTime(us: number) {
+      await redis.hset(clock, 's', Math.floor(us / US_PER_SECOND), 'us', us % US_PER_SECOND)
+    },
+  }
+}
