@@ -5,15 +5,13 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { inheritedEnv, localConfig } from '../deploy/local/config.ts'
 import { freePort } from '../deploy/local/ports.ts'
 import { waitUntil } from '../deploy/local/wait.ts'
+import { commandLine, runMain } from '../scripts/command-line/main.ts'
 import { cpuSeconds, describeMachine } from './engine/process-stats.ts'
+import declaration from './idle.command.ts'
 
-const USAGE = `npm run bench:idle -- [--settle 60] [--seconds 120]
-Starts everything as npm start does, without the demo, in a folder of its own; waits until it has settled, and measures what it takes.
-`
 const RUN = fileURLToPath(new URL('../scripts/run.mjs', import.meta.url))
 const PORTS = [
   'KAFKA_PORT',
@@ -75,13 +73,7 @@ function read(path: string): string {
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: { settle: { type: 'string', default: '60' }, seconds: { type: 'string', default: '120' }, help: { type: 'boolean' } },
-  })
-  if (values.help) {
-    process.stdout.write(USAGE)
-    return
-  }
+  const { settle, seconds } = commandLine(declaration)
   const folder = mkdtempSync(join(tmpdir(), 'millrace-idle-'))
   const home = join(folder, 'home')
   mkdirSync(home)
@@ -101,11 +93,11 @@ async function main(): Promise<void> {
       timeoutMs: START_TIMEOUT_MS,
       givenUp: () => (stack.exitCode === null ? undefined : output),
     })
-    await delay(Number(values.settle) * MS_PER_SECOND)
+    await delay(settle * MS_PER_SECOND)
     const before = snapshot(stack.pid!)
-    await delay(Number(values.seconds) * MS_PER_SECOND)
+    await delay(seconds * MS_PER_SECOND)
     const after = snapshot(stack.pid!)
-    process.stdout.write(table(before, after, Number(values.seconds)))
+    process.stdout.write(table(before, after, seconds))
   } finally {
     stack.kill('SIGTERM')
     if (stack.exitCode === null) await once(stack, 'exit')
@@ -131,4 +123,4 @@ function table(before: readonly Use[], after: readonly Use[], seconds: number): 
   return `Idle, over ${seconds} s; ${describeMachine()}\n${[header, ...rows].join('\n')}\n`
 }
 
-await main()
+await runMain(main)

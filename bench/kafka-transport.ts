@@ -1,7 +1,5 @@
 /**
- * Throughput of the transport alone, without an engine or state:
- *
- *   node bench/kafka-transport.ts [brokers] [records]
+ * Throughput of the transport alone, without an engine or state. See kafka-transport.command.ts.
  *
  * Jobs: `produce` fills a topic of 4 partitions with records of 200 bytes; `consume` reads them with read_committed and
  * touches every record; `read-process-write` reads them and writes two records of 36 bytes for each, exactly once, a commit
@@ -15,6 +13,8 @@ import { BUFFER_HEAP_FLAGS } from '../kafka/client/heap-flags.ts'
 import { kafkaTransport } from '../kafka/client/index.ts'
 import type { OffsetToCommit, Transport } from '../kafka/transport.ts'
 import { partitionKey } from '../kafka/transport.ts'
+import { commandLine, runMain } from '../scripts/command-line/main.ts'
+import declaration from './kafka-transport.command.ts'
 
 const PARTITIONS = 4
 const KEY_BYTES = 16
@@ -23,9 +23,10 @@ const OUTPUT_VALUE_BYTES = 20
 const COMMIT_INTERVAL_MS = 100
 const POLL_MS = 1_000
 const ROUNDS = 5
-const DEFAULT_RECORDS = 1_000_000
 /** A producer that fills the input commits this often. */
 const FILL_TRANSACTION_RECORDS = 50_000
+
+const { BROKERS: brokers, RECORDS: records } = commandLine(declaration)
 
 if (!BUFFER_HEAP_FLAGS.every((flag) => process.execArgv.includes(flag))) {
   const { status } = spawnSync(process.execPath, [...process.execArgv, ...BUFFER_HEAP_FLAGS, ...process.argv.slice(1)], {
@@ -34,8 +35,6 @@ if (!BUFFER_HEAP_FLAGS.every((flag) => process.execArgv.includes(flag))) {
   process.exit(status ?? 1)
 }
 
-const [brokers = '127.0.0.1:9092', wanted = String(DEFAULT_RECORDS)] = process.argv.slice(2)
-const records = Number(wanted)
 const run = randomUUID().slice(0, 8)
 const input = `bench-in-${run}`
 const outputs = [`bench-out-a-${run}`, `bench-out-b-${run}`]
@@ -140,10 +139,14 @@ async function readProcessWrite(transport: Transport): Promise<void> {
   await producer.close()
 }
 
-const transport = kafkaTransport({ brokers: [brokers], clientId: 'bench' }, { clock: Date, log: pino({ level: 'warn' }) })
-await transport.connect()
-await transport.ensureTopics([input, ...outputs].map((name) => ({ name, partitions: PARTITIONS })))
-await fill(transport)
-for (let round = 0; round < ROUNDS; round++) await consume(transport)
-for (let round = 0; round < ROUNDS; round++) await readProcessWrite(transport)
-await transport.close()
+async function main(): Promise<void> {
+  const transport = kafkaTransport({ brokers: [brokers], clientId: 'bench' }, { clock: Date, log: pino({ level: 'warn' }) })
+  await transport.connect()
+  await transport.ensureTopics([input, ...outputs].map((name) => ({ name, partitions: PARTITIONS })))
+  await fill(transport)
+  for (let round = 0; round < ROUNDS; round++) await consume(transport)
+  for (let round = 0; round < ROUNDS; round++) await readProcessWrite(transport)
+  await transport.close()
+}
+
+await runMain(main)

@@ -1,5 +1,5 @@
 /**
- * What a store costs per key, beside a plain Map and the database's bare binding: `node bench/stores.ts [keys]`.
+ * What a store costs per key, beside a plain Map and the database's bare binding: `npm run bench:stores`.
  * Medians of several rounds, µs per key.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -7,15 +7,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { avroValue } from '../schemas/avro/value.ts'
 import { utf8 } from '../schemas/keys.ts'
+import { commandLine, runMain } from '../scripts/command-line/main.ts'
 import { type KeyedStore, keyedStore } from '../state/stores/keyed-store.ts'
 import { openRocksdbBackend } from '../state/stores/rocksdb-backend.ts'
 import { loadRocksdbBinding } from '../state/stores/rocksdb-binding.ts'
 import type { ChangelogWriter, StateBackend } from '../state/stores/store.ts'
+import declaration from './stores.command.ts'
 
 const ROUNDS = 5
 /** Keys read and changed between two commits. */
 const BATCH = 5000
-const DEFAULT_KEYS = 200_000
 const PAYMENTS = 14
 
 /** As large as the state of a card in job J2: about 150 bytes. */
@@ -35,7 +36,7 @@ const format = avroValue<Card>({
   ],
 })
 
-const keyCount = Number(process.argv[2] ?? DEFAULT_KEYS)
+const { KEYS: keyCount } = commandLine(declaration)
 const keys = Array.from({ length: keyCount }, (_, key) => String(Math.imul(key, 2654435761) >>> 0))
 const nothingLogged: ChangelogWriter = { append() {} }
 
@@ -180,22 +181,26 @@ async function benchBinding(folder: string): Promise<void> {
   await new Promise<void>((resolve) => binding.db_close(database, () => resolve()))
 }
 
-for (let round = 0; round < ROUNDS; round++) {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
-  try {
-    benchMap()
-    const backend = await openRocksdbBackend({ folder: join(folder, 'store') })
-    benchStore(backend, 'store, new keys', 2 * BATCH)
-    benchStore(backend, 'store, keys on disk', 2 * BATCH)
-    benchStore(backend, 'store, keys in memory (first reads)', 4 * keyCount)
-    benchHot(backend)
-    await backend.close()
-    await benchBinding(join(folder, 'bare'))
-  } finally {
-    rmSync(folder, { recursive: true })
+async function main(): Promise<void> {
+  for (let round = 0; round < ROUNDS; round++) {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+    try {
+      benchMap()
+      const backend = await openRocksdbBackend({ folder: join(folder, 'store') })
+      benchStore(backend, 'store, new keys', 2 * BATCH)
+      benchStore(backend, 'store, keys on disk', 2 * BATCH)
+      benchStore(backend, 'store, keys in memory (first reads)', 4 * keyCount)
+      benchHot(backend)
+      await backend.close()
+      await benchBinding(join(folder, 'bare'))
+    } finally {
+      rmSync(folder, { recursive: true })
+    }
   }
+
+  const median = (list: readonly number[]) => list.toSorted((a, b) => a - b)[list.length >> 1]
+  process.stdout.write(`${keyCount} keys, commit every ${BATCH}, ${ROUNDS} rounds, µs per key (median)\n`)
+  for (const [name, values] of figures) process.stdout.write(`${median(values).toFixed(3).padStart(9)}  ${name}\n`)
 }
 
-const median = (list: readonly number[]) => list.toSorted((a, b) => a - b)[list.length >> 1]
-process.stdout.write(`${keyCount} keys, commit every ${BATCH}, ${ROUNDS} rounds, µs per key (median)\n`)
-for (const [name, values] of figures) process.stdout.write(`${median(values).toFixed(3).padStart(9)}  ${name}\n`)
+await runMain(main)

@@ -2,13 +2,16 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type { Region } from '../schemas/trends/places/regions.ts'
-import { dataFolder } from './config.ts'
+import { commandLine, runMain } from './command-line/main.ts'
+import { expectedDataFolder } from './config.ts'
+import { dataSet } from './data-sets.ts'
 import { otherNames } from './place-names.ts'
+import declaration from './places.command.ts'
 
 /**
  * Builds schemas/trends/places/regions.json, the 551 regions of the trends service, from the public list of trend locations and GeoNames:
  * worldwide, the 50 countries with most towns in the list (ties by population) and 500 cities, the list's towns first,
- * then the largest cities of those countries. Run: `MILLRACE_DATA=<folder> node scripts/places.ts`
+ * then the largest cities of those countries. See places.command.ts.
  */
 const COUNTRIES = 50
 const CITIES = 500
@@ -40,14 +43,22 @@ interface City {
   readonly lon: number
 }
 
-const folder = join(dataFolder(), 'places')
-const listed: TrendLocation[] = JSON.parse(readFileSync(join(folder, 'trends_available.json'), 'utf8'))
-const worldwide: TrendLocation = JSON.parse(readFileSync(join(folder, 'worldwide.json'), 'utf8'))
-const citiesOf = Map.groupBy(readCities(join(folder, 'cities1000.csv.gz')), (city) => city.country)
-const regions = buildRegions()
-const file = new URL('../schemas/trends/places/regions.json', import.meta.url)
-writeFileSync(file, `[\n${regions.map((region) => `  ${JSON.stringify(region)}`).join(',\n')}\n]\n`)
-process.stdout.write(`${regions.length} regions written to ${file.pathname}\n`)
+commandLine(declaration)
+let listed: readonly TrendLocation[]
+let worldwide: TrendLocation
+let citiesOf: ReadonlyMap<string, City[]>
+await runMain(main)
+
+async function main(): Promise<void> {
+  const folder = dataSet(expectedDataFolder(), 'places')
+  listed = JSON.parse(readFileSync(join(folder, 'trends_available.json'), 'utf8'))
+  worldwide = JSON.parse(readFileSync(join(folder, 'worldwide.json'), 'utf8'))
+  citiesOf = Map.groupBy(readCities(join(folder, 'cities1000.csv.gz')), (city) => city.country)
+  const regions = buildRegions()
+  const file = new URL('../schemas/trends/places/regions.json', import.meta.url)
+  writeFileSync(file, `[\n${regions.map((region) => `  ${JSON.stringify(region)}`).join(',\n')}\n]\n`)
+  process.stdout.write(`${regions.length} regions written to ${file.pathname}\n`)
+}
 
 function buildRegions(): Region[] {
   const countries = chosenCountries()

@@ -3,56 +3,79 @@
  * then runs the TypeScript file of the asked task with Node 24. Plain JavaScript without dependencies, because it runs before
  * anything is installed, on any Node from 18 up. Second runs take milliseconds.
  */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { nearestName } from './command-line/nearest.mjs'
 import { Failure } from './setup/commands.mjs'
 import { ENV, HOME, ROOT } from './setup/config.mjs'
 import { ensureNode } from './setup/node.mjs'
 import { ensurePackages } from './setup/packages.mjs'
 import { ensurePrograms } from './setup/programs.mjs'
+import { TASKS } from './tasks.mjs'
 import { sweepTrial, trialFolder, whenOrphaned } from './trial.mjs'
-
-/** Task → its file, and the programs that are asked for beside Node. */
-const STACK = ['java', 'maven', 'redis']
-const TESTS = [...STACK, 'python', 'chromium']
-const TASKS = {
-  start: { file: 'deploy/local/start.ts', programs: STACK },
-  status: { file: 'deploy/local/status.ts' },
-  test: { file: 'scripts/verify.ts', programs: TESTS },
-  'test:chaos': { file: 'tests/chaos/run.ts', programs: TESTS },
-  'test:soak': { file: 'tests/chaos/soak.ts', programs: STACK },
-  demo: { file: 'tools/demo/main.ts' },
-  replay: { file: 'tools/replay/main.ts' },
-  topics: { file: 'deploy/local/topics.ts' },
-  dlq: { file: 'pipelines/engine/dlq/main.ts' },
-  token: { file: 'api/kit/auth/token.ts' },
-  'bench:engine': { file: 'bench/engine/run.ts', programs: STACK },
-  'bench:stores': { file: 'bench/stores.ts' },
-  'bench:trends-read': { file: 'bench/trends-read/run.ts', programs: [...STACK, 'wrk'] },
-  'bench:trends': { file: 'bench/trends/run.ts', programs: STACK },
-  'bench:limits': { file: 'bench/limits/run.ts', programs: STACK },
-  'bench:restart': { file: 'bench/restart/run.ts', programs: STACK },
-  'bench:clicks': { file: 'bench/clicks/run.ts', programs: STACK },
-  'bench:links': { file: 'bench/links/run.ts', programs: STACK },
-  'bench:idle': { file: 'bench/idle.ts', programs: STACK },
-  'bench:snippets': { file: 'bench/snippets/run.ts', programs: STACK },
-  'bench:languages': { file: 'bench/languages/run.ts' },
-  schemas: { file: 'scripts/schema-types.ts' },
-}
 
 /** Tasks that leave nothing behind, whatever ends them. */
 const TRIAL = /^(test|bench:)/
 
+/** As most programs end when their command line is wrong. */
+const USAGE_EXIT_CODE = 2
+/** The first Node that this project runs its TypeScript on. */
+const NODE_MAJOR = 24
+const NODE_VERSION = Number(process.versions.node.split('.')[0])
+
 async function main() {
   const [name, ...args] = process.argv.slice(2)
+  if (name === undefined || name === '--help' || name === '-h') return print(overview(), name === undefined ? USAGE_EXIT_CODE : 0)
   const task = TASKS[name] ?? { file: name }
-  if (!name || !existsSync(join(ROOT, task.file))) throw new Failure(`no task ${name}; known are ${Object.keys(TASKS).join(', ')}`)
+  if (!TASKS[name] && !/\.ts$/.test(name)) return print(`millrace: ${unknown(name)}\n`, USAGE_EXIT_CODE)
+  if (!existsSync(join(ROOT, task.file))) throw new Failure(`there is no file ${task.file}`)
+  const declaration = join(ROOT, task.file.replace(/\.ts$/, '.command.ts'))
+  if (NODE_VERSION >= NODE_MAJOR && (await isAnswered(declaration, args))) return
   const { node, npm } = await ensureNode()
+  if (NODE_VERSION < NODE_MAJOR && isAnsweredBy(node, declaration, args)) return
   await ensurePackages(npm)
   const java = task.programs ? await ensurePrograms(task.programs) : undefined
   const path = [dirname(node), java && dirname(java), ENV.PATH].filter(Boolean).join(delimiter)
   await handOver(node, [join(ROOT, task.file), ...args], path, TRIAL.test(name))
+}
+
+function print(text, exitCode) {
+  const output = exitCode === 0 ? process.stdout : process.stderr
+  output.write(text)
+  process.exitCode = exitCode
+}
+
+function overview() {
+  const width = Math.max(...Object.keys(TASKS).map((name) => name.length))
+  const lines = Object.entries(TASKS).map(([name, { does }]) => `  ${name.padEnd(width)}  ${does}`)
+  return `npm run COMMAND -- [options]\n\n${lines.join('\n')}\n\nnpm run COMMAND -- --help lists the options of a command.\n`
+}
+
+function unknown(name) {
+  const nearest = nearestName(name, Object.keys(TASKS))
+  const guess = nearest === undefined ? '.' : `, did you mean ${nearest}?`
+  return `unknown command ${name}${guess} Commands: ${Object.keys(TASKS).join(', ')}`
+}
+
+/** Answers `--help` and wrong options before anything is installed or deleted. Declarations need no packages. */
+async function isAnswered(declaration, args) {
+  if (!existsSync(declaration)) return false
+  const { answerOf } = await import('./command-line/check.ts')
+  const { text, exitCode } = await answerOf(declaration, args)
+  if (exitCode !== undefined) print(text, exitCode)
+  return exitCode !== undefined
+}
+
+/** The same with another Node, where this one cannot load TypeScript. */
+function isAnsweredBy(node, declaration, args) {
+  if (!existsSync(declaration)) return false
+  const answer = fileURLToPath(new URL('./command-line/answer.ts', import.meta.url))
+  const { status, stdout, stderr } = spawnSync(node, [answer, declaration, ...args], { encoding: 'utf8' })
+  const text = status === 0 ? stdout : stderr
+  if (text !== '') print(text, status)
+  return text !== ''
 }
 
 /** Runs the task in our place: its signals, its exit code. A task may get a signal twice (from the terminal, and from here). */

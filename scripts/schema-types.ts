@@ -3,8 +3,11 @@ import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { typescriptOf } from '../schemas/avro/typescript.ts'
 import { loadSchema, schemaFolders } from '../schemas/load.ts'
+import { commandLine } from './command-line/main.ts'
+import declaration from './schema-types.command.ts'
 
 /** Writes schemas/<folder>/types.ts from the .avsc files of each folder (`npm run schemas`). */
+commandLine(declaration)
 const targets = [...schemaFolders()].map(([folder, files]) => {
   const target = fileURLToPath(new URL(`../schemas/${folder}/types.ts`, import.meta.url))
   writeFileSync(target, typescriptOf(files.map((file) => ({ file, schema: loadSchema(file) }))))

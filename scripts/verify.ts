@@ -4,11 +4,12 @@ import { realpath } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { ensureClassArchive } from '../deploy/local/kafka/class-archive.ts'
 import { ensureKafkaJars } from '../deploy/local/kafka/jars.ts'
 import { pythonEnvironment } from '../tests/stack/python.ts'
 import { TOOLS } from '../tests/stack/servers.ts'
+import { commandLine, runMain } from './command-line/main.ts'
+import declaration, { ALL_PROJECTS } from './verify.command.ts'
 import type { TestTotals } from './verify-reporter.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
@@ -22,16 +23,11 @@ const CHECKS: readonly { readonly name: string; readonly command: string; readon
   { name: 'lint and format', command: 'biome', args: ['check', '--error-on-warnings', '.'] },
   { name: 'dead exports', command: 'knip', args: ['--no-progress'] },
 ]
-const PROJECTS = 'unit,integration,e2e'
 
 /** Runs everything, whatever fails, and ends with one line. Given paths or projects: only those tests, without the checks. */
-async function main(args: string[]): Promise<number> {
-  const { values, positionals: files } = parseArgs({
-    args,
-    options: { projects: { type: 'string', default: PROJECTS } },
-    allowPositionals: true,
-  })
-  const isWhole = files.length === 0 && values.projects === PROJECTS
+async function main(): Promise<number> {
+  const { projects, PATH: files } = commandLine(declaration)
+  const isWhole = files.length === 0 && projects === ALL_PROJECTS
   let passed = 0
   let failed = 0
   for (const { name, command, args } of isWhole ? CHECKS : []) {
@@ -39,7 +35,7 @@ async function main(args: string[]): Promise<number> {
     else failed++
   }
   if ((await timed('tools', prepareTools)) === false) failed++
-  const totals = await tests(values.projects.split(','), files)
+  const totals = await tests(projects.split(','), files)
   for (const { name, reason } of totals.skipped) process.stdout.write(`skipped: ${name}: ${reason}\n`)
   for (const name of totals.repeated) process.stdout.write(`passed at the second try only: ${name}\n`)
   passed += totals.passed
@@ -105,4 +101,4 @@ function run(command: string, args: readonly string[]): Promise<number> {
   })
 }
 
-process.exitCode = await main(process.argv.slice(2))
+await runMain(main)

@@ -1,15 +1,16 @@
 /**
- * `npm run bench:clicks`: the clicks pipeline and its sinks on servers of their own. See USAGE. Linux only: times and memory come from /proc.
+ * `npm run bench:clicks`: the clicks pipeline and its sinks on servers of their own. See run.command.ts.
  */
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { pino } from 'pino'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../kafka/client/index.ts'
-import { dataFolder } from '../../scripts/config.ts'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
+import { expectedDataFolder } from '../../scripts/config.ts'
+import { dataSet } from '../../scripts/data-sets.ts'
 import { describeMachine } from '../engine/process-stats.ts'
 import { type BenchServers, startServers } from '../trends/servers.ts'
 import { startWorker } from '../trends/worker.ts'
@@ -18,20 +19,9 @@ import { type BacklogFigures, measureBacklog } from './backlog.ts'
 import { confusionMatrix, readUserAgents, type UserAgents } from './bots.ts'
 import { measureFreshness } from './freshness.ts'
 import { measureParts } from './parts.ts'
+import declaration from './run.command.ts'
 import { SPREADS } from './stream.ts'
 
-const USAGE = `Measures the clicks pipeline (topology and sinks) in one real worker process, on servers of its own; every count is verified in ClickHouse.
-
-  npm run bench:clicks -- [--clicks 300000] [--rate 1000] [--seconds 30] [--prof FOLDER] [--note TEXT]
-
-  --clicks   of each backlog: spread evenly over 100,000 links, by Zipf's law, and all on one
-  --rate     clicks a second beside the links whose first click is waited for
-  --seconds  how long that lasts
-  --prof     a .cpuprofile of the worker process is written there
-  --note     appends the figures to bench/results.md under this note
-
-Real user agents are read from MILLRACE_DATA/user-agents.
-`
 const RESULTS = fileURLToPath(new URL('../results.md', import.meta.url))
 const PARTITIONS = 4
 const START_TIMEOUT_MS = 60_000
@@ -47,16 +37,7 @@ const TITLES = [
   'others CPU s',
 ]
 
-const { values } = parseArgs({
-  options: {
-    clicks: { type: 'string', default: '300000' },
-    rate: { type: 'string', default: '1000' },
-    seconds: { type: 'string', default: '30' },
-    prof: { type: 'string' },
-    note: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  },
-})
+const values = commandLine(declaration)
 const lines: string[] = []
 const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
 
@@ -106,14 +87,14 @@ async function pipeline(servers: BenchServers, userAgents: readonly string[]): P
   try {
     await waitUntil(async () => (await worker.tasks()) === PARTITIONS, { what: 'the worker', timeoutMs: START_TIMEOUT_MS })
     // Code that is compiled, as in a process that runs for days.
-    await measureBacklog(servers, transport, worker, { spread: 'zipf', count: Math.ceil(Number(values.clicks) / 3), userAgents, seed: 1 })
+    await measureBacklog(servers, transport, worker, { spread: 'zipf', count: Math.ceil(values.clicks / 3), userAgents, seed: 1 })
     say(row(TITLES))
     say(row(TITLES.map((_, index) => (index === 0 ? '---' : '--:'))))
     for (const [index, spread] of SPREADS.entries()) {
-      const options = { spread, count: Number(values.clicks), userAgents, seed: index + 2 }
+      const options = { spread, count: values.clicks, userAgents, seed: index + 2 }
       say(row([spread, ...cellsOf(await measureBacklog(servers, transport, worker, options))]))
     }
-    const [rate, seconds] = [Number(values.rate), Number(values.seconds)]
+    const { rate, seconds } = values
     const { seenMs, asOfAgeMs } = await measureFreshness(servers, transport, { rate, seconds, userAgents })
     const quantile = (times: readonly number[], share: number) => times[Math.min(times.length - 1, Math.floor(share * times.length))]
     const shown = (times: readonly number[]) =>
@@ -129,12 +110,7 @@ async function pipeline(servers: BenchServers, userAgents: readonly string[]): P
 }
 
 async function main(): Promise<void> {
-  if (values.help) {
-    process.stdout.write(USAGE)
-    return
-  }
-  const folder = join(dataFolder(), 'user-agents')
-  if (!existsSync(folder)) throw new Error(`no user agents in ${folder}: set MILLRACE_DATA`)
+  const folder = dataSet(expectedDataFolder(), 'userAgents')
   const userAgents = readUserAgents(folder, readFileSync)
   const browsers = userAgents.browsers.map(({ userAgent }) => userAgent)
   say(
@@ -162,4 +138,4 @@ async function main(): Promise<void> {
   appendFileSync(RESULTS, `\n## bench:clicks, ${date}: ${values.note}\n\n${lines.join('\n')}\n`)
 }
 
-await main()
+await runMain(main)

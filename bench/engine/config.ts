@@ -1,12 +1,9 @@
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { z } from 'zod'
 import { COMPRESSIONS, type Compression } from '../../kafka/transport.ts'
-import { JOB_NAMES, type JobName } from './jobs.ts'
-
-export const PEER_NAMES = ['kafka-streams', 'goka', 'quix'] as const
-export type PeerName = (typeof PEER_NAMES)[number]
-export type Guarantee = 'exactly-once' | 'at-least-once'
+import type { ValuesOf } from '../../scripts/command-line/command.ts'
+import { type Guarantee, JOB_NAMES, type JobName, type PeerName } from './names.ts'
+import type declaration from './run.command.ts'
 
 /** What the benchmark's harness is told: arguments say what is compared, the environment where things are. */
 export interface BenchConfig {
@@ -53,49 +50,14 @@ export interface WorkerEnvironment {
   readonly compression: Compression
 }
 
-const DEFAULT_RECORDS = 1_000_000
-const DEFAULT_RUNS = 3
 const DEFAULT_COMMIT_MS = 100
 
 function inRepository(path: string): string {
   return fileURLToPath(new URL(`../../${path}`, import.meta.url))
 }
 
-/** @throws ZodError, or a TypeError for unknown arguments */
-export function benchConfig(args: readonly string[] = process.argv.slice(2), env: NodeJS.ProcessEnv = process.env): BenchConfig {
-  const text = { type: 'string' } as const
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      job: text,
-      peer: text,
-      variant: text,
-      guarantee: text,
-      workers: text,
-      'peer-workers': text,
-      records: text,
-      runs: text,
-      'commit-ms': text,
-      compression: text,
-      latency: text,
-    },
-  })
-  const count = z.coerce.number().int().positive()
-  const asked = z
-    .object({
-      job: z.enum(JOB_NAMES).default('J2'),
-      peer: z.enum(PEER_NAMES).optional(),
-      variant: z.enum(['default', 'tuned']).default('default'),
-      guarantee: z.enum(['exactly-once', 'at-least-once']).default('exactly-once'),
-      workers: count.default(1),
-      'peer-workers': count.optional(),
-      records: count.default(DEFAULT_RECORDS),
-      runs: count.default(DEFAULT_RUNS),
-      'commit-ms': count.default(DEFAULT_COMMIT_MS),
-      compression: z.enum(COMPRESSIONS).default('none'),
-      latency: count.optional(),
-    })
-    .parse(values)
+/** @throws ZodError for a wrong environment */
+export function benchConfig(asked: ValuesOf<typeof declaration>, env: NodeJS.ProcessEnv = process.env): BenchConfig {
   const given = z
     .object({
       MILLRACE_DATA: z.string().default(inRepository('../shared/data')),

@@ -5,8 +5,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
-import { type BenchConfig, type Guarantee, type PeerName, type WorkerEnvironment, workerProcessEnv } from './config.ts'
-import type { JobName } from './jobs.ts'
+import { PeerMissingError } from '../peer-missing.ts'
+import { type BenchConfig, type WorkerEnvironment, workerProcessEnv } from './config.ts'
+import type { Guarantee, JobName, PeerName } from './names.ts'
 import { cpuSeconds, peakRssMib } from './process-stats.ts'
 
 /** What is compared: the engine, or a peer. */
@@ -29,6 +30,11 @@ export interface Running {
   stop(): Promise<void>
 }
 
+/** A process of a contender has ended before it was stopped. */
+export class ContenderEndedError extends Error {
+  override readonly name = 'ContenderEndedError'
+}
+
 const STOP_MS = 25_000
 const WORKER = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
 
@@ -47,15 +53,14 @@ export function engineContender({ workers, nodeArguments }: Pick<BenchConfig, 'w
   }
 }
 
-/** @throws Error when the peer cannot do what is asked, or is not there */
+/** @throws PeerMissingError when it is not there @throws Error when it cannot do what is asked */
 export function peerContender(peer: PeerName, config: BenchConfig): Contender {
   const { jobs, guarantees } = PEER_JOBS[peer]
   const { job, guarantee, variant, peerWorkers, peersDir } = config
   if (!jobs.includes(job)) throw new Error(`${peer} does not have job ${job}: choose one of ${jobs.join(', ')}`)
   if (!guarantees.includes(guarantee)) throw new Error(`${peer} knows only ${guarantees.join(', ')}: add --guarantee ${guarantees[0]}`)
   const script = join(peersDir, peer, 'run.sh')
-  if (!existsSync(script))
-    throw new Error(`there is no ${script}: set PEERS_DIR to the folder that holds the peers' programs, or leave out --peer`)
+  if (!existsSync(script)) throw new PeerMissingError(`there is no ${script}; set PEERS_DIR to the folder that holds the peers' programs`)
   // Python runs one thread at a time: more of Quix is more processes.
   const processes = peer === 'quix' ? peerWorkers : 1
   const unit = peer === 'quix' ? 'process' : 'thread'
@@ -95,7 +100,7 @@ function run(processes: number, worker: WorkerEnvironment, spawnOne: (env: NodeJ
     peakRssMib: () => pids.reduce((sum, pid) => sum + peakRssMib(pid), 0),
     expectAlive() {
       const ended = children.find(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null)
-      if (ended !== undefined) throw new Error(`a process ended with ${ended.exitCode ?? ended.signalCode}`)
+      if (ended !== undefined) throw new ContenderEndedError(`a process ended with ${ended.exitCode ?? ended.signalCode}`)
     },
     async stop() {
       await Promise.all(children.map(stop))

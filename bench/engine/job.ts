@@ -1,5 +1,6 @@
 import type { Topology } from '../../pipelines/engine/topology/topology.ts'
 import type { ByteWriter } from '../../schemas/codec.ts'
+import type { DataSetName } from '../../scripts/data-sets.ts'
 
 /** Of inputs and outputs, of every contender. */
 export const PARTITIONS = 4
@@ -9,6 +10,8 @@ export const KEEP_ALL = { 'retention.ms': '-1' }
 /** The jobs that contenders are compared in: keys are UTF-8 text, values Avro binary of one record without any header, timestamps event times. */
 export interface Job {
   readonly title: string
+  /** The public data set that its input comes from; undefined: it is generated. */
+  readonly data?: DataSetName
   /** The same records at every call. */
   input(dataDir: string, count: number): JobInput
   topology(options: JobTopology): Topology

@@ -1,8 +1,6 @@
 /**
- * `npm run bench:engine -- --job J1|J2|J3 [--peer kafka-streams|goka|quix] [--variant tuned] [--workers N] [--peer-workers N]
- * [--guarantee at-least-once] [--records N] [--runs N] [--commit-ms N] [--compression lz4] [--latency RECORDS_PER_SECOND]`: the engine
- * and a peer in turn, on one broker and one input, every output verified. Environment: see config.ts. Linux only: times and memory come
- * from /proc.
+ * `npm run bench:engine`: the engine and a peer in turn, on one broker and one input, every output verified. See run.command.ts for the options,
+ * config.ts for the environment.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -14,8 +12,11 @@ import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import type { Transport } from '../../kafka/transport.ts'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
+import { dataSet } from '../../scripts/data-sets.ts'
+import { whereInstalled } from '../peer-missing.ts'
 import { type BenchConfig, benchConfig, type WorkerEnvironment } from './config.ts'
-import { type Contender, engineContender, peerContender } from './contender.ts'
+import { type Contender, ContenderEndedError, engineContender, peerContender } from './contender.ts'
 import { type JobInput, KEEP_ALL, PARTITIONS } from './job.ts'
 import { JOBS } from './jobs.ts'
 import { type LatencyFigures, MEASURED_SECONDS, measureLatency, WARM_UP_SECONDS } from './latency.ts'
@@ -23,6 +24,7 @@ import { loadInput } from './load.ts'
 import { measureRun, type RunFigures } from './measure.ts'
 import { describeMachine } from './process-stats.ts'
 import { type Column, cells, header, type Runs, summary } from './report.ts'
+import declaration from './run.command.ts'
 import { verifyOutput } from './verify.ts'
 
 const HEAP_MB = 512
@@ -88,15 +90,28 @@ async function compare<Figures>(
   once: (contender: Contender) => Promise<Figures>,
 ): Promise<void> {
   const all: Runs<Figures>[] = contenders.map(({ label }) => ({ label, runs: [] }))
+  const leftOut = new Set<Contender>()
   say(header(columns))
   for (let number = 1; number <= runs; number++) {
     for (const [i, contender] of contenders.entries()) {
-      const figures = await once(contender)
+      if (leftOut.has(contender)) continue
+      const figures = await once(contender).catch((error) => {
+        // Without the engine, nothing is left to measure.
+        if (i === 0 || !(error instanceof ContenderEndedError)) throw error
+        say(`${contender.label} is left out: ${error.message}; is it built, and is what it runs on installed?`)
+        leftOut.add(contender)
+      })
+      if (figures === undefined) continue
       all[i].runs.push(figures)
       say(cells(`${contender.label} (${number})`, columns, (column) => column.of(figures)))
     }
   }
-  say(summary(all, columns))
+  say(
+    summary(
+      all.filter(({ runs }) => runs.length > 0),
+      columns,
+    ),
+  )
 }
 
 async function expectRight(transport: Transport, { output, stateDir }: WorkerEnvironment, input: JobInput): Promise<void> {
@@ -129,7 +144,6 @@ async function throughput(config: BenchConfig, contenders: readonly Contender[],
 
 async function latency(config: BenchConfig, contenders: readonly Contender[], place: Place, rate: number): Promise<void> {
   const { transport } = place
-  if (config.job !== 'J2') throw new Error('latency is measured with job J2, whose every input has one output: leave out --job')
   const input = JOBS[config.job].input(config.dataDir, rate * (WARM_UP_SECONDS + MEASURED_SECONDS))
   say(
     `${rate} records/s, ${config.guarantee}, a commit every ${config.commitIntervalMs} ms at the latest, ${compressed(config)}; due to be sent → seen by a read_committed reader`,
@@ -145,9 +159,13 @@ async function latency(config: BenchConfig, contenders: readonly Contender[], pl
 }
 
 async function main(): Promise<void> {
-  const config = benchConfig()
+  const config = benchConfig(commandLine(declaration))
   const contenders = [engineContender(config)]
-  if (config.peer !== undefined) contenders.push(peerContender(config.peer, config))
+  const { peer } = config
+  const other = peer === undefined ? undefined : await whereInstalled(peer, () => peerContender(peer, config))
+  if (other !== undefined) contenders.push(other)
+  const needed = JOBS[config.job].data
+  if (needed !== undefined) dataSet(config.dataDir, needed)
   const log = pino({ level: 'warn' }, pino.destination(STDERR))
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
   const broker = config.brokers === undefined ? await startBroker(folder, config.home) : undefined
@@ -166,4 +184,4 @@ async function main(): Promise<void> {
   }
 }
 
-await main()
+await runMain(main)

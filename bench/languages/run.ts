@@ -1,10 +1,11 @@
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import hljs from 'highlight.js'
 import { detectLanguage, PLAINTEXT } from '../../api/snippets/languages/detect.ts'
 import { languages } from '../../api/snippets/languages/table.ts'
-import { dataFolder } from '../../scripts/config.ts'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
+import { expectedDataFolder } from '../../scripts/config.ts'
+import { dataSet } from '../../scripts/data-sets.ts'
 import { filesOf } from './archive.ts'
+import declaration from './run.command.ts'
 
 /**
  * Which language a text is in: our detection and highlight.js' on the same files. `markup` is what the table was developed on: fragments
@@ -38,10 +39,8 @@ function highlighted({ language, relevance }: { language?: string; relevance: nu
 }
 
 function readSamples(): Sample[] {
-  const archive = join(dataFolder(), 'languages', 'hljs-tests.tar.gz')
-  if (!existsSync(archive)) throw new Error(`${archive} is not there: the public data sets are needed`)
   const samples: Sample[] = []
-  for (const { path, text } of filesOf(archive)) {
+  for (const { path, text } of filesOf(dataSet(expectedDataFolder(), 'languages'))) {
     const [, set, language, file] = /^test\/(detect|markup)\/([^/]+)\/(.+)\.txt$/.exec(path) ?? []
     if (file === undefined || file.endsWith('.expect')) continue
     if (names.includes(language) || language === PLAINTEXT) samples.push({ set, language, text })
@@ -52,8 +51,6 @@ function readSamples(): Sample[] {
 const percent = (part: number, whole: number) => (whole === 0 ? '–' : `${((part / whole) * PERCENT).toFixed(1)} %`)
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
-const samples = readSamples()
-print(`| files | ${Object.keys(guesses).join(' | ')} |\n|---|${'---:|'.repeat(Object.keys(guesses).length)}`)
 interface Tally {
   /** By set: rightly named, of how many. */
   readonly right: Record<string, number>
@@ -62,48 +59,55 @@ interface Tally {
   wrong: number
 }
 
-const tallies = new Map<string, Tally>()
-function tallyOf(language: string): Tally {
-  const found = tallies.get(language) ?? { right: {}, files: {}, wrong: 0 }
-  tallies.set(language, found)
-  return found
+async function main(): Promise<void> {
+  commandLine(declaration)
+  const samples = readSamples()
+  print(`| files | ${Object.keys(guesses).join(' | ')} |\n|---|${'---:|'.repeat(Object.keys(guesses).length)}`)
+  const tallies = new Map<string, Tally>()
+  function tallyOf(language: string): Tally {
+    const found = tallies.get(language) ?? { right: {}, files: {}, wrong: 0 }
+    tallies.set(language, found)
+    return found
+  }
+
+  for (const set of SETS) {
+    const own = samples.filter((sample) => sample.set === set)
+    const cells = Object.entries(guesses).map(([name, guess]) => {
+      const start = performance.now()
+      const said = own.map(({ text }) => guess(text))
+      const ms = (performance.now() - start) / own.length
+      const named = said.map((language) => SAME[language] ?? language)
+      if (name === 'ours') for (const [index, { language }] of own.entries()) count(set, language, named[index])
+      const right = own.filter(({ language }, index) => named[index] === language).length
+      return `${percent(right, own.length)} (${right}, ${ms.toFixed(2)} ms each)`
+    })
+    print(`| ${set}: ${own.length} | ${cells.join(' | ')} |`)
+  }
+
+  function count(set: string, language: string, named: string): void {
+    const tally = tallyOf(language)
+    tally.files[set] = (tally.files[set] ?? 0) + 1
+    if (named === language) tally.right[set] = (tally.right[set] ?? 0) + 1
+    else tallyOf(named).wrong++
+  }
+
+  const sum = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((total, one) => total + one, 0)
+  const rows = [...tallies]
+    .sort(([one], [other]) => one.localeCompare(other))
+    .map(([language, { right, files, wrong }]) => {
+      const recall = SETS.map((set) => (files[set] === undefined ? '–' : `${right[set] ?? 0}/${files[set]}`))
+      return [language, ...recall, percent(sum(right), sum(right) + wrong)]
+    })
+  /** Several languages beside each other. */
+  const height = Math.ceil(rows.length / COLUMNS)
+  const repeated = (cells: readonly string[]) => Array.from({ length: COLUMNS }, () => cells).flat()
+  print(
+    `\n| ${repeated(['language', ...SETS, 'precision']).join(' | ')} |\n|${repeated(['---', ...SETS.map(() => '---:'), '---:']).join('|')}|`,
+  )
+  for (let line = 0; line < height; line++) {
+    const beside = Array.from({ length: COLUMNS }, (_, column) => rows[column * height + line] ?? ['', ...SETS.map(() => ''), ''])
+    print(`| ${beside.flat().join(' | ')} |`)
+  }
 }
 
-for (const set of SETS) {
-  const own = samples.filter((sample) => sample.set === set)
-  const cells = Object.entries(guesses).map(([name, guess]) => {
-    const start = performance.now()
-    const said = own.map(({ text }) => guess(text))
-    const ms = (performance.now() - start) / own.length
-    const named = said.map((language) => SAME[language] ?? language)
-    if (name === 'ours') for (const [index, { language }] of own.entries()) count(set, language, named[index])
-    const right = own.filter(({ language }, index) => named[index] === language).length
-    return `${percent(right, own.length)} (${right}, ${ms.toFixed(2)} ms each)`
-  })
-  print(`| ${set}: ${own.length} | ${cells.join(' | ')} |`)
-}
-
-function count(set: string, language: string, named: string): void {
-  const tally = tallyOf(language)
-  tally.files[set] = (tally.files[set] ?? 0) + 1
-  if (named === language) tally.right[set] = (tally.right[set] ?? 0) + 1
-  else tallyOf(named).wrong++
-}
-
-const sum = (counts: Readonly<Record<string, number>>) => Object.values(counts).reduce((total, one) => total + one, 0)
-const rows = [...tallies]
-  .sort(([one], [other]) => one.localeCompare(other))
-  .map(([language, { right, files, wrong }]) => {
-    const recall = SETS.map((set) => (files[set] === undefined ? '–' : `${right[set] ?? 0}/${files[set]}`))
-    return [language, ...recall, percent(sum(right), sum(right) + wrong)]
-  })
-/** Several languages beside each other. */
-const height = Math.ceil(rows.length / COLUMNS)
-const repeated = (cells: readonly string[]) => Array.from({ length: COLUMNS }, () => cells).flat()
-print(
-  `\n| ${repeated(['language', ...SETS, 'precision']).join(' | ')} |\n|${repeated(['---', ...SETS.map(() => '---:'), '---:']).join('|')}|`,
-)
-for (let line = 0; line < height; line++) {
-  const beside = Array.from({ length: COLUMNS }, (_, column) => rows[column * height + line] ?? ['', ...SETS.map(() => ''), ''])
-  print(`| ${beside.flat().join(' | ')} |`)
-}
+await runMain(main)

@@ -5,6 +5,7 @@ import { promisify } from 'node:util'
 import { inheritedEnv } from '../../deploy/local/config.ts'
 import { freePort, LOOPBACK } from '../../deploy/local/ports.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
+import { PeerMissingError } from '../peer-missing.ts'
 import type { LoadOrder, LoadReport } from './load.ts'
 
 const run = promisify(execFile)
@@ -22,8 +23,8 @@ export interface EnvoyPeer {
   stop(): void
 }
 
-/** Built with the machine's Go, once. @returns undefined where there is none */
-export async function buildEnvoy(folder: string): Promise<string | undefined> {
+/** Built with the machine's Go, once. @throws PeerMissingError where there is none */
+export async function buildEnvoy(folder: string): Promise<string> {
   const bin = join(folder, 'envoy-ratelimit')
   const env = { ...inheritedEnv(), GOBIN: bin, GOFLAGS: '-buildvcs=false' }
   try {
@@ -32,8 +33,8 @@ export async function buildEnvoy(folder: string): Promise<string | undefined> {
     await run('go', ['build', '-o', join(bin, 'load'), '.'], { cwd: LOAD_SOURCE, env, timeout: BUILD_TIMEOUT_MS })
     return bin
   } catch (error) {
-    process.stderr.write(`envoyproxy/ratelimit is left out: ${(error as Error).message.split('\n')[0]}\n`)
-    return undefined
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new PeerMissingError(code === 'ENOENT' ? 'Go is not installed; see https://go.dev/dl' : message.split('\n')[0])
   }
 }
 

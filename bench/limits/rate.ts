@@ -31,13 +31,18 @@ interface Step {
  * The highest rate at which the decision adds less than 2 ms to 99 of 100 requests; decisions in one process, Redis beside it.
  * @param traffic part of the names of the kinds of traffic that are wanted
  */
-export async function rateTable(apply: ApplyRate, traffic: string, say: (text: string) => void): Promise<void> {
+export async function rateTable(
+  apply: ApplyRate,
+  installed: readonly SubjectName[],
+  traffic: string,
+  say: (text: string) => void,
+): Promise<void> {
   say(`\n### Highest rate with an added latency of less than ${TARGET_P99_MS} ms at P99, one process`)
   say(
     '\n| traffic | subject | requests/s | P50 ms | P99 ms | CPU µs per decision | the step above | its P99 ms |\n|---|---|---|---|---|---|---|---|',
   )
   for (const { name, callers } of TRAFFIC.filter((one) => one.name.includes(traffic))) {
-    for (const subject of SUBJECTS) {
+    for (const subject of SUBJECTS.filter((name) => installed.includes(name))) {
       const { best, above } = await search((perSecond) => step(apply, subject, callers, perSecond))
       const found = best === undefined ? '– | – | – | –' : described(best)
       const next = above === undefined ? '– | –' : `${thousands(above.perSecond)} | ${above.report.p99Ms.toFixed(2)}`

@@ -1,16 +1,18 @@
 /**
  * `npm run bench:limits`: decisions per second, the latency that they add, and how exact they are, on a Redis of its own, beside peers in the
- * same run: rate-limiter-flexible, and envoyproxy/ratelimit where there is a Go to build it with. Options: --seconds 4, --only speed,latency,
- * rate,accuracy,leases,changes,faults,rules, --traffic hot (kinds of traffic whose name has it), --processes 1,2,4. Linux only.
+ * same run: rate-limiter-flexible, and envoyproxy/ratelimit where there is a Go to build it with. See
+ * run.command.ts.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs, promisify } from 'node:util'
+import { promisify } from 'node:util'
 import { freePort } from '../../deploy/local/ports.ts'
 import { redisServer } from '../../deploy/local/redis.ts'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { describeMachine } from '../engine/process-stats.ts'
+import { whereInstalled } from '../peer-missing.ts'
 import { accuracyOf } from './accuracy.ts'
 import { changesTable } from './changes.ts'
 import { buildEnvoy, type EnvoyPeer, startEnvoy } from './envoy.ts'
@@ -19,14 +21,14 @@ import { leaseTable } from './lease-accuracy.ts'
 import type { LoadOrder, LoadReport } from './load.ts'
 import { matchingTable } from './matching.ts'
 import { type ApplyRate, rateTable } from './rate.ts'
-import { SUBJECTS, type SubjectName } from './subjects.ts'
+import declaration from './run.command.ts'
+import { installedSubjects, type SubjectName } from './subjects.ts'
 
 const run = promisify(execFile)
 const LOAD = join(import.meta.dirname, 'load.ts')
 const TOOLS = join(import.meta.dirname, '..', '..', '.millrace', 'tools')
 const OUTPUT_BYTES = 256 * 1024 * 1024
 const ENVOY = 'envoyproxy/ratelimit'
-const SECTIONS = ['speed', 'latency', 'rate', 'accuracy', 'leases', 'changes', 'faults', 'rules']
 const IN_FLIGHT = 128
 /** What every subject can do, so that latencies compare. */
 const SHARED_RATE = 5_000
@@ -35,17 +37,8 @@ const WARM_UP_SECONDS = 1
 const TIMEOUT_MS = 5
 const PATIENT_MS = 1_000
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: 'string', default: '4' },
-    only: { type: 'string', default: SECTIONS.join(',') },
-    traffic: { type: 'string', default: '' },
-    processes: { type: 'string', default: '1,2,4' },
-  },
-})
-const seconds = Number(values.seconds)
-const sections = new Set(values.only.split(','))
-for (const section of sections) if (!SECTIONS.includes(section)) throw new Error(`no section ${section}; there are ${SECTIONS.join(', ')}`)
+const { seconds, traffic: wanted = '', ...values } = commandLine(declaration)
+const sections = new Set<string>(values.only)
 const say = (text: string) => process.stdout.write(`${text}\n`)
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
 let runs = 0
@@ -77,6 +70,7 @@ const thousands = (value: number) => Math.round(value).toLocaleString('en')
 /** The same load on each subject in turn. */
 async function compare(
   redisUrl: string,
+  subjects: readonly SubjectName[],
   envoy: string | undefined,
   title: string,
   mode: LoadOrder['mode'],
@@ -85,7 +79,7 @@ async function compare(
   say(
     `\n### ${title}\n\n| traffic | subject | decisions/s | P50 ms | P99 ms | P99.9 ms | CPU µs per decision | undecided |\n|---|---|---|---|---|---|---|---|`,
   )
-  for (const { name, callers, limit } of TRAFFIC.filter((traffic) => traffic.name.includes(values.traffic))) {
+  for (const { name, callers, limit } of TRAFFIC.filter((traffic) => traffic.name.includes(wanted))) {
     const order: Order = { callers, limit, windowSeconds: 60, timeoutMs, seconds, mode, log: false }
     const row = (subject: string, report: LoadReport) => {
       const { decisions, p50Ms, p99Ms, p999Ms, cpuSeconds, undecided } = report
@@ -94,7 +88,7 @@ async function compare(
         `| ${name} | ${subject} | ${thousands(decisions / report.seconds)} | ${ms(p50Ms)} | ${ms(p99Ms)} | ${ms(p999Ms)} | ${cpu} | ${undecided} |`,
       )
     }
-    for (const subject of SUBJECTS) if (subject !== 'sliding log') row(subject, await load(subject, redisUrl, order, nextPrefix()))
+    for (const subject of subjects) if (subject !== 'sliding log') row(subject, await load(subject, redisUrl, order, nextPrefix()))
     if (envoy !== undefined) row(ENVOY, await withEnvoy(envoy, redisUrl, limit, 60, (peer) => peer.load(envoyOrder(order, redisUrl))))
   }
 }
@@ -119,8 +113,8 @@ async function withEnvoy<T>(
 }
 
 /** One caller at twice its limit, through 1, 2 and 4 processes. Without a time-out of their own, peers are in the first table alone. */
-async function accuracy(redisUrl: string, envoy: string | undefined): Promise<void> {
-  await accuracyTable(redisUrl, 'the store is waited for', PATIENT_MS, SUBJECTS, envoy)
+async function accuracy(redisUrl: string, subjects: readonly SubjectName[], envoy: string | undefined): Promise<void> {
+  await accuracyTable(redisUrl, 'the store is waited for', PATIENT_MS, subjects, envoy)
   await accuracyTable(redisUrl, `the store has ${TIMEOUT_MS} ms, as in production`, TIMEOUT_MS, ['millrace', 'millrace, leases'], undefined)
 }
 
@@ -145,7 +139,7 @@ async function accuracyTable(
     const undecided = reports.reduce((sum, report) => sum + report.undecided, 0)
     say(`| ${subject} | ${processes} | ${(100 * meanOfLimit).toFixed(1)} % | ${(100 * greatestOfLimit).toFixed(1)} % | ${undecided} |`)
   }
-  for (const processes of values.processes.split(',').map(Number)) {
+  for (const processes of values.processes) {
     const order: Order = {
       callers: 1,
       limit,
@@ -183,14 +177,29 @@ async function main(): Promise<void> {
     return load(subject, redis.address, { ...order, mode: { open: perSecond } }, nextPrefix())
   }
   try {
+    const subjects = await installedSubjects()
     const needsPeers = ['speed', 'latency', 'accuracy'].some((section) => sections.has(section))
-    const envoy = needsPeers ? await buildEnvoy(TOOLS) : undefined
+    const envoy = needsPeers ? await whereInstalled(ENVOY, () => buildEnvoy(TOOLS)) : undefined
     if (sections.has('speed'))
-      await compare(redis.address, envoy, `Speed: ${IN_FLIGHT} requests under way, one process`, { closed: IN_FLIGHT }, PATIENT_MS)
+      await compare(
+        redis.address,
+        subjects,
+        envoy,
+        `Speed: ${IN_FLIGHT} requests under way, one process`,
+        { closed: IN_FLIGHT },
+        PATIENT_MS,
+      )
     if (sections.has('latency'))
-      await compare(redis.address, envoy, `Latency at ${thousands(SHARED_RATE)} requests a second`, { open: SHARED_RATE }, TIMEOUT_MS)
-    if (sections.has('rate')) await rateTable(applyRate, values.traffic, say)
-    if (sections.has('accuracy')) await accuracy(redis.address, envoy)
+      await compare(
+        redis.address,
+        subjects,
+        envoy,
+        `Latency at ${thousands(SHARED_RATE)} requests a second`,
+        { open: SHARED_RATE },
+        TIMEOUT_MS,
+      )
+    if (sections.has('rate')) await rateTable(applyRate, subjects, wanted, say)
+    if (sections.has('accuracy')) await accuracy(redis.address, subjects, envoy)
     if (sections.has('leases')) await leaseTable(say)
     if (sections.has('changes')) await changesTable(folder, say)
     if (sections.has('faults')) await faultTable(folder, say)
@@ -201,4 +210,4 @@ async function main(): Promise<void> {
   }
 }
 
-await main()
+await runMain(main)

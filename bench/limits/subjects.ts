@@ -1,15 +1,29 @@
 import { Redis } from 'ioredis'
-import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
 import { counterStore } from '../../api/limits/core/counter-store.ts'
 import { leasedCounters, SWEEP_MS } from '../../api/limits/core/leases.ts'
 import { limiter } from '../../api/limits/core/limiter.ts'
 import { compileRules } from '../../api/limits/core/matching.ts'
 import { redisScripts } from '../../api/limits/core/redis-scripts.ts'
 import { ruleOf } from '../../schemas/limits/rule.ts'
+import { PeerMissingError, whereInstalled } from '../peer-missing.ts'
 
 /** What is measured, under one name and one form. */
-export const SUBJECTS = ['millrace', 'millrace, leases', 'flexible', 'flexible, block + insurance', 'sliding log'] as const
+const SUBJECTS = ['millrace', 'millrace, leases', 'flexible', 'flexible, block + insurance', 'sliding log'] as const
 export type SubjectName = (typeof SUBJECTS)[number]
+
+/** The subjects that can run here: those of rate-limiter-flexible are left out, with a line, where it is not installed. */
+export async function installedSubjects(): Promise<readonly SubjectName[]> {
+  const peer = await whereInstalled('rate-limiter-flexible', flexibleLimiters)
+  return SUBJECTS.filter((name) => peer !== undefined || !name.startsWith('flexible'))
+}
+
+async function flexibleLimiters() {
+  try {
+    return await import('rate-limiter-flexible')
+  } catch {
+    throw new PeerMissingError('it is not installed; run npm install without --omit=dev')
+  }
+}
 
 export interface Subject {
   /** True: let through. */
@@ -43,7 +57,7 @@ export async function openSubject(name: SubjectName, options: SubjectOptions): P
     case 'flexible, block + insurance':
       return flexible(redis, options, {
         inMemoryBlockOnConsumed: options.limit + 1,
-        insuranceLimiter: new RateLimiterMemory({ points: options.limit, duration: options.windowSeconds }),
+        insuranceLimiter: new (await flexibleLimiters()).RateLimiterMemory({ points: options.limit, duration: options.windowSeconds }),
       })
     case 'sliding log':
       return slidingLog(redis, options)
@@ -84,7 +98,8 @@ function ours(redis: Redis, { limit, windowSeconds, prefix, timeoutMs }: Subject
   }
 }
 
-function flexible(redis: Redis, { limit, windowSeconds, prefix }: SubjectOptions, extra: object): Subject {
+async function flexible(redis: Redis, { limit, windowSeconds, prefix }: SubjectOptions, extra: object): Promise<Subject> {
+  const { RateLimiterRedis } = await flexibleLimiters()
   const one = new RateLimiterRedis({ storeClient: redis, points: limit, duration: windowSeconds, keyPrefix: prefix, ...extra })
   return {
     async decide(caller) {

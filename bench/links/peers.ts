@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { Redis } from 'ioredis'
 import { freePort } from '../../deploy/local/ports.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
+import { PeerMissingError } from '../peer-missing.ts'
 
 const run = promisify(execFile)
 const GO_SOURCE = fileURLToPath(new URL('./peer-go', import.meta.url))
@@ -44,19 +45,22 @@ export async function startNginx(folder: string, host: string, links: ReadonlyMa
     }`
   writeFileSync(join(prefix, 'nginx.conf'), config)
   const child = spawn('nginx', ['-c', join(prefix, 'nginx.conf'), '-p', prefix], { stdio: 'ignore' })
-  return await started(child, port, 'nginx is not installed: apt-get install nginx-light')
+  return await started(child, port, 'it is not installed or does not start; as root: apt-get install -y nginx-light')
 }
 
 /** Redis and net/http, built by this benchmark. */
 export async function startGoPeer(folder: string, redisUrl: string, host: string, links: ReadonlyMap<string, string>): Promise<Peer> {
   const program = join(folder, 'peer-go')
-  await run('go', ['build', '-o', program, '.'], { cwd: GO_SOURCE, timeout: BUILD_TIMEOUT_MS })
+  await run('go', ['build', '-o', program, '.'], { cwd: GO_SOURCE, timeout: BUILD_TIMEOUT_MS }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw new PeerMissingError('Go is not installed; see https://go.dev/dl')
+    throw new PeerMissingError(`it cannot be built: ${error.message.split('\n').filter(Boolean).join(' ')}`)
+  })
   const redis = new Redis(redisUrl)
   for (const [code, url] of links) await redis.set(`link:${code}`, JSON.stringify({ u: url, d: host, c: Date.now() }))
   redis.disconnect()
   const port = await freePort()
   const child = spawn(program, ['-listen', `127.0.0.1:${port}`, '-redis', new URL(redisUrl).host], { stdio: 'ignore' })
-  return await started(child, port, 'the peer in Go does not start')
+  return await started(child, port, 'it does not start')
 }
 
 async function started(child: ChildProcess, port: number, cure: string): Promise<Peer> {
@@ -66,11 +70,18 @@ async function started(child: ChildProcess, port: number, cure: string): Promise
   })
   const exited = once(child, 'exit').catch(() => undefined)
   const url = `http://127.0.0.1:${port}`
-  await waitUntil(async () => (await fetch(url, { redirect: 'manual' })).status > 0, {
-    what: url,
-    timeoutMs: START_TIMEOUT_MS,
-    givenUp: () => failure ?? (child.exitCode === null ? undefined : cure),
-  })
+  const isDown = () => failure ?? (child.exitCode === null ? undefined : cure)
+  try {
+    await waitUntil(async () => (await fetch(url, { redirect: 'manual' })).status > 0, {
+      what: url,
+      timeoutMs: START_TIMEOUT_MS,
+      givenUp: isDown,
+    })
+  } catch (error) {
+    if (isDown() !== undefined) throw new PeerMissingError(cure)
+    child.kill('SIGTERM')
+    throw error
+  }
   return {
     url,
     async stop() {

@@ -1,19 +1,20 @@
 /**
  * `npm run bench:links`: how long it takes until a link is made, with its parts, at a fixed rate; and redirects, closed loop, beside nginx with
  * the same links in its configuration (the upper bound) and a redirect in Go on the same Redis, in turn; and with Kafka slow, stopped, and the
- * buffer of clicks full. Options: --rate 500, --seconds 20,
- * --rounds 3, --connections 64, --no-peers, --only creates|redirects. Needs wrk, nginx and go. Linux only: CPU times come from /proc.
+ * buffer of clicks full. See run.command.ts.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
 import { waitUntil } from '../../deploy/local/wait.ts'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { cpuSeconds, describeMachine } from '../engine/process-stats.ts'
-import { applyLoad, type LoadResult } from '../trends-read/load.ts'
+import { whereInstalled } from '../peer-missing.ts'
+import { applyLoad, type LoadResult, requireWrk } from '../trends-read/load.ts'
 import { type Created, createAtRate, percentile } from './creates.ts'
 import { type Peer, startGoPeer, startNginx } from './peers.ts'
+import declaration from './run.command.ts'
 import { type LinksApi, type LinksServers, startLinksServers } from './servers.ts'
 
 const HOST = 'sho.rt'
@@ -38,20 +39,7 @@ const BROWSER = {
   Referer: 'https://news.example/item?id=1',
 }
 
-const { values } = parseArgs({
-  options: {
-    rate: { type: 'string', default: '500' },
-    seconds: { type: 'string', default: '20' },
-    rounds: { type: 'string', default: '3' },
-    connections: { type: 'string', default: '64' },
-    'no-peers': { type: 'boolean', default: false },
-    only: { type: 'string' },
-  },
-})
-const rate = Number(values.rate)
-const seconds = Number(values.seconds)
-const rounds = Number(values.rounds)
-const connections = Number(values.connections)
+const { rate, seconds, rounds, connections, ...values } = commandLine(declaration)
 
 const say = (text: string) => process.stdout.write(`${text}\n`)
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
@@ -145,8 +133,10 @@ async function benchRedirects(servers: LinksServers): Promise<void> {
   const paths = [...links.keys()].map((code) => `/${code}`)
   const peers: [string, Peer][] = []
   if (!values['no-peers']) {
-    peers.push(['nginx, links in its configuration', await startNginx(folder, HOST, links)])
-    peers.push(['Go net/http with Redis', await startGoPeer(folder, servers.redisUrl, HOST, links)])
+    const nginx = await whereInstalled('nginx', () => startNginx(folder, HOST, links))
+    if (nginx !== undefined) peers.push(['nginx, links in its configuration', nginx])
+    const go = await whereInstalled('the redirect in Go', () => startGoPeer(folder, servers.redisUrl, HOST, links))
+    if (go !== undefined) peers.push(['Go net/http with Redis', go])
   }
   const { api, slowApi } = servers
   const load = (url: string, duration: number) => applyLoad({ url, paths, headers: BROWSER, connections, seconds: duration, folder })
@@ -222,7 +212,8 @@ async function main(): Promise<void> {
   const servers = await startLinksServers(folder, HOST)
   try {
     if (values.only !== 'redirects') await benchCreates(servers)
-    if (values.only !== 'creates') await benchRedirects(servers)
+    if (values.only !== 'creates' && (await whereInstalled('the load on redirects', requireWrk)) !== undefined)
+      await benchRedirects(servers)
   } finally {
     process.kill(servers.brokerPid(), 'SIGCONT')
     await servers.stop()
@@ -230,4 +221,4 @@ async function main(): Promise<void> {
   }
 }
 
-await main()
+await runMain(main)

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { type WorkerEnvironment, workerProcessEnv } from '../engine/config.ts'
+import { PeerMissingError } from '../peer-missing.ts'
 import { childEnvironment } from './config.ts'
 import { type Endings, endings } from './endings.ts'
 import { workingClassicMembers, workingConsumers } from './group-shares.ts'
@@ -31,11 +32,10 @@ export const engine: Contender = {
   workingMembers: workingConsumers,
 }
 
-/** @throws Error when the peer's program is not there */
+/** @throws PeerMissingError when the peer's program is not there */
 export function kafkaStreams(peersDir: string): Contender {
   const script = join(peersDir, 'kafka-streams', 'run.sh')
-  if (!existsSync(script))
-    throw new Error(`there is no ${script}: set PEERS_DIR to the folder that holds the peers' programs, or leave out --peer`)
+  if (!existsSync(script)) throw new PeerMissingError(`there is no ${script}; set PEERS_DIR to the folder that holds the peers' programs`)
   return {
     label: 'Kafka Streams, default settings',
     start: (worker) => started(worker, (env) => spawn(script, [], { env: { ...env, ...KAFKA_STREAMS }, stdio: STDIO })),

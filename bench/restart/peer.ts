@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { PeerMissingError } from '../peer-missing.ts'
 import { childEnvironment } from './config.ts'
 
 const result = z.object({ restored: z.number(), restore_s: z.number(), start_to_running_s: z.number() })
@@ -19,18 +20,17 @@ export interface PeerRestore {
   readonly runs: number
 }
 
-/** Restores of Kafka Streams by its own program, on the same broker. @throws Error when the program is not there or fails */
+/** Restores of Kafka Streams by its own program, on the same broker. @throws PeerMissingError when the program is not there or fails */
 export async function restoreKafkaStreams({ brokers, peersDir, dataDir, folder, records, runs }: PeerRestore) {
   const script = join(peersDir, 'bench.sh')
-  if (!existsSync(script))
-    throw new Error(`there is no ${script}: set PEERS_DIR to the folder that holds the peers' programs, or leave out --peer`)
+  if (!existsSync(script)) throw new PeerMissingError(`there is no ${script}; set PEERS_DIR to the folder that holds the peers' programs`)
   const results = join(folder, 'peer-results.jsonl')
   const settings = { KAFKA_BROKERS: brokers, RESULTS: results, NAME: 'restore', GUARANTEE: 'eos', THREADS: '2', KEEP_CHANGELOG: '1' }
   const env = childEnvironment({ ...settings, BENCH_LOCK: join(folder, 'peer-lock'), DATA_DIR: dataDir })
   async function run(...args: string[]): Promise<void> {
     const child = spawn(script, args, { env, stdio: ['ignore', 'ignore', 'inherit'] })
     const [code] = await once(child, 'exit')
-    if (code !== 0) throw new Error(`${script} ${args.join(' ')} ended with ${code}`)
+    if (code !== 0) throw new PeerMissingError(`${script} ${args.join(' ')} ended with ${code}`)
   }
   await run('load', 'j2', String(records))
   for (let i = 0; i < runs; i++) await run('restore', String(records), 'kafka-streams')

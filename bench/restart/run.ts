@@ -1,23 +1,24 @@
 /**
- * `npm run bench:restart -- [--only restore,in-place,kill,rolling,failover] [--keys 1000000] [--rate 3000] [--runs 3] [--peer kafka-streams]`:
- * how long state takes to come back, and how long partitions stand still when workers stop, die and return. Every stream is checked: a record that
- * is lost, doubled or out of order ends the run. Environment: KAFKA_BROKERS (default: a broker of its own), PEERS_DIR.
+ * `npm run bench:restart`: how long state takes to come back, and how long partitions stand still when workers stop, die and return. Every
+ * stream is checked: a record that is lost, doubled or out of order ends the run. See run.command.ts.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { pino } from 'pino'
-import { z } from 'zod'
 import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { kafkaTransport } from '../../kafka/client/index.ts'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
+import { dataSet } from '../../scripts/data-sets.ts'
 import { describeMachine } from '../engine/process-stats.ts'
 import { median, row } from '../engine/report.ts'
+import { whereInstalled } from '../peer-missing.ts'
 import { type RestartConfig, restartConfig } from './config.ts'
 import { engine, kafkaStreams } from './contenders.ts'
 import { restoreKafkaStreams } from './peer.ts'
 import { restoreJob } from './restore-job.ts'
+import declaration from './run.command.ts'
 import {
   failover,
   killAndRestart,
@@ -34,24 +35,8 @@ const HEAP_MB = 512
 const STDERR = 2
 /** Job J2's cards: the state that Kafka Streams restores, each key written 200 times. */
 const J2_KEYS = 5_000
-const SCENARIOS = ['restore', 'in-place', 'kill', 'rolling', 'failover'] as const
 
-const text = { type: 'string' } as const
-const { values } = parseArgs({ options: { only: text, keys: text, rate: text, runs: text, peer: text } })
-const count = z.coerce.number().int().positive()
-const asked = z
-  .object({
-    only: z
-      .string()
-      .default(SCENARIOS.join())
-      .transform((list) => list.split(','))
-      .pipe(z.array(z.enum(SCENARIOS))),
-    keys: count.default(1_000_000),
-    rate: count.default(3_000),
-    runs: count.default(3),
-    peer: z.enum(['kafka-streams']).optional(),
-  })
-  .parse(values)
+const asked = commandLine(declaration)
 
 const say = (line: string) => process.stdout.write(`${line}\n`)
 const seconds = (ms: number) => (ms / 1_000).toFixed(2)
@@ -67,9 +52,17 @@ async function restores(place: Place, { peersDir, dataDir }: RestartConfig): Pro
   for (const { label, of, rounds } of shapes) {
     say(restoreRow(`engine, ${label}`, await restore(place, of, rounds, runs)))
   }
+  try {
+    dataSet(dataDir, 'payments')
+  } catch (error) {
+    say(`job J2 is left out: ${(error as Error).message}`)
+    return
+  }
   say(restoreRow('engine, job J2, 1 worker', await restoreJob(place, dataDir, keys, runs)))
   if (asked.peer === undefined) return
-  const theirs = await restoreKafkaStreams({ brokers: place.brokers, peersDir, dataDir, folder: place.folder, records: keys, runs })
+  const settings = { brokers: place.brokers, peersDir, dataDir, folder: place.folder, records: keys, runs }
+  const theirs = await whereInstalled('Kafka Streams', () => restoreKafkaStreams(settings))
+  if (theirs === undefined) return
   const figures = theirs.map(({ restored, restore_s, start_to_running_s }) => ({
     records: restored,
     recordsPerSecond: restored / restore_s,
@@ -131,10 +124,12 @@ async function stalls(place: Place): Promise<void> {
 async function beside(place: Place, { peersDir }: RestartConfig): Promise<void> {
   const mishaps = asked.only.filter((name) => name === 'kill' || name === 'rolling' || name === 'failover')
   if (asked.peer === undefined || mishaps.length === 0) return
+  const peer = await whereInstalled('Kafka Streams', () => kafkaStreams(peersDir))
+  if (peer === undefined) return
   say(row(['job J2, exactly once, 3 processes, 4 partitions, under load', 'before s', 'longest s', 'partitions that stood > 1 s']))
   say(row(['---', '--:', '--:', '--:']))
   for (const name of mishaps) {
-    for (const contender of [engine, kafkaStreams(peersDir)]) {
+    for (const contender of [engine, peer]) {
       const { before, longest, stood } = await sideBySide(place, contender, asked.keys, asked.rate, MISHAPS[name])
       say(row([`${name}: ${contender.label}`, seconds(before), seconds(longest), `${stood} of 4`]))
     }
@@ -172,4 +167,4 @@ async function main(): Promise<void> {
   }
 }
 
-await main()
+await runMain(main)

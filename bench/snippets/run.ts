@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import { waitUntil } from '../../deploy/local/wait.ts'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { seededRandom } from '../../tools/random/random.ts'
 import { startServers } from '../trends/servers.ts'
 import { httpClient } from './client.ts'
@@ -11,6 +11,7 @@ import { contents } from './contents.ts'
 import { viewsFreshness } from './freshness.ts'
 import { largeAtOnce } from './large.ts'
 import { type Paced, paced, quantile } from './pace.ts'
+import declaration from './run.command.ts'
 
 /**
  * Snippets through the whole path at the specification's average rates, sizes from a distribution with a long tail: creations and reads at
@@ -26,10 +27,7 @@ const READY = { timeoutMs: 120_000, intervalMs: 100 }
 const CPU_SECONDS = 'process_cpu_seconds_total'
 const MS_PER_SECOND = 1_000
 
-const { values } = parseArgs({ options: { seconds: { type: 'string', default: '30' }, times: { type: 'string', default: '1' } } })
-const seconds = Number(values.seconds)
-/** Of the average rates. */
-const times = Number(values.times)
+const { seconds, times } = commandLine(declaration)
 const creationsPerSecond = Math.round(CREATIONS_PER_SECOND * times)
 const readsPerSecond = Math.round(READS_PER_SECOND * times)
 const random = seededRandom(SEED)
@@ -98,15 +96,19 @@ async function measure(url: string, folder: string): Promise<void> {
   client.close()
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
-const servers = await startServers(folder, 'snippets')
-try {
-  await servers.startWorkers('snippets,snippet-views')
-  const api = await servers.startApi()
-  const url = `http://${api.address.replace(/^https?:\/\//, '')}`
-  await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, { what: 'the API', ...READY })
-  await measure(url, folder)
-} finally {
-  await servers.stop()
-  rmSync(folder, { recursive: true, force: true })
+async function main(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
+  const servers = await startServers(folder, 'snippets')
+  try {
+    await servers.startWorkers('snippets,snippet-views')
+    const api = await servers.startApi()
+    const url = `http://${api.address.replace(/^https?:\/\//, '')}`
+    await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, { what: 'the API', ...READY })
+    await measure(url, folder)
+  } finally {
+    await servers.stop()
+    rmSync(folder, { recursive: true, force: true })
+  }
 }
+
+await runMain(main)

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { PeerMissingError } from '../peer-missing.ts'
 
 export interface LoadOptions {
   readonly url: string
@@ -30,6 +31,18 @@ const run = promisify(execFile)
 /** A request that takes longer is counted as failed. */
 const TIMEOUT_SECONDS = 5
 
+/** @returns true @throws PeerMissingError when wrk is not installed */
+export async function requireWrk(): Promise<true> {
+  try {
+    // It ends with 1 after printing its version.
+    await run('wrk', ['--version'])
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT')
+      throw new PeerMissingError('wrk is not installed; as root: apt-get install -y wrk')
+  }
+  return true
+}
+
 /**
  * Closed-loop load by wrk, one thread: as many requests as the connections can keep under way. (A load generator in JavaScript takes more of
  * the two cores than the server that it measures.)
@@ -40,9 +53,7 @@ export async function applyLoad(options: LoadOptions): Promise<LoadResult> {
   const headers = Object.entries(options.headers ?? {}).map(([name, value]) => `${name}: ${value}`)
   const args = ['--threads', '1', '--connections', String(options.connections), '--duration', `${options.seconds}s`]
   args.push('--timeout', `${TIMEOUT_SECONDS}s`, '--script', SCRIPT, options.url, '--', file, ...headers)
-  const { stdout } = await run('wrk', args).catch((error: NodeJS.ErrnoException) => {
-    throw error.code === 'ENOENT' ? new Error('wrk is not installed: apt-get install wrk') : error
-  })
+  const { stdout } = await run('wrk', args)
   const line = /^RESULT (.+)$/m.exec(stdout)
   if (line === null) throw new Error(`wrk gave no result: ${stdout}`)
   return JSON.parse(line[1]) as LoadResult

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:trends-read`: the read side of the trends service (bench:trends measures the pipeline): GET /v1/trends on servers of its own, closed loop, wrk beside on the same cores. Options: --processes 1,
- * --seconds 10, --connections 64, --prof FOLDER (writes a .cpuprofile of every API process there). Linux only: CPU times come from /proc.
+ * `npm run bench:trends-read`: the read side of the trends service (bench:trends measures the pipeline): GET /v1/trends on servers of its own, closed loop, wrk beside on the same
+ * cores. See run.command.ts.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
 import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-key.ts'
 import { inheritedEnv } from '../../deploy/local/config.ts'
 import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
@@ -18,8 +17,10 @@ import { provisionTopics } from '../../deploy/local/provision.ts'
 import { redisServer } from '../../deploy/local/redis.ts'
 import { schemaRegistry } from '../../deploy/local/registry/component.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { cpuSeconds, describeMachine, machineCpuSeconds, peakRssMib } from '../engine/process-stats.ts'
-import { applyLoad, type LoadResult } from './load.ts'
+import { applyLoad, type LoadResult, requireWrk } from './load.ts'
+import declaration from './run.command.ts'
 import { keepViewsFresh } from './views.ts'
 
 const API_MAIN = fileURLToPath(new URL('../../api/main.ts', import.meta.url))
@@ -30,17 +31,7 @@ const TOKEN_SECONDS = 3_600
 const WARM_UP_SECONDS = 3
 const MS_PER_SECOND = 1_000
 
-const { values } = parseArgs({
-  options: {
-    processes: { type: 'string', default: '1' },
-    seconds: { type: 'string', default: '10' },
-    connections: { type: 'string', default: '64' },
-    prof: { type: 'string' },
-  },
-})
-const processes = Number(values.processes)
-const seconds = Number(values.seconds)
-const connections = Number(values.connections)
+const { processes, seconds, connections, prof } = commandLine(declaration)
 
 const say = (text: string) => process.stdout.write(`${text}\n`)
 const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
@@ -82,7 +73,7 @@ async function startServers() {
 }
 
 async function startApi(env: Record<string, string>): Promise<Api> {
-  const profiling = values.prof === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(values.prof)}`]
+  const profiling = prof === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(prof)}`]
   const child = spawn(process.execPath, [...profiling, API_MAIN], {
     env: { ...inheritedEnv(), ...env, API_PORT: '0', API_SERVICES: 'trends', MILLRACE_HOME: folder, LOG_LEVEL: 'info' },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -140,6 +131,7 @@ function row(name: string, results: readonly LoadResult[], apiCpu: number, machi
 }
 
 async function main(): Promise<void> {
+  await requireWrk()
   say(`${describeMachine()}; ${processes} API process(es), ${connections} connections each, ${seconds} s`)
   const servers = await startServers()
   const views = await keepViewsFresh(servers.redis.address, USERS)
@@ -176,4 +168,4 @@ async function main(): Promise<void> {
   }
 }
 
-await main()
+await runMain(main)

@@ -21,8 +21,6 @@ const MINUTE_MS = 60_000
 const SECOND_MS = 1_000
 const MAX_BOT_SCORE = 0.7
 const MAX_PER_USER = 3
-/** The stream's own delays included, every two tweets share a window: the cap is a plain count then. */
-export const MAX_BACKLOG_MINUTES = 45
 const FIRST_FILLING_USER = 50_000_000
 const TERMS_PER_FILLING_TWEET = 2
 const CODE_LENGTH = 4

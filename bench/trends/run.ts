@@ -1,32 +1,18 @@
 /**
- * `npm run bench:trends`: the whole pipeline on servers of its own. See USAGE. Linux only: times and memory come from /proc.
+ * `npm run bench:trends`: the whole pipeline on servers of its own. See run.command.ts.
  */
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { parseArgs } from 'node:util'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { describeMachine } from '../engine/process-stats.ts'
-import { demoBacklog, MAX_BACKLOG_MINUTES } from './backlog.ts'
+import { demoBacklog } from './backlog.ts'
 import { type FullListFigures, measureFullLists } from './full-lists.ts'
+import declaration from './run.command.ts'
 import { type BenchServers, startServers } from './servers.ts'
 import { measureBacklog, startWorkers, type ThroughputFigures, verifyContributions } from './throughput.ts'
 
-const USAGE = `Measures the trends pipeline (topology and sinks) in real worker processes, on servers of its own; every count is verified in ClickHouse.
-The read side is measured by npm run bench:trends-read.
-
-  npm run bench:trends -- [--events 300000] [--minutes 30] [--workers 1,2] [--runs 3] [--rate 200] [--seconds 150]
-                          [--prof FOLDER] [--note TEXT]
-
-  --events   tweets of the demonstration's stream that are worked off
-  --minutes  how long ago the first of them was sent, at most ${MAX_BACKLOG_MINUTES}
-  --workers  numbers of worker processes; empty: no backlog is worked off
-  --runs     of each; medians are shown
-  --rate     tweets a second beside full lists (551 regions of 500 terms), while it is measured how soon a new term shows in the API
-  --seconds  how long that lasts; 0: not at all
-  --prof     a .cpuprofile of every worker process is written there
-  --note     appends the medians to bench/results.md under this note
-`
 const RESULTS = fileURLToPath(new URL('../results.md', import.meta.url))
 
 interface Column {
@@ -46,19 +32,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'others CPU s', digits: 1, of: (run) => run.otherCpuSeconds },
 ]
 
-const { values } = parseArgs({
-  options: {
-    events: { type: 'string', default: '300000' },
-    minutes: { type: 'string', default: '30' },
-    workers: { type: 'string', default: '1,2' },
-    runs: { type: 'string', default: '3' },
-    rate: { type: 'string', default: '200' },
-    seconds: { type: 'string', default: '150' },
-    prof: { type: 'string' },
-    note: { type: 'string' },
-    help: { type: 'boolean', default: false },
-  },
-})
+const values = commandLine(declaration)
 
 const nodeArguments = values.prof === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(values.prof)}`]
 const lines: string[] = []
@@ -92,7 +66,7 @@ async function withServers<T>(work: (servers: BenchServers) => Promise<T>): Prom
 async function oneRun(servers: BenchServers, workerCount: number): Promise<ThroughputFigures> {
   const workers = await startWorkers(servers, workerCount, nodeArguments)
   try {
-    const backlog = demoBacklog(Number(values.events), Math.min(MAX_BACKLOG_MINUTES, Number(values.minutes)), Date.now())
+    const backlog = demoBacklog(values.events, values.minutes, Date.now())
     const figures = await measureBacklog(servers, workers, backlog)
     say(row([`${workerCount}, to be verified`, ...cellsOf((column) => column.of(figures))]))
     await verifyContributions(servers, workers, backlog.contributions)
@@ -102,13 +76,13 @@ async function oneRun(servers: BenchServers, workerCount: number): Promise<Throu
   }
 }
 
-async function throughput(): Promise<void> {
+async function throughput(workerCounts: readonly number[]): Promise<void> {
   say(row(['run', ...COLUMNS.map((column) => column.title)]), true)
   say(row(['---', ...COLUMNS.map(() => '--:')]), true)
-  for (const workerCount of values.workers.split(',').filter(Boolean).map(Number)) {
+  for (const workerCount of workerCounts) {
     const runs: ThroughputFigures[] = []
     const name = workerCount === 1 ? '1 worker' : `${workerCount} workers`
-    for (let run = 1; run <= Number(values.runs); run++) {
+    for (let run = 1; run <= values.runs; run++) {
       const measured = await withServers((servers) => oneRun(servers, workerCount))
       runs.push(measured)
       say(row([`${name}, run ${run}`, ...cellsOf((column) => column.of(measured))]))
@@ -118,7 +92,7 @@ async function throughput(): Promise<void> {
 }
 
 async function fullLists(): Promise<void> {
-  const [rate, seconds] = [Number(values.rate), Number(values.seconds)]
+  const { rate, seconds } = values
   const figures = await withServers((servers) => measureFullLists(servers, { rate, seconds, nodeArguments }))
   const { seen, missing } = figures.freshness
   const quantile = (share: number) => ((seen[Math.min(seen.length - 1, Math.floor(share * seen.length))] ?? Number.NaN) / 1_000).toFixed(1)
@@ -142,19 +116,16 @@ async function fullLists(): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  if (values.help) {
-    say(USAGE)
-    return
-  }
   say('The pipeline; reading the lists is measured by npm run bench:trends-read.')
   say(describeMachine(), true)
   say(`${values.events} tweets of the last ${values.minutes} minutes, exactly once; counts verified in ClickHouse`, true)
   say('', true)
-  if (values.workers !== '') await throughput()
-  if (Number(values.seconds) > 0) await fullLists()
+  const workerCounts = values.workers.filter((count) => count > 0)
+  if (workerCounts.length > 0) await throughput(workerCounts)
+  if (values.seconds > 0) await fullLists()
   if (values.note === undefined) return
   const date = new Date().toISOString().slice(0, 10)
   appendFileSync(RESULTS, `\n## bench:trends, ${date}: ${values.note}\n\n${lines.join('\n')}\n`)
 }
 
-await main()
+await runMain(main)

@@ -1,18 +1,12 @@
-import { parseArgs } from 'node:util'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { findChildren } from './child.ts'
 import { localConfig } from './config.ts'
 import { findHome, type Home, HomeError, lockHolder, lockHome, openHome, resetHome } from './home.ts'
 import { progress } from './progress.ts'
 import { localStack } from './stack.ts'
+import declaration from './start.command.ts'
 import { summary } from './summary.ts'
 
-const USAGE = `npm start [-- --reset]
-Brings up everything and keeps it running until Ctrl-C. Settings are environment variables, see README.md:
-  MILLRACE_HOME=.millrace  MILLRACE_DEMO=1|0  PARTITIONS=local|production  WORKERS=1  DECIDERS=1  PIPELINES=all  API_PORT=8080  API_PROCESSES=1  API_SERVICES=all  SHORT_PORT=8090
-  KAFKA_BROKERS  REDIS_URL  CLICKHOUSE_URL  SCHEMA_REGISTRY_URL   given servers: no local one is started
-  KAFKA_PORT  KAFKA_CONTROLLER_PORT  REDIS_PORT  CLICKHOUSE_PORT  SCHEMA_REGISTRY_PORT  WORKER_HEALTH_PORT  DECIDER_HEALTH_PORT
---reset deletes the local data first (not the downloaded tools)
-`
 /** A second signal within it is the same Ctrl-C, come by another way; later ones mean impatience. */
 const SAME_SIGNAL_MS = 1_000
 /** Any long time: the timer only has to be there. */
@@ -20,17 +14,13 @@ const KEEP_ALIVE_MS = 2 ** 30
 const LEFTOVER_GRACE_MS = 5_000
 const MS_PER_SECOND = 1_000
 
-async function main(args: string[]): Promise<void> {
-  const { values } = parseArgs({ args, options: { reset: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } })
-  if (values.help) {
-    process.stdout.write(USAGE)
-    return
-  }
+async function main(): Promise<void> {
+  const { reset: isReset } = commandLine(declaration)
   const config = localConfig()
   const report = progress((text) => process.stdout.write(text))
   const beginning = Date.now()
   report.say(`Millrace starts in ${config.home}`)
-  if (values.reset) await reset(config.home)
+  if (isReset) await reset(config.home)
   const home = openHome(config.home)
   const unlock = lockHome(home)
   const interrupted = untilSignal()
@@ -86,11 +76,6 @@ function untilSignal(): Promise<undefined> {
   })
 }
 
-try {
-  await main(process.argv.slice(2))
-} catch (error) {
-  const isBug = error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError
-  process.stderr.write(`millrace: ${isBug ? error.stack : (error as Error).message}\n`)
-  // Waiting for signals would keep the process alive.
-  process.exit(1)
-}
+await runMain(main)
+// Waiting for signals would keep a process alive that could not start.
+if (process.exitCode === 1) process.exit()

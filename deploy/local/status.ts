@@ -1,3 +1,4 @@
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { findChild } from './child.ts'
 import { localConfig } from './config.ts'
 import { isHealthy, notReadyReason } from './health.ts'
@@ -5,12 +6,14 @@ import { findHome, lockHolder } from './home.ts'
 import { pipelineLags } from './pipeline-lag.ts'
 import { type RunPart, readRunFile } from './run-file.ts'
 import { withoutPassword } from './servers.ts'
+import declaration from './status.command.ts'
 
 const MS_PER_MINUTE = 60_000
 const COLUMNS = { name: 12, pid: 9, health: 12, address: 28 }
 
 /** Prints each part, its health, its address, and how far every consumer group is behind. Exit code 1 when something is not well. */
 async function main(): Promise<number> {
+  commandLine(declaration)
   const { home: path } = localConfig()
   const home = findHome(path)
   const holder = home && lockHolder(home)
@@ -53,9 +56,4 @@ async function stateOf(part: RunPart, runDir: string): Promise<{ part: RunPart; 
   return { part, well, line: `  ${columns.join(' ')}`.trimEnd() + missing }
 }
 
-try {
-  process.exitCode = await main()
-} catch (error) {
-  process.stderr.write(`millrace: ${(error as Error).message}\n`)
-  process.exitCode = 1
-}
+await runMain(main)

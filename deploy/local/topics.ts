@@ -1,19 +1,19 @@
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { localConfig } from './config.ts'
 import { LOOPBACK } from './ports.ts'
 import { provisionTopics } from './provision.ts'
+import declaration from './topics.command.ts'
 
 /**
  * Creates the topics and registers the schemas on the given servers, and nothing else: once before the first worker of a new environment starts.
  * Topics that are there are left as they are.
  */
 async function main(): Promise<void> {
+  commandLine(declaration)
   const { kafka, registry, partitions } = localConfig()
   const brokers = kafka.given ?? `${LOOPBACK}:${kafka.port}`
   const count = await provisionTopics(brokers, registry.given ?? `http://${LOOPBACK}:${registry.port}`, partitions)
   process.stdout.write(`${count} public topics and their schemas are on ${brokers}, new ones with the partitions of ${partitions}\n`)
 }
 
-main().catch((error: Error) => {
-  process.stderr.write(`millrace: ${error.message}\n`)
-  process.exitCode = 1
-})
+await runMain(main)

@@ -1,17 +1,17 @@
 /**
- * `npm run test:chaos -- --seeds 100`: that many random schedules of faults, one after the other; `--seed N` repeats one.
- * `--trends`, `--links`, `--snippets`, `--limits`: that service instead, whose parts fail again and again (SERVICES).
+ * `npm run test:chaos`: random schedules of faults, one after the other, or the chaos tests of a service (SERVICES). See run.command.ts.
  * Exit code 1 when any output was not exactly what an offline computation of the input gives.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseArgs } from 'node:util'
 import type { Component } from '../../deploy/local/component.ts'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { guardedFolder } from '../stack/folder.ts'
 import { newKafkaPair } from '../stack/kafka-pair.ts'
-import { chaosHome } from './config.ts'
-import { described, drawSchedule, FAULT_KINDS, type FaultKind, type Schedule } from './schedule.ts'
+import { chaosConfig, chaosHome } from './config.ts'
+import declaration from './run.command.ts'
+import { described, drawSchedule, type Schedule } from './schedule.ts'
 import { runTrial } from './trial.ts'
 
 /** Which tests are a service's. */
@@ -19,44 +19,22 @@ const SERVICES = { trends: ['kills'], links: ['alias', 'clicks'], snippets: ['bu
 const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31
 const VERIFY = join(import.meta.dirname, '../../scripts/verify.ts')
-const DEFAULT_SEEDS = '10'
 /** A run leaves some eighty partitions: with those of a hundred a broker that was killed would take minutes to start. */
 const SEEDS_PER_BROKER = 10
 
 function options() {
-  const { values } = parseArgs({
-    options: {
-      /** How many. */
-      seeds: { type: 'string', default: DEFAULT_SEEDS },
-      /** The first of them; the others follow. */
-      from: { type: 'string' },
-      seed: { type: 'string' },
-      /** Only these kinds of faults, one of each per run. */
-      faults: { type: 'string' },
-      /** Ends after so many minutes, however many seeds are left. */
-      minutes: { type: 'string', default: 'Infinity' },
-      'longest-pause': { type: 'string' },
-      /** 2: partitions and coordinators are moved between them. */
-      brokers: { type: 'string', default: '1' },
-      trends: { type: 'boolean', default: false },
-      links: { type: 'boolean', default: false },
-      snippets: { type: 'boolean', default: false },
-      limits: { type: 'boolean', default: false },
-    },
-  })
-  const kinds = values.faults?.split(',') as FaultKind[] | undefined
-  for (const kind of kinds ?? []) if (!FAULT_KINDS.includes(kind)) throw new Error(`no fault ${kind}; there are ${FAULT_KINDS.join(', ')}`)
-  const first = Number(values.seed ?? values.from ?? Math.floor(Math.random() * MAX_SEED))
+  const values = commandLine(declaration)
+  const first = values.seed ?? values.from ?? Math.floor(Math.random() * MAX_SEED)
   const longestPause = values['longest-pause']
   return {
     tests: Object.entries(SERVICES).flatMap(([service, tests]) => (values[service as keyof typeof SERVICES] ? tests : [])),
-    seeds: Array.from({ length: values.seed === undefined ? Number(values.seeds) : 1 }, (_, i) => first + i),
+    seeds: Array.from({ length: values.seed === undefined ? values.seeds : 1 }, (_, i) => first + i),
     draw: {
-      kinds,
+      kinds: values.faults,
       brokers: values.brokers === '2' ? (2 as const) : (1 as const),
-      longestPauseMs: longestPause === undefined ? undefined : Number(longestPause) * MS_PER_SECOND,
+      longestPauseMs: longestPause === undefined ? undefined : longestPause * MS_PER_SECOND,
     },
-    until: Date.now() + Number(values.minutes) * 60 * MS_PER_SECOND,
+    until: Date.now() + (values.minutes ?? Number.POSITIVE_INFINITY) * 60 * MS_PER_SECOND,
   }
 }
 
@@ -67,6 +45,8 @@ function say(text: string): void {
 async function main(): Promise<number> {
   const { tests, seeds, draw, until } = options()
   if (tests.length > 0) {
+    // A wrong variable is reported here, before any server starts.
+    chaosConfig()
     const args = [VERIFY, '--projects', 'chaos', ...tests.map((name) => `tests/chaos/${name}.test.ts`)]
     return spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
   }
@@ -127,4 +107,4 @@ async function main(): Promise<number> {
   }
 }
 
-process.exitCode = await main()
+await runMain(main)

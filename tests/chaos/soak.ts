@@ -1,16 +1,17 @@
 /**
- * `npm run test:soak -- --minutes 30`: three workers with steady input for so long, connections that are cut and workers that are fenced and come
+ * `npm run test:soak`: three workers with steady input for so long, connections that are cut and workers that are fenced and come
  * back all the while. Tells how memory and open files of each worker went; exit code 1 when they did not stay flat or the output was wrong.
  * Memory is looked at right after a collection: otherwise one would see how lazy the collector is in a process that has little to do, not what leaks.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { parseArgs } from 'node:util'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { guardedFolder } from '../stack/folder.ts'
 import { newKafka } from '../stack/servers.ts'
 import { growth, growthFaults, type Sample } from './growth.ts'
 import { type PlannedFault, WORKERS } from './schedule.ts'
+import declaration from './soak.command.ts'
 import { runTrial } from './trial.ts'
 import type { WorkerSlot } from './worker-slot.ts'
 
@@ -24,8 +25,6 @@ const CUT_EVERY_MS = 20_000
 /** Each worker is fenced, drops its tasks and joins again this often. */
 const ZOMBIE_EVERY_MS = 3 * MINUTE_MS
 const ZOMBIE_MS = 8_000
-const DEFAULT_MINUTES = '30'
-const DEFAULT_PAYMENTS_PER_SECOND = '200'
 
 /** Nothing that ends a process: memory is looked at over the whole time. */
 function faultsFor(durationMs: number): PlannedFault[] {
@@ -47,13 +46,8 @@ function say(text: string): void {
 }
 
 async function main(): Promise<number> {
-  const { values } = parseArgs({
-    options: {
-      minutes: { type: 'string', default: DEFAULT_MINUTES },
-      rate: { type: 'string', default: DEFAULT_PAYMENTS_PER_SECOND },
-    },
-  })
-  const inputMs = Number(values.minutes) * MINUTE_MS
+  const { minutes, rate } = commandLine(declaration)
+  const inputMs = minutes * MINUTE_MS
   const series: Sample[][] = Array.from({ length: WORKERS }, () => [])
   const ended = new AbortController()
 
@@ -76,7 +70,7 @@ async function main(): Promise<number> {
     const broker = await newKafka(folder.path)
     await broker.start()
     const schedule = { seed: 1, settings: { standby: 1, keepPlaceOnStop: false }, faults: faultsFor(inputMs) } as const
-    const payments = Math.round((inputMs / 1_000) * Number(values.rate))
+    const payments = Math.round((inputMs / 1_000) * rate)
     const watch = (workers: readonly WorkerSlot[]) => void sample(workers)
     const deps = { broker, folder: join(folder.path, 'soak'), say }
     const result = await runTrial(schedule, deps, { payments, inputMs, everyReceipt: true, watch })
@@ -100,4 +94,4 @@ async function main(): Promise<number> {
   return faults.length === 0 ? 0 : 1
 }
 
-process.exitCode = await main()
+await runMain(main)

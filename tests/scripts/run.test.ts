@@ -34,10 +34,10 @@ function machine(programs: Readonly<Record<string, string>> = {}) {
 /** Java as it is asked for its version. */
 const JAVA = 'echo \'openjdk version "21.0.1" 2023-10-17\' >&2'
 
-test('an unknown task is told with those that exist', () => {
+test('an unknown command is answered with the nearest one and all that exist', () => {
   const { status, stderr } = machine().run('strat')
-  expect(status).toBe(1)
-  expect(stderr).toMatch(/^millrace: no task strat; known are start, status, test, .*\n$/)
+  expect(status).toBe(2)
+  expect(stderr).toMatch(/^millrace: unknown command strat, did you mean start\? Commands: start, status, test, .*\n$/)
 })
 
 test('without a way to install, missing programs are named with the command that brings them', () => {

@@ -3,7 +3,7 @@ import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import { FencedError, TransportError } from '../../kafka/transport.ts'
-import { UsageError } from '../duration.ts'
+import { runMain } from '../../scripts/command-line/main.ts'
 import type { TweetTarget } from './config.ts'
 import { type TweetProducer, tweetProducer } from './producer.ts'
 
@@ -20,7 +20,7 @@ export interface TweetSession {
   readonly pause: (ms: number) => Promise<void>
   /**
    * Runs `play` with a connected producer; when the servers fail meanwhile, says so and runs it again with a new one until it ends by itself.
-   * @throws UsageError when the servers cannot be reached at the start
+   * @throws UnreachableError when the servers cannot be reached at the start
    */
   produce(target: TweetTarget, play: (producer: TweetProducer) => Promise<void>): Promise<void>
 }
@@ -61,17 +61,11 @@ export async function runTweetCommand(command: (session: TweetSession) => Promis
     }
   }
 
-  try {
-    await command({ say, stopped, pause, produce })
-  } catch (error) {
-    const isForPeople = error instanceof UsageError || (error as { code?: string }).code?.startsWith('ERR_PARSE_ARGS')
-    process.stderr.write(`millrace: ${isForPeople ? (error as Error).message : (error as Error).stack}\n`)
-    process.exitCode = 1
-  }
+  await runMain(() => command({ say, stopped, pause, produce }))
 }
 
 /** The servers do not answer. */
-class UnreachableError extends UsageError {
+class UnreachableError extends Error {
   override readonly name = 'UnreachableError'
 }
 

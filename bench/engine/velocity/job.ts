@@ -8,6 +8,7 @@ import { checkFeatures } from './verify.ts'
 /** J2: counts and sums of a card's payments in the last hour, day and week, per payment. */
 export const velocity: Job = {
   title: 'velocity features per card',
+  data: 'payments',
   topology: velocityFeatures,
   input: (dataDir, count) => paymentsInput(readPayments(dataDir, count)),
 }

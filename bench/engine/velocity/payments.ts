@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import { dataSet } from '../../../scripts/data-sets.ts'
 import { longRecord } from '../longs.ts'
 
 /** One payment, in arrays over all payments: a million objects would be the generator's only work. */
@@ -54,7 +54,7 @@ export const enrichedSchema = longRecord('Enriched', [
 
 /** The first payments of the real file, in its order; behind its end they come again, later by its whole days. */
 export function readPayments(dataDir: string, count: number): Payments {
-  const text = gunzipSync(readFileSync(join(dataDir, 'fraud/transactions.csv.gz'))).toString('latin1')
+  const text = gunzipSync(readFileSync(dataSet(dataDir, 'payments'))).toString('latin1')
   const array = () => new Float64Array(count)
   const payments = { count, txId: array(), card: array(), terminal: array(), cents: array(), ts: array() }
   const { txId, card, terminal, cents, ts } = payments

@@ -8,6 +8,7 @@ import { checkCounts } from './verify.ts'
 /** J1: records per term in each 5-minute window that begins at a whole minute: every record belongs to five. */
 export const windowedCounts: Job = {
   title: 'windowed counts per term',
+  data: 'tweets',
   topology: hoppingCounts,
   input: (dataDir, count) => termsInput(readTerms(dataDir, count)),
 }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type { AvroSchema } from '../../../schemas/topic.ts'
+import { dataSet } from '../../../scripts/data-sets.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { longRecord } from '../longs.ts'
 
@@ -59,7 +59,7 @@ export function readTerms(dataDir: string, count: number): Terms {
 }
 
 function tokensOfTweets(dataDir: string) {
-  const lines = gunzipSync(readFileSync(join(dataDir, 'tweets/t6_tweets.csv.gz')))
+  const lines = gunzipSync(readFileSync(dataSet(dataDir, 'tweets')))
     .toString('utf8')
     .split('\n')
   const indexOf = new Map<string, number>()

@@ -1,24 +1,9 @@
-import { parseArgs } from 'node:util'
 import type { Transport } from '../../../kafka/transport.ts'
+import type { ValuesOf } from '../../../scripts/command-line/command.ts'
 import { formatDeadLetter, formatSummary } from './format.ts'
+import type declaration from './main.command.ts'
 import { type DeadLetterFilter, type DeadLetterRecord, readDeadLetters } from './read.ts'
 import { replayDeadLetters } from './replay.ts'
-
-const DLQ_USAGE = `npm run dlq -- list [name]              dead letters by code, of one topology or sink or of all
-npm run dlq -- show <name>              the records: where from, why, key, value, headers
-npm run dlq -- replay <name>            sends them back to the topics that they came from, once
-
-which ones (show, replay; all conditions together):
-  --offset <n>      one dead letter, may be given several times
-  --code <code>     e.g. undecodable_value
-  --source <topic>
-  --processor <name>
-  --limit <n>       show: at most so many, default 20
-  --all             replay: every dead letter; needed when no condition is given
-  --again           replay: also those that were replayed before (they come twice) or that came back
-`
-
-const DEFAULT_SHOWN = 20
 
 export interface DlqDeps {
   readonly transport: Transport
@@ -29,57 +14,19 @@ export interface DlqDeps {
   readonly print: (text: string) => void
 }
 
-/** Runs one command. @throws Error with the usage when the arguments are wrong */
-export async function runDlq(args: readonly string[], deps: DlqDeps): Promise<void> {
-  const { positionals, values } = parse(args)
-  const [command, name, ...rest] = positionals
-  if (rest.length > 0) throw new Error(`${rest[0]} is one argument too many\n\n${DLQ_USAGE}`)
-  const filter: DeadLetterFilter = {
-    offsets: values.offset === undefined ? undefined : new Set(values.offset.map(offsetNumber)),
-    code: values.code,
-    source: values.source,
-    processor: values.processor,
-  }
+/** Runs what the command line asks for. */
+export async function runDlq(asked: ValuesOf<typeof declaration>, deps: DlqDeps): Promise<void> {
+  const { COMMAND: command, NAME: name, offset: offsets, code, source, processor, limit } = asked
+  const filter: DeadLetterFilter = { offsets: offsets.length === 0 ? undefined : new Set(offsets), code, source, processor }
+  if (name === undefined) return list(await deps.names(), deps)
   switch (command) {
     case 'list':
-      return list(name === undefined ? await deps.names() : [name], deps)
+      return list([name], deps)
     case 'show':
-      return show(required(name), filter, values.limit === undefined ? DEFAULT_SHOWN : offsetNumber(values.limit), deps)
+      return show(name, filter, limit, deps)
     case 'replay':
-      return replay(required(name), filter, values, deps)
-    default:
-      throw new Error(DLQ_USAGE)
+      return replay(name, { ...filter, again: asked.again }, deps)
   }
-}
-
-function parse(args: readonly string[]) {
-  try {
-    return parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        offset: { type: 'string', multiple: true },
-        code: { type: 'string' },
-        source: { type: 'string' },
-        processor: { type: 'string' },
-        limit: { type: 'string' },
-        all: { type: 'boolean' },
-        again: { type: 'boolean' },
-      },
-    })
-  } catch (error) {
-    throw new Error(`${(error as Error).message}\n\n${DLQ_USAGE}`)
-  }
-}
-
-function required(name: string | undefined): string {
-  if (name === undefined) throw new Error(`name a topology or sink\n\n${DLQ_USAGE}`)
-  return name
-}
-
-function offsetNumber(text: string): number {
-  if (!/^\d+$/.test(text)) throw new Error(`${text} is no number\n\n${DLQ_USAGE}`)
-  return Number(text)
 }
 
 async function list(names: readonly string[], { transport, print }: DlqDeps): Promise<void> {
@@ -96,15 +43,8 @@ async function show(name: string, filter: DeadLetterFilter, limit: number, { tra
   if (letters.length === 0) print('no dead letter fits\n')
 }
 
-async function replay(
-  name: string,
-  filter: DeadLetterFilter,
-  options: { readonly all?: boolean; readonly again?: boolean },
-  { transport, print }: DlqDeps,
-): Promise<void> {
-  const chosen = Object.values(filter).some((condition) => condition !== undefined)
-  if (!chosen && options.all !== true) throw new Error(`say which: a condition, or --all\n\n${DLQ_USAGE}`)
-  const result = await replayDeadLetters(transport, name, { ...filter, again: options.again })
+async function replay(name: string, filter: DeadLetterFilter & { readonly again: boolean }, { transport, print }: DlqDeps): Promise<void> {
+  const result = await replayDeadLetters(transport, name, filter)
   const { replayed, skippedReplayed, skippedReturned, skippedCut } = result
   print(`replayed ${replayed}\n`)
   if (skippedReplayed > 0) print(`left out ${skippedReplayed} that were replayed before\n`)

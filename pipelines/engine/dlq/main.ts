@@ -1,4 +1,4 @@
-/** `npm run dlq`: see DLQ_USAGE. Reads KAFKA_BROKERS, SCHEMA_REGISTRY_URL and LOG_LEVEL as workers do. */
+/** `npm run dlq`: see main.command.ts. Reads KAFKA_BROKERS, SCHEMA_REGISTRY_URL and LOG_LEVEL as workers do. */
 import { Admin } from '@platformatic/kafka'
 import { pino } from 'pino'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
@@ -7,9 +7,11 @@ import { SchemaNotFoundError } from '../../../kafka/registry-interface.ts'
 import { avroValue } from '../../../schemas/avro/value.ts'
 import type { Codec } from '../../../schemas/codec.ts'
 import type { AvroSchema } from '../../../schemas/topic.ts'
+import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
 import { type PipelinesConfig, readPipelinesConfig } from '../../config.ts'
 import { deadLetterTopicName } from '../topology/internal-topics.ts'
 import { runDlq } from './command.ts'
+import declaration from './main.command.ts'
 import type { DeadLetterRecord } from './read.ts'
 
 const CLIENT_ID = 'millrace-dlq'
@@ -48,12 +50,13 @@ async function decoderFor(config: PipelinesConfig, letters: readonly DeadLetterR
 }
 
 async function main(): Promise<void> {
+  const asked = commandLine(declaration)
   const config = readPipelinesConfig()
   const log = pino({ level: 'warn' }, pino.destination(process.stderr.fd))
   const transport = kafkaTransport({ brokers: [...config.brokers], clientId: CLIENT_ID }, { clock: Date, log })
   try {
     await transport.connect()
-    await runDlq(process.argv.slice(2), {
+    await runDlq(asked, {
       transport,
       names: () => namesWithDeadLetters(config),
       decoder: (letters) => decoderFor(config, letters),
@@ -64,7 +67,4 @@ async function main(): Promise<void> {
   }
 }
 
-main().catch((error: Error) => {
-  process.stderr.write(`${error.message}\n`)
-  process.exitCode = 1
-})
+await runMain(main)

@@ -1,10 +1,14 @@
 import { expect, test } from 'vitest'
 import { benchConfig } from '../../../bench/engine/config.ts'
 import { peerContender } from '../../../bench/engine/contender.ts'
+import declaration from '../../../bench/engine/run.command.ts'
+import type { ValuesOf } from '../../../scripts/command-line/command.ts'
+
+const asked = (...args: string[]) => declaration.parse(args) as ValuesOf<typeof declaration>
 
 test('the peer gets as many threads as the engine has workers unless told otherwise', () => {
-  expect(benchConfig(['--workers', '2'], {})).toMatchObject({ job: 'J2', workers: 2, peerWorkers: 2, guarantee: 'exactly-once' })
-  expect(benchConfig(['--job', 'J1', '--peer-workers', '2'], {})).toMatchObject({ job: 'J1', workers: 1, peerWorkers: 2 })
+  expect(benchConfig(asked('--workers', '2'), {})).toMatchObject({ job: 'J2', workers: 2, peerWorkers: 2, guarantee: 'exactly-once' })
+  expect(benchConfig(asked('--job', 'J1', '--peer-workers', '2'), {})).toMatchObject({ job: 'J1', workers: 1, peerWorkers: 2 })
 })
 
 test.each([
@@ -12,6 +16,6 @@ test.each([
   [['--peer', 'goka'], /goka knows only at-least-once/],
   [['--peer', 'kafka-streams'], /set PEERS_DIR/],
 ])('%j: what a peer cannot do, and a peer that is not there, are said', (args, message) => {
-  const config = benchConfig(args, { PEERS_DIR: '/nowhere' })
+  const config = benchConfig(asked(...args), { PEERS_DIR: '/nowhere' })
   expect(() => peerContender(config.peer!, config)).toThrow(message)
 })

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { runDlq } from '../../../../pipelines/engine/dlq/command.ts'
+import declaration from '../../../../pipelines/engine/dlq/main.command.ts'
 import { readDeadLetters } from '../../../../pipelines/engine/dlq/read.ts'
 import { replayDeadLetters } from '../../../../pipelines/engine/dlq/replay.ts'
 import { REPLAY_HEADER, SENT_AT_HEADER } from '../../../../pipelines/engine/task/dead-letter.ts'
 import { testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
 import { deadLetter } from '../../../../pipelines/engine/topology/outcome.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import type { ValuesOf } from '../../../../scripts/command-line/command.ts'
 import { numberTopic } from '../words.ts'
 
 const numbers = numberTopic('numbers', 2)
@@ -31,6 +33,8 @@ function withDeadLetters() {
   const transport = memoryTransport(driver.broker)
   return { driver, transport, values: () => driver.read(doubled).map(({ value }) => value) }
 }
+
+const asked = (...args: string[]) => declaration.parse(args) as ValuesOf<typeof declaration>
 
 test('dead letters are read with where they came from and why', async () => {
   const { transport } = withDeadLetters()
@@ -122,10 +126,10 @@ test('a dead letter that is not whole is shown so and never replayed', async () 
   const offset = (await readDeadLetters(transport, 'doubling')).at(-1)?.offset as number
   let out = ''
   const deps = { transport, decoder: async () => () => undefined, names: async () => [], print: (text: string) => (out += text) }
-  await runDlq(['show', 'doubling', '--offset', String(offset)], deps)
+  await runDlq(asked('show', 'doubling', '--offset', String(offset)), deps)
   expect(out).toContain('cut: it was too large; bytes before: value=9\n')
   out = ''
-  await runDlq(['replay', 'doubling', '--offset', String(offset), '--again'], deps)
+  await runDlq(asked('replay', 'doubling', '--offset', String(offset), '--again'), deps)
   expect(out).toBe('replayed 0\nleft out 1 that are not whole: they were too large, and were cut (show tells)\n')
   expect(driver.broker.records('numbers')).toHaveLength(before)
 })
@@ -151,7 +155,7 @@ test('the command lists, shows and replays', async () => {
   const decoder = async () => () => undefined
   const dlq = (...args: string[]) => {
     out = ''
-    return runDlq(args, { transport, decoder, names: async () => ['doubling'], print: (text) => (out += text) })
+    return runDlq(asked(...args), { transport, decoder, names: async () => ['doubling'], print: (text) => (out += text) })
   }
   await dlq('list')
   expect(out).toBe('doubling: 3 dead letters\n  too_small from double: 2, offsets 0 to 4\n  undecodable_value: 1, offsets 2 to 2\n')
@@ -174,16 +178,13 @@ header trace: "t1"
 })
 
 test.each([
-  [[], 'npm run dlq -- list'],
-  [['show'], 'name a topology or sink'],
-  [['replay', 'doubling'], 'say which: a condition, or --all'],
-  [['replay', 'doubling', '--offset', 'x'], 'x is no number'],
-  [['list', '--loud'], '--loud'],
-  [['list', 'a', 'b'], 'b is one argument too many'],
-])('wrong arguments %j are told with the usage', async (args, message) => {
-  const { transport } = withDeadLetters()
-  const deps = { transport, decoder: async () => () => undefined, names: async () => [], print: () => {} }
-  const run = runDlq(args, deps)
-  await expect(run).rejects.toThrow(message)
-  await expect(run).rejects.toThrow('npm run dlq -- replay')
+  [[], 'COMMAND is missing'],
+  [['show'], 'show needs the NAME of a topology or sink'],
+  [['replay', 'doubling'], 'say which to replay: give a condition, or --all'],
+  [['replay', 'doubling', '--offset', 'x'], '--offset must be an integer of at least 0, not "x"'],
+  [['list', '--loud'], 'unknown option --loud'],
+  [['list', 'a', 'b'], 'unexpected argument "b"'],
+])('wrong arguments %j are refused with the way to help', (args, message) => {
+  expect(() => asked(...args)).toThrow(message)
+  expect(() => asked(...args)).toThrow('see npm run dlq -- --help')
 })

@@ -1,0 +1,8 @@
+import { command } from '../../scripts/command-line/command.ts'
+
+export default command({
+  call: 'npm run status --',
+  description:
+    'Prints each part of the running stack with its health and address, and the lag of every consumer group. The exit code is 1 when a part is not well.',
+  environment: { MILLRACE_HOME: 'Folder of the stack. Default: .millrace.' },
+})

@@ -1,0 +1,12 @@
+import { command } from '../../scripts/command-line/command.ts'
+
+export default command({
+  call: 'npm run topics --',
+  description:
+    'Creates the topics and registers the schemas on the given servers, and nothing else: once before the first worker of a new environment starts. Existing topics stay as they are.',
+  environment: {
+    PARTITIONS: 'local or production: how many partitions new topics get. Default: local.',
+    KAFKA_BROKERS: 'Default: the local broker.',
+    SCHEMA_REGISTRY_URL: 'Default: the local registry.',
+  },
+})

@@ -1,0 +1,11 @@
+/**
+ * Answers `--help` and wrong options for run.mjs when it runs on a Node that cannot load TypeScript:
+ * `node scripts/command-line/answer.ts DECLARATION [argument ...]`. Prints nothing when the command may run.
+ */
+import { answerOf } from './check.ts'
+
+const [declaration, ...args] = process.argv.slice(2)
+const { text, exitCode } = await answerOf(declaration, args)
+const output = exitCode === 0 ? process.stdout : process.stderr
+output.write(text)
+process.exitCode = exitCode

@@ -1,0 +1,29 @@
+import { pathToFileURL } from 'node:url'
+import type { Command } from './command.ts'
+import { UsageError } from './option.ts'
+
+/** Exit code for a wrong command line, as in most programs. */
+export const USAGE_EXIT_CODE = 2
+
+/** What a command line leads to before the command itself is loaded. */
+export interface Answer {
+  readonly text: string
+  /** Undefined: the command line is right, and the command may run. */
+  readonly exitCode: 0 | typeof USAGE_EXIT_CODE | undefined
+}
+
+/** Answers `--help` and wrong options. */
+export function answerTo(command: Command<unknown>, args: readonly string[]): Answer {
+  try {
+    return command.parse(args) === 'help' ? { text: command.help, exitCode: 0 } : { text: '', exitCode: undefined }
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    return { text: `millrace: ${error.message}\n`, exitCode: USAGE_EXIT_CODE }
+  }
+}
+
+/** Answers for the command that a file declares. */
+export async function answerOf(declaration: string, args: readonly string[]): Promise<Answer> {
+  const { default: command } = (await import(pathToFileURL(declaration).href)) as { default: Command<unknown> }
+  return answerTo(command, args)
+}

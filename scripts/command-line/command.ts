@@ -1,0 +1,136 @@
+import { parseArgs } from 'node:util'
+import { helpText } from './help.ts'
+import { nearestName } from './nearest.mjs'
+import { type Option, UsageError } from './option.ts'
+
+type Options = Readonly<Record<string, Option<unknown>>>
+type Values<O> = { readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never }
+/** What a command line of such a command holds, under the names of its declaration. */
+export type ValuesOf<C> = C extends Command<infer V> ? V : never
+
+/** What a command takes. Declarations import no package and start nothing, so that help works before anything is installed. */
+export interface Declaration<O extends Options, P extends Options> {
+  /** What the user types before the options, such as `npm run demo --`. */
+  readonly call: string
+  /** What the command does, in whole sentences. */
+  readonly description: string
+  readonly options?: O
+  /** In their order; a repeated one may only be the last. */
+  readonly positionals?: P
+  /** Environment variables that the command reads, with what they mean. */
+  readonly environment?: Readonly<Record<string, string>>
+  /** What may follow `call`, with what it does. */
+  readonly examples?: readonly (readonly [args: string, meaning: string])[]
+  /** Rules across options. @returns what is wrong, with its cure; undefined when all is well */
+  readonly check?: (values: Values<O & P>) => string | undefined
+}
+
+export interface Command<V> {
+  readonly call: string
+  readonly help: string
+  /** @returns the values, or `help` when the user asks for it @throws UsageError */
+  parse(args: readonly string[]): V | 'help'
+}
+
+const NOTHING = {}
+
+/**
+ * Declares a command.
+ * @example
+ * export default command({
+ *   call: 'npm run demo --',
+ *   description: 'Plays a live stream.',
+ *   options: { rate: number('Events per second.', { default: 40, min: 0.01 }) },
+ * })
+ */
+export function command<O extends Options = typeof NOTHING, P extends Options = typeof NOTHING>(
+  declaration: Declaration<O, P>,
+): Command<Values<O & P>> {
+  const { call, options = NOTHING as O, positionals = NOTHING as P, check } = declaration
+
+  function fail(message: string): never {
+    throw new UsageError(`${message}${message.endsWith('?') ? ' See' : '; see'} ${call} --help`)
+  }
+
+  function parse(args: readonly string[]): Values<O & P> | 'help' {
+    const given = collect(args)
+    if (given === 'help') return 'help'
+    const values: Record<string, unknown> = {}
+    for (const [name, option] of Object.entries(options)) values[name] = read(`--${name}`, option, given.options.get(name) ?? [])
+    for (const [name, option] of Object.entries(positionals)) values[name] = read(name, option, given.positionals.get(name) ?? [])
+    const complaint = check?.(values as Values<O & P>)
+    if (complaint !== undefined) fail(complaint)
+    return values as Values<O & P>
+  }
+
+  function collect(args: readonly string[]) {
+    const { tokens } = parseArgs({
+      args: [...args],
+      strict: false,
+      tokens: true,
+      options: {
+        ...Object.fromEntries(
+          Object.entries(options).map(([name, { placeholder }]) => [name, { type: placeholder ? 'string' : 'boolean' }]),
+        ),
+        help: { type: 'boolean', short: 'h' },
+      },
+    })
+    if (tokens.some((token) => token.kind === 'option' && token.name === 'help')) return 'help'
+    const found = new Map<string, string[]>()
+    const words: string[] = []
+    for (const token of tokens) {
+      if (token.kind === 'positional') words.push(token.value)
+      if (token.kind === 'option') found.set(token.name, [...(found.get(token.name) ?? []), optionValue(token)])
+    }
+    return { options: found, positionals: assign(words) }
+  }
+
+  function optionValue({
+    name,
+    rawName,
+    value,
+    inlineValue,
+  }: {
+    name: string
+    rawName: string
+    value?: string
+    inlineValue?: boolean
+  }): string {
+    const option = options[name]
+    if (option === undefined) {
+      const nearest = nearestName(name, [...Object.keys(options), 'help'])
+      fail(`unknown option ${rawName}${nearest === undefined ? '' : `, did you mean --${nearest}?`}`)
+    }
+    if (option.placeholder === undefined) {
+      if (value !== undefined) fail(`--${name} takes no value`)
+      return ''
+    }
+    // Without an equals sign, what follows is more likely the next option than this one's value.
+    const isOption = value?.startsWith('--') === true && inlineValue !== true
+    if (value === undefined || isOption) fail(`--${name} needs a value: --${name} ${option.placeholder}`)
+    return value
+  }
+
+  function assign(words: readonly string[]): Map<string, string[]> {
+    const found = new Map<string, string[]>()
+    const names = Object.keys(positionals)
+    for (const [index, word] of words.entries()) {
+      const name = names[index] ?? (positionals[names.at(-1) ?? '']?.isRepeated ? names.at(-1) : undefined)
+      if (name === undefined) fail(`unexpected argument ${JSON.stringify(word)}`)
+      found.set(name, [...(found.get(name) ?? []), word])
+    }
+    return found
+  }
+
+  function read(label: string, option: Option<unknown>, given: readonly string[]): unknown {
+    if (option.isRequired && given.length === 0) fail(`${label} is missing: ${option.description.replace(/\.$/, '')}`)
+    try {
+      return option.read(given)
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error
+      fail(`${label} ${error.message}, not ${JSON.stringify(given.at(-1))}`)
+    }
+  }
+
+  return { call, help: helpText(declaration), parse }
+}

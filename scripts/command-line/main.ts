@@ -1,0 +1,68 @@
+import { answerTo } from './check.ts'
+import type { Command } from './command.ts'
+
+/** Errors of these kinds are faults of the program: only their stack helps. */
+const BUGS = [TypeError, RangeError, ReferenceError]
+
+interface Issues {
+  readonly issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]
+}
+
+/**
+ * The values of this process's command line. Call it before anything is started or created: for `--help` and for wrong options it prints the
+ * answer and ends the process.
+ */
+export function commandLine<V>(command: Command<V>): V {
+  endWithReader()
+  const args = process.argv.slice(2)
+  const { text, exitCode } = answerTo(command, args)
+  if (exitCode === undefined) return command.parse(args) as V
+  const output = exitCode === 0 ? process.stdout : process.stderr
+  output.write(text)
+  process.exit(exitCode)
+}
+
+/**
+ * Runs a program and prints its failure in one line.
+ * @param work returns the exit code; nothing means 0
+ */
+export async function runMain(work: () => Promise<number> | Promise<void>): Promise<void> {
+  endWithReader()
+  try {
+    process.exitCode = (await work()) ?? process.exitCode
+  } catch (error) {
+    process.stderr.write(`millrace: ${failureText(error)}\n`)
+    process.exitCode = 1
+  }
+}
+
+/** The message for the user, or the stack of a bug. */
+function failureText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (BUGS.some((kind) => error instanceof kind)) return error.stack ?? error.message
+  return hasIssues(error) ? error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ') : error.message
+}
+
+/** A ZodError's own message is JSON over many lines. */
+function hasIssues(error: Error): error is Error & Issues {
+  return 'issues' in error && Array.isArray(error.issues)
+}
+
+let endsWithReader = false
+
+/** Without this, `npm run status | head` ends with the stack trace of an unhandled EPIPE. */
+function endWithReader(): void {
+  if (endsWithReader) return
+  endsWithReader = true
+  let isEnding = false
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error
+      if (isEnding) return
+      isEnding = true
+      // A command that has started servers stops them when it gets this signal.
+      if (process.listenerCount('SIGTERM') > 0) process.kill(process.pid, 'SIGTERM')
+      else process.exit(0)
+    })
+  }
+}

@@ -1,0 +1,1 @@
+export function nearestName(given: string, known: readonly string[]): string | undefined

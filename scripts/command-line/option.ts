@@ -1,0 +1,171 @@
+/** The command line is wrong. The message gives the cause and the cure in one line. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+/** How one option or positional argument is read, checked and described. */
+export interface Option<T> {
+  readonly description: string
+  /** Stands for the value in the help text, such as `N`; undefined: the option takes no value. */
+  readonly placeholder: string | undefined
+  /** The default as the user would write it; undefined: none. */
+  readonly fallback: string | undefined
+  readonly isRequired: boolean
+  /** True: it may be given several times. */
+  readonly isRepeated: boolean
+  /** @param given every value that was given, in order @throws UsageError that begins with what is wrong about the value */
+  read(given: readonly string[]): T
+}
+
+interface Described<Default> {
+  readonly default?: Default
+  /** Stands for the value in the help text. */
+  readonly placeholder?: string
+}
+
+interface Bounds extends Described<number> {
+  /** Default 0. */
+  readonly min?: number
+  readonly max?: number
+}
+
+const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
+const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
+
+/** True when the option is given. */
+export function flag(description: string): Option<boolean> {
+  const read = (given: readonly string[]) => given.length > 0
+  return { description, placeholder: undefined, fallback: undefined, isRequired: false, isRepeated: false, read }
+}
+
+export function text(description: string, described: Described<string> & { readonly default: string }): Option<string>
+export function text(description: string, described?: Described<string>): Option<string | undefined>
+export function text(description: string, described: Described<string> = {}): Option<string | undefined> {
+  return single(description, described.placeholder ?? 'TEXT', described.default, (value) => {
+    if (value === '') throw new UsageError('must not be empty')
+    return value
+  })
+}
+
+/** Any finite number within the bounds. */
+export function number(description: string, bounds: Bounds & { readonly default: number }): Option<number>
+export function number(description: string, bounds?: Bounds): Option<number | undefined>
+export function number(description: string, bounds: Bounds = {}): Option<number | undefined> {
+  return single(description, bounds.placeholder ?? 'N', written(bounds.default), (value) => parseNumber(value, bounds, 'number'))
+}
+
+/** An integer within the bounds. */
+export function integer(description: string, bounds: Bounds & { readonly default: number }): Option<number>
+export function integer(description: string, bounds?: Bounds): Option<number | undefined>
+export function integer(description: string, bounds: Bounds = {}): Option<number | undefined> {
+  return single(description, bounds.placeholder ?? 'N', written(bounds.default), (value) => parseNumber(value, bounds, 'integer'))
+}
+
+/** A number with a unit, such as `90s`, as milliseconds. */
+export function duration(description: string, described: Described<string> & { readonly default: string }): Option<number>
+export function duration(description: string, described?: Described<string>): Option<number | undefined>
+export function duration(description: string, described: Described<string> = {}): Option<number | undefined> {
+  return single(description, described.placeholder ?? 'TIME', described.default, (value) => {
+    const match = DURATION.exec(value)
+    if (match === null) throw new UsageError('must be a number with a unit, such as 90s, 10m or 1h')
+    return Number(match[1]) * UNITS_MS[match[2]]
+  })
+}
+
+/** One of several words. */
+export function choice<const T extends string>(
+  description: string,
+  of: readonly T[],
+  described: Described<NoInfer<T>> & { readonly default: NoInfer<T> },
+): Option<T>
+export function choice<const T extends string>(
+  description: string,
+  of: readonly T[],
+  described?: Described<NoInfer<T>>,
+): Option<T | undefined>
+export function choice<const T extends string>(
+  description: string,
+  of: readonly T[],
+  described: Described<NoInfer<T>> = {},
+): Option<T | undefined> {
+  return single(description, described.placeholder ?? of.join('|'), described.default, (value) => parseChoice(value, of))
+}
+
+/** Words separated by commas. */
+export function choices<const T extends string>(
+  description: string,
+  of: readonly T[],
+  described: { readonly default: 'all' },
+): Option<readonly T[]>
+export function choices<const T extends string>(description: string, of: readonly T[]): Option<readonly T[] | undefined>
+export function choices<const T extends string>(
+  description: string,
+  of: readonly T[],
+  described?: { readonly default: 'all' },
+): Option<readonly T[] | undefined> {
+  const whole = `${description} Choose from ${of.join(', ')}.`
+  const all = described === undefined ? undefined : of
+  const read = (given: readonly string[]) =>
+    given.length === 0 ? all : given[given.length - 1].split(',').map((one) => parseChoice(one, of))
+  return { description: whole, placeholder: 'LIST', fallback: described?.default, isRequired: false, isRepeated: false, read }
+}
+
+/** Integers separated by commas. */
+export function integers(
+  description: string,
+  { default: fallback, ...bounds }: Omit<Bounds, 'default'> & { readonly default: string },
+): Option<readonly number[]> {
+  const parse = (one: string) => parseNumber(one, bounds, 'integer')
+  const read = (given: readonly string[]) => (given.at(-1) ?? fallback).split(',').filter(Boolean).map(parse)
+  return { description, placeholder: bounds.placeholder ?? 'N,N', fallback, isRequired: false, isRepeated: false, read }
+}
+
+/** May be given several times; as a positional argument, it takes all that remain. */
+export function repeated<T>(option: Option<T | undefined>): Option<readonly T[]> {
+  return { ...option, isRepeated: true, read: (given) => given.map((value) => option.read([value]) as T) }
+}
+
+/** Makes leaving out the option an error. */
+export function required<T>(option: Option<T | undefined>): Option<T> {
+  return { ...option, isRequired: true, read: (given) => option.read(given) as T }
+}
+
+/** The last value counts when an option is given twice, as in most programs. */
+function single<T>(
+  description: string,
+  placeholder: string,
+  fallback: string | undefined,
+  parse: (value: string) => T,
+): Option<T | undefined> {
+  return {
+    description,
+    placeholder,
+    fallback,
+    isRequired: false,
+    isRepeated: false,
+    read(given) {
+      const value = given.at(-1) ?? fallback
+      return value === undefined ? undefined : parse(value)
+    },
+  }
+}
+
+function parseNumber(value: string, { min = 0, max }: Bounds, kind: 'number' | 'integer'): number {
+  const parsed = Number(value)
+  const isNumber = value.trim() !== '' && (kind === 'integer' ? Number.isSafeInteger(parsed) : Number.isFinite(parsed))
+  if (!isNumber || parsed < min || (max !== undefined && parsed > max)) {
+    const range = max === undefined ? `of at least ${min}` : `from ${min} to ${max}`
+    throw new UsageError(`must be ${kind === 'integer' ? 'an integer' : 'a number'} ${range}`)
+  }
+  return parsed
+}
+
+function parseChoice<T extends string>(value: string, of: readonly T[]): T {
+  const found = of.find((one) => one === value)
+  if (found === undefined) throw new UsageError(`must be ${of.length === 1 ? of[0] : `one of ${of.join(', ')}`}`)
+  return found
+}
+
+function written(value: number | undefined): string | undefined {
+  return value === undefined ? undefined : String(value)
+}

@@ -1,0 +1,34 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+
+interface DataSet {
+  /** What it is and who published it, for people who want to fetch it. */
+  readonly origin: string
+  /** Below the folder that MILLRACE_DATA names. */
+  readonly path: string
+}
+
+/** The public data sets that benchmarks and scripts read. They are not part of the repository. */
+const DATA_SETS = {
+  tweets: { origin: 'CrisisLexT6, tweets about six events of 2012 and 2013, from crisislex.org', path: 'tweets/t6_tweets.csv.gz' },
+  payments: {
+    origin: 'the simulated card payments of the Fraud Detection Handbook by Le Borgne and others, from GitHub',
+    path: 'fraud/transactions.csv.gz',
+  },
+  languages: { origin: 'the test files of highlight.js (test/detect and test/markup) from GitHub', path: 'languages/hljs-tests.tar.gz' },
+  userAgents: {
+    origin: "monperrus' crawler-user-agents from GitHub and Intoli's user-agents from npm",
+    path: 'user-agents',
+  },
+  places: { origin: "the trend locations of Twitter's API and cities1000 of geonames.org", path: 'places' },
+} as const satisfies Record<string, DataSet>
+
+export type DataSetName = keyof typeof DATA_SETS
+
+/** Where a data set lies below the data folder. @throws Error that says what is missing and where it comes from */
+export function dataSet(folder: string, name: DataSetName): string {
+  const { origin, path } = DATA_SETS[name]
+  const file = join(folder, path)
+  if (!existsSync(file)) throw new Error(`${file} is missing: it holds ${origin}; set MILLRACE_DATA to the folder that holds ${path}`)
+  return file
+}

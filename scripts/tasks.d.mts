@@ -1,0 +1,9 @@
+interface Task {
+  /** In a few words, for the list of commands. */
+  readonly does: string
+  /** From the repository's root. */
+  readonly file: string
+  readonly programs?: readonly string[]
+}
+
+export const TASKS: Readonly<Record<string, Task>>

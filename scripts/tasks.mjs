@@ -1,0 +1,31 @@
+const STACK = ['java', 'maven', 'redis']
+const TESTS = [...STACK, 'python', 'chromium']
+/** Task → what it does, its file, and the programs that it needs beside Node. The options of `x.ts` are declared in `x.command.ts`. */
+export const TASKS = {
+  start: { does: 'brings up everything and keeps it running until Ctrl-C', file: 'deploy/local/start.ts', programs: STACK },
+  status: { does: 'shows each part of the running stack, its health, address and lag', file: 'deploy/local/status.ts' },
+  test: { does: 'runs all checks and tests, or those of some paths', file: 'scripts/verify.ts', programs: TESTS },
+  'test:chaos': { does: 'plays random faults and compares every output with what it must be', file: 'tests/chaos/run.ts', programs: TESTS },
+  'test:soak': { does: 'watches memory and open files of workers under steady input', file: 'tests/chaos/soak.ts', programs: STACK },
+  demo: { does: 'plays a live stream of made-up tweets', file: 'tools/demo/main.ts' },
+  replay: { does: 'replays a file of recorded tweets', file: 'tools/replay/main.ts' },
+  topics: { does: 'creates topics and registers schemas on given servers', file: 'deploy/local/topics.ts' },
+  dlq: { does: 'lists, shows and replays dead letters', file: 'pipelines/engine/dlq/main.ts' },
+  token: { does: 'prints a token that the local API accepts', file: 'api/kit/auth/token.ts' },
+  schemas: { does: 'writes the TypeScript types of the Avro schemas', file: 'scripts/schema-types.ts' },
+  'bench:engine': { does: 'measures throughput or latency of the engine, beside a peer', file: 'bench/engine/run.ts', programs: STACK },
+  'bench:stores': { does: 'measures what a store costs per key', file: 'bench/stores.ts' },
+  'bench:trends': { does: 'measures the pipeline of the trends service', file: 'bench/trends/run.ts', programs: STACK },
+  'bench:trends-read': {
+    does: 'measures the read side of the trends service',
+    file: 'bench/trends-read/run.ts',
+    programs: [...STACK, 'wrk'],
+  },
+  'bench:snippets': { does: 'measures creations, reads and views of snippets', file: 'bench/snippets/run.ts', programs: STACK },
+  'bench:languages': { does: 'measures how often the language of a text is found', file: 'bench/languages/run.ts' },
+  'bench:limits': { does: 'measures speed and accuracy of the rate limits, beside peers', file: 'bench/limits/run.ts', programs: STACK },
+  'bench:restart': { does: 'measures restarts, restores and failovers of workers', file: 'bench/restart/run.ts', programs: STACK },
+  'bench:clicks': { does: 'measures the pipeline of the clicks', file: 'bench/clicks/run.ts', programs: STACK },
+  'bench:links': { does: 'measures creates and redirects of links, beside peers', file: 'bench/links/run.ts', programs: STACK },
+  'bench:idle': { does: 'measures what npm start takes when nothing happens', file: 'bench/idle.ts', programs: STACK },
+}

@@ -1,0 +1,22 @@
+import { command } from './command-line/command.ts'
+import { repeated, text } from './command-line/option.ts'
+
+export const ALL_PROJECTS = 'unit,integration,e2e'
+
+export default command({
+  call: 'npm test --',
+  description:
+    'Runs types, lint, dead exports and all tests, on servers of its own, and ends with one line of totals. With paths or projects it runs only those tests, without the checks.',
+  positionals: { PATH: repeated(text('Test files, or parts of their paths.')) },
+  options: {
+    projects: text('Kinds of tests, separated by commas: unit, integration, e2e, chaos.', { default: ALL_PROJECTS, placeholder: 'LIST' }),
+  },
+  environment: {
+    MILLRACE_DATA: 'Folder of the public data sets. Default: ../shared/data.',
+    MILLRACE_HOME: 'Folder of the downloaded tools. Default: .millrace.',
+  },
+  examples: [
+    ['tests/state', 'The tests of one folder.'],
+    ['--projects unit', 'All unit tests.'],
+  ],
+})

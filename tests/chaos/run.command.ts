@@ -1,0 +1,34 @@
+import { command } from '../../scripts/command-line/command.ts'
+import { choice, choices, flag, integer, number } from '../../scripts/command-line/option.ts'
+import { FAULT_KINDS } from './schedule.ts'
+
+const MAX_SEED = 2 ** 31
+
+export default command({
+  call: 'npm run test:chaos --',
+  description:
+    'Plays random schedules of faults, one after the other, and compares every output with an offline computation of the input. The exit code is 1 when any output differs. With a service, the parts of that service fail again and again instead.',
+  options: {
+    seeds: integer('Number of schedules.', { default: 10, min: 1 }),
+    from: integer('Seed of the first schedule; the others follow. Default: random.', { max: MAX_SEED }),
+    seed: integer('Repeats this one schedule.', { max: MAX_SEED }),
+    faults: choices('Kinds of faults, one of each per run. By default they are drawn from the seed.', FAULT_KINDS),
+    minutes: number('Starts no run after this time. Default: no limit.', { min: 0 }),
+    'longest-pause': number('Longest pause of the broker in seconds. By default 9, and now and then 20 to 30.', { min: 0 }),
+    brokers: choice('With 2, partitions and coordinators move between the brokers.', ['1', '2'], { default: '1' }),
+    trends: flag('Kills the parts of the trends service.'),
+    links: flag('Kills the parts of the links service.'),
+    snippets: flag('Kills the parts of the snippets service.'),
+    limits: flag('Lets the Redis of the rate limits fail under load.'),
+  },
+  environment: {
+    CHAOS_ROUNDS: 'With a service: kills of each part. Default: 10.',
+    CHAOS_SEED: 'With a service: decides every moment. Default: random.',
+    CHAOS_PARTS: 'With a service: only these parts fail, separated by commas. Default: all.',
+    MILLRACE_HOME: 'Logs of failed runs are kept below it, in chaos/. Default: .millrace.',
+  },
+  examples: [
+    ['--seeds 100', 'A hundred random schedules.'],
+    ['--seed 7 --faults kill,cut', 'Repeats seed 7 with these faults.'],
+  ],
+})

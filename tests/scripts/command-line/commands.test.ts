@@ -1,0 +1,127 @@
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
+import { TASKS } from '../../../scripts/tasks.mjs'
+
+const ROOT = resolve(import.meta.dirname, '../../..')
+const RUN = join(ROOT, 'scripts/run.mjs')
+/** Commands of no npm script. */
+const BY_HAND = ['scripts/places.ts', 'bench/kafka-transport.ts']
+const FILES = [...Object.values(TASKS).map(({ file }) => file), ...BY_HAND]
+const NAMES = [...Object.keys(TASKS), ...BY_HAND]
+const WRONG_OPTION = '--no-such-option'
+
+const empty = mkdtempSync(join(tmpdir(), 'millrace-help-'))
+const home = join(empty, 'home')
+afterAll(() => rmSync(empty, { recursive: true, force: true }))
+
+interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** On a machine without any program: whatever the command installed or started would fail. */
+function run(...args: string[]): Promise<Ended> {
+  const env = { PATH: empty, MILLRACE_HOME: home, MILLRACE_DATA: join(empty, 'data') }
+  return new Promise((ended) => {
+    const child = execFile(process.execPath, args, { env, cwd: ROOT }, (_error, stdout, stderr) =>
+      ended({ code: child.exitCode, stdout, stderr }),
+    )
+  })
+}
+
+function declarationOf(file: string): string {
+  return file.replace(/\.ts$/, '.command.ts')
+}
+
+test('without a command, and with --help, all commands are listed with what they do', async () => {
+  const [none, help] = await Promise.all([run(RUN), run(RUN, '--help')])
+  expect(help).toMatchObject({ code: 0, stderr: '' })
+  expect(none).toEqual({ code: 2, stdout: '', stderr: help.stdout })
+  for (const [name, { does }] of Object.entries(TASKS)) expect(help.stdout).toMatch(new RegExp(`^  ${name} +${does}$`, 'm'))
+})
+
+test('every npm script is a command', () => {
+  const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { scripts: Record<string, string> }
+  const called = Object.values(scripts).map((line) => /^node scripts\/run\.mjs (\S+)$/.exec(line)?.[1])
+  expect(new Set(called)).toEqual(new Set(Object.keys(TASKS)))
+})
+
+describe.each(NAMES)('%s', (name) => {
+  test('answers --help and a wrong option, and does nothing else', async () => {
+    const [help, wrong] = await Promise.all([run(RUN, name, '--help'), run(RUN, name, WRONG_OPTION)])
+    expect(help).toMatchObject({ code: 0, stderr: '' })
+    expect(help.stdout).toMatch(/^(npm|node) .*\[options\]\n\n[A-Z][\s\S]*\.\n\n[\s\S]*--help +Prints this text\.\n/)
+    expect(wrong.code).toBe(2)
+    expect(wrong.stdout).toBe('')
+    expect(wrong.stderr).toMatch(/^millrace: unknown option --no-such-option.*(; see|\? See) (npm|node) .* --help\n$/)
+    for (const { stdout, stderr } of [help, wrong]) expect(stdout + stderr).not.toContain('    at ')
+    expect(existsSync(home)).toBe(false)
+  })
+})
+
+describe.each(FILES)('%s', (file) => {
+  test('reads the command line by its declaration only', () => {
+    const source = readFileSync(join(ROOT, file), 'utf8')
+    expect(source).toMatch(/commandLine\(declaration\)/)
+    expect(source).not.toMatch(/parseArgs\(/)
+  })
+
+  test('its declaration needs no package, so that help works before any is installed', () => {
+    const loaded = new Set<string>()
+    expect(packagesOf(join(ROOT, declarationOf(file)), loaded)).toEqual([])
+    expect([...loaded]).toContain(join(ROOT, 'scripts/command-line/command.ts'))
+  })
+})
+
+test('--reset --help prints help and deletes nothing', async () => {
+  const { code, stdout } = await run(RUN, 'start', '--reset', '--help')
+  expect(code).toBe(0)
+  expect(stdout).toContain('--reset')
+})
+
+test('a file that is run directly answers by itself', async () => {
+  const [help, wrong] = await Promise.all([run('bench/stores.ts', '--help'), run('bench/stores.ts', 'x')])
+  expect(help).toMatchObject({ code: 0, stderr: '' })
+  expect(wrong).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: 'millrace: KEYS must be an integer of at least 1, not "x"; see npm run bench:stores -- --help\n',
+  })
+})
+
+test('a benchmark without its public data says in one line what is missing and where it comes from', async () => {
+  const { code, stderr } = await run('bench/languages/run.ts')
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/^millrace: .*languages.* is missing: .*highlight\.js.* MILLRACE_DATA .*\n$/)
+})
+
+test('when the reader of its output has gone, status ends quietly', async () => {
+  const child = spawn(process.execPath, [join(ROOT, 'deploy/local/status.ts')], {
+    env: { MILLRACE_HOME: home },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  child.stdout.destroy()
+  let stderr = ''
+  child.stderr.on('data', (chunk) => (stderr += chunk))
+  expect(await once(child, 'close')).toEqual([0, null])
+  expect(stderr).toBe('')
+})
+
+/** Imports of packages by a file and by the files that it loads. */
+function packagesOf(file: string, seen = new Set<string>()): string[] {
+  if (seen.has(file)) return []
+  seen.add(file)
+  const source = readFileSync(file, 'utf8')
+  const imports = [...source.matchAll(/^(?:import|export) (?!type )(?:[\w*, ]*|[\w, ]*\{[^}]*\}) ?(?:from )?'([^']+)'/gm)].map(
+    ([, name]) => name,
+  )
+  return imports.flatMap((name) => {
+    if (name.startsWith('node:')) return []
+    return name.startsWith('.') ? packagesOf(resolve(dirname(file), name), seen) : [name]
+  })
+}
