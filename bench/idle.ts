@@ -1,29 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { inheritedEnv, localConfig } from '../deploy/local/config.ts'
-import { freePort } from '../deploy/local/ports.ts'
+import { inheritedEnv } from '../deploy/local/config.ts'
 import { waitUntil } from '../deploy/local/wait.ts'
 import { commandLine, runMain } from '../scripts/command-line/main.ts'
-import { cpuSeconds, describeMachine } from './engine/process-stats.ts'
+import { ownStack } from './harness/folder.ts'
+import { cpuSeconds, describeMachine } from './harness/process-stats.ts'
 import declaration from './idle.command.ts'
 
 const RUN = fileURLToPath(new URL('../scripts/run.mjs', import.meta.url))
-const PORTS = [
-  'KAFKA_PORT',
-  'KAFKA_CONTROLLER_PORT',
-  'REDIS_PORT',
-  'CLICKHOUSE_PORT',
-  'SCHEMA_REGISTRY_PORT',
-  'API_PORT',
-  'SHORT_PORT',
-  'DECIDER_HEALTH_PORT',
-  'WORKER_HEALTH_PORT',
-]
 const START_TIMEOUT_MS = 5 * 60_000
 const MS_PER_SECOND = 1_000
 const KIB_PER_MIB = 1024
@@ -75,12 +64,8 @@ function read(path: string): string {
 async function main(): Promise<void> {
   const { settle, seconds } = commandLine(declaration)
   const folder = mkdtempSync(join(tmpdir(), 'millrace-idle-'))
-  const home = join(folder, 'home')
-  mkdirSync(home)
-  symlinkSync(join(localConfig().home, 'tools'), join(home, 'tools'))
-  const ports = Object.fromEntries(await Promise.all(PORTS.map(async (name) => [name, String(await freePort())])))
   const stack = spawn(process.execPath, [RUN, 'start'], {
-    env: { ...inheritedEnv(), ...ports, MILLRACE_HOME: home, MILLRACE_DEMO: '0' },
+    env: { ...inheritedEnv(), ...(await ownStack(join(folder, 'home'))), MILLRACE_DEMO: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let output = ''

@@ -14,6 +14,7 @@ import { kafkaTransport } from '../kafka/client/index.ts'
 import type { OffsetToCommit, Transport } from '../kafka/transport.ts'
 import { partitionKey } from '../kafka/transport.ts'
 import { commandLine, runMain } from '../scripts/command-line/main.ts'
+import { quantile } from './harness/table.ts'
 import declaration from './kafka-transport.command.ts'
 
 const PARTITIONS = 4
@@ -127,7 +128,7 @@ async function readProcessWrite(transport: Transport): Promise<void> {
     } else void producer.flushFull()
   }
   commits.sort((a, b) => a - b)
-  const percentile = (share: number) => Number(commits[Math.min(commits.length - 1, Math.floor(commits.length * share))].toFixed(1))
+  const percentile = (share: number) => Number(quantile(commits, share).toFixed(1))
   report('read-process-write', count, started, cpu, {
     outputs: outputs.length,
     commits: commits.length,

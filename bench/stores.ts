@@ -2,8 +2,6 @@
  * What a store costs per key, beside a plain Map and the database's bare binding: `npm run bench:stores`.
  * Medians of several rounds, µs per key.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { avroValue } from '../schemas/avro/value.ts'
 import { utf8 } from '../schemas/keys.ts'
@@ -12,6 +10,8 @@ import { type KeyedStore, keyedStore } from '../state/stores/keyed-store.ts'
 import { openRocksdbBackend } from '../state/stores/rocksdb-backend.ts'
 import { loadRocksdbBinding } from '../state/stores/rocksdb-binding.ts'
 import type { ChangelogWriter, StateBackend } from '../state/stores/store.ts'
+import { inFolder } from './harness/folder.ts'
+import { median } from './harness/table.ts'
 import declaration from './stores.command.ts'
 
 const ROUNDS = 5
@@ -183,9 +183,8 @@ async function benchBinding(folder: string): Promise<void> {
 
 async function main(): Promise<void> {
   for (let round = 0; round < ROUNDS; round++) {
-    const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
-    try {
-      benchMap()
+    benchMap()
+    await inFolder(async (folder) => {
       const backend = await openRocksdbBackend({ folder: join(folder, 'store') })
       benchStore(backend, 'store, new keys', 2 * BATCH)
       benchStore(backend, 'store, keys on disk', 2 * BATCH)
@@ -193,12 +192,9 @@ async function main(): Promise<void> {
       benchHot(backend)
       await backend.close()
       await benchBinding(join(folder, 'bare'))
-    } finally {
-      rmSync(folder, { recursive: true })
-    }
+    })
   }
 
-  const median = (list: readonly number[]) => list.toSorted((a, b) => a - b)[list.length >> 1]
   process.stdout.write(`${keyCount} keys, commit every ${BATCH}, ${ROUNDS} rounds, µs per key (median)\n`)
   for (const [name, values] of figures) process.stdout.write(`${median(values).toFixed(3).padStart(9)}  ${name}\n`)
 }

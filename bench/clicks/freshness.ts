@@ -6,7 +6,7 @@ import type { Transport } from '../../kafka/transport.ts'
 import { linkStats } from '../../schemas/links/topics.ts'
 import { readLinkStats } from '../../state/views/links/link-stats.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
-import type { BenchServers } from '../trends/servers.ts'
+import type { BenchServers } from '../harness/servers.ts'
 import { clickProducer } from './producer.ts'
 import { clickStream } from './stream.ts'
 

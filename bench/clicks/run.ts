@@ -1,19 +1,18 @@
 /**
  * `npm run bench:clicks`: the clicks pipeline and its sinks on servers of their own. See run.command.ts.
  */
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { pino } from 'pino'
+import { readFileSync } from 'node:fs'
 import { waitUntil } from '../../deploy/local/wait.ts'
-import { kafkaTransport } from '../../kafka/client/index.ts'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { expectedDataFolder } from '../../scripts/config.ts'
 import { dataSet } from '../../scripts/data-sets.ts'
-import { describeMachine } from '../engine/process-stats.ts'
-import { type BenchServers, startServers } from '../trends/servers.ts'
-import { startWorker } from '../trends/worker.ts'
+import { benchTransport } from '../harness/broker.ts'
+import { withStarted } from '../harness/folder.ts'
+import { profileTo } from '../harness/node-process.ts'
+import { describeMachine } from '../harness/process-stats.ts'
+import { type BenchServers, startServers } from '../harness/servers.ts'
+import { appendResults, quantile, row } from '../harness/table.ts'
+import { startWorker } from '../harness/worker.ts'
 import { measureAccuracy } from './accuracy.ts'
 import { type BacklogFigures, measureBacklog } from './backlog.ts'
 import { confusionMatrix, readUserAgents, type UserAgents } from './bots.ts'
@@ -22,7 +21,6 @@ import { measureParts } from './parts.ts'
 import declaration from './run.command.ts'
 import { SPREADS } from './stream.ts'
 
-const RESULTS = fileURLToPath(new URL('../results.md', import.meta.url))
 const PARTITIONS = 4
 const START_TIMEOUT_MS = 60_000
 const TITLES = [
@@ -39,7 +37,6 @@ const TITLES = [
 
 const values = commandLine(declaration)
 const lines: string[] = []
-const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
 
 /** Also for bench/results.md. */
 function say(line: string): void {
@@ -77,12 +74,8 @@ function sayAccuracy(): void {
 }
 
 async function pipeline(servers: BenchServers, userAgents: readonly string[]): Promise<void> {
-  const nodeArguments = values.prof === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(values.prof)}`]
-  const worker = await startWorker(servers, 0, nodeArguments, 'clicks')
-  const transport = kafkaTransport(
-    { brokers: [servers.addresses.kafka], clientId: 'bench' },
-    { clock: Date, log: pino({ level: 'silent' }) },
-  )
+  const worker = await startWorker(servers, 0, profileTo(values.prof), 'clicks')
+  const transport = benchTransport(servers.addresses.kafka)
   await transport.connect()
   try {
     await waitUntil(async () => (await worker.tasks()) === PARTITIONS, { what: 'the worker', timeoutMs: START_TIMEOUT_MS })
@@ -96,7 +89,6 @@ async function pipeline(servers: BenchServers, userAgents: readonly string[]): P
     }
     const { rate, seconds } = values
     const { seenMs, asOfAgeMs } = await measureFreshness(servers, transport, { rate, seconds, userAgents })
-    const quantile = (times: readonly number[], share: number) => times[Math.min(times.length - 1, Math.floor(share * times.length))]
     const shown = (times: readonly number[]) =>
       `P50 ${quantile(times, 0.5)} ms, P99 ${quantile(times, 0.99)} ms, greatest ${times.at(-1)} ms`
     say('')
@@ -125,17 +117,8 @@ async function main(): Promise<void> {
   )
   say('')
   sayAccuracy()
-  const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
-  const servers = await startServers(home)
-  try {
-    await pipeline(servers, browsers)
-  } finally {
-    await servers.stop()
-    rmSync(home, { recursive: true, force: true })
-  }
-  if (values.note === undefined) return
-  const date = new Date().toISOString().slice(0, 10)
-  appendFileSync(RESULTS, `\n## bench:clicks, ${date}: ${values.note}\n\n${lines.join('\n')}\n`)
+  await withStarted(startServers, (servers) => pipeline(servers, browsers))
+  appendResults('bench:clicks', values.note, lines)
 }
 
 await runMain(main)

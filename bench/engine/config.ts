@@ -28,8 +28,6 @@ export interface BenchConfig {
   readonly dataDir: string
   /** Folder of the peers' programs, a `run.sh` each. */
   readonly peersDir: string
-  /** Where downloaded tools are, or are put. */
-  readonly home: string
   /** host:port of a given broker; undefined: one is started. */
   readonly brokers: string | undefined
   /** Extra arguments of the worker's node, e.g. --cpu-prof. */
@@ -62,7 +60,6 @@ export function benchConfig(asked: ValuesOf<typeof declaration>, env: NodeJS.Pro
     .object({
       MILLRACE_DATA: z.string().default(inRepository('../shared/data')),
       PEERS_DIR: z.string().default(inRepository('../shared/peers')),
-      MILLRACE_HOME: z.string().default(inRepository('.millrace')),
       KAFKA_BROKERS: z.string().optional(),
       BENCH_NODE_ARGUMENTS: z.string().default(''),
     })
@@ -81,7 +78,6 @@ export function benchConfig(asked: ValuesOf<typeof declaration>, env: NodeJS.Pro
     latencyRate: asked.latency,
     dataDir: given.MILLRACE_DATA,
     peersDir: given.PEERS_DIR,
-    home: given.MILLRACE_HOME,
     brokers: given.KAFKA_BROKERS,
     nodeArguments: given.BENCH_NODE_ARGUMENTS.split(' ').filter((part) => part !== ''),
   }

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { cpuSeconds, peakRssMib } from '../harness/process-stats.ts'
 import { PeerMissingError } from '../peer-missing.ts'
 import { type BenchConfig, type WorkerEnvironment, workerProcessEnv } from './config.ts'
 import type { Guarantee, JobName, PeerName } from './names.ts'
-import { cpuSeconds, peakRssMib } from './process-stats.ts'
 
 /** What is compared: the engine, or a peer. */
 export interface Contender {

@@ -1,11 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Transport } from '../../kafka/transport.ts'
+import { cpuSeconds, machineCpuSeconds } from '../harness/process-stats.ts'
+import { quantile } from '../harness/table.ts'
 import type { WorkerEnvironment } from './config.ts'
 import type { Contender } from './contender.ts'
 import { type JobInput, PARTITIONS } from './job.ts'
 import { inputAppender } from './load.ts'
 import { readLongs } from './longs.ts'
-import { cpuSeconds, machineCpuSeconds } from './process-stats.ts'
 
 /** From the time a record is due to be sent to the return of the poll that shows its output. */
 export interface LatencyFigures {
@@ -64,11 +65,10 @@ export async function measureLatency(run: LatencyRun): Promise<LatencyFigures> {
       return seenAt[index] - (startedAt + (index * MS_PER_SECOND) / rate)
     }).sort((a, b) => a - b)
     if (times.some(Number.isNaN)) throw new Error('not every record came out: its latency is not known')
-    const quantile = (share: number) => times[Math.min(times.length - 1, Math.floor(times.length * share))]
     return {
-      p50Ms: quantile(0.5),
-      p99Ms: quantile(0.99),
-      maxMs: quantile(1),
+      p50Ms: quantile(times, 0.5),
+      p99Ms: quantile(times, 0.99),
+      maxMs: quantile(times, 1),
       cores: (after.mine - before.mine) / MEASURED_SECONDS,
       brokerCores: (after.broker - before.broker) / MEASURED_SECONDS,
       otherCpuSeconds: after.others - before.others,

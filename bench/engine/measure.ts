@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Admin } from '@platformatic/kafka'
+import { cpuSeconds, machineCpuSeconds } from '../harness/process-stats.ts'
 import type { WorkerEnvironment } from './config.ts'
 import type { Contender } from './contender.ts'
-import { cpuSeconds, machineCpuSeconds } from './process-stats.ts'
 
 /** One measured run. CPU is user + system seconds per million records. */
 export interface RunFigures {

@@ -1,3 +1,5 @@
+import { median, row } from '../harness/table.ts'
+
 /** A figure of a run as it stands in the table. */
 export interface Column<Figures> {
   readonly title: string
@@ -10,8 +12,6 @@ export interface Runs<Figures> {
   readonly label: string
   readonly runs: Figures[]
 }
-
-export const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
 
 export function header<Figures>(columns: readonly Column<Figures>[]): string {
   return `${row(['run', ...columns.map(({ title }) => title)])}\n${row(['---', ...columns.map(() => '--:')])}`
@@ -41,10 +41,4 @@ function ratioRow<Figures>(
 ): string {
   const ratios = columns.map((column) => (theirs(column) === 0 ? '–' : `${(mine(column) / theirs(column)).toFixed(2)} x`))
   return row([`engine / ${label}`, ...ratios])
-}
-
-export function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length >> 1
-  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }

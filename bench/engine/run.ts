@@ -3,17 +3,14 @@
  * config.ts for the environment.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { pino } from 'pino'
-import type { Component } from '../../deploy/local/component.ts'
-import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
-import { freePort } from '../../deploy/local/ports.ts'
-import { kafkaTransport } from '../../kafka/client/index.ts'
 import type { Transport } from '../../kafka/transport.ts'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { dataSet } from '../../scripts/data-sets.ts'
+import { startBroker } from '../harness/broker.ts'
+import { withStarted } from '../harness/folder.ts'
+import { describeMachine } from '../harness/process-stats.ts'
 import { whereInstalled } from '../peer-missing.ts'
 import { type BenchConfig, benchConfig, type WorkerEnvironment } from './config.ts'
 import { type Contender, ContenderEndedError, engineContender, peerContender } from './contender.ts'
@@ -22,13 +19,9 @@ import { JOBS } from './jobs.ts'
 import { type LatencyFigures, MEASURED_SECONDS, measureLatency, WARM_UP_SECONDS } from './latency.ts'
 import { loadInput } from './load.ts'
 import { measureRun, type RunFigures } from './measure.ts'
-import { describeMachine } from './process-stats.ts'
 import { type Column, cells, header, type Runs, summary } from './report.ts'
 import declaration from './run.command.ts'
 import { verifyOutput } from './verify.ts'
-
-const HEAP_MB = 512
-const STDERR = 2
 
 const RUN_COLUMNS: readonly Column<RunFigures>[] = [
   { title: 'records/s', digits: 0, of: (run) => run.recordsPerSecond },
@@ -58,20 +51,6 @@ interface Place {
 }
 
 const say = (text: string) => process.stdout.write(`${text}\n`)
-
-async function startBroker(folder: string, home: string): Promise<Component> {
-  const broker = kafkaBroker({
-    name: 'kafka',
-    ports: { client: await freePort(), controller: await freePort() },
-    dataDir: join(folder, 'kafka'),
-    runDir: join(folder, 'run'),
-    logFile: join(folder, 'kafka.log'),
-    toolsDir: join(home, 'tools'),
-    heapMb: HEAP_MB,
-  })
-  await broker.start()
-  return broker
-}
 
 /** Topics and folder of one run. */
 async function newWorker(config: BenchConfig, { brokers, folder, transport }: Place, input: string): Promise<WorkerEnvironment> {
@@ -166,22 +145,13 @@ async function main(): Promise<void> {
   if (other !== undefined) contenders.push(other)
   const needed = JOBS[config.job].data
   if (needed !== undefined) dataSet(config.dataDir, needed)
-  const log = pino({ level: 'warn' }, pino.destination(STDERR))
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
-  const broker = config.brokers === undefined ? await startBroker(folder, config.home) : undefined
-  const brokers = config.brokers ?? (broker as Component).address
-  const transport = kafkaTransport({ brokers: [brokers], clientId: 'bench' }, { clock: { now: Date.now }, log })
-  try {
-    await transport.connect()
-    const place = { brokers, brokerPid: broker?.pid, folder, transport }
+  const start = (folder: string) => startBroker(folder, config.brokers, 'warn')
+  await withStarted(start, async ({ brokers, pid, transport }, folder) => {
+    const place = { brokers, brokerPid: pid, folder, transport }
     say(`${config.job}, ${JOBS[config.job].title}; ${describeMachine()}`)
     if (config.latencyRate === undefined) await throughput(config, contenders, place)
     else await latency(config, contenders, place, config.latencyRate)
-  } finally {
-    await transport.close()
-    await broker?.stop()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 await runMain(main)

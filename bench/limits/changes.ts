@@ -3,15 +3,13 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { inheritedEnv } from '../../deploy/local/config.ts'
-import { waitUntil } from '../../deploy/local/wait.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
-import { startBaseServers } from '../base-servers.ts'
-import { type NodeProcess, ROOT, startNode } from '../node-process.ts'
+import { type NodeProcess, ROOT, startNode, untilReady } from '../harness/node-process.ts'
+import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 
 const run = promisify(execFile)
 const NODES = 3
 const CHANGES = 40
-const READY_TIMEOUT_MS = 60_000
 const FORCE_TIMEOUT_MS = 30_000
 /** How closely the nodes are watched. */
 const LOOK_EVERY_MS = 2
@@ -22,7 +20,7 @@ const FIRST_LIMIT = 1_000_000
 
 /** How long after it was sent a change of a rule decides on every node. Servers of its own, one worker, three API processes. */
 export async function changesTable(folder: string, say: (text: string) => void): Promise<void> {
-  const servers = await startServers(folder)
+  const servers = await startNodes(folder)
   try {
     const { urls, headers } = servers
     const answered: number[] = []
@@ -81,8 +79,8 @@ interface Servers {
   stop(): Promise<void>
 }
 
-async function startServers(folder: string): Promise<Servers> {
-  const base = await startBaseServers(join(folder, 'changes'))
+async function startNodes(folder: string): Promise<Servers> {
+  const base = await startServers(join(folder, 'changes'), WITHOUT_CLICKHOUSE)
   const { env } = base
   const nodes: NodeProcess[] = []
   async function stop(): Promise<void> {
@@ -96,8 +94,7 @@ async function startServers(folder: string): Promise<Servers> {
       nodes.push(await startNode('api/main.ts', [], { ...env, API_SERVICES: 'limits', API_PORT: '0' }, 'api_started'))
     }
     const urls = nodes.slice(1).map(({ line }) => line.url as string)
-    for (const url of [`http://127.0.0.1:${worker.line.health_port}`, ...urls])
-      await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, { what: url, timeoutMs: READY_TIMEOUT_MS })
+    await untilReady(`http://127.0.0.1:${worker.line.health_port}`, ...urls)
     const token = await run(process.execPath, [join(ROOT, 'api/kit/auth/token.ts'), '--sub', '1', '--scope', 'admin'], {
       env: { ...inheritedEnv(), MILLRACE_HOME: env.MILLRACE_HOME },
     })

@@ -1,12 +1,11 @@
-import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { counterStore } from '../../api/limits/core/counter-store.ts'
 import { connectLimiterRedis } from '../../api/limits/core/redis-connection.ts'
 import type { Component } from '../../deploy/local/component.ts'
-import { freePort, LOOPBACK } from '../../deploy/local/ports.ts'
-import { redisServer } from '../../deploy/local/redis.ts'
+import { LOOPBACK } from '../../deploy/local/ports.ts'
+import { startServers } from '../harness/servers.ts'
 import { type DelayingProxy, delayingProxy } from './answer-proxy.ts'
 
 const PER_SECOND = 2_000
@@ -92,15 +91,8 @@ export async function faultTable(folder: string, say: (text: string) => void): P
     '\n| Redis | requests in it | undecided | P50 ms | P99 ms | greatest ms | waited > 1 ms | limits again after ms |\n|---|---|---|---|---|---|---|---|',
   )
   for (const [index, fault] of FAULTS.entries()) {
-    const dataDir = join(folder, `redis-${index}`)
-    mkdirSync(dataDir, { recursive: true })
-    const redis = redisServer({
-      port: await freePort(),
-      dataDir,
-      runDir: join(folder, `run-${index}`),
-      logFile: join(folder, `redis-${index}.log`),
-    })
-    await redis.start()
+    const servers = await startServers(join(folder, `fault-${index}`), { names: ['redis'] })
+    const { redis } = servers.components
     const proxy = await delayingProxy(redis.address)
     const samples = await underLoad(proxy.url, async () => {
       await fault.begin(redis, proxy)
@@ -112,7 +104,7 @@ export async function faultTable(folder: string, say: (text: string) => void): P
     })
     say(row(fault.name, samples))
     proxy.close()
-    await redis.stop()
+    await servers.stop()
   }
 }
 

@@ -4,14 +4,13 @@
  * run.command.ts.
  */
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { freePort } from '../../deploy/local/ports.ts'
-import { redisServer } from '../../deploy/local/redis.ts'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
-import { describeMachine } from '../engine/process-stats.ts'
+import { withStarted } from '../harness/folder.ts'
+import { ROOT } from '../harness/node-process.ts'
+import { describeMachine } from '../harness/process-stats.ts'
+import { type BenchServers, startServers } from '../harness/servers.ts'
 import { whereInstalled } from '../peer-missing.ts'
 import { accuracyOf } from './accuracy.ts'
 import { changesTable } from './changes.ts'
@@ -26,7 +25,7 @@ import { installedSubjects, type SubjectName } from './subjects.ts'
 
 const run = promisify(execFile)
 const LOAD = join(import.meta.dirname, 'load.ts')
-const TOOLS = join(import.meta.dirname, '..', '..', '.millrace', 'tools')
+const TOOLS = join(ROOT, '.millrace', 'tools')
 const OUTPUT_BYTES = 256 * 1024 * 1024
 const ENVOY = 'envoyproxy/ratelimit'
 const IN_FLIGHT = 128
@@ -40,7 +39,6 @@ const PATIENT_MS = 1_000
 const { seconds, traffic: wanted = '', ...values } = commandLine(declaration)
 const sections = new Set<string>(values.only)
 const say = (text: string) => process.stdout.write(`${text}\n`)
-const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
 let runs = 0
 
 interface Traffic {
@@ -63,6 +61,9 @@ async function load(subject: SubjectName, redisUrl: string, order: Order, prefix
   return JSON.parse(stdout) as LoadReport
 }
 
+/** Starts the peer with one limit. */
+type StartEnvoy = (limit: number, windowSeconds: number) => Promise<EnvoyPeer>
+
 const nextPrefix = () => `b${++runs}:`
 const ms = (value: number) => (value < 0.01 ? '< 0.01' : value.toFixed(2))
 const thousands = (value: number) => Math.round(value).toLocaleString('en')
@@ -71,7 +72,7 @@ const thousands = (value: number) => Math.round(value).toLocaleString('en')
 async function compare(
   redisUrl: string,
   subjects: readonly SubjectName[],
-  envoy: string | undefined,
+  envoy: StartEnvoy | undefined,
   title: string,
   mode: LoadOrder['mode'],
   timeoutMs: number,
@@ -89,7 +90,7 @@ async function compare(
       )
     }
     for (const subject of subjects) if (subject !== 'sliding log') row(subject, await load(subject, redisUrl, order, nextPrefix()))
-    if (envoy !== undefined) row(ENVOY, await withEnvoy(envoy, redisUrl, limit, 60, (peer) => peer.load(envoyOrder(order, redisUrl))))
+    if (envoy !== undefined) row(ENVOY, await withEnvoy(envoy, limit, 60, (peer) => peer.load(envoyOrder(order, redisUrl))))
   }
 }
 
@@ -97,14 +98,8 @@ function envoyOrder(order: Order, redisUrl: string): LoadOrder {
   return { ...order, subject: 'flexible', redisUrl, prefix: nextPrefix(), warmUpSeconds: WARM_UP_SECONDS }
 }
 
-async function withEnvoy<T>(
-  bin: string,
-  redisUrl: string,
-  limit: number,
-  window: number,
-  use: (peer: EnvoyPeer) => Promise<T>,
-): Promise<T> {
-  const peer = await startEnvoy(bin, folder, redisUrl, limit, window)
+async function withEnvoy<T>(start: StartEnvoy, limit: number, window: number, use: (peer: EnvoyPeer) => Promise<T>): Promise<T> {
+  const peer = await start(limit, window)
   try {
     return await use(peer)
   } finally {
@@ -113,7 +108,7 @@ async function withEnvoy<T>(
 }
 
 /** One caller at twice its limit, through 1, 2 and 4 processes. Without a time-out of their own, peers are in the first table alone. */
-async function accuracy(redisUrl: string, subjects: readonly SubjectName[], envoy: string | undefined): Promise<void> {
+async function accuracy(redisUrl: string, subjects: readonly SubjectName[], envoy: StartEnvoy | undefined): Promise<void> {
   await accuracyTable(redisUrl, 'the store is waited for', PATIENT_MS, subjects, envoy)
   await accuracyTable(redisUrl, `the store has ${TIMEOUT_MS} ms, as in production`, TIMEOUT_MS, ['millrace', 'millrace, leases'], undefined)
 }
@@ -123,7 +118,7 @@ async function accuracyTable(
   patience: string,
   timeoutMs: number,
   subjects: readonly SubjectName[],
-  envoy: string | undefined,
+  envoy: StartEnvoy | undefined,
 ): Promise<void> {
   const [limit, windowSeconds, runSeconds] = [2_000, 1, 5]
   say(`\n### Accuracy: one caller, limit ${limit} in ${windowSeconds} s, asked for twice as often, ${runSeconds} s; ${patience}`)
@@ -155,7 +150,7 @@ async function accuracyTable(
     }
     if (envoy !== undefined) {
       const one = envoyOrder(order, redisUrl)
-      const reports = await withEnvoy(envoy, redisUrl, limit, windowSeconds, (peer) =>
+      const reports = await withEnvoy(envoy, limit, windowSeconds, (peer) =>
         Promise.all(Array.from({ length: processes }, () => peer.load(one))),
       )
       table(ENVOY, processes, reports)
@@ -165,49 +160,28 @@ async function accuracyTable(
 
 async function main(): Promise<void> {
   say(`${describeMachine()}; ${seconds} s each`)
-  const redis = redisServer({
-    port: await freePort(),
-    dataDir: join(folder, 'redis'),
-    runDir: join(folder, 'run'),
-    logFile: join(folder, 'redis.log'),
-  })
-  await redis.start()
+  await withStarted((folder) => startServers(join(folder, 'redis'), { names: ['redis'] }), measure)
+}
+
+async function measure({ addresses: { redis } }: BenchServers, folder: string): Promise<void> {
   const applyRate: ApplyRate = (subject, callers, perSecond) => {
     const order = { callers, limit: 10_000_000, windowSeconds: 60, timeoutMs: PATIENT_MS, seconds: seconds / 2, log: false }
-    return load(subject, redis.address, { ...order, mode: { open: perSecond } }, nextPrefix())
+    return load(subject, redis, { ...order, mode: { open: perSecond } }, nextPrefix())
   }
-  try {
-    const subjects = await installedSubjects()
-    const needsPeers = ['speed', 'latency', 'accuracy'].some((section) => sections.has(section))
-    const envoy = needsPeers ? await whereInstalled(ENVOY, () => buildEnvoy(TOOLS)) : undefined
-    if (sections.has('speed'))
-      await compare(
-        redis.address,
-        subjects,
-        envoy,
-        `Speed: ${IN_FLIGHT} requests under way, one process`,
-        { closed: IN_FLIGHT },
-        PATIENT_MS,
-      )
-    if (sections.has('latency'))
-      await compare(
-        redis.address,
-        subjects,
-        envoy,
-        `Latency at ${thousands(SHARED_RATE)} requests a second`,
-        { open: SHARED_RATE },
-        TIMEOUT_MS,
-      )
-    if (sections.has('rate')) await rateTable(applyRate, subjects, wanted, say)
-    if (sections.has('accuracy')) await accuracy(redis.address, subjects, envoy)
-    if (sections.has('leases')) await leaseTable(say)
-    if (sections.has('changes')) await changesTable(folder, say)
-    if (sections.has('faults')) await faultTable(folder, say)
-    if (sections.has('rules')) matchingTable(say)
-  } finally {
-    await redis.stop()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  const subjects = await installedSubjects()
+  const needsPeers = ['speed', 'latency', 'accuracy'].some((section) => sections.has(section))
+  const bin = needsPeers ? await whereInstalled(ENVOY, () => buildEnvoy(TOOLS)) : undefined
+  const envoy = bin === undefined ? undefined : (limit: number, window: number) => startEnvoy(bin, folder, redis, limit, window)
+  if (sections.has('speed'))
+    await compare(redis, subjects, envoy, `Speed: ${IN_FLIGHT} requests under way, one process`, { closed: IN_FLIGHT }, PATIENT_MS)
+  if (sections.has('latency'))
+    await compare(redis, subjects, envoy, `Latency at ${thousands(SHARED_RATE)} requests a second`, { open: SHARED_RATE }, TIMEOUT_MS)
+  if (sections.has('rate')) await rateTable(applyRate, subjects, wanted, say)
+  if (sections.has('accuracy')) await accuracy(redis, subjects, envoy)
+  if (sections.has('leases')) await leaseTable(say)
+  if (sections.has('changes')) await changesTable(folder, say)
+  if (sections.has('faults')) await faultTable(folder, say)
+  if (sections.has('rules')) matchingTable(say)
 }
 
 await runMain(main)

@@ -54,9 +54,3 @@ export async function createAtRate(apiUrl: string, perSecond: number, seconds: n
   agent.destroy()
   return created
 }
-
-/** @param share 0 to 1 */
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))]
-}

@@ -3,16 +3,15 @@
  * the same links in its configuration (the upper bound) and a redirect in Go on the same Redis, in turn; and with Kafka slow, stopped, and the
  * buffer of clicks full. See run.command.ts.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
-import { cpuSeconds, describeMachine } from '../engine/process-stats.ts'
+import { withStarted } from '../harness/folder.ts'
+import { cpuSeconds, describeMachine } from '../harness/process-stats.ts'
+import { median, quantile, row } from '../harness/table.ts'
 import { whereInstalled } from '../peer-missing.ts'
 import { applyLoad, type LoadResult, requireWrk } from '../trends-read/load.ts'
-import { type Created, createAtRate, percentile } from './creates.ts'
+import { type Created, createAtRate } from './creates.ts'
 import { type Peer, startGoPeer, startNginx } from './peers.ts'
 import declaration from './run.command.ts'
 import { type LinksApi, type LinksServers, startLinksServers } from './servers.ts'
@@ -42,7 +41,6 @@ const BROWSER = {
 const { rate, seconds, rounds, connections, ...values } = commandLine(declaration)
 
 const say = (text: string) => process.stdout.write(`${text}\n`)
-const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
 
 /** Mean of a Prometheus histogram between two readings, ms. */
 async function histograms(url: string, names: readonly string[]): Promise<Map<string, readonly [sum: number, count: number]>> {
@@ -60,7 +58,7 @@ async function benchCreates(servers: LinksServers): Promise<void> {
   await delay(SETTLE_MS)
   const readings = async () =>
     new Map([...(await histograms(servers.api.url, API_PARTS)), ...(await histograms(servers.workerUrl, WORKER_PARTS))])
-  const pids = servers.pids()
+  const { pids } = servers
   const cpu = () => Object.entries(pids).map(([name, pid]) => [name, cpuSeconds(pid)] as const)
   const [before, cpuBefore] = [await readings(), cpu()]
   const created = await createAtRate(servers.api.url, rate, seconds)
@@ -70,8 +68,11 @@ async function benchCreates(servers: LinksServers): Promise<void> {
     return `${((sum / count) * MS_PER_SECOND).toFixed(1)} ms (${count})`
   }
   say(`\n${rate} creates/s for ${seconds} s: ${statuses(created)}`)
-  const spread = (times: readonly number[]) =>
-    `P50 ${percentile(times, 0.5).toFixed(1)}, P90 ${percentile(times, 0.9).toFixed(1)}, P99 ${percentile(times, 0.99).toFixed(1)}, greatest ${percentile(times, 1).toFixed(1)} ms`
+  const spread = (times: readonly number[]) => {
+    const sorted = times.toSorted((a, b) => a - b)
+    const [p50, p90, p99, greatest] = [0.5, 0.9, 0.99, 1].map((share) => quantile(sorted, share).toFixed(1))
+    return `P50 ${p50}, P90 ${p90}, P99 ${p99}, greatest ${greatest} ms`
+  }
   const made = created.filter(({ status }) => status === 201)
   say(`whole request, from when it was due: ${spread(made.map(({ totalMs }) => totalMs))}`)
   say(`  sent → decided: ${spread(made.map(({ decidedMs }) => decidedMs))}`)
@@ -128,7 +129,7 @@ async function clickMetric({ url }: LinksApi, name: 'dropped_total' | 'waiting')
   return Number(new RegExp(`^clicks_${name} (\\S+)$`, 'm').exec(text)![1])
 }
 
-async function benchRedirects(servers: LinksServers): Promise<void> {
+async function benchRedirects(servers: LinksServers, folder: string): Promise<void> {
   const links = await makeLinks(servers)
   const paths = [...links.keys()].map((code) => `/${code}`)
   const peers: [string, Peer][] = []
@@ -140,7 +141,7 @@ async function benchRedirects(servers: LinksServers): Promise<void> {
   }
   const { api, slowApi } = servers
   const load = (url: string, duration: number) => applyLoad({ url, paths, headers: BROWSER, connections, seconds: duration, folder })
-  const signal = (name: NodeJS.Signals) => void process.kill(servers.brokerPid(), name)
+  const signal = (name: NodeJS.Signals) => void process.kill(servers.brokerPid, name)
 
   async function fillBuffer(): Promise<void> {
     const before = await clickMetric(api, 'dropped_total')
@@ -191,34 +192,34 @@ async function benchRedirects(servers: LinksServers): Promise<void> {
   say(`\nRedirects of ${LINKS} links, ${connections} connections, ${rounds} rounds of ${REDIRECT_SECONDS} s in turn, medians`)
   say('| redirects | requests/s | P50 ms | P99 ms | P99.9 ms | CPU µs/request | failed | clicks dropped |')
   say('| --- | --: | --: | --: | --: | --: | --: | --: |')
-  for (const [subject, found] of results) say(row(subject, found))
+  for (const [subject, found] of results) say(resultRow(subject, found))
 }
 
-function row({ name, api }: Subject, found: readonly Round[]): string {
-  const median = (of: (round: Round) => number) => percentile(found.map(of), 0.5)
+function resultRow({ name, api }: Subject, found: readonly Round[]): string {
+  const middle = (of: (round: Round) => number) => median(found.map(of))
   const sum = (of: (round: Round) => number) => found.reduce((total, round) => total + of(round), 0)
-  const perSecond = median(({ load }) => (load.requests * MS_PER_SECOND) / load.durationMs)
-  const times = [median(({ load }) => load.p50Ms), median(({ load }) => load.p99Ms), median(({ load }) => load.p999Ms)].map((ms) =>
+  const perSecond = middle(({ load }) => (load.requests * MS_PER_SECOND) / load.durationMs)
+  const times = [middle(({ load }) => load.p50Ms), middle(({ load }) => load.p99Ms), middle(({ load }) => load.p999Ms)].map((ms) =>
     ms.toFixed(1),
   )
   const failed = sum(({ load }) => load.failed)
-  const cpu = api === undefined ? '' : median(({ cpuMicroseconds }) => cpuMicroseconds).toFixed(0)
+  const cpu = api === undefined ? '' : middle(({ cpuMicroseconds }) => cpuMicroseconds).toFixed(0)
   const dropped = api === undefined ? '' : `${sum(({ dropped }) => dropped)} of ${sum(({ load }) => load.requests)}`
-  return `| ${[name, Math.round(perSecond), ...times, cpu, failed, dropped].join(' | ')} |`
+  return row([name, Math.round(perSecond), ...times, cpu, failed, dropped])
 }
 
 async function main(): Promise<void> {
   say(describeMachine())
-  const servers = await startLinksServers(folder, HOST)
-  try {
-    if (values.only !== 'redirects') await benchCreates(servers)
-    if (values.only !== 'creates' && (await whereInstalled('the load on redirects', requireWrk)) !== undefined)
-      await benchRedirects(servers)
-  } finally {
-    process.kill(servers.brokerPid(), 'SIGCONT')
-    await servers.stop()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  const start = (folder: string) => startLinksServers(folder, HOST)
+  await withStarted(start, async (servers, folder) => {
+    try {
+      if (values.only !== 'redirects') await benchCreates(servers)
+      if (values.only !== 'creates' && (await whereInstalled('the load on redirects', requireWrk)) !== undefined)
+        await benchRedirects(servers, folder)
+    } finally {
+      process.kill(servers.brokerPid, 'SIGCONT')
+    }
+  })
 }
 
 await runMain(main)

@@ -1,10 +1,7 @@
-import { waitUntil } from '../../deploy/local/wait.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { brokerProxy } from '../../tests/kafka/client/broker-proxy.ts'
-import { startBaseServers } from '../base-servers.ts'
-import { startNode } from '../node-process.ts'
-
-const READY_TIMEOUT_MS = 60_000
+import { startNode, untilReady } from '../harness/node-process.ts'
+import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 
 /** An instance of the API. */
 export interface LinksApi {
@@ -21,21 +18,21 @@ export interface LinksServers {
   slowDown(ms: number): void
   readonly workerUrl: string
   readonly redisUrl: string
-  readonly brokerPid: () => number
-  readonly pids: () => Readonly<Record<'api' | 'worker' | 'broker' | 'redis', number>>
+  readonly brokerPid: number
+  readonly pids: Readonly<Record<'api' | 'worker' | 'broker' | 'redis', number>>
   stop(): Promise<void>
 }
 
 /** @param host that short links are asked for at */
 export async function startLinksServers(folder: string, host: string): Promise<LinksServers> {
-  const { kafka, redis, env, stop } = await startBaseServers(folder)
+  const { addresses, pids, env, stop } = await startServers(folder, WITHOUT_CLICKHOUSE)
   const worker = await startNode(
     'pipelines/main.ts',
     BUFFER_HEAP_FLAGS,
     { ...env, PIPELINES: 'links', WORKER_ROLE: 'deciding', LOG_LEVEL: 'info' },
     'host_started',
   )
-  const proxy = await brokerProxy(kafka.address, { remember: false })
+  const proxy = await brokerProxy(addresses.kafka, { remember: false })
 
   // A line per request, as in production, to a pipe that is read.
   async function startApi(brokers: string) {
@@ -44,18 +41,17 @@ export async function startLinksServers(folder: string, host: string): Promise<L
     return { ...started, url: started.line.url as string, shortUrl: started.line.short_url as string }
   }
 
-  const [api, slowApi] = [await startApi(kafka.address), await startApi(proxy.address)]
+  const [api, slowApi] = [await startApi(addresses.kafka), await startApi(proxy.address)]
   const workerUrl = `http://127.0.0.1:${worker.line.health_port}`
-  for (const url of [workerUrl, api.url, slowApi.url])
-    await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, { what: url, timeoutMs: READY_TIMEOUT_MS })
+  await untilReady(workerUrl, api.url, slowApi.url)
   return {
     api,
     slowApi,
     slowDown: proxy.delay,
     workerUrl,
-    redisUrl: redis.address,
-    brokerPid: () => kafka.pid as number,
-    pids: () => ({ api: api.pid, worker: worker.pid, broker: kafka.pid as number, redis: redis.pid as number }),
+    redisUrl: addresses.redis,
+    brokerPid: pids.kafka,
+    pids: { api: api.pid, worker: worker.pid, broker: pids.kafka, redis: pids.redis },
     async stop() {
       await Promise.all([api.stop(), slowApi.stop()])
       await proxy.close()

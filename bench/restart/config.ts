@@ -3,7 +3,6 @@ import { z } from 'zod'
 
 /** Where the restart benchmark finds what it needs. */
 export interface RestartConfig {
-  readonly home: string
   readonly peersDir: string
   /** The peers' inputs. */
   readonly dataDir: string
@@ -21,11 +20,10 @@ export function childEnvironment(settings: Readonly<Record<string, string>>): No
 export function restartConfig(env: NodeJS.ProcessEnv = process.env): RestartConfig {
   const given = z
     .object({
-      MILLRACE_HOME: z.string().default(inRepository('.millrace')),
       MILLRACE_DATA: z.string().default(inRepository('../shared/data')),
       PEERS_DIR: z.string().default(inRepository('../shared/peers')),
       KAFKA_BROKERS: z.string().optional(),
     })
     .parse(env)
-  return { home: given.MILLRACE_HOME, peersDir: given.PEERS_DIR, dataDir: given.MILLRACE_DATA, brokers: given.KAFKA_BROKERS }
+  return { peersDir: given.PEERS_DIR, dataDir: given.MILLRACE_DATA, brokers: given.KAFKA_BROKERS }
 }

@@ -2,17 +2,12 @@
  * `npm run bench:restart`: how long state takes to come back, and how long partitions stand still when workers stop, die and return. Every
  * stream is checked: a record that is lost, doubled or out of order ends the run. See run.command.ts.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { pino } from 'pino'
-import { kafkaBroker } from '../../deploy/local/kafka/broker.ts'
-import { freePort } from '../../deploy/local/ports.ts'
-import { kafkaTransport } from '../../kafka/client/index.ts'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { dataSet } from '../../scripts/data-sets.ts'
-import { describeMachine } from '../engine/process-stats.ts'
-import { median, row } from '../engine/report.ts'
+import { startBroker } from '../harness/broker.ts'
+import { withStarted } from '../harness/folder.ts'
+import { describeMachine } from '../harness/process-stats.ts'
+import { median, row } from '../harness/table.ts'
 import { whereInstalled } from '../peer-missing.ts'
 import { type RestartConfig, restartConfig } from './config.ts'
 import { engine, kafkaStreams } from './contenders.ts'
@@ -31,8 +26,6 @@ import {
 } from './scenarios.ts'
 import { MISHAPS, sideBySide } from './side-by-side.ts'
 
-const HEAP_MB = 512
-const STDERR = 2
 /** Job J2's cards: the state that Kafka Streams restores, each key written 200 times. */
 const J2_KEYS = 5_000
 
@@ -138,33 +131,15 @@ async function beside(place: Place, { peersDir }: RestartConfig): Promise<void> 
 
 async function main(): Promise<void> {
   const config = restartConfig()
-  const log = pino({ level: 'error' }, pino.destination(STDERR))
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
-  const broker = kafkaBroker({
-    name: 'kafka',
-    ports: { client: await freePort(), controller: await freePort() },
-    dataDir: join(folder, 'kafka'),
-    runDir: join(folder, 'run'),
-    logFile: join(folder, 'kafka.log'),
-    toolsDir: join(config.home, 'tools'),
-    heapMb: HEAP_MB,
-  })
-  if (config.brokers === undefined) await broker.start()
-  const brokers = config.brokers ?? broker.address
-  const transport = kafkaTransport({ brokers: [brokers], clientId: 'bench' }, { clock: Date, log })
-  try {
-    await transport.connect()
+  const start = (folder: string) => startBroker(folder, config.brokers, 'error')
+  await withStarted(start, async ({ brokers, transport }, folder) => {
     say(`${describeMachine()}; ${asked.rate} records/s where it says load`)
     const place: Place = { brokers, folder, transport }
     if (asked.only.includes('restore')) await restores(place, config)
     if (asked.only.includes('in-place')) await inPlace(place)
     await stalls(place)
     await beside(place, config)
-  } finally {
-    await transport.close()
-    if (config.brokers === undefined) await broker.stop()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  })
 }
 
 await runMain(main)

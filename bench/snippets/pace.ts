@@ -34,8 +34,3 @@ export async function paced(perSecond: number, seconds: number, work: () => Prom
   latencies.sort((a, b) => a - b)
   return { latencies, failures }
 }
-
-/** @param share 0.99: the time that 99 of 100 stay below */
-export function quantile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
-}

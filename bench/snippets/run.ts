@@ -1,16 +1,16 @@
-import { mkdtempSync, rmSync } from 'node:fs'
 import { open, rename } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { waitUntil } from '../../deploy/local/wait.ts'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { seededRandom } from '../../tools/random/random.ts'
-import { startServers } from '../trends/servers.ts'
+import { withStarted } from '../harness/folder.ts'
+import { untilReady } from '../harness/node-process.ts'
+import { startServers } from '../harness/servers.ts'
+import { quantile, row } from '../harness/table.ts'
 import { httpClient } from './client.ts'
 import { contents } from './contents.ts'
 import { viewsFreshness } from './freshness.ts'
 import { largeAtOnce } from './large.ts'
-import { type Paced, paced, quantile } from './pace.ts'
+import { type Paced, paced } from './pace.ts'
 import declaration from './run.command.ts'
 
 /**
@@ -23,7 +23,6 @@ const SEED = 7
 const CREATIONS_PER_SECOND = 58
 const READS_PER_SECOND = 580
 const FIRST_SNIPPETS = 300
-const READY = { timeoutMs: 120_000, intervalMs: 100 }
 const CPU_SECONDS = 'process_cpu_seconds_total'
 const MS_PER_SECOND = 1_000
 
@@ -53,10 +52,10 @@ async function metric(url: string, name: string): Promise<number> {
 
 const inSeconds = (ms: number) => (ms / MS_PER_SECOND).toFixed(1)
 
-function row(what: string, { latencies, failures }: Paced): string {
+function resultRow(what: string, { latencies, failures }: Paced): string {
   const cells = [0.5, 0.99, 0.999].map((share) => quantile(latencies, share).toFixed(1))
   const failed = [...failures].map(([message, count]) => `${count} × ${message}`).join('; ')
-  return `| ${what} | ${latencies.length} | ${cells.join(' | ')} | ${failed || 0} |`
+  return row([what, latencies.length, ...cells, failed || 0])
 }
 
 async function measure(url: string, folder: string): Promise<void> {
@@ -75,16 +74,18 @@ async function measure(url: string, folder: string): Promise<void> {
   // Made before: making ten megabytes takes this process as long as sending them.
   const ready = Array.from({ length: creationsPerSecond * seconds }, next)
   print(`| ${seconds} s | answers | P50 ms | P99 ms | P99.9 ms | failed |\n|---|---:|---:|---:|---:|---:|`)
-  print(row('a durable file of the same size, alone', await paced(creationsPerSecond, seconds / 3, () => durableFile(folder, next()))))
-  print(row('/livez, alone', await paced(readsPerSecond, seconds / 3, async () => void (await client.get('/livez')))))
+  print(
+    resultRow('a durable file of the same size, alone', await paced(creationsPerSecond, seconds / 3, () => durableFile(folder, next()))),
+  )
+  print(resultRow('/livez, alone', await paced(readsPerSecond, seconds / 3, async () => void (await client.get('/livez')))))
   const cpuBefore = await metric(url, CPU_SECONDS)
   const [writes, reads, views] = await Promise.all([
     paced(creationsPerSecond, seconds, async () => void ids.push(await create([ready.pop()!]))),
     paced(readsPerSecond, seconds, read),
     viewsFreshness({ client, create: () => create([Buffer.from(`${random()}`)]), from, seconds }),
   ])
-  print(row(`create, ${creationsPerSecond}/s, while`, writes))
-  print(row(`read, ${readsPerSecond}/s`, reads))
+  print(resultRow(`create, ${creationsPerSecond}/s, while`, writes))
+  print(resultRow(`read, ${readsPerSecond}/s`, reads))
   const requests = writes.latencies.length + reads.latencies.length
   const cpuMs = (((await metric(url, CPU_SECONDS)) - cpuBefore) / requests) * MS_PER_SECOND
   print(`\nThe API took ${cpuMs.toFixed(2)} ms of CPU per request.`)
@@ -97,18 +98,16 @@ async function measure(url: string, folder: string): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
-  const servers = await startServers(folder, 'snippets')
-  try {
-    await servers.startWorkers('snippets,snippet-views')
-    const api = await servers.startApi()
-    const url = `http://${api.address.replace(/^https?:\/\//, '')}`
-    await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, { what: 'the API', ...READY })
-    await measure(url, folder)
-  } finally {
-    await servers.stop()
-    rmSync(folder, { recursive: true, force: true })
-  }
+  await withStarted(
+    (folder) => startServers(folder, { apiServices: 'snippets' }),
+    async (servers, folder) => {
+      await servers.startWorkers('snippets,snippet-views')
+      const api = await servers.startApi()
+      const url = `http://${api.address.replace(/^https?:\/\//, '')}`
+      await untilReady(url)
+      await measure(url, folder)
+    },
+  )
 }
 
 await runMain(main)

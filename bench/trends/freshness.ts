@@ -7,7 +7,7 @@ import { regions } from '../../schemas/trends/places/regions.ts'
 import { demoStream } from '../../tools/demo/stream.ts'
 import { type TweetProducer, tweetProducer } from '../../tools/tweets/producer.ts'
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
-import type { BenchServers } from './servers.ts'
+import type { BenchServers } from '../harness/servers.ts'
 
 /** How long after its tweet a trend is seen, in ms, each measured once. */
 export interface FreshnessFigures {

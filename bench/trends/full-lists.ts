@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { waitUntil } from '../../deploy/local/wait.ts'
-import { cpuSeconds, machineCpuSeconds, peakRssMib } from '../engine/process-stats.ts'
+import { benchTransport } from '../harness/broker.ts'
+import { cpuSeconds, machineCpuSeconds, peakRssMib } from '../harness/process-stats.ts'
+import type { BenchServers } from '../harness/servers.ts'
 import { fillingBacklog } from './backlog.ts'
 import { type FreshnessFigures, measureFreshness } from './freshness.ts'
 import { untilIdle } from './progress.ts'
-import type { BenchServers } from './servers.ts'
-import { connect, measureBacklog, startWorkers, verifyContributions } from './throughput.ts'
+import { measureBacklog, startWorkers, verifyContributions } from './throughput.ts'
 
 /** With 500 terms in the list of every one of the 551 regions: the most that the lists can cost. */
 export interface FullListFigures {
@@ -91,7 +92,7 @@ export async function measureFullLists(
 
 /** The first lists make 275,000 terms tracked and known for the first time: that is over, and so is the renewal after it. */
 async function untilSettled(servers: BenchServers): Promise<void> {
-  const transport = connect(servers)
+  const transport = benchTransport(servers.addresses.kafka)
   await transport.connect()
   try {
     const period = RENEWAL_SECONDS * 1_000

@@ -4,7 +4,7 @@ import { waitUntil } from '../../deploy/local/wait.ts'
 import type { Transport } from '../../kafka/transport.ts'
 import { partitionKey } from '../../kafka/transport.ts'
 import { tweets } from '../../schemas/trends/topics.ts'
-import type { WorkerProcess } from './worker.ts'
+import type { WorkerProcess } from '../harness/worker.ts'
 
 const GROUP = 'trends'
 const COUNTS = 'trends-counts-repartition'

@@ -1,19 +1,16 @@
 /**
  * `npm run bench:trends`: the whole pipeline on servers of its own. See run.command.ts.
  */
-import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
-import { describeMachine } from '../engine/process-stats.ts'
+import { withStarted } from '../harness/folder.ts'
+import { profileTo } from '../harness/node-process.ts'
+import { describeMachine } from '../harness/process-stats.ts'
+import { type BenchServers, startServers } from '../harness/servers.ts'
+import { appendResults, median, quantile, row } from '../harness/table.ts'
 import { demoBacklog } from './backlog.ts'
 import { type FullListFigures, measureFullLists } from './full-lists.ts'
 import declaration from './run.command.ts'
-import { type BenchServers, startServers } from './servers.ts'
 import { measureBacklog, startWorkers, type ThroughputFigures, verifyContributions } from './throughput.ts'
-
-const RESULTS = fileURLToPath(new URL('../results.md', import.meta.url))
 
 interface Column {
   readonly title: string
@@ -34,33 +31,14 @@ const COLUMNS: readonly Column[] = [
 
 const values = commandLine(declaration)
 
-const nodeArguments = values.prof === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(values.prof)}`]
+const nodeArguments = profileTo(values.prof)
 const lines: string[] = []
-const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
 const cellsOf = (of: (column: Column) => number) => COLUMNS.map((column) => of(column).toFixed(column.digits))
-const median = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1]
 
 /** @param kept also for bench/results.md */
 function say(line: string, kept = false): void {
   process.stdout.write(`${line}\n`)
   if (kept) lines.push(line)
-}
-
-/** Ctrl-C stops the servers too. */
-const interrupted = new Promise<never>((_, reject) => {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Error('interrupted')))
-})
-interrupted.catch(() => {})
-
-async function withServers<T>(work: (servers: BenchServers) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
-  const servers = await startServers(folder)
-  try {
-    return await Promise.race([work(servers), interrupted])
-  } finally {
-    await servers.stop()
-    rmSync(folder, { recursive: true, force: true })
-  }
 }
 
 async function oneRun(servers: BenchServers, workerCount: number): Promise<ThroughputFigures> {
@@ -83,7 +61,7 @@ async function throughput(workerCounts: readonly number[]): Promise<void> {
     const runs: ThroughputFigures[] = []
     const name = workerCount === 1 ? '1 worker' : `${workerCount} workers`
     for (let run = 1; run <= values.runs; run++) {
-      const measured = await withServers((servers) => oneRun(servers, workerCount))
+      const measured = await withStarted(startServers, (servers) => oneRun(servers, workerCount))
       runs.push(measured)
       say(row([`${name}, run ${run}`, ...cellsOf((column) => column.of(measured))]))
     }
@@ -93,9 +71,9 @@ async function throughput(workerCounts: readonly number[]): Promise<void> {
 
 async function fullLists(): Promise<void> {
   const { rate, seconds } = values
-  const figures = await withServers((servers) => measureFullLists(servers, { rate, seconds, nodeArguments }))
+  const figures = await withStarted(startServers, (servers) => measureFullLists(servers, { rate, seconds, nodeArguments }))
   const { seen, missing } = figures.freshness
-  const quantile = (share: number) => ((seen[Math.min(seen.length - 1, Math.floor(share * seen.length))] ?? Number.NaN) / 1_000).toFixed(1)
+  const secondsAt = (share: number) => (quantile(seen, share) / 1_000).toFixed(1)
   const parts = (cpu: FullListFigures['renewalCpu']) =>
     Object.entries(cpu)
       .map(([part, used]) => `${part} ${used.toFixed(2)}`)
@@ -105,7 +83,7 @@ async function fullLists(): Promise<void> {
   say(`- CPU seconds per renewal of all lists (one every 30 s): ${parts(figures.renewalCpu)}`, true)
   say(`- at ${rate} tweets/s, CPU seconds per second: ${parts(figures.liveCpu)}`, true)
   say(
-    `- event to GET /v1/trends: P50 ${quantile(0.5)} s, P99 ${quantile(0.99)} s, greatest ${quantile(1)} s of ${seen.length} new terms; never seen: ${missing}`,
+    `- event to GET /v1/trends: P50 ${secondsAt(0.5)} s, P99 ${secondsAt(0.99)} s, greatest ${secondsAt(1)} s of ${seen.length} new terms; never seen: ${missing}`,
     true,
   )
   say(
@@ -123,9 +101,7 @@ async function main(): Promise<void> {
   const workerCounts = values.workers.filter((count) => count > 0)
   if (workerCounts.length > 0) await throughput(workerCounts)
   if (values.seconds > 0) await fullLists()
-  if (values.note === undefined) return
-  const date = new Date().toISOString().slice(0, 10)
-  appendFileSync(RESULTS, `\n## bench:trends, ${date}: ${values.note}\n\n${lines.join('\n')}\n`)
+  appendResults('bench:trends', values.note, lines)
 }
 
 await runMain(main)

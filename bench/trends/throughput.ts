@@ -1,15 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { pino } from 'pino'
 import { waitUntil } from '../../deploy/local/wait.ts'
-import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import type { Transport } from '../../kafka/transport.ts'
 import { tweetProducer } from '../../tools/tweets/producer.ts'
-import { cpuSeconds, machineCpuSeconds, peakRssMib } from '../engine/process-stats.ts'
+import { benchTransport } from '../harness/broker.ts'
+import { cpuSeconds, machineCpuSeconds, peakRssMib } from '../harness/process-stats.ts'
+import type { BenchServers } from '../harness/servers.ts'
+import { startWorker, type WorkerProcess } from '../harness/worker.ts'
 import type { Backlog } from './backlog.ts'
 import { untilCaughtUp } from './progress.ts'
-import type { BenchServers } from './servers.ts'
-import { startWorker, type WorkerProcess } from './worker.ts'
 
 /** Three stages of four partitions. */
 const TASKS = 12
@@ -39,10 +38,6 @@ export interface ThroughputFigures {
   readonly otherCpuSeconds: number
 }
 
-export function connect(servers: BenchServers): Transport {
-  return kafkaTransport({ brokers: [servers.addresses.kafka], clientId: 'bench' }, { clock: Date, log: pino({ level: 'silent' }) })
-}
-
 /** Starts workers and waits until each has its share of the tasks. */
 export async function startWorkers(servers: BenchServers, count: number, nodeArguments: readonly string[]): Promise<WorkerProcess[]> {
   const workers = await Promise.all(Array.from({ length: count }, (_, slot) => startWorker(servers, slot, nodeArguments)))
@@ -59,7 +54,7 @@ export async function measureBacklog(
   workers: readonly WorkerProcess[],
   backlog: Backlog,
 ): Promise<ThroughputFigures> {
-  const transport = connect(servers)
+  const transport = benchTransport(servers.addresses.kafka)
   await transport.connect()
   try {
     for (const worker of workers) worker.signal('SIGSTOP')

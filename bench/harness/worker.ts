@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { inheritedEnv } from '../../deploy/local/config.ts'
 import { freePort } from '../../deploy/local/ports.ts'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { ROOT } from './node-process.ts'
 import type { BenchServers } from './servers.ts'
 
 /** One worker process, started as every worker is. */
@@ -21,7 +21,7 @@ export interface WorkerProcess {
   stop(): Promise<void>
 }
 
-const MAIN = fileURLToPath(new URL('../../pipelines/main.ts', import.meta.url))
+const MAIN = join(ROOT, 'pipelines/main.ts')
 const STOP_MS = 25_000
 
 /** @param pipeline the one service that it runs */
@@ -31,17 +31,14 @@ export async function startWorker(
   nodeArguments: readonly string[],
   pipeline: 'trends' | 'clicks' = 'trends',
 ): Promise<WorkerProcess> {
-  const { home, addresses } = servers
+  const { home, env } = servers
   const port = await freePort()
   const logFile = join(home.logs, `worker-${slot}.log`)
   const log = openSync(logFile, 'a')
   const child = spawn(process.execPath, [...BUFFER_HEAP_FLAGS, ...nodeArguments, MAIN], {
     env: {
       ...inheritedEnv(),
-      KAFKA_BROKERS: addresses.kafka,
-      REDIS_URL: addresses.redis,
-      CLICKHOUSE_URL: addresses.clickhouse,
-      SCHEMA_REGISTRY_URL: addresses.registry,
+      ...env,
       PIPELINES: pipeline,
       WORKER_SLOT: String(slot),
       STATE_DIR: home.state,

@@ -1,11 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { inheritedEnv } from '../deploy/local/config.ts'
+import { inheritedEnv } from '../../deploy/local/config.ts'
+import { waitUntil } from '../../deploy/local/wait.ts'
 
-export const ROOT = fileURLToPath(new URL('..', import.meta.url))
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+const READY_TIMEOUT_MS = 120_000
 
 /** A process of ours that a benchmark has started. */
 export interface NodeProcess {
@@ -33,4 +36,14 @@ export async function startNode(main: string, flags: readonly string[], env: Rec
     await exited
   }
   return { line, pid: child.pid as number, stop }
+}
+
+/** Waits until processes of ours are ready. */
+export async function untilReady(...urls: readonly string[]): Promise<void> {
+  for (const url of urls) await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, { what: url, timeoutMs: READY_TIMEOUT_MS })
+}
+
+/** Arguments of Node that write a .cpuprofile to the folder, if there is one. */
+export function profileTo(folder: string | undefined): string[] {
+  return folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(folder)}`]
 }

@@ -1,0 +1,113 @@
+import { createClient } from '@clickhouse/client'
+import type { Component } from '../../deploy/local/component.ts'
+import { localConfig } from '../../deploy/local/config.ts'
+import { type Home, openHome } from '../../deploy/local/home.ts'
+import { type Addresses, apiProcess, deciderProcess, workerProcess } from '../../deploy/local/processes.ts'
+import { provisionTopics } from '../../deploy/local/provision.ts'
+import { type ServerName, stackServers } from '../../deploy/local/servers.ts'
+import { ownStack } from './folder.ts'
+
+/** Servers of one run, empty at the start. */
+export interface BenchServers {
+  readonly home: Home
+  readonly addresses: Addresses
+  /** Settings with which processes of ours find these servers. */
+  readonly env: Readonly<Record<string, string>>
+  readonly components: Readonly<Record<ServerName, Component>>
+  /** 0: not started. */
+  readonly pids: Readonly<Record<ServerName, number>>
+  startApi(): Promise<Component>
+  /** One that decides commands and one for the rest, of the services given. */
+  startWorkers(pipelines: string): Promise<Component[]>
+  /** First column of the first row. */
+  query(sql: string): Promise<number>
+  stop(): Promise<void>
+}
+
+export interface ServersOptions {
+  /** Those that are started; all topics are created where the registry is one of them. Default: all four. */
+  readonly names?: readonly ServerName[]
+  readonly apiServices?: string
+  readonly brokerHeapMb?: number
+}
+
+/** What services need that keep nothing in ClickHouse. */
+export const WITHOUT_CLICKHOUSE: ServersOptions = { names: ['kafka', 'redis', 'registry'], brokerHeapMb: 256 }
+
+const ALL: readonly ServerName[] = ['kafka', 'redis', 'clickhouse', 'registry']
+const BROKER_HEAP_MB = 512
+
+/** Servers of a benchmark's own in `folder`, on free ports. */
+export async function startServers(folder: string, options: ServersOptions = {}): Promise<BenchServers> {
+  const { names = ALL, apiServices = 'trends', brokerHeapMb = BROKER_HEAP_MB } = options
+  const config = localConfig({ ...(await ownStack(folder)), API_SERVICES: apiServices, KAFKA_HEAP_MB: String(brokerHeapMb) })
+  const home = openHome(folder)
+  const servers = stackServers(config, home)
+  const component = (name: ServerName) => servers[name].local as Component
+  const components = {
+    kafka: component('kafka'),
+    redis: component('redis'),
+    clickhouse: component('clickhouse'),
+    registry: component('registry'),
+  }
+  const addresses = {
+    kafka: components.kafka.address,
+    redis: components.redis.address,
+    clickhouse: components.clickhouse.address,
+    registry: components.registry.address,
+  }
+  const clickhouse = createClient({ url: addresses.clickhouse })
+  const started: Component[] = []
+
+  async function up(...parts: readonly Component[]): Promise<void> {
+    started.unshift(...parts)
+    await Promise.all(parts.map((part) => part.start()))
+  }
+
+  async function stop(): Promise<void> {
+    for (const part of started) await part.stop()
+    await clickhouse.close()
+  }
+
+  try {
+    await up(...names.filter((name) => name !== 'registry').map(component))
+    if (names.includes('registry')) {
+      await up(components.registry)
+      await provisionTopics(addresses.kafka, addresses.registry)
+    }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  const pidOf = (name: ServerName) => components[name].pid ?? 0
+  return {
+    home,
+    addresses,
+    env: {
+      KAFKA_BROKERS: addresses.kafka,
+      REDIS_URL: addresses.redis,
+      CLICKHOUSE_URL: addresses.clickhouse,
+      SCHEMA_REGISTRY_URL: addresses.registry,
+      MILLRACE_HOME: folder,
+    },
+    components,
+    pids: { kafka: pidOf('kafka'), redis: pidOf('redis'), clickhouse: pidOf('clickhouse'), registry: pidOf('registry') },
+    async startApi() {
+      const api = apiProcess(0, config, home, addresses)
+      await up(api)
+      return api
+    },
+    async startWorkers(pipelines) {
+      const own = { ...config, pipelines }
+      const workers = [deciderProcess(0, own, home, addresses), workerProcess(0, own, home, addresses)]
+      for (const worker of workers) await up(worker)
+      return workers
+    },
+    async query(sql) {
+      const answer = await clickhouse.query({ query: sql, format: 'JSONCompactEachRow' })
+      const [[value]] = await answer.json<[string]>()
+      return Number(value)
+    },
+    stop,
+  }
+}
