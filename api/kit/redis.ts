@@ -1,4 +1,5 @@
-import { Cluster, Command, Redis } from 'ioredis'
+import { Command } from 'ioredis'
+import { connectRedis, type RedisPlace } from '../../state/views/connect.ts'
 import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import type { SetIfAbsent } from './commands/idempotency.ts'
 import { ApiError, errors } from './errors.ts'
@@ -18,19 +19,13 @@ export interface ViewRedis {
   close(): Promise<void>
 }
 
-export interface ViewRedisOptions {
-  readonly url: string
-  /** True: `url` is any node of a cluster. */
-  readonly cluster: boolean
+export interface ViewRedisOptions extends RedisPlace {
   readonly log: Logger
 }
 
 /** A view read takes well under a millisecond; one that takes this long is answered 503 instead. */
 const COMMAND_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 2_000
-/** Redis restarts in less; retries stay this near to it. */
-const LONGEST_RECONNECT_MS = 1_000
-const RECONNECT_STEP_MS = 50
 const PARTITIONS_KEY = 'api:partitions'
 
 /**
@@ -38,27 +33,17 @@ const PARTITIONS_KEY = 'api:partitions'
  * (`unavailable`), so that nothing queues.
  */
 export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewRedis {
-  const common = {
-    commandTimeout: COMMAND_TIMEOUT_MS,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-    // Commands of one turn of the loop go out in one write.
-    enableAutoPipelining: true,
-  }
-  const retryStrategy = (times: number) => Math.min(times * RECONNECT_STEP_MS, LONGEST_RECONNECT_MS)
-  const redis = cluster
-    ? new Cluster([url], { redisOptions: common, enableOfflineQueue: false, clusterRetryStrategy: retryStrategy })
-    : new Redis(url, { ...common, retryStrategy })
-
-  let isLost = false
-  redis.on('error', (error: Error) => {
-    if (!isLost) log.warn({ reason: error.message }, 'redis_lost')
-    isLost = true
-  })
-  redis.on('ready', () => {
-    log.info({}, 'redis_ready')
-    isLost = false
+  const redis = connectRedis({
+    url,
+    cluster,
+    settings: {
+      commandTimeout: COMMAND_TIMEOUT_MS,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      // Commands of one turn of the loop go out in one write.
+      enableAutoPipelining: true,
+    },
+    onLost: (reason) => log.warn({ reason }, 'redis_lost'),
+    onReady: () => log.info({}, 'redis_ready'),
   })
 
   async function ask<T>(command: Promise<T>): Promise<T> {

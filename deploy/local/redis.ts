@@ -3,18 +3,14 @@ import { join } from 'node:path'
 import type { Component } from './component.ts'
 import { isRedisHealthy } from './health.ts'
 import { LOOPBACK } from './ports.ts'
-import { serverComponent } from './server.ts'
+import { type ServerPlace, serverComponent } from './server.ts'
 
 /** Loading a large append-only file takes seconds; an empty one 50 ms. */
 const START_TIMEOUT_MS = 60_000
 const STOP_GRACE_MS = 10_000
 
-export interface RedisOptions {
+export interface RedisOptions extends ServerPlace {
   readonly port: number
-  readonly dataDir: string
-  readonly runDir: string
-  readonly logFile: string
-  readonly name?: string
 }
 
 /**
@@ -50,12 +46,10 @@ export function redisServer(options: RedisOptions): Component {
   }
 
   return serverComponent({
-    name: options.name ?? 'redis',
+    name: 'redis',
+    ...options,
     address,
     ports: { REDIS_PORT: options.port },
-    dataDir: options.dataDir,
-    logFile: options.logFile,
-    runDir: options.runDir,
     startTimeoutMs: START_TIMEOUT_MS,
     stopGraceMs: STOP_GRACE_MS,
     prepare,

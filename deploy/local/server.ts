@@ -4,14 +4,20 @@ import type { Component } from './component.ts'
 import { isPortFree } from './ports.ts'
 import { waitUntil } from './wait.ts'
 
-export interface ServerSpec {
+/** Where one server keeps what it has. */
+export interface ServerPlace {
+  readonly dataDir: string
+  readonly runDir: string
+  readonly logFile: string
+  /** Default: the kind of server. */
+  readonly name?: string
+}
+
+export interface ServerSpec extends ServerPlace {
   readonly name: string
   readonly address: string
   /** Ports it will listen on, by the setting that chooses another one: checked first, so that the message names both and not a stack trace. */
   readonly ports: Readonly<Record<string, number>>
-  readonly dataDir: string
-  readonly logFile: string
-  readonly runDir: string
   readonly startTimeoutMs: number
   readonly stopGraceMs: number
   /** Whether a process left running by an earlier run is taken over; if not, it is stopped. Default true. */

@@ -1,9 +1,17 @@
-import { Cluster, Redis } from 'ioredis'
+import { Cluster, Redis, type RedisOptions } from 'ioredis'
 
-export interface SinkRedisOptions {
+export interface RedisPlace {
   readonly url: string
   /** True: `url` is any node of a cluster. */
   readonly cluster: boolean
+}
+
+/** How one kind of user wants its connection to behave. */
+export interface ConnectionOptions extends RedisPlace {
+  readonly settings: RedisOptions
+  readonly onLost: (reason: string) => void
+  /** @param wasLost false at the first connection that nothing went before */
+  readonly onReady: (wasLost: boolean) => void
 }
 
 /** Event name second, as pino takes them. */
@@ -19,28 +27,36 @@ const CONNECT_TIMEOUT_MS = 5_000
 const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
 
-/** The Redis that a sink writes views to. It reconnects by itself; meanwhile commands fail at once, and the sink tries again. */
-export function connectSinkRedis({ url, cluster }: SinkRedisOptions, log: SinkLog): Redis | Cluster {
-  const common = {
-    commandTimeout: COMMAND_TIMEOUT_MS,
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-    // After a failover the address may belong to another server by now.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
-  }
+/** A Redis that holds views. It connects again after every loss; while it is away commands fail at once, so that nothing queues. */
+export function connectRedis({ url, cluster, settings, onLost, onReady }: ConnectionOptions): Redis | Cluster {
+  const redisOptions = { ...settings, enableOfflineQueue: false, maxRetriesPerRequest: 0 }
   const retryStrategy = (times: number) => Math.min(times * RECONNECT_STEP_MS, LONGEST_RECONNECT_MS)
   const redis = cluster
-    ? new Cluster([url], { redisOptions: common, enableOfflineQueue: false, clusterRetryStrategy: retryStrategy })
-    : new Redis(url, { ...common, retryStrategy })
+    ? new Cluster([url], { redisOptions, enableOfflineQueue: false, clusterRetryStrategy: retryStrategy })
+    : new Redis(url, { ...redisOptions, retryStrategy })
   let isLost = false
   redis.on('error', (error: Error) => {
-    if (!isLost) log.warn({ reason: error.message }, 'sink_redis_lost')
+    if (!isLost) onLost(error.message)
     isLost = true
   })
   redis.on('ready', () => {
-    if (isLost) log.info({}, 'sink_redis_back')
+    onReady(isLost)
     isLost = false
   })
   return redis
+}
+
+/** The Redis that a sink writes views to. A sink tries a failed command again. */
+export function connectSinkRedis(place: RedisPlace, log: SinkLog): Redis | Cluster {
+  return connectRedis({
+    ...place,
+    settings: {
+      commandTimeout: COMMAND_TIMEOUT_MS,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      // After a failover the address may belong to another server by now.
+      reconnectOnError: (error) => error.message.startsWith('READONLY'),
+    },
+    onLost: (reason) => log.warn({ reason }, 'sink_redis_lost'),
+    onReady: (wasLost) => wasLost && log.info({}, 'sink_redis_back'),
+  })
 }

@@ -14,5 +14,3 @@ const known = new Map<string, string>([
 export function knownLanguage(name: string): string | undefined {
   return known.get(name.toLowerCase())
 }
-
-export const knownNames: readonly string[] = [...new Set(known.values())].sort()

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import type { Component } from '../component.ts'
 import { LOOPBACK } from '../ports.ts'
-import { serverComponent } from '../server.ts'
+import { type ServerPlace, serverComponent } from '../server.ts'
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url))
 /** Opening many parts after a crash takes longer than the usual 0.4 s. */
@@ -11,24 +11,18 @@ const HEALTH_TIMEOUT_MS = 2_000
 /** Queries run on libuv's threads, one each; Node's four would be four queries at a time. */
 const THREADS = 16
 
-export interface ClickhouseOptions {
+export interface ClickhouseOptions extends ServerPlace {
   readonly port: number
-  readonly dataDir: string
-  readonly runDir: string
-  readonly logFile: string
-  readonly name?: string
 }
 
 /** ClickHouse, embedded in a process of its own behind ClickHouse's HTTP interface. */
 export function clickhouseServerProcess(options: ClickhouseOptions): Component {
   const address = `http://${LOOPBACK}:${options.port}`
   return serverComponent({
-    name: options.name ?? 'clickhouse',
+    name: 'clickhouse',
+    ...options,
     address,
     ports: { CLICKHOUSE_PORT: options.port },
-    dataDir: options.dataDir,
-    logFile: options.logFile,
-    runDir: options.runDir,
     startTimeoutMs: START_TIMEOUT_MS,
     stopGraceMs: STOP_GRACE_MS,
     prepare: async () => ({

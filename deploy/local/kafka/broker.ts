@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import type { Component } from '../component.ts'
 import { isKafkaHealthy } from '../health.ts'
 import { LOOPBACK } from '../ports.ts'
-import { serverComponent } from '../server.ts'
+import { type ServerPlace, serverComponent } from '../server.ts'
 import { ensureClassArchive } from './class-archive.ts'
 import { ensureKafkaJars } from './jars.ts'
 import { brokerCommand, formatStorage } from './java.ts'
@@ -12,15 +12,11 @@ import type { BrokerPorts } from './settings.ts'
 const START_TIMEOUT_MS = 90_000
 const STOP_GRACE_MS = 20_000
 
-export interface BrokerOptions {
+export interface BrokerOptions extends ServerPlace {
   readonly ports: BrokerPorts
-  readonly dataDir: string
-  readonly runDir: string
-  readonly logFile: string
   /** Where the jars are, or are put. */
   readonly toolsDir: string
   readonly heapMb: number
-  readonly name?: string
 }
 
 /** Apache Kafka as one KRaft node. */

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { Component } from '../component.ts'
 import { answersOk } from '../health.ts'
 import { LOOPBACK } from '../ports.ts'
-import { serverComponent } from '../server.ts'
+import { type ServerPlace, serverComponent } from '../server.ts'
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url))
 const START_TIMEOUT_MS = 30_000
@@ -10,25 +10,19 @@ const STOP_GRACE_MS = 5_000
 /** A few kilobytes of schemas: without a limit Node would let garbage grow first. */
 const HEAP_MB = 64
 
-export interface RegistryOptions {
+export interface RegistryOptions extends ServerPlace {
   readonly port: number
   readonly brokers: string
-  readonly dataDir: string
-  readonly runDir: string
-  readonly logFile: string
-  readonly name?: string
 }
 
 /** The schema registry as a process of its own. It keeps nothing on disk: the `_schemas` topic is its store. */
 export function schemaRegistry(options: RegistryOptions): Component {
   const address = `http://${LOOPBACK}:${options.port}`
   return serverComponent({
-    name: options.name ?? 'registry',
+    name: 'registry',
+    ...options,
     address,
     ports: { SCHEMA_REGISTRY_PORT: options.port },
-    dataDir: options.dataDir,
-    logFile: options.logFile,
-    runDir: options.runDir,
     startTimeoutMs: START_TIMEOUT_MS,
     stopGraceMs: STOP_GRACE_MS,
     prepare: async () => ({
