@@ -1,0 +1,39 @@
+import { existsSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { inFolder, ownStack, withStarted } from '../../../bench/harness/folder.ts'
+
+test('what was started is stopped and its folder deleted, also when the benchmark fails', async () => {
+  const stopped: string[] = []
+  const start = async (folder: string) => ({ stop: async () => void stopped.push(folder) })
+  let folder = ''
+  const failing = withStarted(start, async (_, own) => {
+    folder = own
+    writeFileSync(join(own, 'data'), 'x')
+    throw new Error('no figures')
+  })
+  await expect(failing).rejects.toThrow('no figures')
+  expect(stopped).toEqual([folder])
+  expect(existsSync(folder)).toBe(false)
+})
+
+test('a folder is deleted also when nothing could be started in it', async () => {
+  let folder = ''
+  const start = async (own: string): Promise<{ stop(): Promise<void> }> => {
+    folder = own
+    throw new Error('no broker')
+  }
+  await expect(withStarted(start, async () => undefined)).rejects.toThrow('no broker')
+  expect(existsSync(folder)).toBe(false)
+})
+
+test('a stack of its own has a folder and ports of its own, and the tools that are there', async () => {
+  await inFolder(async (folder) => {
+    const [one, other] = [await ownStack(join(folder, 'one')), await ownStack(join(folder, 'other'))]
+    expect(one.MILLRACE_HOME).toBe(join(folder, 'one'))
+    const ports = Object.entries(one).filter(([name]) => name.endsWith('_PORT'))
+    expect(ports.length).toBeGreaterThan(5)
+    expect(Object.keys(other)).toEqual(Object.keys(one))
+    expect(statSync(readlinkSync(join(folder, 'one', 'tools'))).isDirectory()).toBe(true)
+  })
+})
