@@ -4,6 +4,7 @@ import type { LimitedCaller } from '../../../../api/kit/limited-caller.ts'
 import { createLogger } from '../../../../api/kit/logging.ts'
 import type { RuleStatus, Verdict } from '../../../../api/limits/core/limiter.ts'
 import { decisionRecords } from '../../../../api/limits/core/records.ts'
+import type { Receipt } from '../../../../kafka/transport.ts'
 import { ruleOf } from '../../../../schemas/limits/rule.ts'
 import { limitTraffic } from '../../../../schemas/limits/topics.ts'
 import type { LimitTraffic, LimitViolation } from '../../../../schemas/limits/types.ts'
@@ -27,10 +28,10 @@ function recorded() {
     openLog: async (topic: AnyTopic) => {
       const into = (topic === limitTraffic ? written.traffic : written.violations) as unknown[]
       return {
-        append: (_key: string, value: unknown) => void into.push(value),
-        pending: 0,
-        send: async () => 0,
-        close: async () => undefined,
+        append(_key: string, value: unknown, receipt: Receipt) {
+          into.push(value)
+          queueMicrotask(() => receipt.settled(1, undefined))
+        },
       }
     },
   }
