@@ -8,6 +8,8 @@ import type { ProducerId } from './transaction.ts'
 const BATCH_LIMIT_BYTES = 900 * 1_024
 /** The broker remembers the last five batches of a producer: a repetition of one of them is recognised. */
 const MAX_UNRESOLVED_BATCHES = 5
+/** A broker that knows nothing of a producer takes any sequence number from it. It forgets silent ones after a day (`producer.id.expiration.ms`). */
+const REMEMBERED_FOR_MS = 10 * 60_000
 /** Sequence numbers are unsigned 31-bit and begin again at 0. */
 const SEQUENCE_SPAN = 2 ** 31
 /** Epochs are signed 16-bit. Behind the last one only a new producer id helps. */
@@ -67,7 +69,7 @@ export interface LaneDeps {
  * Batches get sequence numbers in order, and up to five are in flight at a time. As soon as one of them is not acknowledged, no new one is
  * sent: when all answers are there, those without an acknowledgement are sent again, in order, with the same bytes. The broker takes a batch
  * only when it has the one before it, so one acknowledgement settles all earlier batches, whatever their own answers were. This also covers a
- * restarted broker, which recognises only the last batch of a producer. When every batch is refused as out of sequence, none of them is in
+ * restarted broker, which recognises only the last batch of a producer. The first batch of an epoch travels alone. When every batch is refused as out of sequence, none of them is in
  * the log, and they get new numbers under a new epoch.
  */
 export class PublishLane implements PublishAppender {
@@ -87,6 +89,8 @@ export class PublishLane implements PublishAppender {
   trouble: string | undefined
   #attempts = 0
   #sequence = 0
+  /** Monotonic ms of the last acknowledgement under this identity. */
+  #acknowledgedAt = Number.NEGATIVE_INFINITY
   #limitBytes = BATCH_LIMIT_BYTES
   #current: PublishBatch | undefined
   #ready: PublishBatch[] = []
@@ -142,7 +146,12 @@ export class PublishLane implements PublishAppender {
   isSendable(now: number): boolean {
     if (now < this.retryAt) return false
     if (this.#stamped.some(isToRepeat)) return true
-    return !this.#isRepeating && this.#stamped.length < MAX_UNRESOLVED_BATCHES && this.#hasUnsent
+    return !this.#isRepeating && this.#stamped.length < this.#maxUnresolved(now) && this.#hasUnsent
+  }
+
+  /** One, until the broker is known to have the sequence that the next batches belong to: else it would take the second and miss the first. */
+  #maxUnresolved(now: number): number {
+    return now - this.#acknowledgedAt < REMEMBERED_FOR_MS ? MAX_UNRESOLVED_BATCHES : 1
   }
 
   /** Bytes of the batch that `take` returns next. */
@@ -196,6 +205,7 @@ export class PublishLane implements PublishAppender {
       if (!isInFlight && sends === 1) this.#deps.pool.give(batch.writer.release())
     }
     this.#attempts = 0
+    this.#acknowledgedAt = this.#deps.elapsed()
   }
 
   /** Decides what is next when every batch of this round is answered. */
@@ -244,6 +254,7 @@ export class PublishLane implements PublishAppender {
     })
     this.#ready.unshift(...copies)
     this.#sequence = 0
+    this.#acknowledgedAt = Number.NEGATIVE_INFINITY
     const { identity } = this
     if (identity === undefined) return
     // An epoch belongs to the partition as far as the broker is concerned, and refuses what is late from the ones before it.
