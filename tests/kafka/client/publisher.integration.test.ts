@@ -133,23 +133,18 @@ test('connections that are cut again and again cost no record and double none', 
   for (const partition of [0, 1]) expect(await one.values(partition)).toEqual(numbers(count))
 })
 
-test(
-  'the broker is killed and started again: every record once and in order',
-  AT_FIRST_TRY,
-  async () => {
-    const broker = await privateKafka()
-    const one = await opened(broker.address, { partitions: 2, publisher: { requestTimeoutMs: 5_000 } })
-    const count = 1_000
-    let restarted: Promise<void> | undefined
-    const kill = (index: number) => {
-      if (index === 300) restarted = broker.kill().then(() => broker.start())
-    }
-    expect(new Set(await publishMany(one, 2, count, kill))).toEqual(new Set(['ok']))
-    await restarted
-    for (const partition of [0, 1]) expect(await one.values(partition)).toEqual(numbers(count))
-  },
-  RESTART_TEST_MS,
-)
+test('the broker is killed and started again: every record once and in order', { ...AT_FIRST_TRY, timeout: RESTART_TEST_MS }, async () => {
+  const broker = await privateKafka()
+  const one = await opened(broker.address, { partitions: 2, publisher: { requestTimeoutMs: 5_000 } })
+  const count = 1_000
+  let restarted: Promise<unknown> | undefined
+  const kill = (index: number) => {
+    if (index === 300) restarted = broker.kill().then(() => broker.start())
+  }
+  expect(new Set(await publishMany(one, 2, count, kill))).toEqual(new Set(['ok']))
+  await restarted
+  for (const partition of [0, 1]) expect(await one.values(partition)).toEqual(numbers(count))
+})
 
 test('a record that is too large for its topic is refused to its sender alone, and never sent again', async () => {
   const proxy = await throughProxy()
