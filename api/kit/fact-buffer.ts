@@ -115,9 +115,10 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
     isOpening = true
     try {
       const opened = await open()
-      for (const [key, value] of early) append(opened, key, value)
-      early = []
       facts = opened
+      const waiting = early
+      early = []
+      for (const [key, value] of waiting) append(opened, key, value)
       if (failures > 0) log.info({ buffer: name, waiting: size() }, 'facts_go_on')
       if (size() === 0) onDrained?.()
     } catch (error) {

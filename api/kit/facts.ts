@@ -64,7 +64,7 @@ const MAX_BUFFERED_BYTES = 128 * 1_048_576
 /** Between tries to reach Kafka and the registry after the start. */
 const START_RETRY_MS = 1_000
 
-/** Starts connecting at once and goes on until it succeeds; until then it answers `not_ready`. */
+/** Starts connecting at once and tries until it succeeds; until then every call throws `not_ready`. */
 export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const { transport } = options
   const acknowledged = transport.publisher({
@@ -82,7 +82,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const logs = new Map<AnyTopic, FactLog<never, never>>()
   const stopping = new AbortController()
   let partitions: ReadonlyMap<string, number> | undefined
-  /** The counts are Kafka's own word, not remembered ones. */
+  /** True once Kafka itself has given the partition counts; until then they may be remembered ones. */
   let asked = false
   let serdes: Serdes | undefined
   let missing = 'not asked yet'
@@ -118,13 +118,13 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     return counts
   }
 
-  /** Counts do not change while views are served: a topic that grows needs its views rebuilt. */
+  /** Partition counts do not change while views are served: a topic that grows needs its views rebuilt. */
   async function remember(counts: ReadonlyMap<string, number>): Promise<void> {
     const known = JSON.parse((await options.memory?.load().catch(() => null)) ?? '{}') as Record<string, number>
     await options.memory?.save(JSON.stringify({ ...known, ...Object.fromEntries(counts) })).catch(() => undefined)
   }
 
-  /** Kafka may take long to say that it is away: until it has answered, what it said to an earlier life holds. */
+  /** Until Kafka answers, the counts that an earlier process was given hold: views can be read by them while Kafka is away. */
   async function recall(): Promise<void> {
     while (partitions === undefined && options.memory !== undefined && !stopping.signal.aborted) {
       const counts = await remembered()

@@ -117,6 +117,7 @@ export class PublishLane implements PublishAppender {
   ): void {
     const bound = recordBytesBound(keyEnd - keyStart, valueEnd - valueStart, headers)
     this.#deps.admit(bound)
+    const isWaiting = this.#hasUnsent
     if (this.#current !== undefined && this.#current.bytes + bound > this.#limitBytes) {
       this.#ready.push(this.#current)
       this.#current = undefined
@@ -124,7 +125,8 @@ export class PublishLane implements PublishAppender {
     this.#current ??= new PublishBatch(this.#deps.holdings, this.#deps.pool.take())
     const deadline = receipt.timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#deps.elapsed() + receipt.timeoutMs
     this.#current.append(receipt, deadline, timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
-    this.#deps.onWork(this)
+    // What waits already is looked after; a deadline may come before the next look.
+    if (!isWaiting || receipt.timeoutMs !== undefined) this.#deps.onWork(this)
   }
 
   get hasWork(): boolean {
