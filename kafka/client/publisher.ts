@@ -56,6 +56,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   let isScheduled = false
   let timer: NodeJS.Timeout | undefined
   let timerAt = Number.POSITIVE_INFINITY
+  /** Some partition is in trouble, and the log says so. */
   let isInterrupted = false
   let isClosed = false
   let onDrained: (() => void) | undefined
@@ -205,10 +206,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
       const outcome = outcomeOf(lane, answers.get(lane.key))
       lane.answered(stamped, outcome)
       if (outcome.kind === 'unknown') interrupted(lane, new Error(outcome.reason))
-      else if (outcome.kind === 'appended' && isInterrupted) {
-        isInterrupted = false
-        log.info({ topic: lane.topic, partition: lane.partition, waiting: holdings.records }, 'kafka_publishing_resumed')
-      }
+      else if (outcome.kind === 'appended') resumed()
     }
     pump()
   }
@@ -228,6 +226,12 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     if (isInterrupted || closing.signal.aborted) return
     isInterrupted = true
     log.warn({ topic, partition, reason: message, waiting: holdings.records }, 'kafka_publishing_interrupted')
+  }
+
+  function resumed(): void {
+    if (!isInterrupted || [...busy].some(({ trouble }) => trouble !== undefined)) return
+    isInterrupted = false
+    log.info({ waiting: holdings.records }, 'kafka_publishing_resumed')
   }
 
   /** @returns false: there is no producer id yet; it is being asked for */
