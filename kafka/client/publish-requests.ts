@@ -137,7 +137,8 @@ function outcomeOf(lane: PublishLane, answer: ProducedPartition | undefined): Ou
   if (reason === 'NONE' || reason === 'DUPLICATE_SEQUENCE_NUMBER') return { kind: 'appended' }
   const kind = classify(reason)
   if (kind === 'producer-lost') return { kind: 'out-of-sequence' }
+  // A lost answer is no sign of another leader: where the broker is gone, connecting to it fails.
   if (kind === 'stale-leader' || kind === 'stale-coordinator' || kind === 'passing')
-    return { kind: 'unknown', reason, leaderLost: kind === 'stale-leader' || reason === 'NETWORK_EXCEPTION' }
+    return { kind: 'unknown', reason, leaderLost: kind === 'stale-leader' }
   return { kind: 'refused', error: refusedBatch(reason, `publish to ${lane.key}`, answer) }
 }
