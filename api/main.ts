@@ -17,6 +17,7 @@ import { redisBindings } from './kit/commands/idempotency.ts'
 import { redisResultChannel } from './kit/commands/result-channel.ts'
 import { type FactBuffer, factBuffer } from './kit/fact-buffer.ts'
 import { kafkaFacts } from './kit/facts.ts'
+import { apiTransport } from './kit/kafka.ts'
 import { createLogger, type Logger, standardOutput } from './kit/logging.ts'
 import { httpMetrics } from './kit/metrics.ts'
 import { readiness } from './kit/readiness.ts'
@@ -65,7 +66,8 @@ async function startApi(config: ApiConfig, log: Logger) {
   const tables = connectTables(config.clickhouse)
   const topics = [...new Set([...LIMITS_TOPICS, ...config.services.flatMap((name) => TOPICS[name])])]
   const registry = registryClient({ url: config.schemaRegistryUrl })
-  const facts = kafkaFacts({ brokers: config.brokers, registry, topics, memory: redis.partitions, log })
+  const transport = apiTransport({ brokers: config.brokers, log })
+  const facts = kafkaFacts({ transport, registry, topics, memory: redis.partitions, log })
   const commands = createCommands({
     facts,
     reader: redis.reader,
@@ -77,7 +79,18 @@ async function startApi(config: ApiConfig, log: Logger) {
   const monotonic = () => performance.now()
   const trusted = trustedProxies(config.trustedProxies)
   const limitedPaths = config.services.flatMap((name) => LIMITED_PATHS[name])
-  const limits = await startLimits({ ...config, trusted, limitedPaths, registry, facts, metrics: metrics.registry, log, now, monotonic })
+  const limits = await startLimits({
+    ...config,
+    transport,
+    trusted,
+    limitedPaths,
+    registry,
+    facts,
+    metrics: metrics.registry,
+    log,
+    now,
+    monotonic,
+  })
   const views = redis.reader
   const domains = shortDomains(config.links.domains)
   const secret = await linksSecret(config.links.secret)
@@ -168,6 +181,7 @@ async function startApi(config: ApiConfig, log: Logger) {
     commands.close()
     await limits.close()
     await Promise.all([redis.close(), tables.close(), facts.close()])
+    await transport.close()
     log.info({ connections_cut: cut.reduce((sum, count) => sum + count, 0) }, 'api_stopped')
   }
 

@@ -251,6 +251,69 @@ export interface WorkerProducer {
   close(): Promise<void>
 }
 
+export interface PublisherOptions {
+  /**
+   * A record that finds no recent request leaves at once; those that come within this time of a request to the same broker share the next
+   * one. Milliseconds, default 0: a record waits only while five requests to its broker are unanswered.
+   */
+  readonly spacingMs?: number
+  /** How long one request may stay unanswered before its connection is given up and the batch sent again. Default as the transport's. */
+  readonly requestTimeoutMs?: number
+  /** Bytes that may wait or be in flight; `append` throws above it. Default 32 MiB. */
+  readonly maxPendingBytes?: number
+}
+
+/** Reports the fate of appended records, each exactly once and, for one partition, in the order of their appends. */
+export interface Receipt {
+  /**
+   * @default no deadline: a record without one waits for its broker however long that takes
+   * Monotonic milliseconds after the append. A record that is not acknowledged by then is reported as failed with code `TIMED_OUT`. It is
+   * never sent after that unless a request may already have carried it.
+   */
+  readonly timeoutMs?: number
+  /**
+   * Must not throw.
+   * @param count consecutive records that share this receipt
+   * @param error undefined: every in-sync replica has them. `fatal`: the broker refused them and they are not in the log. Otherwise the
+   *   time was up or the publisher was closed, and they may be in the log.
+   */
+  settled(count: number, error: TransportError | undefined): void
+}
+
+/** Takes the records of one partition; get it once and keep it. */
+export interface PublishAppender extends TopicPartition {
+  /**
+   * Appends one record to the partition's next batch and copies its bytes. Null key or value: pass null.
+   * @param timestamp epoch ms
+   * @throws TransportError `BUFFER_FULL`, `MESSAGE_TOO_LARGE` or `CLOSED`; the receipt is not used then
+   */
+  append(
+    receipt: Receipt,
+    timestamp: number,
+    key: Uint8Array | null,
+    keyStart: number,
+    keyEnd: number,
+    value: Uint8Array | null,
+    valueStart: number,
+    valueEnd: number,
+    headers?: readonly RecordHeader[],
+  ): void
+}
+
+/**
+ * Publishes single records with an acknowledgement for each: idempotent, in order per partition, without transactions. Requests are pipelined,
+ * five per broker. A record is written once even when answers are lost, brokers restart or leaders move, and a record that the broker refuses
+ * fails alone.
+ */
+export interface Publisher {
+  appender(topic: string, partition: number): PublishAppender
+  /** Records that are neither acknowledged nor failed. */
+  readonly pendingRecords: number
+  readonly pendingBytes: number
+  /** Takes no more records, waits up to `timeoutMs` (default 2 s) for those it has, and fails the rest with code `CLOSED`. */
+  close(timeoutMs?: number): Promise<void>
+}
+
 /** What a topic must look like; `ensureTopics` creates it where it is missing. */
 export interface TopicSpec {
   readonly name: string
@@ -272,6 +335,7 @@ export interface Transport {
   fetcher(options?: FetcherOptions): Fetcher
   groupMember(options: GroupOptions): GroupMember
   producer(options: ProducerOptions): WorkerProducer
+  publisher(options?: PublisherOptions): Publisher
   /**
    * Ends open transactions of the dead, for which their readers would wait until the time-out: their transactional ids are fenced.
    * @param prefix of the transactional ids that are looked at

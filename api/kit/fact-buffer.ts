@@ -1,20 +1,24 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { type Receipt, TransportError } from '../../kafka/transport.ts'
 import { CodecError } from '../../schemas/codec.ts'
-import { type FactLog, FactsLostError } from './fact-log.ts'
+import type { FactLog } from './fact-log.ts'
 import type { Logger } from './logging.ts'
 import { spacedWarning } from './spaced-warning.ts'
 
-/** Facts that nobody waits for: what cannot be sent is kept for a while, up to a bound, and then dropped and counted. */
+/**
+ * Facts that nobody waits for. They are sent in order per key and each once. What cannot be sent now is kept, up to a bound; what comes above
+ * it, and what Kafka refuses for good, is dropped and counted.
+ */
 export interface FactBuffer<K, V> {
   /** Costs next to nothing, whatever Kafka does. False: dropped, because the buffer is full. */
   offer(key: K, value: V): boolean
   readonly size: number
-  /** Sends what is there, as far as that goes within the time. */
+  /** Waits until everything is sent, but no longer than this. */
   close(timeoutMs: number): Promise<void>
 }
 
 export interface FactBufferOptions<K, V> {
-  /** Asked when there is a first fact, and again when it rejects. */
+  /** Called with the first fact, and again after it rejects. */
   readonly open: () => Promise<FactLog<K, V>>
   readonly capacity: number
   readonly registry: Registry
@@ -23,24 +27,30 @@ export interface FactBufferOptions<K, V> {
   readonly log: Logger
 }
 
-/** Together, for one request to each broker: nobody waits for them, and twenty requests a second cost Kafka and its readers little. */
-const LINGER_MS = 50
+/** Between tries to open the log. */
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 2_000
-const CLOSE_LOOK_MS = 10
 /** Between two lines about what was dropped: a full buffer drops tens of thousands a second. */
-const DROPS_TOLD_MS = 10_000
+const WARNING_EVERY_MS = 10_000
 
 export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBufferOptions<K, V>): FactBuffer<K, V> {
   let facts: FactLog<K, V> | undefined
-  /** Until Kafka has answered for the first time: the oldest first. */
+  /** Facts that come before Kafka has answered for the first time; the oldest first. */
   let early: (readonly [K, V])[] = []
-  let timer: NodeJS.Timeout | undefined
-  let sending = false
+  let pending = 0
+  let isOpening = false
   let failures = 0
+  let isClosed = false
+  let timer: NodeJS.Timeout | undefined
+  let onDrained: (() => void) | undefined
   const full = spacedWarning({
-    everyMs: DROPS_TOLD_MS,
+    everyMs: WARNING_EVERY_MS,
     say: (count) => log.warn({ buffer: name, count, waiting: size() }, 'facts_dropped'),
+  })
+  let refusal = ''
+  const refused = spacedWarning({
+    everyMs: WARNING_EVERY_MS,
+    say: (count) => log.error({ buffer: name, count, reason: refusal }, 'facts_refused'),
   })
   const sent = counter('sent', 'Facts that Kafka has acknowledged')
   const dropped = counter('dropped', 'Facts that were lost, mostly because the buffer was full')
@@ -57,47 +67,66 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
     return new Counter({ name: `${name}_${what}_total`, help, registers: [registry] })
   }
 
-  function later(ms: number): void {
-    timer ??= setTimeout(flush, ms)
-  }
-
   function size(): number {
-    return early.length + (facts?.pending ?? 0)
+    return early.length + pending
   }
 
-  function append(to: FactLog<K, V>, key: K, value: V): void {
+  /** One for all facts of this buffer: the log keeps a count of them and no object for each. */
+  const receipt: Receipt = {
+    settled(count, error) {
+      pending -= count
+      if (error === undefined) sent.inc(count)
+      // `close` has said how many are left.
+      else if (isClosed) dropped.inc(count)
+      else drop(count, error)
+      if (size() === 0) onDrained?.()
+    },
+  }
+
+  function drop(count: number, { message }: Error): void {
+    dropped.inc(count)
+    refusal = message
+    for (let fact = 0; fact < count; fact++) refused.happened()
+  }
+
+  /** False: dropped. */
+  function append(to: FactLog<K, V>, key: K, value: V): boolean {
     try {
-      to.append(key, value)
+      to.append(key, value, receipt)
+      pending++
+      return true
     } catch (error) {
-      if (!(error instanceof CodecError)) throw error
-      // A bug.
-      dropped.inc()
-      log.error({ buffer: name, reason: error.message }, 'fact_cannot_be_encoded')
+      if (error instanceof TransportError && error.code === 'BUFFER_FULL') {
+        dropped.inc()
+        full.happened()
+      } else if (error instanceof TransportError) drop(1, error)
+      else if (error instanceof CodecError) {
+        // A bug.
+        dropped.inc()
+        log.error({ buffer: name, reason: error.message }, 'fact_cannot_be_encoded')
+      } else throw error
+      return false
     }
   }
 
-  /** One request at a time: facts of one key keep their order, and a broker that is away is asked by one. */
-  async function flush(): Promise<void> {
+  async function openLog(): Promise<void> {
     timer = undefined
-    if (sending || size() === 0) return
-    sending = true
+    if (isOpening || isClosed || facts !== undefined) return
+    isOpening = true
     try {
-      facts ??= await open()
-      for (const [key, value] of early) append(facts, key, value)
+      const opened = await open()
+      facts = opened
+      const waiting = early
       early = []
-      sent.inc(await facts.send())
+      for (const [key, value] of waiting) append(opened, key, value)
       if (failures > 0) log.info({ buffer: name, waiting: size() }, 'facts_go_on')
-      failures = 0
+      if (size() === 0) onDrained?.()
     } catch (error) {
-      if (error instanceof FactsLostError) {
-        dropped.inc(error.count)
-        log.error({ buffer: name, count: error.count, reason: error.message }, 'facts_lost')
-      } else if (failures++ === 0) log.warn({ buffer: name, reason: (error as Error).message }, 'facts_wait')
+      if (failures++ === 0) log.warn({ buffer: name, reason: (error as Error).message }, 'facts_wait')
+      timer = setTimeout(openLog, Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), LONGEST_RETRY_MS))
     } finally {
-      sending = false
+      isOpening = false
     }
-    if (failures > 0) later(Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), LONGEST_RETRY_MS))
-    else if (size() > 0) later(LINGER_MS)
   }
 
   return {
@@ -107,22 +136,26 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
         full.happened()
         return false
       }
-      if (facts === undefined) early.push([key, value])
-      else append(facts, key, value)
-      if (!sending && failures === 0) later(LINGER_MS)
+      if (facts !== undefined) return append(facts, key, value)
+      early.push([key, value])
+      if (timer === undefined) void openLog()
       return true
     },
     get size() {
       return size()
     },
     async close(timeoutMs) {
-      const until = performance.now() + timeoutMs
-      while (size() > 0 && performance.now() < until) {
-        if (failures === 0) void flush()
-        await new Promise((resolve) => setTimeout(resolve, CLOSE_LOOK_MS))
-      }
+      let deadline: NodeJS.Timeout | undefined
+      if (size() > 0)
+        await new Promise<void>((resolve) => {
+          onDrained = resolve
+          deadline = setTimeout(resolve, timeoutMs)
+        })
+      isClosed = true
+      clearTimeout(deadline)
       clearTimeout(timer)
       full.flush()
+      refused.flush()
       if (size() > 0) log.warn({ buffer: name, lost: size() }, 'facts_lost')
     },
   }

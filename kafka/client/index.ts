@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Fetcher, GroupMember, Transport, WorkerProducer } from '../transport.ts'
+import type { Fetcher, GroupMember, Publisher, Transport, WorkerProducer } from '../transport.ts'
 import { endAbandonedTransactions } from './abandoned-transactions.ts'
 import { openCluster } from './cluster.ts'
 import { openFetcher } from './fetcher.ts'
@@ -7,6 +7,7 @@ import { openGroupMember } from './group-member.ts'
 import { listOffsets } from './list-offsets.ts'
 import { type Context, type KafkaDeps, type KafkaOptions, kafkaOptions } from './options.ts'
 import { openProducer } from './producer.ts'
+import { openPublisher } from './publisher.ts'
 import { ensureTopics, partitionCounts } from './topics.ts'
 
 export type { KafkaDeps, KafkaOptions } from './options.ts'
@@ -29,8 +30,8 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
   const cluster = openCluster(context)
   const open = new Set<() => Promise<unknown>>()
 
-  function tracked<Part extends Fetcher | WorkerProducer>(part: Part): Part {
-    open.add(part.close)
+  function tracked<Part extends Fetcher | WorkerProducer | Publisher>(part: Part): Part {
+    open.add(() => part.close())
     return part
   }
 
@@ -55,6 +56,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
     fetcher: (options) => tracked(openFetcher(context, cluster, options)),
     groupMember,
     producer: (options) => tracked(openProducer(context, cluster, options)),
+    publisher: (options) => tracked(openPublisher(context, cluster, options)),
     endTransactions: (prefix, abandoned) => endAbandonedTransactions(context, cluster, prefix, abandoned),
     close,
   }

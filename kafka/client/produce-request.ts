@@ -1,10 +1,21 @@
-import { Disconnected } from './errors.ts'
+import type { TransportError } from '../transport.ts'
+import { Disconnected, type ErrorName, fatal } from './errors.ts'
 import { type Connection, produceV11, ResponseError, Writer } from './protocol.ts'
 
 /** Produce v11 with a request of our own: finished batches go in as they are. */
 const PRODUCE_KEY = 0
 const PRODUCE_VERSION = 11
 const ALL_REPLICAS = -1
+/** Well below the broker's socket.request.max.bytes (100 MiB); large enough that the round trip costs little. */
+export const REQUEST_LIMIT_BYTES = 8 * 1_048_576
+/** The broker names neither the record nor the limit. */
+const BAD_TIMES =
+  'records are further ahead of its clock than message.timestamp.after.max.ms, one hour unless the topic says otherwise: is the clock of this machine right?'
+
+/** A batch that the broker refuses however often it is sent. */
+export function refusedBatch(name: ErrorName, doing: string, answer: ProducedPartition | undefined): TransportError {
+  return fatal(name, doing, name === 'INVALID_TIMESTAMP' ? BAD_TIMES : answer?.errorMessage)
+}
 
 export interface ProducePartition {
   readonly topic: string

@@ -8,15 +8,13 @@ import {
   TransportError,
   type WorkerProducer,
 } from '../transport.ts'
+import { anonymousProducerId } from './anonymous-id.ts'
 import { bufferPool, PartitionAppender, type TransactionPhase } from './appender.ts'
 import type { Cluster } from './cluster.ts'
-import { ask } from './connections.ts'
-import { classify, errorName, fatal, MemberFenced, throwIfClosed } from './errors.ts'
+import { MemberFenced } from './errors.ts'
 import { getOrAdd } from './get-or-add.ts'
 import { listOffsets } from './list-offsets.ts'
 import type { Context } from './options.ts'
-import { initProducerIdV4 } from './protocol.ts'
-import { backoff } from './retry.ts'
 import { openSender } from './sender.ts'
 import { openTransactionLog, type ProducerId } from './transaction.ts'
 
@@ -67,26 +65,11 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     }
     // Asked for and not answered, an epoch may have been raised by nobody but us.
     status = 'new'
-    id = transactions === undefined ? await anonymousId() : await transactions.init()
+    id = transactions === undefined ? await anonymousProducerId(context, cluster, closing.signal) : await transactions.init()
     dropRecords()
     for (const appender of appenders.values()) appender.restartSequence()
     status = 'ready'
     log.debug({ transactionalId, ...id }, 'kafka_producer_initialized')
-  }
-
-  /** An idempotent producer without transactions: any broker gives an id. */
-  async function anonymousId(): Promise<ProducerId> {
-    const retry = backoff(context)
-    const noTimeout = -1
-    for (;;) {
-      throwIfClosed(closing.signal)
-      const connection = await cluster.anyBroker()
-      const answer = await ask(connection, initProducerIdV4.api, null, noTimeout)
-      const name = errorName(answer.errorCode)
-      if (name === 'NONE') return { producerId: Number(answer.producerId), producerEpoch: answer.producerEpoch }
-      if (classify(name) === 'fatal') throw fatal(name, 'InitProducerId')
-      await retry.wait(closing.signal)
-    }
   }
 
   function appender(topic: string, partition: number): PartitionAppender {

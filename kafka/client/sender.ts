@@ -2,23 +2,17 @@ import { FencedError, TransportError } from '../transport.ts'
 import type { PartitionAppender, ProducerIdentity, SentBatch } from './appender.ts'
 import type { Cluster, Leader } from './cluster.ts'
 import { openConnections } from './connections.ts'
-import { classify, Disconnected, errorName, fatal } from './errors.ts'
+import { classify, Disconnected, errorName } from './errors.ts'
 import { getOrAdd } from './get-or-add.ts'
 import type { Context } from './options.ts'
-import { type ProducedPartition, produce } from './produce-request.ts'
+import { type ProducedPartition, produce, REQUEST_LIMIT_BYTES, refusedBatch } from './produce-request.ts'
 import { pause } from './retry.ts'
 
-/** Well below the broker's socket.request.max.bytes (100 MiB); large enough that the round trip costs little. */
-const REQUEST_LIMIT_BYTES = 8 * 1_048_576
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT, and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
 /** "Unable to verify the partition has been added to the transaction" is over in a moment. */
 const FIRST_RETRY_MS = 3
 const LONGEST_RETRY_MS = 1_000
-/** The broker names neither the record nor the limit. */
-const BAD_TIMES =
-  'records are further ahead of its clock than message.timestamp.after.max.ms, one hour unless the topic says otherwise: is the clock of this machine right?'
-
 /** What the sender needs of its producer. */
 export interface SenderHooks {
   identity(): ProducerIdentity
@@ -165,7 +159,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
         'kafka_produce_retried',
       )
       postpone(appender, name)
-    } else failure ??= fatal(name, doing, name === 'INVALID_TIMESTAMP' ? BAD_TIMES : answer?.errorMessage)
+    } else failure ??= refusedBatch(name, doing, answer)
   }
 
   function postpone(appender: PartitionAppender, reason: string): void {

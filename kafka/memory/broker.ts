@@ -58,6 +58,8 @@ export interface MemoryBroker {
   commitGate: Promise<void> | undefined
   /** Commits that wait at the gate. */
   waitingCommits: number
+  /** Until it resolves, published records wait for their acknowledgement; rejected, they fail with its reason. Undefined: they do not wait. */
+  publishGate: Promise<void> | undefined
   /** Called after every change that a waiting reader may want to know of. @returns a function that ends it */
   onChange(listener: () => void): () => void
 }
@@ -174,6 +176,7 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     },
     commitGate: undefined,
     waitingCommits: 0,
+    publishGate: undefined,
     onChange(listener) {
       listeners.add(listener)
       return () => listeners.delete(listener)

@@ -2,6 +2,7 @@ import { type GroupMember, type GroupOptions, partitionKey, type TopicPartition,
 import type { MemoryBroker } from './broker.ts'
 import { memoryFetcher } from './fetcher.ts'
 import { memoryProducer } from './producer.ts'
+import { memoryPublisher } from './publisher.ts'
 
 /** The transport on an in-memory broker: what the engine's worker runs on where no broker is needed. */
 export function memoryTransport(broker: MemoryBroker): Transport {
@@ -25,6 +26,7 @@ export function memoryTransport(broker: MemoryBroker): Transport {
     fetcher: (options) => memoryFetcher(broker, options),
     groupMember: (options) => memoryGroupMember(broker, options),
     producer: (options) => memoryProducer(broker, options),
+    publisher: () => memoryPublisher(broker),
     // A transaction is written as a whole when it is committed: none is ever open.
     endTransactions: async () => [],
     async close() {},

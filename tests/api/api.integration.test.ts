@@ -6,6 +6,7 @@ import { createClient } from '@clickhouse/client'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { kafkaFacts } from '../../api/kit/facts.ts'
+import { apiTransport } from '../../api/kit/kafka.ts'
 import { createLogger } from '../../api/kit/logging.ts'
 import type { Component } from '../../deploy/local/component.ts'
 import { provisionTopics } from '../../deploy/local/provision.ts'
@@ -185,10 +186,12 @@ describe('the API process', () => {
       counted(1, 'cafe', step - 5 * MINUTE_MS, 1_000),
       counted(1, ODD_TERM, step, 2_000_000_000),
     ]
-    const facts = kafkaFacts({ brokers: [kafka.address], registry: registryClient({ url: registry.address }), topics: [trendVolumes], log })
+    const transport = apiTransport({ brokers: [kafka.address], log })
+    const facts = kafkaFacts({ transport, registry: registryClient({ url: registry.address }), topics: [trendVolumes], log })
     await expect.poll(() => facts.probe.check(), SOON).toBeUndefined()
     for (const count of counts) await facts.publish(trendVolumes, termKey(count.woeid, count.term), count)
     await facts.close()
+    await transport.close()
 
     const series = async (term: string) => (await get(`/v1/trends/${encodeURIComponent(term)}/history?hours=1`)).body.data_points
     await expect.poll(async () => (await series(ODD_TERM))?.at(-1).volume, SOON).toBe(2_000_000_000)

@@ -29,8 +29,12 @@ export const TICK_MS = 1_000
 const VIOLATIONS_CAPACITY = 20_000
 /** Seconds that wait while Kafka is away. */
 const TRAFFIC_CAPACITY = 120
-/** Kinds of requests that are kept apart in a second: about a megabyte. */
+/** Kinds of requests that are kept apart in a second. */
 const MAX_KINDS = 5_000
+/** Kafka refuses a record above a megabyte, and long paths and ids would make one: what comes above this is only counted. */
+const MAX_TRAFFIC_BYTES = 768 * 1_024
+/** Lengths, counters and the branch of the method in one encoded entry, at most. */
+const ENTRY_OVERHEAD_BYTES = 32
 /** As long as the rules' patterns. */
 const MAX_PATH_CHARACTERS = 200
 const MS_PER_SECOND = 1_000
@@ -53,6 +57,7 @@ export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOp
   })
   let second = Math.floor(now() / MS_PER_SECOND)
   let kinds = new Map<string, LimitTrafficEntry>()
+  let kindsBytes = 0
   let seen = new Set<string>()
   let leftOut = 0
 
@@ -60,6 +65,7 @@ export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOp
     if (kinds.size > 0) traffic.offer(node, { second: second * MS_PER_SECOND, node, entries: [...kinds.values()], left_out: leftOut })
     second = Math.floor(now() / MS_PER_SECOND)
     kinds = new Map()
+    kindsBytes = 0
     seen = new Set()
     leftOut = 0
   }
@@ -95,10 +101,12 @@ export function decisionRecords({ facts, registry, log, now }: DecisionRecordsOp
   function count(kind: string, units: number, isRefused: boolean, create: () => LimitTrafficEntry): void {
     let entry = kinds.get(kind)
     if (entry === undefined) {
-      if (kinds.size >= MAX_KINDS) {
+      const bytes = ENTRY_OVERHEAD_BYTES + Buffer.byteLength(kind)
+      if (kinds.size >= MAX_KINDS || kindsBytes + bytes > MAX_TRAFFIC_BYTES) {
         leftOut += units
         return
       }
+      kindsBytes += bytes
       entry = create()
       kinds.set(kind, entry)
     }

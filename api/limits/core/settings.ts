@@ -1,4 +1,3 @@
-import { type KafkaDeps, kafkaTransport } from '../../../kafka/client/index.ts'
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import { openSerdes } from '../../../kafka/serdes.ts'
 import type { Transport } from '../../../kafka/transport.ts'
@@ -31,7 +30,8 @@ export interface LimitSettings {
 }
 
 export interface LimitSettingsOptions {
-  readonly brokers: readonly string[]
+  /** Kafka may come later. */
+  readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly log: Logger
 }
@@ -40,45 +40,7 @@ export interface LimitSettingsOptions {
 const READ_ONLY_SCHEMA = -1
 
 /** Starts reading at once and goes on until it is closed. */
-export async function kafkaLimitSettings({ brokers, registry, log }: LimitSettingsOptions): Promise<LimitSettings> {
-  // Whatever createLogger makes is pino's.
-  const kafkaLog = log as unknown as KafkaDeps['log']
-  const transport = kafkaTransport({ brokers: [...brokers], clientId: 'millrace-api-limits' }, { clock: Date, log: kafkaLog })
-  const settings = await limitSettings({ transport: connectingTransport(transport), registry, log })
-  return {
-    ...settings,
-    async close() {
-      await settings.close()
-      await transport.close()
-    },
-  }
-}
-
-/** Kafka may come later: whoever asks first connects. */
-function connectingTransport(transport: Transport): Transport {
-  let connected: Promise<void> | undefined
-
-  async function partitionCounts(topics: readonly string[]): Promise<Map<string, number>> {
-    connected ??= transport.connect()
-    try {
-      await connected
-    } catch (error) {
-      connected = undefined
-      throw error
-    }
-    return await transport.partitionCounts(topics)
-  }
-
-  return { ...transport, partitionCounts }
-}
-
-interface TableOptions {
-  readonly transport: Transport
-  readonly registry: SchemaRegistry
-  readonly log: Logger
-}
-
-async function limitSettings({ transport, registry, log }: TableOptions): Promise<LimitSettings> {
+export async function limitSettings({ transport, registry, log }: LimitSettingsOptions): Promise<LimitSettings> {
   const { schemas } = await openSerdes(registry, [])
 
   function table<V>(topic: Topic<string, V>, told: { onReady?(): void; onChange?(): void } = {}): GlobalTable<string, V> {

@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client'
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
+import type { Transport } from '../../../kafka/transport.ts'
 import type { TrustedProxies } from '../../kit/client-address.ts'
 import type { KafkaFacts } from '../../kit/facts.ts'
 import type { Logger } from '../../kit/logging.ts'
@@ -12,14 +13,15 @@ import { type Limiter, limiter } from './limiter.ts'
 import { decisionRecords, TICK_MS } from './records.ts'
 import { connectLimiterRedis } from './redis-connection.ts'
 import { requestLimits } from './request-limits.ts'
-import { kafkaLimitSettings, type LimitSettings } from './settings.ts'
+import { type LimitSettings, limitSettings } from './settings.ts'
 import { sweptLeases } from './swept-leases.ts'
 import { limiterTelemetry } from './telemetry.ts'
 
 export interface LimitsOptions {
   readonly redisUrl: string
   readonly redisCluster: boolean
-  readonly brokers: readonly string[]
+  /** The process's own. It stays open. */
+  readonly transport: Transport
   readonly trusted: TrustedProxies
   /** Patterns of paths that the running services declare as limited. */
   readonly limitedPaths: readonly string[]
@@ -54,9 +56,9 @@ const LOOK_TIMEOUT_MS = 500
 const LAST_RECORDS_MS = 1_000
 
 export async function startLimits(options: LimitsOptions): Promise<RunningLimits> {
-  const { redisUrl, redisCluster, brokers, trusted, limitedPaths: declared, registry, facts, metrics, log, now, monotonic } = options
+  const { redisUrl, redisCluster, transport, trusted, limitedPaths: declared, registry, facts, metrics, log, now, monotonic } = options
   const paths = limitedPaths(declared)
-  const settings = await kafkaLimitSettings({ brokers, registry, log })
+  const settings = await limitSettings({ transport, registry, log })
   const redis = connectLimiterRedis({ url: redisUrl, cluster: redisCluster })
   const telemetry = limiterTelemetry({ registry: metrics, log })
   const store = counterStore({ scripts: redis.scripts, monotonic, onFailure: telemetry.failed })

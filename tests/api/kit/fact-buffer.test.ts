@@ -1,45 +1,46 @@
 import { Registry } from 'prom-client'
 import { afterEach, expect, test, vi } from 'vitest'
 import { factBuffer } from '../../../api/kit/fact-buffer.ts'
-import { type FactLog, FactsLostError } from '../../../api/kit/fact-log.ts'
+import type { FactLog } from '../../../api/kit/fact-log.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
+import { type Receipt, TransportError } from '../../../kafka/transport.ts'
 import { CodecError } from '../../../schemas/codec.ts'
 
 const CAPACITY = 3
 
-/** A Kafka that can be away, or hold requests open. */
+/** A Kafka that can be away, hold facts, or refuse them. */
 function buffered() {
-  const taken: string[] = []
   const kafka = {
-    error: undefined as Error | undefined,
-    held: undefined as Promise<void> | undefined,
-    requests: 0,
+    /** Facts that it has not answered yet. */
+    held: [] as { value: string; receipt: Receipt }[],
+    isHolding: false,
+    opens: 0,
     refusesToOpen: undefined as Error | undefined,
+    refuses: undefined as TransportError | undefined,
+    throws: undefined as TransportError | undefined,
   }
-  const appended: string[] = []
+  const taken: string[] = []
+  function answerAll(): void {
+    for (const { value, receipt } of kafka.held.splice(0)) {
+      if (kafka.refuses === undefined) taken.push(value)
+      receipt.settled(1, kafka.refuses)
+    }
+  }
   const facts: FactLog<string, string> = {
-    append(_key, value) {
+    append(_key, value, receipt) {
       if (value === 'bad') throw new CodecError('no such form')
-      appended.push(value)
-    },
-    get pending() {
-      return appended.length
-    },
-    async send() {
-      const count = appended.length
-      kafka.requests++
-      await kafka.held
-      if (kafka.error instanceof FactsLostError) appended.length = 0
-      if (kafka.error !== undefined) throw kafka.error
-      taken.push(...appended.splice(0, count))
-      return count
+      if (kafka.throws !== undefined) throw kafka.throws
+      kafka.held.push({ value: value as string, receipt })
+      queueMicrotask(() => {
+        if (!kafka.isHolding) answerAll()
+      })
     },
   }
   const registry = new Registry()
   const lines: Record<string, unknown>[] = []
   const buffer = factBuffer<string, string>({
     async open() {
-      kafka.requests++
+      kafka.opens++
       if (kafka.refusesToOpen !== undefined) throw kafka.refusesToOpen
       return facts
     },
@@ -54,10 +55,9 @@ function buffered() {
     buffer.offer('k', 'first')
     await expect.poll(() => taken).toEqual(['first'])
     taken.length = 0
-    kafka.requests = 0
   }
-  const dropsTold = () => lines.filter(({ event }) => event === 'facts_dropped').map(({ count }) => count)
-  return { buffer, taken, kafka, metric, opened, dropsTold }
+  const countsOf = (event: string) => lines.filter((line) => line.event === event).map(({ count }) => count)
+  return { buffer, taken, kafka, metric, opened, countsOf, answerAll }
 }
 
 afterEach(() => void vi.useRealTimers())
@@ -74,7 +74,7 @@ test('facts wait for a Kafka that was never there, and go out in order when it c
   const { buffer, taken, kafka, metric } = buffered()
   kafka.refusesToOpen = new Error('away')
   expect(['a', 'bad', 'b', 'c'].map((value) => buffer.offer('k', value))).toEqual([true, true, true, false])
-  await expect.poll(() => kafka.requests).toBeGreaterThan(1)
+  await expect.poll(() => kafka.opens).toBeGreaterThan(1)
   expect([buffer.size, await metric('facts_waiting')]).toEqual([3, 3])
   kafka.refusesToOpen = undefined
   await expect.poll(() => taken, { timeout: 10_000 }).toEqual(['a', 'b'])
@@ -82,65 +82,71 @@ test('facts wait for a Kafka that was never there, and go out in order when it c
 })
 
 test('what Kafka does not take waits; what does not fit is dropped and counted; then it goes on', async () => {
-  const { buffer, taken, kafka, metric, opened } = buffered()
+  const { buffer, taken, kafka, metric, opened, answerAll } = buffered()
   await opened()
-  kafka.error = new Error('away')
+  kafka.isHolding = true
   expect(['a', 'b', 'c', 'd'].map((value) => buffer.offer('k', value))).toEqual([true, true, true, false])
-  await expect.poll(() => kafka.requests).toBeGreaterThan(1)
   expect(buffer.offer('k', 'e')).toBe(false)
   expect([buffer.size, await metric('facts_waiting'), await metric('facts_dropped_total')]).toEqual([3, 3, 2])
-  kafka.error = undefined
-  await expect.poll(() => taken, { timeout: 10_000 }).toEqual(['a', 'b', 'c'])
+  answerAll()
+  expect(taken).toEqual(['a', 'b', 'c'])
+  expect(buffer.size).toBe(0)
 })
 
-test('a Kafka that is slow is asked by one request at a time, and holds nobody up', async () => {
-  const { buffer, taken, kafka, opened } = buffered()
+test('a slow Kafka holds nobody up: facts are handed over without waiting for answers', async () => {
+  const { buffer, kafka, opened } = buffered()
   await opened()
-  const { promise, resolve } = Promise.withResolvers<void>()
-  kafka.held = promise
+  kafka.isHolding = true
   buffer.offer('k', 'a')
-  await expect.poll(() => kafka.requests).toBe(1)
   buffer.offer('k', 'b')
-  expect(kafka.requests).toBe(1)
-  resolve()
-  await expect.poll(() => taken).toEqual(['a', 'b'])
+  expect(kafka.held.map(({ value }) => value)).toEqual(['a', 'b'])
 })
 
 test('a fact that cannot be encoded is dropped and holds up no other', async () => {
   const { buffer, taken, metric, opened } = buffered()
   await opened()
-  buffer.offer('k', 'bad')
+  expect(buffer.offer('k', 'bad')).toBe(false)
   expect(await metric('facts_dropped_total')).toBe(1)
   buffer.offer('k', 'good')
   await expect.poll(() => taken).toEqual(['good'])
 })
 
-test('facts whose fate the broker has forgotten are counted as dropped; the next ones go out', async () => {
-  const { buffer, taken, kafka, metric, opened } = buffered()
+test('what Kafka refuses for good is dropped, counted and reported, and never sent again; the next facts go out', async () => {
+  const { buffer, taken, kafka, metric, opened, countsOf } = buffered()
   await opened()
-  kafka.error = new FactsLostError(2, new Error('unknown producer'))
+  kafka.refuses = new TransportError('MESSAGE_TOO_LARGE', 'too large', { fatal: true })
   buffer.offer('k', 'a')
-  buffer.offer('k', 'b')
-  await expect.poll(() => metric('facts_dropped_total')).toBe(2)
-  kafka.error = undefined
+  await expect.poll(() => metric('facts_dropped_total')).toBe(1)
+  expect([buffer.size, countsOf('facts_refused')]).toEqual([0, [1]])
+  kafka.refuses = undefined
   buffer.offer('k', 'c')
   await expect.poll(() => taken).toEqual(['c'])
 })
 
-test('closing sends what is there, as far as that goes', async () => {
-  const { buffer, taken, kafka } = buffered()
+test('what the publisher has no room for is dropped as when the buffer is full', async () => {
+  const { buffer, kafka, metric, opened, countsOf } = buffered()
+  await opened()
+  kafka.throws = new TransportError('BUFFER_FULL', 'full', { fatal: false })
+  expect(buffer.offer('k', 'a')).toBe(false)
+  expect([buffer.size, await metric('facts_dropped_total'), countsOf('facts_dropped')]).toEqual([0, 1, [1]])
+})
+
+test('closing waits for what is there, but not for ever', async () => {
+  const { buffer, taken, kafka, countsOf } = buffered()
   buffer.offer('k', 'a')
   await buffer.close(10_000)
-  expect(taken).toEqual(['a'])
-  kafka.error = new Error('away')
-  buffer.offer('k', 'b')
-  await buffer.close(0)
-  expect(buffer.size).toBe(1)
+  expect([taken, countsOf('facts_lost')]).toEqual([['a'], []])
+  const other = buffered()
+  other.kafka.isHolding = true
+  other.buffer.offer('k', 'b')
+  await other.buffer.close(0)
+  expect([other.buffer.size, other.countsOf('facts_lost').length, kafka.opens]).toEqual([1, 1, 1])
 })
 
 test('what is dropped is told at once, then now and then while it goes on, and how many in all', async () => {
   vi.useFakeTimers()
-  const { buffer, kafka, dropsTold } = buffered()
+  const { buffer, kafka, countsOf } = buffered()
+  const dropsTold = () => countsOf('facts_dropped')
   kafka.refusesToOpen = new Error('away')
   const offer = (times: number) => {
     for (let time = 0; time < times; time++) buffer.offer('k', 'v')
@@ -158,6 +164,8 @@ test('what is dropped is told at once, then now and then while it goes on, and h
   offer(1)
   expect(dropsTold()).toEqual([1, 999, 5, 1])
   offer(2)
-  await buffer.close(0)
+  const closing = buffer.close(0)
+  await vi.advanceTimersByTimeAsync(0)
+  await closing
   expect(dropsTold()).toEqual([1, 999, 5, 1, 2])
 })

@@ -1,52 +1,48 @@
 import { expect, test } from 'vitest'
-import { FactsLostError, factLog } from '../../../api/kit/fact-log.ts'
+import { factLog } from '../../../api/kit/fact-log.ts'
 import { memoryBroker } from '../../../kafka/memory/broker.ts'
 import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
-import { FencedError, TransportError, type WorkerProducer } from '../../../kafka/transport.ts'
+import type { TransportError } from '../../../kafka/transport.ts'
+import { CodecError } from '../../../schemas/codec.ts'
 import { utf8 } from '../../../schemas/keys.ts'
 import { rawValue } from '../../../schemas/raw.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 
 const PARTITIONS = 3
 const NOW = 1_700_000_000_000
+const MAX_RECORD_BYTES = 1_000
 const topic: Topic<string, string> = { name: 'facts', key: utf8, value: rawValue(utf8), partitions: PARTITIONS }
+const bad = 'a value without a form'
+const codec = {
+  ...utf8,
+  encode(value: string, out: Parameters<typeof utf8.encode>[1]) {
+    if (value === bad) throw new CodecError('no such form')
+    utf8.encode(value, out)
+  },
+}
 
-/** A log on a broker in memory whose commits can fail. */
+/** A log on a broker in memory, whose fate of each fact is written down. */
 function opened() {
   const broker = memoryBroker()
-  broker.createTopic({ name: topic.name, partitions: PARTITIONS })
-  const inner = memoryTransport(broker).producer({})
-  const faults = { next: undefined as Error | undefined, inits: 0 }
-  const producer: WorkerProducer = {
-    ...inner,
-    appender: inner.appender,
-    async init() {
-      faults.inits++
-      await inner.init()
-    },
-    async commit(offsets, member) {
-      const error = faults.next
-      faults.next = undefined
-      if (error !== undefined) throw error
-      return await inner.commit(offsets, member)
-    },
-  }
-  const log = factLog({ topic, codec: utf8, partitions: PARTITIONS, producer, now: () => NOW })
+  broker.createTopic({ name: topic.name, partitions: PARTITIONS, config: { 'max.message.bytes': String(MAX_RECORD_BYTES) } })
+  const log = factLog({ topic, codec, partitions: PARTITIONS, publisher: memoryTransport(broker).publisher(), now: () => NOW })
+  const fates: string[] = []
+  const append = (key: string, value: string | null) =>
+    log.append(key, value, { settled: (_count: number, error?: TransportError) => void fates.push(error?.code ?? `${value}`) })
   const records = () =>
     broker
       .records(topic.name)
-      .map(({ partition, timestamp, key, value }) => ({ partition, timestamp, key: String(key), value: String(value) }))
-  return { log, faults, records }
+      .map(({ partition, timestamp, key, value }) => ({ partition, timestamp, key: `${key}`, value: value && `${value}` }))
+  return { broker, append, fates, records }
 }
 
-test('each fact goes to the partition of its key, in order, once it is sent', async () => {
-  const { log, records } = opened()
+test('each fact goes to the partition of its key, in order, and is acknowledged', async () => {
+  const { append, fates, records } = opened()
   const facts = Array.from({ length: 20 }, (_, index) => [`key-${index % 5}`, `value ${index}`] as const)
-  for (const [key, value] of facts) log.append(key, value)
-  expect([log.pending, records()]).toEqual([20, []])
-  expect(await log.send()).toBe(20)
-  expect(log.pending).toBe(0)
+  for (const [key, value] of facts) append(key, value)
+  expect([fates, records()]).toEqual([[], []])
+  await expect.poll(() => fates).toEqual(facts.map(([, value]) => value))
   for (const key of new Set(facts.map(([name]) => name))) {
     const found = records().filter((record) => record.key === key)
     expect(found.map(({ value }) => value)).toEqual(facts.flatMap(([name, value]) => (name === key ? [value] : [])))
@@ -54,25 +50,36 @@ test('each fact goes to the partition of its key, in order, once it is sent', as
   }
 })
 
-test('what is not acknowledged waits for the next call; what came meanwhile goes with it', async () => {
-  const { log, faults, records } = opened()
-  log.append('k', 'a')
-  faults.next = new TransportError('NETWORK_EXCEPTION', 'away', { fatal: false })
-  await expect(log.send()).rejects.toThrow('away')
-  log.append('k', 'b')
-  expect(log.pending).toBe(2)
-  expect(await log.send()).toBe(2)
+test('null is a tombstone', async () => {
+  const { append, fates, records } = opened()
+  append('k', null)
+  await expect.poll(() => fates).toEqual(['null'])
+  expect(records().map(({ key, value }) => [key, value])).toEqual([['k', null]])
+})
+
+test('a fact that Kafka refuses fails alone', async () => {
+  const { append, fates, records } = opened()
+  for (const value of ['a', 'x'.repeat(MAX_RECORD_BYTES), 'b']) append('k', value)
+  await expect.poll(() => fates).toEqual(['a', 'MESSAGE_TOO_LARGE', 'b'])
   expect(records().map(({ value }) => value)).toEqual(['a', 'b'])
 })
 
-test('a producer that the broker does not know any more begins anew, and says how many facts nobody knows of', async () => {
-  const { log, faults, records } = opened()
-  log.append('k', 'a')
-  faults.next = new FencedError('UNKNOWN_PRODUCER_ID')
-  const error = await log.send().catch((thrown: unknown) => thrown)
-  expect(error).toBeInstanceOf(FactsLostError)
-  expect([(error as FactsLostError).count, log.pending, faults.inits]).toEqual([1, 0, 1])
-  log.append('k', 'b')
-  await log.send()
-  expect(records().map(({ value }) => value)).toEqual(['b'])
+test('a fact that cannot be encoded throws and leaves nothing behind', async () => {
+  const { append, fates, records } = opened()
+  expect(() => append('k', bad)).toThrow(CodecError)
+  append('k', 'good')
+  await expect.poll(() => fates).toEqual(['good'])
+  expect(records().map(({ value }) => value)).toEqual(['good'])
+})
+
+test('facts wait for a Kafka that does not answer, in order', async () => {
+  const { broker, append, fates, records } = opened()
+  const { promise, resolve } = Promise.withResolvers<void>()
+  broker.publishGate = promise
+  append('k', 'a')
+  await new Promise((later) => setImmediate(later))
+  append('k', 'b')
+  expect([fates, records()]).toEqual([[], []])
+  resolve()
+  await expect.poll(() => fates).toEqual(['a', 'b'])
 })

@@ -4,10 +4,12 @@ import type { LimitedCaller } from '../../../../api/kit/limited-caller.ts'
 import { createLogger } from '../../../../api/kit/logging.ts'
 import type { RuleStatus, Verdict } from '../../../../api/limits/core/limiter.ts'
 import { decisionRecords } from '../../../../api/limits/core/records.ts'
+import type { Receipt } from '../../../../kafka/transport.ts'
+import { byteWriter } from '../../../../schemas/codec.ts'
 import { ruleOf } from '../../../../schemas/limits/rule.ts'
 import { limitTraffic } from '../../../../schemas/limits/topics.ts'
 import type { LimitTraffic, LimitViolation } from '../../../../schemas/limits/types.ts'
-import type { AnyTopic } from '../../../../schemas/topic.ts'
+import { type AnyTopic, DEFAULT_MAX_BATCH_BYTES } from '../../../../schemas/topic.ts'
 
 const START_MS = 1_800_000_000_000
 const MAX_KINDS = 5_000
@@ -27,10 +29,10 @@ function recorded() {
     openLog: async (topic: AnyTopic) => {
       const into = (topic === limitTraffic ? written.traffic : written.violations) as unknown[]
       return {
-        append: (_key: string, value: unknown) => void into.push(value),
-        pending: 0,
-        send: async () => 0,
-        close: async () => undefined,
+        append(_key: string, value: unknown, receipt: Receipt) {
+          into.push(value)
+          queueMicrotask(() => receipt.settled(1, undefined))
+        },
       }
     },
   }
@@ -99,4 +101,20 @@ test('kinds beyond the most that are kept apart are counted as left out; paths a
   expect([entries.length, left_out]).toEqual([MAX_KINDS, 3])
   expect(entries[0]).toMatchObject({ path: long.slice(0, 200), requests: 2 })
   expect(entries[1].requests).toBe(2)
+})
+
+test('a second of long anonymous requests still fits into one record of Kafka', async () => {
+  const { written, ask, close } = recorded()
+  const asked = 5_000
+  for (let request = 0; request < asked; request++) {
+    const ip = `2001:db8:1111:2222:3333:4444:5555:${request.toString(16)}`
+    ask(`/${'ä'.repeat(300)}`, ALLOWED, { clientId: `ip:${ip}`, tier: 'anonymous', ip })
+  }
+  await close()
+  const [record] = written.traffic
+  const out = byteWriter()
+  limitTraffic.value.open(0, { get: () => undefined }).encode(record, out)
+  expect(out.length).toBeLessThan(DEFAULT_MAX_BATCH_BYTES)
+  expect(record.entries.length).toBeGreaterThan(1_000)
+  expect(record.entries.length + record.left_out).toBe(asked)
 })

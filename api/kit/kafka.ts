@@ -1,0 +1,45 @@
+import { type KafkaDeps, kafkaTransport } from '../../kafka/client/index.ts'
+import type { Transport } from '../../kafka/transport.ts'
+import type { Logger } from './logging.ts'
+
+export interface ApiTransportOptions {
+  readonly brokers: readonly string[]
+  readonly log: Logger
+}
+
+const CONNECT_TIMEOUT_MS = 2_000
+/** Idle fetches wait for half of it, and five seconds of waiting cost little. */
+const REQUEST_TIMEOUT_MS = 10_000
+
+/** The Kafka client of an API process: facts, global tables and limits all use this one. Kafka may come later: whoever needs it first connects. */
+export function apiTransport({ brokers, log }: ApiTransportOptions): Transport {
+  const transport = kafkaTransport(
+    {
+      brokers: [...brokers],
+      clientId: 'millrace-api',
+      connectTimeoutMs: CONNECT_TIMEOUT_MS,
+      requestTimeoutMs: REQUEST_TIMEOUT_MS,
+      deliveryTimeoutMs: REQUEST_TIMEOUT_MS,
+    },
+    // createLogger returns pino's logger under a narrower type.
+    { clock: Date, log: log as unknown as KafkaDeps['log'] },
+  )
+  let connected: Promise<void> | undefined
+
+  async function connect(): Promise<void> {
+    connected ??= transport.connect()
+    try {
+      await connected
+    } catch (error) {
+      connected = undefined
+      throw error
+    }
+  }
+
+  async function partitionCounts(topics: readonly string[]): Promise<Map<string, number>> {
+    await connect()
+    return await transport.partitionCounts(topics)
+  }
+
+  return { ...transport, connect, partitionCounts }
+}

@@ -1,0 +1,26 @@
+import type { Cluster } from './cluster.ts'
+import { ask } from './connections.ts'
+import { classify, errorName, fatal, throwIfClosed } from './errors.ts'
+import type { Context } from './options.ts'
+import { initProducerIdV4 } from './protocol.ts'
+import { backoff } from './retry.ts'
+import type { ProducerId } from './transaction.ts'
+
+const NO_TRANSACTION_TIMEOUT = -1
+
+/**
+ * A new id for an idempotent producer without transactions: any broker gives one.
+ * @throws Disconnected when no broker answers
+ */
+export async function anonymousProducerId(context: Context, cluster: Cluster, signal: AbortSignal): Promise<ProducerId> {
+  const retry = backoff(context)
+  for (;;) {
+    throwIfClosed(signal)
+    const connection = await cluster.anyBroker()
+    const answer = await ask(connection, initProducerIdV4.api, null, NO_TRANSACTION_TIMEOUT)
+    const name = errorName(answer.errorCode)
+    if (name === 'NONE') return { producerId: Number(answer.producerId), producerEpoch: answer.producerEpoch }
+    if (classify(name) === 'fatal') throw fatal(name, 'InitProducerId')
+    await retry.wait(signal)
+  }
+}

@@ -1,0 +1,144 @@
+import { partitionKey } from '../transport.ts'
+import { type Broker, openConnections } from './connections.ts'
+import { classify, errorName } from './errors.ts'
+import { getOrAdd } from './get-or-add.ts'
+import type { Context } from './options.ts'
+import { type ProducedPartition, produce, REQUEST_LIMIT_BYTES, refusedBatch } from './produce-request.ts'
+import type { Outcome, PublishLane, StampedBatch } from './publish-lane.ts'
+
+/** Per broker. More would not help: a broker takes the requests of a connection one after the other, and remembers five batches. */
+const MAX_REQUESTS_IN_FLIGHT = 5
+/** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT, and the batch is sent again. */
+const REPLICATION_TIMEOUT_MS = 10_000
+const NEVER = Number.POSITIVE_INFINITY
+
+/** The requests of one publisher: pipelined, on connections of its own. */
+export interface PublishRequests {
+  /**
+   * Sends the next batch of each partition to the broker that leads them, in as many requests as are allowed now.
+   * @returns when to try again, monotonic ms; infinite when `onChange` says so or nothing is left
+   */
+  send(broker: Broker, lanes: readonly PublishLane[], now: number): number
+  close(): Promise<void>
+}
+
+export interface PublishRequestHooks {
+  onSent(lane: PublishLane): void
+  /** After the lane has taken the outcome. */
+  onAnswered(lane: PublishLane, outcome: Outcome): void
+  onUnreachable(lanes: readonly PublishLane[], error: Error): void
+  /** There is room for another request, or a connection. */
+  onChange(): void
+}
+
+export interface PublishRequestOptions {
+  readonly spacingMs: number
+  readonly requestTimeoutMs: number
+}
+
+/** Requests to one broker. */
+interface Flow {
+  readonly broker: Broker
+  requests: number
+  /** Monotonic ms of the last request. */
+  sentAt: number
+  isConnecting: boolean
+}
+
+interface Entry {
+  readonly lane: PublishLane
+  readonly stamped: StampedBatch
+}
+
+export function openPublishRequests(context: Context, options: PublishRequestOptions, hooks: PublishRequestHooks): PublishRequests {
+  const { requestTimeoutMs, spacingMs } = options
+  const connections = openConnections({ options: { ...context.options, requestTimeoutMs } })
+  const replicationTimeoutMs = Math.min(REPLICATION_TIMEOUT_MS, requestTimeoutMs)
+  const flows = new Map<string, Flow>()
+
+  function flowTo(broker: Broker): Flow {
+    const sentAt = Number.NEGATIVE_INFINITY
+    return getOrAdd(flows, `${broker.host}:${broker.port}`, () => ({ broker, requests: 0, sentAt, isConnecting: false }))
+  }
+
+  function send(broker: Broker, lanes: readonly PublishLane[], now: number): number {
+    const flow = flowTo(broker)
+    if (flow.requests >= MAX_REQUESTS_IN_FLIGHT) return NEVER
+    if (now < flow.sentAt + spacingMs) return flow.sentAt + spacingMs
+    const connection = connections.established(broker)
+    if (connection === undefined) {
+      void connect(flow, lanes)
+      return NEVER
+    }
+    while (flow.requests < MAX_REQUESTS_IN_FLIGHT) {
+      const entries = nextEntries(lanes, now)
+      if (entries.length === 0) break
+      flow.sentAt = now
+      flow.requests++
+      void exchange(flow, connection, entries)
+    }
+    return NEVER
+  }
+
+  /** One batch of each partition, as far as a request holds them. */
+  function nextEntries(lanes: readonly PublishLane[], now: number): Entry[] {
+    const entries: Entry[] = []
+    let bytes = 0
+    for (const lane of lanes) {
+      if (!lane.isSendable(now)) continue
+      bytes += lane.nextBytes
+      if (entries.length > 0 && bytes > REQUEST_LIMIT_BYTES) break
+      entries.push({ lane, stamped: lane.take() })
+      hooks.onSent(lane)
+    }
+    return entries
+  }
+
+  async function connect(flow: Flow, lanes: readonly PublishLane[]): Promise<void> {
+    if (flow.isConnecting) return
+    flow.isConnecting = true
+    try {
+      await connections.get(flow.broker)
+    } catch (error) {
+      hooks.onUnreachable(lanes, error as Error)
+    } finally {
+      flow.isConnecting = false
+      hooks.onChange()
+    }
+  }
+
+  async function exchange(flow: Flow, connection: Parameters<typeof produce>[0], entries: readonly Entry[]): Promise<void> {
+    const answers = new Map<string, ProducedPartition>()
+    try {
+      const batches = entries.map(({ lane, stamped }) => ({ topic: lane.topic, partition: lane.partition, batch: stamped.bytes }))
+      for (const answer of await produce(connection, null, replicationTimeoutMs, batches))
+        answers.set(partitionKey(answer.topic, answer.partition), answer)
+    } catch (error) {
+      context.log.debug({ broker: flow.broker, reason: (error as Error).message }, 'kafka_publish_unanswered')
+      // A connection that has lost one answer may be losing all of them.
+      if (connections.established(flow.broker) === connection) connections.drop(flow.broker)
+    }
+    flow.requests--
+    for (const { lane, stamped } of entries) {
+      const outcome = outcomeOf(lane, answers.get(lane.key))
+      lane.answered(stamped, outcome)
+      hooks.onAnswered(lane, outcome)
+    }
+    hooks.onChange()
+  }
+
+  return { send, close: connections.close }
+}
+
+/** @param answer undefined when there was none */
+function outcomeOf(lane: PublishLane, answer: ProducedPartition | undefined): Outcome {
+  const reason = answer === undefined ? 'NETWORK_EXCEPTION' : errorName(answer.errorCode)
+  // The second one says that an earlier try has brought the batch into the log.
+  if (reason === 'NONE' || reason === 'DUPLICATE_SEQUENCE_NUMBER') return { kind: 'appended' }
+  const kind = classify(reason)
+  if (kind === 'producer-lost') return { kind: 'out-of-sequence' }
+  // A lost answer is no sign of another leader: where the broker is gone, connecting to it fails.
+  if (kind === 'stale-leader' || kind === 'stale-coordinator' || kind === 'passing')
+    return { kind: 'unknown', reason, leaderLost: kind === 'stale-leader' }
+  return { kind: 'refused', error: refusedBatch(reason, `publish to ${lane.key}`, answer) }
+}

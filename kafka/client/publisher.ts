@@ -1,0 +1,208 @@
+import { type Publisher, type PublisherOptions, partitionKey, TransportError } from '../transport.ts'
+import { bufferPool } from './appender.ts'
+import type { Cluster } from './cluster.ts'
+import type { Broker } from './connections.ts'
+import { Disconnected } from './errors.ts'
+import { getOrAdd } from './get-or-add.ts'
+import type { Context } from './options.ts'
+import { REQUEST_LIMIT_BYTES } from './produce-request.ts'
+import type { Holdings } from './publish-batch.ts'
+import { type LaneDeps, PublishLane } from './publish-lane.ts'
+import { openPublishRequests } from './publish-requests.ts'
+import { openIdentities } from './publisher-identity.ts'
+import { pause } from './retry.ts'
+
+const MAX_PENDING_BYTES = 32 * 1_048_576
+/** What a Kafka in reach needs for the last records of a process. */
+const CLOSE_TIMEOUT_MS = 2_000
+
+/** See `Publisher`. */
+export function openPublisher(context: Context, cluster: Cluster, given: PublisherOptions = {}): Publisher {
+  const { elapsed, log, random } = context
+  const { spacingMs = 0, maxPendingBytes = MAX_PENDING_BYTES, requestTimeoutMs = context.options.requestTimeoutMs } = given
+  const holdings: Holdings = { records: 0, bytes: 0 }
+  const lanes = new Map<string, PublishLane>()
+  /** Lanes with records, those that were sent least recently first. */
+  const busy = new Set<PublishLane>()
+  const closing = new AbortController()
+  let isLocating = false
+  let isScheduled = false
+  let timer: NodeJS.Timeout | undefined
+  let timerAt = Number.POSITIVE_INFINITY
+  /** Some partition is in trouble, and the log says so. */
+  let isInterrupted = false
+  let isClosed = false
+  let onDrained: (() => void) | undefined
+
+  const requests = openPublishRequests(
+    context,
+    { spacingMs, requestTimeoutMs },
+    {
+      onSent(lane) {
+        // Last in line for the next request.
+        busy.delete(lane)
+        busy.add(lane)
+      },
+      onAnswered(lane, outcome) {
+        if (outcome.kind === 'unknown') interrupted(lane, outcome.reason)
+        else if (outcome.kind === 'appended') resumed()
+      },
+      onUnreachable(unreached, { message }) {
+        interrupted(unreached[0], message)
+        for (const lane of unreached) {
+          lane.leaderLost = true
+          lane.postpone(message)
+        }
+      },
+      onChange: pump,
+    },
+  )
+  const identities = openIdentities(context, cluster, { signal: closing.signal, onChange: schedule, onRefused: failAll })
+  const deps: LaneDeps = {
+    holdings,
+    pool: bufferPool(),
+    elapsed,
+    random,
+    admit(bytes) {
+      if (isClosed) throw new TransportError('CLOSED', 'the publisher was closed', { fatal: false })
+      if (bytes > REQUEST_LIMIT_BYTES) throw tooLarge(bytes)
+      if (holdings.bytes + bytes > maxPendingBytes) throw full(holdings)
+    },
+    onWork(lane) {
+      busy.add(lane)
+      schedule()
+    },
+    onSequenceLost({ topic, partition }) {
+      log.warn({ topic, partition }, 'kafka_producer_state_lost')
+    },
+  }
+
+  /** At the end of this turn of the event loop: what else comes in it shares the request. */
+  function schedule(): void {
+    if (isScheduled) return
+    isScheduled = true
+    setImmediate(pump)
+  }
+
+  function wakeAt(at: number, now: number): void {
+    if (at >= timerAt || at === Number.POSITIVE_INFINITY) return
+    clearTimeout(timer)
+    timerAt = at
+    timer = setTimeout(
+      () => {
+        timerAt = Number.POSITIVE_INFINITY
+        pump()
+      },
+      Math.max(0, Math.ceil(at - now)),
+    )
+  }
+
+  /** Sends whatever may be sent now, and sets the timer for the rest. */
+  function pump(): void {
+    isScheduled = false
+    const now = elapsed()
+    for (const lane of busy) {
+      lane.expire(now)
+      if (!lane.hasWork) busy.delete(lane)
+    }
+    if (busy.size === 0) {
+      onDrained?.()
+      return
+    }
+    if (closing.signal.aborted) return
+    const waiting = new Map<string, { broker: Broker; sendable: PublishLane[] }>()
+    const lost: PublishLane[] = []
+    for (const lane of busy) {
+      wakeAt(lane.earliestDeadline, now)
+      if (now < lane.retryAt) wakeAt(lane.retryAt, now)
+      if (!lane.isSendable(now)) continue
+      if (lane.identity === undefined && !identities.give(lane)) continue
+      const leader = cluster.leader(lane.topic, lane.partition)
+      if (leader === undefined || lane.leaderLost) lost.push(lane)
+      else addTo(waiting, leader.broker, lane)
+    }
+    for (const { broker, sendable } of waiting.values()) wakeAt(requests.send(broker, sendable, now), now)
+    if (lost.length > 0) void locate(lost)
+  }
+
+  function interrupted({ topic, partition }: PublishLane, reason: string): void {
+    if (isInterrupted || closing.signal.aborted) return
+    isInterrupted = true
+    log.warn({ topic, partition, reason, waiting: holdings.records }, 'kafka_publishing_interrupted')
+  }
+
+  function resumed(): void {
+    if (!isInterrupted || [...busy].some(({ trouble }) => trouble !== undefined)) return
+    isInterrupted = false
+    log.info({ waiting: holdings.records }, 'kafka_publishing_resumed')
+  }
+
+  async function locate(lost: readonly PublishLane[]): Promise<void> {
+    if (isLocating) return
+    isLocating = true
+    try {
+      await cluster.refresh([...new Set(lost.map(({ topic }) => topic))])
+      for (const lane of lost) {
+        lane.leaderLost = false
+        if (cluster.leader(lane.topic, lane.partition) === undefined) lane.postpone('LEADER_NOT_AVAILABLE')
+      }
+    } catch (error) {
+      if (!(error instanceof Disconnected) && error instanceof TransportError && error.fatal) for (const lane of lost) lane.fail(error)
+      else {
+        interrupted(lost[0], (error as Error).message)
+        for (const lane of lost) lane.postpone((error as Error).message)
+      }
+    } finally {
+      isLocating = false
+      schedule()
+    }
+  }
+
+  function failAll(error: TransportError): void {
+    for (const lane of [...busy]) lane.fail(error)
+  }
+
+  async function close(timeoutMs = CLOSE_TIMEOUT_MS): Promise<void> {
+    isClosed = true
+    const drained = new Promise<void>((resolve) => {
+      onDrained = resolve
+    })
+    const waited = new AbortController()
+    schedule()
+    await Promise.race([drained, pause(timeoutMs, waited.signal)])
+    waited.abort()
+    closing.abort()
+    clearTimeout(timer)
+    failAll(
+      new TransportError('CLOSED', 'the publisher was closed before the record was acknowledged; it may have been written', {
+        fatal: false,
+      }),
+    )
+    await requests.close()
+  }
+
+  return {
+    appender: (topic, partition) => getOrAdd(lanes, partitionKey(topic, partition), () => new PublishLane(topic, partition, deps)),
+    get pendingRecords() {
+      return holdings.records
+    },
+    get pendingBytes() {
+      return holdings.bytes
+    },
+    close,
+  }
+}
+
+function addTo(waiting: Map<string, { broker: Broker; sendable: PublishLane[] }>, broker: Broker, lane: PublishLane): void {
+  getOrAdd(waiting, `${broker.host}:${broker.port}`, () => ({ broker, sendable: [] as PublishLane[] })).sendable.push(lane)
+}
+
+function tooLarge(bytes: number): TransportError {
+  return new TransportError('MESSAGE_TOO_LARGE', `a record of ${bytes} bytes does not fit into a request (${REQUEST_LIMIT_BYTES})`, {
+    fatal: true,
+  })
+}
+
+function full({ records, bytes }: Holdings): TransportError {
+  return new TransportError('BUFFER_FULL', `${records} records (${bytes} bytes) wait for Kafka already`, { fatal: false })
+}

@@ -1,0 +1,294 @@
+import { expect, test } from 'vitest'
+import { bufferPool } from '../../../kafka/client/appender.ts'
+import { type LaneDeps, type Outcome, PublishLane, type StampedBatch } from '../../../kafka/client/publish-lane.ts'
+import { BASE_SEQUENCE_AT, PRODUCER_EPOCH_AT, RECORD_COUNT_AT } from '../../../kafka/record-batch/format.ts'
+import { readChunks } from '../../../kafka/record-batch/reader.ts'
+import { TransportError } from '../../../kafka/transport.ts'
+
+const PRODUCER_ID = 7
+/** What a broker remembers of a producer while it runs, and after a restart. */
+const REMEMBERED_BATCHES = 5
+const MAX_VALUE_BYTES = 100
+const TOO_LARGE: Outcome = { kind: 'refused', error: new TransportError('MESSAGE_TOO_LARGE', 'too large', { fatal: true }) }
+const UNANSWERED: Outcome = { kind: 'unknown', reason: 'NETWORK_EXCEPTION', leaderLost: true }
+
+/** The log of one partition, with the rules by which Kafka takes batches of an idempotent producer. */
+function partitionLog() {
+  const values: string[] = []
+  let epoch = -1
+  /** First and last sequence numbers of the last batches. */
+  let remembered: { first: number; last: number }[] = []
+
+  function take(bytes: Buffer): Outcome {
+    const batch = valuesOf(bytes)
+    if (batch.some((value) => value.length > MAX_VALUE_BYTES)) return TOO_LARGE
+    const itsEpoch = bytes.readInt16BE(PRODUCER_EPOCH_AT)
+    const first = bytes.readInt32BE(BASE_SEQUENCE_AT)
+    const last = first + bytes.readInt32BE(RECORD_COUNT_AT) - 1
+    if (itsEpoch < epoch) return { kind: 'out-of-sequence' }
+    if (itsEpoch > epoch && epoch >= 0 && first !== 0) return { kind: 'out-of-sequence' }
+    if (itsEpoch === epoch) {
+      if (remembered.some((one) => one.first === first && one.last === last)) return { kind: 'appended' }
+      if (first !== remembered.at(-1)!.last + 1) return { kind: 'out-of-sequence' }
+    } else remembered = []
+    epoch = itsEpoch
+    remembered = [...remembered, { first, last }].slice(-REMEMBERED_BATCHES)
+    values.push(...batch)
+    return { kind: 'appended' }
+  }
+
+  return {
+    values,
+    take,
+    restart: () => {
+      remembered = remembered.slice(-1)
+    },
+    /** As after an election of a leader that lacks the end of the log. */
+    loseLast: (count: number) => {
+      values.splice(-count)
+      remembered = [{ first: -1, last: -1 }]
+    },
+  }
+}
+
+function valuesOf(bytes: Buffer): string[] {
+  return readChunks({ topic: 't', partition: 0, records: bytes, from: 0, aborted: null, verifyChecksums: true }).flatMap((chunk) =>
+    Array.from({ length: chunk.count }, (_, row) => chunk.buffer.toString('utf8', chunk.valueStart[row], chunk.valueEnd[row])),
+  )
+}
+
+function openLane() {
+  const clock = { ms: 0 }
+  const holdings = { records: 0, bytes: 0 }
+  const lost = { times: 0 }
+  const deps: LaneDeps = {
+    holdings,
+    pool: bufferPool(),
+    elapsed: () => clock.ms,
+    random: () => 0.5,
+    admit: () => undefined,
+    onWork: () => undefined,
+    onSequenceLost: () => lost.times++,
+  }
+  const lane = new PublishLane('t', 0, deps)
+  lane.identity = { producerId: PRODUCER_ID, producerEpoch: 0 }
+  const fates = new Map<string, string[]>()
+  const order: string[] = []
+  function append(value: string, timeoutMs?: number): void {
+    const bytes = Buffer.from(value)
+    const settled = (count: number, error?: TransportError) => {
+      expect(count).toBe(1)
+      fates.set(value, [...(fates.get(value) ?? []), error?.code ?? 'ok'])
+      if (error === undefined) order.push(value)
+    }
+    lane.append({ timeoutMs, settled }, clock.ms, null, 0, 0, bytes, 0, bytes.length)
+  }
+  return { lane, clock, holdings, lost, fates, order, append }
+}
+
+/** Sends everything that may be sent now. */
+function takeAll({ lane, clock }: ReturnType<typeof openLane>): StampedBatch[] {
+  const taken: StampedBatch[] = []
+  while (lane.isSendable(clock.ms)) taken.push(lane.take())
+  return taken
+}
+
+/** A lane whose broker knows its producer: the first batch is acknowledged. */
+function openEstablishedLane() {
+  const opened = openLane()
+  opened.append('first')
+  const [first] = takeAll(opened)
+  opened.lane.answered(first, { kind: 'appended' })
+  opened.order.length = 0
+  return opened
+}
+
+test('the first batch travels alone: a broker that knows nothing of a producer would take the second without it', () => {
+  const opened = openLane()
+  opened.append('a')
+  const [first] = takeAll(opened)
+  opened.append('b')
+  expect(takeAll(opened)).toEqual([])
+  opened.lane.answered(first, { kind: 'appended' })
+  expect(takeAll(opened)).toHaveLength(1)
+})
+
+test('after a long silence the first batch travels alone again', () => {
+  const opened = openEstablishedLane()
+  opened.clock.ms += 24 * 60 * 60_000
+  opened.append('a')
+  expect(takeAll(opened)).toHaveLength(1)
+  opened.append('b')
+  expect(takeAll(opened)).toEqual([])
+})
+
+test('up to five batches are in flight, in order; what comes meanwhile shares the next one', () => {
+  const opened = openEstablishedLane()
+  const batches: StampedBatch[] = []
+  for (const value of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) {
+    opened.append(value)
+    batches.push(...takeAll(opened))
+  }
+  expect(batches.map(({ bytes }) => [bytes.readInt32BE(BASE_SEQUENCE_AT), valuesOf(bytes)])).toEqual(
+    ['a', 'b', 'c', 'd', 'e'].map((value, index) => [index + 1, [value]]),
+  )
+  opened.lane.answered(batches[0], { kind: 'appended' })
+  const [next] = takeAll(opened)
+  expect(valuesOf(next.bytes)).toEqual(['f', 'g'])
+  expect(opened.order).toEqual(['a'])
+})
+
+test('one acknowledgement settles every batch before it', () => {
+  const opened = openEstablishedLane()
+  const batches = ['a', 'b', 'c'].flatMap((value) => {
+    opened.append(value)
+    return takeAll(opened)
+  })
+  opened.lane.answered(batches[0], UNANSWERED)
+  opened.lane.answered(batches[2], { kind: 'appended' })
+  expect(opened.order).toEqual(['a', 'b', 'c'])
+  opened.lane.answered(batches[1], UNANSWERED)
+  expect([opened.lane.hasWork, opened.holdings]).toEqual([false, { records: 0, bytes: 0 }])
+})
+
+test('a broker that has lost acknowledged records gets those that were not, once, under a new epoch', () => {
+  const opened = openLane()
+  const log = partitionLog()
+  const send = () => {
+    for (const one of takeAll(opened)) opened.lane.answered(one, log.take(one.bytes))
+  }
+  opened.append('a')
+  send()
+  log.loseLast(1)
+  opened.append('b')
+  opened.append('c')
+  send()
+  expect([opened.lost.times, opened.lane.hasWork]).toEqual([1, true])
+  opened.clock.ms += 1_000
+  send()
+  expect([log.values, opened.order]).toEqual([
+    ['b', 'c'],
+    ['a', 'b', 'c'],
+  ])
+})
+
+test('the last epoch is followed by a new producer id', () => {
+  const opened = openLane()
+  opened.lane.identity = { producerId: PRODUCER_ID, producerEpoch: 32_767 }
+  opened.append('x'.repeat(MAX_VALUE_BYTES + 1))
+  const [batch] = takeAll(opened)
+  opened.lane.answered(batch, TOO_LARGE)
+  expect(opened.lane.identity).toBeUndefined()
+})
+
+test('records that nobody waits for any more are not sent again', () => {
+  const opened = openLane()
+  opened.append('sent', 100)
+  const [batch] = takeAll(opened)
+  opened.append('unsent', 100)
+  opened.append('later', 10_000)
+  opened.clock.ms = 200
+  opened.lane.expire(opened.clock.ms)
+  expect([...opened.fates]).toEqual([
+    ['sent', ['TIMED_OUT']],
+    ['unsent', ['TIMED_OUT']],
+  ])
+  opened.lane.answered(batch, UNANSWERED)
+  const sent = takeAll(opened).map(({ bytes }) => [
+    bytes.readInt16BE(PRODUCER_EPOCH_AT),
+    bytes.readInt32BE(BASE_SEQUENCE_AT),
+    valuesOf(bytes),
+  ])
+  expect(sent).toEqual([[1, 0, ['later']]])
+})
+
+/** Mulberry32. */
+function randomFrom(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}
+
+const SEEDS = 150
+const STEPS = 300
+
+test('whatever is lost, late, refused or restarted: each record is in the log once and in order, and its sender learns its fate once', () => {
+  let refusals = 0
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const random = randomFrom(seed)
+    const opened = openLane()
+    const { lane, clock, fates, order, append, holdings } = opened
+    const log = partitionLog()
+    /** Requests that have not reached the broker, oldest first. `copy`: what was sent must still be that when it arrives late. */
+    const network: { batch: StampedBatch; copy: Buffer; isAwaited: boolean }[] = []
+    let count = 0
+
+    const arrive = (index: number) => {
+      const [request] = network.splice(index, 1)
+      expect(request.batch.bytes.equals(request.copy)).toBe(true)
+      const outcome = log.take(request.copy)
+      if (!request.isAwaited) return
+      lane.answered(request.batch, random(8) === 0 ? UNANSWERED : outcome)
+    }
+    const answerNothing = () => {
+      for (const request of network) {
+        if (!request.isAwaited) continue
+        request.isAwaited = false
+        lane.answered(request.batch, UNANSWERED)
+      }
+    }
+    const step = (choice: number) => {
+      if (choice < 5) {
+        const isLarge = random(12) === 0
+        append(`${seed}-${count++}${isLarge ? 'x'.repeat(MAX_VALUE_BYTES) : ''}`, random(3) === 0 ? 20 + random(2_000) : undefined)
+      } else if (choice < 9 && lane.isSendable(clock.ms)) {
+        const batch = lane.take()
+        network.push({ batch, copy: Buffer.from(batch.bytes), isAwaited: true })
+      } else if (choice < 13 && network.length > 0) arrive(0)
+      else if (choice === 13) {
+        // The connection is lost: nobody answers, but what was sent may still arrive, or not.
+        answerNothing()
+        for (let index = network.length - 1; index >= 0; index--) if (random(2) === 0) network.splice(index, 1)
+      } else if (choice === 14 && network.length > 0) arrive(random(network.length))
+      else if (choice === 15) log.restart()
+      else if (choice > 15) {
+        clock.ms += random(300)
+        lane.expire(clock.ms)
+      }
+    }
+    for (let i = 0; i < STEPS; i++) step(random(18))
+    // A quiet network brings everything to its end.
+    for (let round = 0; lane.hasWork; round++) {
+      expect(round).toBeLessThan(200)
+      clock.ms += 2_000
+      lane.expire(clock.ms)
+      while (network.length > 0) arrive(0)
+      while (lane.isSendable(clock.ms)) {
+        const batch = lane.take()
+        lane.answered(batch, log.take(batch.bytes))
+      }
+    }
+    expect(holdings, `seed ${seed}`).toEqual({ records: 0, bytes: 0 })
+    expect(fates.size).toBe(count)
+    for (const [value, told] of fates) {
+      expect(told, `seed ${seed}, ${value}`).toHaveLength(1)
+      const times = log.values.filter((one) => one === value).length
+      if (told[0] === 'ok') expect(times, `seed ${seed}, ${value}`).toBe(1)
+      else if (told[0] === 'MESSAGE_TOO_LARGE') expect(times).toBe(0)
+      else expect(times, `seed ${seed}, ${value}`).toBeLessThanOrEqual(1)
+      if (told[0] === 'MESSAGE_TOO_LARGE') refusals++
+      expect(told[0] === 'MESSAGE_TOO_LARGE').toBe(value.length > MAX_VALUE_BYTES && told[0] !== 'TIMED_OUT')
+    }
+    expect(log.values, `seed ${seed}`).toEqual(log.values.toSorted((a, b) => numberOf(a) - numberOf(b)))
+    expect(order).toEqual(order.toSorted((a, b) => numberOf(a) - numberOf(b)))
+  }
+  expect(refusals).toBeGreaterThan(SEEDS)
+})
+
+function numberOf(value: string): number {
+  return Number.parseInt(value.slice(value.indexOf('-') + 1), 10)
+}
