@@ -65,7 +65,7 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
   const ticking = setInterval(records.tick, TICK_MS)
   const deciding = failOpenLimiter({
     limiter: limiter({ counters: leases, rules: settings.rules }),
-    telemetry,
+    observer: telemetry,
     monotonic,
     onDecision: records.listen,
   })
