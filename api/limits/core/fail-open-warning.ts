@@ -12,8 +12,8 @@ export interface FailedOpen {
 }
 
 /**
- * Warns at most once a second while requests are let through undecided, the first time at once. Every such request is counted in one of the
- * warnings.
+ * Warns at most once a second while requests are let through undecided, the first time at once. Every such request is
+ * counted in one of the warnings.
  */
 export interface FailOpenWarning {
   undecided(reason: UndecidedReason): void

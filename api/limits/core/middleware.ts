@@ -14,7 +14,10 @@ import { DEFAULT_KEY_PREFIX } from './rule.ts'
 import { sweptLeases } from './swept-leases.ts'
 
 export interface RateLimitOptions {
-  /** An ioredis client, `Redis` or `Cluster`. Make it with `enableOfflineQueue: false`, so that commands fail at once while Redis is away. */
+  /**
+   * An ioredis client, `Redis` or `Cluster`. Make it with `enableOfflineQueue: false`, so that commands fail at once
+   * while Redis is away.
+   */
   readonly redis: RedisClient
   readonly rules: readonly GivenRule[]
   /**
@@ -28,7 +31,8 @@ export interface RateLimitOptions {
    */
   readonly trustedProxies?: readonly string[]
   /**
-   * Begins every counter's key, so that apps with equal rule ids on one Redis do not share counters. It must not contain braces.
+   * Begins every counter's key, so that apps with equal rule ids on one Redis do not share counters. It must not
+   * contain braces.
    * @default 'limits'
    */
   readonly keyPrefix?: string
@@ -57,8 +61,9 @@ const TIER = 'free'
 const WARNING = 'RateLimitWarning'
 
 /**
- * Rate limits for any Hono app. A request over its limit is answered with 429; other answers get the rate-limit headers. If Redis does not
- * answer within 5 ms, or anything here throws, the request goes on. Preflights of browsers are not counted.
+ * Rate limits for any Hono app. A request over its limit is answered with 429; other answers get the rate-limit
+ * headers. If Redis does not answer within 5 ms, or anything here throws, the request goes on. Preflights of browsers
+ * are not counted.
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
   const { keyPrefix = DEFAULT_KEY_PREFIX } = options
@@ -111,7 +116,8 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     if ('violations' in verdict) for (const status of verdict.violations) safely(() => options.onViolation?.(status, caller))
     if (verdict.outcome === 'refused') return c.json(refusalBody(c, verdict.strictest!), 429, headers)
     await next()
-    // The headers of an answer by fetch() or Response.redirect() are immutable, but c.header() replaces the answer by a copy.
+    // The headers of an answer by fetch() or Response.redirect() are immutable, but c.header() replaces the answer by a
+    // copy.
     for (const [name, value] of Object.entries(headers)) c.header(name, value)
   }
 
