@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { buildPackage } from '../../../../api/limits/package/build.ts'
+import { buildPackage } from '../../../../api/limits/package/pack.ts'
 import { testStack } from '../../../stack/index.ts'
 import { installedPackages } from './installed-packages.ts'
 
