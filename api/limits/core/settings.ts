@@ -41,7 +41,7 @@ const READ_ONLY_SCHEMA = -1
 
 /** Reads the topics from now on until it is closed. */
 export async function kafkaLimitSettings({ brokers, registry, log }: LimitSettingsOptions): Promise<LimitSettings> {
-  // Whatever createLogger makes is pino's.
+  // createLogger makes a pino logger, and the client accepts nothing else.
   const kafkaLog = log as unknown as KafkaDeps['log']
   const transport = kafkaTransport({ brokers: [...brokers], clientId: 'millrace-api-limits' }, { clock: Date, log: kafkaLog })
   const settings = await limitSettings({ transport: connectingTransport(transport), registry, log })
@@ -54,7 +54,7 @@ export async function kafkaLimitSettings({ brokers, registry, log }: LimitSettin
   }
 }
 
-/** Kafka may come later: whoever asks first connects. */
+/** Kafka may start later than this process, so the first question connects. */
 function connectingTransport(transport: Transport): Transport {
   let connected: Promise<void> | undefined
 
@@ -81,14 +81,14 @@ interface TableOptions {
 async function limitSettings({ transport, registry, log }: TableOptions): Promise<LimitSettings> {
   const { schemas } = await openSerdes(registry, [])
 
-  function table<V>(topic: Topic<string, V>, told: { onReady?(): void; onChange?(): void } = {}): GlobalTable<string, V> {
+  function table<V>(topic: Topic<string, V>, listeners: { onReady?(): void; onChange?(): void } = {}): GlobalTable<string, V> {
     return globalTable({
       transport,
       topic,
       values: topic.value.open(READ_ONLY_SCHEMA, schemas),
       loadSchema: schemas.load,
       log,
-      ...told,
+      ...listeners,
     })
   }
 
