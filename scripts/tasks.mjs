@@ -12,6 +12,7 @@ export const TASKS = {
   topics: { does: 'creates topics and registers schemas on given servers', file: 'deploy/local/topics.ts' },
   dlq: { does: 'lists, shows and replays dead letters', file: 'pipelines/engine/dlq/main.ts' },
   token: { does: 'prints a token that the local API accepts', file: 'api/kit/auth/token.ts' },
+  'package:limits': { does: 'builds and packs the rate limits for any Hono app', file: 'api/limits/package/build.ts' },
   schemas: { does: 'writes the TypeScript types of the Avro schemas', file: 'scripts/schema-types.ts' },
   'bench:engine': { does: 'measures throughput or latency of the engine, beside a peer', file: 'bench/engine/run.ts', programs: STACK },
   'bench:stores': { does: 'measures what a store costs per key', file: 'bench/stores.ts' },

@@ -1,19 +1,19 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import type { Context } from 'hono'
 
-/** Addresses of proxies that are believed when they say for whom they ask. */
+/** Proxies whose `X-Forwarded-For` is believed. */
 export interface TrustedProxies {
   includes(address: string): boolean
 }
 
-/** An IPv6 customer gets a /64 at least: single addresses are free. */
+/** An IPv6 customer has at least a /64, so single addresses cost nothing. */
 const IPV6_PREFIX_GROUPS = 4
 const IPV6_GROUPS = 8
-/** Longer chains are nobody's proxies. */
+/** No real chain of proxies is longer. */
 const MAX_HOPS = 20
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
-/** Proxies of this machine. */
+/** The addresses of this machine. */
 export const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128']
 
 export function isAddressRange(text: string): boolean {
@@ -26,7 +26,7 @@ export function isAddressRange(text: string): boolean {
 export function trustedProxies(ranges: readonly string[]): TrustedProxies {
   const list = new BlockList()
   for (const range of ranges) {
-    if (!isAddressRange(range)) throw new Error(`${range} is no address and no CIDR range`)
+    if (!isAddressRange(range)) throw new Error(`${range} is neither an address nor a CIDR range`)
     const [address, bits] = range.split('/')
     const type = isIPv4(address) ? 'ipv4' : 'ipv6'
     if (bits === undefined) list.addAddress(address, type)
@@ -36,9 +36,10 @@ export function trustedProxies(ranges: readonly string[]): TrustedProxies {
 }
 
 /**
- * Who asks: the connection's other end, or, where that is a trusted proxy, the nearest address of X-Forwarded-For that is none.
- * What a caller writes there itself stands further left and is never reached.
- * @param remote the socket's address; undefined when it is gone
+ * Finds the client of a request: the connection's other end or, if that is a trusted proxy, the rightmost address of
+ * X-Forwarded-For that is not one. Proxies append to the header, so addresses that a client forges stand further left
+ * and are never reached.
+ * @param remote the socket's address; undefined if the socket is closed
  */
 export function clientAddress(remote: string | undefined, forwardedFor: string | undefined, trusted: TrustedProxies): string {
   let address = plainAddress(remote ?? '')
@@ -52,20 +53,22 @@ export function clientAddress(remote: string | undefined, forwardedFor: string |
   return address
 }
 
-/** Whether the connection's other end is believed in what it says of its clients. */
+/** Whether the connection's other end is a trusted proxy. */
 export function isFromProxy(remote: string | undefined, trusted: TrustedProxies): boolean {
   const address = plainAddress(remote ?? '')
   return address !== undefined && trusted.includes(address)
 }
 
-/** The connection's other end, where the server is Node's. */
+/** The address of the connection's other end, if the server is Node's. */
 export function remoteAddress(c: Context): string | undefined {
   return c.env?.incoming?.socket?.remoteAddress
 }
 
 const UNKNOWN_ADDRESS = '0.0.0.0'
 
-/** Without brackets, port and zone; IPv4 in IPv6 as IPv4. @returns undefined when the text is no address */
+/**
+ * Strips brackets, port and zone, and turns IPv4 in IPv6 into IPv4. @returns undefined if the text is not an address
+ */
 function plainAddress(text: string): string | undefined {
   let address = text.trim()
   const bracketed = /^\[(.+)\](?::\d+)?$/.exec(address)
@@ -77,7 +80,7 @@ function plainAddress(text: string): string | undefined {
   return isIP(address) === 0 ? undefined : address
 }
 
-/** What an address is limited by: IPv4 as it is, IPv6 as its /64 in its shortest form. */
+/** The address that limits count by: IPv4 as it is, IPv6 as its /64 in its shortest form. */
 export function limitedAddress(address: string): string {
   if (!address.includes(':')) return address
   const groups = expanded(address).slice(0, IPV6_PREFIX_GROUPS)
@@ -93,7 +96,7 @@ function expanded(address: string): number[] {
   return [...head, ...Array.from({ length: IPV6_GROUPS - head.length - tail.length }, () => 0), ...tail]
 }
 
-/** The last group may be an IPv4 address, which stands for two. */
+/** The last group may be an IPv4 address, which takes the place of two groups. */
 function groupsOf(text: string): number[] {
   if (text === '') return []
   return text.split(':').flatMap((group) => {

@@ -1,10 +1,13 @@
-/** Calls `run` after so many ms; nothing waits for it at the end of the process. */
+/** Calls `run` after this many ms. The timer does not keep the process alive. */
 export type Later = (ms: number, run: () => void) => void
 
-/** Says how often something happened: the first time at once, then once in a while as long as it goes on. Every time is in one of the warnings. */
+/**
+ * Reports how often something happened: the first time at once, then at intervals as long as it goes on. Each occurrence
+ * is counted in one of the warnings.
+ */
 export interface SpacedWarning {
   happened(): void
-  /** Says what was not said yet. */
+  /** Reports occurrences that no warning has counted yet. */
   flush(): void
 }
 
@@ -15,30 +18,30 @@ export interface SpacedWarningOptions {
   readonly later?: Later
 }
 
-const unwaited: Later = (ms, run) => void setTimeout(run, ms).unref()
+const unreferencedTimer: Later = (ms, run) => void setTimeout(run, ms).unref()
 
-export function spacedWarning({ everyMs, say, later = unwaited }: SpacedWarningOptions): SpacedWarning {
-  let untold = 0
-  let isQuiet = false
+export function spacedWarning({ everyMs, say, later = unreferencedTimer }: SpacedWarningOptions): SpacedWarning {
+  let unreported = 0
+  let isWaiting = false
 
   function flush(): void {
-    if (untold === 0) return
-    const times = untold
-    untold = 0
+    if (unreported === 0) return
+    const times = unreported
+    unreported = 0
     say(times)
   }
 
-  function tell(): void {
-    isQuiet = untold > 0
-    if (!isQuiet) return
-    later(everyMs, tell)
+  function report(): void {
+    isWaiting = unreported > 0
+    if (!isWaiting) return
+    later(everyMs, report)
     flush()
   }
 
   return {
     happened() {
-      untold++
-      if (!isQuiet) tell()
+      unreported++
+      if (!isWaiting) report()
     },
     flush,
   }

@@ -8,13 +8,13 @@ const MAX_RULE_ID = 100
 const MAX_PATTERN = 200
 const MAX_CLIENT_ID = 100
 const MAX_LABEL = 200
-/** A year: longer ones are no rates. */
+/** A year. Longer windows would not be rates. */
 const MAX_WINDOW_SECONDS = 31_536_000
 const MAX_COST = 1_000
 const MAX_PATH = 2_048
 const MAX_ADDRESS = 64
 
-/** Tiers of API keys; callers without one are free. */
+/** Tiers of API keys. Callers without a key have the tier `free`. */
 const TIERS = ['free', 'pro', 'enterprise'] as const
 
 const RuleId = z
@@ -22,7 +22,7 @@ const RuleId = z
   .regex(/^[A-Za-z0-9._:-]{1,100}$/, `must be 1 to ${MAX_RULE_ID} of A-Z a-z 0-9 . _ : -`)
   .openapi({ example: 'search-free' })
 
-/** `user:` and `ip:` name callers without a key. */
+/** `user:` and `ip:` begin the ids of callers without a key. */
 const ClientId = z
   .string()
   .regex(
@@ -91,7 +91,7 @@ export const RuleSchema = z
     status: z.enum(['active', 'inactive']),
     created_at: z.string(),
     updated_at: z.string(),
-    warnings: z.array(z.string()).openapi({ description: 'what may not be meant so: the rule holds all the same' }),
+    warnings: z.array(z.string()).openapi({ description: 'possible mistakes; the rule applies nevertheless' }),
   })
   .openapi('RateLimitRule')
 
@@ -203,7 +203,7 @@ export const ViolationsSchema = z
   })
   .openapi('RateLimitViolations')
 
-/** Times are set by whoever decides. */
+/** The pipeline that decides sets the times. */
 export function ruleFrom(ruleId: string, { match, limit, window_seconds, action, burst_allowance }: RuleInput): LimitRule {
   const { tier, endpoint_pattern, key } = match
   const counts = { limit_count: limit, window_seconds, burst_allowance }

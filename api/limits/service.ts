@@ -49,7 +49,7 @@ import { limitedClientId, usage } from './usage.ts'
 
 export interface LimitsDeps {
   readonly settings: LimitSettings
-  /** A guarded one. */
+  /** Must fail open, as `failOpenLimiter` does. */
   readonly limiter: Limiter
   readonly counters: CounterStore
   /** The paths that this process limits. */
@@ -73,13 +73,13 @@ const KEY_PREFIX = 'mr_'
 const KEY_BYTES = 24
 /** 72 bits. */
 const KEY_ID_CHARACTERS = 12
-/** Who uses one Idempotency-Key day after day needs another one at some time. */
+/** A client that uses one Idempotency-Key day after day needs another one at some time. */
 const MAX_KEY_IDS = 8
-/** A change is in this instance's own memory some milliseconds after its answer. */
+/** A change reaches this instance's own memory some milliseconds after its commit. */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 
-/** The rate limit service (specification G). */
+/** The rate limit service. */
 export function limitsService({ settings, limiter, counters, paths, forget, commands, tables, now }: LimitsDeps): Service {
   const usages = usage({ settings, counters, forget })
 
@@ -88,7 +88,7 @@ export function limitsService({ settings, limiter, counters, paths, forget, comm
     return await open.run(limitFlow, subject, { ...command, actor: from.caller!.subject })
   }
 
-  /** Waits until whoever was answered can read here what it changed. */
+  /** Waits until this instance has read the change, so that the caller can read its own write here. */
   async function untilSeen(isSeen: () => boolean): Promise<void> {
     const until = performance.now() + READABLE_WITHIN_MS
     while (!isSeen() && performance.now() < until) await delay(LOOK_EVERY_MS)
@@ -114,11 +114,14 @@ export function limitsService({ settings, limiter, counters, paths, forget, comm
     const client = { ...body, key_hash, created_at: 0, revoked_at: null }
     const issued = await decideKey(open, client, from.caller!.subject)
     await untilSeen(() => settings.clients.find(issued.key_hash) !== undefined)
-    // Repeated: the first answer's key is known to nobody but its reader.
+    // For a repeated request nobody but the reader of the first answer knows the key.
     return jsonAnswer(201, { ...keyJson(issued), api_key: issued.key_hash === key_hash ? apiKey : null }, PRIVATE)
   }
 
-  /** Ids follow from the command, so that a repeated one asks for the same; one that is taken is of the same command more than a day ago. */
+  /**
+   * The command determines the ids, so that a repeated one asks for the same. A taken id belongs to the same command
+   * more than a day ago.
+   */
   async function decideKey(open: OpenCommand, client: Omit<LimitClient, 'key_id'>, actor: string): Promise<LimitClient> {
     for (let attempt = 0; attempt < MAX_KEY_IDS; attempt++) {
       const key_id = hashOf([open.id, attempt]).slice(0, KEY_ID_CHARACTERS)
@@ -151,7 +154,7 @@ export function limitsService({ settings, limiter, counters, paths, forget, comm
     name: 'rate limits',
     isUserId: isDecimalUserId,
     description:
-      'Limits on every address below /api/v1. Callers are known by `X-Api-Key`, else by their token, else by their address; 429 `rate_limit_exceeded` says when to come back.',
+      'Limits on requests. A caller is identified by `X-Api-Key`, else by its token, else by its address. 429 `rate_limit_exceeded` says when to come back.',
     errors: Object.values(limitsErrors),
     probes: [],
     routes: [

@@ -7,7 +7,7 @@ import { compileRule } from './core/rule.ts'
 
 const HOUR_MS = 3_600_000
 const MOST_REJECTED = 20
-/** A few milliseconds of replay: requests come in between. */
+/** A few milliseconds of replay, after which other requests get their turn. */
 const ROWS_PER_TURN = 2_000
 
 interface Tally {
@@ -57,7 +57,7 @@ export async function simulate(draft: LimitRule, reader: TrafficReader, now: num
   }
 }
 
-/** How many of a second's requests the rule lets through; refused ones are not counted. */
+/** Counts how many requests of a second the rule lets through. Refused ones take nothing. */
 function admitted(limit: Limit, counters: Map<string, Held>, identity: string, nowUs: number, requests: number): number {
   const index = windowIndexAt(nowUs, limit.windowSeconds)
   const held = counters.get(identity) ?? { index, current: 0, previous: 0, tokens: capacityOf(limit), since: nowUs }

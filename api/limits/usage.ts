@@ -12,13 +12,13 @@ import { limitsErrors } from './errors.ts'
 
 export interface UsageDeps {
   readonly settings: LimitSettings
-  /** Asked directly: leases are counted as used. */
+  /** The store itself and not its leases, whose unspent units count as used. */
   readonly counters: CounterStore
   /** Deletes counters. */
   forget(keys: readonly string[]): Promise<void>
 }
 
-/** Counters that are looked at in one step. */
+/** Counters that one question reads. */
 const PEEKED_TOGETHER = 100
 const MS_PER_SECOND = 1_000
 const FREE_TIER = 'free'
@@ -26,7 +26,7 @@ const NO_ADDRESS = ''
 const USER = 'user:'
 const ADDRESS = 'ip:'
 
-/** As requests are counted: an address within an IPv6 /64 stands for all of it. */
+/** Normalises a client id as requests are counted: all addresses of an IPv6 /64 are one client. */
 export function limitedClientId(clientId: string): string {
   if (!clientId.startsWith(ADDRESS)) return clientId
   const address = clientId.slice(ADDRESS.length)
@@ -34,7 +34,7 @@ export function limitedClientId(clientId: string): string {
 }
 
 export function usage({ settings, counters, forget }: UsageDeps) {
-  /** A client may be several callers: one per key. Throws `client_not_found`. */
+  /** A client with several keys is several callers. Throws `client_not_found`. */
   function callersOf(clientId: string): LimitedCaller[] {
     if (clientId.startsWith(USER)) return [{ clientId, tier: FREE_TIER, userId: clientId.slice(USER.length), ip: NO_ADDRESS }]
     if (clientId.startsWith(ADDRESS)) {
@@ -46,7 +46,7 @@ export function usage({ settings, counters, forget }: UsageDeps) {
     return keys.map(({ key_id, tier }) => ({ clientId, tier, apiKeyId: key_id, ip: NO_ADDRESS }))
   }
 
-  /** Every counter that only this client's requests are in. */
+  /** All counters that count only requests of this client. */
   function countersOf(clientId: string, rules: readonly LimitRule[]): { rule: LimitRule; counter: Counter }[] {
     const found = new Map<string, { rule: LimitRule; counter: Counter }>()
     const callers = callersOf(clientId)

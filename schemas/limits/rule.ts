@@ -2,8 +2,8 @@
 export type LimitKeyPart = 'client' | 'api_key' | 'user' | 'ip' | 'endpoint'
 
 /**
- * A rate limit rule. It has the shape of the record `LimitRule` in LimitRule.avsc, but imports nothing, so that programs without Avro can
- * use the limiter.
+ * A rate limit rule. It has the shape of the record `LimitRule` in LimitRule.avsc, but imports nothing, so that
+ * programs without Avro can use the limiter.
  */
 export interface LimitRule {
   /** At most 100 characters. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
 
-/** Whom an API key belongs to. */
+/** The owner of an API key. */
 export interface ApiClient {
   readonly clientId: string
   readonly keyId: string
@@ -9,11 +9,11 @@ export interface ApiClient {
 }
 
 export interface ApiClients {
-  /** @returns undefined: unknown or revoked. Throws while the clients are not read yet. */
+  /** @returns undefined if the key is unknown or revoked. Throws until the keys have been read. */
   find(keyHash: string): ApiClient | undefined
 }
 
-/** What a request shows of its caller. */
+/** The credentials and the address of a request. */
 export interface ShownIdentity {
   readonly apiKey: string | undefined
   readonly userId: string | undefined
@@ -23,19 +23,22 @@ export interface ShownIdentity {
 
 export interface KnownCaller {
   readonly caller: LimitedCaller
-  /** The key is unknown or was revoked. The caller is its address then: guessing must not be free. */
+  /** The key is unknown or was revoked. The caller then counts by its address, so that guesses are limited. */
   readonly isKeyRefused: boolean
-  /** A key was shown, and whose it is cannot be said yet. */
+  /** The request has a key, but the keys have not been read yet. */
   readonly areKeysLoading: boolean
 }
 
-/** Of callers without a key. */
+/** The tier of callers without a key. */
 const FREE_TIER = 'free'
-/** Longer ones are no keys of ours. */
+/** Keys that this service issues are shorter. */
 const MAX_KEY_CHARACTERS = 256
 const NOT_READY = Symbol('not ready')
 
-/** The key before the user before the address. While the keys are not read yet, nobody is refused for his. */
+/**
+ * Identifies a caller by its key, else by its user, else by its address. Until the keys have been read, none is
+ * refused.
+ */
 export function callerOf({ apiKey, userId, ip }: ShownIdentity, clients: ApiClients): KnownCaller {
   const found = apiKey === undefined ? undefined : clientOf(apiKey, clients)
   const areKeysLoading = found === NOT_READY
@@ -57,7 +60,7 @@ function clientOf(apiKey: string, clients: ApiClients): ApiClient | undefined | 
   }
 }
 
-/** Keys are kept as their SHA-256 alone. They are random, so that no salt or slow hash is needed. */
+/** Only the SHA-256 of a key is stored. Keys are random, so they need neither salt nor a slow hash. */
 export function hashOfKey(apiKey: string): string {
   return createHash('sha256').update(apiKey).digest('hex')
 }

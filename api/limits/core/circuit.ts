@@ -1,22 +1,25 @@
 /**
- * Spares requests the wait for a store that does not answer.
+ * A circuit breaker, which spares requests the wait for a store that does not answer.
  *
  * closed ──a failure──▶ open ──the pause is over──▶ probing ──an answer in time──▶ closed
  *                        ▲                             │
  *                        └────── a longer pause ◀──a failure
  */
 export interface Circuit {
-  /** What to do with the next batch: wait for its answer, send it without waiting, or not send it. */
+  /** Decides about the next batch: `send` it and wait, send it as a `probe` without a wait, or `skip` it. */
   admit(): 'send' | 'probe' | 'skip'
-  /** Tell it of answers to probes, and of others while it is closed: what was sent before it opened says nothing about now. */
+  /**
+   * Call it for answers to probes, and for others only while it is closed: a batch from before it opened says nothing
+   * about now.
+   */
   answered(): void
   failed(): void
   readonly isOpen: boolean
 }
 
-/** A hiccup (garbage collection, a fork of Redis) is over in this time. */
+/** A short pause of Redis (a fork, garbage collection of this process) is over after this time. */
 const FIRST_PAUSE_MS = 10
-/** So soon after the store is back it limits again; in an outage this is the only cost. */
+/** After an outage limits apply again within this time. During the outage the probes are the only cost. */
 const LONGEST_PAUSE_MS = 200
 
 /** @param monotonic ms */
@@ -39,7 +42,7 @@ export function circuit(monotonic: () => number): Circuit {
       pauseMs = FIRST_PAUSE_MS
     },
     failed() {
-      // Several batches may be on their way when the store stops: together they are one failure.
+      // Several batches may be in flight when the store stops. Together they are one failure.
       if (isOpen && !isProbing) return
       if (isOpen) pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
       isOpen = true

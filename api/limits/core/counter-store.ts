@@ -14,7 +14,10 @@ export interface CounterStoreOptions {
 /** A store that has not answered by then is treated as down. */
 export const TIMEOUT_MS = 5
 
-/** Counts in Redis: one script per shard for everything that is asked in one turn of the event loop, and a short time-out. */
+/**
+ * Counts in Redis: one script per shard for everything that is asked in one turn of the event loop, and a short
+ * time-out.
+ */
 export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFailure }: CounterStoreOptions): CounterStore {
   const batches = scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onLateAnswer: giveBackUnclaimed })
 
@@ -27,7 +30,8 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFai
   /** Everything lies on one shard, so it is one atomic step. */
   function decideOnShard(group: string, asks: readonly Ask[]): Promise<Outcome> | Undecided {
     const node = scripts.nodeOf(group)
-    // No request waits for units that go back. A store that hangs takes them later; one that is down has lost the counter or will lose it.
+    // No request waits for units that go back. A store that hangs takes them later; one that is down has lost the
+    // counter or will lose it.
     if (asks.every(({ mode }) => mode === 'give-back')) return batches.add(group, node, 'background', asks)
     const admission = batches.circuitOf(node).admit()
     if (admission === 'skip') return CIRCUIT_OPEN
@@ -64,7 +68,10 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFai
     }
   }
 
-  /** After a late answer, requests were let through and count. Units that were to be spent later have no owner, so they go back. */
+  /**
+   * After a late answer, requests were let through and count. Units that were to be spent later have no owner, so they
+   * go back.
+   */
   function giveBackUnclaimed(asks: readonly Ask[], readings: readonly Reading[]): void {
     for (const [index, { mode, counter }] of asks.entries()) {
       if (mode === 'up-to' && readings[index].taken > 0) decide([giveBackOf(counter, readings[index])])

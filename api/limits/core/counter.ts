@@ -21,7 +21,9 @@ export type Ask =
       readonly mode: 'up-to'
       readonly counter: Counter
       readonly units: number
-      /** Called if the connection broke before the answer: nobody can know how many units were taken, and none go back. */
+      /**
+       * Called if the connection broke before the answer: nobody can know how many units were taken, and none go back.
+       */
       onUnknownOutcome?(): void
     }
   | { readonly mode: 'give-back'; readonly counter: Counter; readonly units: number; readonly windowIndex: number }
@@ -48,8 +50,8 @@ export type Outcome = readonly Reading[] | Undecided
 
 export interface CounterStore {
   /**
-   * Answers one reading per ask, in order. All asks of a call that share a shard are one atomic step. Returns at once if the store need not
-   * be asked. Never rejects.
+   * Answers one reading per ask, in order. All asks of a call that share a shard are one atomic step. Returns at once
+   * if the store need not be asked. Never rejects.
    */
   decide(asks: readonly Ask[]): Outcome | Promise<Outcome>
 }

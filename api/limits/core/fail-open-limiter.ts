@@ -1,32 +1,41 @@
+import type { FailureReason } from './counter.ts'
 import type { LimitedRequest, Limiter, Verdict } from './limiter.ts'
-import type { LimiterTelemetry } from './telemetry.ts'
 
-/** Told of every decision, for records and for later replays. */
+/** Hears of every decision, for records and later replays. */
 export type DecisionListener = (request: LimitedRequest, verdict: Verdict) => void
+
+/** Hears of decisions and faults, for metrics and warnings. */
+export interface DecisionObserver {
+  decided(verdict: Verdict, elapsedMs: number): void
+  /** A batch of the counter store failed, or the limiter itself threw. */
+  failed(reason: FailureReason | 'fault', cause: Error | undefined): void
+  /** A decision holds, but could not be reported. */
+  recordingFailed(cause: Error): void
+}
 
 export interface FailOpenLimiterOptions {
   readonly limiter: Limiter
-  readonly telemetry: Pick<LimiterTelemetry, 'decided' | 'failed' | 'recordingFailed'>
+  readonly observer: DecisionObserver
   /** Monotonic ms. */
   monotonic(): number
   readonly onDecision?: DecisionListener
 }
 
-/** What decides for requests, its own and those of other gateways: whatever is decided is told, and a fault of it is none of theirs. */
-export function failOpenLimiter({ limiter, telemetry, monotonic, onDecision }: FailOpenLimiterOptions): Limiter {
-  function told(request: LimitedRequest, startedAt: number, verdict: Verdict): Verdict {
+/** Reports every decision. If deciding or reporting fails, requests are unaffected. */
+export function failOpenLimiter({ limiter, observer, monotonic, onDecision }: FailOpenLimiterOptions): Limiter {
+  function reported(request: LimitedRequest, startedAt: number, verdict: Verdict): Verdict {
     try {
-      telemetry.decided(verdict, monotonic() - startedAt)
+      observer.decided(verdict, monotonic() - startedAt)
       onDecision?.(request, verdict)
     } catch (error) {
-      telemetry.recordingFailed(error as Error)
+      observer.recordingFailed(error as Error)
     }
     return verdict
   }
 
   function faulty(request: LimitedRequest, startedAt: number, error: Error): Verdict {
-    telemetry.failed('fault', error)
-    return told(request, startedAt, { outcome: 'undecided', reason: 'fault' })
+    observer.failed('fault', error)
+    return reported(request, startedAt, { outcome: 'undecided', reason: 'fault' })
   }
 
   return {
@@ -34,9 +43,9 @@ export function failOpenLimiter({ limiter, telemetry, monotonic, onDecision }: F
       const startedAt = monotonic()
       try {
         const verdict = limiter.decide(request)
-        if (!(verdict instanceof Promise)) return told(request, startedAt, verdict)
+        if (!(verdict instanceof Promise)) return reported(request, startedAt, verdict)
         return verdict.then(
-          (one) => told(request, startedAt, one),
+          (decided) => reported(request, startedAt, decided),
           (error: Error) => faulty(request, startedAt, error),
         )
       } catch (error) {

@@ -11,25 +11,28 @@ export interface FailedOpen {
   readonly cause: string | undefined
 }
 
-/** One warning a second at most, the first one at once, while requests are let through undecided. Every such request is in one of them. */
+/**
+ * Warns at most once a second while requests are let through undecided, the first time at once. Every such request is
+ * counted in one of the warnings.
+ */
 export interface FailOpenWarning {
   undecided(reason: UndecidedReason): void
-  /** Why: a batch of the counter store failed, or the limiter itself. */
+  /** Keeps the cause for the next warning: a batch of the counter store failed, or the limiter itself threw. */
   failed(reason: FailureReason | 'fault', cause: Error | undefined): void
-  /** Says what was not said yet. */
+  /** Warns of requests that no warning has counted yet. */
   flush(): void
 }
 
 const WARN_EVERY_MS = 1_000
 
-export function failOpenWarning(warn: (said: FailedOpen) => void, later?: Later): FailOpenWarning {
+export function failOpenWarning(warn: (warning: FailedOpen) => void, later?: Later): FailOpenWarning {
   let reason: UndecidedReason | undefined
   let cause: string | undefined
   const warning = spacedWarning({ everyMs: WARN_EVERY_MS, say: (requests) => warn({ requests, reason, cause }), later })
 
   return {
     undecided(why) {
-      // While the circuit is open, the failure that opened it is the reason.
+      // While the circuit is open, the reason is the failure that opened it.
       if (why !== 'circuit_open') reason = why
       warning.happened()
     },

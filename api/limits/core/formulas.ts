@@ -12,15 +12,15 @@ export interface WindowCounts {
   readonly previous: number
 }
 
-/** How a caller stands with one rule. */
+/** How much of one rule a caller has used. */
 export interface LimitStatus {
-  /** Requests that the rule counts now: the window's estimate, or the tokens missing in the bucket. */
+  /** Requests that count now: the window's estimate, or the tokens that the bucket lacks. */
   readonly estimate: number
-  /** Requests left after this one; whole, not below 0. */
+  /** Requests left after this one, a whole number from 0. */
   readonly remaining: number
-  /** Epoch seconds: the window's end, or when the bucket is full. */
+  /** Epoch seconds: the end of the window, or the time when the bucket is full. */
   readonly resetAt: number
-  /** The same from now on, whole seconds. */
+  /** Whole seconds from now until `resetAt`. */
   readonly resetAfterSeconds: number
   /** Whole seconds, at least 1. */
   readonly retryAfterSeconds: number
@@ -28,17 +28,17 @@ export interface LimitStatus {
 
 export const US_PER_SECOND = 1_000_000
 
-/** Windows are aligned to multiples of their length (specification G). */
+/** Windows begin at multiples of their length. */
 export function windowIndexAt(nowUs: number, windowSeconds: number): number {
   return Math.floor(nowUs / (windowSeconds * US_PER_SECOND))
 }
 
-/** A clock that went back behind the counter's window stands at that window's start. */
+/** If the clock went back behind the start of the window, no time has passed in it. */
 export function elapsedUs(nowUs: number, index: number, windowSeconds: number): number {
   return Math.max(0, nowUs - index * windowSeconds * US_PER_SECOND)
 }
 
-/** Specification G: previous × (1 − elapsed / window) + current. */
+/** The sliding window counter: previous × (1 − elapsed / window) + current. */
 export function estimateOf({ current, previous }: WindowCounts, elapsed: number, windowSeconds: number): number {
   return previous * (1 - elapsed / (windowSeconds * US_PER_SECOND)) + current
 }
@@ -47,7 +47,7 @@ export function capacityOf({ limit, burst }: Limit): number {
   return limit + burst
 }
 
-/** Specification G: `limit` / `window_seconds` tokens per second, up to the capacity. */
+/** The token bucket: `limit` / `windowSeconds` tokens per second, up to the capacity. */
 export function refilled(limit: Limit, tokens: number, passedUs: number): number {
   return Math.min(capacityOf(limit), tokens + (Math.max(0, passedUs) * limit.limit) / (limit.windowSeconds * US_PER_SECOND))
 }

@@ -4,8 +4,9 @@ import { capacityOf, elapsedUs, estimateOf, type Limit, refilled, US_PER_SECOND,
 /** The part of a limit that one instance may hold unspent. */
 const GREATEST_SLICE = 0.01
 /**
- * The part of a limit that all instances together may hold unspent. At the worst moment, when all hold a whole slice and the limit is
- * reached, the limiter refuses this part too early; the project allows 5 %. Each instance gets its share of the requests of this part.
+ * The part of a limit that all instances together may hold unspent. At the worst moment, when all hold a whole slice
+ * and the limit is reached, the limiter refuses this part too early; the project allows 5 %. Each instance gets its
+ * share of the requests of this part.
  */
 const ALL_SLICES = 0.04
 /** Assumed until an instance knows its share of the requests. */
@@ -69,7 +70,10 @@ export function greatestSlice({ counter, share, lost, lostUntil }: LeaseEntry, n
   return Math.floor(greatest) - (now < lostUntil ? lost : 0)
 }
 
-/** A slice whose answer was lost may have been taken. Nobody can give it back, so it counts as held until its window has ended. */
+/**
+ * A slice whose answer was lost may have been taken. Nobody can give it back, so it counts as held until its window has
+ * ended.
+ */
 export function addLostSlice(entry: LeaseEntry, units: number, now: number): void {
   entry.lost = (now < entry.lostUntil ? entry.lost : 0) + units
   entry.lostUntil = now + entry.counter.limit.windowSeconds * MS_PER_SECOND
@@ -95,7 +99,10 @@ function takenBetween(limit: Limit, from: Reading, to: Reading): number {
   return refilled(limit, from.held / US_PER_SECOND, to.nowUs - from.nowUs) - to.held / US_PER_SECOND
 }
 
-/** The store's clock now, counted on from when it was asked. It is never late, so that a slice is not spent after its window. */
+/**
+ * The store's clock now, counted on from when it was asked. It is never late, so that a slice is not spent after its
+ * window.
+ */
 function storeTimeUs(entry: LeaseEntry, now: number): number {
   return entry.reading.nowUs + Math.round((now - entry.readAt) * US_PER_MS)
 }

@@ -8,7 +8,9 @@ export interface LeaseRenewal {
   renew(entry: LeaseEntry): Promise<Undecided | undefined>
   /** Takes the next slice of a hot counter before the last one is used up, so that requests seldom wait. */
   renewEarly(entry: LeaseEntry): void
-  /** Asks whether a counter that refuses has room again. One question serves all requests that are refused meanwhile. */
+  /**
+   * Asks whether a counter that refuses has room again. One question serves all requests that are refused meanwhile.
+   */
   recheckRefusal(entry: LeaseEntry, now: number): void
   /** Returns the units that are not spent. */
   giveBack(entry: LeaseEntry): Promise<void>

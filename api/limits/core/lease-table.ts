@@ -20,7 +20,9 @@ export interface LeaseTable {
 const RATE_INTERVAL_MS = 20
 /** Beyond this number of tracked counters, the store decides for the others. */
 const MAX_ENTRIES = 50_000
-/** A counter is tracked from this many requests between two sweeps. Most callers come once, and cost next to nothing. */
+/**
+ * A counter is tracked from this many requests between two sweeps. Most callers come once, and cost next to nothing.
+ */
 const TRACKED_FROM = 3
 /** Requests of untracked counters are counted by a hash of the key. Two that collide are tracked a little earlier. */
 const HASH_SLOTS = 65_536

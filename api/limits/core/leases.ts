@@ -7,7 +7,10 @@ import { withTimeout } from './with-timeout.ts'
 
 /** A counter store that decides hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
-  /** Gives back what is not being spent. Runs every SWEEP_MS. @returns false when there is nothing to sweep until the next decision */
+  /**
+   * Gives back what is not being spent. Runs every SWEEP_MS. @returns false when there is nothing to sweep until the
+   * next decision
+   */
   sweep(): boolean
   /** Drops what is known of counters that were reset. */
   forget(keys: readonly string[]): void
@@ -40,13 +43,16 @@ interface Waited {
   readonly attempts: number
 }
 
-/** How one ask of a request is decided: from the slice in hand, by a remembered refusal, by the store, or after a new slice. */
+/**
+ * How one ask of a request is decided: from the slice in hand, by a remembered refusal, by the store, or after a new
+ * slice.
+ */
 type Plan = 'spend' | 'refuse' | 'ask' | 'lease'
 
 /**
- * Takes slices of hot counters' budgets and spends them without asking, and remembers refusals for as long as they are certain. The store
- * has counted every unit that is spent here, so leases never exceed a limit. When the limit is reached, at most a hundredth of it lies
- * unspent in each instance, and a twenty-fifth in all of them.
+ * Takes slices of hot counters' budgets and spends them without asking, and remembers refusals for as long as they are
+ * certain. The store has counted every unit that is spent here, so leases never exceed a limit. When the limit is
+ * reached, at most a hundredth of it lies unspent in each instance, and a twenty-fifth in all of them.
  */
 export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
   const table = leaseTable()

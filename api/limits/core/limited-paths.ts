@@ -8,7 +8,10 @@ export interface LimitedPaths {
   canApply(endpointPattern: string): boolean
 }
 
-/** @param declared patterns like those of rules, without methods: `/api/v1/*`, `/exact/path`. Throws an Error that names a wrong one. */
+/**
+ * @param declared patterns like those of rules, without methods: `/api/v1/*`, `/exact/path`. Throws an Error that names
+ *   a wrong one.
+ */
 export function limitedPaths(declared: Iterable<string>): LimitedPaths {
   const patterns = [...new Set(declared)].map((text) => {
     const pattern = parsePattern(text)

@@ -6,10 +6,10 @@ import { bucketStatus, type Limit, type LimitStatus, US_PER_SECOND, windowStatus
 import type { RuleTable } from './matching.ts'
 import type { CompiledRule } from './rule.ts'
 
-/** One request, as far as limits go. */
+/** The parts of a request that limits use. */
 export interface LimitedRequest {
   readonly method: string
-  /** As the router reads it: a path that is written otherwise must not pass by its rule. */
+  /** As the router reads it, so that another spelling of a path does not bypass its rule. */
   readonly path: string
   readonly caller: LimitedCaller
   /** Requests that this one counts for; default 1. */
@@ -18,7 +18,7 @@ export interface LimitedRequest {
 
 export interface RuleStatus extends LimitStatus {
   readonly rule: LimitRule
-  /** True: this rule has no room for the request. */
+  /** Whether this rule has no room for the request. */
   readonly isOver: boolean
 }
 
@@ -29,20 +29,20 @@ export type Verdict =
   | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' | 'fault' }
   | {
       readonly outcome: 'allowed' | 'refused'
-      /** The strictest rule that may refuse; undefined: only rules that log apply. */
+      /** The strictest rule that may refuse; undefined if only rules that log apply. */
       readonly strictest: RuleStatus | undefined
-      /** Every rule that had no room, whatever its action. */
+      /** All rules without room, whatever their action. */
       readonly violations: readonly RuleStatus[]
     }
 
 export interface Limiter {
-  /** Answers at once where nothing must be asked. Never throws or rejects. */
+  /** Answers at once if the store need not be asked. Never throws or rejects. */
   decide(request: LimitedRequest): Verdict | Promise<Verdict>
 }
 
 export interface LimiterOptions {
   readonly counters: CounterStore
-  /** undefined: not read yet; everything is let through. */
+  /** undefined until the rules have been read; all requests are let through. */
   rules(): RuleTable | undefined
 }
 
@@ -88,7 +88,10 @@ export function statusOf(limit: Limit, reading: Reading, units: number): LimitSt
   return windowStatus(limit, { current: reading.held, previous: reading.heldBefore }, reading.nowUs, units)
 }
 
-/** A refusal is stricter than none; the longer wait, then the fewer requests left. */
+/**
+ * A refusal is stricter than none. Of two refusals the one with the longer wait is stricter, else the one with fewer
+ * requests left.
+ */
 function isStricter(one: RuleStatus, other: RuleStatus): boolean {
   if (one.isOver !== other.isOver) return one.isOver
   if (one.isOver) return one.retryAfterSeconds > other.retryAfterSeconds

@@ -3,7 +3,7 @@ import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import { parsePattern } from './endpoint-pattern.ts'
 import { type CompiledRule, compileRule, DEFAULT_KEY_PREFIX } from './rule.ts'
 
-/** Rules compiled to a lookup: its cost depends on the path's depth, not on the number of rules. */
+/** Rules compiled to a lookup, whose cost depends on the depth of the path and not on the number of rules. */
 export interface RuleTable {
   /** The rules that apply to a request: the most specific one per key. */
   match(method: string, path: string, caller: LimitedCaller): readonly CompiledRule[]
@@ -15,17 +15,17 @@ interface PlacedRule {
   readonly method: string | undefined
 }
 
-/** The rules of one pattern, those that win among themselves by tier and method. */
+/** The rules of one pattern, with the winners among them by tier and method. */
 interface Place {
   readonly rules: PlacedRule[]
   readonly tiers: Set<string>
   readonly methods: Set<string>
   readonly winners: Map<string, readonly PlacedRule[]>
-  /** The winners of a place whose rules name neither: most places. */
+  /** The winners, if no rule names a tier or a method, as in most places. */
   usual: readonly PlacedRule[] | undefined
 }
 
-/** Inactive rules, and those whose pattern cannot be read, are left out. */
+/** Leaves out inactive rules, and rules whose pattern is not valid. */
 export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEFAULT_KEY_PREFIX): RuleTable {
   const exact = new Map<string, Place>()
   const prefixes = new Map<string, Place>()
@@ -47,7 +47,7 @@ export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEF
     match(method, path, caller) {
       const found: CompiledRule[] = []
       take(exact.get(path), method, caller, found)
-      // From the longest prefix down: only slashes end one.
+      // From the longest prefix to the shortest. Each ends with a slash.
       if (prefixes.size > 0) {
         for (let end = path.lastIndexOf('/', longestPrefix - 1); end >= 0; end = end === 0 ? -1 : path.lastIndexOf('/', end - 1)) {
           take(prefixes.get(path.slice(0, end + 1)), method, caller, found)
@@ -59,7 +59,7 @@ export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEF
   }
 }
 
-/** Adds a place's rules for keys for which none was found at a more specific one. */
+/** Adds the rules of a place, except for keys that a more specific place has a rule for. */
 function take(place: Place | undefined, method: string, caller: LimitedCaller, found: CompiledRule[]): void {
   if (place === undefined) return
   for (const { compiled } of winnersOf(place, method, caller.tier)) {
@@ -77,7 +77,7 @@ function placeIn(places: Map<string, Place>, path: string): Place {
   return found
 }
 
-/** Worked out once per tier and method that the place's rules name. */
+/** Finds the winners once for each tier and method that the rules of the place name. */
 function winnersOf(place: Place, method: string, tier: string): readonly PlacedRule[] {
   if (place.usual !== undefined) return place.usual
   const named = place.methods.has(method) ? method : ''
@@ -98,7 +98,10 @@ function winnersOf(place: Place, method: string, tier: string): readonly PlacedR
   return winners
 }
 
-/** Of one pattern: a tier before `*`, a named method before any, then the newest; at last the id, so that every node agrees. */
+/**
+ * For rules of one pattern: a tier before `*`, a method before none, then the newest. Last comes the id, so that all
+ * instances agree.
+ */
 function mostSpecificFirst(one: PlacedRule, other: PlacedRule): number {
   const [rule, otherRule] = [one.compiled.rule, other.compiled.rule]
   return (

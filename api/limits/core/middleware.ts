@@ -14,44 +14,65 @@ import { DEFAULT_KEY_PREFIX } from './rule.ts'
 import { sweptLeases } from './swept-leases.ts'
 
 export interface RateLimitOptions {
-  /** Made with `enableOfflineQueue: false`, so that commands fail at once while Redis is away. */
+  /**
+   * An ioredis client, `Redis` or `Cluster`. Make it with `enableOfflineQueue: false`, so that commands fail at once
+   * while Redis is away.
+   */
   readonly redis: RedisClient
   readonly rules: readonly GivenRule[]
-  /** Who asks. Default: the address, X-Forwarded-For believed from `trustedProxies`. */
+  /**
+   * Identifies the caller of a request.
+   * @default the client's address; `X-Forwarded-For` is believed from `trustedProxies`
+   */
   callerOf?(c: Context): LimitedCaller
-  /** Addresses and CIDR ranges. Default: loopback. */
+  /**
+   * Addresses and CIDR ranges.
+   * @default loopback
+   */
   readonly trustedProxies?: readonly string[]
-  /** Begins every counter's key: apps with rules of one name on one Redis count apart. Without braces. Default `limits`. */
+  /**
+   * Begins every counter's key, so that apps with equal rule ids on one Redis do not share counters. It must not
+   * contain braces.
+   * @default 'limits'
+   */
   readonly keyPrefix?: string
-  /** False: Redis is asked for every request. Default: hot counters are decided in memory, within 5 % of the limit. */
+  /**
+   * False: the limiter asks Redis for every request. True: it decides hot counters in memory, within 5 % of the limit.
+   * @default true
+   */
   readonly leases?: boolean
-  /** Rules of action `log_only`, and refusals. */
+  /** Called for each rule without room, whether it refuses or only logs. */
   onViolation?(status: RuleStatus, caller: LimitedCaller): void
-  /** Requests were let through because Redis did not answer: told with each failure. */
+  /** Called with each failure of Redis, while requests are let through. */
   onFailure?: CounterStoreOptions['onFailure']
-  /** The same once a second at most, with their number. Default: a warning of the process. */
-  warn?(said: FailedOpen): void
+  /**
+   * Called at most once a second while requests are let through undecided, with their number.
+   * @default emits a warning of the process
+   */
+  warn?(warning: FailedOpen): void
 }
 
 export interface RateLimit extends MiddlewareHandler {
-  /** Gives back what is leased: before Redis is left. */
+  /** Gives leased units back. Call it before you close the Redis client. */
   close(): Promise<void>
 }
 
 const TIER = 'free'
+const WARNING = 'RateLimitWarning'
 
 /**
- * Rate limits for any Hono app. A request over its limit is answered 429; others get the rate-limit headers. When Redis does not answer
- * within 5 ms, or anything here throws, the request goes on. Preflights of browsers are not counted.
+ * Rate limits for any Hono app. A request over its limit is answered with 429; other answers get the rate-limit
+ * headers. If Redis does not answer within 5 ms, or anything here throws, the request goes on. Preflights of browsers
+ * are not counted.
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
   const { keyPrefix = DEFAULT_KEY_PREFIX } = options
-  if (/[{}]/.test(keyPrefix)) throw new Error(`keyPrefix ${keyPrefix} has braces: they would be the hash tag of every counter`)
+  if (/[{}]/.test(keyPrefix)) throw new Error(`keyPrefix ${keyPrefix} contains braces, which would be the hash tag of every counter`)
   const trusted = trustedProxies(options.trustedProxies ?? LOOPBACK)
   const table = compileRules(options.rules.map(ruleOf), keyPrefix)
   const scripts = redisScripts(options.redis)
   const monotonic = () => performance.now()
-  const warning = failOpenWarning((said) => safely(() => (options.warn ?? processWarning)(said)))
+  const warning = failOpenWarning((failedOpen) => safely(() => (options.warn ?? processWarning)(failedOpen)))
   const store = counterStore({
     scripts,
     monotonic,
@@ -64,7 +85,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   const limits = failOpenLimiter({
     limiter: limiter({ counters: leases ?? store, rules: () => table }),
     monotonic,
-    telemetry: {
+    observer: {
       decided: (verdict) => verdict.outcome === 'undecided' && warning.undecided(verdict.reason),
       failed: warning.failed,
       recordingFailed: (cause) => warning.failed('fault', cause),
@@ -76,8 +97,8 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     return { clientId: `ip:${address}`, tier: TIER, ip: address }
   }
 
-  /** @returns undefined when it cannot be said: the request goes on */
-  function whoAsks(c: Context): LimitedCaller | undefined {
+  /** @returns undefined if `callerOf` throws; the request goes on */
+  function callerOf(c: Context): LimitedCaller | undefined {
     try {
       return (options.callerOf ?? byAddress)(c)
     } catch (error) {
@@ -88,30 +109,29 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
   }
 
   async function rateLimited(c: Context, next: () => Promise<void>) {
-    const caller = isPreflight(c) ? undefined : whoAsks(c)
+    const caller = isPreflight(c) ? undefined : callerOf(c)
     if (caller === undefined) return await next()
     const verdict = await limits.decide({ method: c.req.method, path: c.req.path, caller })
     const headers = rateHeaders(verdict)
     if ('violations' in verdict) for (const status of verdict.violations) safely(() => options.onViolation?.(status, caller))
     if (verdict.outcome === 'refused') return c.json(refusalBody(c, verdict.strictest!), 429, headers)
     await next()
-    // An answer of fetch() or Response.redirect() has headers that cannot be changed: this makes another one.
+    // The headers of an answer by fetch() or Response.redirect() are immutable, but c.header() replaces the answer by a
+    // copy.
     for (const [name, value] of Object.entries(headers)) c.header(name, value)
-  }
-
-  /** What a callback throws is told and ends nothing. */
-  function safely(tell: () => void): void {
-    try {
-      tell()
-    } catch (error) {
-      process.emitWarning(`A callback of rateLimit threw: ${(error as Error).message}`, WARNING)
-    }
   }
 
   return Object.assign(rateLimited, { close: async () => await leases?.close() })
 }
 
-const WARNING = 'RateLimitWarning'
+/** Runs a callback of the app. If it throws, the process emits a warning and the request is unaffected. */
+function safely(callback: () => void): void {
+  try {
+    callback()
+  } catch (error) {
+    process.emitWarning(`A callback of rateLimit threw: ${(error as Error).message}`, WARNING)
+  }
+}
 
 function processWarning({ requests, reason, cause }: FailedOpen): void {
   const why = cause === undefined ? reason : `${reason}: ${cause}`
@@ -122,13 +142,12 @@ function isPreflight(c: Context): boolean {
   return c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined
 }
 
-/** The API's own error body. `request_id`: where the app has Hono's request-id middleware in front. */
+/** The API's own error body. It has a `request_id` if the app uses Hono's request-id middleware in front. */
 function refusalBody(c: Context, status: RuleStatus) {
   const requestId: unknown = c.get('requestId')
-  const { message } = RATE_LIMIT_EXCEEDED
   return {
     error: 'rate_limit_exceeded',
-    message,
+    message: RATE_LIMIT_EXCEEDED.message,
     ...(typeof requestId === 'string' && { request_id: requestId }),
     ...refusalFields(status),
   }

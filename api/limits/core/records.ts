@@ -8,10 +8,10 @@ import type { Logger } from '../../kit/logging.ts'
 import { limitedMethod } from './endpoint-pattern.ts'
 import type { DecisionListener } from './fail-open-limiter.ts'
 
-/** What is written down of decisions: violations, and what was asked in each second. */
+/** Publishes records of decisions: violations, and the traffic of each second. */
 export interface DecisionRecords {
   readonly listen: DecisionListener
-  /** Closes the second under way. Every second. */
+  /** Publishes the traffic of a second that is over. Runs every second. */
   tick(): void
   close(timeoutMs: number): Promise<void>
 }
@@ -25,17 +25,17 @@ export interface DecisionRecordsOptions {
 }
 
 export const TICK_MS = 1_000
-/** An attack from many addresses writes this much, and no more, until Kafka has taken it. */
+/** While Kafka is away, an attack from many addresses buffers no more violations than this. */
 const VIOLATIONS_CAPACITY = 20_000
-/** Seconds that wait while Kafka is away. */
+/** Seconds of traffic that wait while Kafka is away. */
 const TRAFFIC_CAPACITY = 120
-/** Kinds of requests that are kept apart in a second. */
+/** Kinds of requests that one second keeps apart. */
 const MAX_KINDS = 5_000
-/** Kafka refuses a record above a megabyte, and long paths and ids would make one: what comes above this is only counted. */
+/** Kafka refuses records above one megabyte. Entries beyond this size are only counted. */
 const MAX_TRAFFIC_BYTES = 768 * 1_024
 /** Lengths, counters and the branch of the method in one encoded entry, at most. */
 const ENTRY_OVERHEAD_BYTES = 32
-/** As long as the rules' patterns. */
+/** Patterns of rules are not longer. */
 const MAX_PATH_CHARACTERS = 200
 const MS_PER_SECOND = 1_000
 

@@ -4,8 +4,8 @@ import type { ScriptRunner } from './counter.ts'
 import { DECIDE_SCRIPT } from './script.ts'
 
 /**
- * What the limiter needs of an ioredis client, `Redis` or `Cluster`. It is a shape and not ioredis' own classes, so that a client of any
- * copy or version of ioredis fits.
+ * What the limiter needs of an ioredis client, `Redis` or `Cluster`. It is a shape and not ioredis' own classes, so
+ * that a client of any copy or version of ioredis fits.
  */
 export interface RedisClient {
   evalsha(sha1: string, numkeys: number, ...args: (string | number)[]): Promise<unknown>

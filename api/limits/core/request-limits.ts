@@ -7,14 +7,14 @@ import type { Limiter, RuleStatus } from './limiter.ts'
 import { type RateHeaders, rateHeaders, refusalFields } from './rate-headers.ts'
 
 export interface RequestLimitsOptions {
-  /** A guarded one. */
+  /** Must fail open, as `failOpenLimiter` does. */
   readonly limiter: Limiter
   readonly clients: ApiClients
   readonly trusted: TrustedProxies
   readonly paths: LimitedPaths
 }
 
-/** Whoever may change rules must be able to take back a wrong one; gateways ask for others here. */
+/** Administrators must be able to take back a wrong rule, and gateways ask here for their own callers. */
 const EXEMPT_PREFIX = '/api/v1/rate-limits/'
 const EXEMPT_SCOPES = ['admin', 'internal']
 const NO_HEADERS: RateHeaders = {}

@@ -3,17 +3,23 @@ import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import type { Counter } from './counter.ts'
 import type { Limit } from './formulas.ts'
 
-/** A rule with what every request asks of it, worked out once. */
+/** A rule with everything that requests need of it, computed once. */
 export interface CompiledRule {
   readonly rule: LimitRule
   readonly limit: Limit
-  /** Equal for rules that count by the same things. */
+  /** Equal for rules that count the same things together. */
   readonly keyName: string
-  /** A rule by address is for callers who are known by nothing else. */
+  /** A rule by address alone applies only to callers without API key and user. */
   appliesTo(caller: LimitedCaller): boolean
-  /** What one counter of the rule is kept by. `endpoint` is the rule's own pattern: one counter for all paths that it matches. */
+  /**
+   * Identifies one counter of the rule. `endpoint` is the rule's own pattern, so all paths that it matches share a
+   * counter.
+   */
   identityOf(caller: LimitedCaller): string
-  /** `limits:{user:42}:rule-1:w60`: the algorithm and the window are in the name, because a counter of another kind means nothing. */
+  /**
+   * Its key is like `limits:{user:42}:rule-1:w60`. The name has algorithm and window, since counters of another kind
+   * cannot be reused.
+   */
   counterFor(caller: LimitedCaller): Counter
 }
 
@@ -62,7 +68,7 @@ function identityBy(key: readonly LimitKeyPart[], ruleId: string): IdentityPart 
   return parts.length === 1 ? parts[0] : (caller) => parts.map((part) => part(caller)).join('|')
 }
 
-/** The tag ends at the first closing one. */
+/** Redis ends a hash tag at the first closing brace. */
 function withoutBraces(identity: string): string {
   if (!identity.includes('{') && !identity.includes('}')) return identity
   return identity.replaceAll('{', '%7B').replaceAll('}', '%7D')

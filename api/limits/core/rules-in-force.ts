@@ -1,27 +1,27 @@
 import type { LimitRule } from '../../../schemas/limits/rule.ts'
 import { compileRules, type RuleTable } from './matching.ts'
 
-/** The rules that requests are decided by, compiled between requests. */
+/** The compiled rules that decide requests. They are compiled between requests. */
 export interface RulesInForce {
-  /** undefined: not read yet. */
+  /** undefined until all rules have been read. */
   table(): RuleTable | undefined
-  /** All were read for the first time. */
+  /** Call it when all rules have been read for the first time. */
   ready(): void
-  /** One of them is another one now. */
+  /** Call it when a rule has changed. */
   changed(): void
-  /** True: every change so far is in the table. */
+  /** Whether the table contains every change so far. */
   readonly isCurrent: boolean
   close(): void
 }
 
 export interface RulesInForceOptions {
-  /** Throws while they are not read yet. */
+  /** Throws until the rules have been read. */
   allRules(): Iterable<LimitRule>
-  /** Runs something later. @returns how to stop that */
+  /** Runs something later. @returns a function that cancels it */
   schedule(run: () => void, ms: number): () => void
 }
 
-/** Changes that come together are compiled together: ten thousand rules take some 20 ms, and every request waits for it. */
+/** Changes within this time are compiled together: ten thousand rules take some 20 ms, during which requests wait. */
 const COMPILE_AFTER_MS = 20
 
 export function rulesInForce({ allRules, schedule }: RulesInForceOptions): RulesInForce {
@@ -37,7 +37,7 @@ export function rulesInForce({ allRules, schedule }: RulesInForceOptions): Rules
     table: () => compiled,
     ready: compile,
     changed() {
-      // Whoever has read some of the rules knows nothing of the others.
+      // Until all rules have been read, a table of some of them would be wrong.
       if (compiled !== undefined) stop ??= schedule(compile, COMPILE_AFTER_MS)
     },
     get isCurrent() {

@@ -28,8 +28,9 @@ export interface ScriptBatchesOptions {
 }
 
 /**
- * More than this waits for the next script, so that this process and Redis work at the same time, and answers do not come all at once. A
- * script holds Redis' one thread for 4 µs and 3.5 more per ask: 64 decide an eighth more at full load, with a third more P99.
+ * More than this waits for the next script, so that this process and Redis work at the same time, and answers do not
+ * come all at once. A script holds Redis' one thread for 4 µs and 3.5 more per ask: 64 decide an eighth more at full
+ * load, with a third more P99.
  */
 const MAX_ASKS_PER_SCRIPT = 16
 
@@ -48,7 +49,8 @@ interface Batch {
 
 export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onLateAnswer }: ScriptBatchesOptions): ScriptBatches {
   const circuits = new Map<string, Circuit>()
-  // A new Map for each turn: V8 links the table of a cleared Map to its next one, so its contents live until a full collection.
+  // A new Map for each turn: V8 links the table of a cleared Map to its next one, so its contents live until a full
+  // collection.
   let open = new Map<string, Batch>()
   let isScheduled = false
 

@@ -1,27 +1,31 @@
 /**
  * Decides requests on one shard, in one atomic step and by the shard's own clock.
  *
- * KEYS: the counter of each ask, in order; one counter may come several times.
- * ARGV: the number of kinds of asks, then five for each kind: mode, limit, window (s), extra, units; then for each request the kind of its
- * ask, or minus the number of its asks and the kind of each. What many ask alike is said once.
+ * KEYS: the counter of each ask, in order. One counter may come several times.
+ * ARGV: the number of kinds of asks, then five for each kind: mode, limit, window (s), extra, units. Then follows for
+ * each request the kind of its ask, or minus the number of its asks and the kind of each. Equal asks share one kind.
  *
- * | mode | counter | what |
- * |---|---|---|
- * | 0, 4 | window, bucket | takes the units; when there are not as many, the whole request takes nothing |
- * | 1, 5 | window, bucket | the same, but a lack does not stop the request |
- * | 2, 6 | window, bucket | takes as many of the units as there are |
- * | 3, 7 | window, bucket | gives units back |
+ * | mode | counter        | what it does                                                            |
+ * |------|----------------|-------------------------------------------------------------------------|
+ * | 0, 4 | window, bucket | takes all units; if there are fewer, the whole request takes nothing    |
+ * | 1, 5 | window, bucket | the same, but a lack does not stop the request                          |
+ * | 2, 6 | window, bucket | takes as many of the units as there are                                 |
+ * | 3, 7 | window, bucket | gives units back                                                        |
  *
- * `extra`: a bucket's capacity; for mode 3 the index of the window that the units were taken in. 0 units: only looks.
- * Returns now (µs), then three for each ask: units taken, and what the counter held before: current and previous count, or µ-tokens and 0.
+ * `extra` is a bucket's capacity, or for mode 3 the index of the window that the units were taken in. 0 units take
+ * nothing and only read.
+ * Returns now (µs), then three numbers for each ask: units taken, and what the counter held before, which is current
+ * and previous count, or µ-tokens and 0.
  *
- * All counters are read by one command. What lies in its window is written over in place, with the expiry that it got from the window's
- * first request, which is no sooner than the end of the next window: each command that a script spares is a quarter of what a decision costs.
+ * One command reads all counters. A counter of the present window is overwritten in place and keeps the expiry from the
+ * window's first request, which is not before the end of the next window. Each command that the script avoids saves a
+ * quarter of the cost of a decision.
  *
- * A window counter is 12 bytes: window index, current and previous count (u32 big-endian); a bucket 16: tokens and time in µs (doubles).
- * Windows expire twice their length after their first request; buckets as long after their last one, or when they are full if that is
- * later: expiring sooner would fill them.
- * A counter never goes back in time: after a failover to a slower clock it stands at its last window's start.
+ * A window counter has 12 bytes: window index, current and previous count (u32 big-endian). A bucket has 16: tokens and
+ * time in µs (doubles).
+ * A window expires twice its length after its first request. A bucket expires as long after its last request, or later,
+ * when it is full, since expiry fills a bucket.
+ * A counter never goes back in time. After a failover to a slower clock it stays at the start of its last window.
  */
 export const DECIDE_SCRIPT = `
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max

@@ -12,18 +12,18 @@ import type { ApiClients } from './caller.ts'
 import type { RuleTable } from './matching.ts'
 import { rulesInForce } from './rules-in-force.ts'
 
-/** Rules and API keys, in the memory of every API instance, as they are in the log. */
+/** Rules and API keys in the memory of this instance, as the compacted topics hold them. */
 export interface LimitSettings {
-  /** undefined: not read yet. */
+  /** undefined until all rules have been read. */
   rules(): RuleTable | undefined
-  /** True: requests are decided by every rule that `rule` tells. */
+  /** Whether requests are decided by all rules that `rule` returns. */
   areRulesInForce(): boolean
-  /** Seeded ones and inactive ones too. Throws ApiError `not_ready`. */
+  /** With seeded and inactive ones. Throws ApiError `not_ready`. */
   allRules(): LimitRule[]
   /** Throws ApiError `not_ready`. */
   rule(ruleId: string): LimitRule | undefined
   readonly clients: ApiClients
-  /** Every key, revoked ones too. Throws ApiError `not_ready`. */
+  /** All keys, also revoked ones. Throws ApiError `not_ready`. */
   allClients(): LimitClient[]
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<void>
@@ -36,21 +36,21 @@ export interface LimitSettingsOptions {
   readonly log: Logger
 }
 
-/** No writer has it: values are always resolved from the schema that they were written with. */
+/** No schema has this id, so that each value is resolved from the schema that it was written with. */
 const READ_ONLY_SCHEMA = -1
 
-/** Starts reading at once and goes on until it is closed. */
+/** Reads the topics from now on until it is closed. */
 export async function limitSettings({ transport, registry, log }: LimitSettingsOptions): Promise<LimitSettings> {
   const { schemas } = await openSerdes(registry, [])
 
-  function table<V>(topic: Topic<string, V>, told: { onReady?(): void; onChange?(): void } = {}): GlobalTable<string, V> {
+  function table<V>(topic: Topic<string, V>, listeners: { onReady?(): void; onChange?(): void } = {}): GlobalTable<string, V> {
     return globalTable({
       transport,
       topic,
       values: topic.value.open(READ_ONLY_SCHEMA, schemas),
       loadSchema: schemas.load,
       log,
-      ...told,
+      ...listeners,
     })
   }
 

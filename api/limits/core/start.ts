@@ -35,24 +35,24 @@ export interface LimitsOptions {
   monotonic(): number
 }
 
-/** Everything that stands in front of the project's routes. */
+/** The running rate limits of a process. */
 export interface RunningLimits {
   readonly requests: RequestLimits
   readonly paths: LimitedPaths
-  /** Decides for requests to other gateways: as guarded, and as much told of, as for those to this one. */
+  /** Decides for requests to other gateways. It fails open and reports decisions as for requests to this one. */
   readonly limiter: Limiter
   readonly settings: LimitSettings
-  /** For looking: without leases, and waited for longer than a request may wait. */
+  /** Reads counters without leases, and waits longer than a request may wait. */
   readonly counters: CounterStore
   /** Deletes counters. Rejects when Redis does not answer. */
   forget(keys: readonly string[]): Promise<void>
-  /** Gives back leases and sends what is written down, as far as that goes. */
+  /** Gives leases back and publishes the last records, if Redis and Kafka answer in time. */
   close(): Promise<void>
 }
 
-/** Whoever asks how he stands prefers an answer to none. */
+/** A caller who asks for usage prefers a slow answer to none. */
 const LOOK_TIMEOUT_MS = 500
-/** What a Kafka that is there takes for the last records. */
+/** Kafka takes the last records within this time if it is up. */
 const LAST_RECORDS_MS = 1_000
 
 export async function startLimits(options: LimitsOptions): Promise<RunningLimits> {
@@ -67,7 +67,7 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
   const ticking = setInterval(records.tick, TICK_MS)
   const deciding = failOpenLimiter({
     limiter: limiter({ counters: leases, rules: settings.rules }),
-    telemetry,
+    observer: telemetry,
     monotonic,
     onDecision: records.listen,
   })

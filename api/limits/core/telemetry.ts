@@ -1,18 +1,12 @@
 import { Counter, Histogram, type Registry } from 'prom-client'
 import type { Logger } from '../../kit/logging.ts'
 import type { Later } from '../../kit/spaced-warning.ts'
-import type { FailureReason } from './counter.ts'
+import type { DecisionObserver } from './fail-open-limiter.ts'
 import { failOpenWarning } from './fail-open-warning.ts'
-import type { Verdict } from './limiter.ts'
 
-/** What is told of limits: metrics, and one warning per second while requests are let through undecided. */
-export interface LimiterTelemetry {
-  decided(verdict: Verdict, elapsedMs: number): void
-  /** A batch of the counter store failed, or the limiter itself. */
-  failed(reason: FailureReason | 'fault', cause: Error | undefined): void
-  /** A decision was made and could not be recorded. */
-  recordingFailed(cause: Error): void
-  /** Says what was not said yet. */
+/** Metrics of decisions, and one warning per second while requests are let through undecided. */
+export interface LimiterTelemetry extends DecisionObserver {
+  /** Logs warnings that still wait. */
   flush(): void
 }
 
@@ -45,15 +39,15 @@ export function limiterTelemetry({ registry, log, later }: LimiterTelemetryOptio
     buckets: LATENCY_BUCKETS_SECONDS,
     registers: [registry],
   })
-  const counted = new Map<string, { inc(): void }>()
-  const warning = failOpenWarning((said) => log.warn({ ...said }, 'limiter_failed_open'), later)
-  const recordingFailed = failOpenWarning((said) => log.warn({ ...said }, 'limit_decisions_unrecorded'), later)
+  const children = new Map<string, { inc(): void }>()
+  const failedOpen = failOpenWarning((warning) => log.warn({ ...warning }, 'limiter_failed_open'), later)
+  const unrecorded = failOpenWarning((warning) => log.warn({ ...warning }, 'limit_decisions_unrecorded'), later)
 
   function count(outcome: string): void {
-    let child = counted.get(outcome)
+    let child = children.get(outcome)
     if (child === undefined) {
       child = decisions.labels({ outcome })
-      counted.set(outcome, child)
+      children.set(outcome, child)
     }
     child.inc()
   }
@@ -64,16 +58,16 @@ export function limiterTelemetry({ registry, log, later }: LimiterTelemetryOptio
       if (verdict.outcome !== 'unlimited') latency.observe(elapsedMs / MS_PER_SECOND)
       if (verdict.outcome !== 'undecided') return
       undecided.inc({ reason: verdict.reason })
-      warning.undecided(verdict.reason)
+      failedOpen.undecided(verdict.reason)
     },
-    failed: warning.failed,
+    failed: failedOpen.failed,
     recordingFailed(cause) {
-      recordingFailed.failed('fault', cause)
-      recordingFailed.undecided('fault')
+      unrecorded.failed('fault', cause)
+      unrecorded.undecided('fault')
     },
     flush() {
-      warning.flush()
-      recordingFailed.flush()
+      failedOpen.flush()
+      unrecorded.flush()
     },
   }
 }

@@ -18,7 +18,7 @@ function gateway() {
   const told = { metrics: [] as Verdict[], records: [] as (readonly [LimitedRequest, Verdict])[], faults: [] as string[] }
   const limits = failOpenLimiter({
     limiter: limiter({ counters: counters.store, rules: () => table }),
-    telemetry: {
+    observer: {
       decided: (verdict) => void told.metrics.push(verdict),
       recordingFailed: (cause) => void told.faults.push(cause.message),
       failed: (reason, cause) => void told.faults.push(`${reason}: ${cause?.message}`),

@@ -69,7 +69,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
   const limits = requestLimits({
     limiter: failOpenLimiter({
       limiter: limiter({ counters: counters.store, rules: () => table }),
-      telemetry,
+      observer: telemetry,
       monotonic: () => 0,
       onDecision: (request, verdict) => heard.listen(request, verdict),
     }),
