@@ -3,10 +3,8 @@
  * Medians of several rounds, µs per key.
  */
 import { join } from 'node:path'
-import { avroValue } from '../schemas/avro/value.ts'
-import { utf8 } from '../schemas/keys.ts'
+import { avroValue, type KeyedStore, keyedStore, utf8 } from '../pipelines/engine/index.ts'
 import { commandLine, runMain } from '../scripts/command-line/main.ts'
-import { type KeyedStore, keyedStore } from '../state/stores/keyed-store.ts'
 import { openRocksdbBackend } from '../state/stores/rocksdb-backend.ts'
 import { loadRocksdbBinding } from '../state/stores/rocksdb-binding.ts'
 import type { ChangelogWriter, StateBackend } from '../state/stores/store.ts'

@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { COMPRESSIONS, type Compression } from '../kafka/transport.ts'
 import type { BlobSettings } from '../state/blobs/connect.ts'
-import type { HostOptions } from './engine/worker/host.ts'
+import type { HostOptions } from './engine/index.ts'
 
 /** What a worker process needs to know. */
 export interface PipelinesConfig {

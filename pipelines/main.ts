@@ -4,12 +4,7 @@ import { registryClient } from '../kafka/registry.ts'
 import { withReplaceableState } from '../state/stores/replaceable-state.ts'
 import type { StateBackend } from '../state/stores/store.ts'
 import { type PipelinesConfig, readPipelinesConfig } from './config.ts'
-import { startHost } from './engine/worker/host.ts'
-import type { EngineMetrics } from './engine/worker/introspection.ts'
-import { memberIdentity } from './engine/worker/member-identity.ts'
-import type { Runner } from './engine/worker/runner.ts'
-import { createWorker } from './engine/worker/worker.ts'
-import { workerRunner } from './engine/worker/worker-runner.ts'
+import { createWorker, type EngineMetrics, memberIdentity, type Runner, startHost, workerRunner } from './engine/index.ts'
 import { type PipelineService, pipelineServices, servicesFor } from './services.ts'
 
 function chosenServices(config: PipelinesConfig): readonly PipelineService[] {

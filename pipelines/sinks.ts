@@ -1,15 +1,10 @@
-import type { AnyTopic } from '../schemas/topic.ts'
 import { connectSinkClickhouse } from '../state/tables/connect.ts'
 import { tableStore } from '../state/tables/store.ts'
 import type { Table } from '../state/tables/table.ts'
 import { viewStore } from '../state/views/apply.ts'
 import { connectSinkRedis } from '../state/views/connect.ts'
 import type { View } from '../state/views/view.ts'
-import { createSink } from './engine/sinks/sink.ts'
-import { sinkRunner } from './engine/sinks/sink-runner.ts'
-import { tableTarget } from './engine/sinks/table-target.ts'
-import { viewTarget } from './engine/sinks/view-target.ts'
-import type { Runner } from './engine/worker/runner.ts'
+import { type AnyTopic, createSink, type Runner, sinkRunner, tableTarget, viewTarget } from './engine/index.ts'
 import type { SinkContext } from './services.ts'
 
 /** Keeps a view in Redis up to date. `name` is its consumer group. */

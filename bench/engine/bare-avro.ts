@@ -1,7 +1,6 @@
+import type { AvroSchema, Codec } from '../../pipelines/engine/index.ts'
 import { compileDecoder } from '../../schemas/avro/decoder.ts'
 import { compileEncoder } from '../../schemas/avro/encoder.ts'
-import type { Codec } from '../../schemas/codec.ts'
-import type { AvroSchema } from '../../schemas/topic.ts'
 
 /** Avro binary without any header: what the jobs prescribe. */
 export function bareAvro<T>(schema: AvroSchema): Codec<T> {

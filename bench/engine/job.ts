@@ -1,5 +1,4 @@
-import type { Topology } from '../../pipelines/engine/topology/topology.ts'
-import type { ByteWriter } from '../../schemas/codec.ts'
+import type { ByteWriter, Topology } from '../../pipelines/engine/index.ts'
 import type { DataSetName } from '../../scripts/data-sets.ts'
 
 /** Of inputs and outputs, of every contender. */

@@ -1,4 +1,4 @@
-import type { AvroSchema } from '../../schemas/topic.ts'
+import type { AvroSchema } from '../../pipelines/engine/index.ts'
 
 /** A record whose fields are all longs. */
 export function longRecord(name: string, fields: readonly string[]): AvroSchema {

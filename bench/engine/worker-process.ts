@@ -1,9 +1,9 @@
 /** The engine as one more peer: honours the environment of the peers' run.sh and prints what it prints. */
+
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
-import { memoryRegistry } from '../../kafka/memory/registry.ts'
-import { memberIdentity } from '../../pipelines/engine/worker/member-identity.ts'
-import { createWorker } from '../../pipelines/engine/worker/worker.ts'
+import { createWorker, memberIdentity } from '../../pipelines/engine/index.ts'
+import { memoryRegistry } from '../../pipelines/engine/testing.ts'
 import { openRocksdbBackend } from '../../state/stores/rocksdb-backend.ts'
 import { workerEnvironment } from './config.ts'
 import { JOBS } from './jobs.ts'

@@ -1,9 +1,4 @@
-import { type Topology, topology } from '../../pipelines/engine/topology/topology.ts'
-import type { Codec } from '../../schemas/codec.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import { rawValue } from '../../schemas/raw.ts'
-import type { Topic } from '../../schemas/topic.ts'
-import { keyedStore } from '../../state/stores/keyed-store.ts'
+import { type Codec, keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../../pipelines/engine/index.ts'
 
 /** Bytes as they are: what is measured is moving state, not decoding it. */
 const bytes: Codec<Buffer> = {

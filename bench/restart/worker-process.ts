@@ -1,9 +1,9 @@
 /** A worker of the restart benchmark: `node worker-process.ts <json>`. Tells its state on standard output, one JSON object per line. */
+
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
-import { memoryRegistry } from '../../kafka/memory/registry.ts'
-import { memberIdentity } from '../../pipelines/engine/worker/member-identity.ts'
-import { createWorker } from '../../pipelines/engine/worker/worker.ts'
+import { createWorker, memberIdentity } from '../../pipelines/engine/index.ts'
+import { memoryRegistry } from '../../pipelines/engine/testing.ts'
 import { openRocksdbBackend } from '../../state/stores/rocksdb-backend.ts'
 import { type KeepLatestOptions, keepLatest } from './topology.ts'
 

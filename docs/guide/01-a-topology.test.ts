@@ -10,13 +10,10 @@
  *
  * Every chapter is a test. Run this one with `npx vitest run docs/guide/01-a-topology.test.ts`, change something, run it again.
  */
+
 import { expect, test } from 'vitest'
-import { testDriver } from '../../pipelines/engine/testing/test-driver.ts'
-import { drop } from '../../pipelines/engine/topology/outcome.ts'
-import { topology } from '../../pipelines/engine/topology/topology.ts'
-import { avroValue } from '../../schemas/avro/value.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import type { Topic } from '../../schemas/topic.ts'
+import { avroValue, drop, type Topic, topology, utf8 } from '../../pipelines/engine/index.ts'
+import { testDriver } from '../../pipelines/engine/testing.ts'
 
 /*
  * ## Topics

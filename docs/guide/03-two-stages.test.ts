@@ -8,14 +8,10 @@
  *
  * You need chapters 1 and 2.
  */
+
 import { expect, test } from 'vitest'
-import { testDriver } from '../../pipelines/engine/testing/test-driver.ts'
-import type { Context } from '../../pipelines/engine/topology/api.ts'
-import { topology } from '../../pipelines/engine/topology/topology.ts'
-import { avroValue } from '../../schemas/avro/value.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import type { Topic } from '../../schemas/topic.ts'
-import { type KeyedStore, keyedStore } from '../../state/stores/keyed-store.ts'
+import { avroValue, type Context, type KeyedStore, keyedStore, type Topic, topology, utf8 } from '../../pipelines/engine/index.ts'
+import { testDriver } from '../../pipelines/engine/testing.ts'
 
 const text = avroValue<string>('string')
 const count = avroValue<number>('int')

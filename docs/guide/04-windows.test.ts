@@ -7,17 +7,22 @@
  *
  * You need chapters 1 to 3.
  */
+
 import { expect, test } from 'vitest'
-import { type TestDriver, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
-import type { Context } from '../../pipelines/engine/topology/api.ts'
-import { late } from '../../pipelines/engine/topology/outcome.ts'
-import { topology } from '../../pipelines/engine/topology/topology.ts'
-import { avroValue } from '../../schemas/avro/value.ts'
-import { compositeKey, textPart, u64Part } from '../../schemas/composite.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import type { Topic } from '../../schemas/topic.ts'
-import { keyedStore } from '../../state/stores/keyed-store.ts'
-import { windowedCounterStore } from '../../state/stores/windowed-counter-store.ts'
+import {
+  avroValue,
+  type Context,
+  compositeKey,
+  keyedStore,
+  late,
+  type Topic,
+  textPart,
+  topology,
+  u64Part,
+  utf8,
+  windowedCounterStore,
+} from '../../pipelines/engine/index.ts'
+import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 /** Key: the station. Value: the bike. */
 const returns: Topic<string, string> = { name: 'returns', key: utf8, value: avroValue<string>('string'), partitions: 1 }

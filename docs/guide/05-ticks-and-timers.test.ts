@@ -6,15 +6,10 @@
  *
  * You need chapters 1 to 4.
  */
+
 import { expect, test } from 'vitest'
-import { type TestDriver, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
-import type { Context } from '../../pipelines/engine/topology/api.ts'
-import { drop } from '../../pipelines/engine/topology/outcome.ts'
-import { topology } from '../../pipelines/engine/topology/topology.ts'
-import { avroValue } from '../../schemas/avro/value.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import type { Topic } from '../../schemas/topic.ts'
-import { timerStore } from '../../state/stores/timer-store.ts'
+import { avroValue, type Context, drop, type Topic, timerStore, topology, utf8 } from '../../pipelines/engine/index.ts'
+import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 /** Key: the bike. Value: what was done with its lock. */
 const locks: Topic<string, string> = { name: 'locks', key: utf8, value: avroValue<string>('string'), partitions: 1 }

@@ -8,14 +8,10 @@
  *
  * So only the first stage looks at the clock, and tells the others. You need chapters 3 to 5.
  */
+
 import { expect, test } from 'vitest'
-import { type TestDriver, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology/topology.ts'
-import { avroValue } from '../../schemas/avro/value.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import type { AvroSchema, Topic } from '../../schemas/topic.ts'
-import { topKStore } from '../../state/stores/top-k-store.ts'
-import { windowedCounterStore } from '../../state/stores/windowed-counter-store.ts'
+import { type AvroSchema, avroValue, type Topic, topKStore, topology, utf8, windowedCounterStore } from '../../pipelines/engine/index.ts'
+import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 const MINUTE_MS = 60_000
 const NOON = Date.UTC(2026, 5, 1, 12, 0)

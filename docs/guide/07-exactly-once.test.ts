@@ -8,12 +8,8 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DriverCrash, type TestDriver, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology/topology.ts'
-import { avroValue } from '../../schemas/avro/value.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import type { Topic } from '../../schemas/topic.ts'
-import { type KeyedStore, keyedStore } from '../../state/stores/keyed-store.ts'
+import { avroValue, type KeyedStore, keyedStore, type Topic, topology, utf8 } from '../../pipelines/engine/index.ts'
+import { DriverCrash, type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 const cents = avroValue<number>('int')
 

@@ -8,14 +8,10 @@
  *
  * You need chapters 1 and 4.
  */
+
 import { expect, test } from 'vitest'
-import { DEAD_LETTER_HEADERS } from '../../pipelines/engine/task/dead-letter.ts'
-import { type TestDriver, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
-import { deadLetter, drop } from '../../pipelines/engine/topology/outcome.ts'
-import { topology } from '../../pipelines/engine/topology/topology.ts'
-import { avroValue } from '../../schemas/avro/value.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import type { Topic } from '../../schemas/topic.ts'
+import { avroValue, DEAD_LETTER_HEADERS, deadLetter, drop, type Topic, topology, utf8 } from '../../pipelines/engine/index.ts'
+import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 const minutes = avroValue<number>('int')
 /** Key: the bike. Value: the length of the ride in minutes. */

@@ -7,16 +7,20 @@
  *
  * You need chapters 1, 2 and 8.
  */
+
 import { expect, test } from 'vitest'
-import { memoryRegistry } from '../../kafka/memory/registry.ts'
 import { openSerdes } from '../../kafka/serdes.ts'
-import { DEAD_LETTER_HEADERS } from '../../pipelines/engine/task/dead-letter.ts'
-import { testDriver } from '../../pipelines/engine/testing/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology/topology.ts'
-import { avroValue } from '../../schemas/avro/value.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import type { AvroSchema, Topic } from '../../schemas/topic.ts'
-import { type KeyedStore, keyedStore } from '../../state/stores/keyed-store.ts'
+import {
+  type AvroSchema,
+  avroValue,
+  DEAD_LETTER_HEADERS,
+  type KeyedStore,
+  keyedStore,
+  type Topic,
+  topology,
+  utf8,
+} from '../../pipelines/engine/index.ts'
+import { memoryRegistry, testDriver } from '../../pipelines/engine/testing.ts'
 
 /*
  * ## Where schemas stand

@@ -14,12 +14,8 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type TestDriverOptions, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
-import { type Topology, topology } from '../../pipelines/engine/topology/topology.ts'
-import { avroValue } from '../../schemas/avro/value.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import type { Topic } from '../../schemas/topic.ts'
-import { keyedStore } from '../../state/stores/keyed-store.ts'
+import { avroValue, keyedStore, type Topic, type Topology, topology, utf8 } from '../../pipelines/engine/index.ts'
+import { type TestDriverOptions, testDriver } from '../../pipelines/engine/testing.ts'
 
 const int = avroValue<number>('int')
 /** Key: the station. Value: +1, a bike came; -1, a bike left. */

@@ -10,16 +10,19 @@
  *
  * You need chapter 1.
  */
+
 import { expect, onTestFinished, test } from 'vitest'
-import { memoryRegistry } from '../../kafka/memory/registry.ts'
-import { memoryTransport } from '../../kafka/memory/transport.ts'
-import { createSink, type Sink } from '../../pipelines/engine/sinks/sink.ts'
-import { type SinkTarget, TargetUnavailableError } from '../../pipelines/engine/sinks/target.ts'
-import { type TestDriver, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology/topology.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import { rawValue } from '../../schemas/raw.ts'
-import type { Topic } from '../../schemas/topic.ts'
+import {
+  createSink,
+  rawValue,
+  type Sink,
+  type SinkTarget,
+  TargetUnavailableError,
+  type Topic,
+  topology,
+  utf8,
+} from '../../pipelines/engine/index.ts'
+import { memoryRegistry, memoryTransport, type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 /** Key: the station. Value: what happened there. `rawValue` is for values that a codec alone describes, without a schema. */
 const events: Topic<string, string> = { name: 'station-events', key: utf8, value: rawValue(utf8), partitions: 1 }

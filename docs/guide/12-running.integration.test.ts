@@ -8,22 +8,26 @@
  *
  * You need chapters 1 and 2.
  */
+
 import { join } from 'node:path'
 import { Producer, stringSerializers } from '@platformatic/kafka'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import type { Transport } from '../../kafka/transport.ts'
-import { topology } from '../../pipelines/engine/topology/topology.ts'
-import { type Host, startHost } from '../../pipelines/engine/worker/host.ts'
-import { memberIdentity } from '../../pipelines/engine/worker/member-identity.ts'
-import { createWorker } from '../../pipelines/engine/worker/worker.ts'
-import { workerRunner } from '../../pipelines/engine/worker/worker-runner.ts'
-import { avroValue } from '../../schemas/avro/value.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import { rawValue } from '../../schemas/raw.ts'
-import type { Topic } from '../../schemas/topic.ts'
-import { keyedStore } from '../../state/stores/keyed-store.ts'
+import {
+  avroValue,
+  createWorker,
+  type Host,
+  keyedStore,
+  memberIdentity,
+  rawValue,
+  startHost,
+  type Topic,
+  topology,
+  utf8,
+  workerRunner,
+} from '../../pipelines/engine/index.ts'
 import { openRocksdbBackend } from '../../state/stores/rocksdb-backend.ts'
 import { guardedFolder } from '../../tests/stack/folder.ts'
 import { testStack, uniqueName } from '../../tests/stack/index.ts'

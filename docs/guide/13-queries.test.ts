@@ -6,21 +6,22 @@
  *
  * You need chapters 2 and 12.
  */
+
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
-import { memoryBroker } from '../../kafka/memory/broker.ts'
-import { memoryRegistry } from '../../kafka/memory/registry.ts'
-import { memoryTransport } from '../../kafka/memory/transport.ts'
-import { topology } from '../../pipelines/engine/topology/topology.ts'
-import { startHost } from '../../pipelines/engine/worker/host.ts'
-import { createWorker, type Worker } from '../../pipelines/engine/worker/worker.ts'
-import { workerRunner } from '../../pipelines/engine/worker/worker-runner.ts'
-import { avroValue } from '../../schemas/avro/value.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import { rawValue } from '../../schemas/raw.ts'
-import type { Topic } from '../../schemas/topic.ts'
-import { keyedStore } from '../../state/stores/keyed-store.ts'
-import { memoryBackend } from '../../state/stores/memory-backend.ts'
+import {
+  avroValue,
+  createWorker,
+  keyedStore,
+  rawValue,
+  startHost,
+  type Topic,
+  topology,
+  utf8,
+  type Worker,
+  workerRunner,
+} from '../../pipelines/engine/index.ts'
+import { memoryBackend, memoryBroker, memoryRegistry, memoryTransport } from '../../pipelines/engine/testing.ts'
 
 /** Key: the station. Value: the bike that was returned. */
 const returns: Topic<string, string> = { name: 'returns', key: utf8, value: rawValue(utf8), partitions: 4 }

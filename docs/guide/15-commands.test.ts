@@ -11,14 +11,21 @@
  *
  * You need chapters 2, 7 and 11.
  */
+
 import { expect, test } from 'vitest'
-import { DECIDING, type Decided, decideCommands } from '../../pipelines/engine/commands/decide.ts'
-import { decisionDriver } from '../../pipelines/engine/commands/decision-driver.ts'
-import { topology } from '../../pipelines/engine/topology/topology.ts'
-import { avroValue } from '../../schemas/avro/value.ts'
-import { type CommandFlow, commandTopic, decisionTopic } from '../../schemas/commands/topics.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import { keyedStore } from '../../state/stores/keyed-store.ts'
+import {
+  avroValue,
+  type CommandFlow,
+  commandTopic,
+  DECIDING,
+  type Decided,
+  decideCommands,
+  decisionTopic,
+  keyedStore,
+  topology,
+  utf8,
+} from '../../pipelines/engine/index.ts'
+import { decisionDriver } from '../../pipelines/engine/testing.ts'
 
 /*
  * ## What can be asked, what is read, what is answered

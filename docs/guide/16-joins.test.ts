@@ -7,14 +7,10 @@
  *
  * You need chapters 1 to 5.
  */
+
 import { expect, test } from 'vitest'
-import { type TestDriver, testDriver } from '../../pipelines/engine/testing/test-driver.ts'
-import { topology } from '../../pipelines/engine/topology/topology.ts'
-import { avroValue } from '../../schemas/avro/value.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import type { Topic } from '../../schemas/topic.ts'
-import { joinBufferStore } from '../../state/stores/join-buffer-store.ts'
-import { seenSetStore } from '../../state/stores/seen-set-store.ts'
+import { avroValue, joinBufferStore, seenSetStore, type Topic, topology, utf8 } from '../../pipelines/engine/index.ts'
+import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS

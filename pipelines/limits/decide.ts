@@ -1,7 +1,7 @@
 import type { LimitAnswer } from '../../schemas/limits/flow.ts'
 import { SEEDED_RULES } from '../../schemas/limits/seeded-rules.ts'
 import type { LimitCommand, LimitRule, LimitSetting } from '../../schemas/limits/types.ts'
-import type { CommandFacts, Decided } from '../engine/commands/decide.ts'
+import type { CommandFacts, Decided } from '../engine/index.ts'
 
 type LimitDecision = Decided<LimitSetting, LimitAnswer>
 

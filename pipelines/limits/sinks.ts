@@ -2,7 +2,7 @@ import { limitAudit, limitDecisions, limitTraffic, limitViolations } from '../..
 import { limitAuditTable, limitTrafficTable, limitViolationsTable } from '../../state/tables/limits/limits.ts'
 import { limitsView } from '../../state/views/limits/limits.ts'
 import { decisionView } from '../../state/views/results.ts'
-import type { Runner } from '../engine/worker/runner.ts'
+import type { Runner } from '../engine/index.ts'
 import type { SinkContext } from '../services.ts'
 import { tableSink, viewSink } from '../sinks.ts'
 

@@ -1,12 +1,7 @@
-import { utf8 } from '../../schemas/keys.ts'
 import { limitFlow } from '../../schemas/limits/flow.ts'
 import { limitAudit, limitClients, limitRules } from '../../schemas/limits/topics.ts'
 import type { LimitSetting } from '../../schemas/limits/types.ts'
-import { avro } from '../../schemas/load.ts'
-import { keyedStore } from '../../state/stores/keyed-store.ts'
-import { type Change, DECIDING, decideCommands } from '../engine/commands/decide.ts'
-import type { Context } from '../engine/topology/api.ts'
-import { topology } from '../engine/topology/topology.ts'
+import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, topology, utf8 } from '../engine/index.ts'
 import { decideLimit, seededRule } from './decide.ts'
 
 /** The one place where rules and API keys are changed: decision, compacted topic and audit record are one transaction. */

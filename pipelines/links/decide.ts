@@ -1,6 +1,6 @@
 import type { LinkAnswer, LinkFields } from '../../schemas/links/flow.ts'
 import type { Link, LinkCommand } from '../../schemas/links/types.ts'
-import type { CommandFacts, Decided } from '../engine/commands/decide.ts'
+import type { CommandFacts, Decided } from '../engine/index.ts'
 
 type LinkDecision = Decided<Link, LinkAnswer>
 

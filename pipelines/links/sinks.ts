@@ -2,7 +2,7 @@ import { linkDecisions, userLinks } from '../../schemas/links/topics.ts'
 import { linksView } from '../../state/views/links/links.ts'
 import { userLinksView } from '../../state/views/links/user-links.ts'
 import { decisionView } from '../../state/views/results.ts'
-import type { Runner } from '../engine/worker/runner.ts'
+import type { Runner } from '../engine/index.ts'
 import type { SinkContext } from '../services.ts'
 import { viewSink } from '../sinks.ts'
 

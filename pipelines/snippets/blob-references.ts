@@ -1,7 +1,5 @@
 import type { BlobReferences, Snippet } from '../../schemas/snippets/types.ts'
-import type { Topic } from '../../schemas/topic.ts'
-import type { KeyedStore } from '../../state/stores/keyed-store.ts'
-import type { Context } from '../engine/topology/api.ts'
+import type { Context, KeyedStore, Topic } from '../engine/index.ts'
 
 /** Keeps count of the snippets of a partition that have a blob as their content, so that the sweep knows which blobs are wanted. */
 export function blobReferences(store: KeyedStore<string, BlobReferences>, topic: Topic<string, BlobReferences>) {

@@ -1,6 +1,6 @@
 import type { CreatedSnippet, ReadSnippet, SnippetAnswer } from '../../schemas/snippets/flow.ts'
 import type { NewSnippet, Snippet, SnippetCommand } from '../../schemas/snippets/types.ts'
-import type { CommandFacts, Decided } from '../engine/commands/decide.ts'
+import type { CommandFacts, Decided } from '../engine/index.ts'
 
 type SnippetDecision = Decided<Snippet, SnippetAnswer>
 

@@ -5,7 +5,7 @@ import { connectBlobs } from '../../state/blobs/connect.ts'
 import { sweepBlobs } from '../../state/blobs/sweep.ts'
 import { connectSinkRedis } from '../../state/views/connect.ts'
 import { referencedBlobs } from '../../state/views/snippets/snippet-blobs.ts'
-import type { Runner } from '../engine/worker/runner.ts'
+import type { Runner } from '../engine/index.ts'
 import type { SinkContext } from '../services.ts'
 
 /** Blobs wait a day before they are looked at: an hour more or less is nothing. */

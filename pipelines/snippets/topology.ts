@@ -1,13 +1,18 @@
-import { utf8 } from '../../schemas/keys.ts'
-import { avro } from '../../schemas/load.ts'
 import { snippetFlow } from '../../schemas/snippets/flow.ts'
 import { snippetBlobs, snippetTexts, snippetViewCounts } from '../../schemas/snippets/topics.ts'
 import type { Snippet, SnippetViews } from '../../schemas/snippets/types.ts'
-import { keyedStore } from '../../state/stores/keyed-store.ts'
-import { timerStore } from '../../state/stores/timer-store.ts'
-import { type Change, DECIDING, decideCommands } from '../engine/commands/decide.ts'
-import type { Context, RecordContext } from '../engine/topology/api.ts'
-import { topology } from '../engine/topology/topology.ts'
+import {
+  avro,
+  type Change,
+  type Context,
+  DECIDING,
+  decideCommands,
+  keyedStore,
+  type RecordContext,
+  timerStore,
+  topology,
+  utf8,
+} from '../engine/index.ts'
 import { blobReferences } from './blob-references.ts'
 import { decideSnippet, gone } from './decide.ts'
 import { snippetText } from './text.ts'

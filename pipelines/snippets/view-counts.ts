@@ -1,10 +1,6 @@
-import { utf8 } from '../../schemas/keys.ts'
-import { avro } from '../../schemas/load.ts'
 import { snippetReads, snippetViewCounts } from '../../schemas/snippets/topics.ts'
 import type { SnippetRead } from '../../schemas/snippets/types.ts'
-import { keyedStore } from '../../state/stores/keyed-store.ts'
-import type { Context, RecordContext } from '../engine/topology/api.ts'
-import { topology } from '../engine/topology/topology.ts'
+import { avro, type Context, keyedStore, type RecordContext, topology, utf8 } from '../engine/index.ts'
 
 /** Reads are put together for so long: views converge within a minute (specification C), and a popular snippet costs one record per commit. */
 const COMMIT_INTERVAL_MS = 5_000

@@ -3,7 +3,7 @@ import { trendSnapshots } from '../../state/tables/trends/trend-snapshots.ts'
 import { trendVolumesTable } from '../../state/tables/trends/trend-volumes.ts'
 import { interestsView } from '../../state/views/trends/interests.ts'
 import { trendsView } from '../../state/views/trends/trends.ts'
-import type { Runner } from '../engine/worker/runner.ts'
+import type { Runner } from '../engine/index.ts'
 import type { SinkContext } from '../services.ts'
 import { tableSink, viewSink } from '../sinks.ts'
 

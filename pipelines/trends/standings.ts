@@ -1,7 +1,7 @@
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termKey, termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type { TermState, TrendCandidate } from '../../schemas/trends/types.ts'
-import type { KeyedStore } from '../../state/stores/keyed-store.ts'
+import type { KeyedStore } from '../engine/index.ts'
 import { isKnownAt } from './baseline.ts'
 import { type Best, type Contenders, contenders, type Evaluation } from './contenders.ts'
 import { exactTop } from './exact-top.ts'

@@ -1,4 +1,3 @@
-import type { Topic } from '../../schemas/topic.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { termOfKey, woeidOfKey } from '../../schemas/trends/term.ts'
 import type {
@@ -11,9 +10,7 @@ import type {
   VolumesRound,
 } from '../../schemas/trends/types.ts'
 import { eachBucket, newestOf } from '../../state/stores/buckets.ts'
-import type { KeyedStore } from '../../state/stores/keyed-store.ts'
-import { sweep } from '../engine/state/sweep.ts'
-import type { Context, RecordContext } from '../engine/topology/api.ts'
+import { type Context, type KeyedStore, type RecordContext, sweep, type Topic } from '../engine/index.ts'
 import { learn, newBaseline, usualAt } from './baseline.ts'
 import { candidatesPerPartition } from './ranking.ts'
 import { type RegionStanding, type Standings, standings } from './standings.ts'

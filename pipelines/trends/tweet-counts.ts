@@ -1,12 +1,18 @@
-import type { Topic } from '../../schemas/topic.ts'
 import { pathOf, WORLDWIDE } from '../../schemas/trends/places/regions.ts'
 import { termKey } from '../../schemas/trends/term.ts'
 import type { TermCounts, Tweet, UserContributions } from '../../schemas/trends/types.ts'
-import type { KeyedStore } from '../../state/stores/keyed-store.ts'
-import { sweep } from '../engine/state/sweep.ts'
-import { originalTimestamp } from '../engine/task/dead-letter.ts'
-import type { Context, Outcome, RecordContext } from '../engine/topology/api.ts'
-import { deadLetter, drop, late } from '../engine/topology/outcome.ts'
+import {
+  type Context,
+  deadLetter,
+  drop,
+  type KeyedStore,
+  late,
+  type Outcome,
+  originalTimestamp,
+  type RecordContext,
+  sweep,
+  type Topic,
+} from '../engine/index.ts'
 import { admit, forgetBefore, hasRoomFor, MAX_TERMS_PER_USER, newestContribution, REMEMBERED_MINUTES } from './cap.ts'
 import { pendingCounts } from './pending-counts.ts'
 import { termReader } from './terms-of-tweet.ts'

@@ -1,6 +1,6 @@
 import type { TermState, VolumesRound } from '../../schemas/trends/types.ts'
 import { eachBucket } from '../../state/stores/buckets.ts'
-import type { KeyedStore } from '../../state/stores/keyed-store.ts'
+import type { KeyedStore } from '../engine/index.ts'
 
 /** Minutes that wait to be published, at most: reached only while time markers are held back, for example by a backlog. */
 const MAX_WAITING = 50_000

@@ -3,6 +3,7 @@ import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from 
 import { catchUpsStatement, recordCatchUp } from './catch-ups.ts'
 import { migrateTable } from './migrate.ts'
 import type { ClusterOptions, Row, Table } from './table.ts'
+import { TableStoreUnavailableError } from './unavailable.ts'
 
 /** Rows of one stretch of one Kafka partition, all in one partition of the table. */
 export interface Insert {
@@ -26,11 +27,6 @@ export interface TableStore {
   insert(insert: Insert): Promise<void>
   /** The table holds all that the log of this Kafka partition held when its reading began: readers may believe it. `prepare` first. */
   noteCaughtUp(topic: string, partition: number): Promise<void>
-}
-
-/** ClickHouse does not answer, or not now. Whether the last insert was applied is unknown. All methods throw it when trying again may help. */
-export class TableStoreUnavailableError extends Error {
-  override readonly name = 'TableStoreUnavailableError'
 }
 
 /**

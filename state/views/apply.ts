@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
 import { APPLY_SCRIPT } from './apply-script.ts'
+import { ViewStoreUnavailableError } from './unavailable.ts'
 import { caughtUpKey, type ViewOperation, viewTag } from './view.ts'
 
 /** Operations that one stretch of a topic's partition means for a view. */
@@ -41,11 +42,6 @@ export interface ViewStore {
   position(view: string, partition: number, topic: string): Promise<ViewPosition | undefined>
   /** Deletes a view's partition, positions first. Throws ViewStoreUnavailableError. */
   clear(view: string, partition: number): Promise<void>
-}
-
-/** Redis does not answer, or not now. Whether the last batch was applied is unknown; its offset tells. */
-export class ViewStoreUnavailableError extends Error {
-  override readonly name = 'ViewStoreUnavailableError'
 }
 
 const SCRIPT_SHA = createHash('sha1').update(APPLY_SCRIPT).digest('hex')

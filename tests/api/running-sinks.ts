@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import { readPipelinesConfig } from '../../pipelines/config.ts'
-import type { MemberIdentity } from '../../pipelines/engine/worker/worker-parts.ts'
+import type { MemberIdentity } from '../../pipelines/engine/index.ts'
 import { trendSinks } from '../../pipelines/trends/sinks.ts'
 
 /** The sinks of the trends service in this process, as a worker runs them, but without the pipeline that makes lists. */

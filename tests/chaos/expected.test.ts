@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { partitionFor } from '../../kafka/partitioner.ts'
-import { testDriver } from '../../pipelines/engine/testing/test-driver.ts'
+import { testDriver } from '../../pipelines/engine/testing.ts'
 import { faults, type Log, progress, type ShopInput, type ShopOutput, type Timing } from './expected.ts'
 import { PARTITIONS, type Payment, shop, shopTopics } from './shop.ts'
 

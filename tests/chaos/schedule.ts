@@ -1,4 +1,4 @@
-import type { CommitFaultPoint } from '../../pipelines/engine/worker/commit.ts'
+import type { CommitFaultPoint } from '../../pipelines/engine/testing.ts'
 import { integer, pick, type Random, seededRandom } from '../../tools/random/random.ts'
 
 export const WORKERS = 3

@@ -1,13 +1,18 @@
-import type { TopologyBuilder } from '../../pipelines/engine/topology/api.ts'
-import { drop } from '../../pipelines/engine/topology/outcome.ts'
-import { type Topology, type TopologyOptions, topology } from '../../pipelines/engine/topology/topology.ts'
-import { type Codec, CodecError } from '../../schemas/codec.ts'
-import { utf8 } from '../../schemas/keys.ts'
-import { rawValue } from '../../schemas/raw.ts'
-import type { Topic } from '../../schemas/topic.ts'
-import { keyedStore } from '../../state/stores/keyed-store.ts'
-import { timerStore } from '../../state/stores/timer-store.ts'
-import { windowedCounterStore } from '../../state/stores/windowed-counter-store.ts'
+import {
+  type Codec,
+  drop,
+  keyedStore,
+  rawValue,
+  type Topic,
+  type Topology,
+  type TopologyBuilder,
+  type TopologyOptions,
+  timerStore,
+  topology,
+  utf8,
+  windowedCounterStore,
+} from '../../pipelines/engine/index.ts'
+import { CodecError } from '../../schemas/codec.ts'
 
 /** What an account pays. Keyed by account, in the log in the order of `at`. */
 export interface Payment {

@@ -1,4 +1,4 @@
-import type { AvroSchema } from '../../../schemas/topic.ts'
+import type { AvroSchema } from '../../../pipelines/engine/index.ts'
 import { integer, seededRandom } from '../../../tools/random/random.ts'
 import { longRecord } from '../longs.ts'
 

@@ -1,4 +1,4 @@
-import { utf8 } from '../../../schemas/keys.ts'
+import { utf8 } from '../../../pipelines/engine/index.ts'
 import { bareAvro } from '../bare-avro.ts'
 import type { Job, JobInput } from '../job.ts'
 import { type Payment, type Payments, paymentSchema, readPayments } from './payments.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { gunzipSync } from 'node:zlib'
-import type { AvroSchema } from '../../../schemas/topic.ts'
+import type { AvroSchema } from '../../../pipelines/engine/index.ts'
 import { dataSet } from '../../../scripts/data-sets.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { longRecord } from '../longs.ts'

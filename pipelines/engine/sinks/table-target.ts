@@ -1,6 +1,7 @@
 import type { TopicPartition } from '../../../kafka/transport.ts'
-import { type Insert, type OffsetRow, type TableStore, TableStoreUnavailableError } from '../../../state/tables/store.ts'
+import type { Insert, OffsetRow, TableStore } from '../../../state/tables/store.ts'
 import type { Table } from '../../../state/tables/table.ts'
+import { TableStoreUnavailableError } from '../../../state/tables/unavailable.ts'
 import {
   type BatchLimits,
   type PartitionFacts,

@@ -1,6 +1,7 @@
 import type { TopicPartition } from '../../../kafka/transport.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
-import { type ViewStore, ViewStoreUnavailableError } from '../../../state/views/apply.ts'
+import type { ViewStore } from '../../../state/views/apply.ts'
+import { ViewStoreUnavailableError } from '../../../state/views/unavailable.ts'
 import type { View } from '../../../state/views/view.ts'
 import type { LaneDeps } from './lane.ts'
 import { type PartitionFacts, type SinkBatch, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'

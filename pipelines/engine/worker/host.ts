@@ -1,6 +1,6 @@
 import type { StateBackend } from '../../../state/stores/store.ts'
 import type { QueryAccess } from '../queries/state-endpoint.ts'
-import { type EngineMetrics, engineMetrics, type Introspection, serveIntrospection } from './introspection.ts'
+import type { EngineMetrics, Introspection } from './introspection.ts'
 import type { Runner } from './runner.ts'
 import type { EngineLog } from './worker-parts.ts'
 
@@ -40,6 +40,8 @@ function queryAccess({ queryToken, healthHost }: HostOptions): QueryAccess {
 /** Health answers from the first moment on, so that a start that takes long (restore, a broker that is away) can be watched. */
 export async function startHost(options: HostOptions, deps: HostDeps): Promise<Host> {
   const { backend, log } = deps
+  // Loaded here so that processes that only declare topologies never load the metrics library.
+  const { engineMetrics, serveIntrospection } = await import('./introspection.ts')
   let runners: readonly Runner[] = []
   let stopping = false
   const metrics = engineMetrics(() => runners, backend)

@@ -1,13 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { z } from 'zod'
 import { slotOf } from '../../../kafka/member-ids.ts'
 import type { MemberIdentity } from './worker-parts.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-
-const identityFile = z.object({ memberId: z.string().refine((id) => UUID.test(slotOf(id))), transactionalId: z.string().min(1) })
 
 /**
  * The place of one worker in its group, made at its first start and kept beside its state: with it a killed worker gets its partitions
@@ -41,7 +38,17 @@ export function idsWithoutMember(name: string, transactionalIds: readonly string
   return transactionalIds.filter((id) => id.startsWith(prefix) && isGone(id.slice(prefix.length)))
 }
 
-type KeptIdentity = z.infer<typeof identityFile>
+interface KeptIdentity {
+  readonly memberId: string
+  readonly transactionalId: string
+}
+
+/** Checked by hand: a schema library would be loaded by every process that only declares topologies. */
+function isIdentity(value: unknown): value is KeptIdentity {
+  if (typeof value !== 'object' || value === null) return false
+  const { memberId, transactionalId } = value as Partial<Record<keyof KeptIdentity, unknown>>
+  return typeof memberId === 'string' && UUID.test(slotOf(memberId)) && typeof transactionalId === 'string' && transactionalId !== ''
+}
 
 function create(folder: string, file: string, name: string): KeptIdentity {
   const memberId = randomUUID()
@@ -66,9 +73,9 @@ function read(file: string): KeptIdentity | undefined {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
     throw error
   }
-  const parsed = identityFile.safeParse(safeJson(text))
-  if (!parsed.success) throw new Error(`${file} is damaged: delete it, and the worker joins its group under a new identity`)
-  return parsed.data
+  const kept = safeJson(text)
+  if (!isIdentity(kept)) throw new Error(`${file} is damaged: delete it, and the worker joins its group under a new identity`)
+  return { memberId: kept.memberId, transactionalId: kept.transactionalId }
 }
 
 function safeJson(text: string): unknown {

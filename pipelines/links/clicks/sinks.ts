@@ -1,7 +1,7 @@
 import { clickDetails, linkStats } from '../../../schemas/links/topics.ts'
 import { clicksTable } from '../../../state/tables/links/clicks.ts'
 import { linkStatsView } from '../../../state/views/links/link-stats.ts'
-import type { Runner } from '../../engine/worker/runner.ts'
+import type { Runner } from '../../engine/index.ts'
 
 import type { SinkContext } from '../../services.ts'
 import { tableSink, viewSink } from '../../sinks.ts'

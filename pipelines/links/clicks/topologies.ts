@@ -1,5 +1,5 @@
 import type { PipelinesConfig } from '../../config.ts'
-import type { Topology } from '../../engine/topology/topology.ts'
+import type { Topology } from '../../engine/index.ts'
 import { clicksTopology } from './topology.ts'
 import { keptVisitorSecret } from './visitor-secret.ts'
 

@@ -1,9 +1,5 @@
-import { utf8 } from '../../../schemas/keys.ts'
 import { clickDetails, clicks, linkDeletions, linkStats } from '../../../schemas/links/topics.ts'
-import { avro } from '../../../schemas/load.ts'
-import { keyedStore } from '../../../state/stores/keyed-store.ts'
-import { timerStore } from '../../../state/stores/timer-store.ts'
-import { type Topology, topology } from '../../engine/topology/topology.ts'
+import { avro, keyedStore, type Topology, timerStore, topology, utf8 } from '../../engine/index.ts'
 import { clickCounts } from './click-counts.ts'
 import { type ClickSettings, clickReader } from './click-details.ts'
 

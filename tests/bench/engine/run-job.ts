@@ -1,6 +1,6 @@
 import type { JobInput, JobTopology } from '../../../bench/engine/job.ts'
-import { DriverCrash, testDriver } from '../../../pipelines/engine/testing/test-driver.ts'
-import type { Topology } from '../../../pipelines/engine/topology/topology.ts'
+import type { Topology } from '../../../pipelines/engine/index.ts'
+import { DriverCrash, testDriver } from '../../../pipelines/engine/testing.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 
 const OUTPUT = 'out'

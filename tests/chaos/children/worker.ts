@@ -1,16 +1,15 @@
 /**
  * A worker process of the shop, to be ill-treated: `node worker.ts <json>`. Obeys its parent's messages, tells it its status, and ends with it.
  */
+
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { pino } from 'pino'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
-import { memoryRegistry } from '../../../kafka/memory/registry.ts'
 import { type Transport, TransportError } from '../../../kafka/transport.ts'
-import type { CommitFaultPoint } from '../../../pipelines/engine/worker/commit.ts'
-import { memberIdentity } from '../../../pipelines/engine/worker/member-identity.ts'
-import { createWorker } from '../../../pipelines/engine/worker/worker.ts'
+import { createWorker, memberIdentity } from '../../../pipelines/engine/index.ts'
+import { type CommitFaultPoint, memoryRegistry } from '../../../pipelines/engine/testing.ts'
 import { withReplaceableState } from '../../../state/stores/replaceable-state.ts'
 import type { StateBackend } from '../../../state/stores/store.ts'
 import type { Settings } from '../schedule.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decisionDriver } from '../../../pipelines/engine/commands/decision-driver.ts'
+import { decisionDriver } from '../../../pipelines/engine/testing.ts'
 import { limits } from '../../../pipelines/limits/topology.ts'
 import { keySubject, limitFlow, ruleSubject } from '../../../schemas/limits/flow.ts'
 import { type GivenRule, ruleOf } from '../../../schemas/limits/rule.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decisionDriver } from '../../../pipelines/engine/commands/decision-driver.ts'
+import { decisionDriver } from '../../../pipelines/engine/testing.ts'
 import { links } from '../../../pipelines/links/topology.ts'
 import { linkFlow } from '../../../schemas/links/flow.ts'
 import { linkDeletions, userLinks } from '../../../schemas/links/topics.ts'

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decisionDriver } from '../../../pipelines/engine/commands/decision-driver.ts'
-import type { TestDriverOptions } from '../../../pipelines/engine/testing/test-driver.ts'
+import { decisionDriver, type TestDriverOptions } from '../../../pipelines/engine/testing.ts'
 import { snippets } from '../../../pipelines/snippets/topology.ts'
 import { snippetFlow } from '../../../schemas/snippets/flow.ts'
 import { snippetBlobs, snippetCommands, snippetTexts, snippetViewCounts } from '../../../schemas/snippets/topics.ts'

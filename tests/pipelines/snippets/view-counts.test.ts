@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { testDriver } from '../../../pipelines/engine/testing/test-driver.ts'
+import { testDriver } from '../../../pipelines/engine/testing.ts'
 import { snippetViews } from '../../../pipelines/snippets/view-counts.ts'
 import { snippetReads, snippetViewCounts } from '../../../schemas/snippets/topics.ts'
 

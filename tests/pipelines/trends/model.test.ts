@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type TestDriver, testDriver } from '../../../pipelines/engine/testing/test-driver.ts'
+import { type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
 import { regions } from '../../../schemas/trends/places/regions.ts'
 import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../../schemas/trends/topics.ts'

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { testDriver } from '../../../pipelines/engine/testing/test-driver.ts'
+import { testDriver } from '../../../pipelines/engine/testing.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
 import { trendOutput, tweets } from '../../../schemas/trends/topics.ts'
 import type { TrendOutput } from '../../../schemas/trends/types.ts'

@@ -1,12 +1,11 @@
 import { expect, test } from 'vitest'
-import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { replayDeadLetters } from '../../../pipelines/engine/dlq/replay.ts'
-import { type TestDriver, testDriver } from '../../../pipelines/engine/testing/test-driver.ts'
+import type { KeyedStore } from '../../../pipelines/engine/index.ts'
+import { memoryTransport, type TestDriver, testDriver } from '../../../pipelines/engine/testing.ts'
 import { trends } from '../../../pipelines/trends/topology.ts'
 import { regions } from '../../../schemas/trends/places/regions.ts'
 import { trendOutput, trendRenewals, trendVolumes, tweets } from '../../../schemas/trends/topics.ts'
 import type { TrendOutput, TrendVolume, Tweet } from '../../../schemas/trends/types.ts'
-import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
 
 const SECOND = 1_000
 const MINUTE = 60 * SECOND

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { tableTarget } from '../../../../pipelines/engine/sinks/table-target.ts'
 import { type SinkRecord, TargetUnavailableError } from '../../../../pipelines/engine/sinks/target.ts'
-import { type Insert, type TableStore, TableStoreUnavailableError } from '../../../../state/tables/store.ts'
+import type { Insert, TableStore } from '../../../../state/tables/store.ts'
+import { TableStoreUnavailableError } from '../../../../state/tables/unavailable.ts'
 import { type Event, eventsTable } from '../../../state/tables/events-table.ts'
 
 const NOVEMBER = Date.UTC(2026, 10, 30)

@@ -5,7 +5,8 @@ import { viewTarget } from '../../../../pipelines/engine/sinks/view-target.ts'
 import { decimalInt, utf8 } from '../../../../schemas/keys.ts'
 import { rawValue } from '../../../../schemas/raw.ts'
 import type { Topic } from '../../../../schemas/topic.ts'
-import { type ViewBatch, type ViewPosition, type ViewStore, ViewStoreUnavailableError } from '../../../../state/views/apply.ts'
+import type { ViewBatch, ViewPosition, ViewStore } from '../../../../state/views/apply.ts'
+import { ViewStoreUnavailableError } from '../../../../state/views/unavailable.ts'
 import type { View } from '../../../../state/views/view.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type TestDriver, testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
+import { type TestDriver, testDriver } from '../../../../pipelines/engine/testing.ts'
 import { clicksTopology } from '../../../../pipelines/links/clicks/topology.ts'
 import { AS_OF_KEY } from '../../../../schemas/links/as-of.ts'
 import { clickDetails, clicks, linkDeletions, linkStats } from '../../../../schemas/links/topics.ts'

@@ -1,0 +1,18 @@
+/**
+ * The engine's door for tests: drivers that run a topology in memory under a manual clock, what makes it crash on purpose, and the in-memory
+ * broker, registry and database for tests that run a whole worker. Production code does not import it.
+ */
+export { memoryBroker } from '../../kafka/memory/broker.ts'
+export { memoryRegistry } from '../../kafka/memory/registry.ts'
+export { memoryTransport } from '../../kafka/memory/transport.ts'
+export { memoryBackend } from '../../state/stores/memory-backend.ts'
+export { type AskOptions, type DecisionDriver, decisionDriver } from './commands/decision-driver.ts'
+export {
+  DriverCrash,
+  type PipeOptions,
+  type TestDriver,
+  type TestDriverOptions,
+  type TestRecord,
+  testDriver,
+} from './testing/test-driver.ts'
+export type { CommitFault, CommitFaultPoint } from './worker/commit.ts'
