@@ -15,6 +15,9 @@ const integration = 'tests/**/*.integration.test.ts'
 const endToEnd = 'tests/e2e/**/*.test.ts'
 const chaos = 'tests/chaos/{kills,alias,clicks,burns,limits}.test.ts'
 const guideOnBroker = 'docs/guide/**/*.integration.test.ts'
+const readsPublicData = 'tests/**/*.data.test.ts'
+/** A folder that is not there: tests see no public data. */
+const NO_DATA = 'no-public-data'
 
 /** Tests start a hundred processes: each compiles its modules in 0.4 s of CPU, or finds them compiled. Beside that of `npm start`. */
 process.env.NODE_COMPILE_CACHE ??= `${process.env.MILLRACE_HOME ?? fileURLToPath(new URL('.millrace', import.meta.url))}/compile-cache`
@@ -64,13 +67,27 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'without-data',
+          include: [readsPublicData],
+          env: { MILLRACE_DATA: NO_DATA },
+          globalSetup: 'tests/stack/global-setup.ts',
+          retry: STACK_RETRIES,
+          testTimeout: END_TO_END_TIMEOUT_MS,
+          hookTimeout: END_TO_END_TIMEOUT_MS,
+          fileParallelism: false,
+          sequence: { groupOrder: 4 },
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'chaos',
           include: [chaos],
           globalSetup: 'tests/stack/global-setup.ts',
           testTimeout: END_TO_END_TIMEOUT_MS,
           hookTimeout: END_TO_END_TIMEOUT_MS,
           fileParallelism: false,
-          sequence: { groupOrder: 4 },
+          sequence: { groupOrder: 5 },
         },
       },
     ],
