@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Output, runPackage } from './commands.ts'
+import { type Output, runPackage } from './run-package.ts'
 import type { TestTotals } from './verify-reporter.ts'
 
 const REPORTER = fileURLToPath(new URL('./verify-reporter.ts', import.meta.url))
