@@ -1,5 +1,5 @@
 import { command } from './command-line/command.ts'
-import { repeated, text } from './command-line/option.ts'
+import { flag, integer, repeated, text } from './command-line/option.ts'
 
 export const ALL_PROJECTS = 'unit,integration,e2e'
 
@@ -10,6 +10,8 @@ export default command({
   positionals: { PATH: repeated(text('Test files, or parts of their paths.')) },
   options: {
     projects: text('Kinds of tests, separated by commas: unit, integration, e2e, chaos.', { default: ALL_PROJECTS, placeholder: 'LIST' }),
+    'also-without-data': flag('Also runs the tests that read public data as if none were there, as CI does.'),
+    slowest: integer('How many of the slowest tests are listed. Default: 20 after a whole run, else none.'),
   },
   environment: {
     MILLRACE_DATA: 'Folder of the public data sets. Default: ../shared/data.',

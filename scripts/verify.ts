@@ -1,55 +1,73 @@
-import { spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { realpath } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { ensureClassArchive } from '../deploy/local/kafka/class-archive.ts'
 import { ensureKafkaJars } from '../deploy/local/kafka/jars.ts'
 import { pythonEnvironment } from '../tests/stack/python.ts'
 import { TOOLS } from '../tests/stack/servers.ts'
 import { commandLine, runMain } from './command-line/main.ts'
+import { runPackage } from './run-package.ts'
+import { runLanes, runTests } from './test-run.ts'
 import declaration, { ALL_PROJECTS } from './verify.command.ts'
 import type { TestTotals } from './verify-reporter.ts'
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const BIN = join(ROOT, 'node_modules', '.bin')
-const REPORTER = fileURLToPath(new URL('./verify-reporter.ts', import.meta.url))
 const MS_PER_SECOND = 1_000
 
-/** What has to be right before the tests are worth running; each counts as one test. */
+/** What has to be right beside the tests; each counts as one test. */
 const CHECKS: readonly { readonly name: string; readonly command: string; readonly args: readonly string[] }[] = [
   { name: 'types', command: 'tsc', args: ['--noEmit'] },
   { name: 'lint and format', command: 'biome', args: ['check', '--error-on-warnings', '.'] },
   { name: 'dead exports', command: 'knip', args: ['--no-progress'] },
 ]
+/**
+ * Run beside each other. Unit tests compute; the others mostly wait for servers and for seconds that the specification sets.
+ * The first lane ends first: what runs a second time comes behind it.
+ */
+const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e']]
+/** The files that read public data once more, and it is not there. */
+const WITHOUT_DATA = 'without-data'
+const SLOWEST_OF_ALL = 20
 
 /** Runs everything, whatever fails, and ends with one line. Given paths or projects: only those tests, without the checks. */
 async function main(): Promise<number> {
-  const { projects, PATH: files } = commandLine(declaration)
+  const { projects, slowest, 'also-without-data': isTwice, PATH: files } = commandLine(declaration)
   const isWhole = files.length === 0 && projects === ALL_PROJECTS
-  let passed = 0
-  let failed = 0
-  for (const { name, command, args } of isWhole ? CHECKS : []) {
-    if (await timed(name, async () => (await run(command, args)) === 0)) passed++
-    else failed++
-  }
-  if ((await timed('tools', prepareTools)) === false) failed++
-  const totals = await tests(projects.split(','), files)
+  const checking = isWhole ? check() : Promise.resolve({ passed: 0, failed: 0 })
+  let failed = (await timed('tools', prepareTools)) ? 0 : 1
+  const totals = isWhole
+    ? await runLanes(isTwice ? LANES.with(0, [...LANES[0], WITHOUT_DATA]) : LANES)
+    : await runTests([...projects.split(','), ...(isTwice ? [WITHOUT_DATA] : [])], files)
+  const checked = await checking
+  tellSlowest(totals, slowest ?? (isWhole ? SLOWEST_OF_ALL : 0))
   for (const { name, reason } of totals.skipped) process.stdout.write(`skipped: ${name}: ${reason}\n`)
   for (const name of totals.repeated) process.stdout.write(`passed at the second try only: ${name}\n`)
-  passed += totals.passed
-  failed += totals.failed
+  const passed = checked.passed + totals.passed
+  failed += checked.failed + totals.failed
   if (totals.skipped.length > 0) process.stdout.write(`${totals.skipped.length} skipped\n`)
   process.stdout.write(`${passed} passed, ${failed} failed\n`)
   return failed === 0 ? 0 : 1
 }
 
+async function check(): Promise<{ passed: number; failed: number }> {
+  let passed = 0
+  for (const { name, command, args } of CHECKS)
+    if (await timed(name, async () => (await runPackage(command, args, 'at-end')) === 0)) passed++
+  return { passed, failed: CHECKS.length - passed }
+}
+
 async function timed(name: string, work: () => Promise<boolean>): Promise<boolean> {
   const start = Date.now()
   const isGood = await work()
-  process.stdout.write(`${isGood ? '✓' : '✗'} ${name} (${((Date.now() - start) / MS_PER_SECOND).toFixed(1)} s)\n`)
+  process.stdout.write(`${isGood ? '✓' : '✗'} ${name} (${seconds(Date.now() - start)})\n`)
   return isGood
+}
+
+function tellSlowest({ durations }: TestTotals, count: number): void {
+  const slowest = durations.toSorted((a, b) => b.ms - a.ms).slice(0, count)
+  if (slowest.length > 0) process.stdout.write(`the slowest ${slowest.length}:\n`)
+  for (const { name, ms } of slowest) process.stdout.write(`  ${seconds(ms).padStart(8)}  ${name}\n`)
+}
+
+function seconds(ms: number): string {
+  return `${(ms / MS_PER_SECOND).toFixed(1)} s`
 }
 
 /** Downloads that tests would wait for, outside of their time limits: the broker, and the independent Python clients. */
@@ -62,43 +80,6 @@ async function prepareTools(): Promise<boolean> {
     process.stdout.write(`${(error as Error).message}\n`)
     return false
   }
-}
-
-async function tests(projects: readonly string[], files: readonly string[]): Promise<TestTotals> {
-  const folder = mkdtempSync(join(tmpdir(), 'millrace-verify-'))
-  const totalsFile = join(folder, 'totals.json')
-  try {
-    const code = await run('vitest', [
-      'run',
-      ...projects.flatMap((project) => ['--project', project]),
-      '--reporter=default',
-      `--reporter=${REPORTER}`,
-      `--outputFile.totals=${totalsFile}`,
-      ...files,
-    ])
-    const totals = JSON.parse(readFileSync(totalsFile, 'utf8')) as TestTotals
-    // Vitest knows failures that belong to no test, such as a global teardown's.
-    return code !== 0 && totals.failed === 0 ? { ...totals, failed: 1 } : totals
-  } catch (error) {
-    process.stdout.write(`the test run did not come to its end: ${(error as Error).message}\n`)
-    return { passed: 0, failed: 1, skipped: [], repeated: [] }
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-function run(command: string, args: readonly string[]): Promise<number> {
-  const child = spawn(process.execPath, [join(BIN, command), ...args], { cwd: ROOT, stdio: 'inherit' })
-  // Ctrl-C reaches the child by the terminal; a signal sent to this process alone would not.
-  const forward = (signal: NodeJS.Signals) => child.kill(signal)
-  process.on('SIGTERM', forward).on('SIGINT', forward)
-  return new Promise((resolve, reject) => {
-    child.once('error', reject)
-    child.once('exit', (code) => {
-      process.off('SIGTERM', forward).off('SIGINT', forward)
-      resolve(code ?? 1)
-    })
-  })
 }
 
 await runMain(main)

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import type { Component } from './component.ts'
 import type { LocalConfig } from './config.ts'
-import { API_PORT_STEP } from './config.ts'
+import { API_PORT_STEP, inheritedEnv } from './config.ts'
 import { answersOk } from './health.ts'
 import type { Home } from './home.ts'
 import { LOOPBACK } from './ports.ts'
@@ -141,7 +141,7 @@ interface NodeProcessOptions {
 function nodeProcess({ name, port, portOption, nodeFlags = [], main, dataDir, home, env }: NodeProcessOptions): Component {
   const address = `http://${LOOPBACK}:${port}`
   // A third of the CPU of a start, and with it of the stall of a restart, is compiling what was compiled before.
-  const compileCache = { NODE_COMPILE_CACHE: join(home.path, 'compile-cache') }
+  const compileCache = { NODE_COMPILE_CACHE: inheritedEnv().NODE_COMPILE_CACHE ?? join(home.path, 'compile-cache') }
   return serverComponent({
     name,
     address,

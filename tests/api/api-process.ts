@@ -20,7 +20,14 @@ export interface ApiProcess {
 export async function startApiProcess(folder: string, env: Record<string, string>): Promise<ApiProcess> {
   const child = spawn(process.execPath, [MAIN], {
     cwd: folder,
-    env: { PATH: process.env.PATH, API_PORT: '0', SHORT_PORT: '0', MILLRACE_HOME: folder, ...env },
+    env: {
+      PATH: process.env.PATH,
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
+      API_PORT: '0',
+      SHORT_PORT: '0',
+      MILLRACE_HOME: folder,
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const lines: Record<string, unknown>[] = []

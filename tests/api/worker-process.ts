@@ -25,7 +25,7 @@ export interface WorkerProcess {
 export async function startWorkerProcess(folder: string, env: Record<string, string>): Promise<WorkerProcess> {
   const child = spawn(process.execPath, [MAIN], {
     cwd: folder,
-    env: { PATH: process.env.PATH, MILLRACE_HOME: folder, ...env },
+    env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, MILLRACE_HOME: folder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const lines: Record<string, unknown>[] = []

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type RunningServer, startServer } from '../../api/kit/server.ts'
 import { threadHighlighter } from '../../api/snippets/page/highlighter.ts'
 import { snippetsApi } from '../api/snippets/harness.ts'
@@ -10,82 +10,81 @@ const SETUP_TIMEOUT_MS = 120_000
 const PATH = (process.env.PATH ?? '').split(delimiter)
 const executablePath = PATH.map((folder) => join(folder, 'chromium')).find((file) => existsSync(file))
 
-describe.skipIf(executablePath === undefined)(
-  'the page of a snippet in Chromium (skipped where it is not installed: apt-get install chromium)',
-  () => {
-    const highlighter = threadHighlighter()
-    let browser: Browser
+describe('the page of a snippet in Chromium', () => {
+  const highlighter = threadHighlighter()
+  let browser: Browser
 
-    beforeAll(async () => {
-      browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
-    }, SETUP_TIMEOUT_MS)
-    afterAll(async () => {
-      await browser?.close()
-      await highlighter.close()
-    }, SETUP_TIMEOUT_MS)
+  beforeAll(async () => {
+    if (executablePath === undefined) return
+    browser = await chromium.launch({ executablePath, args: ['--no-sandbox'] })
+  }, SETUP_TIMEOUT_MS)
+  beforeEach(({ skip }) => skip(executablePath === undefined, 'Chromium is not installed: apt-get install chromium'))
+  afterAll(async () => {
+    await browser?.close()
+    await highlighter.close()
+  }, SETUP_TIMEOUT_MS)
 
-    /** A page whose every complaint is noted. */
-    async function opened(options: Parameters<Browser['newContext']>[0] = {}) {
-      const api = await snippetsApi({ highlighter })
-      const server: RunningServer = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })
-      onTestFinished(async () => void (await server.close(0)))
-      const context = await browser.newContext({
-        permissions: ['clipboard-read', 'clipboard-write'],
-        baseURL: server.url,
-        ...options,
-      })
-      const page = await context.newPage()
-      const complaints: string[] = []
-      page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())))
-      page.on('pageerror', (error) => void complaints.push(error.message))
-      page.on('dialog', (dialog) => void complaints.push(`dialog ${dialog.message()}`))
-      return { page, complaints, create: api.create }
-    }
-
-    const background = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
-
-    test('is created, opened, copied and linked by line; dark where the reader is', async () => {
-      const content = 'def f(x):\n\t"""<script>alert(1)</script>\n\n  </code> &amp;"""\n\n    return "é😀"\n\n'
-      const { page, complaints, create } = await opened()
-      const made = await create({ content, title: '<img src=x onerror=alert(1)>', language: 'python' })
-      await page.goto(`/p/${made.body.paste_id}`)
-      expect(await page.textContent('h1')).toBe('<img src=x onerror=alert(1)>')
-      expect(await page.textContent('#code')).toBe(content)
-      expect(await page.locator('.hljs-keyword').first().textContent()).toBe('def')
-      await page.click('#copy')
-      await page.getByText('Copied').waitFor()
-      expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(content)
-      await page.click('#L6 a')
-      expect(new URL(page.url()).hash).toBe('#L6')
-      const light = await background(page)
-      await page.emulateMedia({ colorScheme: 'dark' })
-      expect(await background(page)).not.toBe(light)
-      expect(complaints).toEqual([])
-      await page.context().close()
+  /** A page whose every complaint is noted. */
+  async function opened(options: Parameters<Browser['newContext']>[0] = {}) {
+    const api = await snippetsApi({ highlighter })
+    const server: RunningServer = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })
+    onTestFinished(async () => void (await server.close(0)))
+    const context = await browser.newContext({
+      permissions: ['clipboard-read', 'clipboard-write'],
+      baseURL: server.url,
+      ...options,
     })
+    const page = await context.newPage()
+    const complaints: string[] = []
+    page.on('console', (message) => void (message.type() === 'error' && complaints.push(message.text())))
+    page.on('pageerror', (error) => void complaints.push(error.message))
+    page.on('dialog', (dialog) => void complaints.push(`dialog ${dialog.message()}`))
+    return { page, complaints, create: api.create }
+  }
 
-    test('is whole without scripts, and fits a narrow screen', async () => {
-      const { page, create } = await opened({ javaScriptEnabled: false, viewport: { width: 360, height: 640 } })
-      const made = await create({ content: `let wide = "${'x'.repeat(500)}"\n`, language: 'rust', title: 'y'.repeat(200) })
-      await page.goto(`/p/${made.body.paste_id}`)
-      expect(await page.isVisible('#copy')).toBe(false)
-      expect(await page.textContent('#code')).toContain('let wide')
-      const box = await page.locator('main').boundingBox()
-      expect(box!.width).toBeLessThanOrEqual(360)
-      await page.context().close()
-    })
+  const background = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
 
-    test('of a snippet that burns shows it once, after the button', async () => {
-      const { page, complaints, create } = await opened()
-      const made = await create({ content: 'for your eyes', burn_after_reads: 1 })
-      await page.goto(`/p/${made.body.paste_id}`)
-      expect(await page.content()).not.toContain('for your eyes')
-      await page.click('#reveal')
-      expect(await page.textContent('#code')).toBe('for your eyes')
-      expect(complaints).toEqual([])
-      const again = await page.goto(`/p/${made.body.paste_id}`)
-      expect(again?.status()).toBe(404)
-      await page.context().close()
-    })
-  },
-)
+  test('is created, opened, copied and linked by line; dark where the reader is', async () => {
+    const content = 'def f(x):\n\t"""<script>alert(1)</script>\n\n  </code> &amp;"""\n\n    return "é😀"\n\n'
+    const { page, complaints, create } = await opened()
+    const made = await create({ content, title: '<img src=x onerror=alert(1)>', language: 'python' })
+    await page.goto(`/p/${made.body.paste_id}`)
+    expect(await page.textContent('h1')).toBe('<img src=x onerror=alert(1)>')
+    expect(await page.textContent('#code')).toBe(content)
+    expect(await page.locator('.hljs-keyword').first().textContent()).toBe('def')
+    await page.click('#copy')
+    await page.getByText('Copied').waitFor()
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(content)
+    await page.click('#L6 a')
+    expect(new URL(page.url()).hash).toBe('#L6')
+    const light = await background(page)
+    await page.emulateMedia({ colorScheme: 'dark' })
+    expect(await background(page)).not.toBe(light)
+    expect(complaints).toEqual([])
+    await page.context().close()
+  })
+
+  test('is whole without scripts, and fits a narrow screen', async () => {
+    const { page, create } = await opened({ javaScriptEnabled: false, viewport: { width: 360, height: 640 } })
+    const made = await create({ content: `let wide = "${'x'.repeat(500)}"\n`, language: 'rust', title: 'y'.repeat(200) })
+    await page.goto(`/p/${made.body.paste_id}`)
+    expect(await page.isVisible('#copy')).toBe(false)
+    expect(await page.textContent('#code')).toContain('let wide')
+    const box = await page.locator('main').boundingBox()
+    expect(box!.width).toBeLessThanOrEqual(360)
+    await page.context().close()
+  })
+
+  test('of a snippet that burns shows it once, after the button', async () => {
+    const { page, complaints, create } = await opened()
+    const made = await create({ content: 'for your eyes', burn_after_reads: 1 })
+    await page.goto(`/p/${made.body.paste_id}`)
+    expect(await page.content()).not.toContain('for your eyes')
+    await page.click('#reveal')
+    expect(await page.textContent('#code')).toBe('for your eyes')
+    expect(complaints).toEqual([])
+    const again = await page.goto(`/p/${made.body.paste_id}`)
+    expect(again?.status()).toBe(404)
+    await page.context().close()
+  })
+})

@@ -5,8 +5,8 @@ import { seededRandom } from '../../tools/random/random.ts'
 import { readRecording, tweetMaker } from '../../tools/replay/recording.ts'
 import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from '../e2e/kills.ts'
 import type { LiveEvent } from '../e2e/live-tweets.ts'
-import { recordingFile } from '../e2e/recording.ts'
 import { type System, startSystem } from '../e2e/system.ts'
+import { publicData } from '../public-data.ts'
 import { chaosConfig, chaosHome } from './config.ts'
 import { keepLogs } from './keep-logs.ts'
 
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 /** The recorded tweets one after the other, again and again under new ids; the demo's where there is no recording. */
 async function tweetsFromNow(): Promise<() => LiveEvent> {
-  const file = recordingFile()
+  const file = publicData('tweets')
   const makeTweet = tweetMaker()
   const recorded = file === undefined ? [] : await Array.fromAsync(readRecording(file, () => undefined))
   const startAt = Date.now()

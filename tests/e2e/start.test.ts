@@ -11,7 +11,7 @@ import { findChild } from '../../deploy/local/child.ts'
 import { freePort, LOOPBACK } from '../../deploy/local/ports.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { type GuardedFolder, guardedFolder } from '../stack/folder.ts'
-import { TOOLS } from '../stack/servers.ts'
+import { TEST_JAVA_OPTIONS, TOOLS } from '../stack/servers.ts'
 
 const FILES = fileURLToPath(new URL('../../deploy/local/', import.meta.url))
 const READY_TIMEOUT_MS = 90_000
@@ -19,6 +19,8 @@ const READY_TIMEOUT_MS = 90_000
 const FIRST_TRENDS_TIMEOUT_MS = 120_000
 const STOP_TIMEOUT_MS = 60_000
 const TEST_TIMEOUT_MS = 300_000
+/** The virtual machine reads it itself. */
+const FAST_JAVA = { JAVA_TOOL_OPTIONS: TEST_JAVA_OPTIONS.join(' ') }
 
 let shared: GuardedFolder | undefined
 
@@ -47,7 +49,7 @@ async function installation(): Promise<Installation> {
   const ports = new Set<number>()
   while (ports.size < names.length) ports.add(await freePort())
   const env = Object.fromEntries(names.map((name, index) => [name, String([...ports][index])]))
-  return { home, env: { ...env, MILLRACE_HOME: home, MILLRACE_DEMO: '0', WORKERS: '0', DECIDERS: '0' } }
+  return { home, env: { ...env, ...FAST_JAVA, MILLRACE_HOME: home, MILLRACE_DEMO: '0', WORKERS: '0', DECIDERS: '0' } }
 }
 
 interface Run {

@@ -11,10 +11,9 @@ import { brokerCommand } from '../../deploy/local/kafka/java.ts'
 import { brokerProperties } from '../../deploy/local/kafka/settings.ts'
 import { freePort, LOOPBACK } from '../../deploy/local/ports.ts'
 import { serverComponent } from '../../deploy/local/server.ts'
-import { TOOLS } from './servers.ts'
+import { TEST_HEAP_MB, TEST_JAVA_OPTIONS, TOOLS } from './servers.ts'
 
 const run = promisify(execFile)
-const HEAP_MB = 384
 const START_TIMEOUT_MS = 120_000
 const STOP_GRACE_MS = 20_000
 
@@ -38,7 +37,8 @@ export async function newKafkaPair(folder: string): Promise<KafkaPair> {
     runDir,
     logFile: log('kafka'),
     toolsDir: TOOLS,
-    heapMb: HEAP_MB,
+    heapMb: TEST_HEAP_MB,
+    javaOptions: TEST_JAVA_OPTIONS,
   })
   const address = `${LOOPBACK}:${port}`
   const dataDir = data('kafka-2')
@@ -53,10 +53,20 @@ export async function newKafkaPair(folder: string): Promise<KafkaPair> {
       // The first broker's stamp holds the id of the cluster.
       const clusterId = (await readFile(join(data('kafka'), 'formatted'), 'utf8')).trim()
       await mkdir(join(dataDir, 'logs'), { recursive: true })
-      await run('java', ['-cp', join(jars, '*'), 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', properties])
+      await run('java', [
+        ...TEST_JAVA_OPTIONS,
+        '-cp',
+        join(jars, '*'),
+        'kafka.tools.StorageTool',
+        'format',
+        '-t',
+        clusterId,
+        '-c',
+        properties,
+      ])
       await writeFile(stamp, clusterId)
     }
-    return brokerCommand({ jars, properties, logFile, heapMb: HEAP_MB })
+    return brokerCommand({ jars, properties, logFile, heapMb: TEST_HEAP_MB, extra: TEST_JAVA_OPTIONS })
   }
 
   const second = serverComponent({

@@ -10,7 +10,9 @@ import { schemaRegistry } from '../../deploy/local/registry/component.ts'
 const HOME = process.env.MILLRACE_HOME ?? fileURLToPath(new URL('../../.millrace', import.meta.url))
 /** Downloaded tools are shared with `npm start`: a test run must not fetch the broker again. */
 export const TOOLS = join(HOME, 'tools')
-const TEST_HEAP_MB = 384
+export const TEST_HEAP_MB = 384
+/** A test's broker lives for seconds: the optimising compiler would cost a second of CPU per start, and pays only later. */
+export const TEST_JAVA_OPTIONS = ['-XX:TieredStopAtLevel=1'] as const
 
 /** A broker of its own in `folder`, not started yet. `kill`, `stop` and `start` again keep its data and its port. */
 export async function newKafka(folder: string, name = 'kafka'): Promise<Component> {
@@ -22,6 +24,7 @@ export async function newKafka(folder: string, name = 'kafka'): Promise<Componen
     logFile: join(folder, `${name}.log`),
     toolsDir: TOOLS,
     heapMb: TEST_HEAP_MB,
+    javaOptions: TEST_JAVA_OPTIONS,
   })
 }
 

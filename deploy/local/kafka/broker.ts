@@ -17,10 +17,12 @@ export interface BrokerOptions extends ServerPlace {
   /** Where the jars are, or are put. */
   readonly toolsDir: string
   readonly heapMb: number
+  /** Options of the virtual machine beside those that every broker has. */
+  readonly javaOptions?: readonly string[]
 }
 
 /** Apache Kafka as one KRaft node. */
-export function kafkaBroker({ ports, dataDir, runDir, logFile, toolsDir, heapMb, name = 'kafka' }: BrokerOptions): Component {
+export function kafkaBroker({ ports, dataDir, runDir, logFile, toolsDir, heapMb, javaOptions, name = 'kafka' }: BrokerOptions): Component {
   const address = `${LOOPBACK}:${ports.client}`
 
   async function prepare() {
@@ -28,7 +30,7 @@ export function kafkaBroker({ ports, dataDir, runDir, logFile, toolsDir, heapMb,
     const jars = await realpath(await ensureKafkaJars(toolsDir))
     const archive = await ensureClassArchive(jars)
     const properties = await formatStorage({ jars, dataDir, ports, logFile, archive })
-    return brokerCommand({ jars, properties, logFile, heapMb, archive })
+    return brokerCommand({ jars, properties, logFile, heapMb, archive, extra: javaOptions })
   }
 
   return serverComponent({

@@ -1,19 +1,19 @@
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { onTestFinished } from 'vitest'
+import { ensureClassArchive } from '../../../deploy/local/kafka/class-archive.ts'
 import { ensureKafkaJars } from '../../../deploy/local/kafka/jars.ts'
+import { brokerCommand } from '../../../deploy/local/kafka/java.ts'
 import { brokerProperties } from '../../../deploy/local/kafka/settings.ts'
 import { accepts, freePort } from '../../../deploy/local/ports.ts'
 import { serverComponent } from '../../../deploy/local/server.ts'
 import { guardedFolder } from '../../stack/folder.ts'
-import { TOOLS } from '../../stack/servers.ts'
+import { TEST_HEAP_MB, TEST_JAVA_OPTIONS, TOOLS } from '../../stack/servers.ts'
 
 const run = promisify(execFile)
-const LOG_CONFIG = fileURLToPath(new URL('../../../deploy/local/kafka/log4j2.properties', import.meta.url))
 const START_TIMEOUT_MS = 90_000
 const STOP_GRACE_MS = 10_000
 const STORE_PASSWORD = 'changeit'
@@ -40,7 +40,8 @@ export async function secureBroker(): Promise<SecureBroker> {
   const logFile = join(folder, 'secure-kafka.log')
 
   async function prepare() {
-    const classPath = join(await ensureKafkaJars(TOOLS), '*')
+    const jars = await realpath(await ensureKafkaJars(TOOLS))
+    const archive = await ensureClassArchive(jars)
     await mkdir(join(dataDir, 'logs'), { recursive: true })
     await keytool(
       '-genkeypair',
@@ -57,15 +58,25 @@ export async function secureBroker(): Promise<SecureBroker> {
     )
     await keytool('-exportcert', '-alias', 'broker', '-rfc', '-file', join(dataDir, 'broker.pem'))
     await writeFile(properties, secured(brokerProperties(dataDir, ports)))
-    const java = ['-Xmx384m', '-XX:+UseSerialGC', `-Dlog4j2.configurationFile=${LOG_CONFIG}`, `-Dmillrace.log=${logFile}`, '-cp', classPath]
+    const broker = brokerCommand({ jars, properties, logFile, heapMb: TEST_HEAP_MB, archive, extra: TEST_JAVA_OPTIONS })
+    const java = broker.args.slice(0, broker.args.indexOf('kafka.Kafka'))
     const scram = `SCRAM-SHA-512=[name=${users.scram.username},password=${users.scram.password}]`
     const clusterId = randomBytes(16).toString('base64url').replace(/^-/, 'A')
     await run('java', [...java, 'kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', properties, '--add-scram', scram])
-    return { command: 'java', args: [...java, 'kafka.Kafka', properties] }
+    return broker
   }
 
   function keytool(...args: string[]) {
-    return run('keytool', [...args, '-keystore', keystore, '-storetype', 'PKCS12', '-storepass', STORE_PASSWORD])
+    return run('keytool', [
+      ...TEST_JAVA_OPTIONS.map((option) => `-J${option}`),
+      ...args,
+      '-keystore',
+      keystore,
+      '-storetype',
+      'PKCS12',
+      '-storepass',
+      STORE_PASSWORD,
+    ])
   }
 
   function secured(plain: string): string {

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { S3Client } from '@aws-sdk/client-s3'
 import fc from 'fast-check'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type BlobStore, BlobsUnavailableError, blobStore, UNTOUCHED_MS } from '../../../state/blobs/blob-store.ts'
 import { bucketShelf } from '../../../state/blobs/bucket.ts'
 import { connectBlobs, s3Client } from '../../../state/blobs/connect.ts'
@@ -30,14 +30,15 @@ let bucketNow = Date.now()
 beforeAll(async () => {
   s3 = await startS3(join(folder, 's3'), 'snippets')
   s3Url = `http://127.0.0.1:${(s3.address() as AddressInfo).port}`
-  process.env.AWS_ACCESS_KEY_ID = 'S3RVER'
-  process.env.AWS_SECRET_ACCESS_KEY = 'S3RVER'
+  vi.stubEnv('AWS_ACCESS_KEY_ID', 'S3RVER')
+  vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'S3RVER')
   bucketClient = await s3Client(s3Url)
   const shelf = await bucketShelf({ client: bucketClient, bucket: 'snippets', prefix: 'blobs/', renewAfterMs: 1_000, now: () => bucketNow })
   bucketStore = blobStore({ shelf, draftFolder: join(folder, 'drafts') })
 })
 
 afterAll(async () => {
+  vi.unstubAllEnvs()
   bucketClient.destroy()
   s3.close()
   s3.closeAllConnections()

@@ -1,0 +1,47 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Output, runPackage } from './run-package.ts'
+import type { TestTotals } from './verify-reporter.ts'
+
+const REPORTER = fileURLToPath(new URL('./verify-reporter.ts', import.meta.url))
+const NOTHING_RAN: TestTotals = { passed: 0, failed: 1, skipped: [], repeated: [], durations: [] }
+
+/** Runs each lane's vitest projects, the lanes beside each other: one that waits for servers leaves the processor to others. */
+export async function runLanes(lanes: readonly (readonly string[])[]): Promise<TestTotals> {
+  const totals = await Promise.all(lanes.map((projects) => runTests(projects, [], 'lines')))
+  return {
+    passed: totals.reduce((sum, { passed }) => sum + passed, 0),
+    failed: totals.reduce((sum, { failed }) => sum + failed, 0),
+    skipped: totals.flatMap(({ skipped }) => skipped),
+    repeated: totals.flatMap(({ repeated }) => repeated),
+    durations: totals.flatMap(({ durations }) => durations),
+  }
+}
+
+/** Runs the tests of these vitest projects, or those of them that lie at the given paths. */
+export async function runTests(projects: readonly string[], files: readonly string[], output: Output = 'through'): Promise<TestTotals> {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-verify-'))
+  const totalsFile = join(folder, 'totals.json')
+  try {
+    const args = [
+      'run',
+      ...projects.flatMap((project) => ['--project', project]),
+      '--reporter=default',
+      `--reporter=${REPORTER}`,
+      `--outputFile.totals=${totalsFile}`,
+      ...(process.stdout.isTTY ? ['--color'] : []),
+      ...files,
+    ]
+    const code = await runPackage('vitest', args, output)
+    const totals = JSON.parse(readFileSync(totalsFile, 'utf8')) as TestTotals
+    // Vitest knows failures that belong to no test, such as a global teardown's.
+    return code !== 0 && totals.failed === 0 ? { ...totals, failed: 1 } : totals
+  } catch (error) {
+    process.stdout.write(`the run of ${projects.join(', ')} did not come to its end: ${(error as Error).message}\n`)
+    return NOTHING_RAN
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,107 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { testDriver } from '../../../pipelines/engine/testing/test-driver.ts'
+import { trends } from '../../../pipelines/trends/topology.ts'
+import { trendOutput, tweets } from '../../../schemas/trends/topics.ts'
+import type { TrendOutput } from '../../../schemas/trends/types.ts'
+import { readRecording, tweetMaker } from '../../../tools/replay/recording.ts'
+import { replayTimes } from '../../../tools/replay/replay-times.ts'
+import { dataTest } from '../../public-data.ts'
+import { GENERATED_EVENTS, writeGeneratedRecording } from './generated-recording.ts'
+import { type OfflineEntry, offlineTrends, type SentTweet } from './offline.ts'
+
+const MINUTE = 60_000
+const START = Date.UTC(2026, 0, 1, 12, 0, 0)
+/** Every sixth of the 60,000 tweets is plenty here; the end-to-end tests replay them all. */
+const TAKEN = 6
+/** Enough that lists of many regions have entries, at a tenth of the time. */
+const GENERATED_TWEETS = 2_000
+/** The 42 days of the six events in 84 minutes, so that the first ones leave the window before the end. */
+const SPEED = 720
+const LONGEST_GAP_MS = 60 * MINUTE
+const SERVED = 30
+const LEADERS = 15
+const STRIDE_MS = 14 * MINUTE
+const ARRIVAL_DELAY_MS = 2_000
+/** Tweets may be this far ahead of the clock without being refused. */
+const STEP_MS = 4 * MINUTE
+const EVENTS = ['hurricane sandy', 'flood crisis', 'boston marathon', 'fertilizer plant', 'oklahoma', 'yycflood']
+const TIMEOUT_MS = 300_000
+
+async function recordedTweets(path: string, taken: number): Promise<SentTweet[]> {
+  const times = replayTimes(SPEED, LONGEST_GAP_MS)
+  const makeTweet = tweetMaker()
+  const sent: SentTweet[] = []
+  let read = 0
+  for await (const recorded of readRecording(path, () => {})) {
+    if (read++ % taken !== 0) continue
+    const sentAt = START + Math.floor(times.next(recorded.recordedAt))
+    sent.push({ tweet: makeTweet(recorded, sentAt), sentAt })
+  }
+  return sent
+}
+
+/** Judges every list of the recording's windows. Answers how many lists with entries were compared, and the terms that led in the world. */
+function compareWithOffline(sent: readonly SentTweet[]): { compared: number; leaders: Set<string> } {
+  const offline = offlineTrends(sent)
+  const driver = testDriver(trends, { startAt: START, commit: 'manual', cachedObjects: 20_000 })
+  driver.settle()
+  const leaders = new Set<string>()
+  let next = 0
+  let compared = 0
+  for (let windowEnd = START + STRIDE_MS; next < sent.length; windowEnd += STRIDE_MS) {
+    // The window is reported when what was sent until its end, and in the two seconds after, has been read.
+    while (driver.now < windowEnd + ARRIVAL_DELAY_MS) {
+      const until = Math.min(driver.now + STEP_MS, windowEnd + ARRIVAL_DELAY_MS)
+      for (; next < sent.length && sent[next].sentAt <= until; next++) {
+        const { tweet, sentAt } = sent[next]
+        driver.pipe(tweets, tweet.user_id, tweet, { timestamp: sentAt })
+      }
+      driver.advanceWallClock(until - driver.now)
+    }
+    driver.settle()
+    const lists = driver.read(trendOutput).map(({ value }) => value as TrendOutput)
+    const ofWindow = lists.filter((list) => list.window_end === windowEnd)
+    expect(ofWindow).toHaveLength(551)
+    for (const { term } of ofWindow.find((list) => list.woeid === 1)?.entries.slice(0, LEADERS) ?? []) leaders.add(term)
+    const expected = offline.listsAt(windowEnd)
+    for (const list of ofWindow) {
+      const truth = (expected.get(list.woeid) ?? []).slice(0, SERVED)
+      // How often a term occurs a minute before decides the scores of all; the stride has no such moment, so ranks are compared by counts.
+      expect(list.entries.slice(0, SERVED).map(countsOf)).toEqual(truth.map(countsOf))
+      if (truth.length > 0) compared++
+    }
+  }
+  return { compared, leaders }
+}
+
+dataTest(
+  'tweets',
+  'over the real tweets the true top 30 of every region is published, with exact counts, and the known events lead',
+  async (path) => {
+    const { compared, leaders } = compareWithOffline(await recordedTweets(path, TAKEN))
+    expect(compared).toBeGreaterThan(500)
+    for (const term of EVENTS) expect(leaders).toContain(term)
+  },
+  TIMEOUT_MS,
+)
+
+test(
+  'over generated tweets the true top 30 of every region is published, with exact counts, and the events lead',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const path = join(folder, 'recording.csv.gz')
+    writeGeneratedRecording(path, GENERATED_TWEETS)
+    const { compared, leaders } = compareWithOffline(await recordedTweets(path, 1))
+    expect(compared).toBeGreaterThan(500)
+    for (const term of GENERATED_EVENTS) expect(leaders).toContain(term)
+  },
+  TIMEOUT_MS,
+)
+
+function countsOf({ term, name, tweet_volume, volume_24h, velocity, sample_tweets }: OfflineEntry) {
+  return { term, name, tweet_volume, volume_24h, velocity, sample_tweets }
+}

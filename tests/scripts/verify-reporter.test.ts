@@ -1,0 +1,105 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { TestModule, TestRunEndReason } from 'vitest/node'
+import VerifyReporter, { type TestTotals } from '../../scripts/verify-reporter.ts'
+
+interface FakeTest {
+  readonly fullName: string
+  readonly state: 'passed' | 'failed' | 'skipped'
+  readonly note?: string
+  readonly duration?: number
+  readonly flaky?: boolean
+}
+
+interface FakeModule {
+  readonly file: string
+  readonly project?: string
+  readonly duration: number
+  readonly errors?: number
+  readonly tests: readonly FakeTest[]
+}
+
+function asModule({ file, project = 'unit', duration, errors = 0, tests }: FakeModule): TestModule {
+  const allTests = () =>
+    tests.map(({ fullName, state, note, duration, flaky = false }) => ({
+      fullName,
+      result: () => ({ state, note }),
+      diagnostic: () => (state === 'skipped' ? undefined : { duration, flaky }),
+    }))
+  const module = {
+    relativeModuleId: file,
+    project: { name: project },
+    errors: () => Array.from({ length: errors }),
+    diagnostic: () => ({ duration }),
+    children: { allTests },
+  }
+  return module as unknown as TestModule
+}
+
+function totalsOf(modules: readonly FakeModule[], unhandled: readonly unknown[] = [], reason: TestRunEndReason = 'passed'): TestTotals {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'))
+  const argument = `--outputFile.totals=${join(folder, 'totals.json')}`
+  process.argv.push(argument)
+  onTestFinished(() => {
+    process.argv.splice(process.argv.indexOf(argument), 1)
+    rmSync(folder, { recursive: true })
+  })
+  new VerifyReporter().onTestRunEnd(modules.map(asModule), unhandled, reason)
+  return JSON.parse(readFileSync(join(folder, 'totals.json'), 'utf8')) as TestTotals
+}
+
+test('counts what passed and failed, errors of files and outside of tests too, and names what needed a second try', () => {
+  const totals = totalsOf(
+    [
+      {
+        file: 'a.test.ts',
+        duration: 5,
+        errors: 1,
+        tests: [
+          { fullName: 'one', state: 'passed', duration: 1 },
+          { fullName: 'two', state: 'failed', duration: 1 },
+          { fullName: 'three', state: 'passed', duration: 1, flaky: true },
+        ],
+      },
+    ],
+    [new Error('of nobody')],
+    'interrupted',
+  )
+  expect(totals).toMatchObject({ passed: 2, failed: 4, repeated: ['a.test.ts: three'] })
+})
+
+test('skipped tests have their reason; that some miss public data in the run that has none is no news', () => {
+  const tests: FakeTest[] = [
+    { fullName: 'with a reason', state: 'skipped', note: 'needs tweets' },
+    { fullName: 'without', state: 'skipped' },
+  ]
+  const totals = totalsOf([
+    { file: 'a.data.test.ts', duration: 0, tests },
+    { file: 'a.data.test.ts', project: 'without-data', duration: 0, tests },
+  ])
+  expect(totals).toMatchObject({ passed: 0, failed: 0 })
+  expect(totals.skipped).toEqual([
+    { name: 'a.data.test.ts: with a reason', reason: 'needs tweets' },
+    { name: 'a.data.test.ts: without', reason: 'no reason given' },
+  ])
+})
+
+test('tells how long each test took, and what a file does around its tests', () => {
+  const { durations } = totalsOf([
+    {
+      file: 'a.test.ts',
+      duration: 60,
+      tests: [
+        { fullName: 'one', state: 'passed', duration: 10 },
+        { fullName: 'two', state: 'passed', duration: 20 },
+      ],
+    },
+  ])
+  expect(durations).toEqual([
+    { name: 'a.test.ts: one', ms: 10 },
+    { name: 'a.test.ts: two', ms: 20 },
+    { name: 'a.test.ts: before and after its tests', ms: 30 },
+  ])
+})
