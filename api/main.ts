@@ -36,7 +36,7 @@ import { SNIPPETS_LIMITED_PATHS, SNIPPETS_TOPICS, snippetsService } from './snip
 import { contentStreams } from './snippets/streams.ts'
 import { TRENDS_TOPICS, trendsService } from './trends/service.ts'
 
-/** Clicks that wait for Kafka (decisions, B): some 30 MB, encoded. */
+/** Clicks that wait for Kafka (docs/services/links.md#clicks): about 30 MB, encoded. */
 const CLICKS_CAPACITY = 100_000
 /** What a Kafka that is there takes for them. */
 const LAST_CLICKS_MS = 2_000

@@ -62,7 +62,7 @@ const NO_CHANGE: LinkCommand = {
   expired_url: null,
 }
 
-/** The link shortener (specification B). */
+/** The link shortener: docs/services/links.md */
 export function linksService({ views, tables, facts, commands, domains, secret, now }: LinksDeps): Service {
   const creation = linkCreation({ commands, domains, secret, now })
   const ofClicks = clickRoutes({ views, tables, facts, linkOf: known, now })

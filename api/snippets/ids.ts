@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-/** Decisions, C: 8 base62 characters, 2 x 10^14 ids. */
+/** 2 x 10^14 ids of base62 characters: docs/services/snippets.md#ids */
 const ID_LENGTH = 8
 const BASE62 = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 /** The greatest multiple of 62 below 256: bytes above it would make some characters likelier. */

@@ -59,7 +59,7 @@ export const SNIPPETS_LIMITED_PATHS = ['/api/v1/*']
 
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
-/** Snippet sharing (specification C). */
+/** Snippet sharing: docs/services/snippets.md */
 export function snippetsService(deps: SnippetsDeps): Service {
   const { views, facts, commands, blobs, streams } = deps
   const contents = { blobs, outgoing: streams.outgoing }

@@ -33,7 +33,7 @@ export interface TrendListsOptions {
   now(): number
 }
 
-/** Older lists are never served (specification A, targets). */
+/** Older lists are never served: docs/services/trends.md#freshness */
 const STALE_AFTER_MS = 180_000
 /** What a list says about its own lifetime, and how long others may keep it. */
 const LIST_TTL_SECONDS = 60

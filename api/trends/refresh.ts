@@ -8,7 +8,7 @@ import type { Facts } from '../kit/facts.ts'
 import type { TrendLists } from './lists.ts'
 import { knownRegion } from './regions.ts'
 
-/** Candidates kept per region (specification A, limits). */
+/** As many as the pipeline keeps per region: docs/services/trends.md#posted-lists */
 const MAX_ENTRIES = 500
 const SAMPLES_PER_ENTRY = 3
 /** More are accepted and dropped, up to this. */

@@ -2,11 +2,11 @@ import { foldTerm } from '../../schemas/trends/term.ts'
 import type { InterestProfile } from '../../state/views/trends/interests.ts'
 import type { Candidate } from '../../state/views/trends/trends.ts'
 
-/** Weight of a topic that the profile does not mention (specification A, personalization). */
+/** Weight of a topic that the profile does not mention: a topic with weight 1 already stands out. */
 const UNWEIGHTED = 0.5
 
 /**
- * The candidates as this user would rank them (specification A, personalization): muted ones are skipped, the others are ordered by
+ * Ranks the candidates for one user (docs/services/trends.md#personalized-lists). Skips muted ones and orders the others by
  * trend score × topic weight; equal ones keep their order.
  */
 export function rerank(candidates: readonly Candidate[], profile: InterestProfile, limit: number): Candidate[] {

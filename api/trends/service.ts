@@ -32,7 +32,7 @@ export interface TrendsDeps {
 /** Topics that this service publishes to, or whose partitions its views and tables are filled from. */
 export const TRENDS_TOPICS = [trendOutput, trendRenewals, trendVolumes, userInterests]
 
-/** The trends service (specification A). */
+/** The trends service: docs/services/trends.md */
 export function trendsService({ views, tables, facts, now, sleep }: TrendsDeps): Service {
   const lists = trendLists({ reader: views, facts, now })
   const profiles = interests({ reader: views, facts, now, sleep })

@@ -4,7 +4,7 @@ import type { SubjectName } from './subjects.ts'
 /** Applies so many requests a second and reports. */
 export type ApplyRate = (subject: SubjectName, callers: number, perSecond: number) => Promise<LoadReport>
 
-/** Specification G. */
+/** docs/services/limits.md#targets */
 const TARGET_P99_MS = 2
 const SUBJECTS: readonly SubjectName[] = ['millrace, leases', 'millrace', 'flexible']
 const TRAFFIC = [

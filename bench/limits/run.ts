@@ -32,8 +32,9 @@ const IN_FLIGHT = 128
 /** What every subject can do, so that latencies compare. */
 const SHARED_RATE = 5_000
 const WARM_UP_SECONDS = 1
-/** The specification's; and one with which an overloaded store is waited for, as the peers do: else letting through would count as deciding. */
+/** The limiter's own time-out (docs/services/limits.md#fail-open). */
 const TIMEOUT_MS = 5
+/** The peers wait for an overloaded store. With the short time-out, requests let through would count as decisions. */
 const PATIENT_MS = 1_000
 
 const { seconds, traffic: wanted = '', ...values } = commandLine(declaration)

@@ -10,7 +10,7 @@ export interface FreshnessOptions {
 
 const PROBE_EVERY_MS = 500
 const ASK_EVERY_MS = 200
-/** Specification C, limits. */
+/** docs/services/snippets.md#targets */
 const TARGET_MS = 60_000
 
 /** Ms from a read until readers are shown that it was counted, of a new snippet every half second; sorted. */

@@ -14,8 +14,8 @@ import { type Paced, paced } from './pace.ts'
 import declaration from './run.command.ts'
 
 /**
- * Snippets through the whole path at the specification's average rates, sizes from a distribution with a long tail: creations and reads at
- * once, beside the limits in the same run: a durable file of the same size, and the smallest answer of the same API. Then how fresh views are,
+ * Snippets through the whole path at the average rates of docs/services/snippets.md#targets, with sizes from a distribution with a
+ * long tail. Creations and reads run at once, beside the limits in the same run: a durable file of the same size, and the smallest answer of the same API. Then how fresh views are,
  * and what the API's memory grows by when many of the largest contents come and go at once.
  */
 const SEED = 7

@@ -42,7 +42,7 @@ export function demoBacklog(count: number, minutes: number, now: number): Backlo
   return { tweets, contributions }
 }
 
-/** What the specification counts of a tweet, by other means than the pipeline's. */
+/** Counts what docs/services/trends.md#what-counts says, by other means than the pipeline. */
 function countOf(tweet: Tweet, byUser: Map<string, number>): number {
   if (tweet.bot_score > MAX_BOT_SCORE) return 0
   const terms = new Set([...tweet.hashtags, ...tweet.phrases].map((term) => term.normalize('NFKC').toLowerCase().replace(/^#/, '')))

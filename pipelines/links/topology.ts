@@ -4,7 +4,7 @@ import type { Link } from '../../schemas/links/types.ts'
 import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, timerStore, topology, utf8 } from '../engine/index.ts'
 import { decideLink } from './decide.ts'
 
-/** Marked well within the 10 minutes of specification B; readers look at the time themselves. */
+/** Readers compare the time themselves, so marking may lag: docs/services/links.md#expiry */
 const EXPIRE_EVERY_MS = 1_000
 /**
  * A tick holds up commands: this many take some milliseconds, and the next tick goes on. Nine times a partition's share of the target's peak

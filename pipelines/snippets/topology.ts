@@ -21,7 +21,7 @@ import { snippetText } from './text.ts'
 const EXPIRE_EVERY_MS = 10_000
 /** A tick holds up commands: this many take some milliseconds, and the next tick goes on. */
 const EXPIRED_PER_TICK = 500
-/** Specification C, states: every 5 minutes up to 1,000 in all are marked is_deleted. */
+/** A bound per run keeps a mass expiry from holding up commands: docs/services/snippets.md#expiry */
 const CLEANUP_EVERY_MS = 300_000
 const CLEANED_PER_RUN = 1_000
 

@@ -2,7 +2,10 @@ import { snippetReads, snippetViewCounts } from '../../schemas/snippets/topics.t
 import type { SnippetRead } from '../../schemas/snippets/types.ts'
 import { avro, type Context, keyedStore, type RecordContext, topology, utf8 } from '../engine/index.ts'
 
-/** Reads are put together for so long: views converge within a minute (specification C), and a popular snippet costs one record per commit. */
+/**
+ * Reads of this interval are counted together, so that a popular snippet costs one record per commit. It is far below the
+ * minute within which views are current: docs/services/snippets.md#views
+ */
 const COMMIT_INTERVAL_MS = 5_000
 
 /** Reads → how often each snippet was viewed. A snippet that everybody reads is one addition per read, and one record per commit. */

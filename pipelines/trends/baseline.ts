@@ -1,7 +1,7 @@
 import type { TermBaseline } from '../../schemas/trends/types.ts'
 import { hourOfWeek, sameHourOfWeekBefore, weekOf } from './time.ts'
 
-/** Weight of the newest week in the exponentially weighted mean (DECISIONS: baseline). */
+/** Weight of the newest week in the exponentially weighted mean: docs/services/trends.md#baseline */
 const NEWEST_WEIGHT = 0.3
 
 /** A baseline that has seen nothing; every hour from `hour` on is observed, the silent ones as zero. */

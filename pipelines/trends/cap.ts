@@ -1,7 +1,7 @@
 import type { UserContributions } from '../../schemas/trends/types.ts'
 import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
 
-/** One user adds at most this much to one term in any window, all regions together (DECISIONS: spam cap). */
+/** One user adds at most this much to one term in any window, all regions together: docs/services/trends.md#spam-cap */
 export const MAX_PER_USER = 3
 
 /**

@@ -3,7 +3,7 @@ import { labelOf, trendScore, velocityOf, velocityVsUsual } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 import { MINUTE_MS } from './time.ts'
 
-/** Terms kept per region (spec A). */
+/** Candidates kept per region, which personalized lists choose from: docs/services/trends.md#personalized-lists */
 export const KEPT_TERMS = 500
 
 /** Moments remembered: enough that one from a minute ago is among them, at two a minute. */

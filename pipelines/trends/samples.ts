@@ -1,6 +1,6 @@
 import type { SampleTweet } from '../../schemas/trends/types.ts'
 
-/** Sample tweets per trend (spec A: 3 per entry). */
+/** Sample tweets per trend: docs/services/trends.md#sample-tweets */
 export const SAMPLES = 3
 
 /**

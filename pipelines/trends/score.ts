@@ -1,18 +1,18 @@
-/** Labels by how far above the usual a term is (spec A: above 3.0 Trending, above 10.0 Viral). */
+/** Labels tell how far a term is above the usual: docs/services/trends.md#velocity-score-and-label */
 const TRENDING_ABOVE = 3
 const VIRAL_ABOVE = 10
 
-/** A divisor from a baseline or a mean: never below 1, so that rare terms are not blown up (spec A). */
+/** A divisor is never below 1, so that a rare term does not get an enormous velocity from a tiny baseline or mean. */
 function divisorOf(usual: number): number {
   return Math.max(1, usual)
 }
 
-/** How many times the usual count: spec A's velocity. */
+/** How many times the usual count. It decides score and label. */
 export function velocityVsUsual(count: number, usual: number): number {
   return count / divisorOf(usual)
 }
 
-/** count × velocity weight; the weight is log2(1 + velocity) (DECISIONS: the two velocities). Grows with count. */
+/** count × log2(1 + velocity), which grows with the count: docs/services/trends.md#velocity-score-and-label */
 export function trendScore(count: number, usual: number): number {
   return count * Math.log2(1 + velocityVsUsual(count, usual))
 }

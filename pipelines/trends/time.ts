@@ -3,11 +3,11 @@ export const MINUTE_MS = 60_000
 export const MINUTES_PER_HOUR = 60
 const HOURS_PER_WEEK = 168
 
-/** The sliding window: so many one-minute buckets, the running one included (spec A). */
+/** One-minute buckets in the sliding window, including the current one: docs/services/trends.md#window-and-volumes */
 export const WINDOW_MINUTES = 60
-/** Lists are renewed this often; every second time is the minute's snapshot (DECISIONS: refresh). */
+/** Every second renewal is the minute's snapshot: docs/services/trends.md#freshness */
 export const RENEWAL_MS = 30_000
-/** Tweets that are further ahead of the clock are refused (DECISIONS: late events). */
+/** Tweets that are further ahead of the clock go to the dead letters: docs/services/trends.md#what-counts */
 export const MAX_AHEAD_MINUTES = 5
 export const MAX_AHEAD_MS = MAX_AHEAD_MINUTES * MINUTE_MS
 

@@ -1,9 +1,9 @@
 import type { TrendingSince } from '../../schemas/trends/types.ts'
 import { MINUTE_MS } from './time.ts'
 
-/** Terms that trend: those that are served (spec A). */
+/** A term trends while it is among those that are served: docs/services/trends.md#trending-since */
 export const SERVED_TERMS = 30
-/** A term that comes back within this time never left (DECISIONS: trending_since). */
+/** A term that comes back within this time keeps its start: the end of a list flickers. */
 const GAP_MS = 10 * MINUTE_MS
 
 /**

@@ -18,7 +18,7 @@ import { pendingCounts } from './pending-counts.ts'
 import { termReader } from './terms-of-tweet.ts'
 import { hourOfMinute, MAX_AHEAD_MS, minuteOf, WINDOW_MINUTES } from './time.ts'
 
-/** Events that are more likely than this from a bot are not counted (spec A). */
+/** Tweets with a higher bot score do not count: docs/services/trends.md#what-counts */
 const MAX_BOT_SCORE = 0.7
 /** Users looked at per run: with a run every minute, over a million an hour and partition, at about a microsecond each. */
 const USERS_SWEPT = 20_000

@@ -7,7 +7,7 @@ export type UserIdForm = (subject: string) => boolean
 
 const MAX_INT64 = 2n ** 63n - 1n
 
-/** Services A, B, C and H: a positive 64-bit integer in decimal, in its shortest form. */
+/** A positive 64-bit integer in its shortest decimal form: docs/services/README.md#user-ids */
 export function isDecimalUserId(subject: string): boolean {
   return /^[1-9]\d{0,18}$/.test(subject) && BigInt(subject) <= MAX_INT64
 }

@@ -2,7 +2,7 @@ import type { BlobDraft } from '../../../state/blobs/draft.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import { refuseNul } from './utf8.ts'
 
-/** Specification C, limits: 10 x 1024 x 1024 bytes of UTF-8. */
+/** 10 x 1024 x 1024 bytes of UTF-8: docs/services/snippets.md#content */
 export const MAX_CONTENT_BYTES = 10_485_760
 /** What the language is guessed from. */
 const HEAD_BYTES = 32_768

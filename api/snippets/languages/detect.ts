@@ -5,7 +5,7 @@ export const PLAINTEXT = 'plaintext'
 
 /** The beginning says it; what follows only costs. */
 export const EXAMINED_CHARACTERS = 8_192
-/** Specification C: fewer matches than this are chance. */
+/** Fewer matches than this are chance: docs/services/snippets.md#language */
 const MIN_MATCHES = 2
 /** Two matches that many languages share, such as a call and a comment, are still chance. */
 const MIN_SCORE = 3

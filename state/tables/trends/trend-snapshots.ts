@@ -4,7 +4,7 @@ import { isoMonth } from '../time.ts'
 
 /** Deeper ranks are only candidates for personal lists: nobody asks for their history. */
 const SNAPSHOT_RANKS = 100
-/** Specification A: trend snapshots are kept 90 days. */
+/** docs/services/trends.md#topics-and-tables */
 const RETENTION_DAYS = 90
 
 /**

@@ -25,7 +25,7 @@ import {
  */
 export const TRENDS_VIEW = 'trends'
 
-/** Entries that a list serves (specification A, limits). */
+/** Entries that a list serves: docs/services/trends.md#lists */
 export const SERVED_ENTRIES = 30
 
 /** JSON of one response entry without its opening `{"rank":n,`. */

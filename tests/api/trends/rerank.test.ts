@@ -12,7 +12,7 @@ const profileOf = fc.record({
   updated_at: fc.constant(1),
 })
 
-test('is the formula of the specification: muted skipped, score × weight (0.5 without one), best first, at most the limit', () => {
+test('skips muted topics and orders by score × weight (0.5 without one), best first, at most the limit', () => {
   fc.assert(
     fc.property(candidatesOf, profileOf, fc.integer({ min: 1, max: 30 }), (candidates, profile, limit) => {
       const expected = candidates

@@ -140,7 +140,7 @@ test('at a window edge: the last microsecond counts whole, the first of the next
   expect(answers).toEqual([true, true, true, true, false, false])
 })
 
-test("what is left, and when, are the specification's", async () => {
+test('what is left, and when, follow the documented formulas', async () => {
   const { store, setTime } = await clocked()
   const limit = { limit: 10, windowSeconds: 60, burst: 0 }
   const counter = counterOf(limit)

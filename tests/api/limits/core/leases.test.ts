@@ -9,7 +9,7 @@ import { modelOf } from './model.ts'
 
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
 const US_PER_MS = 1_000
-/** Specification G. */
+/** docs/services/limits.md#accuracy */
 const ACCURACY = 0.05
 const RUN_WINDOWS = 2
 /** Instances that start know nothing of each other. */

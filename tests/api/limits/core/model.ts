@@ -1,6 +1,9 @@
 import type { Limit } from '../../../../api/limits/core/formulas.ts'
 
-/** The specification's two limiters as plainly as they can be written: times of admitted requests, and one bucket. Times in µs. */
+/**
+ * The two algorithms (docs/services/limits.md#sliding-window and docs/services/limits.md#token-bucket) as plainly as they can
+ * be written: times of admitted requests, and one bucket. Times in µs.
+ */
 export interface Model {
   /** True: admitted. */
   request(nowUs: number, units?: number): boolean

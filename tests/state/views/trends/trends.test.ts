@@ -30,7 +30,7 @@ function view() {
   return { ...redis, write: (record: TrendOutput, partition = 3) => redis.apply(trendsView.operationsFor(partition, record.woeid, record)) }
 }
 
-test('an entry is rendered as the specification names its fields, ids as strings', async () => {
+test('an entry is rendered with the documented names of fields, ids as strings', async () => {
   const { reader, write } = view()
   write(list({ entries: [entry('café au lait', { name: 'Café #1', label: null })] }))
   const served = await readServed(reader, 3, 1)
