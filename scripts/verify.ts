@@ -18,8 +18,8 @@ const CHECKS: readonly { readonly name: string; readonly command: string; readon
   { name: 'dead exports', command: 'knip', args: ['--no-progress'] },
 ]
 /**
- * Run beside each other. Unit tests compute; the others mostly wait for servers and for intervals that the contracts of the services set.
- * The first lane ends first: what runs a second time comes behind it.
+ * Run beside each other. Unit tests compute; the others mostly wait for servers and for intervals that the contracts of the
+ * services set. The first lane ends first: what runs a second time comes behind it.
  */
 const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e']]
 /** The files that read public data once more, and it is not there. */
