@@ -1,4 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import type { Runtime } from '../runtime/runtime.ts'
+import { systemRuntime } from '../runtime/system.ts'
 import { SchemaNotFoundError, type SchemaRegistry } from './registry-interface.ts'
 
 export { SchemaNotFoundError } from './registry-interface.ts'
@@ -20,8 +21,8 @@ export interface RegistryOptions {
 
 export interface RegistryDeps {
   readonly fetch?: typeof fetch
-  readonly now?: () => number
-  readonly sleep?: (ms: number) => Promise<unknown>
+  /** Default: the system's, without a log. */
+  readonly runtime?: Runtime
 }
 
 /** The registry does not take this schema, and asking again will not help: incompatible with an earlier version, or not valid. */
@@ -64,9 +65,7 @@ type Answer<T> = { readonly ok: true; readonly body: T } | { readonly ok: false;
  * which rounds 64-bit numbers, and does not tell a missing schema from a missing registry.)
  */
 export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}): RegistryClient {
-  const request = deps.fetch ?? fetch
-  const now = deps.now ?? Date.now
-  const sleep = deps.sleep ?? delay
+  const { fetch: request = fetch, runtime = systemRuntime() } = deps
   const endpoints = options.url.split(',').map((url) => endpoint(url.trim()))
   const schemas = new Map<number, Promise<string>>()
 
@@ -94,18 +93,18 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
   }
 
   async function ask<T>(method: string, path: string, body?: string): Promise<Answer<T>> {
-    const deadline = now() + (options.deadlineMs ?? DEADLINE_MS)
+    const deadline = runtime.monotonic() + (options.deadlineMs ?? DEADLINE_MS)
     let backoff = FIRST_BACKOFF_MS
     for (let attempt = 0; ; attempt++) {
       const target = endpoints[attempt % endpoints.length]
       const failure = await tryOnce<T>(target, method, path, body)
       if (typeof failure !== 'string') return failure
-      if (now() + backoff >= deadline) {
+      if (runtime.monotonic() + backoff >= deadline) {
         throw new RegistryUnreachableError(
           `no answer from the schema registry at ${target.url} (${failure}). Is it running, and is SCHEMA_REGISTRY_URL right?`,
         )
       }
-      await sleep(backoff)
+      await runtime.sleep(backoff)
       backoff = Math.min(backoff * 2, LONGEST_BACKOFF_MS)
     }
   }

@@ -1,5 +1,6 @@
 import type { OffsetToCommit, PartitionData } from '../../../kafka/transport.ts'
 import { partitionKey } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { EngineStore, StateSession } from '../../../state/stores/store.ts'
 import { caughtUpTicks, taskTicks, timeClosing } from '../time/task-time.ts'
 import { type TimeMark, timeMark } from '../time/time-mark.ts'
@@ -26,8 +27,7 @@ export interface TaskDeps {
   readonly session: StateSession
   readonly producer: AppenderSource
   readonly metrics: TaskMetrics
-  /** Epoch ms. */
-  readonly clock: () => number
+  readonly runtime: Pick<Runtime, 'now'>
   /** True for schema ids that the registry said it does not have. */
   readonly isMissing: (schemaId: number) => boolean
   /** Decoded objects that each store instance keeps in memory. */
@@ -109,7 +109,7 @@ export function streamTimeOf(metadata: string): number {
 }
 
 export function streamTask(deps: TaskDeps): StreamTask {
-  const { topology, part, partition, session, codecs, metrics, clock } = deps
+  const { topology, part, partition, session, codecs, metrics, runtime } = deps
   const declaration = topology.declare()
   const place = taskPlace(declaration, part, partition)
   const { id } = place
@@ -209,7 +209,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       }
       committedPositions = intakes.map((intake) => intake.position)
       for (const closing of closings) closing?.start()
-      context.now = clock()
+      context.now = runtime.now()
       ticks.start(context.now, context.streamTime)
     },
 
@@ -217,14 +217,14 @@ export function streamTask(deps: TaskDeps): StreamTask {
       state.expect('RUNNING', 'accepting records')
       const index = intakes.findIndex((intake) => intake.topic === data.topic)
       intakes[index].push(data)
-      const now = clock()
+      const now = runtime.now()
       for (const { mark } of marks) mark.observe(index, data.fetchedAt, data.highWatermark, now)
       settledTicks.observe(index, data.fetchedAt, data.highWatermark, now)
     },
 
     run(expired) {
       state.expect('RUNNING', 'processing')
-      context.now = clock()
+      context.now = runtime.now()
       return loop.run(expired)
     },
 
@@ -285,7 +285,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
     prepareCommit() {
       state.expect('RUNNING', 'committing')
       if (!loop.atRest) throw new Error(`task ${id} cannot commit in the middle of a time handler`)
-      context.now = clock()
+      context.now = runtime.now()
       runHooks()
       sendMarks()
       flushStores()
