@@ -111,12 +111,15 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
 
   /** An answer, or the reason why it is worth to ask again. */
   async function tryOnce<T>(target: Endpoint, method: string, path: string, body?: string): Promise<Answer<T> | string> {
+    const timeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS
+    const timeout = new AbortController()
+    const cancelTimeout = runtime.setTimer(timeoutMs, () => timeout.abort(new Error(`no answer within ${timeoutMs} ms`)))
     try {
       const response = await request(target.url + path, {
         method,
         body,
         headers: { accept: MEDIA_TYPE, 'content-type': MEDIA_TYPE, ...target.headers },
-        signal: AbortSignal.timeout(options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS),
+        signal: timeout.signal,
       })
       const content = await response.text()
       if (response.ok) return { ok: true, body: JSON.parse(content) as T }
@@ -126,6 +129,8 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
     } catch (error) {
       const { message, cause } = error as Error
       return cause instanceof Error ? `${message}: ${cause.message || (cause as NodeJS.ErrnoException).code}` : message
+    } finally {
+      cancelTimeout()
     }
   }
 

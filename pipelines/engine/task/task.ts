@@ -12,7 +12,7 @@ import type { Topology } from '../topology/topology.ts'
 import { SourceIntake } from './intake.ts'
 import type { TaskMetrics } from './metrics.ts'
 import { type AppenderSource, taskOutputs } from './outputs.ts'
-import { processorFailed, recordLoop } from './record-loop.ts'
+import { processorFailed, type RunResult, recordLoop } from './record-loop.ts'
 import { TaskContext } from './task-context.ts'
 import { type TaskPlace, taskPlace } from './task-place.ts'
 import { type TaskState, taskStateMachine } from './task-state.ts'
@@ -47,9 +47,6 @@ export interface TaskProgress {
   /** -1 before the first record. */
   readonly streamTime: number
 }
-
-/** idle: everything queued is processed. more: time is up. waiting: a schema must be loaded first. */
-export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 
 /** One sub-topology in one partition. Synchronous: the worker and the test driver call it from their one loop. */
 export interface StreamTask extends TaskPlace {
