@@ -13,6 +13,7 @@ import { BUFFER_HEAP_FLAGS } from '../kafka/client/heap-flags.ts'
 import { kafkaTransport } from '../kafka/client/index.ts'
 import type { OffsetToCommit, Transport } from '../kafka/transport.ts'
 import { partitionKey } from '../kafka/transport.ts'
+import { systemRuntime } from '../runtime/system.ts'
 import { commandLine, runMain } from '../scripts/command-line/main.ts'
 import { quantile } from './harness/table.ts'
 import declaration from './kafka-transport.command.ts'
@@ -141,7 +142,7 @@ async function readProcessWrite(transport: Transport): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const transport = kafkaTransport({ brokers: [brokers], clientId: 'bench' }, { clock: Date, log: pino({ level: 'warn' }) })
+  const transport = kafkaTransport({ brokers: [brokers], clientId: 'bench' }, { runtime: systemRuntime(pino({ level: 'warn' })) })
   await transport.connect()
   await transport.ensureTopics([input, ...outputs].map((name) => ({ name, partitions: PARTITIONS })))
   await fill(transport)

@@ -1,4 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
+import type { Runtime } from '../runtime/runtime.ts'
+import { systemRuntime } from '../runtime/system.ts'
 import { SchemaNotFoundError, type SchemaRegistry } from './registry-interface.ts'
 
 export { SchemaNotFoundError } from './registry-interface.ts'
@@ -20,8 +21,8 @@ export interface RegistryOptions {
 
 export interface RegistryDeps {
   readonly fetch?: typeof fetch
-  readonly now?: () => number
-  readonly sleep?: (ms: number) => Promise<unknown>
+  /** Default: the system's, without a log. */
+  readonly runtime?: Runtime
 }
 
 /** The registry does not take this schema, and asking again will not help: incompatible with an earlier version, or not valid. */
@@ -64,9 +65,7 @@ type Answer<T> = { readonly ok: true; readonly body: T } | { readonly ok: false;
  * which rounds 64-bit numbers, and does not tell a missing schema from a missing registry.)
  */
 export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}): RegistryClient {
-  const request = deps.fetch ?? fetch
-  const now = deps.now ?? Date.now
-  const sleep = deps.sleep ?? delay
+  const { fetch: request = fetch, runtime = systemRuntime() } = deps
   const endpoints = options.url.split(',').map((url) => endpoint(url.trim()))
   const schemas = new Map<number, Promise<string>>()
 
@@ -94,30 +93,33 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
   }
 
   async function ask<T>(method: string, path: string, body?: string): Promise<Answer<T>> {
-    const deadline = now() + (options.deadlineMs ?? DEADLINE_MS)
+    const deadline = runtime.monotonic() + (options.deadlineMs ?? DEADLINE_MS)
     let backoff = FIRST_BACKOFF_MS
     for (let attempt = 0; ; attempt++) {
       const target = endpoints[attempt % endpoints.length]
       const failure = await tryOnce<T>(target, method, path, body)
       if (typeof failure !== 'string') return failure
-      if (now() + backoff >= deadline) {
+      if (runtime.monotonic() + backoff >= deadline) {
         throw new RegistryUnreachableError(
           `no answer from the schema registry at ${target.url} (${failure}). Is it running, and is SCHEMA_REGISTRY_URL right?`,
         )
       }
-      await sleep(backoff)
+      await runtime.sleep(backoff)
       backoff = Math.min(backoff * 2, LONGEST_BACKOFF_MS)
     }
   }
 
   /** An answer, or the reason why it is worth to ask again. */
   async function tryOnce<T>(target: Endpoint, method: string, path: string, body?: string): Promise<Answer<T> | string> {
+    const timeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS
+    const timeout = new AbortController()
+    const cancelTimeout = runtime.setTimer(timeoutMs, () => timeout.abort(new Error(`no answer within ${timeoutMs} ms`)))
     try {
       const response = await request(target.url + path, {
         method,
         body,
         headers: { accept: MEDIA_TYPE, 'content-type': MEDIA_TYPE, ...target.headers },
-        signal: AbortSignal.timeout(options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS),
+        signal: timeout.signal,
       })
       const content = await response.text()
       if (response.ok) return { ok: true, body: JSON.parse(content) as T }
@@ -127,6 +129,8 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
     } catch (error) {
       const { message, cause } = error as Error
       return cause instanceof Error ? `${message}: ${cause.message || (cause as NodeJS.ErrnoException).code}` : message
+    } finally {
+      cancelTimeout()
     }
   }
 

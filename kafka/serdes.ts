@@ -1,3 +1,5 @@
+import type { Runtime } from '../runtime/runtime.ts'
+import { systemRuntime } from '../runtime/system.ts'
 import type { Codec } from '../schemas/codec.ts'
 import type { AvroSchema, SchemaLookup, ValueFormat } from '../schemas/topic.ts'
 import { SchemaNotFoundError, type SchemaRegistry } from './registry-interface.ts'
@@ -27,8 +29,8 @@ export interface Serdes {
 }
 
 export interface SerdesOptions {
-  /** Milliseconds since any moment, never set back. Default performance.now. */
-  readonly now?: () => number
+  /** Default: the system's, without a log. */
+  readonly runtime?: Runtime
 }
 
 /** A wrong id costs one request in this time, however many records carry it; a schema that appears late is found after it. */
@@ -45,9 +47,9 @@ const NO_SCHEMA = 0
 export async function openSerdes(
   registry: SchemaRegistry,
   topics: readonly AnyValueTopic[],
-  { now = () => performance.now() }: SerdesOptions = {},
+  { runtime = systemRuntime() }: SerdesOptions = {},
 ): Promise<Serdes> {
-  const schemas = loadedSchemas(registry, now)
+  const schemas = loadedSchemas(registry, runtime)
   const codecs = new Map<string, Codec<unknown>>()
   await Promise.all(topics.map(openTopic))
 
@@ -76,7 +78,7 @@ async function registerValue(registry: SchemaRegistry, topic: string, schema: Av
   }
 }
 
-function loadedSchemas(registry: SchemaRegistry, now: () => number): LoadedSchemas {
+function loadedSchemas(registry: SchemaRegistry, runtime: Runtime): LoadedSchemas {
   const loaded = new Map<number, AvroSchema>()
   const notFoundAt = new Map<number, number>()
   const underWay = new Map<number, Promise<'loaded' | 'not-found'>>()
@@ -84,7 +86,7 @@ function loadedSchemas(registry: SchemaRegistry, now: () => number): LoadedSchem
   async function load(schemaId: number): Promise<'loaded' | 'not-found'> {
     if (loaded.has(schemaId)) return 'loaded'
     const missedAt = notFoundAt.get(schemaId)
-    if (missedAt !== undefined && now() - missedAt < NOT_FOUND_KEPT_MS) return 'not-found'
+    if (missedAt !== undefined && runtime.monotonic() - missedAt < NOT_FOUND_KEPT_MS) return 'not-found'
     const request = underWay.get(schemaId) ?? ask(schemaId).finally(() => underWay.delete(schemaId))
     underWay.set(schemaId, request)
     return request
@@ -98,7 +100,7 @@ function loadedSchemas(registry: SchemaRegistry, now: () => number): LoadedSchem
     } catch (error) {
       if (!(error instanceof SchemaNotFoundError)) throw error
       if (notFoundAt.size >= NOT_FOUND_KEPT) notFoundAt.clear()
-      notFoundAt.set(schemaId, now())
+      notFoundAt.set(schemaId, runtime.monotonic())
       return 'not-found'
     }
   }

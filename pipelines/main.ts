@@ -1,6 +1,7 @@
 import { type Logger, pino } from 'pino'
 import { kafkaTransport } from '../kafka/client/index.ts'
 import { registryClient } from '../kafka/registry.ts'
+import { systemRuntime } from '../runtime/system.ts'
 import { withReplaceableState } from '../state/stores/replaceable-state.ts'
 import type { StateBackend } from '../state/stores/store.ts'
 import { type PipelinesConfig, readPipelinesConfig } from './config.ts'
@@ -28,24 +29,25 @@ async function main(): Promise<void> {
 
 async function runServices(config: PipelinesConfig, backend: StateBackend, log: Logger): Promise<void> {
   const services = chosenServices(config)
-  const transport = kafkaTransport({ brokers: [...config.brokers], clientId: `millrace-pipelines-${config.slot}` }, { clock: Date, log })
+  const runtime = systemRuntime(log)
+  const transport = kafkaTransport({ brokers: [...config.brokers], clientId: `millrace-pipelines-${config.slot}` }, { runtime })
   await transport.connect()
   const registry = registryClient({ url: config.schemaRegistryUrl })
-  const identity = (name: string) => memberIdentity(config.stateFolder, name)
+  const identity = (name: string) => memberIdentity(config.stateFolder, name, runtime)
 
   function runners(metrics: EngineMetrics, address: string): Runner[] {
     return services.flatMap((service) => {
       const workers = service.topologies(config).map((topology) => {
         const { guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop } = config
         const onCommit = (seconds: number) => metrics.observeCommit(topology.name, seconds)
-        const deps = { transport, registry, backend, identity: identity(topology.name), log, onCommit, address }
+        const deps = { transport, registry, backend, identity: identity(topology.name), runtime, onCommit, address }
         return workerRunner(createWorker({ topology, guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop }, deps))
       })
-      return [...workers, ...service.sinks({ config, transport, registry, log, identity })]
+      return [...workers, ...service.sinks({ config, transport, registry, runtime, identity })]
     })
   }
 
-  const host = await startHost(config.health, { backend, log, runners })
+  const host = await startHost(config.health, { backend, runtime, runners })
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => void host.stop())
   try {
     await host.done

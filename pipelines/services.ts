@@ -1,7 +1,8 @@
 import type { SchemaRegistry } from '../kafka/registry-interface.ts'
 import type { Transport } from '../kafka/transport.ts'
+import type { Runtime } from '../runtime/runtime.ts'
 import type { PipelinesConfig } from './config.ts'
-import type { EngineLog, MemberIdentity, Runner, Topology } from './engine/index.ts'
+import type { MemberIdentity, Runner, Topology } from './engine/index.ts'
 import { limitRecordSinks, limitSinks } from './limits/sinks.ts'
 import { limits } from './limits/topology.ts'
 import { clickSinks } from './links/clicks/sinks.ts'
@@ -19,7 +20,7 @@ export interface SinkContext {
   readonly config: PipelinesConfig
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  readonly log: EngineLog
+  readonly runtime: Runtime
   /** The kept place of the sink of that name in its group. */
   readonly identity: (name: string) => MemberIdentity
 }

@@ -9,22 +9,22 @@ import type { SinkContext } from './services.ts'
 
 /** Keeps a view in Redis up to date. `name` is its consumer group. */
 export function viewSink<K, V>(name: string, view: View<K, V>, topics: readonly AnyTopic[], context: SinkContext): Runner {
-  const { config, transport, registry, log, identity } = context
-  const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, log)
+  const { config, transport, registry, runtime, identity } = context
+  const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)
   async function create() {
-    const target = viewTarget({ view, topics }, { store: viewStore(redis), log })
-    return createSink({ name, topics, ...identity(name) }, { transport, registry, target, log })
+    const target = viewTarget({ view, topics }, { store: viewStore(redis), runtime })
+    return createSink({ name, topics, ...identity(name) }, { transport, registry, target, runtime })
   }
-  return sinkRunner({ name, create, close: async () => redis.disconnect() }, log)
+  return sinkRunner({ name, create, close: async () => redis.disconnect() }, runtime)
 }
 
 /** Copies a topic into a table in ClickHouse. `name` is its consumer group. */
 export function tableSink<K, V>(name: string, table: Table<K, V>, topic: AnyTopic, context: SinkContext): Runner {
-  const { config, transport, registry, log, identity } = context
+  const { config, transport, registry, runtime, identity } = context
   const client = connectSinkClickhouse(config.clickhouse)
   async function create() {
     const target = await tableTarget({ table }, tableStore(table, client, { cluster: config.clickhouse.cluster }))
-    return createSink({ name, topics: [topic], ...identity(name) }, { transport, registry, target, log })
+    return createSink({ name, topics: [topic], ...identity(name) }, { transport, registry, target, runtime })
   }
-  return sinkRunner({ name, create, close: () => client.close() }, log)
+  return sinkRunner({ name, create, close: () => client.close() }, runtime)
 }

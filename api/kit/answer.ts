@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { etagOf } from './conditional.ts'
+import { etagOf } from './etag.ts'
 
 /** What a handler returns: plain data, so that it can be tested, kept and sent without a framework. */
 export interface Answer {

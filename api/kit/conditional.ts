@@ -1,13 +1,4 @@
-import { createHash } from 'node:crypto'
 import type { Answer } from './answer.ts'
-
-/** 128 bits of a SHA-256: no two bodies of one address collide. */
-const ETAG_BYTES = 16
-
-/** A strong entity tag: equal bytes, equal tag, in every process. */
-export function etagOf(body: string | Uint8Array): string {
-  return `"${createHash('sha256').update(body).digest().subarray(0, ETAG_BYTES).toString('base64url')}"`
-}
 
 export interface Preconditions {
   /** If-None-Match */

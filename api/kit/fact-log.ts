@@ -1,7 +1,10 @@
 import { partitionFor } from '../../kafka/partitioner.ts'
 import type { PublishAppender, Publisher, Receipt } from '../../kafka/transport.ts'
 import { byteWriter, type Codec } from '../../schemas/codec.ts'
-import type { KeyedTopic } from './facts.ts'
+import type { Topic } from '../../schemas/topic.ts'
+
+/** A topic as far as its keys go. */
+export type KeyedTopic<K> = Pick<Topic<K, unknown>, 'name' | 'key'>
 
 /** Writes facts of one topic. Each is encoded at once into the batch of its partition: a fact that waits costs its bytes and no objects. */
 export interface FactLog<K, V> {

@@ -5,7 +5,7 @@ import { type Receipt, type Transport, TransportError } from '../../kafka/transp
 import { byteWriter } from '../../schemas/codec.ts'
 import type { AnyTopic, Topic } from '../../schemas/topic.ts'
 import { ApiError, errors } from './errors.ts'
-import { type FactLog, factLog } from './fact-log.ts'
+import { type FactLog, factLog, type KeyedTopic } from './fact-log.ts'
 import type { Logger } from './logging.ts'
 import type { ReadinessProbe } from './readiness.ts'
 
@@ -21,9 +21,6 @@ export interface Facts {
   partitionOf<K>(topic: KeyedTopic<K>, key: K): number
   partitionsOf(topic: { readonly name: string }): number
 }
-
-/** A topic as far as its keys go. */
-export type KeyedTopic<K> = Pick<Topic<K, unknown>, 'name' | 'key'>
 
 export interface KafkaFacts extends Facts {
   /** For facts that nobody waits for. Waits until Kafka and the registry have answered. */

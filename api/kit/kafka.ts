@@ -1,5 +1,6 @@
-import { type KafkaDeps, kafkaTransport } from '../../kafka/client/index.ts'
+import { kafkaTransport } from '../../kafka/client/index.ts'
 import type { Transport } from '../../kafka/transport.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 import type { Logger } from './logging.ts'
 
 export interface ApiTransportOptions {
@@ -21,8 +22,7 @@ export function apiTransport({ brokers, log }: ApiTransportOptions): Transport {
       requestTimeoutMs: REQUEST_TIMEOUT_MS,
       deliveryTimeoutMs: REQUEST_TIMEOUT_MS,
     },
-    // createLogger returns pino's logger under a narrower type.
-    { clock: Date, log: log as unknown as KafkaDeps['log'] },
+    { runtime: systemRuntime(log) },
   )
   let connected: Promise<void> | undefined
 

@@ -1,6 +1,5 @@
 import { missingPartitions, type ViewReader } from '../../state/views/view.ts'
 import { withDeadline } from './deadline.ts'
-import type { Facts } from './facts.ts'
 
 /** One thing that must be there before requests can be answered. */
 export interface ReadinessProbe {
@@ -63,8 +62,13 @@ export function readiness(probes: readonly ReadinessProbe[], timeoutMs: number =
 
 const STOPPING: Missing = { name: 'process', reason: 'stopping' }
 
+/** Knows how many partitions a topic has. */
+interface PartitionCounts {
+  partitionsOf(topic: { readonly name: string }): number
+}
+
 /** A view that is partitioned as `topic` is ready when every partition is caught up. */
-export function viewProbe(views: ViewReader, facts: Facts, view: string, topic: { readonly name: string }): ReadinessProbe {
+export function viewProbe(views: ViewReader, facts: PartitionCounts, view: string, topic: { readonly name: string }): ReadinessProbe {
   return {
     name: `view ${view}`,
     async check() {

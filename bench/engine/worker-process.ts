@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { createWorker, memberIdentity } from '../../pipelines/engine/index.ts'
 import { memoryRegistry } from '../../pipelines/engine/testing.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 import { openRocksdbBackend } from '../../state/stores/rocksdb-backend.ts'
 import { workerEnvironment } from './config.ts'
 import { JOBS } from './jobs.ts'
@@ -36,7 +37,7 @@ function onRecord(): void {
   process.stdout.write(`FIRST_RECORD ${Date.now()}\n`)
 }
 
-const transport = kafkaTransport({ brokers: [env.brokers], clientId: env.group }, { clock: { now: Date.now }, log })
+const transport = kafkaTransport({ brokers: [env.brokers], clientId: env.group }, { runtime: systemRuntime(log) })
 await transport.connect()
 const backend = await openRocksdbBackend({ folder: env.stateDir })
 const worker = createWorker(
@@ -46,7 +47,7 @@ const worker = createWorker(
     commitIntervalMs: env.commitIntervalMs,
     compression: env.compression,
   },
-  { transport, registry: memoryRegistry(), backend, identity: memberIdentity(env.stateDir, env.group), log: told },
+  { transport, registry: memoryRegistry(), backend, identity: memberIdentity(env.stateDir, env.group), runtime: systemRuntime(told) },
 )
 await worker.start()
 process.on('SIGTERM', () => void worker.stop())

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import type { Transport } from '../../kafka/transport.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 import { startServers } from './servers.ts'
 
 const STDERR = 2
@@ -35,5 +36,5 @@ export async function startBroker(folder: string, given: string | undefined, log
 
 export function benchTransport(brokers: string, logLevel: 'silent' | 'warn' | 'error' = 'silent'): Transport {
   const log = pino({ level: logLevel }, pino.destination(STDERR))
-  return kafkaTransport({ brokers: [brokers], clientId: 'bench' }, { clock: Date, log })
+  return kafkaTransport({ brokers: [brokers], clientId: 'bench' }, { runtime: systemRuntime(log) })
 }

@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { createWorker, memberIdentity } from '../../pipelines/engine/index.ts'
 import { memoryRegistry } from '../../pipelines/engine/testing.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 import { openRocksdbBackend } from '../../state/stores/rocksdb-backend.ts'
 import { type KeepLatestOptions, keepLatest } from './topology.ts'
 
@@ -53,12 +54,12 @@ const log = {
   error: (fields: object, event: string) => errors.error(fields, event),
 }
 
-const transport = kafkaTransport({ brokers: [given.brokers], clientId: given.name }, { clock: Date, log: errors })
+const transport = kafkaTransport({ brokers: [given.brokers], clientId: given.name }, { runtime: systemRuntime(errors) })
 await transport.connect()
 const backend = await openRocksdbBackend({ folder: given.folder, memoryBudgetBytes: MEMORY_BUDGET_BYTES })
 const worker = createWorker(
   { topology: keepLatest(given), keepPlaceOnStop: given.keepPlaceOnStop },
-  { transport, registry: memoryRegistry(), backend, identity: memberIdentity(given.folder, given.name), log },
+  { transport, registry: memoryRegistry(), backend, identity: memberIdentity(given.folder, given.name), runtime: systemRuntime(log) },
 )
 process.once('SIGTERM', () => void worker.stop())
 // The benchmark is gone, and nobody else would end this.

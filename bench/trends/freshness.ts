@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { pino } from 'pino'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { demoStream } from '../../tools/demo/stream.ts'
 import { type TweetProducer, tweetProducer } from '../../tools/tweets/producer.ts'
@@ -47,10 +47,7 @@ interface Mark {
 export async function measureFreshness(servers: BenchServers, api: string, options: FreshnessOptions): Promise<FreshnessFigures> {
   const { rate, seconds } = options
   await waitUntil(async () => (await fetch(`${api}/v1/trends?woeid=1`)).ok, { what: 'the first list', timeoutMs: READY_TIMEOUT_MS })
-  const transport = kafkaTransport(
-    { brokers: [servers.addresses.kafka], clientId: 'marks' },
-    { clock: Date, log: pino({ level: 'silent' }) },
-  )
+  const transport = kafkaTransport({ brokers: [servers.addresses.kafka], clientId: 'marks' }, { runtime: systemRuntime() })
   await transport.connect()
   const producer = await tweetProducer(transport, registryClient({ url: servers.addresses.registry }))
   const cities = regions.filter(({ type }) => type === 'Town')

@@ -1,9 +1,9 @@
-import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import type { TopicSpec } from '../../kafka/transport.ts'
 import { repartitionSpec } from '../../pipelines/engine/topology/internal-topics.ts'
 import { trends } from '../../pipelines/trends/topology.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
 import { topics } from '../../schemas/topics.ts'
 
@@ -27,10 +27,7 @@ export async function provisionTopics(
   registryUrl: string,
   partitionsOf: PartitionPlan | ((topic: AnyTopic) => number) = 'local',
 ): Promise<number> {
-  const transport = kafkaTransport(
-    { brokers: brokers.split(','), clientId: 'millrace-start' },
-    { clock: Date, log: pino({ level: 'silent' }) },
-  )
+  const transport = kafkaTransport({ brokers: brokers.split(','), clientId: 'millrace-start' }, { runtime: systemRuntime() })
   try {
     await transport.connect()
     const specs = topicSpecs(partitionsOf)

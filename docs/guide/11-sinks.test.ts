@@ -17,6 +17,7 @@ import {
   rawValue,
   type Sink,
   type SinkTarget,
+  systemRuntime,
   TargetUnavailableError,
   type Topic,
   topology,
@@ -88,7 +89,7 @@ function runSink(driver: TestDriver, displays: Displays): Sink {
     transport: memoryTransport(driver.broker),
     registry: memoryRegistry(),
     target: displayTarget(displays),
-    log: { info() {}, warn() {} },
+    runtime: systemRuntime(),
   }
   const sink = createSink({ name: 'display-sink', topics: [lines], memberId: 'display-sink-0' }, deps)
   sink.run().catch(() => {})

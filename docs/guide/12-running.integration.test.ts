@@ -23,6 +23,7 @@ import {
   memberIdentity,
   rawValue,
   startHost,
+  systemRuntime,
   type Topic,
   topology,
   utf8,
@@ -74,8 +75,6 @@ beforeAll(async () => {
   registryUrl = await stack.registry()
 })
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
-
 interface Process {
   readonly transport: Transport
   readonly host: Host
@@ -87,7 +86,7 @@ interface Process {
 async function startProcess(): Promise<Process> {
   const stateFolder = join(folder.path, 'worker-0')
   const backend = await openRocksdbBackend({ folder: stateFolder })
-  const transport = kafkaTransport({ brokers: [brokers], clientId: 'guide' }, { clock: Date, log: quiet })
+  const transport = kafkaTransport({ brokers: [brokers], clientId: 'guide' }, { runtime: systemRuntime() })
   await transport.connect()
   const registry = registryClient({ url: registryUrl })
 
@@ -95,7 +94,7 @@ async function startProcess(): Promise<Process> {
     { healthPort: 0, healthHost: '127.0.0.1' },
     {
       backend,
-      log: quiet,
+      runtime: systemRuntime(),
       runners: (metrics) => [
         workerRunner(
           createWorker(
@@ -105,7 +104,7 @@ async function startProcess(): Promise<Process> {
               registry,
               backend,
               identity: memberIdentity(stateFolder, name),
-              log: quiet,
+              runtime: systemRuntime(),
               onCommit: (seconds) => metrics.observeCommit(name, seconds),
             },
           ),

@@ -15,6 +15,7 @@ import {
   keyedStore,
   rawValue,
   startHost,
+  systemRuntime,
   type Topic,
   topology,
   utf8,
@@ -40,7 +41,6 @@ const stationTotals = topology('station-totals', (t) => {
 const broker = memoryBroker()
 const registry = memoryRegistry()
 broker.createTopic({ name: 'returns', partitions: 4 })
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
 async function startProcess(): Promise<{ worker: Worker; url: string }> {
   const backend = memoryBackend()
@@ -49,12 +49,12 @@ async function startProcess(): Promise<{ worker: Worker; url: string }> {
     { healthPort: 0, healthHost: '127.0.0.1' },
     {
       backend,
-      log: quiet,
+      runtime: systemRuntime(),
       runners: (_metrics, address) => {
         const identity = { memberId: randomUUID(), transactionalId: randomUUID() }
         worker = createWorker(
           { topology: stationTotals },
-          { transport: memoryTransport(broker), registry, backend, identity, log: quiet, address },
+          { transport: memoryTransport(broker), registry, backend, identity, runtime: systemRuntime(), address },
         )
         return [workerRunner(worker)]
       },

@@ -9,8 +9,18 @@
 
 import { randomUUID } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
-import { avroValue, createWorker, keyedStore, rawValue, type Topic, topology, utf8, type Worker } from '../../pipelines/engine/index.ts'
-import { memoryBackend, memoryBroker, memoryRegistry, memoryTransport } from '../../pipelines/engine/testing.ts'
+import {
+  avroValue,
+  createWorker,
+  keyedStore,
+  rawValue,
+  systemRuntime,
+  type Topic,
+  topology,
+  utf8,
+  type Worker,
+} from '../../pipelines/engine/index.ts'
+import { memoryBackend, memoryBroker, memoryRegistry, memoryTransport, silentLog } from '../../pipelines/engine/testing.ts'
 
 /** Key: the station. Value: the bike that was returned. */
 const returns: Topic<string, string> = { name: 'returns', key: utf8, value: rawValue(utf8), partitions: 4 }
@@ -47,20 +57,18 @@ async function startWorker(): Promise<Process> {
   const memberId = randomUUID()
   const restored = new Map<string, number>()
   const log = {
-    debug() {},
+    ...silentLog,
     info(fields: object, event: string) {
       const { task, restored_records: records } = fields as { task: string; restored_records: number }
       if (event === 'task_running') restored.set(task, records)
     },
-    warn() {},
-    error() {},
   }
   const deps = {
     transport: memoryTransport(broker),
     registry,
     backend: memoryBackend(),
     identity: { memberId, transactionalId: memberId },
-    log,
+    runtime: systemRuntime(log),
   }
   const worker = createWorker({ topology: stationTotals }, deps)
   onTestFinished(() => worker.stop())

@@ -19,7 +19,7 @@ interface OpenTransaction {
 
 /** See `Transport.endTransactions`. Nothing is repeated: whoever still waits asks again, and the time-out ends what is left. */
 export async function endAbandonedTransactions(
-  { log }: Pick<Context, 'log'>,
+  { runtime: { log } }: Pick<Context, 'runtime'>,
   cluster: Pick<Cluster, 'brokers' | 'connectionTo'>,
   prefix: string,
   abandoned: (ids: readonly string[]) => Promise<readonly string[]>,

@@ -48,7 +48,8 @@ export interface Cluster {
 }
 
 export function openCluster(context: Context): Cluster {
-  const { options, elapsed, log } = context
+  const { options, runtime } = context
+  const { log } = runtime
   const connections = openConnections(context)
   const bootstrap = options.brokers.map(parseBroker)
   const known = new Set<string>()
@@ -110,7 +111,7 @@ export function openCluster(context: Context): Cluster {
       topics.set(name, { id: topic.topicId, leaders })
       namesById.set(topic.topicId, name)
     }
-    refreshedAt = elapsed()
+    refreshedAt = runtime.monotonic()
   }
 
   async function refresh(wanted: readonly string[] = []): Promise<void> {
@@ -132,8 +133,8 @@ export function openCluster(context: Context): Cluster {
     try {
       await load()
     } catch (error) {
-      if (elapsed() - refreshFailedAt > METADATA_MAX_AGE_MS / 10) log.warn({ err: error }, 'kafka_metadata_failed')
-      refreshFailedAt = elapsed()
+      if (runtime.monotonic() - refreshFailedAt > METADATA_MAX_AGE_MS / 10) log.warn({ err: error }, 'kafka_metadata_failed')
+      refreshFailedAt = runtime.monotonic()
       throw error
     }
   }
@@ -154,7 +155,7 @@ export function openCluster(context: Context): Cluster {
   }
 
   function leader(topic: string, partition: number): Leader | undefined {
-    if (elapsed() - refreshedAt > METADATA_MAX_AGE_MS && refreshing === undefined) refresh().catch(() => {})
+    if (runtime.monotonic() - refreshedAt > METADATA_MAX_AGE_MS && refreshing === undefined) refresh().catch(() => {})
     return topics.get(topic)?.leaders[partition]
   }
 

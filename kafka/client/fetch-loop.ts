@@ -22,7 +22,7 @@ interface UnderWay {
   readonly states: readonly FetchPosition[]
   /** None of its partitions had anything the last time: the broker may take long to answer. */
   readonly idle: boolean
-  /** Reading of `Context.elapsed` when the broker's wait is over. */
+  /** Reading of `Runtime.monotonic` when the broker's wait is over. */
   readonly endsAt: number
   /** Its answer is not looked at any more. */
   abandoned: boolean
@@ -56,7 +56,8 @@ export function openFetchLoop(
   positions: ReadonlyMap<string, FetchPosition>,
   hooks: FetchLoopHooks,
 ): FetchLoop {
-  const { clock, elapsed, log } = context
+  const { runtime } = context
+  const { log } = runtime
   /** Connections by slot number. */
   const slots: Connections[] = Array.from({ length: SLOTS_PER_LEADER }, () => openConnections(context))
   /** By leader, then by slot number. */
@@ -88,7 +89,7 @@ export function openFetchLoop(
   /** Sends a fetch to every leader that has a free slot and partitions that wait for one. */
   function schedule(): void {
     if (closing.signal.aborted || bufferedBytes() >= options.maxBufferedBytes) return
-    const now = elapsed()
+    const now = runtime.monotonic()
     const due = new Map<number, { leader: Leader; states: FetchPosition[] }>()
     let leaderless = false
     let firstTry = true
@@ -150,13 +151,13 @@ export function openFetchLoop(
   function send(leader: Leader, slot: number, requests: (UnderWay | undefined)[], states: FetchPosition[]): void {
     const idle = states.every(({ quiet }) => quiet)
     const waitMs = idle ? idleWaitMs(requests) : options.maxWaitMs
-    const request: UnderWay = { states, idle, endsAt: elapsed() + waitMs, abandoned: false }
+    const request: UnderWay = { states, idle, endsAt: runtime.monotonic() + waitMs, abandoned: false }
     requests[slot] = request
     for (const state of states) state.inFlight = true
     // Brokers fill a response in the order of the request: let each partition be first in turn.
     turn = (turn + 1) % states.length || 0
     const rotated = [...states.slice(turn), ...states.slice(0, turn)]
-    const fetchedAt = clock.now()
+    const fetchedAt = runtime.now()
     function answered(response: FetchResponse): void {
       if (request.abandoned) return
       takeOver(leader, rotated, response, fetchedAt)
@@ -171,7 +172,7 @@ export function openFetchLoop(
     function release(): void {
       requests[slot] = undefined
       for (const state of states) state.inFlight = false
-      if (idle && states.every(({ quiet }) => quiet) && endsNow(requests)) setTimeout(schedule, TOGETHER_MS)
+      if (idle && states.every(({ quiet }) => quiet) && endsNow(requests)) runtime.setTimer(TOGETHER_MS, schedule)
       else schedule()
       if (arrived) hooks.arrived()
       arrived = false
@@ -182,13 +183,13 @@ export function openFetchLoop(
   /** Ends with the wait of another request, so that one goes on for both. */
   function idleWaitMs(requests: readonly (UnderWay | undefined)[]): number {
     const longest = Math.max(options.maxWaitMs, options.idleWaitMs())
-    const left = (requests.find((other) => other?.idle)?.endsAt ?? 0) - elapsed()
+    const left = (requests.find((other) => other?.idle)?.endsAt ?? 0) - runtime.monotonic()
     return left > 0 ? Math.min(longest, Math.ceil(left)) : longest
   }
 
   /** Another request is about to be answered: what waits for the next one goes with it. */
   function endsNow(requests: readonly (UnderWay | undefined)[]): boolean {
-    const now = elapsed()
+    const now = runtime.monotonic()
     return requests.some((other) => other?.idle && Math.abs(other.endsAt - now) < TOGETHER_MS)
   }
 

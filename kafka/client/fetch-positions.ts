@@ -32,7 +32,7 @@ export class FetchPosition implements TopicPartition {
   quiet = false
   /** Set after a fatal error: not fetched again until it is assigned anew. */
   failed = false
-  /** Reading of `Context.elapsed` before which it is left alone. */
+  /** Reading of `Runtime.monotonic` before which it is left alone. */
   retryAt = 0
   attempts = 0
   queue: Segment[] = []

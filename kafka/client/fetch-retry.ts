@@ -1,3 +1,4 @@
+import type { CancelTimer } from '../../runtime/runtime.ts'
 import { TransportError } from '../transport.ts'
 import type { Cluster } from './cluster.ts'
 import type { FetchPosition } from './fetch-positions.ts'
@@ -27,18 +28,18 @@ export function openFetchRetry(
   positions: ReadonlyMap<string, FetchPosition>,
   hooks: FetchRetryHooks,
 ): FetchRetry {
-  const { elapsed } = context
-  let retryTimer: NodeJS.Timeout | undefined
+  const { runtime } = context
+  let cancelRetry: CancelTimer | undefined
   let closed = false
 
   function postpone(state: FetchPosition): void {
     const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(state.attempts++, 10), LONGEST_RETRY_MS)
-    state.retryAt = elapsed() + wait * (0.9 + 0.2 * context.random())
+    state.retryAt = runtime.monotonic() + wait * (0.9 + 0.2 * runtime.random())
   }
 
   function refreshSoon(afterMs = FIRST_RETRY_MS): void {
-    if (retryTimer !== undefined || closed) return
-    retryTimer = setTimeout(async () => {
+    if (cancelRetry !== undefined || closed) return
+    cancelRetry = runtime.setTimer(afterMs, async () => {
       const topics = [...new Set([...positions.values()].map(({ topic }) => topic))]
       try {
         await cluster.refresh(topics)
@@ -47,28 +48,28 @@ export function openFetchRetry(
           hooks.failed(error)
         }
       }
-      retryTimer = undefined
+      cancelRetry = undefined
       for (const state of positions.values()) if (state.attempts <= 1 && state.retryAt !== Number.POSITIVE_INFINITY) state.retryAt = 0
       hooks.schedule()
       wakeAt(nextRetry())
-    }, afterMs)
+    })
   }
 
   function nextRetry(): number {
     let next = Number.POSITIVE_INFINITY
-    const now = elapsed()
+    const now = runtime.monotonic()
     for (const { retryAt, failed } of positions.values()) if (!failed && retryAt > now && retryAt < next) next = retryAt
     return next
   }
 
   function wakeAt(time: number): void {
     if (time === Number.POSITIVE_INFINITY) return
-    refreshSoon(Math.max(time - elapsed(), 1))
+    refreshSoon(Math.max(time - runtime.monotonic(), 1))
   }
 
   function close(): void {
     closed = true
-    clearTimeout(retryTimer)
+    cancelRetry?.()
   }
 
   return { postpone, refreshSoon, wakeAt, close }

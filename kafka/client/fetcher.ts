@@ -34,7 +34,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   // A request that waits for longer than requests may would be taken for lost.
   const longestWaitMs = Math.min(IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
   /** All fetchers of a process are answered at the same moments: it wakes up once for all of them, and the broker too. */
-  const untilTogether = () => Math.ceil(longestWaitMs - (context.elapsed() % longestWaitMs))
+  const untilTogether = () => Math.ceil(longestWaitMs - (context.runtime.monotonic() % longestWaitMs))
   const options: Required<FetcherOptions> = { ...DEFAULTS, ...given, idleWaitMs: () => Math.min(untilTogether(), idleWaitMs()) }
   const positions = new Map<string, FetchPosition>()
   const failures: Error[] = []
@@ -89,9 +89,9 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
       return first
     }
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(done, timeoutMs)
+      const cancelTimer = context.runtime.setTimer(timeoutMs, done)
       function done(): void {
-        clearTimeout(timer)
+        cancelTimer()
         wakeUp = undefined
         resolve()
       }

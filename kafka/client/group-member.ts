@@ -8,7 +8,7 @@ import { addressedClientId, describeMembers } from './group-members.ts'
 import { commitOffsets, fetchCommitted, type OffsetOwner } from './group-offsets.ts'
 import { heartbeatExchange } from './heartbeat.ts'
 import type { Context } from './options.ts'
-import { type Backoff, backoff, pause } from './retry.ts'
+import { type Backoff, backoff } from './retry.ts'
 
 /** Member epochs with a meaning of their own (KIP-848). */
 const JOIN_EPOCH = 0
@@ -38,7 +38,8 @@ export function openGroupMember(
   options: GroupOptions,
   coordinator: Coordinator = openCoordinator(withAddress(context, options), cluster, 'group', options.groupId),
 ): GroupMember {
-  const { log } = context
+  const { runtime } = context
+  const { log } = runtime
   const { groupId } = options
   const heartbeats = heartbeatExchange(cluster, coordinator, options)
   const assignment = openAssignment()
@@ -98,7 +99,7 @@ export function openGroupMember(
     if (joining && (name === 'FENCED_MEMBER_EPOCH' || name === 'UNKNOWN_MEMBER_ID')) {
       // Kafka 4.0 and 4.1 refuse epoch 0 from a member that they still know (KAFKA-19233): only a new id gets in.
       const refusedId = memberId
-      memberId = successorId(memberId, context.newMemberId())
+      memberId = successorId(memberId, runtime.id())
       log.warn({ groupId, refusedId, memberId, reason: name }, 'kafka_member_id_replaced')
       throw new Disconnected(`the group coordinator answered ${name} at the join`)
     }
@@ -113,7 +114,7 @@ export function openGroupMember(
 
   /** All members of a process beat at the same moments: it wakes up once for all of them, and the broker too. */
   function untilNextBeat(): number {
-    const left = intervalMs - (context.elapsed() % intervalMs)
+    const left = intervalMs - (runtime.monotonic() % intervalMs)
     return left > intervalMs * EARLY_BEAT ? left : left + intervalMs
   }
 
@@ -122,7 +123,7 @@ export function openGroupMember(
     const retry = backoff(context, RETRY_MS, LONGEST_RETRY_MS)
     while (state === 'member') {
       sleep = new AbortController()
-      if (!hurry) await pause(untilNextBeat(), sleep.signal)
+      if (!hurry) await runtime.sleep(untilNextBeat(), sleep.signal)
       hurry = false
       while (state === 'member' && !(await beatAnswered(retry)));
     }
@@ -239,7 +240,7 @@ export function openGroupMember(
       const sayGoodbye = heartbeats
         .send({ id: memberId, epoch: LEAVE_EPOCH }, false, undefined)
         .catch((error) => log.debug({ err: error, groupId }, 'kafka_leave_unanswered'))
-      await Promise.race([sayGoodbye, pause(LEAVE_TIMEOUT_MS)])
+      await Promise.race([sayGoodbye, runtime.sleep(LEAVE_TIMEOUT_MS)])
     }
     await coordinator.close()
     await running

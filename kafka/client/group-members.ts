@@ -29,7 +29,7 @@ export async function describeMembers(
   signal: AbortSignal,
 ): Promise<GroupPeer[]> {
   const retry = backoff(context, RETRY_MS)
-  const deadline = context.elapsed() + context.options.requestTimeoutMs
+  const deadline = context.runtime.monotonic() + context.options.requestTimeoutMs
   for (;;) {
     throwIfClosed(signal)
     const { groups } = await coordinator.send(consumerGroupDescribeV0.api, [groupId], NO_OPERATIONS)
@@ -40,7 +40,7 @@ export async function describeMembers(
     if (name === 'GROUP_ID_NOT_FOUND') return []
     if (kind === 'fatal') throw fatal(name, `describing group ${groupId}`, errorMessage)
     if (kind === 'stale-coordinator') coordinator.forget()
-    if (context.elapsed() > deadline) throw new Disconnected(`describing group ${groupId}: still ${name} when the time was up`)
+    if (context.runtime.monotonic() > deadline) throw new Disconnected(`describing group ${groupId}: still ${name} when the time was up`)
     await retry.wait(signal)
   }
 }

@@ -74,7 +74,7 @@ export async function commitOffsets(
       const answer = await coordinator.send(offsetCommitV9.api, owner.groupId, owner.epoch, owner.memberId, null, topics)
       return answer.topics.flatMap((topic) => topic.partitions.map(({ errorCode }) => errorName(errorCode)))
     },
-    context.elapsed() + context.options.deliveryTimeoutMs,
+    context.runtime.monotonic() + context.options.deliveryTimeoutMs,
   )
 }
 
@@ -109,7 +109,8 @@ export async function repeat(
     if (expelled !== undefined) throw new MemberFenced(`${doing}: the broker answered ${expelled}`)
     const hopeless = classes.get('fatal')
     if (hopeless !== undefined) throw fatal(hopeless, doing)
-    if (context.elapsed() > deadline) throw new TransportError(bad, `${doing}: still ${bad} when the time was up`, { fatal: false })
+    if (context.runtime.monotonic() > deadline)
+      throw new TransportError(bad, `${doing}: still ${bad} when the time was up`, { fatal: false })
     if (classes.has('stale-coordinator')) coordinator.forget()
     const old = classes.get('member-epoch-old')
     if (old !== undefined) {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import type { Fetcher, GroupMember, Publisher, Transport, WorkerProducer } from '../transport.ts'
 import { endAbandonedTransactions } from './abandoned-transactions.ts'
 import { openCluster } from './cluster.ts'
@@ -18,15 +17,7 @@ export type { KafkaDeps, KafkaOptions } from './options.ts'
  */
 export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport {
   const closing = new AbortController()
-  const context: Context = {
-    closing: closing.signal,
-    options: kafkaOptions.parse(given),
-    clock: deps.clock,
-    elapsed: deps.elapsed ?? (() => performance.now()),
-    log: deps.log,
-    random: deps.random ?? Math.random,
-    newMemberId: deps.newMemberId ?? randomUUID,
-  }
+  const context: Context = { closing: closing.signal, options: kafkaOptions.parse(given), runtime: deps.runtime }
   const cluster = openCluster(context)
   const open = new Set<() => Promise<unknown>>()
 

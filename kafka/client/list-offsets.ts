@@ -24,7 +24,7 @@ export async function listOffsets(
   const found = new Map<string, number>()
   const topics = [...new Set(partitions.map(({ topic }) => topic))]
   const retry = backoff(context, LEADER_WAIT_MS)
-  const deadline = context.elapsed() + context.options.deliveryTimeoutMs
+  const deadline = context.runtime.monotonic() + context.options.deliveryTimeoutMs
   let lastReason = 'no leader'
   for (;;) {
     try {
@@ -38,7 +38,7 @@ export async function listOffsets(
     if (found.size === new Set(partitions.map(({ topic, partition }) => partitionKey(topic, partition))).size) return found
     lastReason = reasons.find((reason) => reason !== undefined) ?? lastReason
     throwIfClosed(signal)
-    if (context.elapsed() > deadline) {
+    if (context.runtime.monotonic() > deadline) {
       const names = missing.map(({ topic, partition }) => partitionKey(topic, partition)).join(', ')
       throw new TransportError('TIMED_OUT', `offsets of ${names}: still no answer when the time was up (${lastReason})`, { fatal: false })
     }

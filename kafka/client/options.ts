@@ -1,5 +1,5 @@
-import type { Logger } from 'pino'
 import { z } from 'zod'
+import type { Runtime } from '../../runtime/runtime.ts'
 
 /** Kafka's own default for request.timeout.ms: a broker that says nothing for longer is taken for gone. */
 const REQUEST_TIMEOUT_MS = 30_000
@@ -54,34 +54,15 @@ export const kafkaOptions = z
 export type KafkaOptions = z.input<typeof kafkaOptions>
 export type ResolvedKafkaOptions = z.output<typeof kafkaOptions>
 
-/** Epoch milliseconds. */
-export interface Clock {
-  now(): number
-}
-
-/** The part of pino that the transport writes to. */
-export type Log = Pick<Logger, 'debug' | 'info' | 'warn' | 'error'>
-
 export interface KafkaDeps {
-  /** Stamps fetches: the time of day that their reader goes by. */
-  readonly clock: Clock
-  /** Milliseconds since any moment, never set back: waits, retries and time-outs go by it. Default performance.now. */
-  readonly elapsed?: () => number
-  readonly log: Log
-  /** 0 ≤ x < 1; spreads retries of many workers. Default Math.random. */
-  readonly random?: () => number
-  /** Tells a member id from the refused one of the same slot. Default crypto.randomUUID. */
-  readonly newMemberId?: () => string
+  /** `runtime.now` stamps fetches, so their reader must go by the same clock. */
+  readonly runtime: Runtime
 }
 
 /** What the parts of the transport share. */
 export interface Context {
   readonly options: ResolvedKafkaOptions
-  readonly clock: Clock
-  readonly elapsed: () => number
+  readonly runtime: Runtime
   /** Fires when the transport is closed: nothing is repeated any more. */
   readonly closing: AbortSignal
-  readonly log: Log
-  readonly random: () => number
-  readonly newMemberId: () => string
 }

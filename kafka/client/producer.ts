@@ -29,7 +29,7 @@ type Status = 'new' | 'ready' | 'fenced'
 
 /** The producer of one worker; see `WorkerProducer`. */
 export function openProducer(context: Context, cluster: Cluster, options: ProducerOptions): WorkerProducer {
-  const { log } = context
+  const { log } = context.runtime
   const { transactionalId } = options
   const codec = options.compression ?? 'none'
   const pool = bufferPool()

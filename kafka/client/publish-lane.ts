@@ -1,3 +1,4 @@
+import type { Runtime } from '../../runtime/runtime.ts'
 import { recordBytesBound } from '../record-batch/writer.ts'
 import { type PublishAppender, partitionKey, type Receipt, type RecordHeader, TransportError } from '../transport.ts'
 import type { BufferPool } from './appender.ts'
@@ -51,10 +52,7 @@ export interface StampedBatch {
 export interface LaneDeps {
   readonly holdings: Holdings
   readonly pool: BufferPool
-  /** Monotonic ms. */
-  elapsed(): number
-  /** 0 ≤ x < 1. */
-  random(): number
+  readonly runtime: Pick<Runtime, 'monotonic' | 'random'>
   /** Throws when the publisher takes no record of this size now. */
   admit(bytes: number): void
   /** There is something to send. */
@@ -123,7 +121,7 @@ export class PublishLane implements PublishAppender {
       this.#current = undefined
     }
     this.#current ??= new PublishBatch(this.#deps.holdings, this.#deps.pool.take())
-    const deadline = receipt.timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#deps.elapsed() + receipt.timeoutMs
+    const deadline = receipt.timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#deps.runtime.monotonic() + receipt.timeoutMs
     this.#current.append(receipt, deadline, timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
     // What waits already is looked after; a deadline may come before the next look.
     if (!isWaiting || receipt.timeoutMs !== undefined) this.#deps.onWork(this)
@@ -207,7 +205,7 @@ export class PublishLane implements PublishAppender {
       if (!isInFlight && sends === 1) this.#deps.pool.give(batch.writer.release())
     }
     this.#attempts = 0
-    this.#acknowledgedAt = this.#deps.elapsed()
+    this.#acknowledgedAt = this.#deps.runtime.monotonic()
   }
 
   /** Decides what is next when every batch of this round is answered. */
@@ -275,7 +273,7 @@ export class PublishLane implements PublishAppender {
   postpone(reason?: string): void {
     this.trouble = reason ?? this.trouble
     const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(this.#attempts++, 10), LONGEST_RETRY_MS)
-    this.retryAt = this.#deps.elapsed() + wait * (0.9 + 0.2 * this.#deps.random())
+    this.retryAt = this.#deps.runtime.monotonic() + wait * (0.9 + 0.2 * this.#deps.runtime.random())
     if (this.#stamped.length === 0) this.#isRepeating = false
   }
 

@@ -114,7 +114,7 @@ export function openPublishRequests(context: Context, options: PublishRequestOpt
       for (const answer of await produce(connection, null, replicationTimeoutMs, batches))
         answers.set(partitionKey(answer.topic, answer.partition), answer)
     } catch (error) {
-      context.log.debug({ broker: flow.broker, reason: (error as Error).message }, 'kafka_publish_unanswered')
+      context.runtime.log.debug({ broker: flow.broker, reason: (error as Error).message }, 'kafka_publish_unanswered')
       // A connection that has lost one answer may be losing all of them.
       if (connections.established(flow.broker) === connection) connections.drop(flow.broker)
     }

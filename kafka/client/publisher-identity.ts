@@ -3,7 +3,6 @@ import { anonymousProducerId } from './anonymous-id.ts'
 import type { Cluster } from './cluster.ts'
 import type { Context } from './options.ts'
 import type { PublishLane } from './publish-lane.ts'
-import { pause } from './retry.ts'
 import type { ProducerId } from './transaction.ts'
 
 /** Between two tries to get a producer id. */
@@ -34,10 +33,10 @@ export function openIdentities(context: Context, cluster: Cluster, { signal, onC
     try {
       identity = await anonymousProducerId(context, cluster, signal)
       usedBy = new Set()
-      context.log.debug({ ...identity }, 'kafka_publisher_initialized')
+      context.runtime.log.debug({ ...identity }, 'kafka_publisher_initialized')
     } catch (error) {
       if (error instanceof TransportError && error.fatal) onRefused(error)
-      else await pause(RETRY_MS, signal)
+      else await context.runtime.sleep(RETRY_MS, signal)
     } finally {
       isAsking = false
       onChange()

@@ -1,3 +1,4 @@
+import type { CancelTimer } from '../../runtime/runtime.ts'
 import { type Publisher, type PublisherOptions, partitionKey, TransportError } from '../transport.ts'
 import { bufferPool } from './appender.ts'
 import type { Cluster } from './cluster.ts'
@@ -10,7 +11,6 @@ import type { Holdings } from './publish-batch.ts'
 import { type LaneDeps, PublishLane } from './publish-lane.ts'
 import { openPublishRequests } from './publish-requests.ts'
 import { openIdentities } from './publisher-identity.ts'
-import { pause } from './retry.ts'
 
 const MAX_PENDING_BYTES = 32 * 1_048_576
 /** What a Kafka in reach needs for the last records of a process. */
@@ -18,7 +18,8 @@ const CLOSE_TIMEOUT_MS = 2_000
 
 /** See `Publisher`. */
 export function openPublisher(context: Context, cluster: Cluster, given: PublisherOptions = {}): Publisher {
-  const { elapsed, log, random } = context
+  const { runtime } = context
+  const { log } = runtime
   const { spacingMs = 0, maxPendingBytes = MAX_PENDING_BYTES, requestTimeoutMs = context.options.requestTimeoutMs } = given
   const holdings: Holdings = { records: 0, bytes: 0 }
   const lanes = new Map<string, PublishLane>()
@@ -27,7 +28,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   const closing = new AbortController()
   let isLocating = false
   let isScheduled = false
-  let timer: NodeJS.Timeout | undefined
+  let cancelTimer: CancelTimer | undefined
   let timerAt = Number.POSITIVE_INFINITY
   /** Some partition is in trouble, and the log says so. */
   let isInterrupted = false
@@ -61,8 +62,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   const deps: LaneDeps = {
     holdings,
     pool: bufferPool(),
-    elapsed,
-    random,
+    runtime,
     admit(bytes) {
       if (isClosed) throw new TransportError('CLOSED', 'the publisher was closed', { fatal: false })
       if (bytes > REQUEST_LIMIT_BYTES) throw tooLarge(bytes)
@@ -81,26 +81,23 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   function schedule(): void {
     if (isScheduled) return
     isScheduled = true
-    setImmediate(pump)
+    void runtime.nextTurn().then(pump)
   }
 
   function wakeAt(at: number, now: number): void {
     if (at >= timerAt || at === Number.POSITIVE_INFINITY) return
-    clearTimeout(timer)
+    cancelTimer?.()
     timerAt = at
-    timer = setTimeout(
-      () => {
-        timerAt = Number.POSITIVE_INFINITY
-        pump()
-      },
-      Math.max(0, Math.ceil(at - now)),
-    )
+    cancelTimer = runtime.setTimer(Math.max(0, Math.ceil(at - now)), () => {
+      timerAt = Number.POSITIVE_INFINITY
+      pump()
+    })
   }
 
   /** Sends whatever may be sent now, and sets the timer for the rest. */
   function pump(): void {
     isScheduled = false
-    const now = elapsed()
+    const now = runtime.monotonic()
     for (const lane of busy) {
       lane.expire(now)
       if (!lane.hasWork) busy.delete(lane)
@@ -169,10 +166,10 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     })
     const waited = new AbortController()
     schedule()
-    await Promise.race([drained, pause(timeoutMs, waited.signal)])
+    await Promise.race([drained, runtime.sleep(timeoutMs, waited.signal)])
     waited.abort()
     closing.abort()
-    clearTimeout(timer)
+    cancelTimer?.()
     failAll(
       new TransportError('CLOSED', 'the publisher was closed before the record was acknowledged; it may have been written', {
         fatal: false,

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from './options.ts'
 
 /** First wait: coordinators finish a commit's markers within a few milliseconds. */
@@ -15,27 +14,18 @@ export interface Backoff {
   reset(): void
 }
 
-export function backoff({ random }: Pick<Context, 'random'>, firstWaitMs = FIRST_WAIT_MS, longestWaitMs = LONGEST_WAIT_MS): Backoff {
+export function backoff({ runtime }: Pick<Context, 'runtime'>, firstWaitMs = FIRST_WAIT_MS, longestWaitMs = LONGEST_WAIT_MS): Backoff {
   let current = firstWaitMs
   function next(): number {
-    const wait = current * (0.9 + 0.2 * random())
+    const wait = current * (0.9 + 0.2 * runtime.random())
     current = Math.min(current * 2, longestWaitMs)
     return wait
   }
   async function wait(signal?: AbortSignal): Promise<void> {
-    await pause(next(), signal)
+    await runtime.sleep(next(), signal)
   }
   function reset(): void {
     current = firstWaitMs
   }
   return { next, wait, reset }
-}
-
-/** Sleeps; resolves early when `signal` fires. */
-export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
-  try {
-    await delay(ms, undefined, { signal })
-  } catch {
-    // Woken early: the caller looks at its own state next.
-  }
 }

@@ -6,7 +6,6 @@ import { classify, Disconnected, errorName } from './errors.ts'
 import { getOrAdd } from './get-or-add.ts'
 import type { Context } from './options.ts'
 import { type ProducedPartition, produce, REQUEST_LIMIT_BYTES, refusedBatch } from './produce-request.ts'
-import { pause } from './retry.ts'
 
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT, and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
@@ -32,7 +31,8 @@ export interface Sender {
 }
 
 export function openSender(context: Context, cluster: Cluster, hooks: SenderHooks): Sender {
-  const { elapsed, log, options, random } = context
+  const { options, runtime } = context
+  const { log } = runtime
   const connections = openConnections(context)
   const underWay = new Set<Promise<void>>()
   let draining: Promise<void> | undefined
@@ -80,7 +80,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   }
 
   async function sendDue(idle: readonly PartitionAppender[]): Promise<void> {
-    const now = elapsed()
+    const now = runtime.monotonic()
     const due = idle.filter((appender) => appender.retryAt <= now)
     if (due.some(({ topic, partition, leaderLost }) => leaderLost || cluster.leader(topic, partition) === undefined)) {
       await cluster.refresh([...new Set(due.map(({ topic }) => topic))]).catch((error) => {
@@ -163,7 +163,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   }
 
   function postpone(appender: PartitionAppender, reason: string): void {
-    const now = elapsed()
+    const now = runtime.monotonic()
     appender.troubledSince ??= now
     appender.leaderLost = classify(reason) === 'stale-leader' || reason === 'NETWORK_EXCEPTION'
     if (now - appender.troubledSince > options.deliveryTimeoutMs) {
@@ -173,13 +173,13 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
       return
     }
     const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(appender.attempts++, 10), LONGEST_RETRY_MS)
-    appender.retryAt = now + wait * (0.9 + 0.2 * random())
+    appender.retryAt = now + wait * (0.9 + 0.2 * runtime.random())
   }
 
   async function untilRetry(waiting: readonly PartitionAppender[]): Promise<void> {
     const next = Math.min(...waiting.map(({ retryAt }) => retryAt))
-    const wait = next - elapsed()
-    if (wait > 0) await pause(wait, stopping.signal)
+    const wait = next - runtime.monotonic()
+    if (wait > 0) await runtime.sleep(wait, stopping.signal)
   }
 
   async function settle(): Promise<void> {

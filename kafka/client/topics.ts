@@ -16,12 +16,12 @@ const RETRY_MS = 50
 export async function ensureTopics(context: Context, cluster: Cluster, specs: readonly TopicSpec[]): Promise<void> {
   if (specs.length === 0) return
   const names = specs.map(({ name }) => name)
-  const deadline = context.elapsed() + context.options.deliveryTimeoutMs
+  const deadline = context.runtime.monotonic() + context.options.deliveryTimeoutMs
   const retry = backoff(context, RETRY_MS)
   for (;;) {
     const reason = await tryOnce(cluster, specs, names)
     if (reason === undefined) break
-    if (context.elapsed() > deadline)
+    if (context.runtime.monotonic() > deadline)
       throw new TransportError(reason, `creating topics: still ${reason} when the time was up`, { fatal: false })
     throwIfClosed(context.closing)
     await retry.wait(context.closing)
@@ -76,13 +76,13 @@ function request({ name, partitions, replicationFactor, config }: TopicSpec) {
 /** Absent topics are absent from the map. */
 export async function partitionCounts(context: Context, cluster: Cluster, topics: readonly string[]): Promise<Map<string, number>> {
   const retry = backoff(context, RETRY_MS)
-  const deadline = context.elapsed() + context.options.deliveryTimeoutMs
+  const deadline = context.runtime.monotonic() + context.options.deliveryTimeoutMs
   for (;;) {
     try {
       await cluster.refresh(topics)
       break
     } catch (error) {
-      if (!(error instanceof Disconnected) || context.elapsed() > deadline) throw error
+      if (!(error instanceof Disconnected) || context.runtime.monotonic() > deadline) throw error
       throwIfClosed(context.closing)
       await retry.wait(context.closing)
     }

@@ -51,7 +51,8 @@ export interface TransactionLog {
 }
 
 export function openTransactionLog(context: Context, cluster: Cluster, transactionalId: string, timeoutMs: number): TransactionLog {
-  const { elapsed, log, options } = context
+  const { options, runtime } = context
+  const { log } = runtime
   const coordinator = openCoordinator(context, cluster, 'transaction', transactionalId)
   const groups = new Map<string, Coordinator>()
   const closing = new AbortController()
@@ -61,7 +62,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   const offsetGroups = new Set<string>()
 
   function deadline(): number {
-    return elapsed() + options.deliveryTimeoutMs
+    return runtime.monotonic() + options.deliveryTimeoutMs
   }
 
   /** Sends until the answer is good. Every part of the answer counts; a fatal part wins. */
@@ -94,7 +95,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       const isPassing = hopeless === UNEXPLAINED && ++unexplained <= MAX_UNEXPLAINED
       if (hopeless !== undefined && !isPassing) throw fatal(hopeless, doing)
       const reason = bad[0] ?? 'OPERATION_NOT_ATTEMPTED'
-      if (elapsed() > until) throw new TransportError(reason, `${doing}: still ${reason} when the time was up`, { fatal: false })
+      if (runtime.monotonic() > until) throw new TransportError(reason, `${doing}: still ${reason} when the time was up`, { fatal: false })
       log.debug({ transactionalId, doing, reason }, 'kafka_transaction_retried')
       if (kinds.has('stale-coordinator')) coordinator.forget()
       await (reason === 'CONCURRENT_TRANSACTIONS' ? retry : outage).wait(closing.signal)

@@ -1,3 +1,5 @@
+import type { Runtime } from '../../runtime/runtime.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 import { DEFAULT_MAX_BATCH_BYTES } from '../../schemas/topic.ts'
 import { recordBytesBound } from '../record-batch/writer.ts'
 import {
@@ -14,8 +16,8 @@ import { type MemoryGroups, memoryGroups } from './groups.ts'
 import { chunksOf, type LogRecord, type NewRecord, type PartitionLog, partitionLog } from './log.ts'
 
 export interface MemoryBrokerOptions {
-  /** Epoch ms; default the system's. */
-  readonly clock?: () => number
+  /** Default: the system's, without a log. */
+  readonly runtime?: Runtime
 }
 
 /** Records of one partition that wait for their transaction's end. */
@@ -32,7 +34,7 @@ export interface TransactionOffsets {
 
 /** A Kafka broker in memory: synchronous, for tests. Transactions are atomic and leave a control record in every partition they wrote. */
 export interface MemoryBroker {
-  readonly clock: () => number
+  readonly runtime: Runtime
   readonly groups: MemoryGroups
   /** An existing topic with another partition count is an error. */
   createTopic(spec: TopicSpec): void
@@ -65,7 +67,7 @@ export interface MemoryBroker {
 }
 
 export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
-  const { clock = Date.now } = options
+  const { runtime = systemRuntime() } = options
   const topics = new Map<string, { spec: TopicSpec; logs: PartitionLog[] }>()
   const producerEpochs = new Map<string, number>()
   const listeners = new Set<() => void>()
@@ -93,7 +95,7 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
 
   function append(topic: string, to: PartitionLog, record: NewRecord): void {
     const ownTime = known(topic).spec.config?.['message.timestamp.type'] === 'LogAppendTime'
-    to.append(ownTime ? { ...record, timestamp: clock() } : record)
+    to.append(ownTime ? { ...record, timestamp: runtime.now() } : record)
   }
 
   function changed(): void {
@@ -101,7 +103,7 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
   }
 
   return {
-    clock,
+    runtime,
     groups,
     createTopic(spec) {
       const existing = topics.get(spec.name)
@@ -129,7 +131,7 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     },
     fetch(topic, partition, offset, maxRecords, maxBytes) {
       const from = log(topic, partition)
-      const fetchedAt = clock()
+      const fetchedAt = runtime.now()
       const records = from.read(offset, maxRecords, maxBytes)
       const last = records.at(-1)
       const isCut = last !== undefined && from.read(last.offset + 1, 1).length > 0

@@ -60,11 +60,11 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
 
   function changeOrTimeout(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(done, timeoutMs)
+      const cancelTimer = broker.runtime.setTimer(timeoutMs, done)
       const stop = broker.onChange(done)
       wakeUp = done
       function done(): void {
-        clearTimeout(timer)
+        cancelTimer()
         stop()
         wakeUp = undefined
         resolve()

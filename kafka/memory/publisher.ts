@@ -1,3 +1,4 @@
+import type { CancelTimer } from '../../runtime/runtime.ts'
 import { type PublishAppender, type Publisher, type Receipt, TransportError } from '../transport.ts'
 import type { MemoryBroker } from './broker.ts'
 import type { NewRecord } from './log.ts'
@@ -7,7 +8,7 @@ interface Pending {
   readonly partition: number
   readonly record: NewRecord
   readonly receipt: Receipt
-  timer: NodeJS.Timeout | undefined
+  cancelTimer: CancelTimer | undefined
 }
 
 /** A publisher of the in-memory broker: records reach the log in the order of their appends, after the turn in which they were appended. */
@@ -43,7 +44,7 @@ export function memoryPublisher(broker: MemoryBroker): Publisher {
   }
 
   function settle(one: Pending, error: TransportError | undefined): void {
-    clearTimeout(one.timer)
+    one.cancelTimer?.()
     pending.delete(one)
     one.receipt.settled(1, error)
   }
@@ -68,10 +69,10 @@ export function memoryPublisher(broker: MemoryBroker): Publisher {
             headers,
           },
           receipt,
-          timer: undefined,
+          cancelTimer: undefined,
         }
         if (receipt.timeoutMs !== undefined)
-          one.timer = setTimeout(() => settle(one, failed('TIMED_OUT', 'no acknowledgement in time')), receipt.timeoutMs)
+          one.cancelTimer = broker.runtime.setTimer(receipt.timeoutMs, () => settle(one, failed('TIMED_OUT', 'no acknowledgement in time')))
         pending.add(one)
         void send()
       },
@@ -91,7 +92,7 @@ export function memoryPublisher(broker: MemoryBroker): Publisher {
     async close() {
       isClosed = true
       // One turn, in which everything that is not held at the gate arrives.
-      await new Promise((resolve) => setImmediate(resolve))
+      await broker.runtime.nextTurn()
       for (const one of [...pending]) settle(one, failed('CLOSED', 'the publisher was closed before the record was acknowledged'))
     },
   }

@@ -3,6 +3,9 @@
  * imports this file and, in tests, `testing.ts`; the linter refuses every other path into the engine.
  */
 
+// What a process takes from its surroundings
+export type { Log, Runtime } from '../../runtime/runtime.ts'
+export { systemRuntime } from '../../runtime/system.ts'
 // Values and their formats
 export { avroValue } from '../../schemas/avro/value.ts'
 export type { ByteWriter, Codec } from '../../schemas/codec.ts'
@@ -71,5 +74,5 @@ export type { EngineMetrics } from './worker/introspection.ts'
 export { memberIdentity } from './worker/member-identity.ts'
 export type { Runner, Sample } from './worker/runner.ts'
 export { createWorker, type Worker, type WorkerStatus } from './worker/worker.ts'
-export type { EngineLog, Guarantee, MemberIdentity, WorkerConfig, WorkerDeps } from './worker/worker-parts.ts'
+export type { Guarantee, MemberIdentity, WorkerConfig, WorkerDeps } from './worker/worker-parts.ts'
 export { workerRunner } from './worker/worker-runner.ts'

@@ -5,6 +5,8 @@
 export { memoryBroker } from '../../kafka/memory/broker.ts'
 export { memoryRegistry } from '../../kafka/memory/registry.ts'
 export { memoryTransport } from '../../kafka/memory/transport.ts'
+export { type ManualRuntime, manualRuntime } from '../../runtime/manual.ts'
+export { silentLog } from '../../runtime/system.ts'
 export { memoryBackend } from '../../state/stores/memory-backend.ts'
 export { type AskOptions, type DecisionDriver, decisionDriver } from './commands/decision-driver.ts'
 export {

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { snippetBlobs } from '../../schemas/snippets/topics.ts'
 import { type BlobStore, UNTOUCHED_MS } from '../../state/blobs/blob-store.ts'
 import { connectBlobs } from '../../state/blobs/connect.ts'
@@ -17,7 +16,8 @@ const NAME = 'snippet-blobs-sweep'
  * and drafts of writers that were killed.
  * Runs in the first worker slot of each machine; that several sweep does no harm.
  */
-export function blobSweep({ config, transport, log }: SinkContext): Runner {
+export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
+  const { log } = runtime
   const stopping = new AbortController()
   const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, log)
   const { promise: done, resolve } = Promise.withResolvers<void>()
@@ -29,7 +29,7 @@ export function blobSweep({ config, transport, log }: SinkContext): Runner {
     const partitions = counts.get(snippetBlobs.name)
     if (partitions === undefined) throw new Error(`there is no topic ${snippetBlobs.name}`)
     const referenced = (hashes: readonly string[]) => referencedBlobs({ exists: (key) => redis.exists(key) }, partitions, hashes)
-    const before = Date.now() - UNTOUCHED_MS
+    const before = runtime.now() - UNTOUCHED_MS
     const { seen, removed, drafts } = await sweepBlobs({ blobs, referenced, before, signal: stopping.signal })
     swept += removed
     log.info({ seen, removed, drafts }, 'blobs_swept')
@@ -38,7 +38,7 @@ export function blobSweep({ config, transport, log }: SinkContext): Runner {
   async function run(): Promise<void> {
     const blobs = await connectBlobs(config.blobs)
     while (!stopping.signal.aborted) {
-      await delay(SWEEP_EVERY_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
+      await runtime.sleep(SWEEP_EVERY_MS, stopping.signal)
       if (stopping.signal.aborted) return
       try {
         await sweep(blobs)

@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 import type { S3Client } from '@aws-sdk/client-s3'
-import { type BlobHash, type BlobShelf, BlobsUnavailableError, type ShelvedBlob } from './blob-store.ts'
+import { BlobsUnavailableError } from './blob-store.ts'
 import type { PackedBlob } from './draft.ts'
+import type { BlobHash, BlobShelf, ShelvedBlob } from './shelf.ts'
 
 export interface BucketOptions {
   readonly client: S3Client

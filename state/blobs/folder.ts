@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs'
 import { mkdir, open, readdir, rename, stat, unlink, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
-import type { BlobHash, BlobShelf, ShelvedBlob } from './blob-store.ts'
 import type { PackedBlob } from './draft.ts'
+import type { BlobHash, BlobShelf, ShelvedBlob } from './shelf.ts'
 
 /** Folders by the first byte of the hash: a few thousand files in each at a million blobs. */
 const PREFIX_LENGTH = 2

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
-import type { BlobHash, BlobStore } from './blob-store.ts'
+import type { BlobStore } from './blob-store.ts'
+import type { BlobHash } from './shelf.ts'
 
 /** Of memory, for the contents that were read last. */
 const KEPT_BYTES = 67_108_864

@@ -1,4 +1,5 @@
-import type { BlobHash, BlobStore, ShelvedBlob } from './blob-store.ts'
+import type { BlobStore } from './blob-store.ts'
+import type { BlobHash, ShelvedBlob } from './shelf.ts'
 
 export interface SweepOptions {
   readonly blobs: BlobStore

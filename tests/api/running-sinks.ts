@@ -4,12 +4,14 @@ import { registryClient } from '../../kafka/registry.ts'
 import { readPipelinesConfig } from '../../pipelines/config.ts'
 import type { MemberIdentity } from '../../pipelines/engine/index.ts'
 import { trendSinks } from '../../pipelines/trends/sinks.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 
 /** The sinks of the trends service in this process, as a worker runs them, but without the pipeline that makes lists. */
 export async function startTrendSinks(env: Readonly<Record<string, string>>) {
   const config = readPipelinesConfig(env)
   const log = { debug() {}, info() {}, warn() {}, error() {} }
-  const transport = kafkaTransport({ brokers: [...config.brokers], clientId: 'test-sinks' }, { clock: Date, log })
+  const runtime = systemRuntime(log)
+  const transport = kafkaTransport({ brokers: [...config.brokers], clientId: 'test-sinks' }, { runtime })
   await transport.connect()
   const identities = new Map<string, MemberIdentity>()
 
@@ -19,7 +21,8 @@ export async function startTrendSinks(env: Readonly<Record<string, string>>) {
     return kept
   }
 
-  const runners = trendSinks({ config, transport, registry: registryClient({ url: config.schemaRegistryUrl }), log, identity })
+  const registry = registryClient({ url: config.schemaRegistryUrl })
+  const runners = trendSinks({ config, transport, registry, runtime, identity })
   for (const runner of runners) await runner.start()
   return {
     async stop() {

@@ -4,6 +4,7 @@ import { partitionFor } from '../../kafka/partitioner.ts'
 import { FencedError, type Transport, TransportError } from '../../kafka/transport.ts'
 import type { MemberIdentity, Topic, Worker } from '../../pipelines/engine/index.ts'
 import { type CommitFaultPoint, memoryBackend, memoryTransport } from '../../pipelines/engine/testing.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 import { StateUnavailable } from '../../state/stores/errors.ts'
 import type { StateBackend } from '../../state/stores/store.ts'
 import { integer, pick, seededRandom } from '../../tools/random/random.ts'
@@ -74,7 +75,7 @@ async function run(seed: number): Promise<string[]> {
     slot.badWrites = 0
     slot.worker = await b.worker(topology, {
       transport: withClock(memoryTransport(b.broker), slot),
-      clock: () => Date.now() + slot.clockOffsetMs,
+      runtime: { ...systemRuntime(), now: () => Date.now() + slot.clockOffsetMs },
       backend: failing(slot),
       identity: slot.identity,
       commitIntervalMs: integer(random, 10),

@@ -6,6 +6,7 @@ import type { Component } from '../../deploy/local/component.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import type { Transport } from '../../kafka/transport.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 import { faults, progress, type ShopInput, type ShopOutput, type Timing } from './expected.ts'
 import { faultHands } from './faults.ts'
 import { produceInput } from './input.ts'
@@ -68,7 +69,7 @@ export async function runTrial(schedule: Schedule, deps: TrialDeps, options: Tri
   const topics = shopTopics(name)
   mkdirSync(folder, { recursive: true })
   const log = pino({ level: 'debug' }, pino.destination({ dest: join(folder, 'driver.log'), sync: true }))
-  const transport = kafkaTransport({ brokers: [broker.address], clientId: 'chaos' }, { clock: Date, log })
+  const transport = kafkaTransport({ brokers: [broker.address], clientId: 'chaos' }, { runtime: systemRuntime(log) })
   const workers: WorkerSlot[] = []
   const readers: LogReader[] = []
   try {

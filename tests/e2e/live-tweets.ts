@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import type { Transport } from '../../kafka/transport.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 import type { Tweet } from '../../schemas/trends/types.ts'
 import { type TweetProducer, tweetProducer } from '../../tools/tweets/producer.ts'
 import type { KnownTweet } from './expected.ts'
@@ -68,7 +68,7 @@ export function liveTweets(system: Pick<System, 'kafka' | 'registry'>, next: () 
   }
 
   function newTransport(): Transport {
-    return kafkaTransport({ brokers: [system.kafka.address], clientId: 'live-tweets' }, { clock: Date, log: pino({ level: 'silent' }) })
+    return kafkaTransport({ brokers: [system.kafka.address], clientId: 'live-tweets' }, { runtime: systemRuntime() })
   }
 
   return {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { RegistryUnreachableError, registryClient, SchemaNotFoundError, SchemaRefusedError } from '../../kafka/registry.ts'
+import { manualRuntime } from '../../runtime/manual.ts'
 
 interface Seen {
   readonly url: string
@@ -9,7 +10,7 @@ interface Seen {
 /** Answers in turn; the last one again and again. Time passes only by sleeping. */
 function scripted(...answers: (() => Response)[]) {
   const seen: Seen[] = []
-  let clock = 0
+  const runtime = manualRuntime()
   const sleeps: number[] = []
   return {
     seen,
@@ -19,10 +20,12 @@ function scripted(...answers: (() => Response)[]) {
         seen.push({ url: String(url), init: init ?? {} })
         return answers[Math.min(seen.length, answers.length) - 1]()
       },
-      now: () => clock,
-      sleep: async (ms: number) => {
-        sleeps.push(ms)
-        clock += ms
+      runtime: {
+        ...runtime,
+        sleep: async (ms: number) => {
+          sleeps.push(ms)
+          runtime.advance(ms)
+        },
       },
     },
   }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { memoryRegistry } from '../../kafka/memory/registry.ts'
 import { openSerdes } from '../../kafka/serdes.ts'
+import { manualRuntime } from '../../runtime/manual.ts'
 import { avroValue } from '../../schemas/avro/value.ts'
 import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import { utf8 } from '../../schemas/keys.ts'
@@ -66,13 +67,13 @@ test('a schema of another writer is loaded once for all who ask at the same time
 
 test('an unknown id is not found, asked for again only after a while', async () => {
   const registry = memoryRegistry()
-  let clock = 1_000_000
-  const { schemas } = await openSerdes(registry, [], { now: () => clock })
+  const runtime = manualRuntime()
+  const { schemas } = await openSerdes(registry, [], { runtime })
   expect(await schemas.load(1)).toBe('not-found')
   await registry.register('late', '"int"')
   expect(await schemas.load(1)).toBe('not-found')
   expect(registry.requests).toBe(1)
-  clock += 60_000
+  runtime.advance(60_000)
   expect(await schemas.load(1)).toBe('loaded')
   expect(schemas.get(1)).toBe('int')
 })

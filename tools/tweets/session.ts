@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import { FencedError, TransportError } from '../../kafka/transport.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 import { runMain } from '../../scripts/command-line/main.ts'
 import type { TweetTarget } from './config.ts'
 import { type TweetProducer, tweetProducer } from './producer.ts'
@@ -36,10 +36,7 @@ export async function runTweetCommand(command: (session: TweetSession) => Promis
   async function produce(target: TweetTarget, play: (producer: TweetProducer) => Promise<void>): Promise<void> {
     let wasConnected = false
     while (!stopped()) {
-      const transport = kafkaTransport(
-        { brokers: [...target.brokers], clientId: 'millrace-tweets' },
-        { clock: Date, log: pino({ level: 'silent' }) },
-      )
+      const transport = kafkaTransport({ brokers: [...target.brokers], clientId: 'millrace-tweets' }, { runtime: systemRuntime() })
       try {
         const producer = await inTime(connect(), target)
         wasConnected = true

@@ -4,6 +4,7 @@ import { pino } from 'pino'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { registryClient } from '../../../kafka/registry.ts'
 import { SchemaNotFoundError } from '../../../kafka/registry-interface.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import { avroValue } from '../../../schemas/avro/value.ts'
 import type { Codec } from '../../../schemas/codec.ts'
 import type { AvroSchema } from '../../../schemas/topic.ts'
@@ -53,7 +54,7 @@ async function main(): Promise<void> {
   const asked = commandLine(declaration)
   const config = readPipelinesConfig()
   const log = pino({ level: 'warn' }, pino.destination(process.stderr.fd))
-  const transport = kafkaTransport({ brokers: [...config.brokers], clientId: CLIENT_ID }, { clock: Date, log })
+  const transport = kafkaTransport({ brokers: [...config.brokers], clientId: CLIENT_ID }, { runtime: systemRuntime(log) })
   try {
     await transport.connect()
     await runDlq(asked, {

@@ -1,5 +1,6 @@
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import type { Transport } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import { deadLetterParts } from '../task/dead-letter.ts'
 import { deadLetterSpec } from '../topology/internal-topics.ts'
 import type { BadRecord } from './queue.ts'
@@ -16,7 +17,7 @@ const NO_PROCESSOR = ''
 const NO_OFFSETS = new Map()
 
 /** @param sink names the dead-letter topic, `<sink>-dead-letters` */
-export function kafkaDeadLetters(transport: Transport, sink: string, now: () => number): SinkDeadLetters {
+export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pick<Runtime, 'now'>): SinkDeadLetters {
   const topic = deadLetterSpec(sink)
   let ready: Promise<ReturnType<Transport['producer']>> | undefined
   let last: Promise<unknown> = Promise.resolve()
@@ -54,7 +55,7 @@ export function kafkaDeadLetters(transport: Transport, sink: string, now: () => 
         const { buffer, keyStart, valueStart } = chunk
         const key = keyStart[row] < 0 ? null : buffer
         const value = valueStart[row] < 0 ? null : buffer
-        appender.append(now(), key, keyStart[row], keyEnd, value, valueStart[row], valueEnd, headers)
+        appender.append(runtime.now(), key, keyStart[row], keyEnd, value, valueStart[row], valueEnd, headers)
       }
       await producer.commit(NO_OFFSETS, undefined)
     } catch (error) {

@@ -6,6 +6,7 @@ import {
   type TopicPartition,
   TransportError,
 } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { SinkMetrics } from './metrics.ts'
 import type { BadRecord, PartitionQueue, Taken } from './queue.ts'
 import { type PartitionFacts, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
@@ -38,9 +39,8 @@ export interface LaneDeps {
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
   /** Keeps records that cannot be used; undefined: they are only counted. */
   readonly deadLetters: ((bad: readonly BadRecord[]) => Promise<void>) | undefined
-  readonly log: { warn(fields: object, event: string): void; info(fields: object, event: string): void }
-  /** 0 ≤ x < 1; spreads the retries of many partitions. */
-  readonly random: () => number
+  /** Its random numbers spread the retries of many partitions. */
+  readonly runtime: Pick<Runtime, 'random' | 'log'>
 }
 
 /** Only the sink's loop calls these; what runs meanwhile leaves its result for the next `step`. */
@@ -82,7 +82,8 @@ function isPassing(error: unknown): error is Error {
 type Job = () => Promise<() => void>
 
 export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
-  const { target, fetcher, metrics, log } = deps
+  const { target, fetcher, metrics } = deps
+  const { log } = deps.runtime
   /** When the registry said that it has no such schema. */
   const missingSchemas = new Map<number, number>()
   let state: LaneState = 'opening'
@@ -146,7 +147,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     if (failures === 0) log.warn({ ...partition, target: target.name, reason: error.message }, 'sink_waits')
     const wait = Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS)
     failures++
-    retryAt = clock + wait * (0.5 + deps.random() / 2)
+    retryAt = clock + wait * (0.5 + deps.runtime.random() / 2)
   }
 
   const open: Job = async () => {

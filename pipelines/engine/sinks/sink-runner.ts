@@ -1,7 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import { partitionKey } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { Runner, Sample } from '../worker/runner.ts'
-import type { LaneDeps } from './lane.ts'
 import type { Sink } from './sink.ts'
 import { TargetUnavailableError } from './target.ts'
 
@@ -17,7 +16,7 @@ const FIRST_RETRY_MS = 200
 const LONGEST_RETRY_MS = 5_000
 
 /** A sink as its host sees it. It starts when its store answers. */
-export function sinkRunner({ name, create, close }: SinkRunnerOptions, log: LaneDeps['log']): Runner {
+export function sinkRunner({ name, create, close }: SinkRunnerOptions, runtime: Runtime): Runner {
   const stopping = new AbortController()
   let sink: Sink | undefined
   let waitsFor = 'it is starting'
@@ -32,8 +31,8 @@ export function sinkRunner({ name, create, close }: SinkRunnerOptions, log: Lane
       } catch (error) {
         if (!(error instanceof TargetUnavailableError)) throw error
         waitsFor = error.message
-        log.warn({ sink: name, reason: error.message }, 'sink_target_unavailable')
-        await delay(pause, undefined, { signal: stopping.signal }).catch(() => {})
+        runtime.log.warn({ sink: name, reason: error.message }, 'sink_target_unavailable')
+        await runtime.sleep(pause, stopping.signal)
       }
     }
     return undefined

@@ -1,4 +1,3 @@
-import { setTimeout as delay, setImmediate as otherWork } from 'node:timers/promises'
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import { type AnyValueTopic, openSerdes } from '../../../kafka/serdes.ts'
 import {
@@ -10,9 +9,10 @@ import {
   type TopicPartition,
   type Transport,
 } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 import { kafkaDeadLetters, type SinkDeadLetters } from './dead-letters.ts'
-import { type Lane, type LaneDeps, type LaneState, openLane } from './lane.ts'
+import { type Lane, type LaneState, openLane } from './lane.ts'
 import { type SinkMetrics, sinkMetrics } from './metrics.ts'
 import { partitionQueue } from './queue.ts'
 import type { PartitionFacts, SinkTarget } from './target.ts'
@@ -36,13 +36,7 @@ export interface SinkDeps {
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly target: SinkTarget
-  readonly log: LaneDeps['log']
-  /** Epoch ms; stamps dead letters. */
-  readonly now?: () => number
-  /** Milliseconds since any moment, never set back: what lingering, retries and time-outs go by. Default performance.now. */
-  readonly elapsed?: () => number
-  /** 0 ≤ x < 1. */
-  readonly random?: () => number
+  readonly runtime: Runtime
 }
 
 export interface LaneStatus extends TopicPartition {
@@ -82,7 +76,8 @@ const GOODBYE_GRACE_MS = 3_000
 
 export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   const { name, topics } = options
-  const { transport, target, log, now = Date.now, elapsed = () => performance.now(), random = Math.random } = deps
+  const { transport, target, runtime } = deps
+  const { log } = runtime
   const stopGraceMs = options.stopGraceMs ?? DEFAULT_STOP_GRACE_MS
   const goodbyeMs = Math.min(stopGraceMs, GOODBYE_GRACE_MS)
   const metrics = sinkMetrics()
@@ -100,8 +95,8 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
 
   async function loop(): Promise<void> {
     await prepareSinkTopics(transport, name, topics, target)
-    const serdes = await openSerdes(deps.registry, topics as readonly AnyValueTopic[], { now: elapsed })
-    const deadLetters = options.deadLetters === false ? undefined : kafkaDeadLetters(transport, name, now)
+    const serdes = await openSerdes(deps.registry, topics as readonly AnyValueTopic[], { runtime })
+    const deadLetters = options.deadLetters === false ? undefined : kafkaDeadLetters(transport, name, runtime)
     const fetching = transport.fetcher()
     const member = transport.groupMember({
       groupId: name,
@@ -131,8 +126,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
         target,
         fetcher: fetching,
         metrics,
-        log,
-        random,
+        runtime,
         factsOf,
         confirmOwnership: member.heartbeat,
         newQueue: (isMissing) => partitionQueue({ key: topic.key, value, isMissing }),
@@ -146,11 +140,11 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
       while (!stopping) {
         for (let event = member.takeEvent(); event; event = member.takeEvent()) takeEvent(event)
         await reconcile(member, newLane)
-        const waitMs = Math.max(0, earliest(elapsed()) - elapsed())
+        const waitMs = Math.max(0, earliest(runtime.monotonic()) - runtime.monotonic())
         for (const data of await fetching.poll(waitMs)) lanes.get(partitionKey(data.topic, data.partition))?.push(data)
         stepAll()
-        await otherWork()
-        if (!committing && elapsed() - lastCommitAt >= COMMIT_EVERY_MS) void commit(member)
+        await runtime.nextTurn()
+        if (!committing && runtime.monotonic() - lastCommitAt >= COMMIT_EVERY_MS) void commit(member)
       }
       await finish(member)
     } finally {
@@ -196,7 +190,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   function stepAll(): void {
-    const at = elapsed()
+    const at = runtime.monotonic()
     for (const lane of lanes.values()) lane.step(at)
   }
 
@@ -209,7 +203,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
 
   async function commit(member: GroupMember): Promise<void> {
     await committing
-    lastCommitAt = elapsed()
+    lastCommitAt = runtime.monotonic()
     const offsets = new Map<string, OffsetToCommit>()
     for (const [key, lane] of lanes) {
       const offset = lane.takeCommit()
@@ -227,12 +221,12 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   async function finish(member: GroupMember): Promise<void> {
-    const deadline = elapsed() + stopGraceMs
+    const deadline = runtime.monotonic() + stopGraceMs
     for (const lane of lanes.values()) lane.close()
-    while ([...lanes.values()].some((lane) => lane.state !== 'closed') && elapsed() < deadline) {
+    while ([...lanes.values()].some((lane) => lane.state !== 'closed') && runtime.monotonic() < deadline) {
       await fetcher?.poll(LONGEST_WAIT_MS)
       stepAll()
-      await otherWork()
+      await runtime.nextTurn()
     }
     await commit(member)
   }
@@ -259,7 +253,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
 
   async function isLonger(work: Promise<void> | undefined, ms: number): Promise<boolean> {
     const patience = new AbortController()
-    const longEnough = delay(ms, true, { signal: patience.signal }).catch(() => false)
+    const longEnough = runtime.sleep(ms, patience.signal).then(() => true)
     const longer = await Promise.race([work?.then(() => false), longEnough])
     patience.abort()
     return longer === true

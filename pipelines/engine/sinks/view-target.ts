@@ -1,9 +1,9 @@
 import type { TopicPartition } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 import type { ViewStore } from '../../../state/views/apply.ts'
 import { ViewStoreUnavailableError } from '../../../state/views/unavailable.ts'
 import type { View } from '../../../state/views/view.ts'
-import type { LaneDeps } from './lane.ts'
 import { type PartitionFacts, type SinkBatch, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
 
 export interface ViewTargetOptions<K, V> {
@@ -14,9 +14,7 @@ export interface ViewTargetOptions<K, V> {
 
 export interface ViewTargetDeps {
   readonly store: ViewStore
-  readonly log: LaneDeps['log']
-  /** Epoch ms. */
-  readonly now?: () => number
+  readonly runtime: Pick<Runtime, 'now' | 'log'>
 }
 
 /** A script call holds Redis' one thread: about a millisecond for these. */
@@ -27,16 +25,16 @@ const PROBE_EVERY_MS = 1_000
 const DELETE_RETENTION_MS = 24 * 3_600_000
 
 /** Writes a view: each batch is one script call that also moves the offset, or changes nothing. */
-export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { store, log, now = Date.now }: ViewTargetDeps): SinkTarget {
+export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { store, runtime }: ViewTargetDeps): SinkTarget {
   const viewTopics = topics.map((topic) => topic.name)
   const retentions = new Map(topics.map((topic) => [topic.name, tombstoneRetentionMs(topic)]))
 
   async function open({ topic, partition }: TopicPartition, { end }: PartitionFacts): Promise<number | undefined> {
     const stored = await asking(() => store.position(view.name, partition, topic))
     if (stored === undefined) return undefined
-    const reason = stored.next > end ? 'ahead_of_log' : now() - stored.at > retentions.get(topic)! ? 'missed_tombstones' : undefined
+    const reason = stored.next > end ? 'ahead_of_log' : runtime.now() - stored.at > retentions.get(topic)! ? 'missed_tombstones' : undefined
     if (reason === undefined) return stored.next
-    log.warn({ view: view.name, topic, partition, stored, end, reason }, 'sink_view_cleared')
+    runtime.log.warn({ view: view.name, topic, partition, stored, end, reason }, 'sink_view_cleared')
     await asking(() => store.clear(view.name, partition))
     return undefined
   }
@@ -44,7 +42,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   function prepare({ partition: { topic, partition }, records, expected, next, caughtUp }: SinkBatch): () => Promise<WriteResult> {
     const operations = records.flatMap(({ key, value }) => view.operationsFor(partition, key as K, value as V | null))
     return async function applyToView() {
-      const batch = { view: view.name, partition, topic, viewTopics, expected, next, operations, caughtUp, now: now() }
+      const batch = { view: view.name, partition, topic, viewTopics, expected, next, operations, caughtUp, now: runtime.now() }
       const result = await asking(() => store.apply(batch))
       if (result.applied) return { outcome: 'applied' }
       // An earlier attempt whose answer was lost, unless it had nothing to move.

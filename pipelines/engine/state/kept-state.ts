@@ -1,6 +1,6 @@
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import type { TaskPlace } from '../task/task-place.ts'
-import type { EngineLog } from '../worker/worker-parts.ts'
 import { deleteState, stateWrittenAt } from './restore.ts'
 
 const LOOK_EVERY_MS = 60_000
@@ -18,17 +18,15 @@ export interface KeptStateDeps {
   readonly isUsed: (taskId: string) => boolean
   readonly keepMs: number
   readonly session: StateSession
-  readonly clock: () => number
-  readonly elapsed: () => number
-  readonly log: EngineLog
+  readonly runtime: Runtime
 }
 
 export function keptState(deps: KeptStateDeps): KeptState {
-  const { session, clock, elapsed, keepMs } = deps
+  const { session, runtime, keepMs } = deps
   const lookEveryMs = Math.min(LOOK_EVERY_MS, keepMs)
   /** When a task was first seen not to be used. How old its state is does not say it: a silent task writes once an hour. */
   const unusedSince = new Map<string, number>()
-  let nextLook = elapsed() + lookEveryMs
+  let nextLook = runtime.monotonic() + lookEveryMs
 
   function isOld(place: TaskPlace): boolean {
     const writtenAt = stateWrittenAt(session, place)
@@ -36,22 +34,22 @@ export function keptState(deps: KeptStateDeps): KeptState {
       unusedSince.delete(place.id)
       return false
     }
-    const since = unusedSince.get(place.id) ?? elapsed()
+    const since = unusedSince.get(place.id) ?? runtime.monotonic()
     unusedSince.set(place.id, since)
     // It may have been used between two looks.
-    return elapsed() - since >= keepMs && clock() - writtenAt > keepMs
+    return runtime.monotonic() - since >= keepMs && runtime.now() - writtenAt > keepMs
   }
 
   return {
     attend() {
-      if (elapsed() < nextLook) return
+      if (runtime.monotonic() < nextLook) return
       const [old] = deps.places.filter(isOld)
       if (old === undefined) {
-        nextLook = elapsed() + lookEveryMs
+        nextLook = runtime.monotonic() + lookEveryMs
         return
       }
       deleteState(session, old)
-      deps.log.info({ topology: deps.topology, task: old.id }, 'moved_state_deleted')
+      runtime.log.info({ topology: deps.topology, task: old.id }, 'moved_state_deleted')
     },
   }
 }

@@ -1,8 +1,8 @@
 import { type Fetcher, type PartitionData, partitionKey, type Transport } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import type { Changelog, TaskPlace } from '../task/task-place.ts'
 import type { GroupView } from '../worker/group-view.ts'
-import type { EngineLog } from '../worker/worker-parts.ts'
 import { changelogCopy } from './copy-changelog.ts'
 import { standbyOwners } from './placement.ts'
 import { forgetSources, planRestore, putRestored, type StartFacts } from './restore.ts'
@@ -55,9 +55,7 @@ export interface StandbyDeps {
   /** True for tasks that run here. */
   readonly runsHere: (taskId: string) => boolean
   readonly exactlyOnce: boolean
-  readonly clock: () => number
-  readonly elapsed: () => number
-  readonly log: EngineLog
+  readonly runtime: Runtime
 }
 
 interface Followed {
@@ -76,7 +74,8 @@ interface Copy {
 }
 
 export function standbys(deps: StandbyDeps): Standbys {
-  const { topology, session, clock, elapsed, log } = deps
+  const { topology, session, runtime } = deps
+  const { log } = runtime
   const fetcher: Fetcher = deps.transport.fetcher({
     maxWaitMs: MAX_WAIT_MS,
     maxPollBytes: MAX_POLL_BYTES,
@@ -92,9 +91,9 @@ export function standbys(deps: StandbyDeps): Standbys {
   let answers: (() => void)[] = []
 
   function lookBeside(): void {
-    if (looking || elapsed() < nextLook) return
+    if (looking || runtime.monotonic() < nextLook) return
     looking = true
-    nextLook = elapsed() + LOOK_EVERY_MS
+    nextLook = runtime.monotonic() + LOOK_EVERY_MS
     deps.group
       .members(LOOK_EVERY_MS / 2)
       .then((members) => members.map(({ memberId }) => memberId))
@@ -117,13 +116,13 @@ export function standbys(deps: StandbyDeps): Standbys {
     const ids = new Set(wanted.map(({ id }) => id))
     for (const id of [...copies.keys()]) if (!ids.has(id)) end(id)
     const fresh = wanted.filter(({ id }) => !copies.has(id))
-    for (const place of fresh) copies.set(place.id, { place, logs: new Map(), following: false, writtenAt: elapsed() })
+    for (const place of fresh) copies.set(place.id, { place, logs: new Map(), following: false, writtenAt: runtime.monotonic() })
     if (fresh.length > 0) askBeside(fresh)
   }
 
   function askBeside(fresh: readonly TaskPlace[]): void {
     const changelogs = fresh.flatMap((place) => place.changelogs)
-    const now = clock()
+    const now = runtime.now()
     Promise.all([deps.transport.offsets(changelogs, 'earliest'), deps.transport.offsets(changelogs, 'end')])
       .then(([changelogStarts, changelogEnds]): StartFacts => {
         return { committed: new Map(), changelogStarts, changelogEnds, now, exactlyOnce: deps.exactlyOnce }
@@ -150,7 +149,7 @@ export function standbys(deps: StandbyDeps): Standbys {
     forgetSources(session, place)
     for (const { changelog, from, to } of planRestore(session, place, facts)) {
       const key = partitionKey(changelog.topic, changelog.partition)
-      putRestored(session, place, changelog, from, clock())
+      putRestored(session, place, changelog, from, runtime.now())
       copy.logs.set(key, { changelog, position: from, behind: to - from, completeAt: undefined })
       owners.set(key, copy)
       fetcher.assign(changelog, from, 'earliest')
@@ -179,10 +178,10 @@ export function standbys(deps: StandbyDeps): Standbys {
     followed.position = data.nextOffset
     followed.behind = Math.max(0, data.lastStableOffset - data.nextOffset)
     if (followed.behind === 0) followed.completeAt = data.fetchedAt
-    if (!moved && elapsed() - copy.writtenAt < AGE_REFRESH_MS) return false
+    if (!moved && runtime.monotonic() - copy.writtenAt < AGE_REFRESH_MS) return false
     copyRecords(followed.changelog, data)
-    putRestored(session, copy.place, followed.changelog, data.nextOffset, clock())
-    copy.writtenAt = elapsed()
+    putRestored(session, copy.place, followed.changelog, data.nextOffset, runtime.now())
+    copy.writtenAt = runtime.monotonic()
     return true
   }
 
@@ -190,7 +189,7 @@ export function standbys(deps: StandbyDeps): Standbys {
     log.warn({ err: error, topology }, 'standby_failed')
     session.dropBatch()
     for (const id of [...copies.keys()]) end(id)
-    nextLook = elapsed() + RETRY_MS
+    nextLook = runtime.monotonic() + RETRY_MS
   }
 
   function stateOf({ place, logs, following }: Copy): StandbyCopy {

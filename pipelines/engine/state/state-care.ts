@@ -1,10 +1,10 @@
 import type { Transport } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { type TaskPlace, taskPlace } from '../task/task-place.ts'
 import type { Declaration } from '../topology/declaration.ts'
 import type { Topology } from '../topology/topology.ts'
 import type { GroupView } from '../worker/group-view.ts'
-import type { EngineLog } from '../worker/worker-parts.ts'
 import { partitionsOfPart } from '../worker/worker-topics.ts'
 import { keptState } from './kept-state.ts'
 import { type StandbyCopy, standbys } from './standby.ts'
@@ -32,9 +32,7 @@ export interface StateCareDeps {
   readonly runsHere: (taskId: string) => boolean
   readonly keepStateMs: number
   readonly exactlyOnce: boolean
-  readonly clock: () => number
-  readonly elapsed: () => number
-  readonly log: EngineLog
+  readonly runtime: Runtime
 }
 
 export function stateCare(deps: StateCareDeps): StateCare {

@@ -9,7 +9,6 @@ import { deadLetterParts, lateHeaders } from './dead-letter.ts'
 import { FAULTY, MARKER, type SourceIntake } from './intake.ts'
 import { increase, type TaskMetrics } from './metrics.ts'
 import type { Outputs } from './outputs.ts'
-import type { RunResult } from './task.ts'
 import type { TaskContext } from './task-context.ts'
 
 /** Records decoded at a time: enough that one multi-get pays, few enough that their objects stay young. */
@@ -30,6 +29,9 @@ export interface RecordLoopParts {
   readonly outputs: Outputs
   readonly metrics: TaskMetrics
 }
+
+/** `idle`: everything queued is processed. `more`: the time is up. An object: a schema must be loaded before the task can go on. */
+export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 
 /** Decodes, prefetches and processes the records of one task, slice by slice. */
 export interface RecordLoop {

@@ -1,5 +1,6 @@
 import type { OffsetToCommit, PartitionData } from '../../../kafka/transport.ts'
 import { partitionKey } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { EngineStore, StateSession } from '../../../state/stores/store.ts'
 import { caughtUpTicks, taskTicks, timeClosing } from '../time/task-time.ts'
 import { type TimeMark, timeMark } from '../time/time-mark.ts'
@@ -11,7 +12,7 @@ import type { Topology } from '../topology/topology.ts'
 import { SourceIntake } from './intake.ts'
 import type { TaskMetrics } from './metrics.ts'
 import { type AppenderSource, taskOutputs } from './outputs.ts'
-import { processorFailed, recordLoop } from './record-loop.ts'
+import { processorFailed, type RunResult, recordLoop } from './record-loop.ts'
 import { TaskContext } from './task-context.ts'
 import { type TaskPlace, taskPlace } from './task-place.ts'
 import { type TaskState, taskStateMachine } from './task-state.ts'
@@ -26,8 +27,7 @@ export interface TaskDeps {
   readonly session: StateSession
   readonly producer: AppenderSource
   readonly metrics: TaskMetrics
-  /** Epoch ms. */
-  readonly clock: () => number
+  readonly runtime: Pick<Runtime, 'now'>
   /** True for schema ids that the registry said it does not have. */
   readonly isMissing: (schemaId: number) => boolean
   /** Decoded objects that each store instance keeps in memory. */
@@ -47,9 +47,6 @@ export interface TaskProgress {
   /** -1 before the first record. */
   readonly streamTime: number
 }
-
-/** idle: everything queued is processed. more: time is up. waiting: a schema must be loaded first. */
-export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 
 /** One sub-topology in one partition. Synchronous: the worker and the test driver call it from their one loop. */
 export interface StreamTask extends TaskPlace {
@@ -109,7 +106,7 @@ export function streamTimeOf(metadata: string): number {
 }
 
 export function streamTask(deps: TaskDeps): StreamTask {
-  const { topology, part, partition, session, codecs, metrics, clock } = deps
+  const { topology, part, partition, session, codecs, metrics, runtime } = deps
   const declaration = topology.declare()
   const place = taskPlace(declaration, part, partition)
   const { id } = place
@@ -209,7 +206,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       }
       committedPositions = intakes.map((intake) => intake.position)
       for (const closing of closings) closing?.start()
-      context.now = clock()
+      context.now = runtime.now()
       ticks.start(context.now, context.streamTime)
     },
 
@@ -217,14 +214,14 @@ export function streamTask(deps: TaskDeps): StreamTask {
       state.expect('RUNNING', 'accepting records')
       const index = intakes.findIndex((intake) => intake.topic === data.topic)
       intakes[index].push(data)
-      const now = clock()
+      const now = runtime.now()
       for (const { mark } of marks) mark.observe(index, data.fetchedAt, data.highWatermark, now)
       settledTicks.observe(index, data.fetchedAt, data.highWatermark, now)
     },
 
     run(expired) {
       state.expect('RUNNING', 'processing')
-      context.now = clock()
+      context.now = runtime.now()
       return loop.run(expired)
     },
 
@@ -285,7 +282,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
     prepareCommit() {
       state.expect('RUNNING', 'committing')
       if (!loop.atRest) throw new Error(`task ${id} cannot commit in the middle of a time handler`)
-      context.now = clock()
+      context.now = runtime.now()
       runHooks()
       sendMarks()
       flushStores()

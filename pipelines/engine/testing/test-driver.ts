@@ -4,6 +4,8 @@ import { type MemoryProducer, memoryProducer } from '../../../kafka/memory/produ
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import type { AnyValueTopic } from '../../../kafka/serdes.ts'
 import { partitionKey, type RecordHeader, type TopicPartition, type TopicSpec } from '../../../kafka/transport.ts'
+import { manualRuntime } from '../../../runtime/manual.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import { byteWriter, type Codec } from '../../../schemas/codec.ts'
 import type { AnyTopic, AvroSchema, Topic, ValueFormat } from '../../../schemas/topic.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
@@ -88,7 +90,6 @@ export class DriverCrash extends Error {
   override readonly name = 'DriverCrash'
 }
 
-const DEFAULT_START_MS = Date.UTC(2026, 0, 1)
 const DEFAULT_CACHED_OBJECTS = 1_000
 const MEMBER_ID = 'driver'
 /** Far beyond what the stages of a topology need; a flow that feeds itself would go on for ever. */
@@ -98,8 +99,9 @@ const never = () => false
 
 export function testDriver(tested: Topology, options: TestDriverOptions = {}): TestDriver {
   let topology = tested
-  let now = options.startAt ?? DEFAULT_START_MS
-  const broker = memoryBroker({ clock: () => now })
+  const runtime = manualRuntime({ startAt: options.startAt })
+  // A sink may read this broker: it waits in real time, for records of the driver's time.
+  const broker = memoryBroker({ runtime: { ...systemRuntime(), now: runtime.now } })
   let declaration = topology.declare()
   const codecFor = localCodecs()
   const codecs = topologyCodecs(topology.name, codecFor)
@@ -151,7 +153,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     producer = memoryProducer(broker, { transactionalId: topology.name, onCommitStep: fault })
     producer.initSync()
     const session = backend.session(topology.name)
-    const deps = { topology, partitionCounts, codecs, session, producer, metrics, clock: () => now, isMissing: () => true }
+    const deps = { topology, partitionCounts, codecs, session, producer, metrics, runtime, isMissing: () => true }
     const cachedObjects = options.cachedObjects ?? DEFAULT_CACHED_OBJECTS
     tasks = topology.subTopologies.flatMap((part) =>
       Array.from({ length: partitionsOf(part.sources[0]) }, (_, partition) => streamTask({ ...deps, part, partition, cachedObjects })),
@@ -167,14 +169,14 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       committed: broker.groups.committed(topology.name),
       changelogStarts: new Map(logs.map((log, i) => [keys[i], log.startOffset])),
       changelogEnds: new Map(logs.map((log, i) => [keys[i], log.endOffset])),
-      now,
+      now: runtime.now(),
       exactlyOnce: true,
     }
     const copy = changelogCopy(session)
     task.beginRestore()
     for (const { changelog, from, to } of planRestore(session, task, facts)) {
       copy(changelog, broker.fetch(changelog.topic, changelog.partition, from, ALL_RECORDS))
-      putRestored(session, task, changelog, to, now)
+      putRestored(session, task, changelog, to, runtime.now())
     }
     session.write()
     const positions = startPositions(session, task, facts)
@@ -212,7 +214,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     const session = backend.session(topology.name)
     const prepared = encodeCommit(tasks, session, fault)
     const ends = producer.commitSync(prepared.offsets.values(), member)
-    writeCommit(prepared, ends, now, fault)
+    writeCommit(prepared, ends, runtime.now(), fault)
   }
 
   function settle(): void {
@@ -233,7 +235,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     const partition = pipe.partition ?? (key === null ? 0 : partitionFor(key, partitionsOf(topic.name)))
     const bytes = (given: Uint8Array | null) => (given === null ? null : Buffer.from(given))
     broker.append(topic.name, partition, {
-      timestamp: pipe.timestamp ?? now,
+      timestamp: pipe.timestamp ?? runtime.now(),
       key: bytes(key),
       value: bytes(value),
       headers: pipe.headers ?? [],
@@ -262,13 +264,13 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       ...timeMarks,
       ...ticks.flatMap(({ clock, everyMs }) => (clock === 'caught-up' ? [{ everyMs, delayMs: 0 }] : [])),
     ])
-    const markTimes = marks.map(({ everyMs, delayMs }) => (Math.floor((now - delayMs) / everyMs) + 1) * everyMs + delayMs)
+    const markTimes = marks.map(({ everyMs, delayMs }) => (Math.floor((runtime.now() - delayMs) / everyMs) + 1) * everyMs + delayMs)
     return Math.min(...markTimes, ...tasks.map((task) => task.nextTickAt))
   }
 
   return {
     get now() {
-      return now
+      return runtime.now()
     },
     pipe(topic, key, value, pipe) {
       const keyBytes = key === undefined ? null : encoded(topic.key, key)
@@ -285,14 +287,14 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     },
     readDeadLetters: () => newRecords(deadLetterTopicName(topology.name)),
     advanceWallClock(ms) {
-      const end = now + ms
+      const end = runtime.now() + ms
       for (let due = nextDue(); due <= end; due = nextDue()) {
-        now = due
-        for (const task of tasks) task.runWallTicks(now)
+        runtime.advance(due - runtime.now())
+        for (const task of tasks) task.runWallTicks(due)
         run()
         afterInput()
       }
-      now = end
+      runtime.advance(end - runtime.now())
     },
     store<S extends EngineStore>(name: string, partition = 0): S {
       const task = tasks.find((candidate) => candidate.part.stores.includes(name) && candidate.partition === partition)
@@ -317,7 +319,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
       topology = version
       declaration = topology.declare()
       createTopics()
-      now += downMs
+      runtime.advance(downMs)
       start()
     },
     metrics,

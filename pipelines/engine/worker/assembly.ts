@@ -26,9 +26,8 @@ const DEFAULT_KEEP_STATE_MS = 3_600_000
 export interface WorkerContext {
   readonly declaration: Declaration
   readonly metrics: TaskMetrics
-  /** A wait that ends with the worker. */
-  readonly pause: (ms: number) => Promise<void>
-  readonly isStopping: () => boolean
+  /** Fires when the worker stops. */
+  readonly stopping: AbortSignal
 }
 
 /** The parts of a worker that runs. */
@@ -53,9 +52,9 @@ export interface Assembly {
  */
 export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: WorkerContext): Promise<Assembly> {
   const { topology } = config
-  const { transport, log, identity, clock = Date.now, elapsed = () => performance.now() } = deps
-  const { declaration, metrics, pause } = worker
-  const serdes = await openSerdes(deps.registry, valueTopicsOf(declaration))
+  const { transport, runtime, identity } = deps
+  const { declaration, metrics, stopping } = worker
+  const serdes = await openSerdes(deps.registry, valueTopicsOf(declaration), { runtime })
   const codecs = topologyCodecs(topology.name, (topic) => serdes.codecFor(topic))
   const partitionCounts = await prepareTopics(transport, topology, declaration)
   const session = deps.backend.session(topology.name)
@@ -63,7 +62,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const exactlyOnce = config.guarantee !== 'at-least-once'
   const transactionalId = exactlyOnce ? identity.transactionalId : undefined
   const producer = transport.producer({ transactionalId, compression: config.compression, onCommitStep: deps.fault })
-  const fetcher = transport.fetcher({ idleWaitMs: () => Math.min(...tasks.running().map((task) => task.asksFrom)) - clock() })
+  const fetcher = transport.fetcher({ idleWaitMs: () => Math.min(...tasks.running().map((task) => task.asksFrom)) - runtime.now() })
   const topics = declaration.streams.map((stream) => stream.topic.name)
   const group = transport.groupMember({
     groupId: topology.name,
@@ -84,20 +83,18 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     unassign,
     resetOf,
     exactlyOnce,
-    clock,
-    elapsed,
-    log,
+    runtime,
   })
-  const schemas = schemaWaits({ schemas: serdes.schemas, elapsed, log, pause, wake })
-  const tasks = taskSet({ fetcher, schemas, onClose: starts.drop })
+  const schemas = schemaWaits({ schemas: serdes.schemas, runtime, stopping, wake })
+  const tasks = taskSet({ fetcher, schemas, runtime, onClose: starts.drop })
   const { isMissing } = schemas
   const cachedObjects = config.cachedObjects ?? DEFAULT_CACHED_OBJECTS
-  const taskDeps = { topology, partitionCounts, codecs, session, producer, metrics, clock, isMissing, cachedObjects }
-  const view = groupView(group, elapsed)
+  const taskDeps = { topology, partitionCounts, codecs, session, producer, metrics, runtime, isMissing, cachedObjects }
+  const view = groupView(group, runtime)
   const memberId = () => group.memberId
   const keepStateMs = config.keepStateMs ?? DEFAULT_KEEP_STATE_MS
   const ofCare = { topology, declaration, partitionCounts, transport, session: copySession, keepStateMs, exactlyOnce }
-  const care = stateCare({ ...ofCare, group: view, memberId, runsHere: tasks.hasId, clock, elapsed, log })
+  const care = stateCare({ ...ofCare, group: view, memberId, runsHere: tasks.hasId, runtime })
   function createTask(part: number, partition: number): StreamTask {
     const task = streamTask({ ...taskDeps, part: topology.subTopologies[part], partition })
     care.release(task.id)
@@ -116,11 +113,8 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     createTask,
     committer: () => commits,
     exactlyOnce,
-    clock,
-    elapsed,
-    log,
-    pause,
-    isStopping: worker.isStopping,
+    runtime,
+    stopping,
     wake,
   })
   const commits: Committer = committer({
@@ -131,8 +125,7 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     group,
     commitIntervalMs: topology.options.commitIntervalMs ?? config.commitIntervalMs ?? DEFAULT_COMMIT_INTERVAL_MS,
     commitWhenIdle: topology.options.commitWhenIdle ?? true,
-    clock,
-    log,
+    runtime,
     fault: deps.fault,
     onCommit: deps.onCommit,
     wake,

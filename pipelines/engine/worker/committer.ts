@@ -1,10 +1,10 @@
 import type { GroupMember, WorkerProducer } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { putPositions } from '../state/restore.ts'
 import type { StreamTask } from '../task/task.ts'
 import { type CommitFault, encodeCommit, type PreparedCommit, writeCommit } from './commit.ts'
 import type { TaskSet } from './task-set.ts'
-import type { EngineLog } from './worker-parts.ts'
 
 /** A transaction is ended before its time when this much waits to be sent: memory is bounded whatever the interval. */
 const MAX_TRANSACTION_BYTES = 32 * 1_048_576
@@ -50,8 +50,7 @@ export interface CommitterDeps {
   readonly group: GroupMember
   readonly commitIntervalMs: number
   readonly commitWhenIdle: boolean
-  readonly clock: () => number
-  readonly log: EngineLog
+  readonly runtime: Runtime
   readonly fault: CommitFault | undefined
   readonly onCommit: ((seconds: number) => void) | undefined
   /** Ends the loop's wait for input. */
@@ -70,9 +69,9 @@ interface UnderWay {
 }
 
 export function committer(deps: CommitterDeps): Committer {
-  const { tasks, session, producer, clock, commitIntervalMs, fault } = deps
-  let lastCommitAt = clock()
-  let lastAgeRefresh = clock()
+  const { tasks, session, producer, runtime, commitIntervalMs, fault } = deps
+  let lastCommitAt = runtime.now()
+  let lastAgeRefresh = runtime.now()
   let commits = 0
   let failedWrites = 0
   let underWay: UnderWay | undefined
@@ -94,11 +93,11 @@ export function committer(deps: CommitterDeps): Committer {
   function begin(): void {
     const involved = tasks.running().filter((task) => task.hasWork || task.positionsMoved)
     if (involved.length === 0) return
-    const startedAt = performance.now()
+    const startedAt = runtime.monotonic()
     const prepared = encodeCommit(involved, session, fault)
     const begun: UnderWay = { prepared, ends: producer.commit(prepared.offsets, deps.group), startedAt, answered: false }
     underWay = begun
-    lastCommitAt = clock()
+    lastCommitAt = runtime.now()
     sentEarly = false
     function answer(): void {
       begun.answered = true
@@ -121,12 +120,12 @@ export function committer(deps: CommitterDeps): Committer {
     } finally {
       underWay = undefined
     }
-    deps.onCommit?.((performance.now() - startedAt) / 1_000)
+    deps.onCommit?.((runtime.monotonic() - startedAt) / 1_000)
   }
 
   async function write(prepared: PreparedCommit, ends: ReadonlyMap<string, number>): Promise<void> {
     try {
-      writeCommit(prepared, ends, clock(), fault)
+      writeCommit(prepared, ends, runtime.now(), fault)
       failedWrites = 0
     } catch (error) {
       prepared.batch.drop()
@@ -140,7 +139,7 @@ export function committer(deps: CommitterDeps): Committer {
    */
   async function onFailedWrite(error: unknown): Promise<void> {
     failedWrites++
-    deps.log.error({ err: error, topology: deps.topology, failed_writes: failedWrites }, 'state_write_failed')
+    runtime.log.error({ err: error, topology: deps.topology, failed_writes: failedWrites }, 'state_write_failed')
     if (failedWrites >= MAX_FAILED_WRITES) throw error
     session.dropBatch()
     await producer.abort()
@@ -169,7 +168,7 @@ export function committer(deps: CommitterDeps): Committer {
     async commitIfDue(worked) {
       if (underWay?.answered) await finish()
       if (!tasks.atRest) return
-      const now = clock()
+      const now = runtime.now()
       if (!hasWork()) {
         if (underWay === undefined) await commitMovedPositions(now)
         return
@@ -191,7 +190,7 @@ export function committer(deps: CommitterDeps): Committer {
     },
     commit,
     async settle() {
-      await finish().catch((error) => deps.log.warn({ err: error, topology: deps.topology }, 'commit_lost'))
+      await finish().catch((error) => runtime.log.warn({ err: error, topology: deps.topology }, 'commit_lost'))
     },
     get isFull() {
       return isFull()
@@ -201,7 +200,7 @@ export function committer(deps: CommitterDeps): Committer {
       return commitsAtOnce() ? now : lastCommitAt + commitIntervalMs
     },
     reset() {
-      lastCommitAt = clock()
+      lastCommitAt = runtime.now()
       sentEarly = false
     },
     get commits() {

@@ -1,4 +1,5 @@
 import type { GroupMember, GroupPeer } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 
 /** The members of the group, remembered for a while: many may ask, the coordinator is asked seldom. */
 export interface GroupView {
@@ -6,13 +7,13 @@ export interface GroupView {
   members(maxAgeMs: number): Promise<readonly GroupPeer[]>
 }
 
-export function groupView(group: Pick<GroupMember, 'members'>, elapsed: () => number): GroupView {
+export function groupView(group: Pick<GroupMember, 'members'>, runtime: Pick<Runtime, 'monotonic'>): GroupView {
   let known: readonly GroupPeer[] = []
   let knownAt = -Infinity
   let asking: Promise<readonly GroupPeer[]> | undefined
 
   async function ask(): Promise<readonly GroupPeer[]> {
-    const askedAt = elapsed()
+    const askedAt = runtime.monotonic()
     try {
       known = await group.members()
       knownAt = askedAt
@@ -24,7 +25,7 @@ export function groupView(group: Pick<GroupMember, 'members'>, elapsed: () => nu
 
   return {
     async members(maxAgeMs) {
-      if (elapsed() - knownAt <= maxAgeMs) return known
+      if (runtime.monotonic() - knownAt <= maxAgeMs) return known
       asking ??= ask()
       return asking
     },

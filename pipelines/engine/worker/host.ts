@@ -1,8 +1,8 @@
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateBackend } from '../../../state/stores/store.ts'
 import type { QueryAccess } from '../queries/state-endpoint.ts'
 import type { EngineMetrics, Introspection } from './introspection.ts'
 import type { Runner } from './runner.ts'
-import type { EngineLog } from './worker-parts.ts'
 
 export interface HostOptions {
   /** 0 chooses a free one. */
@@ -16,7 +16,7 @@ export interface HostOptions {
 
 export interface HostDeps {
   readonly backend: StateBackend
-  readonly log: EngineLog
+  readonly runtime: Runtime
   /** Makes what this process runs; the metrics are for its commits, the address is what it tells the other workers. */
   readonly runners: (metrics: EngineMetrics, address: string) => readonly Runner[]
 }
@@ -39,7 +39,7 @@ function queryAccess({ queryToken, healthHost }: HostOptions): QueryAccess {
 
 /** Health answers from the first moment on, so that a start that takes long (restore, a broker that is away) can be watched. */
 export async function startHost(options: HostOptions, deps: HostDeps): Promise<Host> {
-  const { backend, log } = deps
+  const { backend, runtime } = deps
   // Loaded here so that processes that only declare topologies never load the metrics library.
   const { engineMetrics, serveIntrospection } = await import('./introspection.ts')
   let runners: readonly Runner[] = []
@@ -54,7 +54,7 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
     queryAccess: queryAccess(options),
   })
   runners = deps.runners(metrics, options.address ?? `http://${options.healthHost}:${introspection.port}`)
-  log.info({ health_port: introspection.port, runs: runners.map((runner) => runner.name) }, 'host_started')
+  runtime.log.info({ health_port: introspection.port, runs: runners.map((runner) => runner.name) }, 'host_started')
 
   async function stop(): Promise<void> {
     stopping = true
@@ -72,7 +72,7 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
       await Promise.all(runners.map(runOne))
     } catch (error) {
       if (stopping) return
-      log.error({ err: error }, 'host_failed')
+      runtime.log.error({ err: error }, 'host_failed')
       throw error
     } finally {
       await stop()

@@ -1,7 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { slotOf } from '../../../kafka/member-ids.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import type { MemberIdentity } from './worker-parts.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
@@ -12,9 +13,9 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
  * a second process away.
  * @param folder the state folder of this worker process
  */
-export function memberIdentity(folder: string, name: string): MemberIdentity {
+export function memberIdentity(folder: string, name: string, runtime: Pick<Runtime, 'id'> = systemRuntime()): MemberIdentity {
   const file = join(folder, `identity-${name}.json`)
-  const identity = read(file) ?? create(folder, file, name)
+  const identity = read(file) ?? create(folder, file, name, runtime.id())
   return {
     ...identity,
     // The transactional id stays: whatever the member is called, it must fence the earlier lives of this slot.
@@ -50,8 +51,7 @@ function isIdentity(value: unknown): value is KeptIdentity {
   return typeof memberId === 'string' && UUID.test(slotOf(memberId)) && typeof transactionalId === 'string' && transactionalId !== ''
 }
 
-function create(folder: string, file: string, name: string): KeptIdentity {
-  const memberId = randomUUID()
+function create(folder: string, file: string, name: string, memberId: string): KeptIdentity {
   const identity = { memberId, transactionalId: `${transactionalIdPrefix(name)}${memberId}` }
   mkdirSync(folder, { recursive: true })
   write(file, identity)

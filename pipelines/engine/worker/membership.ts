@@ -8,6 +8,7 @@ import {
   TransportError,
   type WorkerProducer,
 } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import type { StreamTask } from '../task/task.ts'
 import type { Topology } from '../topology/topology.ts'
@@ -15,7 +16,6 @@ import type { Committer } from './committer.ts'
 import { idsWithoutMember, transactionalIdPrefix } from './member-identity.ts'
 import type { TaskSet } from './task-set.ts'
 import { askFacts, type TaskFacts, type TaskStarts } from './task-starts.ts'
-import type { EngineLog } from './worker-parts.ts'
 import { partitionsOfPart } from './worker-topics.ts'
 
 /** More fences than this within the window, and the machine or its brokers are not fit to work. */
@@ -53,12 +53,9 @@ export interface MembershipDeps {
   readonly createTask: (part: number, partition: number) => StreamTask
   readonly committer: () => Committer
   readonly exactlyOnce: boolean
-  readonly clock: () => number
-  readonly elapsed: () => number
-  readonly log: EngineLog
-  /** Resolves after a time; rejects when the worker stops. */
-  readonly pause: (ms: number) => Promise<void>
-  readonly isStopping: () => boolean
+  readonly runtime: Runtime
+  /** Fires when the worker stops. */
+  readonly stopping: AbortSignal
   readonly wake: () => void
 }
 
@@ -71,7 +68,8 @@ export function isPassing(error: unknown): boolean {
 }
 
 export function membership(deps: MembershipDeps): Membership {
-  const { topology, group, producer, session, tasks, starts, elapsed, log } = deps
+  const { topology, group, producer, session, tasks, starts, runtime, stopping } = deps
+  const { log } = runtime
   /** Raised by every fence: news of earlier generations are dropped. */
   let generation = 0
   let inbox: { readonly generation: number; readonly news: News }[] = []
@@ -172,14 +170,14 @@ export function membership(deps: MembershipDeps): Membership {
         members.map(({ memberId }) => memberId),
       )
     }
-    while (!known.aborted && !deps.isStopping()) {
+    while (!known.aborted && !stopping.aborted) {
       try {
         const ended = await deps.transport.endTransactions(transactionalIdPrefix(topology.name), isGone)
         if (ended.length > 0) log.warn({ topology: topology.name, transactional_ids: ended }, 'transactions_of_the_dead_ended')
       } catch (error) {
         log.debug({ err: error, topology: topology.name }, 'open_transactions_not_known')
       }
-      await deps.pause(OPEN_TRANSACTIONS_LOOK_MS).catch(() => {}) // Stopping: nobody asks for the facts any more.
+      await runtime.sleep(OPEN_TRANSACTIONS_LOOK_MS, stopping)
     }
   }
 
@@ -190,7 +188,8 @@ export function membership(deps: MembershipDeps): Membership {
       } catch (error) {
         if (!isPassing(error)) throw error
         log.warn({ err: error, topology: topology.name }, 'start_positions_not_known')
-        await deps.pause(RETRY_MS)
+        await runtime.sleep(RETRY_MS, stopping)
+        stopping.throwIfAborted()
       }
     }
   }
@@ -198,7 +197,7 @@ export function membership(deps: MembershipDeps): Membership {
   /** Only lost places are counted against the limit: brokers that are away for long, or schemas that must be loaded, come and go. */
   function countFence(reason: Error): void {
     fences++
-    const now = elapsed()
+    const now = runtime.monotonic()
     fenceTimes = [...fenceTimes.filter((time) => now - time < FENCE_WINDOW_MS), now]
     if (fenceTimes.length <= MAX_FENCES) return
     throw new FencedError(
@@ -214,7 +213,7 @@ export function membership(deps: MembershipDeps): Membership {
     log.warn({ topology: topology.name, reason: reason.message }, fenced ? 'worker_fenced' : 'worker_starts_over')
     if (fenced) countFence(reason)
     // A failure that comes back at once must not keep the brokers busy.
-    else if (isPassing(reason)) await deps.pause(RETRY_MS).catch(() => {})
+    else if (isPassing(reason)) await runtime.sleep(RETRY_MS, stopping)
     await deps.committer().settle()
     generation++
     inbox = []
@@ -228,13 +227,13 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   async function untilDone(step: () => Promise<void>): Promise<void> {
-    while (!deps.isStopping()) {
+    while (!stopping.aborted) {
       try {
         return await step()
       } catch (error) {
         if (!(error instanceof FencedError) && !isPassing(error)) throw error
         log.warn({ err: error, topology: topology.name }, 'rejoin_retried')
-        await deps.pause(RETRY_MS).catch(() => {}) // Stopping: the loop condition ends it.
+        await runtime.sleep(RETRY_MS, stopping)
       }
     }
   }

@@ -1,5 +1,5 @@
 import type { LoadedSchemas } from '../../../kafka/serdes.ts'
-import type { EngineLog } from './worker-parts.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 
 /** Tasks that stand still before a record whose schema must be loaded first. */
 export interface SchemaWaits {
@@ -18,25 +18,25 @@ const MISSING_KEPT_MS = 30_000
 
 export interface SchemaWaitDeps {
   readonly schemas: LoadedSchemas
-  readonly elapsed: () => number
-  readonly log: EngineLog
-  /** Resolves after a time; rejects when the worker stops. */
-  readonly pause: (ms: number) => Promise<void>
+  readonly runtime: Runtime
+  /** Fires when the worker stops. */
+  readonly stopping: AbortSignal
   readonly wake: () => void
 }
 
-export function schemaWaits({ schemas, elapsed, log, pause, wake }: SchemaWaitDeps): SchemaWaits {
+export function schemaWaits({ schemas, runtime, stopping, wake }: SchemaWaitDeps): SchemaWaits {
   const loading = new Set<number>()
   const missingSince = new Map<number, number>()
 
   async function load(schemaId: number): Promise<void> {
     for (let wait = FIRST_RETRY_MS; ; wait = Math.min(wait * 2, LONGEST_RETRY_MS)) {
       try {
-        if ((await schemas.load(schemaId)) === 'not-found') missingSince.set(schemaId, elapsed())
+        if ((await schemas.load(schemaId)) === 'not-found') missingSince.set(schemaId, runtime.monotonic())
         return
       } catch (error) {
-        log.warn({ err: error, schema_id: schemaId, retry_ms: wait }, 'schema_not_loaded')
-        await pause(wait)
+        runtime.log.warn({ err: error, schema_id: schemaId, retry_ms: wait }, 'schema_not_loaded')
+        await runtime.sleep(wait, stopping)
+        stopping.throwIfAborted()
       }
     }
   }
@@ -46,7 +46,7 @@ export function schemaWaits({ schemas, elapsed, log, pause, wake }: SchemaWaitDe
       if (loading.has(schemaId)) return
       loading.add(schemaId)
       load(schemaId)
-        .catch(() => {}) // The pause was cut short: the worker stops.
+        .catch(() => {}) // The worker stops.
         .finally(() => {
           loading.delete(schemaId)
           wake()
@@ -56,7 +56,7 @@ export function schemaWaits({ schemas, elapsed, log, pause, wake }: SchemaWaitDe
     isMissing(schemaId) {
       const since = missingSince.get(schemaId)
       if (since === undefined) return false
-      if (elapsed() - since < MISSING_KEPT_MS) return true
+      if (runtime.monotonic() - since < MISSING_KEPT_MS) return true
       missingSince.delete(schemaId)
       return false
     },

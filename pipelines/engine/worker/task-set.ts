@@ -1,5 +1,5 @@
-import { setImmediate as breath } from 'node:timers/promises'
 import { type Fetcher, type PartitionData, partitionKey } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StreamTask } from '../task/task.ts'
 import type { SchemaWaits } from './schema-waits.ts'
 
@@ -41,11 +41,12 @@ export interface TaskSet {
 export interface TaskSetDeps {
   readonly fetcher: Fetcher
   readonly schemas: SchemaWaits
+  readonly runtime: Runtime
   /** Told of every task that is closed. */
   readonly onClose: (task: StreamTask) => void
 }
 
-export function taskSet({ fetcher, schemas, onClose }: TaskSetDeps): TaskSet {
+export function taskSet({ fetcher, schemas, runtime, onClose }: TaskSetDeps): TaskSet {
   const tasks = new Map<string, StreamTask>()
   /** By source partition. */
   const owners = new Map<string, StreamTask>()
@@ -115,8 +116,8 @@ export function taskSet({ fetcher, schemas, onClose }: TaskSetDeps): TaskSet {
     work(onlyHandlers) {
       const able = running().filter((task) => (onlyHandlers ? !task.atRest : canRun(task)))
       if (able.length === 0) return false
-      const deadline = performance.now() + ROUND_MS
-      const expired = () => performance.now() >= deadline
+      const deadline = runtime.monotonic() + ROUND_MS
+      const expired = () => runtime.monotonic() >= deadline
       turn = (turn + 1) % able.length
       for (let i = 0; i < able.length; i++) {
         const task = able[(turn + i) % able.length]
@@ -137,9 +138,9 @@ export function taskSet({ fetcher, schemas, onClose }: TaskSetDeps): TaskSet {
     },
     async comeToRest() {
       for (let busy = running().filter((task) => !task.atRest); busy.length > 0; busy = busy.filter((task) => !task.atRest)) {
-        const deadline = performance.now() + ROUND_MS
-        for (const task of busy) run(task, () => task.atRest || performance.now() >= deadline)
-        await breath()
+        const deadline = runtime.monotonic() + ROUND_MS
+        for (const task of busy) run(task, () => task.atRest || runtime.monotonic() >= deadline)
+        await runtime.nextTurn()
       }
     },
     get waitingForSchemas() {

@@ -6,13 +6,13 @@ import {
   type TopicPartition,
   type Transport,
 } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { changelogCopy } from '../state/copy-changelog.ts'
 import { planRestore, putRestored, type StartFacts, startPositions } from '../state/restore.ts'
 import type { StartPosition, StreamTask } from '../task/task.ts'
 import type { Changelog } from '../task/task-place.ts'
 import { TopologyError } from '../topology/errors.ts'
-import type { EngineLog } from './worker-parts.ts'
 
 /** How far a restoring task is. */
 export interface RestoreProgress {
@@ -70,9 +70,7 @@ export interface TaskStartDeps {
   readonly unassign: (partition: TopicPartition) => void
   readonly resetOf: (topic: string) => OffsetReset
   readonly exactlyOnce: boolean
-  readonly clock: () => number
-  readonly elapsed: () => number
-  readonly log: EngineLog
+  readonly runtime: Runtime
 }
 
 /**
@@ -83,7 +81,7 @@ export async function askFacts(
   transport: Transport,
   group: GroupMember,
   tasks: readonly StreamTask[],
-  { clock, exactlyOnce }: { readonly clock: () => number; readonly exactlyOnce: boolean },
+  { runtime, exactlyOnce }: Pick<TaskStartDeps, 'runtime' | 'exactlyOnce'>,
 ): Promise<TaskFacts> {
   const sources = tasks.flatMap((task) => task.sources)
   const changelogs = tasks.flatMap((task) => task.changelogs)
@@ -95,11 +93,12 @@ export async function askFacts(
     transport.offsets(unknown, 'earliest'),
     transport.offsets(unknown, 'end'),
   ])
-  return { committed, changelogStarts, changelogEnds, sourceStarts, sourceEnds, now: clock(), exactlyOnce }
+  return { committed, changelogStarts, changelogEnds, sourceStarts, sourceEnds, now: runtime.now(), exactlyOnce }
 }
 
 export function taskStarts(deps: TaskStartDeps): TaskStarts {
-  const { topology, session, assign, unassign, clock, elapsed, log } = deps
+  const { topology, session, assign, unassign, runtime } = deps
+  const { log } = runtime
   const copy = changelogCopy(session)
   const changelogs = new Map<string, OpenChangelog>()
   const tasks = new Set<Restoring>()
@@ -112,13 +111,13 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       task,
       positions: withResets(task, known, facts),
       committed: task.sources.some(({ topic, partition }) => facts.committed.has(partitionKey(topic, partition))),
-      startedAt: elapsed(),
+      startedAt: runtime.monotonic(),
       open: 0,
       records: 0,
     }
     tasks.add(restoring)
     for (const { changelog, from, to, bulk } of planRestore(session, task, facts, known.size > 0)) {
-      putRestored(session, task, changelog, from, clock())
+      putRestored(session, task, changelog, from, runtime.now())
       taken = true
       if (from >= to) continue
       log.info({ topology, task: task.id, store: changelog.store, from, to, bulk }, 'restore_started')
@@ -162,7 +161,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       const position = positions.get(partitionKey(source.topic, source.partition)) as StartPosition
       assign(source, position.offset, deps.resetOf(source.topic))
     }
-    log.info({ topology, task: task.id, restored_records: records, took_ms: Math.round(elapsed() - startedAt) }, 'task_running')
+    log.info({ topology, task: task.id, restored_records: records, took_ms: Math.round(runtime.monotonic() - startedAt) }, 'task_running')
   }
 
   return {
@@ -175,7 +174,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
       if (open === undefined) return false
       const { restoring, changelog } = open
       copy(changelog, data)
-      putRestored(session, restoring.task, changelog, data.nextOffset, clock())
+      putRestored(session, restoring.task, changelog, data.nextOffset, runtime.now())
       taken = true
       for (const chunk of data.chunks) restoring.records += chunk.count
       open.position = data.nextOffset
@@ -207,7 +206,7 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
         const remaining = [...changelogs.values()]
           .filter((open) => open.restoring === restoring)
           .reduce((sum, open) => sum + open.to - open.position, 0)
-        const seconds = Math.max(elapsed() - restoring.startedAt, 1) / 1000
+        const seconds = Math.max(runtime.monotonic() - restoring.startedAt, 1) / 1000
         return { task: restoring.task.id, records: restoring.records, remaining, recordsPerSecond: Math.round(restoring.records / seconds) }
       })
     },

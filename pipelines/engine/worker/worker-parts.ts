@@ -1,16 +1,9 @@
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import type { Compression, Transport } from '../../../kafka/transport.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateBackend } from '../../../state/stores/store.ts'
 import type { Topology } from '../topology/topology.ts'
 import type { CommitFault } from './commit.ts'
-
-/** The part of pino that the engine writes to. */
-export interface EngineLog {
-  debug(fields: object, event: string): void
-  info(fields: object, event: string): void
-  warn(fields: object, event: string): void
-  error(fields: object, event: string): void
-}
 
 /** exactly-once: transactions. at-least-once: no transactions, what was processed since the last commit is processed again after a crash. */
 export type Guarantee = 'exactly-once' | 'at-least-once'
@@ -49,13 +42,10 @@ export interface WorkerDeps {
   readonly registry: SchemaRegistry
   readonly backend: StateBackend
   readonly identity: MemberIdentity
-  readonly log: EngineLog
+  /** `runtime.now` must be the clock by which the transport stamps fetches. */
+  readonly runtime: Runtime
   /** Where this process answers queries (http://host:port), told to the other workers. */
   readonly address?: string
-  /** Epoch ms; default the system's. Fetches must be stamped by the same clock. */
-  readonly clock?: () => number
-  /** Milliseconds since any moment, never set back: what waits and time-outs go by. Default performance.now. */
-  readonly elapsed?: () => number
   /** Told of every commit. */
   readonly onCommit?: (seconds: number) => void
   /** Crash tests only. */

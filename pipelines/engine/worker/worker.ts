@@ -1,4 +1,3 @@
-import { setImmediate as breath, setTimeout as delay } from 'node:timers/promises'
 import { FencedError, ReplacedError } from '../../../kafka/transport.ts'
 import { UnknownSchemaError } from '../../../schemas/codec.ts'
 import type { StateQueries } from '../queries/queries.ts'
@@ -60,7 +59,8 @@ export interface Worker {
 
 export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   const { topology } = config
-  const { log, clock = Date.now, elapsed = () => performance.now() } = deps
+  const { runtime } = deps
+  const { log } = runtime
   const declaration = topology.declare()
   const metrics = taskMetrics()
   const stopping = new AbortController()
@@ -73,13 +73,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   let replaced = false
   const longestPollMs = (topology.options.standby ?? 0) > 0 ? LONGEST_POLL_WITH_COPIES_MS : LONGEST_POLL_MS
 
-  /** A wait that ends with the worker. */
-  async function pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: stopping.signal, ref: false })
-  }
-
   async function start(): Promise<void> {
-    opened = await assemble(config, deps, { declaration, metrics, pause, isStopping: () => stopping.signal.aborted })
+    opened = await assemble(config, deps, { declaration, metrics, stopping: stopping.signal })
     try {
       await opened.producer.init()
       await opened.group.join()
@@ -97,8 +92,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
 
   /** Requests to brokers that are away are repeated for ever: some time after the end has begun nobody waits for them any more. */
   function giveUpLater(parts: Assembly): void {
-    const timer = setTimeout(() => giveUp(parts), config.stopGraceMs ?? DEFAULT_STOP_GRACE_MS)
-    loop?.catch(() => {}).then(() => clearTimeout(timer))
+    const cancelTimer = runtime.setTimer(config.stopGraceMs ?? DEFAULT_STOP_GRACE_MS, () => giveUp(parts))
+    loop?.catch(() => {}).then(() => cancelTimer())
   }
 
   function giveUp({ producer, group }: Assembly): void {
@@ -133,19 +128,19 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       await parts.care.attend()
       // While a time handler holds the commit back, the others must not fill the memory.
       const worked = tasks.work(!tasks.atRest && parts.committer.isFull)
-      tasks.tick(clock())
+      tasks.tick(runtime.now())
       await parts.committer.commitIfDue(worked)
     } catch (error) {
       await recover(parts, error)
     }
-    await breath()
+    await runtime.nextTurn()
   }
 
   async function takeInput({ fetcher, tasks, starts, ...rest }: Assembly): Promise<void> {
     if (tasks.queuedBytes() > MAX_QUEUED_BYTES) return
-    const now = clock()
+    const now = runtime.now()
     // At the same moments as the other loops of the process, so that it wakes up once for all of them.
-    const longestMs = longestPollMs - (elapsed() % longestPollMs)
+    const longestMs = longestPollMs - (runtime.monotonic() % longestPollMs)
     let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
     for (const task of tasks.running()) until = Math.min(until, task.nextTickAt)
     const busy = tasks.canWork() || rest.membership.hasNews
@@ -171,7 +166,8 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       } catch (error) {
         if (error === reason) throw error
         log.warn({ err: error, schema_id: schemaId }, 'schema_not_loaded')
-        await pause(RETRY_MS)
+        await runtime.sleep(RETRY_MS, stopping.signal)
+        stopping.signal.throwIfAborted()
       }
     }
   }

@@ -1,11 +1,11 @@
 import { createClient } from '@clickhouse/client'
 import { Redis } from 'ioredis'
-import { pino } from 'pino'
 import { expect } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import { partitionKey, type Transport } from '../../../kafka/transport.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import { clicks, linkStats } from '../../../schemas/links/topics.ts'
 import { readLinkStats } from '../../../state/views/links/link-stats.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../../state/views/view.ts'
@@ -141,7 +141,7 @@ async function expectStored(url: string, inLog: ReadonlyMap<string, number>): Pr
 }
 
 async function clicksInLog(broker: string, codes: readonly string[]): Promise<Map<string, number>> {
-  const transport = kafkaTransport({ brokers: [broker], clientId: 'click-ordeal' }, { clock: Date, log: pino({ level: 'silent' }) })
+  const transport = kafkaTransport({ brokers: [broker], clientId: 'click-ordeal' }, { runtime: systemRuntime() })
   await transport.connect()
   try {
     return await countKeys(transport, codes)

@@ -10,6 +10,7 @@ import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { type Transport, TransportError } from '../../../kafka/transport.ts'
 import { createWorker, memberIdentity } from '../../../pipelines/engine/index.ts'
 import { type CommitFaultPoint, memoryRegistry } from '../../../pipelines/engine/testing.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import { withReplaceableState } from '../../../state/stores/replaceable-state.ts'
 import type { StateBackend } from '../../../state/stores/store.ts'
 import type { Settings } from '../schedule.ts'
@@ -49,7 +50,7 @@ const given = JSON.parse(process.argv[2]) as WorkerArguments
 const log = pino({ level: 'debug', messageKey: 'event', timestamp: pino.stdTimeFunctions.isoTime })
 let offsetMs = 0
 let armed: Extract<WorkerOrder, { order: 'at-step' }> | undefined
-const clock = { now: () => Date.now() + offsetMs }
+const runtime = { ...systemRuntime(log), now: () => Date.now() + offsetMs }
 
 function fault(step: CommitFaultPoint): void {
   if (armed?.step !== step) return
@@ -92,7 +93,7 @@ function impatient(transport: Transport): Transport {
 }
 
 async function run(backend: StateBackend): Promise<void> {
-  const transport = kafkaTransport({ brokers: [given.brokers], clientId: 'shop' }, { clock, log })
+  const transport = kafkaTransport({ brokers: [given.brokers], clientId: 'shop' }, { runtime })
   await connected(transport)
   const worker = createWorker(
     { topology: shop(given.topology, given.settings), keepPlaceOnStop: given.settings.keepPlaceOnStop },
@@ -101,8 +102,7 @@ async function run(backend: StateBackend): Promise<void> {
       registry: memoryRegistry(),
       backend,
       identity: memberIdentity(given.folder, given.topology),
-      log,
-      clock: clock.now,
+      runtime,
       fault,
     },
   )

@@ -5,6 +5,7 @@ import { Disconnected } from '../../../kafka/client/errors.ts'
 import { openGroupMember } from '../../../kafka/client/group-member.ts'
 import { type Context, kafkaOptions } from '../../../kafka/client/options.ts'
 import type { GroupMember } from '../../../kafka/transport.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import { silent } from './harness.ts'
 
 /** What a heartbeat request says (ConsumerGroupHeartbeat v1). */
@@ -82,12 +83,8 @@ function scripted(
   } as unknown as Cluster
   const context: Context = {
     options: kafkaOptions.parse({ brokers: ['localhost:9092'], clientId: 'test' }),
-    clock: Date,
     closing: new AbortController().signal,
-    elapsed: () => performance.now(),
-    log: silent,
-    random: () => 0.5,
-    newMemberId: () => 'a new id',
+    runtime: { ...systemRuntime(silent), random: () => 0.5, id: () => 'a new id' },
   }
   const onEvent = () => announced.push(member.takeEvent()?.type)
   const options = { groupId: 'g', memberId: 'the kept id', onMemberId: (id: string) => kept.push(id), topics: ['t'] }

@@ -15,6 +15,7 @@ import {
   type Transport,
   type WorkerProducer,
 } from '../../../kafka/transport.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import { uniqueName } from '../../stack/index.ts'
 
 /** Every wait in these tests ends after this long at the latest. */
@@ -24,7 +25,7 @@ export const silent = pino({ level: process.env.KAFKA_TEST_LOG ?? 'silent' })
 
 /** A connected transport that is closed when the test ends. */
 export async function connected(brokers: string, options: Partial<KafkaOptions> = {}): Promise<Transport> {
-  const transport = kafkaTransport({ brokers: [brokers], clientId: 'test', ...options }, { clock: Date, log: silent })
+  const transport = kafkaTransport({ brokers: [brokers], clientId: 'test', ...options }, { runtime: systemRuntime(silent) })
   onTestFinished(() => transport.close())
   await transport.connect()
   return transport

@@ -1,13 +1,13 @@
 /** A worker to be killed: joins a group, opens a transaction, tells its partitions on standard output and goes on beating. */
-import { pino } from 'pino'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { partitionKey } from '../../../kafka/transport.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 
 const [brokers, groupId, memberId, topic, transactionalId] = process.argv.slice(2)
 /** Large enough that flushFull sends it: the transaction is in the log when the process dies. */
 const FULL_BATCH_BYTES = 950_000
 
-const transport = kafkaTransport({ brokers: [brokers], clientId: 'to-be-killed' }, { clock: Date, log: pino({ level: 'silent' }) })
+const transport = kafkaTransport({ brokers: [brokers], clientId: 'to-be-killed' }, { runtime: systemRuntime() })
 await transport.connect()
 const producer = transport.producer({ transactionalId })
 await producer.init()

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { type KafkaOptions, kafkaTransport } from '../../../kafka/client/index.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import { silent } from './harness.ts'
 
 function transportWith(options: Partial<KafkaOptions>) {
-  return () => kafkaTransport({ brokers: ['localhost:9092'], clientId: 'test', ...options }, { clock: Date, log: silent })
+  return () => kafkaTransport({ brokers: ['localhost:9092'], clientId: 'test', ...options }, { runtime: systemRuntime(silent) })
 }
 
 test.each<[string, Partial<KafkaOptions>, RegExp]>([

@@ -4,6 +4,7 @@ import { type LaneDeps, type Outcome, PublishLane, type StampedBatch } from '../
 import { BASE_SEQUENCE_AT, PRODUCER_EPOCH_AT, RECORD_COUNT_AT } from '../../../kafka/record-batch/format.ts'
 import { readChunks } from '../../../kafka/record-batch/reader.ts'
 import { TransportError } from '../../../kafka/transport.ts'
+import { manualRuntime } from '../../../runtime/manual.ts'
 
 const PRODUCER_ID = 7
 /** What a broker remembers of a producer while it runs, and after a restart. */
@@ -58,14 +59,13 @@ function valuesOf(bytes: Buffer): string[] {
 }
 
 function openLane() {
-  const clock = { ms: 0 }
+  const runtime = manualRuntime()
   const holdings = { records: 0, bytes: 0 }
   const lost = { times: 0 }
   const deps: LaneDeps = {
     holdings,
     pool: bufferPool(),
-    elapsed: () => clock.ms,
-    random: () => 0.5,
+    runtime,
     admit: () => undefined,
     onWork: () => undefined,
     onSequenceLost: () => lost.times++,
@@ -81,15 +81,15 @@ function openLane() {
       fates.set(value, [...(fates.get(value) ?? []), error?.code ?? 'ok'])
       if (error === undefined) order.push(value)
     }
-    lane.append({ timeoutMs, settled }, clock.ms, null, 0, 0, bytes, 0, bytes.length)
+    lane.append({ timeoutMs, settled }, runtime.monotonic(), null, 0, 0, bytes, 0, bytes.length)
   }
-  return { lane, clock, holdings, lost, fates, order, append }
+  return { lane, runtime, holdings, lost, fates, order, append }
 }
 
 /** Sends everything that may be sent now. */
-function takeAll({ lane, clock }: ReturnType<typeof openLane>): StampedBatch[] {
+function takeAll({ lane, runtime }: ReturnType<typeof openLane>): StampedBatch[] {
   const taken: StampedBatch[] = []
-  while (lane.isSendable(clock.ms)) taken.push(lane.take())
+  while (lane.isSendable(runtime.monotonic())) taken.push(lane.take())
   return taken
 }
 
@@ -115,7 +115,7 @@ test('the first batch travels alone: a broker that knows nothing of a producer w
 
 test('after a long silence the first batch travels alone again', () => {
   const opened = openEstablishedLane()
-  opened.clock.ms += 24 * 60 * 60_000
+  opened.runtime.advance(24 * 60 * 60_000)
   opened.append('a')
   expect(takeAll(opened)).toHaveLength(1)
   opened.append('b')
@@ -164,7 +164,7 @@ test('a broker that has lost acknowledged records gets those that were not, once
   opened.append('c')
   send()
   expect([opened.lost.times, opened.lane.hasWork]).toEqual([1, true])
-  opened.clock.ms += 1_000
+  opened.runtime.advance(1_000)
   send()
   expect([log.values, opened.order]).toEqual([
     ['b', 'c'],
@@ -187,8 +187,8 @@ test('records that nobody waits for any more are not sent again', () => {
   const [batch] = takeAll(opened)
   opened.append('unsent', 100)
   opened.append('later', 10_000)
-  opened.clock.ms = 200
-  opened.lane.expire(opened.clock.ms)
+  opened.runtime.advance(200)
+  opened.lane.expire(opened.runtime.monotonic())
   expect([...opened.fates]).toEqual([
     ['sent', ['TIMED_OUT']],
     ['unsent', ['TIMED_OUT']],
@@ -221,7 +221,7 @@ test('whatever is lost, late, refused or restarted: each record is in the log on
   for (let seed = 1; seed <= SEEDS; seed++) {
     const random = randomFrom(seed)
     const opened = openLane()
-    const { lane, clock, fates, order, append, holdings } = opened
+    const { lane, runtime, fates, order, append, holdings } = opened
     const log = partitionLog()
     /** Requests that have not reached the broker, oldest first. `copy`: what was sent must still be that when it arrives late. */
     const network: { batch: StampedBatch; copy: Buffer; isAwaited: boolean }[] = []
@@ -245,7 +245,7 @@ test('whatever is lost, late, refused or restarted: each record is in the log on
       if (choice < 5) {
         const isLarge = random(12) === 0
         append(`${seed}-${count++}${isLarge ? 'x'.repeat(MAX_VALUE_BYTES) : ''}`, random(3) === 0 ? 20 + random(2_000) : undefined)
-      } else if (choice < 9 && lane.isSendable(clock.ms)) {
+      } else if (choice < 9 && lane.isSendable(runtime.monotonic())) {
         const batch = lane.take()
         network.push({ batch, copy: Buffer.from(batch.bytes), isAwaited: true })
       } else if (choice < 13 && network.length > 0) arrive(0)
@@ -256,18 +256,18 @@ test('whatever is lost, late, refused or restarted: each record is in the log on
       } else if (choice === 14 && network.length > 0) arrive(random(network.length))
       else if (choice === 15) log.restart()
       else if (choice > 15) {
-        clock.ms += random(300)
-        lane.expire(clock.ms)
+        runtime.advance(random(300))
+        lane.expire(runtime.monotonic())
       }
     }
     for (let i = 0; i < STEPS; i++) step(random(18))
     // A quiet network brings everything to its end.
     for (let round = 0; lane.hasWork; round++) {
       expect(round).toBeLessThan(200)
-      clock.ms += 2_000
-      lane.expire(clock.ms)
+      runtime.advance(2_000)
+      lane.expire(runtime.monotonic())
       while (network.length > 0) arrive(0)
-      while (lane.isSendable(clock.ms)) {
+      while (lane.isSendable(runtime.monotonic())) {
         const batch = lane.take()
         lane.answered(batch, log.take(batch.bytes))
       }

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { waitUntil } from '../../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import { append, commit, connected, DEADLINE_MS, newProducer, newTopic, readToEnd, silent, valuesOf } from './harness.ts'
 import { secureBroker } from './secure-broker.ts'
 
@@ -16,7 +17,7 @@ test(
     // The port accepts before the broker is ready.
     await waitUntil(
       async () => {
-        const probe = kafkaTransport({ clientId: 'probe', ...plain }, { clock: Date, log: silent })
+        const probe = kafkaTransport({ clientId: 'probe', ...plain }, { runtime: systemRuntime(silent) })
         await probe.connect().finally(() => probe.close())
         return true
       },
@@ -42,7 +43,7 @@ test(
     expect(await byAddress.partitionCounts([topic])).toEqual(new Map([[topic, 1]]))
 
     const refused = async (options: object) => {
-      const wrong = kafkaTransport({ clientId: 'wrong', ...plain, ...options }, { clock: Date, log: silent })
+      const wrong = kafkaTransport({ clientId: 'wrong', ...plain, ...options }, { runtime: systemRuntime(silent) })
       const error = await wrong.connect().then(
         () => undefined,
         (reason) => reason,

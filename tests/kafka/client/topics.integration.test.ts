@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { partitionKey } from '../../../kafka/transport.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
 import { append, commit, connected, newProducer, newTopic, silent } from './harness.ts'
 
@@ -61,7 +62,7 @@ test('the end is the high watermark: it passes over an open transaction, which t
 
 test('nobody at the address is an error that says what to look at', async () => {
   const address = `127.0.0.1:${await freePort()}`
-  const transport = kafkaTransport({ brokers: [address], clientId: 'test' }, { clock: Date, log: silent })
+  const transport = kafkaTransport({ brokers: [address], clientId: 'test' }, { runtime: systemRuntime(silent) })
   await expect(transport.connect()).rejects.toMatchObject({ code: 'BROKERS_UNREACHABLE', fatal: false })
   await expect(transport.connect()).rejects.toThrow(new RegExp(`${address}.*is Kafka running`))
   await transport.close()

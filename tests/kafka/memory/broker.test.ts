@@ -4,9 +4,10 @@ import { memoryProducer } from '../../../kafka/memory/producer.ts'
 import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { headersOf } from '../../../kafka/record-batch/chunk.ts'
 import { FencedError, type PartitionData, partitionKey, type Transport } from '../../../kafka/transport.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 
 function opened(partitions = 2) {
-  const broker = memoryBroker({ clock: () => 1_000 })
+  const broker = memoryBroker({ runtime: { ...systemRuntime(), now: () => 1_000 } })
   broker.createTopic({ name: 't', partitions })
   return { broker, transport: memoryTransport(broker) }
 }

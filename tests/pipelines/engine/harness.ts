@@ -6,7 +6,8 @@ import { memoryTransport } from '../../../kafka/memory/transport.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import type { Topology } from '../../../pipelines/engine/topology/topology.ts'
 import { createWorker, type Worker } from '../../../pipelines/engine/worker/worker.ts'
-import type { EngineLog, MemberIdentity, WorkerConfig, WorkerDeps } from '../../../pipelines/engine/worker/worker-parts.ts'
+import type { MemberIdentity, WorkerConfig, WorkerDeps } from '../../../pipelines/engine/worker/worker-parts.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
@@ -14,8 +15,6 @@ import type { StateBackend } from '../../../state/stores/store.ts'
 
 const DEADLINE_MS = 10_000
 const POLL_MS = 5
-
-export const silent: EngineLog = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** Polls until `condition` holds; fails with what it last saw. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string, deadlineMs = DEADLINE_MS): Promise<void> {
@@ -64,8 +63,7 @@ export function bench(): Bench {
         registry,
         backend,
         identity: options.identity ?? newIdentity(),
-        log: options.log ?? silent,
-        clock: options.clock,
+        runtime: options.runtime ?? systemRuntime(),
         address: options.address,
         fault: options.fault,
       },
@@ -96,7 +94,7 @@ export function bench(): Bench {
     broker,
     registry,
     worker,
-    send(topic, key, value, timestamp = broker.clock()) {
+    send(topic, key, value, timestamp = broker.runtime.now()) {
       broker.createTopic({ name: topic.name, partitions: topic.partitions })
       const keyBytes = encode(topic.key, key)
       const partition = partitionFor(keyBytes, topic.partitions)

@@ -5,12 +5,13 @@ import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { startHost } from '../../../../pipelines/engine/worker/host.ts'
 import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
 import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { decimalId, utf8 } from '../../../../schemas/keys.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { timerStore } from '../../../../state/stores/timer-store.ts'
 import { windowedCounterStore } from '../../../../state/stores/windowed-counter-store.ts'
-import { type Bench, bench, newIdentity, silent, until } from '../harness.ts'
+import { type Bench, bench, newIdentity, until } from '../harness.ts'
 import { lines, numberFormat, numberTopic, wordCount, wordCounts } from '../words.ts'
 
 /** As `wordCount` declares it. */
@@ -28,14 +29,14 @@ async function hosted(at: Bench, options: HostOptions = {}, tested = wordCount()
     { healthPort: 0, healthHost: '127.0.0.1', ...options },
     {
       backend,
-      log: silent,
+      runtime: systemRuntime(),
       runners: (_metrics, address) => {
         const deps = {
           transport: memoryTransport(at.broker),
           registry: at.registry,
           backend,
           identity: newIdentity(),
-          log: silent,
+          runtime: systemRuntime(),
           address,
         }
         return [workerRunner(createWorker({ topology: tested }, deps))]

@@ -4,6 +4,7 @@ import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { FencedError, type ProducerOptions, type Transport, TransportError, type WorkerProducer } from '../../../../kafka/transport.ts'
 import { kafkaDeadLetters } from '../../../../pipelines/engine/sinks/dead-letters.ts'
 import type { BadRecord } from '../../../../pipelines/engine/sinks/queue.ts'
+import { manualRuntime } from '../../../../runtime/manual.ts'
 
 function badRecord(text: string): BadRecord {
   const buffer = Buffer.from(text)
@@ -46,7 +47,7 @@ function fencing(inner: Transport, failAbort: boolean): Transport {
 
 test.each([false, true])('a producer that has lost its place is replaced (its abort fails: %s)', async (failAbort) => {
   const broker = memoryBroker()
-  const deadLetters = kafkaDeadLetters(fencing(memoryTransport(broker), failAbort), 'copier', () => 0)
+  const deadLetters = kafkaDeadLetters(fencing(memoryTransport(broker), failAbort), 'copier', manualRuntime({ startAt: 0 }))
   await expect(deadLetters.send([badRecord('first')])).rejects.toThrow()
   await deadLetters.send([badRecord('first')])
   expect(broker.records('copier-dead-letters').map(({ value }) => value?.toString())).toEqual(['first'])

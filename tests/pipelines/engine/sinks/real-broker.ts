@@ -2,6 +2,7 @@ import { pino } from 'pino'
 import { onTestFinished } from 'vitest'
 import { kafkaTransport } from '../../../../kafka/client/index.ts'
 import type { Transport } from '../../../../kafka/transport.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { uniqueName } from '../../../stack/index.ts'
 
 export const silent = pino({ level: process.env.KAFKA_TEST_LOG ?? 'silent' })
@@ -23,7 +24,7 @@ export interface RealBroker {
 
 /** A transport to a real broker, closed when the test ends. */
 export async function realBroker(address: string): Promise<RealBroker> {
-  const transport = kafkaTransport({ brokers: [address], clientId: 'sink-test' }, { clock: Date, log: silent })
+  const transport = kafkaTransport({ brokers: [address], clientId: 'sink-test' }, { runtime: systemRuntime(silent) })
   onTestFinished(() => transport.close())
   await transport.connect()
   const producer = transport.producer({})

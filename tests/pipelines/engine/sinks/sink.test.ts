@@ -1,10 +1,10 @@
-import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { memoryBroker } from '../../../../kafka/memory/broker.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { createSink, type Sink } from '../../../../pipelines/engine/sinks/sink.ts'
 import { sinkRunner } from '../../../../pipelines/engine/sinks/sink-runner.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { avroValue } from '../../../../schemas/avro/value.ts'
 import { byteWriter } from '../../../../schemas/codec.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
@@ -14,7 +14,6 @@ import { memoryTarget } from './memory-target.ts'
 const PARTITIONS = 2
 const schema = { type: 'record', name: 'Note', fields: [{ name: 'text', type: 'string' }] }
 const notes: Topic<string, { text: string }> = { name: 'notes', key: utf8, value: avroValue(schema), partitions: PARTITIONS }
-const log = pino({ level: 'silent' })
 
 function world(limits: Parameters<typeof memoryTarget>[0] = {}) {
   const broker = memoryBroker()
@@ -35,7 +34,10 @@ function world(limits: Parameters<typeof memoryTarget>[0] = {}) {
 
   function run(memberId = 'one', deadLetters = true): Sink {
     const transport = memoryTransport(broker)
-    const sink = createSink({ name: 'copier', topics: [notes], memberId, deadLetters }, { transport, registry, target: memory.target, log })
+    const sink = createSink(
+      { name: 'copier', topics: [notes], memberId, deadLetters },
+      { transport, registry, target: memory.target, runtime: systemRuntime() },
+    )
     sink.run().catch(() => {})
     onTestFinished(() => sink.stop())
     return sink
@@ -372,7 +374,10 @@ test('a sink whose broker never lets it join can be stopped', async () => {
       leave: async () => leave(),
     }),
   }
-  const sink = createSink({ name: 'copier', topics: [notes], memberId: 'one' }, { transport: stuck, registry, target: memory.target, log })
+  const sink = createSink(
+    { name: 'copier', topics: [notes], memberId: 'one' },
+    { transport: stuck, registry, target: memory.target, runtime: systemRuntime() },
+  )
   const running = sink.run()
   await new Promise((resolve) => setImmediate(resolve))
   expect(sink.isReady).toBe(false)
@@ -396,10 +401,10 @@ test('a sink whose brokers went away stops although its last commit is never ans
   const runner = sinkRunner(
     {
       name: 'copier',
-      create: async () => createSink(options, { transport: away, registry, target: memory.target, log }),
+      create: async () => createSink(options, { transport: away, registry, target: memory.target, runtime: systemRuntime() }),
       async close() {},
     },
-    log,
+    systemRuntime(),
   )
   await runner.start()
   const texts = append(0, 3)
@@ -412,7 +417,7 @@ test('a sink that nothing ends is left behind by its runner, and what it was con
   let closed = 0
   const stuck = { run: () => new Promise(() => {}), stop: async () => {} } as unknown as Sink
   const close = async () => void closed++
-  const runner = sinkRunner({ name: 'stuck', create: async () => stuck, close }, log)
+  const runner = sinkRunner({ name: 'stuck', create: async () => stuck, close }, systemRuntime())
   await runner.start()
   await runner.stop()
   await runner.done

@@ -7,6 +7,7 @@ import { kafkaTransport } from '../../../../kafka/client/index.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { createSink } from '../../../../pipelines/engine/sinks/sink.ts'
 import { tableTarget } from '../../../../pipelines/engine/sinks/table-target.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { connectSinkClickhouse } from '../../../../state/tables/connect.ts'
 import { type TableStore, tableStore } from '../../../../state/tables/store.ts'
 import { type Event, eventsTable } from '../../../state/tables/events-table.ts'
@@ -14,7 +15,7 @@ import { jsonTopic } from './json-topic.ts'
 
 const [brokers, url, database, topicName, memberId, dieAfter] = process.argv.slice(2)
 const log = pino({ level: 'silent' })
-const transport = kafkaTransport({ brokers: [brokers], clientId: 'table-sink' }, { clock: Date, log })
+const transport = kafkaTransport({ brokers: [brokers], clientId: 'table-sink' }, { runtime: systemRuntime(log) })
 await transport.connect()
 const store = tableStore(eventsTable, connectSinkClickhouse({ url, database }), { cluster: undefined })
 let inserts = 0
@@ -28,4 +29,7 @@ const mortal: TableStore = {
 const limits = { maxRecords: 200, lingerMs: 20 }
 const target = await tableTarget({ table: eventsTable, limits }, mortal)
 const topics = [jsonTopic<Event>(topicName, 2)]
-await createSink({ name: `sink-${topicName}`, topics, memberId }, { transport, registry: memoryRegistry(), target, log }).run()
+await createSink(
+  { name: `sink-${topicName}`, topics, memberId },
+  { transport, registry: memoryRegistry(), target, runtime: systemRuntime(log) },
+).run()

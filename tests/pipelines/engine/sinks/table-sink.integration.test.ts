@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { createSink, type Sink } from '../../../../pipelines/engine/sinks/sink.ts'
 import { tableTarget } from '../../../../pipelines/engine/sinks/table-target.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { connectSinkClickhouse } from '../../../../state/tables/connect.ts'
 import { tableStore } from '../../../../state/tables/store.ts'
 import { AT_FIRST_TRY, privateClickhouse, testStack } from '../../../stack/index.ts'
@@ -58,7 +59,7 @@ async function runSink(kafka: Awaited<ReturnType<typeof realBroker>>, topic: str
     tableStore(eventsTable, client, { cluster: undefined }),
   )
   const options = { name: `sink-${topic}`, topics: [jsonTopic<Event>(topic, PARTITIONS)], memberId: randomUUID() }
-  const sink = createSink(options, { transport: kafka.transport, registry: memoryRegistry(), target, log: silent })
+  const sink = createSink(options, { transport: kafka.transport, registry: memoryRegistry(), target, runtime: systemRuntime(silent) })
   sink.run().catch(() => {})
   onTestFinished(() => sink.stop())
   return sink

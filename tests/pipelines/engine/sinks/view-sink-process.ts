@@ -4,6 +4,7 @@ import { kafkaTransport } from '../../../../kafka/client/index.ts'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { createSink } from '../../../../pipelines/engine/sinks/sink.ts'
 import { viewTarget } from '../../../../pipelines/engine/sinks/view-target.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { viewStore } from '../../../../state/views/apply.ts'
 import { connectSinkRedis } from '../../../../state/views/connect.ts'
 import { jsonTopic } from './json-topic.ts'
@@ -11,9 +12,12 @@ import { valuesView } from './values-view.ts'
 
 const [brokers, url, topicName, viewName, memberId] = process.argv.slice(2)
 const log = pino({ level: 'silent' })
-const transport = kafkaTransport({ brokers: [brokers], clientId: 'view-sink' }, { clock: Date, log })
+const transport = kafkaTransport({ brokers: [brokers], clientId: 'view-sink' }, { runtime: systemRuntime(log) })
 await transport.connect()
 const topics = [jsonTopic<string>(topicName, 2)]
 const store = viewStore(connectSinkRedis({ url, cluster: false }, log))
-const target = viewTarget({ view: valuesView(viewName), topics }, { store, log })
-await createSink({ name: `view-${topicName}`, topics, memberId }, { transport, registry: memoryRegistry(), target, log }).run()
+const target = viewTarget({ view: valuesView(viewName), topics }, { store, runtime: systemRuntime(log) })
+await createSink(
+  { name: `view-${topicName}`, topics, memberId },
+  { transport, registry: memoryRegistry(), target, runtime: systemRuntime(log) },
+).run()

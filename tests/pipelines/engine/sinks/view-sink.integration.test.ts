@@ -7,6 +7,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { createSink, type Sink } from '../../../../pipelines/engine/sinks/sink.ts'
 import { viewTarget } from '../../../../pipelines/engine/sinks/view-target.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import type { AnyTopic } from '../../../../schemas/topic.ts'
 import { viewStore } from '../../../../state/views/apply.ts'
 import { connectSinkRedis } from '../../../../state/views/connect.ts'
@@ -64,9 +65,9 @@ async function world() {
 function runSink(kafka: RealBroker, redisUrl: string, view: string, topics: AnyTopic[], group = topics[0].name): Sink {
   const redis = connectSinkRedis({ url: redisUrl, cluster: false }, silent)
   onTestFinished(() => redis.disconnect())
-  const target = viewTarget({ view: valuesView(view), topics }, { store: viewStore(redis), log: silent })
+  const target = viewTarget({ view: valuesView(view), topics }, { store: viewStore(redis), runtime: systemRuntime(silent) })
   const options = { name: `view-${group}`, topics, memberId: randomUUID() }
-  const sink = createSink(options, { transport: kafka.transport, registry: memoryRegistry(), target, log: silent })
+  const sink = createSink(options, { transport: kafka.transport, registry: memoryRegistry(), target, runtime: systemRuntime(silent) })
   sink.run().catch(() => {})
   onTestFinished(() => sink.stop())
   return sink
@@ -122,8 +123,8 @@ test('a view of two topics is caught up only when both are', async () => {
   await change()
   const topics = [jsonTopic<string>(topic, PARTITIONS), jsonTopic<string>(other, PARTITIONS)]
   // A sink that reads one of the two, as if the other one's reader were not up yet.
-  const target = viewTarget({ view: valuesView(view), topics }, { store: viewStore(redis), log: silent })
-  const deps = { transport: kafka.transport, registry: memoryRegistry(), target, log: silent }
+  const target = viewTarget({ view: valuesView(view), topics }, { store: viewStore(redis), runtime: systemRuntime(silent) })
+  const deps = { transport: kafka.transport, registry: memoryRegistry(), target, runtime: systemRuntime(silent) }
   const alone = createSink({ name: `view-${topic}`, topics: [topics[0]], memberId: randomUUID() }, deps)
   alone.run().catch(() => {})
   onTestFinished(() => alone.stop())

@@ -1,7 +1,7 @@
-import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { TargetUnavailableError } from '../../../../pipelines/engine/sinks/target.ts'
 import { viewTarget } from '../../../../pipelines/engine/sinks/view-target.ts'
+import { manualRuntime } from '../../../../runtime/manual.ts'
 import { decimalInt, utf8 } from '../../../../schemas/keys.ts'
 import { rawValue } from '../../../../schemas/raw.ts'
 import type { Topic } from '../../../../schemas/topic.ts'
@@ -42,7 +42,7 @@ function world(config: Record<string, string> = {}) {
     },
   }
   const topics = [topic('facts', config), topic('others', {})]
-  const target = viewTarget({ view, topics }, { store, log: pino({ level: 'silent' }), now: () => NOW })
+  const target = viewTarget({ view, topics }, { store, runtime: manualRuntime({ startAt: NOW }) })
   return { target, state, batches, cleared }
 }
 

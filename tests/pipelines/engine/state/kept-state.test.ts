@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { keptState } from '../../../../pipelines/engine/state/kept-state.ts'
 import { putRestored } from '../../../../pipelines/engine/state/restore.ts'
 import { taskPlace } from '../../../../pipelines/engine/task/task-place.ts'
+import { manualRuntime } from '../../../../runtime/manual.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
-import { silent } from '../harness.ts'
 import { wordCount } from '../words.ts'
 
 const MINUTE_MS = 60_000
@@ -14,7 +14,7 @@ test('state is kept for its time from when the task went, however long ago the s
   const [, part] = counting.subTopologies
   const place = taskPlace(counting.declare(), part, 0)
   const session = memoryBackend().session('words')
-  let now = 100 * HOUR_MS
+  const runtime = manualRuntime()
   let used = true
   const kept = keptState({
     topology: 'words',
@@ -22,17 +22,18 @@ test('state is kept for its time from when the task went, however long ago the s
     isUsed: () => used,
     keepMs: HOUR_MS,
     session,
-    clock: () => now,
-    elapsed: () => now,
-    log: silent,
+    runtime,
   })
   const row = Buffer.from('to')
   const rows = () => [...session.column('totals', 0).scan({})].length
   session.column('totals', 0).put(row, 0, 1, row, 1, 2)
-  putRestored(session, place, place.changelogs[0], 1, now - 3 * HOUR_MS)
+  putRestored(session, place, place.changelogs[0], 1, runtime.now() - 3 * HOUR_MS)
   session.write()
   const pass = (ms: number) => {
-    for (const end = now + ms; now < end; now += MINUTE_MS) kept.attend()
+    for (let passed = 0; passed < ms; passed += MINUTE_MS) {
+      kept.attend()
+      runtime.advance(MINUTE_MS)
+    }
   }
 
   pass(2 * HOUR_MS)

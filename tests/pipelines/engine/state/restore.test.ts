@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import type { Transport } from '../../../../kafka/transport.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import type { StateBackend, StateSession } from '../../../../state/stores/store.ts'
 import { type Bench, bench, until } from '../harness.ts'
@@ -55,8 +56,8 @@ function pollsOf(transport: Transport, asked: (number | undefined)[]): Transport
   }
 }
 
-async function counting({ worker, send, latest }: Bench, backend: StateBackend, clock?: () => number) {
-  const words = await worker(wordCount(), { backend, clock })
+async function counting({ worker, send, latest }: Bench, backend: StateBackend, now = Date.now) {
+  const words = await worker(wordCount(), { backend, runtime: { ...systemRuntime(), now } })
   let sent = 0
   async function count(): Promise<void> {
     send(lines, 'ann', 'a b c')

@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { EngineLog, MemberIdentity } from '../../../../pipelines/engine/worker/worker-parts.ts'
+import type { MemberIdentity } from '../../../../pipelines/engine/worker/worker-parts.ts'
+import type { Log } from '../../../../runtime/runtime.ts'
+import { silentLog, systemRuntime } from '../../../../runtime/system.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import type { StateBackend } from '../../../../state/stores/store.ts'
-import { type Bench, bench, newIdentity, silent, until } from '../harness.ts'
+import { type Bench, bench, newIdentity, until } from '../harness.ts'
 import { lines, numberFormat, wordCount, wordCounts } from '../words.ts'
 
 const standing = wordCount('words', { lines, wordCounts }, { standby: 1 })
@@ -14,11 +16,11 @@ const totals = keyedStore('totals', { key: utf8, value: numberFormat })
 const COUNTING = ['1_0', '1_1', '1_2']
 
 /** Restored changelog records of each task that was started, in order. */
-function startLog(): { log: EngineLog; starts: { task: string; restored: number }[]; events: string[] } {
+function startLog(): { log: Log; starts: { task: string; restored: number }[]; events: string[] } {
   const starts: { task: string; restored: number }[] = []
   const events: string[] = []
-  const log: EngineLog = {
-    ...silent,
+  const log: Log = {
+    ...silentLog,
     info(fields, event) {
       events.push(event)
       const { task, restored_records: restored } = fields as { task: string; restored_records: number }
@@ -39,7 +41,7 @@ test('a second worker keeps copies of what the first one runs, and goes on with 
   const first = newIdentity()
   await at.worker(standing, { identity: first })
   const { log, starts } = startLog()
-  const second = await at.worker(standing, { log })
+  const second = await at.worker(standing, { runtime: systemRuntime(log) })
   await until(() => at.broker.groups.members('words').length === 2, 'both are members')
   await countedWords(at, 20)
   const complete = () =>
@@ -88,7 +90,7 @@ test('a copy answers queries when asked to, and says how far it is', async () =>
 test('state of partitions that moved away is kept: when they come back, only what was missed is read', async () => {
   const at = bench()
   const { log, starts } = startLog()
-  const first = await at.worker(wordCount(), { log })
+  const first = await at.worker(wordCount(), { runtime: systemRuntime(log) })
   await countedWords(at, 20)
   const second = await at.worker(wordCount())
   await until(() => first.status().tasks.length < 5 && second.status().ready, 'some have moved')
@@ -107,7 +109,7 @@ test('and deleted when its time is up', async () => {
   const at = bench()
   const backend = memoryBackend()
   const { log, events } = startLog()
-  const first = await at.worker(wordCount(), { log, backend, keepStateMs: 0 })
+  const first = await at.worker(wordCount(), { runtime: systemRuntime(log), backend, keepStateMs: 0 })
   await countedWords(at, 20)
   const second = await at.worker(wordCount())
   await until(() => second.status().tasks.some(({ id }) => COUNTING.includes(id)), 'some have moved')

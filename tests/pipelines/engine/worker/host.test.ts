@@ -10,13 +10,14 @@ import { memberIdentity } from '../../../../pipelines/engine/worker/member-ident
 import type { Runner } from '../../../../pipelines/engine/worker/runner.ts'
 import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
 import { workerRunner } from '../../../../pipelines/engine/worker/worker-runner.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
-import { bench, newIdentity, silent, until } from '../harness.ts'
+import { bench, newIdentity, until } from '../harness.ts'
 import { lines, wordCount, wordCounts } from '../words.ts'
 
 async function hosted(...runners: (() => Runner)[]) {
   const backend = memoryBackend()
-  const deps = { backend, log: silent, runners: () => runners.map((create) => create()) }
+  const deps = { backend, runtime: systemRuntime(), runners: () => runners.map((create) => create()) }
   const host = await startHost({ healthPort: 0, healthHost: '127.0.0.1' }, deps)
   onTestFinished(() => host.stop())
   async function get(path: string): Promise<{ status: number; text: string }> {
@@ -32,7 +33,7 @@ function wordRunner(at: ReturnType<typeof bench>, tested = wordCount()): Runner 
     registry: at.registry,
     backend: memoryBackend(),
     identity: newIdentity(),
-    log: silent,
+    runtime: systemRuntime(),
   }
   return workerRunner(createWorker({ topology: tested }, deps))
 }
@@ -68,7 +69,7 @@ test('a host is not ready, and says why, until its tasks run', async () => {
     start: () => new Promise(() => {}),
     notReady: () => '2 tasks restore their state, 10 records remain',
   }
-  const host = await startHost({ healthPort: 0, healthHost: '127.0.0.1' }, { backend, log: silent, runners: () => [never] })
+  const host = await startHost({ healthPort: 0, healthHost: '127.0.0.1' }, { backend, runtime: systemRuntime(), runners: () => [never] })
   const response = await fetch(`http://127.0.0.1:${host.healthPort}/readyz`)
   expect(response.status).toBe(503)
   expect(await response.json()).toEqual({
@@ -98,7 +99,7 @@ test('one process hosts several topologies; when one fails, the host stops the o
 test('a port in use is told with its cure', async () => {
   const at = bench()
   const { host } = await hosted(() => wordRunner(at))
-  const deps = { backend: memoryBackend(), log: silent, runners: () => [] }
+  const deps = { backend: memoryBackend(), runtime: systemRuntime(), runners: () => [] }
   await expect(startHost({ healthPort: host.healthPort, healthHost: '127.0.0.1' }, deps)).rejects.toThrow('is in use: set HEALTH_PORT')
 })
 

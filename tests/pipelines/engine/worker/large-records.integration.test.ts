@@ -7,13 +7,13 @@ import { readDeadLetters } from '../../../../pipelines/engine/dlq/read.ts'
 import { type Topology, topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { memberIdentity } from '../../../../pipelines/engine/worker/member-identity.ts'
 import { createWorker, type Worker } from '../../../../pipelines/engine/worker/worker.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { connected } from '../../../kafka/client/harness.ts'
 import { guardedFolder } from '../../../stack/folder.ts'
 import { testStack, uniqueName } from '../../../stack/index.ts'
-import { silent } from '../harness.ts'
 import { numberTopic, textTopic } from '../words.ts'
 import { DEADLINE_MS, topicReader } from './broker-bench.ts'
 
@@ -46,7 +46,7 @@ async function started(transport: Transport, tested: Topology, folder: string): 
   const identity = memberIdentity(folder, tested.name)
   const worker = createWorker(
     { topology: tested },
-    { transport, registry: memoryRegistry(), backend: memoryBackend(), identity, log: silent },
+    { transport, registry: memoryRegistry(), backend: memoryBackend(), identity, runtime: systemRuntime() },
   )
   onTestFinished(() => worker.stop())
   await worker.start()

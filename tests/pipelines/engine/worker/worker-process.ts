@@ -9,6 +9,7 @@ import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import type { CommitFaultPoint } from '../../../../pipelines/engine/worker/commit.ts'
 import { memberIdentity } from '../../../../pipelines/engine/worker/member-identity.ts'
 import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { openRocksdbBackend } from '../../../../state/stores/rocksdb-backend.ts'
 import { numberTopic, textTopic, wordCount } from '../words.ts'
 import { election } from './election.ts'
@@ -38,7 +39,7 @@ function fault(step: CommitFaultPoint): void {
 
 mkdirSync(given.folder, { recursive: true })
 const backend = await openRocksdbBackend({ folder: given.folder })
-const transport = kafkaTransport({ brokers: [given.brokers], clientId: 'word-worker' }, { clock: Date, log })
+const transport = kafkaTransport({ brokers: [given.brokers], clientId: 'word-worker' }, { runtime: systemRuntime(log) })
 await transport.connect()
 const topology =
   given.kind === 'words'
@@ -46,7 +47,14 @@ const topology =
     : election({ name: given.topology, topics: { votes: numberTopic(given.input), results: numberTopic(given.output) } })
 const worker = createWorker(
   { topology, guarantee: given.guarantee },
-  { transport, registry: memoryRegistry(), backend, identity: memberIdentity(given.folder, given.topology), log, fault },
+  {
+    transport,
+    registry: memoryRegistry(),
+    backend,
+    identity: memberIdentity(given.folder, given.topology),
+    runtime: systemRuntime(log),
+    fault,
+  },
 )
 process.once('SIGTERM', () => void worker.stop())
 await worker.start()

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
 import { type ProducerOptions, TransportError, type WorkerProducer } from '../../../../kafka/transport.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { avroValue } from '../../../../schemas/avro/value.ts'
 import { type Codec, UnknownSchemaError } from '../../../../schemas/codec.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
@@ -343,7 +344,7 @@ test('a clock that is set back does not hold the commits back', async () => {
     { commitWhenIdle: false },
   )
   let setBackMs = 0
-  await worker(echoing, { clock: () => Date.now() - setBackMs })
+  await worker(echoing, { runtime: { ...systemRuntime(), now: () => Date.now() - setBackMs } })
   send(lines, 'ann', 'before')
   await until(() => latest(wordCounts).has('before'), 'it commits')
   setBackMs = 3_600_000
@@ -364,7 +365,7 @@ test('a clock that is set forwards for a while holds neither commits nor wall ti
     { commitWhenIdle: false },
   )
   let aheadMs = 0
-  await worker(ticking, { clock: () => Date.now() + aheadMs })
+  await worker(ticking, { runtime: { ...systemRuntime(), now: () => Date.now() + aheadMs } })
   for (const [word, ms] of [
     ['before', 0],
     ['ahead', 3_600_000],
@@ -384,7 +385,7 @@ test('a clock that is set back by hours holds no wall tick back', async () => {
     t.source(lines).tick('tick', { everyMs: 20, clock: 'wall' }, (time) => void times.push(time))
   })
   let setBackMs = 0
-  const running = await bench().worker(ticking, { clock: () => Date.now() - setBackMs })
+  const running = await bench().worker(ticking, { runtime: { ...systemRuntime(), now: () => Date.now() - setBackMs } })
   await until(() => running.status().ready && times.length > 0, 'it ticks')
   setBackMs = 3_600_000
   await until(() => times.some((time) => time < Date.now() - 1_800_000), 'it ticks by the new time')

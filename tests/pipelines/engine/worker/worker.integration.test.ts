@@ -8,11 +8,11 @@ import { memoryRegistry } from '../../../../kafka/memory/registry.ts'
 import { testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
 import { memberIdentity } from '../../../../pipelines/engine/worker/member-identity.ts'
 import { createWorker } from '../../../../pipelines/engine/worker/worker.ts'
+import { silentLog, systemRuntime } from '../../../../runtime/system.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 import { brokerProxy } from '../../../kafka/client/broker-proxy.ts'
 import { connected, readToEnd } from '../../../kafka/client/harness.ts'
 import { AT_FIRST_TRY, testStack } from '../../../stack/index.ts'
-import { silent } from '../harness.ts'
 import { lines, numberTopic, textTopic, wordCount, wordCounts } from '../words.ts'
 import { authorLines, DEADLINE_MS, exactCounts, wordBench } from './broker-bench.ts'
 
@@ -95,7 +95,7 @@ test('an heir ends the transaction in which a worker died: nobody waits for its 
       registry: memoryRegistry(),
       backend: memoryBackend(),
       identity: memberIdentity(join(bench.folder.path, 'heir'), bench.topology),
-      log: { ...silent, warn: (_fields, event) => heirLog.push(event) },
+      runtime: systemRuntime({ ...silentLog, warn: (_fields, event) => heirLog.push(event) }),
     },
   )
   onTestFinished(() => heir.stop())
@@ -120,7 +120,7 @@ test.each(['none', 'zstd'] as const)('compression %s is that of every batch: out
       registry: memoryRegistry(),
       backend: memoryBackend(),
       identity: memberIdentity(join(bench.folder.path, 'member'), bench.topology),
-      log: silent,
+      runtime: systemRuntime(),
     },
   )
   onTestFinished(() => worker.stop())

@@ -3,6 +3,7 @@ import { ReplacedError, TransportError } from '../../../../kafka/transport.ts'
 import { DECIDING } from '../../../../pipelines/engine/commands/decide.ts'
 import { repartitionSpec } from '../../../../pipelines/engine/topology/internal-topics.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
@@ -176,7 +177,7 @@ test('deciding: what comes alone is committed at once, what comes right after a 
     },
     DECIDING,
   )
-  const decider = await worker(counting, { clock: () => now })
+  const decider = await worker(counting, { runtime: { ...systemRuntime(), now: () => now } })
   await until(() => decider.status().ready, 'it runs')
   now += 60_000
   const before = decider.status().commits

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createClient } from '@clickhouse/client'
 import { Redis } from 'ioredis'
-import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
 import { clickProducer } from '../../../../bench/clicks/producer.ts'
 import { provisionTopics } from '../../../../deploy/local/provision.ts'
@@ -9,6 +8,7 @@ import { waitUntil } from '../../../../deploy/local/wait.ts'
 import { kafkaTransport } from '../../../../kafka/client/index.ts'
 import { partitionFor } from '../../../../kafka/partitioner.ts'
 import { registryClient } from '../../../../kafka/registry.ts'
+import { systemRuntime } from '../../../../runtime/system.ts'
 import { linkStats } from '../../../../schemas/links/topics.ts'
 import { type ReadLinkStats, readLinkStats } from '../../../../state/views/links/link-stats.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../../../state/views/view.ts'
@@ -41,7 +41,7 @@ test('through kill -9 of the worker every click is counted once: in the view, in
     CLICKHOUSE_URL: clickhouse.address,
     PIPELINES: 'clicks',
   }
-  const transport = kafkaTransport({ brokers: [kafka.address], clientId: randomUUID() }, { clock: Date, log: pino({ level: 'silent' }) })
+  const transport = kafkaTransport({ brokers: [kafka.address], clientId: randomUUID() }, { runtime: systemRuntime() })
   await transport.connect()
   const views = new Redis(redis.address)
   const tables = createClient({ url: clickhouse.address })

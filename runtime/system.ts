@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
+import type { Log, Runtime } from './runtime.ts'
+
+const ignore = () => {}
+
+/** Discards everything. */
+export const silentLog: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
+
+/** The clocks, timers and random numbers of this machine. */
+export function systemRuntime(log: Log = silentLog): Runtime {
+  return {
+    now: Date.now,
+    monotonic: () => performance.now(),
+    async sleep(ms, signal) {
+      try {
+        await delay(ms, undefined, { signal })
+      } catch {
+        // The signal ended the wait: callers read it themselves.
+      }
+    },
+    nextTurn,
+    setTimer(ms, callback) {
+      const timer = setTimeout(callback, ms)
+      return () => clearTimeout(timer)
+    },
+    random: Math.random,
+    id: () => randomUUID(),
+    log,
+  }
+}
