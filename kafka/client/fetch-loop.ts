@@ -1,12 +1,11 @@
-import { type FetcherOptions, partitionKey, TransportError } from '../transport.ts'
+import type { FetcherOptions } from '../transport.ts'
 import type { Cluster, Leader } from './cluster.ts'
 import { type Connections, openConnections } from './connections.ts'
-import { classify, Disconnected, errorName, fatal } from './errors.ts'
 import type { FetchPosition } from './fetch-positions.ts'
-import { type FetchedPartition, type FetchPartition, type FetchResponse, type FetchTopic, fetch } from './fetch-request.ts'
+import { type FetchPartition, type FetchResponse, type FetchTopic, fetch } from './fetch-request.ts'
+import { openFetchResponses } from './fetch-responses.ts'
 import { openFetchRetry } from './fetch-retry.ts'
 import { getOrAdd } from './get-or-add.ts'
-import { listOffsets } from './list-offsets.ts'
 import type { Context } from './options.ts'
 
 /**
@@ -57,17 +56,15 @@ export function openFetchLoop(
   hooks: FetchLoopHooks,
 ): FetchLoop {
   const { runtime } = context
-  const { log } = runtime
   /** Connections by slot number. */
   const slots: Connections[] = Array.from({ length: SLOTS_PER_LEADER }, () => openConnections(context))
   /** By leader, then by slot number. */
   const underWay = new Map<number, (UnderWay | undefined)[]>()
   const closing = new AbortController()
   let scheduled = false
-  /** Something came that `poll` must tell. */
-  let arrived = false
   let turn = 0
   const retry = openFetchRetry(context, cluster, positions, { schedule, failed: (error) => hooks.failed(error) })
+  const responses = openFetchResponses(context, cluster, positions, { retry, schedule, failed: hooks.failed, signal: closing.signal })
 
   /** Bytes that wait for `poll`; a paused partition's are bounded by its own limit and must not starve the others. */
   function bufferedBytes(): number {
@@ -102,7 +99,7 @@ export function openFetchLoop(
         if (state.attempts > 1) firstTry = false
         continue
       }
-      if (!checkIdentity(state)) continue
+      if (!responses.isSameTopic(state)) continue
       getOrAdd(due, leader.nodeId, () => ({ leader, states: [] as FetchPosition[] })).states.push(state)
     }
     for (const { leader, states } of due.values()) {
@@ -113,24 +110,6 @@ export function openFetchLoop(
     }
     // A topic that nobody has asked about yet is asked for at once.
     if (leaderless) retry.refreshSoon(firstTry ? 0 : undefined)
-  }
-
-  /** A topic that was deleted and made anew has other records at the same offsets. */
-  function checkIdentity(state: FetchPosition): boolean {
-    const id = cluster.topicId(state.topic)
-    state.topicId ??= id
-    if (state.topicId === id) return true
-    fail(
-      state,
-      new TransportError(
-        'TOPIC_RECREATED',
-        `topic ${state.topic} was deleted and created again: offset ${state.fetchOffset} of it means other records now`,
-        {
-          fatal: true,
-        },
-      ),
-    )
-    return false
   }
 
   /**
@@ -160,12 +139,12 @@ export function openFetchLoop(
     const fetchedAt = runtime.now()
     function answered(response: FetchResponse): void {
       if (request.abandoned) return
-      takeOver(leader, rotated, response, fetchedAt)
+      responses.take(leader, rotated, response, fetchedAt)
       release()
     }
     function failed(error: unknown): void {
       if (request.abandoned) return
-      if (!closing.signal.aborted) lost(leader, rotated, error as Error)
+      if (!closing.signal.aborted) responses.lost(leader, rotated, error as Error)
       release()
     }
     /** The next request leaves before anybody is told of the data: the broker works while it is processed. */
@@ -174,8 +153,7 @@ export function openFetchLoop(
       for (const state of states) state.inFlight = false
       if (idle && states.every(({ quiet }) => quiet) && endsNow(requests)) runtime.setTimer(TOGETHER_MS, schedule)
       else schedule()
-      if (arrived) hooks.arrived()
-      arrived = false
+      if (responses.takeArrived()) hooks.arrived()
     }
     exchange(leader, slot, rotated, waitMs).then(answered, failed)
   }
@@ -199,103 +177,11 @@ export function openFetchLoop(
       maxWaitMs,
       maxBytes: options.maxBytes,
       maxPartitionBytes: options.maxPartitionBytes,
-      topics: requestTopics(states),
+      topics: requestTopics(cluster, states),
     }
     const connection = slots[slot].established(leader.broker)
     if (connection !== undefined) return fetch(connection, request)
     return slots[slot].get(leader.broker).then((opened) => fetch(opened, request))
-  }
-
-  function takeOver(leader: Leader, states: readonly FetchPosition[], response: FetchResponse, fetchedAt: number): void {
-    if (closing.signal.aborted) return
-    if (response.errorCode !== 0) {
-      lost(leader, states, new Disconnected(`fetch failed: ${errorName(response.errorCode)}`))
-      return
-    }
-    const asked = new Map(states.map((state) => [`${state.topicId}-${state.partition}`, state]))
-    for (const fetched of response.partitions) {
-      const state = asked.get(`${fetched.topicId}-${fetched.partition}`)
-      if (state !== undefined && positions.get(partitionKey(state.topic, state.partition)) === state) receive(state, fetched, fetchedAt)
-    }
-  }
-
-  function lost(leader: Leader, states: readonly FetchPosition[], error: Error): void {
-    if (error instanceof Disconnected) {
-      log.debug({ err: error, node: leader.nodeId }, 'kafka_fetch_failed')
-      for (const state of states) retry.postpone(state)
-      retry.refreshSoon()
-      return
-    }
-    for (const state of states) state.failed = true
-    hooks.failed(error)
-  }
-
-  function requestTopics(states: readonly FetchPosition[]): FetchTopic[] {
-    const topics = new Map<string, FetchPartition[]>()
-    for (const state of states) {
-      getOrAdd(topics, state.topicId as string, () => []).push({
-        partition: state.partition,
-        leaderEpoch: cluster.leader(state.topic, state.partition)?.epoch ?? -1,
-        offset: state.fetchOffset,
-      })
-    }
-    return [...topics].map(([topicId, partitions]) => ({ topicId, partitions }))
-  }
-
-  function receive(state: FetchPosition, fetched: FetchedPartition, fetchedAt: number): void {
-    const name = errorName(fetched.errorCode)
-    if (name === 'NONE') {
-      try {
-        state.receive(fetched, fetchedAt)
-      } catch (error) {
-        fail(state, error as Error)
-      }
-      if (!state.paused) arrived = true
-      return
-    }
-    if (name === 'OFFSET_OUT_OF_RANGE') {
-      resetOffset(state)
-      return
-    }
-    if (classify(name) === 'fatal' && name !== 'UNKNOWN_SERVER_ERROR') {
-      fail(state, fatal(name, `fetch of ${partitionKey(state.topic, state.partition)} at offset ${state.fetchOffset}`))
-      return
-    }
-    log.debug({ topic: state.topic, partition: state.partition, reason: name }, 'kafka_fetch_retried')
-    retry.postpone(state)
-    retry.refreshSoon()
-  }
-
-  function resetOffset(state: FetchPosition): void {
-    const where = `${partitionKey(state.topic, state.partition)} has no offset ${state.fetchOffset}`
-    if (state.reset === 'fail') {
-      fail(state, new TransportError('OFFSET_OUT_OF_RANGE', `${where}, and its reset policy is "fail"`, { fatal: true }))
-      return
-    }
-    log.warn({ topic: state.topic, partition: state.partition, offset: state.fetchOffset, reset: state.reset }, 'kafka_offset_out_of_range')
-    state.retryAt = Number.POSITIVE_INFINITY
-    void findReset(state)
-  }
-
-  async function findReset(state: FetchPosition): Promise<void> {
-    try {
-      const found = await listOffsets(context, cluster, [state], state.reset === 'latest' ? 'end' : 'earliest', closing.signal)
-      state.moveTo(found.get(partitionKey(state.topic, state.partition)) as number)
-      state.retryAt = 0
-      schedule()
-    } catch (error) {
-      if (closing.signal.aborted) return
-      if (error instanceof TransportError && error.fatal) fail(state, error)
-      else {
-        retry.postpone(state)
-        retry.wakeAt(state.retryAt)
-      }
-    }
-  }
-
-  function fail(state: FetchPosition, error: Error): void {
-    state.failed = true
-    hooks.failed(error)
   }
 
   function scheduleSoon(): void {
@@ -314,4 +200,16 @@ export function openFetchLoop(
   }
 
   return { schedule, scheduleSoon, close }
+}
+
+function requestTopics(cluster: Cluster, states: readonly FetchPosition[]): FetchTopic[] {
+  const topics = new Map<string, FetchPartition[]>()
+  for (const state of states) {
+    getOrAdd(topics, state.topicId as string, () => []).push({
+      partition: state.partition,
+      leaderEpoch: cluster.leader(state.topic, state.partition)?.epoch ?? -1,
+      offset: state.fetchOffset,
+    })
+  }
+  return [...topics].map(([topicId, partitions]) => ({ topicId, partitions }))
 }

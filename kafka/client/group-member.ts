@@ -7,18 +7,14 @@ import { classify, Disconnected, errorName, fatal, MemberFenced } from './errors
 import { addressedClientId, describeMembers } from './group-members.ts'
 import { commitOffsets, fetchCommitted, type OffsetOwner } from './group-offsets.ts'
 import { heartbeatExchange } from './heartbeat.ts'
+import { heartbeatLoop } from './heartbeat-loop.ts'
 import type { Context } from './options.ts'
-import { type Backoff, backoff } from './retry.ts'
 
 /** Member epochs with a meaning of their own (KIP-848). */
 const JOIN_EPOCH = 0
 const LEAVE_EPOCH = -1
 /** Until the first answer brings the group's own interval. */
 const FIRST_INTERVAL_MS = 1_000
-/** Part of the interval by which a timer may fire too soon without bringing a second heartbeat at once. */
-const EARLY_BEAT = 0.1
-const RETRY_MS = 50
-const LONGEST_RETRY_MS = 1_000
 /** A stopping worker does not wait longer for a coordinator that does not answer: the session time-out does the rest. */
 const LEAVE_TIMEOUT_MS = 3_000
 
@@ -49,20 +45,18 @@ export function openGroupMember(
   let state: State = 'idle'
   let intervalMs = FIRST_INTERVAL_MS
   let pendingEnd: GroupEvent | undefined
-  let beating: Promise<void> | undefined
-  let sleep = new AbortController()
-  /** Something must be told at once. */
-  let hurry = false
   let running: Promise<void> | undefined
-
-  /** One heartbeat; a running one is waited for first, so that requests never overlap. */
-  async function beat(): Promise<void> {
-    while (beating !== undefined) await beating.catch(() => {})
-    beating = exchange().finally(() => {
-      beating = undefined
-    })
-    return beating
-  }
+  const heartbeat = heartbeatLoop({
+    runtime,
+    groupId,
+    isMember,
+    intervalMs: () => intervalMs,
+    exchange,
+    failed(error) {
+      if (state === 'member' || state === 'joining') fail(error)
+    },
+    stopping: stopping.signal,
+  })
 
   async function exchange(): Promise<void> {
     const joining = state === 'joining'
@@ -112,40 +106,6 @@ export function openGroupMember(
     log.error({ groupId, memberId, reason: name, detail }, 'kafka_member_failed')
   }
 
-  /** All members of a process beat at the same moments: it wakes up once for all of them, and the broker too. */
-  function untilNextBeat(): number {
-    const left = intervalMs - (runtime.monotonic() % intervalMs)
-    return left > intervalMs * EARLY_BEAT ? left : left + intervalMs
-  }
-
-  /** Beats until the member is fenced, fails or leaves. */
-  async function run(): Promise<void> {
-    const retry = backoff(context, RETRY_MS, LONGEST_RETRY_MS)
-    while (state === 'member') {
-      sleep = new AbortController()
-      if (!hurry) await runtime.sleep(untilNextBeat(), sleep.signal)
-      hurry = false
-      while (state === 'member' && !(await beatAnswered(retry)));
-    }
-  }
-
-  /** @returns false when the heartbeat must be repeated; the wait is over then */
-  async function beatAnswered(retry: Backoff): Promise<boolean> {
-    try {
-      await beat()
-      retry.reset()
-      return true
-    } catch (error) {
-      if (error instanceof Disconnected) {
-        log.debug({ err: error, groupId }, 'kafka_heartbeat_retried')
-        await retry.wait(stopping.signal)
-        return false
-      }
-      if (state === 'member' || state === 'joining') fail(error as Error)
-      return true
-    }
-  }
-
   function fail(error: Error): void {
     end('failed', { type: 'failed', error })
   }
@@ -157,9 +117,11 @@ export function openGroupMember(
     options.onEvent?.()
   }
 
-  // The state changes behind the compiler's back while something is awaited.
+  // Functions, because the compiler does not see that the state changes while something is awaited.
+  function isMember(): boolean {
+    return state === 'member'
+  }
   const isJoining = () => state === 'joining'
-  const isMember = () => state === 'member'
   const isLeft = () => state === 'left'
   const ended = () => pendingEnd
 
@@ -173,18 +135,17 @@ export function openGroupMember(
     assignment.forget()
     assignment.unheard()
     await cluster.refresh(options.topics).catch(rethrowFatal)
-    const retry = backoff(context, RETRY_MS, LONGEST_RETRY_MS)
-    while (isJoining()) await beatAnswered(retry)
+    await heartbeat.sendWhile(isJoining)
     const ending = ended()
     if (ending?.type === 'failed') throw ending.error
-    if (isMember()) running = run()
+    if (isMember()) running = heartbeat.run()
   }
 
   /** A member that is not fenced has lost its producer's transaction: it owns nothing either from here on. */
   async function rejoin(): Promise<void> {
     if (state === 'member') {
       state = 'fenced'
-      sleep.abort()
+      heartbeat.wake()
     }
     return join()
   }
@@ -202,14 +163,13 @@ export function openGroupMember(
   function acknowledge(partitions: readonly TopicPartition[]): void {
     if (state !== 'member') return
     assignment.own(partitions)
-    // Others wait for what was given up: tell the coordinator now, not at the next interval.
-    hurry = true
-    sleep.abort()
+    // Others wait for what was given up: the coordinator must know now, not at the next interval.
+    heartbeat.hurry()
   }
 
-  async function heartbeat(): Promise<void> {
+  async function confirmMembership(): Promise<void> {
     requireMember()
-    await beat()
+    await heartbeat.exchangeOnce()
     requireMember()
   }
 
@@ -225,7 +185,7 @@ export function openGroupMember(
     get epoch() {
       return epoch
     },
-    heartbeat,
+    heartbeat: confirmMembership,
     signal: stopping.signal,
   }
 
@@ -233,10 +193,10 @@ export function openGroupMember(
     if (state === 'left') return
     const wasMember = state === 'member' || state === 'joining'
     state = 'left'
-    sleep.abort()
+    heartbeat.wake()
     stopping.abort()
     if (wasMember && !keepPlace) {
-      while (beating !== undefined) await beating.catch(() => {})
+      await heartbeat.settle()
       const sayGoodbye = heartbeats
         .send({ id: memberId, epoch: LEAVE_EPOCH }, false, undefined)
         .catch((error) => log.debug({ err: error, groupId }, 'kafka_leave_unanswered'))
@@ -258,7 +218,7 @@ export function openGroupMember(
     takeEvent,
     acknowledge,
     rejoin,
-    heartbeat,
+    heartbeat: confirmMembership,
     committed: (partitions) => fetchCommitted(context, coordinator, owner, partitions),
     members: () => describeMembers(context, coordinator, groupId, stopping.signal),
     commit: (offsets) => commitOffsets(context, coordinator, owner, offsets),

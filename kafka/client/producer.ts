@@ -5,6 +5,7 @@ import {
   type ProducerOptions,
   partitionKey,
   ReplacedError,
+  type TopicPartition,
   TransportError,
   type WorkerProducer,
 } from '../transport.ts'
@@ -81,6 +82,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     return [...appenders.values()].filter((known) => known.admittedRecords > 0)
   }
 
+  const endOffsets = (partitions: readonly TopicPartition[]) => listOffsets(context, cluster, partitions, 'end', closing.signal)
+
   function requireReady(): void {
     if (status === 'ready') return
     throw new FencedError(
@@ -134,7 +137,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     if (transactions === undefined) {
       await sender.drain()
       options.onCommitStep?.('produced')
-      const next = await nextOffsets(dirty)
+      const next = await nextOffsets(dirty, endOffsets)
       if (withOffsets) await member.commit(offsets)
       finish()
       options.onCommitStep?.('offsets-added')
@@ -148,7 +151,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     )
     adding.catch(() => sender.settle())
     throwWorst(await Promise.allSettled([producing, adding]))
-    const next = await nextOffsets(dirty)
+    const next = await nextOffsets(dirty, endOffsets)
     if (transactions.isOpen) await transactions.end(id, 'commit')
     options.onCommitStep?.('committed')
     finish()
@@ -164,19 +167,6 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   function dropRecords(): void {
     phase.committing = false
     for (const known of appenders.values()) known.clear()
-  }
-
-  async function nextOffsets(dirty: readonly PartitionAppender[]): Promise<Map<string, number>> {
-    const next = new Map<string, number>()
-    const unknown: PartitionAppender[] = []
-    for (const known of dirty) {
-      if (known.nextOffset === undefined || known.nextOffset < 0) unknown.push(known)
-      else next.set(known.key, known.nextOffset)
-    }
-    // A batch that was found to be there already (DUPLICATE_SEQUENCE_NUMBER): its offsets are below the end of the log.
-    if (unknown.length > 0)
-      for (const [key, offset] of await listOffsets(context, cluster, unknown, 'end', closing.signal)) next.set(key, offset)
-    return next
   }
 
   async function abort(): Promise<void> {
@@ -214,6 +204,22 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     abort,
     close,
   }
+}
+
+/** Where each partition continues after the records of a transaction. */
+async function nextOffsets(
+  dirty: readonly PartitionAppender[],
+  endOffsets: (partitions: readonly TopicPartition[]) => Promise<Map<string, number>>,
+): Promise<Map<string, number>> {
+  const next = new Map<string, number>()
+  const unknown: PartitionAppender[] = []
+  for (const known of dirty) {
+    if (known.nextOffset === undefined || known.nextOffset < 0) unknown.push(known)
+    else next.set(known.key, known.nextOffset)
+  }
+  // A batch that was found to be there already (DUPLICATE_SEQUENCE_NUMBER): its offsets are below the end of the log.
+  if (unknown.length > 0) for (const [key, offset] of await endOffsets(unknown)) next.set(key, offset)
+  return next
 }
 
 /** A fence explains the other failure beside it. */

@@ -1,0 +1,144 @@
+import { partitionKey, TransportError } from '../transport.ts'
+import type { Cluster, Leader } from './cluster.ts'
+import { classify, Disconnected, errorName, fatal } from './errors.ts'
+import type { FetchPosition } from './fetch-positions.ts'
+import type { FetchedPartition, FetchResponse } from './fetch-request.ts'
+import type { FetchRetry } from './fetch-retry.ts'
+import { listOffsets } from './list-offsets.ts'
+import type { Context } from './options.ts'
+
+/** What responses to fetch requests mean for the positions that were asked for: data, a retry, another offset, or a failure for good. */
+export interface FetchResponses {
+  /** Puts the data of a response into its positions. @param fetchedAt clock reading before the request left */
+  take(leader: Leader, states: readonly FetchPosition[], response: FetchResponse, fetchedAt: number): void
+  /** The request was not answered. */
+  lost(leader: Leader, states: readonly FetchPosition[], error: Error): void
+  /** True once after data arrived for a partition that is not paused. */
+  takeArrived(): boolean
+  /** False, and the position fails, when the topic was deleted and created again: the same offsets hold other records then. */
+  isSameTopic(state: FetchPosition): boolean
+}
+
+export interface FetchResponseHooks {
+  readonly retry: FetchRetry
+  /** A position may be fetched again. */
+  schedule(): void
+  /** What `poll` must throw. */
+  failed(error: Error): void
+  /** Fires when the fetcher is closed. */
+  readonly signal: AbortSignal
+}
+
+/** @param positions those that are assigned: data for any other is dropped */
+export function openFetchResponses(
+  context: Context,
+  cluster: Cluster,
+  positions: ReadonlyMap<string, FetchPosition>,
+  { retry, schedule, failed, signal }: FetchResponseHooks,
+): FetchResponses {
+  const { log } = context.runtime
+  let arrived = false
+
+  function takeArrived(): boolean {
+    const before = arrived
+    arrived = false
+    return before
+  }
+
+  function isSameTopic(state: FetchPosition): boolean {
+    const id = cluster.topicId(state.topic)
+    state.topicId ??= id
+    if (state.topicId === id) return true
+    fail(
+      state,
+      new TransportError(
+        'TOPIC_RECREATED',
+        `topic ${state.topic} was deleted and created again: offset ${state.fetchOffset} of it means other records now`,
+        { fatal: true },
+      ),
+    )
+    return false
+  }
+
+  function take(leader: Leader, states: readonly FetchPosition[], response: FetchResponse, fetchedAt: number): void {
+    if (signal.aborted) return
+    if (response.errorCode !== 0) {
+      lost(leader, states, new Disconnected(`fetch failed: ${errorName(response.errorCode)}`))
+      return
+    }
+    const asked = new Map(states.map((state) => [`${state.topicId}-${state.partition}`, state]))
+    for (const fetched of response.partitions) {
+      const state = asked.get(`${fetched.topicId}-${fetched.partition}`)
+      if (state !== undefined && positions.get(partitionKey(state.topic, state.partition)) === state) receive(state, fetched, fetchedAt)
+    }
+  }
+
+  function lost(leader: Leader, states: readonly FetchPosition[], error: Error): void {
+    if (error instanceof Disconnected) {
+      log.debug({ err: error, node: leader.nodeId }, 'kafka_fetch_failed')
+      for (const state of states) retry.postpone(state)
+      retry.refreshSoon()
+      return
+    }
+    for (const state of states) state.failed = true
+    failed(error)
+  }
+
+  function receive(state: FetchPosition, fetched: FetchedPartition, fetchedAt: number): void {
+    const name = errorName(fetched.errorCode)
+    if (name === 'NONE') {
+      try {
+        state.receive(fetched, fetchedAt)
+      } catch (error) {
+        fail(state, error as Error)
+      }
+      if (!state.paused) arrived = true
+      return
+    }
+    if (name === 'OFFSET_OUT_OF_RANGE') {
+      resetOffset(state)
+      return
+    }
+    if (classify(name) === 'fatal' && name !== 'UNKNOWN_SERVER_ERROR') {
+      fail(state, fatal(name, `fetch of ${partitionKey(state.topic, state.partition)} at offset ${state.fetchOffset}`))
+      return
+    }
+    log.debug({ topic: state.topic, partition: state.partition, reason: name }, 'kafka_fetch_retried')
+    retry.postpone(state)
+    retry.refreshSoon()
+  }
+
+  function resetOffset(state: FetchPosition): void {
+    const where = `${partitionKey(state.topic, state.partition)} has no offset ${state.fetchOffset}`
+    if (state.reset === 'fail') {
+      fail(state, new TransportError('OFFSET_OUT_OF_RANGE', `${where}, and its reset policy is "fail"`, { fatal: true }))
+      return
+    }
+    log.warn({ topic: state.topic, partition: state.partition, offset: state.fetchOffset, reset: state.reset }, 'kafka_offset_out_of_range')
+    state.retryAt = Number.POSITIVE_INFINITY
+    void findReset(state)
+  }
+
+  async function findReset(state: FetchPosition): Promise<void> {
+    try {
+      const found = await listOffsets(context, cluster, [state], state.reset === 'latest' ? 'end' : 'earliest', signal)
+      state.moveTo(found.get(partitionKey(state.topic, state.partition)) as number)
+      state.retryAt = 0
+      schedule()
+    } catch (error) {
+      if (signal.aborted) return
+      if (error instanceof TransportError && error.fatal) fail(state, error)
+      else {
+        retry.postpone(state)
+        retry.wakeAt(state.retryAt)
+      }
+    }
+  }
+
+  function fail(state: FetchPosition, error: Error): void {
+    state.failed = true
+    failed(error)
+  }
+
+  return { take, lost, takeArrived, isSameTopic }
+}
