@@ -28,7 +28,7 @@ export function keepLatest({ name, input, output, partitions, standby }: KeepLat
   return topology(
     name,
     (t) => {
-      const latest = t.store(keyedStore('latest', { key: utf8, value: format }))
+      const latest = keyedStore('latest', { key: utf8, value: format })
       t.source(source).process(
         'keep',
         { reads: (_, key) => latest.prefetch(key), stores: [latest], emits: [out] },

@@ -63,10 +63,11 @@ function worn(wear: Wear, ride: Ride): Wear {
  *
  * `reads` says which state a record will need. The engine calls it for a whole batch before it processes the first record and then
  * reads all the keys at once, which costs much less than one by one. It is a hint: a key that was not announced is read when `get`
- * asks for it. `stores` says which stores the processor uses; the drawing shows it.
+ * asks for it. `stores` names the stores that the processor uses. Naming a store declares it: the drawing shows it, and its changelog is created.
+ * A processor that uses a store without naming it fails at its first record, in the test driver as in production.
  */
 const brakeChecks = topology('brake-checks', (t) => {
-  const wear = t.store(keyedStore('wear', { key: utf8, value: wearFormat }))
+  const wear = keyedStore('wear', { key: utf8, value: wearFormat })
 
   t.source(rides).process(
     'add-wear',
@@ -154,7 +155,7 @@ test('the changelog holds the last change of every commit', () => {
  */
 test('a change that is not put is lost', () => {
   const careless = topology('careless', (t) => {
-    const wear = t.store(keyedStore('wear', { key: utf8, value: wearFormat }))
+    const wear = keyedStore('wear', { key: utf8, value: wearFormat })
     t.source(rides).process('add-wear', { stores: [wear] }, (ride) => {
       const known = wear.get(ride.bike)
       if (known === undefined) return wear.put(ride.bike, worn(asNew, ride))

@@ -10,7 +10,7 @@
  */
 
 import { expect, test } from 'vitest'
-import { avroValue, type Context, type KeyedStore, keyedStore, type Topic, topology, utf8 } from '../../pipelines/engine/index.ts'
+import { avroValue, type Context, keyedStore, type Topic, topology, utf8 } from '../../pipelines/engine/index.ts'
 import { testDriver } from '../../pipelines/engine/testing.ts'
 
 const text = avroValue<string>('string')
@@ -37,7 +37,7 @@ const oneByOne = topology('one-by-one', (t) => {
     ctx.emit(byStation, station, 1)
   })
 
-  const totals = t.store(keyedStore('totals', { key: utf8, value: count }))
+  const totals = keyedStore('totals', { key: utf8, value: count })
   t.source(byStation).process(
     'count',
     { reads: (_rides, station) => totals.prefetch(station), stores: [totals], emits: [stationTotals] },
@@ -105,7 +105,7 @@ const summedUp = topology('summed-up', (t) => {
     })
     .beforeCommit('send-sums', { emits: [byStation] }, sendSums)
 
-  const totals = t.store(keyedStore('totals', { key: utf8, value: count }))
+  const totals = keyedStore('totals', { key: utf8, value: count })
   t.source(byStation).process(
     'count',
     { reads: (_rides, station) => totals.prefetch(station), stores: [totals], emits: [stationTotals] },
@@ -149,24 +149,24 @@ test('what was not committed is counted once, although it was added up twice', (
  * ## Which store belongs to which stage?
  *
  * Streams whose processors name the same store are one sub-topology; their topics need the same number of partitions, because key by key they
- * must lie together. Streams that share nothing are separate ones. So in a topology with stages every processor names its `stores`.
+ * must lie together. Streams that share nothing are separate ones. The engine learns this from `stores` alone, so it holds every processor to them:
+ * a processor that uses a store which it did not name fails at its first record.
  */
-test('a store that nobody names belongs nowhere', () => {
-  expect(() =>
-    topology('unnamed', (t) => {
-      const byStation = t.repartition('by-station', { key: utf8, value: count, partitions: 3 })
-      const totals: KeyedStore<string, number> = t.store(keyedStore('totals', { key: utf8, value: count }))
-      t.source(rides).process('rekey', { emits: [byStation] }, (station, ctx) => ctx.emit(byStation, station, 1))
-      t.source(byStation).process('count', {}, (rides, ctx) => totals.put(ctx.key, rides))
-    }),
-  ).toThrow('no processor names the store totals in its `stores`')
+test('a processor uses the stores that it names and no others', () => {
+  const unnamed = topology('unnamed', (t) => {
+    const byStation = t.repartition('by-station', { key: utf8, value: count, partitions: 3 })
+    const totals = keyedStore('totals', { key: utf8, value: count })
+    t.source(rides).process('rekey', { emits: [byStation] }, (station, ctx) => ctx.emit(byStation, station, 1))
+    t.source(byStation).process('count', {}, (rides, ctx) => totals.put(ctx.key, rides))
+  })
+  expect(() => testDriver(unnamed).pipe(rides, 'bike-1', 'harbour')).toThrow('store totals is not open: name it in the `stores`')
 })
 
 test('topics that share state have the same partitions', () => {
   const stationNames: Topic<string, string> = { name: 'station-names', key: utf8, value: text, partitions: 5 }
   expect(() =>
     topology('joined', (t) => {
-      const names = t.store(keyedStore('names', { key: utf8, value: text }))
+      const names = keyedStore('names', { key: utf8, value: text })
       t.source(stationNames).process('learn', { stores: [names] }, (name, ctx) => names.put(ctx.key, name))
       t.source(rides).process('name', { stores: [names] }, () => {})
     }),

@@ -49,7 +49,7 @@ function bikeReturned(driver: TestDriver, station: string, clock: string): void 
  * last ones. What falls out of the ring is forgotten: exactly right for "the last ten minutes".
  */
 const lastTenMinutes = topology('last-ten-minutes', (t) => {
-  const ring = t.store(windowedCounterStore('returns', { key: utf8, bucketMs: MINUTE_MS, buckets: 10 }))
+  const ring = windowedCounterStore('returns', { key: utf8, bucketMs: MINUTE_MS, buckets: 10 })
   t.source(returns).process(
     'count',
     { reads: (_bike, station) => ring.prefetch(station), stores: [ring], emits: [counts] },
@@ -103,8 +103,8 @@ const windowOf = (time: number) => Math.floor(time / WINDOW_MS) * WINDOW_MS
 const windowKey = compositeKey<{ start: number; station: string }>({ start: u64Part, station: textPart })
 
 const fiveMinutes = topology('five-minutes', (t) => {
-  const open = t.store(keyedStore('open', { key: windowKey, value: avroValue<number>('int') }))
-  const closed = t.store(keyedStore('closed', { key: utf8, value: avroValue<number>('long') }))
+  const open = keyedStore('open', { key: windowKey, value: avroValue<number>('int') })
+  const closed = keyedStore('closed', { key: utf8, value: avroValue<number>('long') })
   const closedUntil = () => closed.get('until') ?? 0
 
   function closeWindows(now: number, ctx: Context): void {

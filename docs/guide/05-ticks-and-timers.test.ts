@@ -35,7 +35,7 @@ const MISSING_AFTER_MS = 24 * HOUR_MS
 const REPORTED_PER_TICK = 2 // so that a test can see it; 1,000 would be usual
 
 const missingBikes = topology('missing-bikes', (t) => {
-  const timers = t.store(timerStore('timers', { key: utf8 }))
+  const timers = timerStore('timers', { key: utf8 })
 
   function reportDue(now: number, ctx: Context): void {
     for (const { key, due } of timers.takeDue(now, REPORTED_PER_TICK)) ctx.emit(missing, key, due)

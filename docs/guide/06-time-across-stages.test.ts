@@ -65,7 +65,7 @@ const busyStations = topology('busy-stations', (t) => {
     })
     .markTime({ everyMs: MINUTE_MS, delayMs: 2_000, to: byStation })
 
-  const counts = t.store(windowedCounterStore('counts', { key: utf8, bucketMs: MINUTE_MS, buckets: 5 }))
+  const counts = windowedCounterStore('counts', { key: utf8, bucketMs: MINUTE_MS, buckets: 5 })
   t.source(byStation)
     .process('count', { stores: [counts] }, function countRides(started, ctx) {
       counts.add(ctx.key, ctx.timestamp, started)
@@ -78,15 +78,13 @@ const busyStations = topology('busy-stations', (t) => {
       }
     })
 
-  const ranking = t.store(
-    topKStore('ranking', {
-      group: utf8,
-      list: busyList,
-      k: 3,
-      id: (item) => item.station,
-      compare: (a, b) => b.rides - a.rides || (a.station < b.station ? -1 : 1),
-    }),
-  )
+  const ranking = topKStore('ranking', {
+    group: utf8,
+    list: busyList,
+    k: 3,
+    id: (item) => item.station,
+    compare: (a, b) => b.rides - a.rides || (a.station < b.station ? -1 : 1),
+  })
   t.source(candidates)
     .process('rank', { stores: [ranking] }, function rank(candidate, ctx) {
       ranking.add(ctx.key, candidate)

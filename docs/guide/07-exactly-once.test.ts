@@ -24,7 +24,7 @@ const START_CENTS = 1_000
 let runs = 0
 
 const payments = topology('payments', (t) => {
-  const known = t.store(keyedStore('balances', { key: utf8, value: cents }))
+  const known = keyedStore('balances', { key: utf8, value: cents })
   t.source(fares).process(
     'pay',
     { reads: (_fare, rider) => known.prefetch(rider), stores: [known], emits: [balances] },

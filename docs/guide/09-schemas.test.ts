@@ -174,12 +174,12 @@ const wearV1 = avroValue<WearV1>({ type: 'record', name: 'Wear', fields: [km] })
 const wearV2 = avroValue<WearV2>({ type: 'record', name: 'Wear', fields: [km, { name: 'rides', type: 'int', default: 0 }] })
 
 const wearTopology1 = topology('wear', (t) => {
-  const wear = t.store(keyedStore('wear', { key: utf8, value: wearV1 }))
+  const wear = keyedStore('wear', { key: utf8, value: wearV1 })
   t.source(ridesV1).process('add', { stores: [wear] }, (ride) => wear.put(ride.bike, { km: (wear.get(ride.bike)?.km ?? 0) + 1 }))
 })
 
 const wearTopology2 = topology('wear', (t) => {
-  const wear = t.store(keyedStore('wear', { key: utf8, value: wearV2 }))
+  const wear = keyedStore('wear', { key: utf8, value: wearV2 })
   t.source(ridesV2).process('add', { stores: [wear] }, (ride) => {
     const known = wear.get(ride.bike) ?? { km: 0, rides: 0 }
     wear.put(ride.bike, { km: known.km + 1, rides: known.rides + 1 })

@@ -33,7 +33,7 @@ test('a station never has less than no bikes', () => {
 })
 
 const stocks = topology('stocks', (t) => {
-  const bikes = t.store(keyedStore('bikes', { key: utf8, value: int }))
+  const bikes = keyedStore('bikes', { key: utf8, value: int })
   t.source(moves).process(
     'move',
     { reads: (_change, station) => bikes.prefetch(station), stores: [bikes], emits: [stock] },

@@ -41,7 +41,7 @@ const returns: Topic<string, string> = { name: uniqueName('returns'), key: utf8,
 const counts: Topic<string, string> = { name: uniqueName('counts'), key: utf8, value: rawValue(utf8), partitions: 1 }
 
 const stationCounts = topology(name, (t) => {
-  const totals = t.store(keyedStore('totals', { key: utf8, value: avroValue<number>('int') }))
+  const totals = keyedStore('totals', { key: utf8, value: avroValue<number>('int') })
   t.source(returns).process(
     'count',
     { reads: (_bike, station) => totals.prefetch(station), stores: [totals], emits: [counts] },

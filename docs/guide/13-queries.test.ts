@@ -31,7 +31,7 @@ const returns: Topic<string, string> = { name: 'returns', key: utf8, value: rawV
 const totalsStore = () => keyedStore('totals', { key: utf8, value: avroValue<number>('int') })
 
 const stationTotals = topology('station-totals', (t) => {
-  const totals = t.store(totalsStore())
+  const totals = totalsStore()
   t.source(returns).process('count', { reads: (_bike, station) => totals.prefetch(station), stores: [totals] }, (_bike, ctx) => {
     totals.put(ctx.key, (totals.get(ctx.key) ?? 0) + 1)
   })

@@ -34,7 +34,7 @@ const totalsStore = () => keyedStore('totals', { key: utf8, value: avroValue<num
 const stationTotals = topology(
   'station-totals',
   (t) => {
-    const totals = t.store(totalsStore())
+    const totals = totalsStore()
     t.source(returns).process('count', { reads: (_bike, station) => totals.prefetch(station), stores: [totals] }, (_bike, ctx) => {
       totals.put(ctx.key, (totals.get(ctx.key) ?? 0) + 1)
     })

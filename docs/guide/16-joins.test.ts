@@ -36,8 +36,8 @@ const SPAN_MS = 5 * MINUTE_MS
 const REFUNDED_PER_TICK = 1_000
 
 const paidRides = topology('paid-rides', (t) => {
-  const paid = t.store(joinBufferStore<string, number>('paid', { key: utf8, value: 'int', spanMs: SPAN_MS }))
-  const unlocked = t.store(joinBufferStore<string, string>('unlocked', { key: utf8, value: 'string', spanMs: SPAN_MS }))
+  const paid = joinBufferStore<string, number>('paid', { key: utf8, value: 'int', spanMs: SPAN_MS })
+  const unlocked = joinBufferStore<string, string>('unlocked', { key: utf8, value: 'string', spanMs: SPAN_MS })
   const stores = [paid, unlocked]
 
   t.source(payments).process(
@@ -127,7 +127,7 @@ const visits: Topic<string, string> = { name: 'visits', key: utf8, value: avroVa
 const welcomes: Topic<string, string> = { name: 'welcomes', key: utf8, value: avroValue<string>('string'), partitions: 1 }
 
 const greeter = topology('greeter', (t) => {
-  const seen = t.store(seenSetStore('seen', { key: utf8, item: utf8, capacity: 10_000, errorRate: 0.01 }))
+  const seen = seenSetStore('seen', { key: utf8, item: utf8, capacity: 10_000, errorRate: 0.01 })
   t.source(visits).process(
     'greet',
     { reads: (_station, rider) => seen.prefetch(rider), stores: [seen], emits: [welcomes] },

@@ -8,7 +8,7 @@ import { decideLimit, seededRule } from './decide.ts'
 export const limits = topology(
   'limits',
   function declareLimits(t) {
-    const settings = t.store(keyedStore('settings', { key: utf8, value: avro('limits/LimitSetting') }))
+    const settings = keyedStore('settings', { key: utf8, value: avro('limits/LimitSetting') })
     decideCommands(t, {
       flow: limitFlow,
       store: settings,

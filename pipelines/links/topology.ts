@@ -16,8 +16,8 @@ const EXPIRED_PER_TICK = 500
 export const links = topology(
   'links',
   function declareLinks(t) {
-    const records = t.store(keyedStore('records', { key: utf8, value: avro('links/Link') }))
-    const expiries = t.store(timerStore('expiries', { key: utf8 }))
+    const records = keyedStore('records', { key: utf8, value: avro('links/Link') })
+    const expiries = timerStore('expiries', { key: utf8 })
 
     function changed({ key, before, after }: Change<Link>, ctx: Context): void {
       if (after === undefined) return

@@ -29,10 +29,10 @@ const CLEANED_PER_RUN = 1_000
 export const snippets = topology(
   'snippets',
   function declareSnippets(t) {
-    const records = t.store(keyedStore('records', { key: utf8, value: avro('snippets/Snippet') }))
-    const blobs = t.store(keyedStore('blobs', { key: utf8, value: avro('snippets/BlobReferences') }))
-    const expiries = t.store(timerStore('expiries', { key: utf8 }))
-    const cleanups = t.store(timerStore('cleanups', { key: utf8 }))
+    const records = keyedStore('records', { key: utf8, value: avro('snippets/Snippet') })
+    const blobs = keyedStore('blobs', { key: utf8, value: avro('snippets/BlobReferences') })
+    const expiries = timerStore('expiries', { key: utf8 })
+    const cleanups = timerStore('cleanups', { key: utf8 })
     const references = blobReferences(blobs, snippetBlobs)
 
     function changed({ key, before, after }: Change<Snippet>, ctx: Context): void {

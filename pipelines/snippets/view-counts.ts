@@ -12,7 +12,7 @@ const COMMIT_INTERVAL_MS = 5_000
 export const snippetViews = topology(
   'snippet-views',
   function declareSnippetViews(t) {
-    const totals = t.store(keyedStore('totals', { key: utf8, value: avro('snippets/SnippetViews') }))
+    const totals = keyedStore('totals', { key: utf8, value: avro('snippets/SnippetViews') })
     let pending = new Map<string, number>()
 
     function count(_read: SnippetRead, ctx: RecordContext<string>): void {

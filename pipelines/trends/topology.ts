@@ -24,7 +24,7 @@ export const trends = topology(
     const tracked = t.repartition('tracked', { key: utf8, value: avro('trends/TermTracked'), ...TERM_PARTITIONS })
     const candidates = t.repartition('candidates', { key: decimalInt, value: avro('trends/RegionCandidates'), ...REGION_PARTITIONS })
 
-    const users = t.store(keyedStore('users', { key: decimalId, value: avro('trends/UserContributions') }))
+    const users = keyedStore('users', { key: decimalId, value: avro('trends/UserContributions') })
     const tweet = tweetCounts({ users, counts })
     // Users are told apart by the event's user_id. Where a producer sets no key, the cap per user holds in each partition by itself.
     t.source(tweets, { keys: 'optional' })
@@ -33,9 +33,9 @@ export const trends = topology(
       .beforeCommit('send-counts', { emits: [counts] }, tweet.send)
       .markTime({ everyMs: RENEWAL_MS, delayMs: ARRIVAL_DELAY_MS, to: counts })
 
-    const terms = t.store(keyedStore('terms', { key: utf8, value: avro('trends/TermState') }))
-    const baselines = t.store(keyedStore('baselines', { key: utf8, value: avro('trends/TermBaseline') }))
-    const volumesRound = t.store(keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') }))
+    const terms = keyedStore('terms', { key: utf8, value: avro('trends/TermState') })
+    const baselines = keyedStore('baselines', { key: utf8, value: avro('trends/TermBaseline') })
+    const volumesRound = keyedStore('volumes-round', { key: utf8, value: avro('trends/VolumesRound') })
     const term = termWindows({ terms, baselines, volumesRound, candidates, volumes: trendVolumes })
     const termState = {
       stores: [terms, baselines, volumesRound],
@@ -51,9 +51,9 @@ export const trends = topology(
       )
     t.source(tracked, { onBadRecord: 'fail' }).process('track-term', termState, term.track)
 
-    const arrived = t.store(keyedStore('arrived', { key: utf8, value: avro('trends/RegionCandidates') }))
-    const totals = t.store(keyedStore('totals', { key: utf8, value: avro('trends/NewTermTotals') }))
-    const since = t.store(keyedStore('since', { key: decimalInt, value: avro('trends/TrendingSince') }))
+    const arrived = keyedStore('arrived', { key: utf8, value: avro('trends/RegionCandidates') })
+    const totals = keyedStore('totals', { key: utf8, value: avro('trends/NewTermTotals') })
+    const since = keyedStore('since', { key: decimalInt, value: avro('trends/TrendingSince') })
     const lists = regionLists({ arrived, totals, since, tracked, snapshots: trendOutput, renewals: trendRenewals })
     t.source(candidates, { onBadRecord: 'fail' })
       .process('take-candidates', { stores: [arrived, totals] }, lists.arrive)

@@ -1,6 +1,7 @@
 import { type ByteWriter, byteWriter, type Codec } from '../../schemas/codec.ts'
 import { type ObjectCache, objectCache } from './object-cache.ts'
 import type { ChangelogWriter, EngineStore, StateColumn, StoreContext } from './store.ts'
+import { storeGuard } from './store-guard.ts'
 
 /** What a store knows of one key. */
 export interface Entry<K, V> {
@@ -27,6 +28,8 @@ export interface EntryCacheOptions<K, V> {
 
 /** Entries read, changed and not written yet: what all stores have in common. */
 export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 'logged'> {
+  /** For uses that ask for no entry: see `StoreGuard`. All other methods that take a key check by themselves, except `peek`. */
+  checkAccess(): void
   prefetch(key: K): void
   /** The entry of a key, read where it is not known yet. */
   entry(key: K): Entry<K, V>
@@ -58,6 +61,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   const { name, read, write } = options
   const keys = options.key
   const keyBytes = byteWriter()
+  const guard = storeGuard(name)
   let column: StateColumn
   let cache: ObjectCache<unknown, Entry<K, V>>
   let announced: Entry<K, V>[] = []
@@ -112,9 +116,12 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   return {
     open(context: StoreContext) {
       column = context.column
+      guard.open(context.access)
       cache = objectCache(context.cachedObjects, pinned)
     },
+    checkAccess: guard.check,
     prefetch(key) {
+      guard.check()
       if (cached(key) === undefined) announced.push(add(key, false))
     },
     loadPrefetched() {
@@ -124,12 +131,14 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       announced = []
     },
     entry(key) {
+      guard.check()
       const entry = cached(key) ?? add(key, false)
       if (!entry.loaded) load([entry])
       last = entry
       return entry
     },
     known(key, value) {
+      guard.check()
       const entry = cached(key) ?? add(key, false)
       if (!entry.loaded) entry.value = value
       entry.loaded = true
@@ -139,6 +148,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       return cache.peek(cacheKey(key))
     },
     changed(key) {
+      guard.check()
       const entry = cached(key) ?? add(key, true)
       entry.loaded = true
       if (entry.dirty) return entry

@@ -113,7 +113,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   }
 
   /** Merges the column's rows with the changes; a key of both is shown as changed. */
-  function* scan(range: KeyRange<K> = {}): Generator<[K, V]> {
+  function* scanRows(range: KeyRange<K>): Generator<[K, V]> {
     const { limit = Infinity, reverse = false } = range
     const direction = reverse ? -1 : 1
     const bounds = byteBounds(range)
@@ -170,7 +170,10 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     delete(key) {
       entries.changed(key).value = undefined
     },
-    scan,
+    scan(range = {}) {
+      entries.checkAccess()
+      return scanRows(range)
+    },
     get dirtyKeys() {
       return entries.dirtyKeys
     },

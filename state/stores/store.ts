@@ -43,6 +43,17 @@ export interface StoreLookup<K, V> {
 // biome-ignore lint/suspicious/noExplicitAny: keys are invariant, so no narrower type accepts every store
 export type AnyStoreLookup = StoreLookup<any, any>
 
+/**
+ * Who uses the stores of a task at this moment. A store asks before each use, so that a node which did not declare the store in its `stores`
+ * fails at once. Otherwise it would read and write state that may belong to another sub-topology, and no description would show it.
+ */
+export interface StoreAccess {
+  /** The node whose code runs; undefined while none does, for instance when a test reads a store. */
+  readonly node: object | undefined
+  /** @throws unless the node whose code runs declared the store */
+  admit(store: string): void
+}
+
 export interface StoreContext {
   /** This store's key space in this task's partition. */
   readonly column: StateColumn
@@ -50,6 +61,8 @@ export interface StoreContext {
   readonly codec: Codec<unknown>
   /** Objects kept decoded in memory, at most, by this store instance. */
   readonly cachedObjects: number
+  /** Default: everybody may use the store. */
+  readonly access?: StoreAccess
 }
 
 /** Takes changelog records; bytes are copied before it returns. */

@@ -132,6 +132,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
   }
 
   function due(now: number, limit: number): Timer<K>[] {
+    entries.checkAccess()
     if (limit <= 0) return []
     const pending = entries.pending()
     const changes = pendingDue(pending, now)

@@ -122,10 +122,10 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
     const byMerchant = t.repartition<string, Payment>('by-merchant', { key: utf8, value: rawValue(json()), partitions: PARTITIONS })
     const byRegion = t.repartition<string, number>('by-region', { key: utf8, value: rawValue(json()), partitions: 2 })
 
-    const balances = t.store(keyedStore<string, Balance>('balances', { key: utf8, value: rawValue(json()) }))
+    const balances = keyedStore<string, Balance>('balances', { key: utf8, value: rawValue(json()) })
     /** Whichever of payment and receipt came first, by id. */
-    const unmatched = t.store(keyedStore<string, 'payment' | 'receipt'>('unmatched', { key: utf8, value: rawValue(json()) }))
-    const reminders = t.store(timerStore<string>('due', { key: utf8 }))
+    const unmatched = keyedStore<string, 'payment' | 'receipt'>('unmatched', { key: utf8, value: rawValue(json()) })
+    const reminders = timerStore<string>('due', { key: utf8 })
     const pending = new Map<string, number>()
 
     /** @returns true when the other one was there */
@@ -179,9 +179,9 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
       },
     )
 
-    const counts = t.store(windowedCounterStore<string>('counts', { key: utf8, bucketMs: WINDOW_MS, buckets: WINDOWS_KEPT }))
-    const added = t.store(keyedStore<string, number>('added', { key: utf8, value: rawValue(json()) }))
-    const sums = t.store(keyedStore<string, number>('sums', { key: utf8, value: rawValue(json()) }))
+    const counts = windowedCounterStore<string>('counts', { key: utf8, bucketMs: WINDOW_MS, buckets: WINDOWS_KEPT })
+    const added = keyedStore<string, number>('added', { key: utf8, value: rawValue(json()) })
+    const sums = keyedStore<string, number>('sums', { key: utf8, value: rawValue(json()) })
     t.source(byMerchant)
       .process(
         'add-up',
@@ -212,7 +212,7 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
         ctx.emit(topics.closings, String(ctx.partition), closing)
       })
 
-    const totals = t.store(keyedStore<string, number>('totals', { key: utf8, value: rawValue(json()) }))
+    const totals = keyedStore<string, number>('totals', { key: utf8, value: rawValue(json()) })
     t.source(byRegion).process(
       'total',
       { reads: (_, region) => totals.prefetch(region), stores: [totals], emits: [topics.regions] },

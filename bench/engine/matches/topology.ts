@@ -27,7 +27,7 @@ export function swipeMatches({ name, input, output, onRecord }: JobTopology): To
   const swipes: Topic<string, Swipe> = { ...place, name: input, value: rawValue(bareAvro<Swipe>(swipeSchema)) }
   const matches: Topic<string, Match> = { ...place, name: output, value: rawValue(bareAvro<Match>(matchSchema)) }
   return topology(name, (t) => {
-    const pairs = t.store(keyedStore('pairs', { key: utf8, value: pairState }))
+    const pairs = keyedStore('pairs', { key: utf8, value: pairState })
     t.source(swipes).process(
       'join',
       { reads: (swipe, pair) => swipe.right && pairs.prefetch(pair), stores: [pairs], emits: [matches] },

@@ -21,7 +21,7 @@ export function velocityFeatures({ name, input, output, onRecord }: JobTopology)
   const payments: Topic<string, Payment> = { ...place, name: input, value: rawValue(bareAvro<Payment>(paymentSchema)) }
   const features: Topic<string, Enriched> = { ...place, name: output, value: rawValue(bareAvro<Enriched>(enrichedSchema)) }
   return topology(name, (t) => {
-    const states = t.store(keyedStore('cards', { key: utf8, value: cards }))
+    const states = keyedStore('cards', { key: utf8, value: cards })
     t.source(payments).process(
       'velocity',
       { reads: (_payment, key) => states.prefetch(key), stores: [states], emits: [features] },

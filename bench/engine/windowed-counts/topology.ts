@@ -28,7 +28,7 @@ export function hoppingCounts({ name, input, output, onRecord }: JobTopology): T
   const terms: Topic<string, TermSeen> = { ...place, name: input, value: rawValue(bareAvro<TermSeen>(termSeenSchema)) }
   const counts: Topic<string, WindowCount> = { ...place, name: output, value: rawValue(bareAvro<WindowCount>(windowCountSchema)) }
   return topology(name, (t) => {
-    const minutes = t.store(windowedCounterStore('minutes', { key: utf8, bucketMs: MINUTE_MS, buckets: RING_MINUTES }))
+    const minutes = windowedCounterStore('minutes', { key: utf8, bucketMs: MINUTE_MS, buckets: RING_MINUTES })
     const changed = new Map<string, Changed>()
 
     function sendWindows(term: string, { first, bits }: Changed, send: (windowStart: number, count: number) => void): void {

@@ -81,8 +81,8 @@ const WALK_EVERY_MS = 3_600_000
  */
 export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: DecidingOptions<C, S, V, A>): Deciding<C, S> {
   const { flow, store, decide, view, changed } = options
-  const decided = t.store(keyedStore('decided', { key: utf8, value: avro('commands/DecidedCommand') }))
-  const stores: readonly EngineStore[] = [store, decided, ...(options.stores ?? [])]
+  const decided = keyedStore('decided', { key: utf8, value: avro('commands/DecidedCommand') })
+  const stores: readonly EngineStore[] = [store, ...(options.stores ?? []), decided]
   const emits: readonly AnyTopic[] = [flow.decisions, ...(options.emits ?? [])]
   let results = 0
   let forgetBefore = 0

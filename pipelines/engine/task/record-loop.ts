@@ -47,7 +47,9 @@ export interface RecordLoop {
 export function processorFailed(topology: string, context: TaskContext, error: unknown): Error {
   const place = context.chunk === undefined ? '' : ` at ${context.chunk.topic}-${context.chunk.partition} offset ${context.offset}`
   const reason = error instanceof Error ? error.message : String(error)
-  return new ProcessorError(`${topology}/${context.node?.name ?? 'engine'} failed${place}: ${reason}`, { cause: error })
+  const failed = context.node?.name ?? 'engine'
+  context.node = undefined
+  return new ProcessorError(`${topology}/${failed} failed${place}: ${reason}`, { cause: error })
 }
 
 /** What came back in place of an outcome. */
@@ -72,14 +74,20 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       return closings.some((closing) => closing?.due === true)
     },
     run(expired) {
-      for (;;) {
-        if (!finishClosing(expired)) return 'more'
-        if (!refill()) return waitsForSchema === undefined ? 'idle' : { waitsForSchema }
-        if (processSlice(expired)) return 'more'
-        // Handlers may take long: what has been sent already is committed before them.
-        if (loop.closingDue) return 'more'
-      }
+      const result = runSlices(expired)
+      context.node = undefined
+      return result
     },
+  }
+
+  function runSlices(expired: () => boolean): RunResult {
+    for (;;) {
+      if (!finishClosing(expired)) return 'more'
+      if (!refill()) return waitsForSchema === undefined ? 'idle' : { waitsForSchema }
+      if (processSlice(expired)) return 'more'
+      // Handlers may take long: what has been sent already is committed before them.
+      if (loop.closingDue) return 'more'
+    }
   }
 
   /** @returns false when the time is up before the handlers are done */

@@ -1,6 +1,7 @@
 import { headersOf } from '../../../kafka/record-batch/chunk.ts'
 import type { RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
 import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
+import type { StoreAccess } from '../../../state/stores/store.ts'
 import type { EmitOptions, RecordContext } from '../topology/api.ts'
 import type { EmittingNode } from '../topology/declaration.ts'
 import { ProcessorError } from '../topology/errors.ts'
@@ -8,7 +9,7 @@ import { increase, type TaskMetrics } from './metrics.ts'
 import type { Outputs } from './outputs.ts'
 
 /** The one context object of a task. The task sets its fields before it calls the author's code. */
-export class TaskContext implements RecordContext<unknown> {
+export class TaskContext implements RecordContext<unknown>, StoreAccess {
   readonly partition: number
   readonly partitions: number
   now = 0
@@ -17,7 +18,7 @@ export class TaskContext implements RecordContext<unknown> {
   key: unknown
   timestamp = -1
   offset = -1
-  /** Whose code runs. */
+  /** The node whose code runs; undefined while the engine works. Topics and stores are checked against what it declared. */
   node: EmittingNode | undefined
   /** Timestamp of emitted records that are given none. */
   emitTimestamp = 0
@@ -67,9 +68,15 @@ export class TaskContext implements RecordContext<unknown> {
     this.offset = -1
   }
 
+  /** Called by a store when another node than before uses it. */
+  admit(store: string): void {
+    if (this.node === undefined || this.node.stores.some((known) => known.name === store)) return
+    throw new ProcessorError(`${this.node.name} uses the store ${store}: name that store in its \`stores\``)
+  }
+
   #mayEmit(topic: AnyTopic): void {
     const emits = this.node?.emits ?? []
     if (emits.includes(topic) || emits.some((known) => known.name === topic.name)) return
-    throw new ProcessorError(`${this.node?.name} emits to ${topic.name}: name that topic in its \`emits\``)
+    throw new ProcessorError(`${this.node?.name ?? 'code outside of a processor'} emits to ${topic.name}: name that topic in its \`emits\``)
   }
 }

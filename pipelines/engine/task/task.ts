@@ -106,7 +106,7 @@ export function streamTimeOf(metadata: string): number {
 }
 
 export function streamTask(deps: TaskDeps): StreamTask {
-  const { topology, part, partition, session, codecs, metrics, runtime } = deps
+  const { topology, part, partition, session, codecs, metrics, runtime, cachedObjects } = deps
   const declaration = topology.declare()
   const place = taskPlace(declaration, part, partition)
   const { id } = place
@@ -149,6 +149,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
         context.leaveRecord(node, context.streamTime >= 0 ? context.streamTime : context.now)
         node.handler(context)
       }
+      context.node = undefined
     } catch (error) {
       throw processorFailed(topology.name, context, error)
     }
@@ -196,7 +197,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
     start(positions) {
       state.to('RUNNING')
       for (const store of stores) {
-        store.open({ column: session.column(store.name, partition), codec: codecs.storeValue(store), cachedObjects: deps.cachedObjects })
+        store.open({ column: session.column(store.name, partition), codec: codecs.storeValue(store), cachedObjects, access: context })
       }
       for (const intake of intakes) {
         const start = positions.get(partitionKey(intake.topic, partition))
@@ -240,6 +241,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       context.now = now
       try {
         ticks.runWall(now)
+        context.node = undefined
       } catch (error) {
         throw processorFailed(topology.name, context, error)
       }

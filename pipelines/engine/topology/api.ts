@@ -7,8 +7,6 @@ import type { EngineStore } from '../../../state/stores/store.ts'
  * closures and stores belong to one task alone; `describe()` runs it once more without opening anything.
  */
 export interface TopologyBuilder {
-  /** Declares a store of the sub-topology whose processors use it: name it in their `stores` when the topology has more than one sub-topology. */
-  store<S extends EngineStore>(store: S): S
   /** Reads a topic of the catalogue, or a repartition topic of this topology. */
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & Keyless & WithTombstones): Stream<K | undefined, V | null>
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & WithTombstones): Stream<K, V | null>
@@ -49,8 +47,9 @@ export interface Stream<K, V> {
    * A named processor: runs once per record, synchronously, in offset order. Several processors of one stream run one after the
    * other on the same record; an outcome (drop, dead letter, late) ends the record, so that later ones do not see it.
    * @param options.reads names the state a record needs (call `store.prefetch(key)`), so that a whole batch is read by one multi-get
-   * @param options.stores the stores it uses (joins sub-topologies and is drawn by describe)
-   * @param options.emits every topic it may emit to (checked at run time, drawn by describe)
+   * @param options.stores every store it uses, also in `reads`. Naming a store here declares it; a use that is not named throws ProcessorError.
+   *   Streams whose nodes name the same store form one sub-topology.
+   * @param options.emits every topic it emits to; any other throws ProcessorError
    */
   process(name: string, options: ProcessOptions<K, V>, processor: Processor<K, V>): Stream<K, V>
   /** Runs at every multiple of `everyMs` of a clock; of several that have passed meanwhile only the last. */

@@ -122,7 +122,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
     return store
   }
 
-  /** A store that a node names need not be declared first. */
+  /** A node declares the stores that it names. */
   function addStores(list: readonly EngineStore[] | undefined): readonly EngineStore[] {
     for (const store of list ?? []) addStore(store)
     return list ?? []
@@ -136,6 +136,8 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
     const self: Stream<unknown, unknown> = {
       process(name: string, options: ProcessOptions<unknown, unknown>, process: Processor<unknown, unknown>) {
         const { reads, emits = [] } = options
+        if (reads !== undefined && (options.stores ?? []).length === 0)
+          refuse(`${name} announces reads of stores, but names none: list every store that it uses in its \`stores\``)
         declaration.processors.push({ kind: 'process', name: claimNode(name), reads, stores: addStores(options.stores), emits, process })
         return self
       },
@@ -201,6 +203,6 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
     return topic
   }
 
-  build({ store: addStore, source: source as TopologyBuilder['source'], repartition })
+  build({ source: source as TopologyBuilder['source'], repartition })
   return { topology, streams, stores, repartitions }
 }

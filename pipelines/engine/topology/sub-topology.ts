@@ -21,7 +21,7 @@ export function subTopologies(declaration: Declaration): SubTopology[] {
   return connected(streams).map((group, index) => ({
     index,
     sources: group.map((stream) => stream.topic.name),
-    stores: storesOf(declaration, group, index),
+    stores: storesOf(declaration, group),
     partitions: commonPartitions(
       topology,
       group.map((stream) => ({ name: stream.topic.name, partitions: stream.topic.partitions })),
@@ -67,17 +67,10 @@ function storeNames(stream: StreamDeclaration): string[] {
   return stream.timeStore === undefined ? named : [...named, stream.timeStore.name]
 }
 
-function storesOf(declaration: Declaration, group: readonly StreamDeclaration[], index: number): string[] {
+/** In the order in which the nodes of the topology first named them. */
+function storesOf(declaration: Declaration, group: readonly StreamDeclaration[]): string[] {
   const used = new Set(group.flatMap(storeNames))
-  const all = [...declaration.stores.keys()]
-  const usedAnywhere = new Set(declaration.streams.flatMap(storeNames))
-  const unnamed = all.filter((store) => !usedAnywhere.has(store))
-  const single = connected(declaration.streams).length === 1
-  if (unnamed.length > 0 && !single)
-    throw new TopologyError(
-      `topology ${declaration.topology}: no processor names the store ${unnamed[0]} in its \`stores\`, and with several sub-topologies the engine cannot guess whose it is`,
-    )
-  return all.filter((store) => used.has(store) || (index === 0 && unnamed.includes(store)))
+  return [...declaration.stores.keys()].filter((store) => used.has(store))
 }
 
 function emittedTopics(declaration: Declaration): Set<AnyTopic> {

@@ -20,9 +20,9 @@ export function clicksTopology(settings: ClickSettings): Topology {
   return topology(
     'clicks',
     function declareClicks(t) {
-      const totals = t.store(keyedStore('totals', { key: utf8, value: avro('links/ClickTotals') }))
-      const visitors = t.store(keyedStore('visitors', { key: utf8, value: avro('links/LinkVisitors') }))
-      const deleted = t.store(timerStore('deleted', { key: utf8 }))
+      const totals = keyedStore('totals', { key: utf8, value: avro('links/ClickTotals') })
+      const visitors = keyedStore('visitors', { key: utf8, value: avro('links/LinkVisitors') })
+      const deleted = timerStore('deleted', { key: utf8 })
       const counts = clickCounts({ read, totals, visitors, details: clickDetails, stats: linkStats })
       const stores = [totals, visitors]
       t.source(clicks)

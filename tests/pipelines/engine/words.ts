@@ -39,7 +39,7 @@ export function wordCount(name = 'words', topics = { lines, wordCounts }, option
       t.source(topics.lines).process('split', { emits: [words] }, function split(line, ctx) {
         for (const word of line.split(' ')) ctx.emit(words, word, 1)
       })
-      const totals = t.store(keyedStore('totals', { key: utf8, value: numberFormat }))
+      const totals = keyedStore('totals', { key: utf8, value: numberFormat })
       t.source(words).process(
         'count',
         { reads: (_, key) => totals.prefetch(key ?? ''), stores: [totals], emits: [topics.wordCounts] },

@@ -103,7 +103,7 @@ test('whichever of two workers is asked, a key is found: the other one names the
 test('what is not committed is never seen: state and position are of the same commit', async () => {
   const { worker, send } = bench()
   const counting = topology('counting', (t) => {
-    const store = t.store(keyedStore('totals', { key: utf8, value: numberFormat }))
+    const store = keyedStore('totals', { key: utf8, value: numberFormat })
     t.source(lines).process('count', { stores: [store] }, (_, ctx) => {
       const total = (store.get(ctx.key) ?? 0) + 1
       store.put(ctx.key, total)
@@ -173,8 +173,8 @@ test('typed answers: timers, windowed counters and numeric keys; the partition c
   const byUser = windowedCounterStore('by-user', { key: decimalId, bucketMs: hour, buckets: 3 })
   const due = timerStore('due', { key: utf8 })
   const tested = topology('orders-seen', (t) => {
-    const counts = t.store(windowedCounterStore('by-user', { key: decimalId, bucketMs: hour, buckets: 3 }))
-    const timers = t.store(timerStore('due', { key: utf8 }))
+    const counts = windowedCounterStore('by-user', { key: decimalId, bucketMs: hour, buckets: 3 })
+    const timers = timerStore('due', { key: utf8 })
     t.source(orders).process('count', { stores: [counts, timers] }, (amount, ctx) => {
       counts.add(BigInt(amount), ctx.timestamp)
       timers.schedule(ctx.key, ctx.timestamp + hour)

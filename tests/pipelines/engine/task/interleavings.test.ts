@@ -19,7 +19,7 @@ const grand = numberTopic('grand', 1)
  */
 const ledger = topology('ledger', (t) => {
   const changes = t.repartition('changes', { key: utf8, value: numberFormat, partitions: 1 })
-  const shops = t.store(keyedStore('shops', { key: utf8, value: numberFormat }))
+  const shops = keyedStore('shops', { key: utf8, value: numberFormat })
   let pending = 0
 
   function change(shop: string, by: number): number {
@@ -40,7 +40,7 @@ const ledger = topology('ledger', (t) => {
   t.source(returns).process('return', { reads, stores: [shops], emits: [balances] }, (amount, ctx) =>
     ctx.emit(balances, ctx.key, change(ctx.key, -amount)),
   )
-  const total = t.store(keyedStore('total', { key: utf8, value: numberFormat }))
+  const total = keyedStore('total', { key: utf8, value: numberFormat })
   t.source(changes).process('sum', { stores: [total], emits: [grand] }, (by, ctx) => {
     const sum = (total.get('all') ?? 0) + by
     total.put('all', sum)

@@ -11,7 +11,7 @@ const START = Date.UTC(2026, 0, 1) + 1
 
 /** Tells at every tick how many lines it has seen. */
 const census = topology('census', (t) => {
-  const seen = t.store(keyedStore('seen', { key: utf8, value: numberFormat }))
+  const seen = keyedStore('seen', { key: utf8, value: numberFormat })
   t.source(lines)
     .process('count', { stores: [seen] }, () => seen.put('all', (seen.get('all') ?? 0) + 1))
     .tick('tell', { everyMs: EVERY_MS, clock: 'caught-up', stores: [seen], emits: [wordCounts] }, (now, ctx) =>

@@ -14,7 +14,7 @@ const minute = (time: number) => new Date(time).toISOString().slice(11, 16)
 
 /** Sums the sales of every minute and emits the sum when event time has left it. */
 const minutes = topology('minutes', (t) => {
-  const sums = t.store(keyedStore('sums', { key: utf8, value: numberFormat }))
+  const sums = keyedStore('sums', { key: utf8, value: numberFormat })
   t.source(sales)
     .process('add', { stores: [sums] }, (amount, ctx) => {
       const key = minute(ctx.timestamp)

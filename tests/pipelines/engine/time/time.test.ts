@@ -37,7 +37,7 @@ const electionThatThins = (thinBehindMs: number | undefined) =>
       })
       .markTime({ everyMs: MINUTE_MS, delayMs: DELAY_MS, to: counts })
 
-    const totals = t.store(keyedStore('totals', { key: utf8, value: numberFormat }))
+    const totals = keyedStore('totals', { key: utf8, value: numberFormat })
     t.source(counts)
       .process('add', { stores: [totals] }, (by, ctx) => totals.put(ctx.key, (totals.get(ctx.key) ?? 0) + by))
       .onTime('report', { stores: [totals], emits: [reports], forwardTo: reports, thinBehindMs }, function* report(_time, ctx) {
@@ -47,7 +47,7 @@ const electionThatThins = (thinBehindMs: number | undefined) =>
         }
       })
 
-    const standing = t.store(keyedStore('standing', { key: utf8, value: numberFormat }))
+    const standing = keyedStore('standing', { key: utf8, value: numberFormat })
     t.source(reports)
       .process('take', { stores: [standing] }, (total, ctx) => standing.put(ctx.key, total))
       .onTime('publish', { stores: [standing], emits: [results] }, (time, ctx) => {

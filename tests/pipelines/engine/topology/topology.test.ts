@@ -20,7 +20,7 @@ test('streams without common state are sub-topologies of their own', () => {
 
 test('streams that name the same store are one sub-topology, also through a third stream', () => {
   const joined = topology('joined', (t) => {
-    const [left, right] = [t.store(store('left')), t.store(store('right'))]
+    const [left, right] = [store('left'), store('right')]
     t.source(a).process('one', { stores: [left] }, nothing)
     t.source(b).process('two', { stores: [right] }, nothing)
     t.source(textTopic('c')).process('three', { stores: [left, right] }, nothing)
@@ -28,12 +28,14 @@ test('streams that name the same store are one sub-topology, also through a thir
   expect(joined.subTopologies.map(({ sources }) => sources)).toEqual([['a', 'b', 'c']])
 })
 
-test('a store that no processor names belongs to the only sub-topology', () => {
+test('naming a store declares it: stores come in the order in which nodes first name them', () => {
   const single = topology('single', (t) => {
-    t.store(store('kept'))
-    t.source(a).process('one', {}, nothing)
+    const [first, second, third] = [store('first'), store('second'), store('third')]
+    t.source(a)
+      .process('one', { stores: [first, third] }, nothing)
+      .process('two', { stores: [second, first] }, nothing)
   })
-  expect(single.subTopologies[0].stores).toEqual(['kept'])
+  expect(single.subTopologies[0].stores).toEqual(['first', 'third', 'second'])
 })
 
 test('describe draws sources, processors, stores and topics as text', () => {
@@ -79,14 +81,9 @@ test.each([
     'a is read twice',
   ],
   [
-    'a store of nobody among several sub-topologies',
-    () =>
-      topology('t', (t) => {
-        t.store(store('lost'))
-        t.source(a)
-        t.source(b)
-      }),
-    'no processor names the store lost',
+    'reads of a processor that names no store',
+    () => topology('t', (t) => t.source(a).process('p', { reads: nothing }, nothing)),
+    'p announces reads of stores, but names none',
   ],
   [
     'sources of different partition counts that share a store',

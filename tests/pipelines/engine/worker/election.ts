@@ -30,7 +30,7 @@ export function election({ name = 'election', topics = { votes, results }, befor
           pending.clear()
         })
         .markTime({ everyMs: EVERY_MS, delayMs: ELECTION_DELAY_MS, to: counts })
-      const totals = t.store(keyedStore('totals', { key: utf8, value: numberFormat }))
+      const totals = keyedStore('totals', { key: utf8, value: numberFormat })
       t.source(counts)
         .process('add', { stores: [totals] }, (by, ctx) => totals.put(ctx.key, (totals.get(ctx.key) ?? 0) + by))
         .onTime('report', { stores: [totals], emits: [topics.results] }, function* report(time, ctx) {

@@ -33,7 +33,7 @@ function inflating(name: string, input: string, output: string): Topology {
   return topology(name, (t) => {
     const large = t.repartition('large', { ...texts, partitions: 1 })
     t.source(texts).process('inflate', { emits: [large] }, (text, ctx) => ctx.emit(large, ctx.key, text.repeat(LENGTH)))
-    const kept = t.store(keyedStore('kept', { key: utf8, value: texts.value }))
+    const kept = keyedStore('kept', { key: utf8, value: texts.value })
     t.source(large).process('keep', { stores: [kept], emits: [lengths] }, function keep(text, ctx) {
       const all = (kept.get(ctx.key) ?? '') + text
       kept.put(ctx.key, all)

@@ -12,7 +12,7 @@ const totals = numberTopic('totals-out', 1)
 
 /** One stage: totals per word. */
 const counting = topology('counting', (t) => {
-  const store = t.store(keyedStore('totals', { key: utf8, value: numberFormat }))
+  const store = keyedStore('totals', { key: utf8, value: numberFormat })
   t.source(words).process('count', { reads: (word) => store.prefetch(word), stores: [store], emits: [totals] }, function count(word, ctx) {
     if (word === 'bug') throw new Error('cannot count it')
     const total = (store.get(word) ?? 0) + 1

@@ -162,7 +162,7 @@ test('while a time handler runs, the work of the other tasks stays within one tr
   let mostDirty = 0
   const remembering = topology('remembering', (t) => {
     const counts = t.repartition('counts', { key: utf8, value: numberFormat, partitions: 1 })
-    const seen = t.store(keyedStore('seen', { key: utf8, value: numberFormat }))
+    const seen = keyedStore('seen', { key: utf8, value: numberFormat })
     t.source(tallies)
       .process('remember', { stores: [seen] }, (by, ctx) => seen.put(ctx.key, by))
       .markTime({ everyMs: 200, delayMs: 0, to: counts })

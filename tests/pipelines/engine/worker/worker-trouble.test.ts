@@ -87,7 +87,7 @@ test('state of a schema that is not loaded is read after loading it, also in a r
     }),
   }
   const counting = topology('counting', (t) => {
-    const totals = t.store(keyedStore('totals', { key: utf8, value: format }))
+    const totals = keyedStore('totals', { key: utf8, value: format })
     t.source(lines).process('count', { stores: [totals], emits: [wordCounts] }, (line, ctx) => {
       const total = (totals.get(line) ?? 0) + 1
       totals.put(line, total)

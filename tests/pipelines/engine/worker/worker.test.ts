@@ -153,7 +153,7 @@ test('so many changed keys that encoding them would hold up the heartbeats are c
   const remembering = topology(
     'remembering',
     (t) => {
-      const seen = t.store(keyedStore('seen', { key: utf8, value: numberFormat }))
+      const seen = keyedStore('seen', { key: utf8, value: numberFormat })
       t.source(lines, { keys: 'optional' }).process('remember', { stores: [seen] }, (line) => seen.put(line, 1))
     },
     { commitIntervalMs: 60_000, commitWhenIdle: false },
@@ -172,7 +172,7 @@ test('deciding: what comes alone is committed at once, what comes right after a 
   const counting = topology(
     'counting',
     (t) => {
-      const seen = t.store(keyedStore('seen', { key: utf8, value: numberFormat }))
+      const seen = keyedStore('seen', { key: utf8, value: numberFormat })
       t.source(lines).process('remember', { stores: [seen] }, (line) => seen.put(line, 1))
     },
     DECIDING,

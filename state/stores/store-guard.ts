@@ -1,0 +1,35 @@
+import type { StoreAccess } from './store.ts'
+
+/** Checks each use of a store. In the common case, where the same node uses it again, a check is one comparison. */
+export interface StoreGuard {
+  open(access: StoreAccess | undefined): void
+  /** Called first by every method that authors use. @throws when the node whose code runs did not declare the store */
+  check(): void
+}
+
+const OPEN_TO_ALL: StoreAccess = { node: undefined, admit() {} }
+/** A store that no node declares is never opened, so this is what its first use meets. */
+const NEVER_OPENED: StoreAccess = {
+  node: {},
+  admit(store) {
+    throw new Error(`store ${store} is not open: name it in the \`stores\` of each processor, tick or handler that uses it`)
+  },
+}
+
+export function storeGuard(store: string): StoreGuard {
+  let access = NEVER_OPENED
+  /** The node that used the store last. */
+  let admitted: object | undefined
+
+  return {
+    open(given = OPEN_TO_ALL) {
+      access = given
+      admitted = undefined
+    },
+    check() {
+      if (access.node === admitted) return
+      access.admit(store)
+      admitted = access.node
+    },
+  }
+}
