@@ -1,5 +1,5 @@
 import { ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
-import type { TableReader } from '../../state/tables/trends/trends.ts'
+import type { TableReader } from '../../state/tables/reader.ts'
 import type { ClickhouseConfig } from '../config.ts'
 import { ApiError, errors } from './errors.ts'
 import type { ReadinessProbe } from './readiness.ts'

@@ -11,8 +11,9 @@ import {
   limitViolations,
 } from '../../schemas/limits/topics.ts'
 import type { LimitClient, LimitCommand } from '../../schemas/limits/types.ts'
-import { readAudit, readViolations } from '../../state/tables/limits/limit-records.ts'
-import type { TableReader } from '../../state/tables/trends/trends.ts'
+import { readAudit } from '../../state/tables/limits/audit.ts'
+import { readViolations } from '../../state/tables/limits/violations.ts'
+import type { TableReader } from '../../state/tables/reader.ts'
 import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
 import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { CommandRequest, Commands, OpenCommand } from '../kit/commands/commands.ts'

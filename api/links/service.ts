@@ -1,7 +1,7 @@
 import { linkFlow } from '../../schemas/links/flow.ts'
 import { clickDetails, clicks, linkCommands, linkDecisions, linkStats, userLinks } from '../../schemas/links/topics.ts'
 import type { LinkCommand } from '../../schemas/links/types.ts'
-import type { TableReader } from '../../state/tables/trends/trends.ts'
+import type { TableReader } from '../../state/tables/reader.ts'
 import { LINKS_VIEW, type LinkRecord, readLink } from '../../state/views/links/links.ts'
 import { readUserLinks, USER_LINKS_VIEW } from '../../state/views/links/user-links.ts'
 import { type ListReader, NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'

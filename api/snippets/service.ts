@@ -1,6 +1,6 @@
 import { snippetReads as readsTopic, snippetCommands, snippetDecisions, snippetTexts } from '../../schemas/snippets/topics.ts'
 import type { BlobStore } from '../../state/blobs/blob-store.ts'
-import type { TableReader } from '../../state/tables/trends/trends.ts'
+import type { TableReader } from '../../state/tables/reader.ts'
 import { SNIPPETS_VIEW } from '../../state/views/snippets/snippets.ts'
 import type { ListReader, ViewReader } from '../../state/views/view.ts'
 import { jsonAnswer, noContent } from '../kit/answer.ts'

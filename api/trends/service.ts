@@ -1,6 +1,6 @@
 import { regions } from '../../schemas/trends/places/regions.ts'
 import { trendOutput, trendRenewals, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
-import type { TableReader } from '../../state/tables/trends/trends.ts'
+import type { TableReader } from '../../state/tables/reader.ts'
 import { INTERESTS_VIEW } from '../../state/views/trends/interests.ts'
 import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'
 import type { ViewReader } from '../../state/views/view.ts'

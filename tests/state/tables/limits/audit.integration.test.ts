@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { readAudit } from '../../../../state/tables/limits/limit-records.ts'
-import { limitAuditTable } from '../../../../state/tables/limits/limits.ts'
+import { limitAuditTable, readAudit } from '../../../../state/tables/limits/audit.ts'
 import { tableStore } from '../../../../state/tables/store.ts'
 import type { Row } from '../../../../state/tables/table.ts'
 import { testDatabase } from '../database.ts'
