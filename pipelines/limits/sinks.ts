@@ -5,8 +5,7 @@ import { limitViolationsTable } from '../../state/tables/limits/violations.ts'
 import { limitsView } from '../../state/views/limits/limits.ts'
 import { decisionView } from '../../state/views/results.ts'
 import type { Runner } from '../engine/index.ts'
-import type { SinkContext } from '../services.ts'
-import { tableSink, viewSink } from '../sinks.ts'
+import { type SinkContext, tableSink, viewSink } from '../sinks.ts'
 
 /** The results of commands, for the API that waits for them. */
 export function limitSinks(context: SinkContext): Runner[] {

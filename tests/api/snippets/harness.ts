@@ -5,8 +5,8 @@ import { onTestFinished } from 'vitest'
 import { createCommands } from '../../../api/kit/commands/commands.ts'
 import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
 import { patchOf } from '../../../api/snippets/diff/patch.ts'
+import { snippetsHandlers } from '../../../api/snippets/handlers.ts'
 import type { Highlighter } from '../../../api/snippets/page/highlighter.ts'
-import { snippetsService } from '../../../api/snippets/service.ts'
 import { type ContentStreams, contentStreams } from '../../../api/snippets/streams.ts'
 import { snippets } from '../../../pipelines/snippets/topology.ts'
 import { snippetFlow } from '../../../schemas/snippets/flow.ts'
@@ -50,7 +50,7 @@ export async function snippetsApi(
   }
   const shelf = folderShelf(root)
   const blobs = blobStore({ shelf: { ...shelf, ...options.shelf }, draftFolder: draftFolderOf(root) })
-  const service = snippetsService({
+  const service = snippetsHandlers({
     views: redis.reader,
     tables,
     facts,

@@ -1,7 +1,7 @@
-import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
-import { readDevelopmentAuth } from '../../config.ts'
-import { ensureDevelopmentKey, mintToken } from './development-key.ts'
-import declaration from './token.command.ts'
+import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-key.ts'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
+import { readDevelopmentAuth } from './config.ts'
+import declaration from './main.command.ts'
 
 const SECONDS_PER_HOUR = 3_600
 

@@ -1,26 +1,26 @@
-/** `npm run dlq`: see main.command.ts. Reads KAFKA_BROKERS, SCHEMA_REGISTRY_URL and LOG_LEVEL as workers do. */
+/** `npm run dlq`: see main.command.ts. Reads KAFKA_BROKERS and SCHEMA_REGISTRY_URL as workers do. */
 import { Admin } from '@platformatic/kafka'
 import { pino } from 'pino'
-import { kafkaTransport } from '../../../kafka/client/index.ts'
-import { registryClient } from '../../../kafka/registry.ts'
-import { SchemaNotFoundError } from '../../../kafka/registry-interface.ts'
-import { systemRuntime } from '../../../runtime/system.ts'
-import { avroValue } from '../../../schemas/avro/value.ts'
-import type { Codec } from '../../../schemas/codec.ts'
-import type { AvroSchema } from '../../../schemas/topic.ts'
-import { commandLine, runMain } from '../../../scripts/command-line/main.ts'
-import { type PipelinesConfig, readPipelinesConfig } from '../../config.ts'
-import { deadLetterTopicName } from '../topology/internal-topics.ts'
+import { kafkaTransport } from '../../kafka/client/index.ts'
+import { registryClient } from '../../kafka/registry.ts'
+import { SchemaNotFoundError } from '../../kafka/registry-interface.ts'
+import type { KafkaSettings } from '../../kafka/settings.ts'
+import { type DeadLetterRecord, deadLetterTopicName } from '../../pipelines/engine/index.ts'
+import { systemRuntime } from '../../runtime/system.ts'
+import { avroValue } from '../../schemas/avro/value.ts'
+import type { Codec } from '../../schemas/codec.ts'
+import type { AvroSchema } from '../../schemas/topic.ts'
+import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { runDlq } from './command.ts'
+import { readDlqConfig } from './config.ts'
 import declaration from './main.command.ts'
-import type { DeadLetterRecord } from './read.ts'
 
 const CLIENT_ID = 'millrace-dlq'
 const SUFFIX = deadLetterTopicName('')
 /** Confluent's wire format: a zero byte, then the schema's id. */
 const WIRE_FORMAT_BYTES = 5
 
-async function namesWithDeadLetters({ brokers }: PipelinesConfig): Promise<string[]> {
+async function namesWithDeadLetters({ brokers }: KafkaSettings): Promise<string[]> {
   const admin = new Admin({ clientId: CLIENT_ID, bootstrapBrokers: [...brokers] })
   try {
     const topics = await admin.listTopics()
@@ -35,7 +35,7 @@ function schemaIdOf(value: Buffer | null): number | undefined {
 }
 
 /** Loads the schemas that the values name, as far as the registry has them. */
-async function decoderFor(config: PipelinesConfig, letters: readonly DeadLetterRecord[]): Promise<(value: Buffer) => unknown> {
+async function decoderFor(config: KafkaSettings, letters: readonly DeadLetterRecord[]): Promise<(value: Buffer) => unknown> {
   const registry = registryClient({ url: config.schemaRegistryUrl })
   const codecs = new Map<number, Codec<unknown>>()
   for (const id of new Set(letters.map((letter) => schemaIdOf(letter.value)))) {
@@ -52,7 +52,7 @@ async function decoderFor(config: PipelinesConfig, letters: readonly DeadLetterR
 
 async function main(): Promise<void> {
   const asked = commandLine(declaration)
-  const config = readPipelinesConfig()
+  const config = readDlqConfig()
   const log = pino({ level: 'warn' }, pino.destination(process.stderr.fd))
   const transport = kafkaTransport({ brokers: [...config.brokers], clientId: CLIENT_ID }, { runtime: systemRuntime(log) })
   try {

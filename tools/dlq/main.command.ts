@@ -1,5 +1,5 @@
-import { command } from '../../../scripts/command-line/command.ts'
-import { choice, flag, integer, repeated, required, text } from '../../../scripts/command-line/option.ts'
+import { command } from '../../scripts/command-line/command.ts'
+import { choice, flag, integer, repeated, required, text } from '../../scripts/command-line/option.ts'
 
 /** What selects single dead letters. */
 const CONDITIONS = ['offset', 'code', 'source', 'processor'] as const

@@ -1,9 +1,8 @@
-import type { Transport } from '../../../kafka/transport.ts'
-import type { ValuesOf } from '../../../scripts/command-line/command.ts'
+import type { Transport } from '../../kafka/transport.ts'
+import { type DeadLetterFilter, type DeadLetterRecord, readDeadLetters, replayDeadLetters } from '../../pipelines/engine/index.ts'
+import type { ValuesOf } from '../../scripts/command-line/command.ts'
 import { formatDeadLetter, formatSummary } from './format.ts'
 import type declaration from './main.command.ts'
-import { type DeadLetterFilter, type DeadLetterRecord, readDeadLetters } from './read.ts'
-import { replayDeadLetters } from './replay.ts'
 
 export interface DlqDeps {
   readonly transport: Transport

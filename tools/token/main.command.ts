@@ -1,5 +1,5 @@
-import { command } from '../../../scripts/command-line/command.ts'
-import { number, required, text } from '../../../scripts/command-line/option.ts'
+import { command } from '../../scripts/command-line/command.ts'
+import { number, required, text } from '../../scripts/command-line/option.ts'
 
 /** Less than this rounds to no second at all. */
 const LEAST_HOURS = 1 / 3_600

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import type { DeadLetterRecord } from './read.ts'
+import type { DeadLetterRecord } from '../../pipelines/engine/index.ts'
 
 /** A summary, one line per topology and code. */
 export function formatSummary(name: string, letters: readonly DeadLetterRecord[]): string {
