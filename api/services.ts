@@ -5,4 +5,10 @@ import { snippetsService } from './snippets/service.ts'
 import { trendsService } from './trends/service.ts'
 
 /** Every service that `API_SERVICES` may name: one line per service. */
-export const apiServices: readonly ApiService[] = [trendsService, linksService, snippetsService, limitsService]
+// biome-ignore format: one line per service
+export const apiServices: readonly ApiService[] = [
+  trendsService,
+  linksService,
+  snippetsService,
+  limitsService,
+]

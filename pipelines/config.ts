@@ -54,7 +54,7 @@ const names = pipelineServices.map(({ name }) => name)
 
 const choiceSettings = settingsFragment({
   variables: {
-    PIPELINES: documented(namesOf([ALL, ...names]).prefault(ALL), `services that workers run: ${names.join(', ')}`),
+    PIPELINES: documented(namesOf([...names, ALL]).prefault(ALL), `services that workers run: ${names.join(', ')}`),
     WORKER_ROLE: documented(
       z.enum(['all', 'bulk', 'deciding'], 'is none of all, bulk, deciding').prefault('all'),
       'what a worker runs of them: what decides commands, the rest, or both; `npm start` sets it',

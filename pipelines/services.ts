@@ -5,4 +5,10 @@ import { snippetsServices } from './snippets/service.ts'
 import { trendsServices } from './trends/service.ts'
 
 /** Every service that `PIPELINES` may name: one line per service. */
-export const pipelineServices: readonly PipelineService[] = [...trendsServices, ...linksServices, ...limitsServices, ...snippetsServices]
+// biome-ignore format: one line per service
+export const pipelineServices: readonly PipelineService[] = [
+  ...trendsServices,
+  ...linksServices,
+  ...limitsServices,
+  ...snippetsServices,
+]

@@ -5,4 +5,10 @@ import { snippetsSchemas } from './snippets/topics.ts'
 import { trendsSchemas } from './trends/topics.ts'
 
 /** The public topics and seeded limits of every service: one line per service. */
-export const serviceSchemas: readonly ServiceSchemas[] = [trendsSchemas, linksSchemas, limitsSchemas, snippetsSchemas]
+// biome-ignore format: one line per service
+export const serviceSchemas: readonly ServiceSchemas[] = [
+  trendsSchemas,
+  linksSchemas,
+  limitsSchemas,
+  snippetsSchemas,
+]

@@ -127,9 +127,11 @@ const localSettings = settingsFragment({
 type Settings = Values<typeof localSettings.variables>
 
 /** The variables of the local stack alone, for the table in README.md. */
-export const LOCAL_VARIABLES: readonly Variables[] = [
-  Object.fromEntries(Object.entries<z.ZodType>(localSettings.variables).filter(([, schema]) => schema.meta()?.description !== undefined)),
-]
+export const LOCAL_VARIABLES: Variables = Object.fromEntries(
+  Object.entries<z.ZodType>(localSettings.variables).filter(
+    ([name, schema]) => schema.meta()?.description !== undefined && !(name in serviceVariables),
+  ),
+)
 
 function portOf(env: Values<Variables>, name: string): number {
   return Number(env[name])

@@ -1,19 +1,19 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { readRunFile } from '../../deploy/local/run-file.ts'
+import { readRunFile } from '../deploy/local/run-file.ts'
 
-/** Where tweets are sent. */
-export interface TweetTarget {
+/** Where events are sent. */
+export interface StreamTarget {
   readonly brokers: readonly string[]
   readonly registryUrl: string
 }
 
-const DEFAULT_HOME = fileURLToPath(new URL('../../.millrace', import.meta.url))
+const DEFAULT_HOME = fileURLToPath(new URL('../.millrace', import.meta.url))
 const DEFAULT_BROKERS = '127.0.0.1:9092'
 const DEFAULT_REGISTRY_URL = 'http://127.0.0.1:8081'
 
 /** What the environment gives, else the stack that runs here, else its usual addresses. */
-export function tweetTarget(env: NodeJS.ProcessEnv = process.env): TweetTarget {
+export function streamTarget(env: NodeJS.ProcessEnv = process.env): StreamTarget {
   const home = env.MILLRACE_HOME ?? DEFAULT_HOME
   const parts = readRunFile({ run: join(home, 'run') })?.parts ?? []
   const addressOf = (kind: string) => parts.find((part) => part.kind === kind)?.address

@@ -1,6 +1,6 @@
-import { type Region, regions } from '../../schemas/trends/places/regions.ts'
-import { integer, pick, type Random } from '../random/random.ts'
-import { type CityPick, cities, citiesOf, cityPick } from '../tweets/places.ts'
+import { type Region, regions } from '../../../schemas/trends/places/regions.ts'
+import { integer, pick, type Random } from '../../random/random.ts'
+import { type CityPick, cities, citiesOf, cityPick } from '../../tweets/places.ts'
 import { madeUpWord } from './vocabulary.ts'
 
 const MINUTE_MS = 60_000

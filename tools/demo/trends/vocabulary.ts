@@ -1,5 +1,5 @@
-import { integer, type Random, seededRandom } from '../random/random.ts'
-import { weightedPick, zipfWeights } from '../random/weighted.ts'
+import { integer, type Random, seededRandom } from '../../random/random.ts'
+import { weightedPick, zipfWeights } from '../../random/weighted.ts'
 
 /** What people always talk about: the head of the vocabulary, most frequent first. */
 const EVERYDAY = `good morning|#love|coffee time|#music|#nowplaying|last night|#photography|happy birthday|#fashion|#travel|my heart|

@@ -1,8 +1,8 @@
-import type { Tweet } from '../../schemas/trends/types.ts'
-import { integer, pick, seededRandom } from '../random/random.ts'
-import { weightedPick, zipfWeights } from '../random/weighted.ts'
-import { cities, cityPick } from '../tweets/places.ts'
-import { tweetId } from '../tweets/tweet-ids.ts'
+import type { Tweet } from '../../../schemas/trends/types.ts'
+import { integer, pick, seededRandom } from '../../random/random.ts'
+import { weightedPick, zipfWeights } from '../../random/weighted.ts'
+import { cities, cityPick } from '../../tweets/places.ts'
+import { tweetId } from '../../tweets/tweet-ids.ts'
 import { type Burst, bursts } from './bursts.ts'
 import { vocabulary } from './vocabulary.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { regionOf } from '../../../schemas/trends/places/regions.ts'
-import { type DemoKind, demoStream } from '../../../tools/demo/stream.ts'
+import { regionOf } from '../../../../schemas/trends/places/regions.ts'
+import { type DemoKind, demoStream } from '../../../../tools/demo/trends/stream.ts'
 
 const START = Date.UTC(2026, 0, 1)
 const RATE = 50
