@@ -14,7 +14,7 @@ import type { HttpMetrics } from './kit/metrics.ts'
 import type { RequestLimits } from './kit/rate-limits.ts'
 import type { ReadinessProbe } from './kit/readiness.ts'
 import type { FrontHandler } from './kit/server.ts'
-import type { Service } from './kit/service.ts'
+import type { ServiceRoutes } from './kit/service-routes.ts'
 import type { ValueReader } from './kit/shared-reads.ts'
 
 /** What an API process has opened for all of its services. */
@@ -67,7 +67,7 @@ export interface ExtraListener {
 }
 
 /** A running service. */
-export interface OpenService extends Service {
+export interface OpenService extends ServiceRoutes {
   /** Takes requests to the API's own port before the app sees them. */
   readonly front?: FrontHandler
   readonly listeners?: readonly ExtraListener[]

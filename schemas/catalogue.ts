@@ -1,4 +1,4 @@
-import type { LimitRule } from './limits/rule.ts'
+import type { LimitRule } from './limit-rule.ts'
 import type { AnyTopic } from './topic.ts'
 import { serviceSchemas } from './topics.ts'
 

@@ -11,7 +11,7 @@ import type { CommandRequest, Commands, OpenCommand } from '../kit/commands/comm
 import { hashOf } from '../kit/commands/idempotency.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import { bind, type HandlerInput } from '../kit/route.ts'
-import type { Service } from '../kit/service.ts'
+import type { ServiceRoutes } from '../kit/service-routes.ts'
 import { checkFor } from './check.ts'
 import { hashOfKey } from './core/caller.ts'
 import type { CounterStore } from './core/counter.ts'
@@ -66,7 +66,7 @@ const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 
 /** The rate limit service. */
-export function limitsHandlers({ settings, limiter, counters, paths, forget, commands, tables, now }: LimitsDeps): Service {
+export function limitsHandlers({ settings, limiter, counters, paths, forget, commands, tables, now }: LimitsDeps): ServiceRoutes {
   const usages = usage({ settings, counters, forget })
 
   async function change(from: CommandRequest, subject: string, asked: readonly unknown[], command: Omit<LimitCommand, 'actor'>) {

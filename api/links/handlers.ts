@@ -12,7 +12,7 @@ import { ApiError, errorBody, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 import { viewProbe } from '../kit/readiness.ts'
 import { bind } from '../kit/route.ts'
-import type { Service } from '../kit/service.ts'
+import type { ServiceRoutes } from '../kit/service-routes.ts'
 import { clickRoutes } from './clicks.ts'
 import { isCode } from './codes.ts'
 import { linkCreation } from './create.ts'
@@ -57,7 +57,7 @@ const NO_CHANGE: LinkCommand = {
 }
 
 /** The link shortener: docs/services/links.md */
-export function linksHandlers({ views, tables, facts, commands, domains, secret, now }: LinksDeps): Service {
+export function linksHandlers({ views, tables, facts, commands, domains, secret, now }: LinksDeps): ServiceRoutes {
   const creation = linkCreation({ commands, domains, secret, now })
   const ofClicks = clickRoutes({ views, tables, facts, linkOf: known, now })
 

@@ -10,7 +10,7 @@ import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 import { viewProbe } from '../kit/readiness.ts'
 import { bind } from '../kit/route.ts'
-import type { Service } from '../kit/service.ts'
+import type { ServiceRoutes } from '../kit/service-routes.ts'
 import { isOwner, snippetAccess } from './access.ts'
 import { type CreationRequest, type Predecessor, snippetCreation } from './create.ts'
 import { compareSnippets } from './diff/compare.ts'
@@ -54,7 +54,7 @@ export interface SnippetsDeps {
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
 /** Snippet sharing: docs/services/snippets.md */
-export function snippetsHandlers(deps: SnippetsDeps): Service {
+export function snippetsHandlers(deps: SnippetsDeps): ServiceRoutes {
   const { views, facts, commands, blobs, streams } = deps
   const contents = { blobs, outgoing: streams.outgoing }
   const access = snippetAccess(deps)

@@ -9,7 +9,7 @@ import { isDecimalUserId } from '../kit/auth/authorize.ts'
 import type { Facts } from '../kit/facts.ts'
 import { viewProbe } from '../kit/readiness.ts'
 import { bind } from '../kit/route.ts'
-import type { Service } from '../kit/service.ts'
+import type { ServiceRoutes } from '../kit/service-routes.ts'
 import { trendsErrors } from './errors.ts'
 import { history } from './history.ts'
 import { interests } from './interests.ts'
@@ -30,7 +30,7 @@ export interface TrendsDeps {
 }
 
 /** The trends service: docs/services/trends.md */
-export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps): Service {
+export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps): ServiceRoutes {
   const lists = trendLists({ reader: views, facts, now })
   const profiles = interests({ reader: views, facts, now, sleep })
   const readHistory = history({ reader: tables, facts, now })

@@ -21,7 +21,7 @@ const START_TIMEOUT_MS = 60_000
 /** A worker finishes its batch and leaves its groups; an API drains its requests. */
 const STOP_GRACE_MS = 15_000
 
-/** An fsync of a snippet holds one of libuv's threads for up to tens of milliseconds; reads of others must not stand behind it. */
+/** An fsync of an upload holds one of libuv's threads for up to tens of milliseconds; reads of others must not stand behind it. */
 const API_THREADS = 16
 
 const WORKER_MAIN = fileURLToPath(new URL('../../pipelines/main.ts', import.meta.url))

@@ -28,7 +28,7 @@ export default command({
   },
   examples: [
     ['list', 'What has failed, by code.'],
-    ['replay link-decisions --code undecodable_value', 'Sends those back.'],
+    ['replay NAME --code undecodable_value', 'Sends those back.'],
   ],
   check(values) {
     if (values.COMMAND === 'list') return undefined

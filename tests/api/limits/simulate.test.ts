@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { simulate } from '../../../api/limits/simulate.ts'
-import { ruleOf } from '../../../schemas/limits/rule.ts'
+import { ruleOf } from '../../../schemas/limit-rule.ts'
 import type { TableReader } from '../../../state/tables/reader.ts'
 import { modelOf } from './core/model.ts'
 

@@ -4,7 +4,7 @@ import type { ReadinessProbe } from './readiness.ts'
 import type { BoundRoute, ElsewhereRoute } from './route.ts'
 
 /** One service's part of the API. */
-export interface Service {
+export interface ServiceRoutes {
   readonly name: string
   /** Shown in the documentation. */
   readonly description: string

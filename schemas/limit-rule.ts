@@ -2,7 +2,7 @@
 export type LimitKeyPart = 'client' | 'api_key' | 'user' | 'ip' | 'endpoint'
 
 /**
- * A rate limit rule. It has the shape of the record `LimitRule` in LimitRule.avsc, but imports nothing, so that
+ * A rate limit rule. It has the shape of the record `LimitRule` in limits/LimitRule.avsc, but imports nothing, so that
  * programs without Avro can use the limiter.
  */
 export interface LimitRule {
