@@ -4,8 +4,8 @@ import type { TopicSpec } from '../../kafka/transport.ts'
 import { internalTopics } from '../../pipelines/engine/index.ts'
 import { declaredTopologies } from '../../pipelines/service.ts'
 import { pipelineServices } from '../../pipelines/services.ts'
-import { topics } from '../../schemas/catalogue.ts'
 import { systemRuntime } from '../../runtime/system.ts'
+import { topics } from '../../schemas/catalogue.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
 
 /** For one machine, or as docs/operations.md plans. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-key.ts'
 import { kafkaTransport } from '../../kafka/client/index.ts'
+import { systemRuntime } from '../../runtime/system.ts'
 import { startApiProcess } from '../api/api-process.ts'
 import { startWorkerProcess } from '../api/worker-process.ts'
 import { guardedFolder } from '../stack/folder.ts'
@@ -14,7 +15,6 @@ import { stepsOf } from './page.ts'
 const SOON = { timeout: 60_000, interval: 100 }
 const TEST_TIMEOUT_MS = 240_000
 const PAGE = join(import.meta.dirname, '../../docs/add-a-service.md')
-const SILENT = { debug() {}, info() {}, warn() {}, error() {} }
 /** What production has of the service that the page builds. */
 const PARTITIONS = { 'votes-cast': 6, 'vote-counts': 3, 'votes-by-choice-repartition': 3, 'votes-totals-changelog': 3 }
 
@@ -77,7 +77,7 @@ test('a service added as docs/add-a-service.md says runs from its route to its t
 const ROOMS_OF_SERVICE = ['schemas', 'state/views', 'state/tables', 'pipelines', 'api', 'tools/demo'].map((room) => `${room}/votes`)
 
 async function partitionsOn(brokers: string): Promise<Map<string, number>> {
-  const transport = kafkaTransport({ brokers: [brokers], clientId: 'test' }, { clock: Date, log: SILENT })
+  const transport = kafkaTransport({ brokers: [brokers], clientId: 'test' }, { runtime: systemRuntime() })
   try {
     await transport.connect()
     return await transport.partitionCounts(Object.keys(PARTITIONS))

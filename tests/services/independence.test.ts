@@ -22,7 +22,12 @@ test.each([
   ['api/start.ts', "import { linksHandlers } from './links/handlers.ts'", 'links', 'api/links/handlers.ts'],
   ['api/kit/app.ts', "const late = await import('../snippets/open.ts')", 'snippets', 'api/snippets/open.ts'],
   ['deploy/local/provision.ts', "import { trends } from '../../pipelines/trends/topology.ts'", 'trends', 'pipelines/trends/topology.ts'],
-  ['state/tables/store.ts', "import { trendVolumesTable } from './trends/trend-volumes.ts'", 'trends', 'state/tables/trends/trend-volumes.ts'],
+  [
+    'state/tables/store.ts',
+    "import { trendVolumesTable } from './trends/trend-volumes.ts'",
+    'trends',
+    'state/tables/trends/trend-volumes.ts',
+  ],
   ['tools/demo/main.ts', "import { trendsDemo } from './trends/play.ts'", 'trends', 'tools/demo/trends/play.ts'],
   ['deploy/local/processes.ts', 'const env = { SHORT_PORT: 8090 }', 'links', 'SHORT_PORT'],
   ['kafka/client/topics.ts', '// As for trend-output.', 'trends', 'trend-output'],

@@ -96,7 +96,9 @@ export function dependences(files: ReadonlyMap<string, string>, services: readon
 }
 
 function dependencesOf(file: string, text: string, services: ReadonlyMap<string, ServiceNames>): Dependence[] {
-  const imports = [...text.matchAll(IMPORT)].map((match) => posix.join(dirname(file), match.slice(1).find((path) => path !== undefined) ?? ''))
+  const imports = [...text.matchAll(IMPORT)].map((match) =>
+    posix.join(dirname(file), match.slice(1).find((path) => path !== undefined) ?? ''),
+  )
   const imported = imports.flatMap((path) => {
     const service = folderOf(path)
     return service !== undefined && services.has(service) ? [{ file, service, what: path }] : []
