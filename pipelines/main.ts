@@ -6,16 +6,6 @@ import { withReplaceableState } from '../state/stores/replaceable-state.ts'
 import type { StateBackend } from '../state/stores/store.ts'
 import { type PipelinesConfig, readPipelinesConfig } from './config.ts'
 import { createWorker, type EngineMetrics, memberIdentity, type Runner, startHost, workerRunner } from './engine/index.ts'
-import { type PipelineService, pipelineServices, servicesFor } from './services.ts'
-
-function chosenServices(config: PipelinesConfig): readonly PipelineService[] {
-  const names = pipelineServices.map((service) => service.name)
-  const unknown = config.pipelines.filter((name) => !names.includes(name))
-  if (unknown.length > 0) throw new Error(`PIPELINES names ${unknown.join(', ')}, but there are: ${names.join(', ')}`)
-  const chosen = servicesFor(config.role, config.pipelines)
-  if (chosen.length === 0) throw new Error(`nothing to run: no service of PIPELINES has anything for workers of role ${config.role}`)
-  return chosen
-}
 
 async function main(): Promise<void> {
   const config = readPipelinesConfig()
@@ -28,7 +18,7 @@ async function main(): Promise<void> {
 }
 
 async function runServices(config: PipelinesConfig, backend: StateBackend, log: Logger): Promise<void> {
-  const services = chosenServices(config)
+  const services = config.services.map(({ service, settings }) => ({ service, resources: service.prepare?.(settings, config) }))
   const runtime = systemRuntime(log)
   const transport = kafkaTransport({ brokers: [...config.brokers], clientId: `millrace-pipelines-${config.slot}` }, { runtime })
   await transport.connect()
@@ -36,13 +26,15 @@ async function runServices(config: PipelinesConfig, backend: StateBackend, log: 
   const identity = (name: string) => memberIdentity(config.stateFolder, name, runtime)
 
   function runners(metrics: EngineMetrics, address: string): Runner[] {
-    return services.flatMap((service) => {
-      const workers = service.topologies(config).map((topology) => {
-        const { guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop } = config
-        const onCommit = (seconds: number) => metrics.observeCommit(topology.name, seconds)
-        const deps = { transport, registry, backend, identity: identity(topology.name), runtime, onCommit, address }
-        return workerRunner(createWorker({ topology, guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop }, deps))
-      })
+    return services.flatMap(({ service, resources }) => {
+      const workers = service
+        .topologies(() => resources)
+        .map((topology) => {
+          const { guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop } = config
+          const onCommit = (seconds: number) => metrics.observeCommit(topology.name, seconds)
+          const deps = { transport, registry, backend, identity: identity(topology.name), runtime, onCommit, address }
+          return workerRunner(createWorker({ topology, guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop }, deps))
+        })
       return [...workers, ...service.sinks({ config, transport, registry, runtime, identity })]
     })
   }

@@ -1,11 +1,27 @@
+import type { SchemaRegistry } from '../kafka/registry-interface.ts'
+import type { Transport } from '../kafka/transport.ts'
+import type { Runtime } from '../runtime/runtime.ts'
+import type { StateSettings } from '../state/settings.ts'
 import { connectSinkClickhouse } from '../state/tables/connect.ts'
 import { tableStore } from '../state/tables/store.ts'
 import type { Table } from '../state/tables/table.ts'
 import { viewStore } from '../state/views/apply.ts'
 import { connectSinkRedis } from '../state/views/connect.ts'
 import type { View } from '../state/views/view.ts'
-import { type AnyTopic, createSink, type Runner, sinkRunner, tableTarget, viewTarget } from './engine/index.ts'
-import type { SinkContext } from './services.ts'
+import { type AnyTopic, createSink, type MemberIdentity, type Runner, sinkRunner, tableTarget, viewTarget } from './engine/index.ts'
+
+/** What sinks are made with. */
+export interface SinkContext {
+  readonly config: StateSettings & {
+    /** Number of this worker process on its machine. */
+    readonly slot: number
+  }
+  readonly transport: Transport
+  readonly registry: SchemaRegistry
+  readonly runtime: Runtime
+  /** The kept place of the sink of that name in its group. */
+  readonly identity: (name: string) => MemberIdentity
+}
 
 /** Keeps a view in Redis up to date. `name` is its consumer group. */
 export function viewSink<K, V>(name: string, view: View<K, V>, topics: readonly AnyTopic[], context: SinkContext): Runner {
@@ -23,7 +39,7 @@ export function tableSink<K, V>(name: string, table: Table<K, V>, topic: AnyTopi
   const { config, transport, registry, runtime, identity } = context
   const client = connectSinkClickhouse(config.clickhouse)
   async function create() {
-    const target = await tableTarget({ table }, tableStore(table, client, { cluster: config.clickhouse.cluster }))
+    const target = await tableTarget({ table }, tableStore(table, client, { cluster: config.clickhouseCluster }))
     return createSink({ name, topics: [topic], ...identity(name) }, { transport, registry, target, runtime })
   }
   return sinkRunner({ name, create, close: () => client.close() }, runtime)

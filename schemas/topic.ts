@@ -23,7 +23,7 @@ export interface ValueFormat<V> {
   open(schemaId: number, schemas: SchemaLookup): Codec<V>
 }
 
-/** A topic and what its keys and values are. The catalogue is schemas/topics.ts; internal topics are made by the engine. */
+/** A topic and what its keys and values are. schemas/topics.ts lists the services' topics; the engine makes internal ones. */
 export interface Topic<K, V> {
   readonly name: string
   readonly key: Codec<K>

@@ -1,8 +1,14 @@
-import { limitsTopics } from './limits/topics.ts'
-import { linksTopics } from './links/topics.ts'
-import { snippetsTopics } from './snippets/topics.ts'
-import type { AnyTopic } from './topic.ts'
-import { trendsTopics } from './trends/topics.ts'
+import { limitsSchemas } from './limits/topics.ts'
+import { linksSchemas } from './links/topics.ts'
+import type { ServiceSchemas } from './service.ts'
+import { snippetsSchemas } from './snippets/topics.ts'
+import { trendsSchemas } from './trends/topics.ts'
 
-/** Every public topic: one line per service. */
-export const topics: readonly AnyTopic[] = [...trendsTopics, ...linksTopics, ...limitsTopics, ...snippetsTopics]
+/** The public topics and seeded limits of every service: one line per service. */
+// biome-ignore format: one line per service
+export const serviceSchemas: readonly ServiceSchemas[] = [
+  trendsSchemas,
+  linksSchemas,
+  limitsSchemas,
+  snippetsSchemas,
+]

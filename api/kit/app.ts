@@ -24,11 +24,11 @@ import type { RequestLimits } from './rate-limits.ts'
 import type { Readiness } from './readiness.ts'
 import { requestIdFrom } from './request-id.ts'
 import type { ArrivingBody, AuthRule, BoundRoute, StreamedBody } from './route.ts'
-import type { Service } from './service.ts'
+import type { ServiceRoutes } from './service-routes.ts'
 import { assertCleanUrl } from './text.ts'
 
 export interface AppOptions {
-  readonly services: readonly Service[]
+  readonly services: readonly ServiceRoutes[]
   readonly verifier: TokenVerifier
   readonly log: Logger
   readonly metrics: HttpMetrics

@@ -1,6 +1,6 @@
 import { ClickHouseError, ClickHouseLogLevel, createClient } from '@clickhouse/client'
-import type { TableReader } from '../../state/tables/trends/trends.ts'
-import type { ClickhouseConfig } from '../config.ts'
+import type { ClickhouseSettings } from '../../state/settings.ts'
+import type { TableReader } from '../../state/tables/reader.ts'
 import { ApiError, errors } from './errors.ts'
 import type { ReadinessProbe } from './readiness.ts'
 
@@ -15,7 +15,7 @@ const MAX_CONNECTIONS = 20
 const UNKNOWN_TABLE = '60'
 
 /** The ClickHouse that holds the tables, for readers: failures are answers of the catalogue. */
-export function connectTables(config: ClickhouseConfig): Tables {
+export function connectTables(config: ClickhouseSettings): Tables {
   // What fails is answered and logged by us, once.
   const client = createClient({
     log: { level: ClickHouseLogLevel.OFF },

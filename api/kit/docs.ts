@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { type Answer, cacheableAnswer, JSON_TYPE } from './answer.ts'
 import { SECURITY_SCHEME } from './openapi.ts'
-import type { Service } from './service.ts'
+import type { ServiceRoutes } from './service-routes.ts'
 
 /** A page outside the documented operations. */
 export interface DocumentationRoute {
@@ -47,7 +47,7 @@ const ASSETS = [
 ]
 
 /** `/openapi.json` and the browsable `/docs`. */
-export function documentationRoutes(app: OpenAPIHono, services: readonly Service[], publicUrl: string): DocumentationRoute[] {
+export function documentationRoutes(app: OpenAPIHono, services: readonly ServiceRoutes[], publicUrl: string): DocumentationRoute[] {
   let document: Promise<Answer> | undefined
 
   async function renderDocument(): Promise<Answer> {
@@ -71,7 +71,7 @@ export function documentationRoutes(app: OpenAPIHono, services: readonly Service
   ]
 }
 
-function openApiDocument(app: OpenAPIHono, services: readonly Service[], publicUrl: string) {
+function openApiDocument(app: OpenAPIHono, services: readonly ServiceRoutes[], publicUrl: string) {
   app.openAPIRegistry.registerComponent('securitySchemes', SECURITY_SCHEME, {
     type: 'http',
     scheme: 'bearer',

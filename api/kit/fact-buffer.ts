@@ -22,7 +22,7 @@ export interface FactBufferOptions<K, V> {
   readonly open: () => Promise<FactLog<K, V>>
   readonly capacity: number
   readonly registry: Registry
-  /** In the names of the metrics: `clicks`. */
+  /** In the names of the metrics. */
   readonly name: string
   readonly log: Logger
 }

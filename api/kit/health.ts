@@ -4,7 +4,7 @@ import { ApiError, errors } from './errors.ts'
 import type { HttpMetrics } from './metrics.ts'
 import type { Readiness } from './readiness.ts'
 import { bind, defineRoute } from './route.ts'
-import type { Service } from './service.ts'
+import type { ServiceRoutes } from './service-routes.ts'
 
 const Status = z.object({ status: z.string() }).openapi('Status')
 const MissingPart = z.object({ name: z.string(), reason: z.string() })
@@ -50,7 +50,7 @@ const metricsRoute = defineRoute({
 })
 
 /** What the machinery around the API asks for. */
-export function operationsService(readiness: Readiness, metrics: HttpMetrics): Service {
+export function operationsService(readiness: Readiness, metrics: HttpMetrics): ServiceRoutes {
   async function answerReady() {
     const { missing, degraded } = await readiness.report()
     if (missing.length === 0) return jsonAnswer(200, { status: 'ready', degraded })

@@ -50,7 +50,7 @@ export function pageParameter(maximum: number) {
   return integerParameter({ minimum: 1, maximum, default: 1, description: 'from 1' })
 }
 
-/** How much of a list is on a page. @param what e.g. `links` */
+/** How much of a list is on a page. @param what the things in the list, in the plural */
 export function pageLimitParameter(what: string) {
   return integerParameter({ minimum: 1, maximum: MAX_PAGE_LIMIT, default: DEFAULT_PAGE_LIMIT, description: `${what} per page` })
 }

@@ -1,6 +1,3 @@
-import { randomBytes } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
-import { keySubject, limitFlow, ruleSubject } from '../../schemas/limits/flow.ts'
 import {
   limitAudit,
   limitClients,
@@ -10,240 +7,23 @@ import {
   limitTraffic,
   limitViolations,
 } from '../../schemas/limits/topics.ts'
-import type { LimitClient, LimitCommand } from '../../schemas/limits/types.ts'
-import { readAudit, readViolations } from '../../state/tables/limits/limit-records.ts'
-import type { TableReader } from '../../state/tables/trends/trends.ts'
-import { type Answer, jsonAnswer, noContent } from '../kit/answer.ts'
-import { isDecimalUserId } from '../kit/auth/authorize.ts'
-import type { CommandRequest, Commands, OpenCommand } from '../kit/commands/commands.ts'
-import { hashOf } from '../kit/commands/idempotency.ts'
-import { ApiError, errors } from '../kit/errors.ts'
-import { bind, type HandlerInput } from '../kit/route.ts'
-import type { Service } from '../kit/service.ts'
-import { checkFor } from './check.ts'
-import { hashOfKey } from './core/caller.ts'
-import type { CounterStore } from './core/counter.ts'
-import type { LimitedPaths } from './core/limited-paths.ts'
-import type { Limiter } from './core/limiter.ts'
-import type { LimitSettings } from './core/settings.ts'
-import { limitsErrors } from './errors.ts'
-import { ruleFrom, ruleJson } from './model.ts'
-import {
-  auditRoute,
-  checkRoute,
-  createRuleRoute,
-  deleteRuleRoute,
-  issueKeyRoute,
-  listKeysRoute,
-  listRulesRoute,
-  readRuleRoute,
-  replaceRuleRoute,
-  resetRoute,
-  revokeKeyRoute,
-  simulateRoute,
-  usageRoute,
-  violationsRoute,
-} from './routes.ts'
-import { simulate } from './simulate.ts'
-import { limitedClientId, usage } from './usage.ts'
+import { NO_SETTINGS } from '../../settings/fragment.ts'
+import type { ApiService } from '../service.ts'
+import type { RunningLimits } from './core/start.ts'
 
-export interface LimitsDeps {
-  readonly settings: LimitSettings
-  /** Must fail open, as `failOpenLimiter` does. */
-  readonly limiter: Limiter
-  readonly counters: CounterStore
-  /** The paths that this process limits. */
-  readonly paths: LimitedPaths
-  /** Deletes counters. */
-  forget(keys: readonly string[]): Promise<void>
-  readonly commands: Commands
-  readonly tables: TableReader
-  /** Epoch ms. */
-  now(): number
-}
-
-/** Topics that this service publishes to or reads. */
-export const LIMITS_TOPICS = [limitCommands, limitDecisions, limitRules, limitClients, limitAudit, limitViolations, limitTraffic]
-
-/** Paths of this service that rate limits cover; unknown addresses below `/api/v1/` count too. */
-export const LIMITS_LIMITED_PATHS = ['/api/v1/*']
-
-const PRIVATE = { 'Cache-Control': 'private, no-store' }
-const KEY_PREFIX = 'mr_'
-const KEY_BYTES = 24
-/** 72 bits. */
-const KEY_ID_CHARACTERS = 12
-/** A client that uses one Idempotency-Key day after day needs another one at some time. */
-const MAX_KEY_IDS = 8
-/** A change reaches this instance's own memory some milliseconds after its commit. */
-const READABLE_WITHIN_MS = 1_000
-const LOOK_EVERY_MS = 5
-
-/** The rate limit service. */
-export function limitsService({ settings, limiter, counters, paths, forget, commands, tables, now }: LimitsDeps): Service {
-  const usages = usage({ settings, counters, forget })
-
-  async function change(from: CommandRequest, subject: string, asked: readonly unknown[], command: Omit<LimitCommand, 'actor'>) {
-    const open = await commands.open(from, asked)
-    return await open.run(limitFlow, subject, { ...command, actor: from.caller!.subject })
-  }
-
-  /** Waits until this instance has read the change, so that the caller can read its own write here. */
-  async function untilSeen(isSeen: () => boolean): Promise<void> {
-    const until = performance.now() + READABLE_WITHIN_MS
-    while (!isSeen() && performance.now() < until) await delay(LOOK_EVERY_MS)
-  }
-
-  async function changeRule(
-    from: CommandRequest,
-    ruleId: string,
-    asked: readonly unknown[],
-    command: Omit<LimitCommand, 'actor' | 'client'>,
-  ) {
-    const answer = await change(from, ruleSubject(ruleId), asked, { ...command, client: null })
-    if (answer.outcome !== 'done') throw new ApiError(answer.outcome === 'exists' ? limitsErrors.rule_exists : limitsErrors.rule_not_found)
-    const rule = answer.rule!
-    await untilSeen(() => (settings.rule(ruleId)?.updated_at ?? 0) >= rule.updated_at && settings.areRulesInForce())
-    return rule
-  }
-
-  async function issueKey(from: CommandRequest, body: { client_id: string; tier: string; label: string }): Promise<Answer> {
-    const apiKey = KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url')
-    const open = await commands.open(from, ['issueApiKey', body])
-    const key_hash = hashOfKey(apiKey)
-    const client = { ...body, key_hash, created_at: 0, revoked_at: null }
-    const issued = await decideKey(open, client, from.caller!.subject)
-    await untilSeen(() => settings.clients.find(issued.key_hash) !== undefined)
-    // For a repeated request nobody but the reader of the first answer knows the key.
-    return jsonAnswer(201, { ...keyJson(issued), api_key: issued.key_hash === key_hash ? apiKey : null }, PRIVATE)
-  }
-
-  /**
-   * The command determines the ids, so that a repeated one asks for the same. A taken id belongs to the same command
-   * more than a day ago.
-   */
-  async function decideKey(open: OpenCommand, client: Omit<LimitClient, 'key_id'>, actor: string): Promise<LimitClient> {
-    for (let attempt = 0; attempt < MAX_KEY_IDS; attempt++) {
-      const key_id = hashOf([open.id, attempt]).slice(0, KEY_ID_CHARACTERS)
-      const command: LimitCommand = { action: 'issue_key', actor, rule: null, client: { ...client, key_id } }
-      const answer = await open.run(limitFlow, keySubject(key_id), command, attempt === 0 ? undefined : `id-${attempt}`)
-      if (answer.outcome === 'done') return answer.client!
-    }
-    throw new ApiError(errors.unavailable, { message: 'No free id was found: try again with another Idempotency-Key.' })
-  }
-
-  async function revokeKey(from: CommandRequest, keyId: string): Promise<Answer> {
-    const answer = await change(from, keySubject(keyId), ['revokeApiKey', keyId], { action: 'revoke_key', rule: null, client: null })
-    if (answer.outcome !== 'done') throw new ApiError(limitsErrors.client_not_found)
-    const { key_hash } = answer.client!
-    await untilSeen(() => settings.clients.find(key_hash) === undefined)
-    return noContent()
-  }
-
-  function assertOwn(
-    { caller, limited }: Pick<HandlerInput<undefined, undefined, undefined>, 'caller' | 'limited'>,
-    clientId: string,
-  ): void {
-    const isOwn = limited !== undefined && limited.clientId === limitedClientId(clientId)
-    if (isOwn || caller?.scopes.has('admin') === true) return
-    if (caller === undefined && limited?.apiKeyId === undefined) throw new ApiError(errors.unauthorized)
-    throw new ApiError(errors.forbidden, { message: 'This usage belongs to somebody else.' })
-  }
-
-  return {
-    name: 'rate limits',
-    isUserId: isDecimalUserId,
-    description:
-      'Limits on requests. A caller is identified by `X-Api-Key`, else by its token, else by its address. 429 `rate_limit_exceeded` says when to come back.',
-    errors: Object.values(limitsErrors),
-    probes: [],
-    routes: [
-      bind(createRuleRoute, async (input) => {
-        const { rule_id } = input.body
-        const command = { action: 'create_rule' as const, rule: ruleFrom(rule_id, input.body) }
-        return jsonAnswer(201, ruleJson(await changeRule(input, rule_id, ['createRule', input.body], command), paths), PRIVATE)
-      }),
-      bind(listRulesRoute, ({ query }) => {
-        const rules = settings.allRules().filter((rule) => rule.is_active || query.include_inactive)
-        rules.sort((one, other) => (one.rule_id < other.rule_id ? -1 : 1))
-        return jsonAnswer(
-          200,
-          { rules: pageOf(rules, query).map((rule) => ruleJson(rule, paths)), total: rules.length, ...pageFields(query) },
-          PRIVATE,
-        )
-      }),
-      bind(readRuleRoute, ({ params }) => {
-        const rule = settings.rule(params.rule_id)
-        if (rule === undefined) throw new ApiError(limitsErrors.rule_not_found)
-        return jsonAnswer(200, ruleJson(rule, paths), PRIVATE)
-      }),
-      bind(replaceRuleRoute, async (input) => {
-        const { rule_id } = input.params
-        const command = { action: 'replace_rule' as const, rule: ruleFrom(rule_id, input.body) }
-        return jsonAnswer(200, ruleJson(await changeRule(input, rule_id, ['replaceRule', rule_id, input.body], command), paths), PRIVATE)
-      }),
-      bind(deleteRuleRoute, async (input) => {
-        const { rule_id } = input.params
-        await changeRule(input, rule_id, ['deleteRule', rule_id], { action: 'delete_rule', rule: null })
-        return noContent()
-      }),
-      bind(issueKeyRoute, (input) => issueKey(input, input.body)),
-      bind(listKeysRoute, ({ query }) => {
-        const keys = settings.allClients().filter((key) => key.revoked_at === null || query.include_revoked)
-        keys.sort((one, other) => one.client_id.localeCompare(other.client_id) || one.created_at - other.created_at)
-        return jsonAnswer(200, { clients: pageOf(keys, query).map(keyJson), total: keys.length, ...pageFields(query) }, PRIVATE)
-      }),
-      bind(revokeKeyRoute, (input) => revokeKey(input, input.params.key_id)),
-      bind(usageRoute, async (input) => {
-        assertOwn(input, input.params.client_id)
-        return jsonAnswer(200, await usages.read(input.params.client_id), PRIVATE)
-      }),
-      bind(resetRoute, async ({ params }) => {
-        await usages.reset(params.client_id)
-        return noContent()
-      }),
-      bind(checkRoute, async ({ body }) => jsonAnswer(200, await checkFor(body, limiter, settings.clients), PRIVATE)),
-      bind(simulateRoute, async ({ body }) => jsonAnswer(200, await simulate(ruleFrom('draft', body), tables, now()), PRIVATE)),
-      bind(auditRoute, async ({ query }) => {
-        const changes = await readAudit(tables, query.subject, offsetOf(query))
-        const shown = changes.map((one) => ({ ...one, at: isoTime(one.at), before: parsed(one.before), after: parsed(one.after) }))
-        return jsonAnswer(200, { changes: shown }, PRIVATE)
-      }),
-      bind(violationsRoute, async ({ query }) => {
-        const violations = await readViolations(tables, query.rule_id, query.client_id, offsetOf(query))
-        return jsonAnswer(200, { violations: violations.map((one) => ({ ...one, at: isoTime(one.at) })) }, PRIVATE)
-      }),
-    ],
-  }
-}
-
-interface PageQuery {
-  readonly page: number
-  readonly limit: number
-}
-
-function offsetOf({ page, limit }: PageQuery) {
-  return { offset: (page - 1) * limit, limit }
-}
-
-function pageOf<T>(all: readonly T[], query: PageQuery): readonly T[] {
-  const { offset, limit } = offsetOf(query)
-  return all.slice(offset, offset + limit)
-}
-
-function pageFields({ page, limit }: PageQuery): PageQuery {
-  return { page, limit }
-}
-
-function isoTime(time: number): string {
-  return new Date(time).toISOString()
-}
-
-function parsed(text: string | null): unknown {
-  return text === null ? null : JSON.parse(text)
-}
-
-function keyJson({ key_id, client_id, tier, label, created_at, revoked_at }: LimitClient) {
-  const times = { created_at: isoTime(created_at), revoked_at: revoked_at === null ? null : isoTime(revoked_at) }
-  return { key_id, client_id, tier, label, ...times }
+/** Rules and API keys, and the limiter in front of every service. */
+export const limitsService: ApiService<unknown, RunningLimits> = {
+  name: 'limits',
+  settings: NO_SETTINGS,
+  topics: [limitCommands, limitDecisions, limitRules, limitClients, limitAudit, limitViolations, limitTraffic],
+  limitedPaths: ['/api/v1/*'],
+  examples: () => [],
+  async openGuard(kit) {
+    const { startLimits } = await import('./core/start.ts')
+    return await startLimits({ ...kit, redisUrl: kit.state.redisUrl, redisCluster: kit.state.redisCluster })
+  },
+  async open(kit, _settings, limits) {
+    const { limitsHandlers } = await import('./handlers.ts')
+    return limitsHandlers({ ...kit, ...limits })
+  },
 }

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { LimitRule } from '../../schemas/limits/types.ts'
-import { readTraffic, type TrafficReader } from '../../state/tables/limits/limit-records.ts'
+import { readTraffic } from '../../state/tables/limits/traffic.ts'
+import type { TableReader } from '../../state/tables/reader.ts'
 import { parsePattern } from './core/endpoint-pattern.ts'
 import { capacityOf, elapsedUs, estimateOf, type Limit, refilled, US_PER_SECOND, windowIndexAt } from './core/formulas.ts'
 import { compileRule } from './core/rule.ts'
@@ -25,7 +26,7 @@ interface Held {
 }
 
 /** Replays the last hour of decided requests, second by second, against a rule that does not exist yet. */
-export async function simulate(draft: LimitRule, reader: TrafficReader, now: number) {
+export async function simulate(draft: LimitRule, reader: TableReader, now: number) {
   const pattern = parsePattern(draft.endpoint_pattern)!
   const range = { from: now - HOUR_MS, to: now }
   const { rows, leftOut, truncated } = await readTraffic(reader, { ...range, pattern, tier: draft.tier })

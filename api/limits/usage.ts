@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { ANY_TIER } from '../../schemas/limits/rule.ts'
+import { ANY_TIER } from '../../schemas/limit-rule.ts'
 import type { LimitRule } from '../../schemas/limits/types.ts'
 import { limitedAddress } from '../kit/client-address.ts'
 import { ApiError, errors } from '../kit/errors.ts'

@@ -1,5 +1,5 @@
-import { type ClickCursor, type ClickPage, type ClickRange, type LinkClick, readClicks } from '../../state/tables/links/link-clicks.ts'
-import type { TableReader } from '../../state/tables/trends/trends.ts'
+import { type ClickCursor, type ClickPage, type ClickRange, type LinkClick, readClicks } from '../../state/tables/links/clicks.ts'
+import type { TableReader } from '../../state/tables/reader.ts'
 import type { Answer } from '../kit/answer.ts'
 import { csvLine } from '../kit/csv.ts'
 

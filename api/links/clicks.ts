@@ -1,7 +1,7 @@
 import { clickDetails, linkStats } from '../../schemas/links/topics.ts'
 import { caughtUpPartitions } from '../../state/tables/catch-ups.ts'
 import { clicksTable } from '../../state/tables/links/clicks.ts'
-import type { TableReader } from '../../state/tables/trends/trends.ts'
+import type { TableReader } from '../../state/tables/reader.ts'
 import { LINK_STATS_VIEW, readLinkStats } from '../../state/views/links/link-stats.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 import { type Answer, jsonAnswer } from '../kit/answer.ts'

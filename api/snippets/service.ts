@@ -1,113 +1,16 @@
-import { snippetReads as readsTopic, snippetCommands, snippetDecisions, snippetTexts } from '../../schemas/snippets/topics.ts'
-import type { BlobStore } from '../../state/blobs/blob-store.ts'
-import type { TableReader } from '../../state/tables/trends/trends.ts'
-import { SNIPPETS_VIEW } from '../../state/views/snippets/snippets.ts'
-import type { ListReader, ViewReader } from '../../state/views/view.ts'
-import { jsonAnswer, noContent } from '../kit/answer.ts'
-import { isDecimalUserId } from '../kit/auth/authorize.ts'
-import type { Commands } from '../kit/commands/commands.ts'
-import { ApiError, errors } from '../kit/errors.ts'
-import type { Facts } from '../kit/facts.ts'
-import { viewProbe } from '../kit/readiness.ts'
-import { bind } from '../kit/route.ts'
-import type { Service } from '../kit/service.ts'
-import { isOwner, snippetAccess } from './access.ts'
-import { type CreationRequest, type Predecessor, snippetCreation } from './create.ts'
-import { compareSnippets } from './diff/compare.ts'
-import type { Comparer } from './diff/comparer.ts'
-import { snippetErrors } from './errors.ts'
-import { isSnippetId } from './ids.ts'
-import { snippetLists } from './list.ts'
-import type { Highlighter } from './page/highlighter.ts'
-import { snippetPages } from './page/page.ts'
-import { type ReadDeps, snippetReads } from './read.ts'
-import {
-  createRoute,
-  deleteRoute,
-  diffRoute,
-  pageRoute,
-  rawRoute,
-  readRoute,
-  revealRoute,
-  searchRoute,
-  userListRoute,
-  versionRoute,
-} from './routes.ts'
-import type { ContentStreams } from './streams.ts'
+import { snippetCommands, snippetDecisions, snippetReads, snippetTexts } from '../../schemas/snippets/topics.ts'
+import { NO_SETTINGS } from '../../settings/fragment.ts'
+import type { ApiService } from '../service.ts'
 
-export interface SnippetsDeps {
-  readonly views: ViewReader & ListReader
-  readonly tables: TableReader
-  readonly facts: Facts
-  readonly commands: Commands
-  readonly blobs: BlobStore
-  readonly streams: ContentStreams
-  readonly counted: ReadDeps['counted']
-  readonly highlighter: Highlighter
-  readonly comparer: Comparer
-  /** Base of absolute URLs. */
-  readonly publicUrl: string
-  /** Epoch ms. */
-  now(): number
-}
-
-/** Topics that this service publishes to, or whose partitions its views have. */
-export const SNIPPETS_TOPICS = [snippetCommands, snippetDecisions, readsTopic, snippetTexts]
-
-/** Paths of this service that rate limits cover; unknown addresses below `/api/v1/` count too. */
-export const SNIPPETS_LIMITED_PATHS = ['/api/v1/*']
-
-const PRIVATE = { 'Cache-Control': 'private, no-store' }
-
-/** Snippet sharing: docs/services/snippets.md */
-export function snippetsService(deps: SnippetsDeps): Service {
-  const { views, facts, commands, blobs, streams } = deps
-  const contents = { blobs, outgoing: streams.outgoing }
-  const access = snippetAccess(deps)
-  const creation = snippetCreation({ ...deps, incoming: streams.incoming })
-  const reads = snippetReads({ ...deps, access, contents })
-  const lists = snippetLists({ ...deps, access })
-  const page = snippetPages({ access, reads, highlighter: deps.highlighter })
-
-  async function ownPredecessor({ caller, idempotencyKey }: CreationRequest, id: string): Promise<Predecessor> {
-    try {
-      const record = await access.find(id, caller)
-      if (!isOwner(record, caller)) throw new ApiError(errors.forbidden, { message: 'This snippet belongs to somebody else.' })
-      return { id, record }
-    } catch (error) {
-      // The version may have been made before its predecessor went: then it is told again.
-      const isGone = error instanceof ApiError && error.definition === snippetErrors.paste_not_found
-      if (!isGone || idempotencyKey === undefined || !isSnippetId(id)) throw error
-      return { id, record: undefined }
-    }
-  }
-
-  return {
-    name: 'snippets',
-    isUserId: isDecimalUserId,
-    description: 'Text and code up to 10 MB under a short id.',
-    errors: Object.values(snippetErrors),
-    probes: [viewProbe(views, facts, SNIPPETS_VIEW, snippetDecisions), commands.probe],
-    routes: [
-      bind(createRoute, async (input) => jsonAnswer(201, await creation.create(input), PRIVATE)),
-      bind(versionRoute, async (input) => {
-        const predecessor = await ownPredecessor(input, input.params.paste_id)
-        return jsonAnswer(201, await creation.create(input, predecessor), PRIVATE)
-      }),
-      bind(searchRoute, ({ query }) => lists.search(query.q, query)),
-      bind(userListRoute, ({ params, query, caller }) => lists.ofUser(params.user_id, caller, query.sort, query)),
-      bind(readRoute, (input) => reads.asJson(input, input.params.paste_id)),
-      bind(rawRoute, (input) => reads.asText(input, input.params.paste_id)),
-      bind(diffRoute, async ({ params, query, caller }) => {
-        const [from, to] = await Promise.all([access.find(params.paste_id, caller), access.find(query.with, caller)])
-        return await compareSnippets({ ...deps, contents }, from, to)
-      }),
-      bind(deleteRoute, async (input) => {
-        await access.remove(input, input.params.paste_id)
-        return noContent()
-      }),
-      bind(pageRoute, (input) => page(input, input.params.paste_id)),
-      bind(revealRoute, (input) => page(input, input.params.paste_id)),
-    ],
-  }
+/** Text and code under short ids. */
+export const snippetsService: ApiService = {
+  name: 'snippets',
+  settings: NO_SETTINGS,
+  topics: [snippetCommands, snippetDecisions, snippetReads, snippetTexts],
+  limitedPaths: ['/api/v1/*'],
+  examples: (api) => [{ what: 'a snippet', command: `curl -F content=@README.md ${api}/api/v1/pastes` }],
+  async open(kit) {
+    const { openSnippets } = await import('./open.ts')
+    return await openSnippets(kit)
+  },
 }

@@ -1,88 +1,20 @@
-import { regions } from '../../schemas/trends/places/regions.ts'
 import { trendOutput, trendRenewals, trendVolumes, userInterests } from '../../schemas/trends/topics.ts'
-import type { TableReader } from '../../state/tables/trends/trends.ts'
-import { INTERESTS_VIEW } from '../../state/views/trends/interests.ts'
-import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'
-import type { ViewReader } from '../../state/views/view.ts'
-import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
-import { isDecimalUserId } from '../kit/auth/authorize.ts'
-import type { Facts } from '../kit/facts.ts'
-import { viewProbe } from '../kit/readiness.ts'
-import { bind } from '../kit/route.ts'
-import type { Service } from '../kit/service.ts'
-import { trendsErrors } from './errors.ts'
-import { history } from './history.ts'
-import { interests } from './interests.ts'
-import { personalAnswer, trendLists } from './lists.ts'
-import { refresh } from './refresh.ts'
-import { knownRegion } from './regions.ts'
-import { rerank } from './rerank.ts'
-import { historyRoute, listRoute, locationsRoute, readInterestsRoute, refreshRoute, writeInterestsRoute } from './routes.ts'
+import { NO_SETTINGS } from '../../settings/fragment.ts'
+import type { ApiService } from '../service.ts'
 
-export interface TrendsDeps {
-  readonly views: ViewReader
-  readonly tables: TableReader
-  readonly facts: Facts
-  /** Epoch ms. */
-  now(): number
-  /** For tests: waits between two looks at a view. */
-  sleep?(ms: number): Promise<unknown>
-}
-
-/** Topics that this service publishes to, or whose partitions its views and tables are filled from. */
-export const TRENDS_TOPICS = [trendOutput, trendRenewals, trendVolumes, userInterests]
-
-/** The trends service: docs/services/trends.md */
-export function trendsService({ views, tables, facts, now, sleep }: TrendsDeps): Service {
-  const lists = trendLists({ reader: views, facts, now })
-  const profiles = interests({ reader: views, facts, now, sleep })
-  const readHistory = history({ reader: tables, facts, now })
-  const locations = locationsAnswer()
-
-  async function list(woeid: number, limit: number, personalFor: bigint | undefined): Promise<Answer> {
-    const region = knownRegion(woeid)
-    if (personalFor === undefined) return await lists.plain(region, limit)
-    const [candidates, profile] = await Promise.all([lists.candidates(region), profiles.of(personalFor)])
-    return personalAnswer(candidates.windowEnd, region, rerank(candidates.candidates, profile, limit))
-  }
-
-  return {
-    name: 'trends',
-    isUserId: isDecimalUserId,
-    description: 'What people talk about now, by location; renewed twice a minute.',
-    errors: Object.values(trendsErrors),
-    probes: [viewProbe(views, facts, TRENDS_VIEW, trendOutput), viewProbe(views, facts, INTERESTS_VIEW, userInterests)],
-    routes: [
-      bind(listRoute, async ({ query, caller }) => {
-        const personalFor = query.personalized && caller !== undefined ? BigInt(caller.subject) : undefined
-        const answer = await list(query.woeid, query.limit, personalFor)
-        // A shared cache must not give the plain list of a caller without a token to one with a token.
-        return query.personalized ? withVary(answer, 'Authorization') : answer
-      }),
-      bind(locationsRoute, () => locations),
-      bind(historyRoute, ({ params, query }) => readHistory({ ...query, term: params.term })),
-      bind(refreshRoute, ({ body }) => refresh(body, { facts, lists }, now())),
-      bind(readInterestsRoute, ({ caller }) => profiles.read(BigInt(caller!.subject))),
-      bind(writeInterestsRoute, ({ caller, body }) => profiles.write(BigInt(caller!.subject), body)),
-    ],
-  }
-}
-
-function withVary(answer: Answer, name: string): Answer {
-  const { Vary } = answer.headers
-  return { ...answer, headers: { ...answer.headers, Vary: Vary === undefined ? name : `${Vary}, ${name}` } }
-}
-
-/** The table changes only with a release. */
-function locationsAnswer(): Answer {
-  const body = JSON.stringify(
-    regions.map(({ woeid, name, type, parent, country_code }) => ({
-      woeid,
-      name,
-      type,
-      parent,
-      country_code: country_code === '' ? null : country_code,
-    })),
-  )
-  return cacheableAnswer(body, { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=3600' })
+/** Trends by location, their history, and personal lists. */
+export const trendsService: ApiService = {
+  name: 'trends',
+  settings: NO_SETTINGS,
+  topics: [trendOutput, trendRenewals, trendVolumes, userInterests],
+  limitedPaths: [],
+  examples: (api) => [
+    { what: 'worldwide trends', command: `curl '${api}/v1/trends?woeid=1'` },
+    { what: 'New York', command: `curl '${api}/v1/trends?woeid=2459115'` },
+    { what: 'the 551 places', command: `curl '${api}/v1/trends/available'` },
+  ],
+  async open(kit) {
+    const { trendsHandlers } = await import('./handlers.ts')
+    return trendsHandlers(kit)
+  },
 }

@@ -95,7 +95,7 @@ async function startNodes(folder: string): Promise<Servers> {
     }
     const urls = nodes.slice(1).map(({ line }) => line.url as string)
     await untilReady(`http://127.0.0.1:${worker.line.health_port}`, ...urls)
-    const token = await run(process.execPath, [join(ROOT, 'api/kit/auth/token.ts'), '--sub', '1', '--scope', 'admin'], {
+    const token = await run(process.execPath, [join(ROOT, 'tools/token/main.ts'), '--sub', '1', '--scope', 'admin'], {
       env: { ...inheritedEnv(), MILLRACE_HOME: env.MILLRACE_HOME },
     })
     return { urls, headers: { authorization: `Bearer ${token.stdout.trim()}` }, stop }

@@ -1,5 +1,5 @@
 import { compileRules } from '../../api/limits/core/matching.ts'
-import { ruleOf } from '../../schemas/limits/rule.ts'
+import { ruleOf } from '../../schemas/limit-rule.ts'
 
 const RULES = [10, 100, 1_000, 10_000]
 const LOOKUPS = 2_000_000

@@ -4,7 +4,7 @@ import { leasedCounters, SWEEP_MS } from '../../api/limits/core/leases.ts'
 import { limiter } from '../../api/limits/core/limiter.ts'
 import { compileRules } from '../../api/limits/core/matching.ts'
 import { redisScripts } from '../../api/limits/core/redis-scripts.ts'
-import { ruleOf } from '../../schemas/limits/rule.ts'
+import { ruleOf } from '../../schemas/limit-rule.ts'
 import { PeerMissingError, whereInstalled } from '../peer-missing.ts'
 
 /** What is measured, under one name and one form. */

@@ -1,6 +1,6 @@
 import { pathOf, regions } from '../../schemas/trends/places/regions.ts'
 import type { Tweet } from '../../schemas/trends/types.ts'
-import { demoStream } from '../../tools/demo/stream.ts'
+import { demoStream } from '../../tools/demo/trends/stream.ts'
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 
 /** Tweets that lie in the topic, and how many contributions of them must be counted. */

@@ -1,6 +1,10 @@
-import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
+import { apiServices } from '../../api/services.ts'
+import { kafkaSettings } from '../../kafka/settings.ts'
+import { settingsFragment, type Values, type Variables } from '../../settings/fragment.ts'
+import { type Environment, readSettings } from '../../settings/read.ts'
+import { documented, flag, port, wholeNumber } from '../../settings/variables.ts'
+import { stateSettings } from '../../state/settings.ts'
 import type { PartitionPlan } from './provision.ts'
 
 /** The environment that child processes start with. */
@@ -30,10 +34,10 @@ export interface LocalConfig {
   readonly apiProcesses: number
   /** The first API process's port; further ones follow in steps of `API_PORT_STEP`. */
   readonly apiPort: number
-  /** Of the short domains, in the same steps. */
-  readonly shortPort: number
-  /** As given by the user; undefined: made from the port. */
-  readonly shortDomains: string | undefined
+  /** Further ports that each API process listens on, by their setting; of the first process, in the same steps. */
+  readonly servicePorts: Readonly<Record<string, number>>
+  /** Settings of services where the user gives none. */
+  readonly serviceEnv: Readonly<Record<string, string>>
   readonly apiServices: string | undefined
   /** As given by the user; undefined: made from the API's port. */
   readonly publicUrl: string | undefined
@@ -45,88 +49,97 @@ export interface LocalConfig {
 /** Between two API processes: wide enough to step over the other default ports (8081, 8090, 8123). */
 export const API_PORT_STEP = 100
 
-const DEFAULT_HOME = fileURLToPath(new URL('../../.millrace', import.meta.url))
+/** The highest TCP port. */
 const MAX_PORT = 65_535
 /** More on one machine only wait for each other. */
 const MAX_PROCESSES = 64
 const SMALLEST_HEAP_MB = 256
+const MAX_HEAP_MB = 65_536
 
-const port = (standard: number) =>
-  z.coerce.number('is not a port').int('is not a port').min(1, 'is not a port').max(MAX_PORT, 'is not a port').default(standard)
-const count = (standard: number, smallest: number) =>
-  z.coerce
-    .number('is not a number')
-    .int('is not a whole number')
-    .min(smallest, `is less than ${smallest}`)
-    .max(MAX_PROCESSES, `is more than ${MAX_PROCESSES}`)
-    .default(standard)
+const localPort = (standard: number, what: string) => documented(port(1).prefault(String(standard)), what)
+const processes = (standard: number, smallest: number, what: string) =>
+  documented(wholeNumber(smallest, MAX_PROCESSES).prefault(String(standard)), what)
 const text = z.string().optional()
-const url = (schemes: readonly string[]) =>
-  z
-    .string()
-    .optional()
-    .refine(
-      (value) => value === undefined || schemes.some((scheme) => value.startsWith(`${scheme}://`)),
-      `does not begin with ${schemes.map((scheme) => `${scheme}://`).join(' or ')}`,
-    )
+const { KAFKA_BROKERS, SCHEMA_REGISTRY_URL } = kafkaSettings.variables
+const { REDIS_URL, CLICKHOUSE_URL } = stateSettings.variables
 
-const Environment = z
-  .object({
-    MILLRACE_HOME: z.string().default(DEFAULT_HOME),
-    MILLRACE_DEMO: z.enum(['0', '1'], 'is neither 0 nor 1').default('1'),
-    KAFKA_BROKERS: z
-      .string()
-      .regex(/^[^\s:,]+:\d+(,[^\s:,]+:\d+)*$/, 'is not a list of host:port')
-      .optional(),
-    KAFKA_PORT: port(9092),
-    KAFKA_CONTROLLER_PORT: port(9093),
-    KAFKA_HEAP_MB: z.coerce
-      .number('is not a number')
-      .int()
-      .min(SMALLEST_HEAP_MB, `is less than ${SMALLEST_HEAP_MB}: the broker needs it to start`)
-      .default(384),
-    REDIS_URL: url(['redis', 'rediss']),
-    REDIS_PORT: port(6379),
-    CLICKHOUSE_URL: url(['http', 'https']),
-    CLICKHOUSE_PORT: port(8123),
-    SCHEMA_REGISTRY_URL: url(['http', 'https']),
-    SCHEMA_REGISTRY_PORT: port(8081),
-    WORKERS: count(1, 0),
+const localServices = apiServices.flatMap(({ settings, local }) => (local === undefined ? [] : [{ settings, local }]))
+const servicePortNames = localServices.flatMap(({ local }) => local.ports)
+/** Ports of services, and the settings that follow from them where the user gives none. */
+const serviceVariables: Variables = Object.fromEntries(
+  localServices.flatMap(({ settings, local }) => [
+    ...local.ports.map((name) => [name, settings.variables[name]]),
+    ...Object.keys(local.env(noPorts(local.ports))).map((name) => [name, text]),
+  ]),
+)
+
+function noPorts(names: readonly string[]): Record<string, number> {
+  return Object.fromEntries(names.map((name) => [name, 0]))
+}
+
+const localSettings = settingsFragment({
+  variables: {
+    WORKERS: processes(1, 0, 'worker processes'),
+    DECIDERS: processes(1, 0, 'worker processes that decide commands, apart from the others'),
+    API_PROCESSES: processes(1, 0, 'API processes'),
+    MILLRACE_DEMO: documented(flag.prefault('1'), '0: no demo stream'),
+    PARTITIONS: documented(
+      z.enum(['local', 'production'], 'is neither local nor production').prefault('local'),
+      'what new topics are created with: local or production',
+    ),
+    KAFKA_PORT: localPort(9092, 'port of the local broker'),
+    KAFKA_CONTROLLER_PORT: localPort(9093, "port of the local broker's controller"),
+    KAFKA_HEAP_MB: documented(
+      wholeNumber(SMALLEST_HEAP_MB, MAX_HEAP_MB, ': the broker needs it to start').prefault('384'),
+      'heap of the local broker',
+    ),
+    REDIS_PORT: localPort(6379, 'port of the local Redis'),
+    CLICKHOUSE_PORT: localPort(8123, 'port of the local ClickHouse'),
+    SCHEMA_REGISTRY_PORT: localPort(8081, 'port of the local schema registry'),
+    WORKER_HEALTH_PORT: localPort(9400, 'port of the first worker; each further one has the next'),
+    DECIDER_HEALTH_PORT: localPort(9480, 'port of the first worker that decides; each further one has the next'),
+    API_PORT: localPort(8080, 'port of the first API; further ones follow in steps of 100'),
+    // Unset: a local server is started, or the processes' own default holds.
+    KAFKA_BROKERS: KAFKA_BROKERS.unwrap().optional(),
+    REDIS_URL: REDIS_URL.unwrap().optional(),
+    CLICKHOUSE_URL: CLICKHOUSE_URL.unwrap().optional(),
+    SCHEMA_REGISTRY_URL: SCHEMA_REGISTRY_URL.unwrap().optional(),
     PIPELINES: text,
-    WORKER_HEALTH_PORT: port(9400),
-    DECIDERS: count(1, 0),
-    DECIDER_HEALTH_PORT: port(9480),
-    API_PROCESSES: count(1, 0),
-    API_PORT: port(8080),
-    SHORT_PORT: port(8090),
-    SHORT_DOMAINS: text,
     API_SERVICES: text,
     PUBLIC_URL: text,
-    PARTITIONS: z.enum(['local', 'production'], 'is neither local nor production').default('local'),
-  })
-  .superRefine((env, context) => {
+    ...serviceVariables,
+  },
+  rules(env, report) {
     const users = new Map<number, string>()
     for (const [name, number] of portsOf(env)) {
       const other = users.get(number)
-      if (other)
-        context.addIssue({
-          code: 'custom',
-          path: [name],
-          message: `is port ${number}, and so is ${other}: choose another one for one of them`,
-        })
+      if (other) report(name, `is port ${number}, and so is ${other}: choose another one for one of them`)
       users.set(number, name)
-      if (number > MAX_PORT && env[name] <= MAX_PORT)
-        context.addIssue({ code: 'custom', path: [name], message: `leads to port ${number}: the highest is ${MAX_PORT}` })
+      if (number > MAX_PORT && Number((env as Values<Variables>)[name]) <= MAX_PORT) {
+        report(name, `leads to port ${number}: the highest is ${MAX_PORT}`)
+      }
     }
-  })
+    for (const name of servicePortNames) if (portOf(env, name) === 0) report(name, 'is not a port')
+  },
+  value: (env) => env,
+})
 
-type Settings = z.output<typeof Environment>
+type Settings = Values<typeof localSettings.variables>
 
-type PortSetting = Extract<keyof Settings, `${string}_PORT`>
+/** The variables of the local stack alone, for the table in README.md. */
+export const LOCAL_VARIABLES: Variables = Object.fromEntries(
+  Object.entries<z.ZodType>(localSettings.variables).filter(
+    ([name, schema]) => schema.meta()?.description !== undefined && !(name in serviceVariables),
+  ),
+)
+
+function portOf(env: Values<Variables>, name: string): number {
+  return Number(env[name])
+}
 
 /** Every port that will be listened on, with the setting that it comes from. */
-function portsOf(env: Settings): [setting: PortSetting, port: number][] {
-  const ports: [PortSetting, number][] = []
+function portsOf(env: Settings): [setting: string, port: number][] {
+  const ports: [string, number][] = []
   if (!env.KAFKA_BROKERS) ports.push(['KAFKA_PORT', env.KAFKA_PORT], ['KAFKA_CONTROLLER_PORT', env.KAFKA_CONTROLLER_PORT])
   if (!env.REDIS_URL) ports.push(['REDIS_PORT', env.REDIS_PORT])
   if (!env.CLICKHOUSE_URL) ports.push(['CLICKHOUSE_PORT', env.CLICKHOUSE_PORT])
@@ -134,28 +147,24 @@ function portsOf(env: Settings): [setting: PortSetting, port: number][] {
   for (let slot = 0; slot < env.WORKERS; slot++) ports.push(['WORKER_HEALTH_PORT', env.WORKER_HEALTH_PORT + slot])
   for (let slot = 0; slot < env.DECIDERS; slot++) ports.push(['DECIDER_HEALTH_PORT', env.DECIDER_HEALTH_PORT + slot])
   for (let index = 0; index < env.API_PROCESSES; index++) {
-    ports.push(['API_PORT', env.API_PORT + index * API_PORT_STEP], ['SHORT_PORT', env.SHORT_PORT + index * API_PORT_STEP])
+    for (const name of ['API_PORT', ...servicePortNames]) ports.push([name, portOf(env, name) + index * API_PORT_STEP])
   }
   return ports
 }
 
-/** Wrong settings; one line for each, with its name. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
+/** Reads the settings of the local stack. @throws SettingsError */
+export function localConfig(env: Environment = process.env): LocalConfig {
+  return readSettings(env, ({ read, surroundings }) => {
+    const local = read(localSettings)
+    return () => ({ home: surroundings.home, ...configOf(local.value()) })
+  })
 }
 
-/** Reads the settings of the local stack. An empty variable counts as unset. Throws ConfigError. */
-export function localConfig(env: NodeJS.ProcessEnv = process.env): LocalConfig {
-  const present = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
-  const parsed = Environment.safeParse(present)
-  if (!parsed.success) {
-    const lines = parsed.error.issues.map(({ path, message }) => `${String(path[0])}=${present[String(path[0])] ?? ''}: ${message}`)
-    throw new ConfigError([...new Set(lines)].join('\n'))
-  }
-  const settings = parsed.data
+function configOf(settings: Settings): Omit<LocalConfig, 'home'> {
+  const servicePorts = Object.fromEntries(servicePortNames.map((name) => [name, portOf(settings, name)]))
+  const derived = localServices.flatMap(({ local }) => Object.entries(local.env(servicePorts)))
   return {
-    home: resolve(settings.MILLRACE_HOME),
-    kafka: choice(settings.KAFKA_BROKERS, {
+    kafka: choice(settings.KAFKA_BROKERS?.join(','), {
       port: settings.KAFKA_PORT,
       controllerPort: settings.KAFKA_CONTROLLER_PORT,
       heapMb: settings.KAFKA_HEAP_MB,
@@ -170,11 +179,11 @@ export function localConfig(env: NodeJS.ProcessEnv = process.env): LocalConfig {
     deciderHealthPort: settings.DECIDER_HEALTH_PORT,
     apiProcesses: settings.API_PROCESSES,
     apiPort: settings.API_PORT,
-    shortPort: settings.SHORT_PORT,
-    shortDomains: settings.SHORT_DOMAINS,
+    servicePorts,
+    serviceEnv: Object.fromEntries(derived.filter(([name]) => (settings as Values<Variables>)[name] === undefined)),
     apiServices: settings.API_SERVICES,
     publicUrl: settings.PUBLIC_URL,
-    demo: settings.MILLRACE_DEMO === '1',
+    demo: settings.MILLRACE_DEMO,
     partitions: settings.PARTITIONS,
   }
 }

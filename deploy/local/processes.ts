@@ -21,7 +21,7 @@ const START_TIMEOUT_MS = 60_000
 /** A worker finishes its batch and leaves its groups; an API drains its requests. */
 const STOP_GRACE_MS = 15_000
 
-/** An fsync of a snippet holds one of libuv's threads for up to tens of milliseconds; reads of others must not stand behind it. */
+/** An fsync of an upload holds one of libuv's threads for up to tens of milliseconds; reads of others must not stand behind it. */
 const API_THREADS = 16
 
 const WORKER_MAIN = fileURLToPath(new URL('../../pipelines/main.ts', import.meta.url))
@@ -90,9 +90,8 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
       ...(config.apiServices === undefined ? {} : { API_SERVICES: config.apiServices }),
       API_PORT: String(port),
       UV_THREADPOOL_SIZE: String(API_THREADS),
-      SHORT_PORT: String(config.shortPort + index * API_PORT_STEP),
-      // The first one's: a short link is the same whoever made it.
-      ...(config.shortDomains === undefined ? { SHORT_DOMAINS: `localhost:${config.shortPort}` } : {}),
+      ...config.serviceEnv,
+      ...Object.fromEntries(Object.entries(config.servicePorts).map(([name, first]) => [name, String(first + index * API_PORT_STEP)])),
       MILLRACE_HOME: home.path,
       ...(config.publicUrl === undefined ? { PUBLIC_URL: `http://localhost:${config.apiPort}` } : {}),
     },

@@ -1,16 +1,12 @@
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import type { TopicSpec } from '../../kafka/transport.ts'
-import { repartitionSpec } from '../../pipelines/engine/topology/internal-topics.ts'
-import { trends } from '../../pipelines/trends/topology.ts'
+import { internalTopics } from '../../pipelines/engine/index.ts'
+import { declaredTopologies } from '../../pipelines/service.ts'
+import { pipelineServices } from '../../pipelines/services.ts'
 import { systemRuntime } from '../../runtime/system.ts'
+import { topics } from '../../schemas/catalogue.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
-import { topics } from '../../schemas/topics.ts'
-
-/** Every public topic. */
-const TOPICS: readonly AnyTopic[] = topics
-/** Topics between the stages of one pipeline. Workers create them too, with the partitions of a small machine. */
-const REPARTITION_TOPICS: readonly AnyTopic[] = [...trends.declare().repartitions.values()]
 
 /** For one machine, or as docs/operations.md plans. */
 export type PartitionPlan = 'local' | 'production'
@@ -18,40 +14,43 @@ export type PartitionPlan = 'local' | 'production'
 type Partitions = PartitionPlan | ((topic: AnyTopic) => number)
 
 /**
- * Creates the public topics and those between stages, and registers the schemas of the public ones, so that any producer finds both. Topics that are
- * there keep their partitions: keys would move between them. Throws the reason of a refused schema.
+ * Creates the public topics and those that topologies make for themselves, and registers the schemas of the public ones, so that any producer
+ * finds both. Workers create missing topics too, but with the partitions of a small machine. Topics that are there keep their partitions,
+ * because keys would move between them. Throws the reason of a refused schema.
  * @returns how many topics are public
  */
-export async function provisionTopics(
-  brokers: string,
-  registryUrl: string,
-  partitionsOf: PartitionPlan | ((topic: AnyTopic) => number) = 'local',
-): Promise<number> {
+export async function provisionTopics(brokers: string, registryUrl: string, partitionsOf: Partitions = 'local'): Promise<number> {
   const transport = kafkaTransport({ brokers: brokers.split(','), clientId: 'millrace-start' }, { runtime: systemRuntime() })
   try {
     await transport.connect()
-    const specs = topicSpecs(partitionsOf)
-    const existing = await transport.partitionCounts(specs.map(({ name }) => name))
-    await transport.ensureTopics(specs.map((spec) => ({ ...spec, partitions: existing.get(spec.name) ?? spec.partitions })))
+    const existing = await transport.partitionCounts(topicSpecs(partitionsOf).map(({ name }) => name))
+    await transport.ensureTopics(topicSpecs(partitionsOf, existing))
   } finally {
     await transport.close()
   }
   const registry = registryClient({ url: registryUrl })
-  for (const { name, value } of TOPICS) {
+  for (const { name, value } of topics) {
     if (value.schema !== undefined) await registry.register(`${name}-value`, JSON.stringify(value.schema))
   }
-  return TOPICS.length
+  return topics.length
 }
 
-/** What is created where it is missing. */
-export function topicSpecs(partitionsOf: Partitions): TopicSpec[] {
-  const count = typeof partitionsOf === 'string' ? planned(partitionsOf) : partitionsOf
-  return [
-    ...TOPICS.map((topic) => ({ name: topic.name, partitions: count(topic), config: topic.config })),
-    ...REPARTITION_TOPICS.map((topic) => repartitionSpec(topic.name, count(topic))),
+/**
+ * Every public, repartition and changelog topic.
+ * @param existing partitions of the topics that are there; changelogs follow them
+ */
+export function topicSpecs(partitionsOf: Partitions, existing: ReadonlyMap<string, number> = new Map()): TopicSpec[] {
+  const planned = typeof partitionsOf === 'string' ? countsOf(partitionsOf) : partitionsOf
+  const topologies = pipelineServices.flatMap(declaredTopologies).map((topology) => ({ topology, declaration: topology.declare() }))
+  const repartitions = topologies.flatMap(({ declaration }) => [...declaration.repartitions.values()])
+  const counts = new Map([...topics, ...repartitions].map((topic) => [topic.name, existing.get(topic.name) ?? planned(topic)]))
+  const specs = [
+    ...topics.map(({ name, partitions, config }) => ({ name, partitions: counts.get(name) ?? partitions, config })),
+    ...topologies.flatMap(({ topology, declaration }) => internalTopics(topology, declaration, counts)),
   ]
+  return specs.map((spec) => ({ ...spec, partitions: existing.get(spec.name) ?? spec.partitions }))
 }
 
-function planned(plan: PartitionPlan): (topic: AnyTopic) => number {
+function countsOf(plan: PartitionPlan): (topic: AnyTopic) => number {
   return ({ partitions, productionPartitions }) => (plan === 'production' ? (productionPartitions ?? partitions) : partitions)
 }

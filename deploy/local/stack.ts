@@ -1,4 +1,4 @@
-import { servicesFor } from '../../pipelines/services.ts'
+import { servicesFor } from '../../pipelines/choice.ts'
 import type { Component } from './component.ts'
 import type { LocalConfig } from './config.ts'
 import type { Home } from './home.ts'

@@ -12,7 +12,7 @@ export default command({
     'WORKERS, DECIDERS': 'Numbers of worker processes. Default: 1 each.',
     PIPELINES: 'Services whose pipelines run. Default: all.',
     API_SERVICES: 'Services whose APIs run. Default: all.',
-    'API_PORT, SHORT_PORT': 'Ports of the API and of short links. Default: 8080 and 8090.',
+    API_PORT: 'Port of the API. Default: 8080.',
     API_PROCESSES: 'Number of API processes. Default: 1.',
     'KAFKA_BROKERS, REDIS_URL, CLICKHOUSE_URL, SCHEMA_REGISTRY_URL': 'Given servers; no local one is started in their place.',
     'KAFKA_PORT, KAFKA_CONTROLLER_PORT, REDIS_PORT, CLICKHOUSE_PORT, SCHEMA_REGISTRY_PORT': 'Ports of the local servers.',

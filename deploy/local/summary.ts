@@ -1,3 +1,5 @@
+import { apiServices } from '../../api/services.ts'
+import { splitList } from '../../settings/variables.ts'
 import type { LocalConfig } from './config.ts'
 import type { Home } from './home.ts'
 import type { RunPart } from './run-file.ts'
@@ -10,17 +12,16 @@ What runs where
 ${columns(running)}
 
 What to try
-${columns(suggestions(`http://localhost:${config.apiPort}`, home.path))}
+${columns(suggestions(config, home.path))}
 Ctrl-C stops everything.`
 }
 
-function suggestions(api: string, home: string): string[][] {
+function suggestions(config: LocalConfig, home: string): string[][] {
+  const api = `http://localhost:${config.apiPort}`
+  const running = config.apiServices === undefined ? undefined : splitList(config.apiServices)
+  const services = apiServices.filter(({ name }) => running?.includes(name) ?? true)
   return [
-    ['worldwide trends', `curl '${api}/v1/trends?woeid=1'`],
-    ['New York', `curl '${api}/v1/trends?woeid=2459115'`],
-    ['the 551 places', `curl '${api}/v1/trends/available'`],
-    ['a short link', `curl -d '{"long_url":"https://example.com/"}' -H 'content-type: application/json' ${api}/api/v1/urls`],
-    ['a snippet', `curl -F content=@README.md ${api}/api/v1/pastes`],
+    ...services.flatMap(({ examples }) => examples(api)).map(({ what, command }) => [what, command]),
     ['every endpoint', `open ${api}/docs`],
     ['a token', 'npm run token -- --sub 42'],
     ['health, lag', `npm run status   (data and logs: ${home})`],

@@ -35,6 +35,9 @@ export {
   type DecidingOptions,
   decideCommands,
 } from './commands/decide.ts'
+// Dead letters, for commands of people
+export { type DeadLetterFilter, type DeadLetterRecord, readDeadLetters } from './dlq/read.ts'
+export { replayDeadLetters } from './dlq/replay.ts'
 // Running
 export { QueryError, type StateQueries, type StateView } from './queries/queries.ts'
 // Sinks
@@ -67,6 +70,7 @@ export type {
 } from './topology/api.ts'
 export type { TopologyDescription } from './topology/describe.ts'
 export { ProcessorError, TopologyError } from './topology/errors.ts'
+export { deadLetterTopicName } from './topology/internal-topics.ts'
 export { deadLetter, drop, late } from './topology/outcome.ts'
 export { type Topology, type TopologyOptions, topology } from './topology/topology.ts'
 export { type Host, type HostDeps, type HostOptions, startHost } from './worker/host.ts'
@@ -76,3 +80,4 @@ export type { Runner, Sample } from './worker/runner.ts'
 export { createWorker, type Worker, type WorkerStatus } from './worker/worker.ts'
 export type { Guarantee, MemberIdentity, WorkerConfig, WorkerDeps } from './worker/worker-parts.ts'
 export { workerRunner } from './worker/worker-runner.ts'
+export { internalTopics } from './worker/worker-topics.ts'

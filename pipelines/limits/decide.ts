@@ -1,5 +1,5 @@
+import { seededLimits } from '../../schemas/catalogue.ts'
 import type { LimitAnswer } from '../../schemas/limits/flow.ts'
-import { SEEDED_RULES } from '../../schemas/limits/seeded-rules.ts'
 import type { LimitCommand, LimitRule, LimitSetting } from '../../schemas/limits/types.ts'
 import type { CommandFacts, Decided } from '../engine/index.ts'
 
@@ -38,5 +38,5 @@ export function decideLimit(stored: LimitSetting | undefined, command: LimitComm
 
 /** Rules that are there without ever having been created. */
 export function seededRule(key: string): LimitRule | undefined {
-  return SEEDED_RULES.find(({ rule_id }) => key === `rule:${rule_id}`)
+  return seededLimits.find(({ rule_id }) => key === `rule:${rule_id}`)
 }

@@ -1,10 +1,11 @@
 import { limitAudit, limitDecisions, limitTraffic, limitViolations } from '../../schemas/limits/topics.ts'
-import { limitAuditTable, limitTrafficTable, limitViolationsTable } from '../../state/tables/limits/limits.ts'
+import { limitAuditTable } from '../../state/tables/limits/audit.ts'
+import { limitTrafficTable } from '../../state/tables/limits/traffic.ts'
+import { limitViolationsTable } from '../../state/tables/limits/violations.ts'
 import { limitsView } from '../../state/views/limits/limits.ts'
 import { decisionView } from '../../state/views/results.ts'
 import type { Runner } from '../engine/index.ts'
-import type { SinkContext } from '../services.ts'
-import { tableSink, viewSink } from '../sinks.ts'
+import { type SinkContext, tableSink, viewSink } from '../sinks.ts'
 
 /** The results of commands, for the API that waits for them. */
 export function limitSinks(context: SinkContext): Runner[] {

@@ -3,8 +3,7 @@ import { linksView } from '../../state/views/links/links.ts'
 import { userLinksView } from '../../state/views/links/user-links.ts'
 import { decisionView } from '../../state/views/results.ts'
 import type { Runner } from '../engine/index.ts'
-import type { SinkContext } from '../services.ts'
-import { viewSink } from '../sinks.ts'
+import { type SinkContext, viewSink } from '../sinks.ts'
 
 /** Links with the results of commands, and the lists of users, for the API. */
 export function linkSinks(context: SinkContext): Runner[] {

@@ -4,8 +4,7 @@ import { decisionView } from '../../state/views/results.ts'
 import { snippetBlobsView } from '../../state/views/snippets/snippet-blobs.ts'
 import { snippetsView } from '../../state/views/snippets/snippets.ts'
 import type { Runner } from '../engine/index.ts'
-import type { SinkContext } from '../services.ts'
-import { tableSink, viewSink } from '../sinks.ts'
+import { type SinkContext, tableSink, viewSink } from '../sinks.ts'
 import { blobSweep } from './sweep.ts'
 
 /** Snippets with the results of commands, for the API. */

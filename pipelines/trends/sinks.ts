@@ -4,8 +4,7 @@ import { trendVolumesTable } from '../../state/tables/trends/trend-volumes.ts'
 import { interestsView } from '../../state/views/trends/interests.ts'
 import { trendsView } from '../../state/views/trends/trends.ts'
 import type { Runner } from '../engine/index.ts'
-import type { SinkContext } from '../services.ts'
-import { tableSink, viewSink } from '../sinks.ts'
+import { type SinkContext, tableSink, viewSink } from '../sinks.ts'
 
 /** Lists and profiles for the API, snapshots and counts for analysts. */
 export function trendSinks(context: SinkContext): Runner[] {

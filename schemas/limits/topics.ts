@@ -2,7 +2,8 @@ import { type Command, commandTopic, type Decision, decisionTopic } from '../com
 import { utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
 import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor, SHORT_SEGMENT_MS } from '../retention.ts'
-import type { AnyTopic, Topic } from '../topic.ts'
+import type { ServiceSchemas } from '../service.ts'
+import type { Topic } from '../topic.ts'
 import type { LimitChange, LimitClient, LimitCommand, LimitRule, LimitSetting, LimitTraffic, LimitViolation } from './types.ts'
 
 /** Requests to change rate limit rules and API keys; key: rule:<rule_id> or key:<key_id>. */
@@ -68,13 +69,6 @@ export const limitTraffic: Topic<string, LimitTraffic> = {
   config: keptFor(2 * HOUR_MS, SHORT_SEGMENT_MS),
 }
 
-/** Every topic of this service. */
-export const limitsTopics: readonly AnyTopic[] = [
-  limitCommands,
-  limitDecisions,
-  limitRules,
-  limitClients,
-  limitAudit,
-  limitViolations,
-  limitTraffic,
-]
+export const limitsSchemas: ServiceSchemas = {
+  topics: [limitCommands, limitDecisions, limitRules, limitClients, limitAudit, limitViolations, limitTraffic],
+}

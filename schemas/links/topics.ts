@@ -2,7 +2,8 @@ import { type Command, commandTopic, type Decision, decisionTopic } from '../com
 import { utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
 import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
-import type { AnyTopic, Topic } from '../topic.ts'
+import type { ServiceSchemas } from '../service.ts'
+import type { Topic } from '../topic.ts'
 import type { Click, ClickDetails, Link, LinkCommand, LinkDeletion, LinkStats } from './types.ts'
 
 const CLICK_DETAILS_DAYS = 3
@@ -84,5 +85,6 @@ export const userLinks: Topic<string, Link> = {
   config: compacted,
 }
 
-/** Every topic of this service. */
-export const linksTopics: readonly AnyTopic[] = [clicks, clickDetails, linkStats, linkDeletions, linkCommands, linkDecisions, userLinks]
+export const linksSchemas: ServiceSchemas = {
+  topics: [clicks, clickDetails, linkStats, linkDeletions, linkCommands, linkDecisions, userLinks],
+}

@@ -1,4 +1,4 @@
-import { type LimitRule, ruleOf } from '../limits/rule.ts'
+import { type LimitRule, ruleOf } from '../limit-rule.ts'
 
 /** Creations per minute: 10 for anonymous callers, by address, and 100 for everybody else. */
 export const SNIPPETS_LIMITS: readonly LimitRule[] = [

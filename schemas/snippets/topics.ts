@@ -2,7 +2,9 @@ import { type Command, commandTopic, type Decision, decisionTopic } from '../com
 import { utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
 import { commandsKept, compacted, DAY_MS, HOUR_MS, keptFor } from '../retention.ts'
-import type { AnyTopic, Topic } from '../topic.ts'
+import type { ServiceSchemas } from '../service.ts'
+import type { Topic } from '../topic.ts'
+import { SNIPPETS_LIMITS } from './limits.ts'
 import type { BlobReferences, Snippet, SnippetCommand, SnippetRead, SnippetText, SnippetViews } from './types.ts'
 
 /** Partitions of everything about snippets: state, views and counts of one snippet lie in the same one. */
@@ -65,12 +67,7 @@ export const snippetTexts: Topic<string, SnippetText> = {
   config: compacted,
 }
 
-/** Every topic of this service. */
-export const snippetsTopics: readonly AnyTopic[] = [
-  snippetCommands,
-  snippetDecisions,
-  snippetBlobs,
-  snippetReads,
-  snippetViewCounts,
-  snippetTexts,
-]
+export const snippetsSchemas: ServiceSchemas = {
+  topics: [snippetCommands, snippetDecisions, snippetBlobs, snippetReads, snippetViewCounts, snippetTexts],
+  limits: SNIPPETS_LIMITS,
+}

@@ -1,7 +1,8 @@
 import { decimalId, decimalInt, utf8 } from '../keys.ts'
 import { avro } from '../load.ts'
 import { compacted, DAY_MS, HOUR_MS, keptFor, SHORT_SEGMENT_MS } from '../retention.ts'
-import { type AnyTopic, LARGE_RECORDS, type Topic } from '../topic.ts'
+import type { ServiceSchemas } from '../service.ts'
+import { LARGE_RECORDS, type Topic } from '../topic.ts'
 import type { TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
 
 /**
@@ -60,5 +61,4 @@ export const trendVolumes: Topic<string, TrendVolume> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
-/** Every topic of this service. */
-export const trendsTopics: readonly AnyTopic[] = [tweets, userInterests, trendOutput, trendRenewals, trendVolumes]
+export const trendsSchemas: ServiceSchemas = { topics: [tweets, userInterests, trendOutput, trendRenewals, trendVolumes] }

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client'
+import { readRows, type TableReader } from './reader.ts'
 import { type ClusterOptions, ddlParts } from './table.ts'
-import type { TableReader } from './trends/trends.ts'
 
 /**
  * Which Kafka partitions a table has been filled from up to the end that their log had: until all are there the table is being built, and what it
@@ -33,18 +33,14 @@ export async function recordCatchUp(client: ClickHouseClient, { table, identity,
   })
 }
 
-/** @returns how many partitions the table as it is now has caught up with; 0 when there is no table */
-export async function caughtUpPartitions(reader: TableReader, table: string): Promise<number> {
-  const result = await reader.query({
-    query: `
+const CAUGHT_UP_QUERY = `
 SELECT uniqExact(kafka_topic, kafka_partition)
 FROM ${CATCH_UPS_TABLE}
 WHERE table_name = {table:String}
-  AND identity IN (SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = {table:String})`,
-    query_params: { table },
-    format: 'JSONCompactEachRow',
-    clickhouse_settings: { output_format_json_quote_64bit_integers: 0 },
-  })
-  const [row] = await result.json<[number]>()
+  AND identity IN (SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = {table:String})`
+
+/** @returns how many partitions the table as it is now has caught up with; 0 when there is no table */
+export async function caughtUpPartitions(reader: TableReader, table: string): Promise<number> {
+  const [row] = await readRows<[number]>(reader, CAUGHT_UP_QUERY, { table })
   return row?.[0] ?? 0
 }

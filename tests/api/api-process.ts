@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
-const MAIN = fileURLToPath(new URL('../../api/main.ts', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface ApiProcess {
   readonly url: string
@@ -16,9 +17,9 @@ export interface ApiProcess {
   stop(): Promise<number | null>
 }
 
-/** Starts the real API process on a free port. Its working folder lies in `folder`, whose guardian ends it if nobody else does. */
-export async function startApiProcess(folder: string, env: Record<string, string>): Promise<ApiProcess> {
-  const child = spawn(process.execPath, [MAIN], {
+/** Starts the real API process on a free port. Its working folder lies in `folder`, whose guardian ends it if nobody else does. @param root checkout that it runs */
+export async function startApiProcess(folder: string, env: Record<string, string>, root = ROOT): Promise<ApiProcess> {
+  const child = spawn(process.execPath, [join(root, 'api/main.ts')], {
     cwd: folder,
     env: {
       PATH: process.env.PATH,

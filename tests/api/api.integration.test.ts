@@ -24,7 +24,7 @@ import { type ApiProcess, startApiProcess } from './api-process.ts'
 import { startTrendSinks } from './running-sinks.ts'
 
 const run = promisify(execFile)
-const TOKEN_COMMAND = fileURLToPath(new URL('../../api/kit/auth/token.ts', import.meta.url))
+const TOKEN_COMMAND = fileURLToPath(new URL('../../tools/token/main.ts', import.meta.url))
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 /** Nothing in it may reach SQL. */

@@ -1,23 +1,28 @@
 import { expect, test } from 'vitest'
 import { readApiConfig } from '../../api/config.ts'
+import type { LinksSettings } from '../../api/links/settings.ts'
+
+type Env = Parameters<typeof readApiConfig>[0]
+
+const namesOf = (env: Env) => readApiConfig(env).services.map(({ service }) => service.name)
+const linksSettings = (env: Env) => readApiConfig(env).services.find(({ service }) => service.name === 'links')?.settings as LinksSettings
 
 test('without any variable: the local stack and the development key', () => {
   expect(readApiConfig({})).toMatchObject({
     host: '127.0.0.1',
     port: 8080,
-    services: ['trends', 'links', 'snippets', 'limits'],
     publicUrl: 'http://localhost:8080',
-    brokers: ['127.0.0.1:9092'],
-    schemaRegistryUrl: 'http://127.0.0.1:8081',
-    redisUrl: 'redis://127.0.0.1:6379',
-    clickhouse: { url: 'http://127.0.0.1:8123', database: 'default' },
+    kafka: { brokers: ['127.0.0.1:9092'], schemaRegistryUrl: 'http://127.0.0.1:8081' },
+    state: { redisUrl: 'redis://127.0.0.1:6379', clickhouse: { url: 'http://127.0.0.1:8123', database: 'default' } },
     auth: { issuer: 'millrace', audience: 'millrace', keys: { kind: 'development' } },
   })
+  expect(namesOf({})).toEqual(['trends', 'links', 'snippets', 'limits'])
 })
 
 test('lists are split; an empty variable counts as unset', () => {
   const config = readApiConfig({ KAFKA_BROKERS: 'a:1, b:2,', API_SERVICES: 'trends', API_PORT: '', REDIS_CLUSTER: '1' })
-  expect([config.brokers, config.services, config.port, config.redisCluster]).toEqual([['a:1', 'b:2'], ['trends'], 8080, true])
+  expect([config.kafka.brokers, config.port, config.state.redisCluster]).toEqual([['a:1', 'b:2'], 8080, true])
+  expect(namesOf({ API_SERVICES: 'trends' })).toEqual(['trends'])
 })
 
 test('production takes keys of its own', () => {
@@ -36,13 +41,13 @@ test('production takes keys of its own', () => {
 })
 
 test('the header of the country is a name, in any case', () => {
-  expect(readApiConfig({ CLICKS_COUNTRY_HEADER: 'CF-IPCountry' }).links.countryHeader).toBe('cf-ipcountry')
-  expect(readApiConfig({}).links.countryHeader).toBeUndefined()
+  expect(linksSettings({ CLICKS_COUNTRY_HEADER: 'CF-IPCountry' }).countryHeader).toBe('cf-ipcountry')
+  expect(linksSettings({}).countryHeader).toBeUndefined()
   expect(() => readApiConfig({ CLICKS_COUNTRY_HEADER: 'a b' })).toThrow('CLICKS_COUNTRY_HEADER: must be the name of a header')
 })
 
 test('short domains are hosts or whole addresses', () => {
-  expect(readApiConfig({ SHORT_DOMAINS: 'sho.rt, https://GO.example/,localhost:8090' }).links.domains).toEqual([
+  expect(linksSettings({ SHORT_DOMAINS: 'sho.rt, https://GO.example/,localhost:8090' }).domains).toEqual([
     'http://sho.rt',
     'https://go.example',
     'http://localhost:8090',
@@ -63,13 +68,19 @@ test.each([
   ],
   [{ API_PORT: '70000' }, /API_PORT/],
   [{ API_PORT: 'http' }, /API_PORT/],
-  [{ API_SERVICES: 'trends,moon' }, /API_SERVICES/],
+  [{ API_SERVICES: 'trends,moon' }, /API_SERVICES: names moon, but there are: trends, links/],
   [{ API_SERVICES: ',' }, /API_SERVICES/],
-  [{ REDIS_URL: 'localhost:6379' }, /REDIS_URL: must start with redis/],
+  [{ REDIS_URL: 'localhost:6379' }, /REDIS_URL: does not begin with redis:/],
   [{ PUBLIC_URL: 'nowhere' }, /PUBLIC_URL/],
   [{ LOG_LEVEL: 'loud' }, /LOG_LEVEL/],
 ])('%j stops the start with its reason', (env, reason) => {
   expect(() => readApiConfig(env)).toThrow(reason)
+})
+
+test('settings of a service that the process leaves out are checked one by one, without the rules of production', () => {
+  const production = { NODE_ENV: 'production', AUTH_JWKS_FILE: '/keys.json', AUTH_ISSUER: 'x', AUTH_AUDIENCE: 'y' }
+  expect(namesOf({ ...production, API_SERVICES: 'trends' })).toEqual(['trends'])
+  expect(() => readApiConfig({ ...production, API_SERVICES: 'trends', SHORT_PORT: 'x' })).toThrow('SHORT_PORT: is not a port')
 })
 
 test('every wrong setting is named at once', () => {
@@ -77,8 +88,11 @@ test('every wrong setting is named at once', () => {
 })
 
 test('contents lie below the home folder, or where a file: or s3: URL says', () => {
-  expect(readApiConfig({ MILLRACE_HOME: '/srv/millrace' }).blobs).toEqual({ url: 'file:///srv/millrace/data/blobs', s3Endpoint: undefined })
+  expect(readApiConfig({ MILLRACE_HOME: '/srv/millrace' }).state.blobs).toEqual({
+    url: 'file:///srv/millrace/data/blobs',
+    s3Endpoint: undefined,
+  })
   const bucket = { BLOBS_URL: 's3://bucket/prefix', BLOBS_ENDPOINT: 'http://minio:9000' }
-  expect(readApiConfig(bucket).blobs).toEqual({ url: 's3://bucket/prefix', s3Endpoint: 'http://minio:9000' })
+  expect(readApiConfig(bucket).state.blobs).toEqual({ url: 's3://bucket/prefix', s3Endpoint: 'http://minio:9000' })
   expect(() => readApiConfig({ BLOBS_URL: 'http://elsewhere/' })).toThrow('BLOBS_URL')
 })

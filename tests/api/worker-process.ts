@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
-const MAIN = fileURLToPath(new URL('../../pipelines/main.ts', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface WorkerProcess {
   readonly child: ChildProcess
@@ -21,9 +22,9 @@ export interface WorkerProcess {
   readonly ended: Promise<unknown>
 }
 
-/** Starts a real worker process with its state in `folder`, whose guardian ends it if nobody else does. */
-export async function startWorkerProcess(folder: string, env: Record<string, string>): Promise<WorkerProcess> {
-  const child = spawn(process.execPath, [MAIN], {
+/** Starts a real worker process with its state in `folder`, whose guardian ends it if nobody else does. @param root checkout that it runs */
+export async function startWorkerProcess(folder: string, env: Record<string, string>, root = ROOT): Promise<WorkerProcess> {
+  const child = spawn(process.execPath, [join(root, 'pipelines/main.ts')], {
     cwd: folder,
     env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, MILLRACE_HOME: folder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

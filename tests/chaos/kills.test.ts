@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFailed, test } from 'vitest'
-import { demoStream } from '../../tools/demo/stream.ts'
+import { demoStream } from '../../tools/demo/trends/stream.ts'
 import { seededRandom } from '../../tools/random/random.ts'
 import { readRecording, tweetMaker } from '../../tools/replay/recording.ts'
 import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from '../e2e/kills.ts'

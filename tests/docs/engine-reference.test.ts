@@ -1,10 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { readPipelinesConfig } from '../../pipelines/config.ts'
+import { kafkaSettings } from '../../kafka/settings.ts'
+import { readPipelinesConfig, WORKER_VARIABLES } from '../../pipelines/config.ts'
 import { sinkMetrics } from '../../pipelines/engine/sinks/metrics.ts'
 import { DEAD_LETTER_HEADERS, REPLAY_HEADER, SENT_AT_HEADER } from '../../pipelines/engine/task/dead-letter.ts'
 import { changelogSpec, deadLetterSpec, repartitionSpec } from '../../pipelines/engine/topology/internal-topics.ts'
+import { surroundingsSettings } from '../../settings/surroundings.ts'
+import { stateSettings } from '../../state/settings.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const source = (path: string) => readFileSync(join(ROOT, path), 'utf8')
@@ -112,8 +115,9 @@ test('defaults and limits are those of the code', () => {
 
 test('the environment and its defaults', () => {
   const heading = 'Environment of a worker process'
-  const variables = [...source('pipelines/config.ts').matchAll(/^ {2}([A-Z_]+): z/gm)].map((match) => match[1])
-  expect(firstCells(heading).slice(1)).toEqual(variables)
+  const rooms = [kafkaSettings, stateSettings, surroundingsSettings].map(({ variables }) => variables)
+  const variables = [...rooms, ...WORKER_VARIABLES].flatMap((fragment) => Object.keys(fragment))
+  expect(firstCells(heading).slice(1).sort()).toEqual(variables.sort())
 
   const config = readPipelinesConfig({})
   const defaults = {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { isDecimalUserId } from '../../api/kit/auth/authorize.ts'
 import { type ErrorDefinition, errors } from '../../api/kit/errors.ts'
 import { bind } from '../../api/kit/route.ts'
-import type { Service } from '../../api/kit/service.ts'
+import type { ServiceRoutes } from '../../api/kit/service-routes.ts'
 import { limitsErrors } from '../../api/limits/errors.ts'
 import * as limitsRoutes from '../../api/limits/routes.ts'
 import { testApp } from '../api/kit/harness.ts'
@@ -31,7 +31,7 @@ async function limitsApi() {
     }),
   )
   const fields = { name: 'rate limits', description: '', isUserId: isDecimalUserId, probes: [] }
-  const service: Service = { ...fields, routes, errors: Object.values(limitsErrors) }
+  const service: ServiceRoutes = { ...fields, routes, errors: Object.values(limitsErrors) }
   return { ...(await testApp({ services: [service] })), service }
 }
 

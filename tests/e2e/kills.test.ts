@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { demoStream } from '../../tools/demo/stream.ts'
+import { demoStream } from '../../tools/demo/trends/stream.ts'
 import { seededRandom } from '../../tools/random/random.ts'
 import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from './kills.ts'
 import { type System, startSystem } from './system.ts'

@@ -5,7 +5,7 @@ import type { Component } from '../../deploy/local/component.ts'
 import type { System } from './system.ts'
 
 const run = promisify(execFile)
-const TOKEN_COMMAND = fileURLToPath(new URL('../../api/kit/auth/token.ts', import.meta.url))
+const TOKEN_COMMAND = fileURLToPath(new URL('../../tools/token/main.ts', import.meta.url))
 
 export interface ListBody {
   readonly as_of: string

@@ -19,7 +19,7 @@ import { get, type ListBody, listOf, tokenFor } from './trends-api.ts'
 
 const run = promisify(execFile)
 const REPLAY = fileURLToPath(new URL('../../tools/replay/main.ts', import.meta.url))
-const DLQ = fileURLToPath(new URL('../../pipelines/engine/dlq/main.ts', import.meta.url))
+const DLQ = fileURLToPath(new URL('../../tools/dlq/main.ts', import.meta.url))
 const PRODUCER = join(import.meta.dirname, 'produce_tweets.py')
 
 const SECOND_MS = 1_000

@@ -1,12 +1,18 @@
 import { expect, test } from 'vitest'
 import { readPipelinesConfig } from '../../pipelines/config.ts'
+import { pipelineServices } from '../../pipelines/services.ts'
+
+const ALL = pipelineServices.map(({ name }) => name)
+
+function namesOf(env: Readonly<Record<string, string>>): string[] {
+  return readPipelinesConfig(env).services.map(({ service }) => service.name)
+}
 
 test('defaults fit the local stack', () => {
   const config = readPipelinesConfig({ MILLRACE_HOME: '/home/of/millrace' })
   expect(config).toMatchObject({
     brokers: ['127.0.0.1:9092'],
     schemaRegistryUrl: 'http://127.0.0.1:8081',
-    pipelines: [],
     slot: 0,
     stateFolder: '/home/of/millrace/state/worker-0',
     stateMemoryBytes: 256 * 1_048_576,
@@ -23,8 +29,9 @@ test('every slot has a folder of its own', () => {
 
 test('lists are split, empty variables count as unset, all means all', () => {
   const config = readPipelinesConfig({ KAFKA_BROKERS: 'a:1, b:2', PIPELINES: 'trends', LOG_LEVEL: '' })
-  expect([config.brokers, config.pipelines, config.logLevel]).toEqual([['a:1', 'b:2'], ['trends'], 'info'])
-  expect(readPipelinesConfig({ PIPELINES: 'all' }).pipelines).toEqual([])
+  expect([config.brokers, config.logLevel]).toEqual([['a:1', 'b:2'], 'info'])
+  expect(namesOf({ PIPELINES: 'trends, clicks' })).toEqual(['trends', 'clicks'])
+  expect([namesOf({ PIPELINES: 'all' }), namesOf({})]).toEqual([ALL, ALL])
 })
 
 test('wrong settings are told together, each by its name', () => {
@@ -39,4 +46,10 @@ test('wrong settings are told together, each by its name', () => {
     QUERY_TOKEN: 'short',
   }
   for (const name of Object.keys(wrong)) expect(() => readPipelinesConfig(wrong)).toThrow(`  ${name}: `)
+})
+
+test('names of services are checked, and some of them must have work for the role', () => {
+  expect(namesOf({ PIPELINES: 'links,clicks', WORKER_ROLE: 'deciding' })).toEqual(['links'])
+  expect(() => readPipelinesConfig({ PIPELINES: 'links,moon' })).toThrow('PIPELINES: names moon, but there are: trends, links')
+  expect(() => readPipelinesConfig({ PIPELINES: 'trends', WORKER_ROLE: 'deciding' })).toThrow('PIPELINES: leaves nothing to run')
 })

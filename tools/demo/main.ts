@@ -1,51 +1,16 @@
 import { commandLine } from '../../scripts/command-line/main.ts'
-import { playInTime } from '../pace.ts'
-import { tweetTarget } from '../tweets/config.ts'
-import { runTweetCommand } from '../tweets/session.ts'
+import { runStreamCommand } from '../session.ts'
 import declaration from './main.command.ts'
-import { demoEvents } from './report.ts'
-import { demoStream } from './stream.ts'
+import { demoServices } from './services.ts'
 
 const MS_PER_SECOND = 1_000
-const REPORT_EVERY_MS = 15_000
-/** Bytes in the place of a tweet: the first is no format byte, the second names a schema that does not exist. */
-const MALFORMED = [Buffer.from('not a tweet'), Buffer.from([0, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3])]
 
 const { rate, for: forMs = Number.POSITIVE_INFINITY, seed } = commandLine(declaration)
 
-await runTweetCommand(async function demo({ say, stopped, pause, produce }) {
+await runStreamCommand(async function demo(session) {
   const startAt = Date.now()
-  const endAt = startAt + forMs
-  const stream = demoStream({ seed, rate, startAt })
-  const report = demoEvents(startAt)
-  say(`playing ${rate} events/s with seed ${seed}${Number.isFinite(forMs) ? ` for ${forMs / MS_PER_SECOND} s` : ', until stopped'}`)
-  const reporting = setInterval(() => say(report.line(Date.now(), stream)), REPORT_EVERY_MS)
-  try {
-    await produce(tweetTarget(), async function playDemo(producer) {
-      // After an interruption the stream goes on from now: what was missed is not made up for.
-      let event = stream.next()
-      while (event.at < Date.now() - REPORT_EVERY_MS) event = stream.next()
-      let first: typeof event | undefined = event
-      await playInTime({
-        next() {
-          const next = first ?? stream.next()
-          first = undefined
-          return next.at < endAt ? next : undefined
-        },
-        send({ kind, at, tweet }) {
-          report.sent(kind)
-          if (tweet === undefined) producer.sendBytes(String(at), MALFORMED[at % MALFORMED.length], at)
-          else producer.send(tweet, at)
-        },
-        isFull: () => producer.isFull,
-        flush: producer.flush,
-        now: Date.now,
-        pause,
-        stopped,
-      })
-    })
-  } finally {
-    clearInterval(reporting)
-    say(report.line(Date.now(), stream))
-  }
+  const options = { rate, seed, startAt, endAt: startAt + forMs }
+  const end = Number.isFinite(forMs) ? ` for ${forMs / MS_PER_SECOND} s` : ', until stopped'
+  session.say(`playing ${rate} events/s with seed ${seed}${end}: ${demoServices.map(({ name }) => name).join(', ')}`)
+  await Promise.all(demoServices.map(({ name, play }) => play({ ...session, say: (line) => session.say(`${name}: ${line}`) }, options)))
 })

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { commandLine } from '../../scripts/command-line/main.ts'
 import { playInTime } from '../pace.ts'
-import { tweetTarget } from '../tweets/config.ts'
-import { runTweetCommand } from '../tweets/session.ts'
+import { runStreamCommand } from '../session.ts'
+import { tweetProducer } from '../tweets/producer.ts'
 import declaration from './main.command.ts'
 import { readRecording, tweetMaker } from './recording.ts'
 import { replayTimes } from './replay-times.ts'
@@ -20,7 +20,7 @@ const {
   ...values
 } = commandLine(declaration)
 
-await runTweetCommand(async function replay({ say, stopped, pause, produce }) {
+await runStreamCommand(async function replay({ say, stopped, pause, produce }) {
   if (!existsSync(file)) throw new Error(`${file} is not there: name a CSV file of tweets`)
   const speed = spreadMs === undefined ? values.speed : (await lengthOf(file, limit, longestGapMs)) / spreadMs
   const startAt = Date.now() - (spreadMs ?? 0)
@@ -29,7 +29,7 @@ await runTweetCommand(async function replay({ say, stopped, pause, produce }) {
   say(`replaying ${file} ${spreadMs === undefined ? `${speed} times faster` : `as if written in the last ${spreadMs / MS_PER_SECOND} s`}`)
   const reporting = setInterval(() => say(`${sent} tweets sent`), REPORT_EVERY_MS)
 
-  await produce(tweetTarget(), async function playRecording(producer) {
+  await produce(tweetProducer, async function playRecording(producer) {
     // After a failure it goes on behind the last tweet that is known to have arrived.
     const arrived = sent
     let unconfirmed = sent

@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import type { JSONWebKeySet } from 'jose'
-import type { AuthConfig } from '../../config.ts'
 import { developmentKeyPaths, ensureDevelopmentKey } from './development-key.ts'
 import { type KeySet, keySet } from './key-set.ts'
+import type { AuthSettings } from './settings.ts'
 
 /** An identity provider that hangs must not hang our callers. */
 const FETCH_TIMEOUT_MS = 5_000
 
 /** The keys that the configuration names; makes the development key where it asks for that. */
-export async function keySetFor(auth: AuthConfig, now: () => number): Promise<KeySet> {
+export async function keySetFor(auth: AuthSettings, now: () => number): Promise<KeySet> {
   switch (auth.keys.kind) {
     case 'url':
       return keySet({ load: jwksFromUrl(auth.keys.url), now })

@@ -1,4 +1,4 @@
-import type { LimitRule } from '../../../schemas/limits/rule.ts'
+import type { LimitRule } from '../../../schemas/limit-rule.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import type { Ask, CounterStore, FailureReason, Reading, Undecided } from './counter.ts'
 import { limitedMethod } from './endpoint-pattern.ts'

@@ -1,4 +1,4 @@
-import { ANY_TIER, type LimitRule } from '../../../schemas/limits/rule.ts'
+import { ANY_TIER, type LimitRule } from '../../../schemas/limit-rule.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import { parsePattern } from './endpoint-pattern.ts'
 import { type CompiledRule, compileRule, DEFAULT_KEY_PREFIX } from './rule.ts'

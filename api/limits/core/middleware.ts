@@ -1,5 +1,5 @@
 import type { Context, MiddlewareHandler } from 'hono'
-import { type GivenRule, ruleOf } from '../../../schemas/limits/rule.ts'
+import { type GivenRule, ruleOf } from '../../../schemas/limit-rule.ts'
 import { clientAddress, LOOPBACK, limitedAddress, remoteAddress, trustedProxies } from '../../kit/client-address.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import { RATE_LIMIT_EXCEEDED } from '../../kit/rate-limit-exceeded.ts'

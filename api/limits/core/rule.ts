@@ -1,4 +1,4 @@
-import type { LimitKeyPart, LimitRule } from '../../../schemas/limits/rule.ts'
+import type { LimitKeyPart, LimitRule } from '../../../schemas/limit-rule.ts'
 import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import type { Counter } from './counter.ts'
 import type { Limit } from './formulas.ts'

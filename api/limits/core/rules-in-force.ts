@@ -1,4 +1,4 @@
-import type { LimitRule } from '../../../schemas/limits/rule.ts'
+import type { LimitRule } from '../../../schemas/limit-rule.ts'
 import { compileRules, type RuleTable } from './matching.ts'
 
 /** The compiled rules that decide requests. They are compiled between requests. */

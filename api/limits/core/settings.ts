@@ -1,7 +1,7 @@
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import { openSerdes } from '../../../kafka/serdes.ts'
 import type { Transport } from '../../../kafka/transport.ts'
-import { SEEDED_RULES } from '../../../schemas/limits/seeded-rules.ts'
+import { seededLimits } from '../../../schemas/catalogue.ts'
 import { limitClients, limitRules } from '../../../schemas/limits/topics.ts'
 import type { LimitClient, LimitRule } from '../../../schemas/limits/types.ts'
 import type { Topic } from '../../../schemas/topic.ts'
@@ -60,7 +60,7 @@ export async function limitSettings({ transport, registry, log }: LimitSettingsO
   function allRules(): LimitRule[] {
     const stored = [...rules.entries()].map(([, rule]) => rule)
     const ids = new Set(stored.map(({ rule_id }) => rule_id))
-    return [...SEEDED_RULES.filter(({ rule_id }) => !ids.has(rule_id)), ...stored]
+    return [...seededLimits.filter(({ rule_id }) => !ids.has(rule_id)), ...stored]
   }
 
   const inForce = rulesInForce({
@@ -75,7 +75,7 @@ export async function limitSettings({ transport, registry, log }: LimitSettingsO
     rules: inForce.table,
     areRulesInForce: () => inForce.isCurrent,
     allRules,
-    rule: (ruleId) => rules.get(ruleId) ?? SEEDED_RULES.find(({ rule_id }) => rule_id === ruleId),
+    rule: (ruleId) => rules.get(ruleId) ?? seededLimits.find(({ rule_id }) => rule_id === ruleId),
     clients: {
       find(keyHash) {
         const found = clients.get(keyHash)

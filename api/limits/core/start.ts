@@ -5,6 +5,7 @@ import type { TrustedProxies } from '../../kit/client-address.ts'
 import type { KafkaFacts } from '../../kit/facts.ts'
 import type { Logger } from '../../kit/logging.ts'
 import type { RequestLimits } from '../../kit/rate-limits.ts'
+import type { ReadinessProbe } from '../../kit/readiness.ts'
 import type { CounterStore } from './counter.ts'
 import { counterStore } from './counter-store.ts'
 import { failOpenLimiter } from './fail-open-limiter.ts'
@@ -42,6 +43,7 @@ export interface RunningLimits {
   /** Decides for requests to other gateways. It fails open and reports decisions as for requests to this one. */
   readonly limiter: Limiter
   readonly settings: LimitSettings
+  readonly probes: readonly ReadinessProbe[]
   /** Reads counters without leases, and waits longer than a request may wait. */
   readonly counters: CounterStore
   /** Deletes counters. Rejects when Redis does not answer. */
@@ -77,6 +79,7 @@ export async function startLimits(options: LimitsOptions): Promise<RunningLimits
     paths,
     limiter: deciding,
     settings,
+    probes: settings.probes,
     counters: counterStore({ scripts: redis.scripts, monotonic, timeoutMs: LOOK_TIMEOUT_MS }),
     async forget(keys) {
       leases.forget(keys)

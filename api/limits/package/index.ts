@@ -1,5 +1,5 @@
 /** The public API of the package `millrace-rate-limits`. */
-export type { GivenRule, LimitKeyPart, LimitRule } from '../../../schemas/limits/rule.ts'
+export type { GivenRule, LimitKeyPart, LimitRule } from '../../../schemas/limit-rule.ts'
 export type { LimitedCaller } from '../../kit/limited-caller.ts'
 export type { FailureReason } from '../core/counter.ts'
 export type { FailedOpen, UndecidedReason } from '../core/fail-open-warning.ts'

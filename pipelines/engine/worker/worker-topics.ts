@@ -13,22 +13,33 @@ import type { Topology } from '../topology/topology.ts'
  * @throws TopologyError when sources that are processed together have different counts; TransportError when a changelog has another count
  */
 export async function prepareTopics(transport: Transport, topology: Topology, declaration: Declaration): Promise<Map<string, number>> {
-  const repartitionNames = new Set([...declaration.repartitions.values()].map((topic) => topic.name))
+  const internal = new Set([...declaration.repartitions.values()].map((topic) => topic.name))
   const topics = topicsOf(declaration)
   const names = [...topics.map((topic) => topic.name), ...changelogNames(topology, declaration), deadLetterTopicName(topology.name)]
   // Of all at once: at every start but the first nothing else has to be asked.
   const existing = await transport.partitionCounts(names)
   const counts = new Map(topics.map(({ name, partitions }) => [name, existing.get(name) ?? partitions]))
   const wanted = [
-    ...topics.map(({ name, config, partitions: declared }) => {
-      const partitions = counts.get(name) ?? declared
-      return repartitionNames.has(name) ? repartitionSpec(name, partitions) : { name, partitions, config }
-    }),
-    ...changelogs(topology, declaration, counts),
+    ...topics
+      .filter(({ name }) => !internal.has(name))
+      .map(({ name, config, partitions }) => ({ name, partitions: counts.get(name) ?? partitions, config })),
+    ...internalTopics(topology, declaration, counts),
     deadLetterSpec(topology.name),
   ]
   await transport.ensureTopics(wanted.filter(({ name, partitions }) => existing.get(name) !== partitions))
   return counts.set(deadLetterTopicName(topology.name), deadLetterSpec(topology.name).partitions)
+}
+
+/**
+ * The repartition and changelog topics of a topology.
+ * @param counts partitions of the topics that it reads, repartition topics included; changelogs follow them
+ * @throws TopologyError when sources that are processed together have different counts
+ */
+export function internalTopics(topology: Topology, declaration: Declaration, counts: ReadonlyMap<string, number>): TopicSpec[] {
+  const repartitions = [...declaration.repartitions.values()].map(({ name, partitions }) =>
+    repartitionSpec(name, counts.get(name) ?? partitions),
+  )
+  return [...repartitions, ...changelogs(topology, declaration, counts)]
 }
 
 function loggedStores({ stores }: { readonly stores: readonly string[] }, declaration: Declaration): string[] {

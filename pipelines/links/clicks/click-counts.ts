@@ -9,7 +9,8 @@ import { MAX_AHEAD_MS } from './time.ts'
 import { addVisitors, noVisitors } from './visitors.ts'
 
 export interface ClickCountsOptions {
-  readonly read: ClickReader
+  /** Asked at records only: a topology that is only declared has none. */
+  readonly reader: () => ClickReader
   readonly totals: KeyedStore<string, ClickTotals>
   readonly visitors: KeyedStore<string, LinkVisitors>
   readonly details: Topic<string, ClickDetails>
@@ -35,7 +36,7 @@ const SHORT_CODE = /^[0-9A-Za-z_-]{1,10}$/
  */
 const MAX_PENDING_LINKS = 1_000
 
-export function clickCounts({ read, totals, visitors, details, stats }: ClickCountsOptions): ClickCounts {
+export function clickCounts({ reader, totals, visitors, details, stats }: ClickCountsOptions): ClickCounts {
   const pending = pendingClicks()
   /** Links whose statistics changed since the last commit. */
   let changed = new Set<string>()
@@ -49,7 +50,7 @@ export function clickCounts({ read, totals, visitors, details, stats }: ClickCou
     if (Number.isNaN(time) || time < 0) return deadLetter('invalid_timestamp', 'timestamp must be ISO 8601')
     if (time > ctx.now + MAX_AHEAD_MS)
       return deadLetter('timestamp_in_the_future', `timestamp is ${time - ctx.now} ms ahead of the clock: correct the producer's clock`)
-    const known = read(click, time)
+    const known = reader()(click, time)
     pending.add(known)
     ctx.emit(details, short_code, known)
     if (pending.size >= MAX_PENDING_LINKS) pending.drain(fold)

@@ -1,22 +1,19 @@
 import type { Click, ClickDetails } from '../../../schemas/links/types.ts'
 import { countryReader } from './country.ts'
 import { referrerReader } from './referrer.ts'
+import type { ClickSettings } from './settings.ts'
 import { userAgentReader } from './user-agent.ts'
 import { visitorHasher } from './visitor.ts'
 
-/** How clicks are read; see the settings of the same meaning in pipelines/config.ts. */
-export interface ClickSettings {
+/** How clicks are read: the settings, with the secret that is in force. */
+export interface ClickReaderOptions extends ClickSettings {
   readonly visitorSecret: string
-  /** A MaxMind DB file; undefined: the bundled one. */
-  readonly countryDatabase: string | undefined
-  /** Visitors' addresses go on to ClickHouse; else only their hashes. */
-  readonly keepAddresses: boolean
 }
 
 /** What a click tells, without the visitor's address. @param time its timestamp, epoch ms */
 export type ClickReader = (click: Click, time: number) => ClickDetails
 
-export function clickReader({ visitorSecret, countryDatabase, keepAddresses }: ClickSettings): ClickReader {
+export function clickReader({ visitorSecret, countryDatabase, keepAddresses }: ClickReaderOptions): ClickReader {
   const readUserAgent = userAgentReader()
   const readReferrer = referrerReader()
   const readCountry = countryReader(countryDatabase)

@@ -3,8 +3,7 @@ import { clicksTable } from '../../../state/tables/links/clicks.ts'
 import { linkStatsView } from '../../../state/views/links/link-stats.ts'
 import type { Runner } from '../../engine/index.ts'
 
-import type { SinkContext } from '../../services.ts'
-import { tableSink, viewSink } from '../../sinks.ts'
+import { type SinkContext, tableSink, viewSink } from '../../sinks.ts'
 
 /** Statistics for the API, every click for analysts. */
 export function clickSinks(context: SinkContext): Runner[] {

@@ -1,7 +1,7 @@
 import { clickDetails, clicks, linkDeletions, linkStats } from '../../../schemas/links/topics.ts'
 import { avro, keyedStore, type Topology, timerStore, topology, utf8 } from '../../engine/index.ts'
 import { clickCounts } from './click-counts.ts'
-import { type ClickSettings, clickReader } from './click-details.ts'
+import type { ClickReader } from './click-details.ts'
 
 /** Clicks are put together for so long before the state is touched: it bounds how often a hot link is written, and delays it as much. */
 const COMMIT_INTERVAL_MS = 1_000
@@ -13,17 +13,18 @@ const FORGET_EVERY_MS = 10_000
 /** A tick holds up clicks: this many take some milliseconds. */
 const FORGOTTEN_PER_TICK = 500
 
-/** Clicks → what each tells, and statistics per link. */
-export function clicksTopology(settings: ClickSettings): Topology {
-  // Not per task: its caches and the country database serve all partitions of the process.
-  const read = clickReader(settings)
+/**
+ * Clicks → what each tells, and statistics per link.
+ * @param reader one for all tasks: its caches and the country database serve all partitions of the process
+ */
+export function clicksTopology(reader: () => ClickReader): Topology {
   return topology(
     'clicks',
     function declareClicks(t) {
       const totals = keyedStore('totals', { key: utf8, value: avro('links/ClickTotals') })
       const visitors = keyedStore('visitors', { key: utf8, value: avro('links/LinkVisitors') })
       const deleted = timerStore('deleted', { key: utf8 })
-      const counts = clickCounts({ read, totals, visitors, details: clickDetails, stats: linkStats })
+      const counts = clickCounts({ reader, totals, visitors, details: clickDetails, stats: linkStats })
       const stores = [totals, visitors]
       t.source(clicks)
         .process('count-click', { stores, reads: (_click, code) => counts.prefetch(code), emits: [clickDetails] }, counts.count)

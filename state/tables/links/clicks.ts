@@ -1,10 +1,13 @@
 import type { ClickDetails } from '../../../schemas/links/types.ts'
+import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
 import { isoDay } from '../time.ts'
 import { clickDaysStatements } from './click-days.ts'
 
 /** A quarter of raw clicks; the days of `click_days` stay longer. */
 const RETENTION_DAYS = 90
+/** Rows of a page: about 1 MB of JSON. A page bounds memory and the time of a query, however many clicks a link has. */
+const PAGE_ROWS = 10_000
 
 /**
  * Every counted click, for analysts: one row each, 90 days. Fed by `click-details`. Without the visitor's address, unless the operator keeps
@@ -31,4 +34,75 @@ export const clicksTable: Table<string, ClickDetails> = {
   derived: clickDaysStatements,
   rowsOf: (_code, click) => (click === null ? [] : [{ ...click, clicked_at: new Date(click.clicked_at).toISOString() }]),
   partitionOf: (_code, { clicked_at }) => isoDay(clicked_at),
+}
+
+export interface LinkClick {
+  /** Epoch ms. */
+  readonly clickedAt: number
+  readonly referrer: string
+  readonly country: string
+  readonly browser: string
+  readonly device: string
+  readonly bot: boolean
+}
+
+/** Where the next page begins: behind the last row of the one before. */
+export interface ClickCursor {
+  /** Epoch ms. */
+  readonly clickedAt: number
+  readonly partition: number
+  /** Decimal. */
+  readonly offset: string
+}
+
+export interface ClickPage {
+  readonly clicks: readonly LinkClick[]
+  /** Undefined: this was the last one. */
+  readonly next: ClickCursor | undefined
+}
+
+export interface ClickRange {
+  readonly code: string
+  /** Epoch ms, inclusive. */
+  readonly from: number
+  /** Epoch ms, exclusive. */
+  readonly to: number
+}
+
+type ClickRow = [
+  at: number,
+  partition: number,
+  offset: string,
+  referrer: string,
+  country: string,
+  browser: string,
+  device: string,
+  bot: boolean,
+]
+
+/** The order is the table's own, so that a page is read where it lies. FINAL: each click once. */
+const PAGE_QUERY = `
+SELECT toUnixTimestamp64Milli(clicked_at), kafka_partition, toString(kafka_offset), referrer, country, browser, device, bot
+FROM clicks FINAL
+WHERE short_code = {code:String}
+  AND clicked_at >= fromUnixTimestamp64Milli({from:Int64}) AND clicked_at < fromUnixTimestamp64Milli({to:Int64})
+  AND (clicked_at, kafka_partition, kafka_offset) > (fromUnixTimestamp64Milli({afterTime:Int64}), {afterPartition:Int64}, {afterOffset:UInt64})
+ORDER BY short_code, clicked_at, kafka_partition, kafka_offset
+LIMIT {limit:UInt32}`
+
+/** @param after the last page's `next`; undefined: from the beginning */
+export async function readClicks(
+  reader: TableReader,
+  { code, from, to }: ClickRange,
+  after: ClickCursor | undefined,
+  limit: number = PAGE_ROWS,
+): Promise<ClickPage> {
+  const { clickedAt, partition, offset } = after ?? { clickedAt: from, partition: -1, offset: '0' }
+  const params = { code, from, to, afterTime: clickedAt, afterPartition: partition, afterOffset: offset, limit }
+  const rows = await readRows<ClickRow>(reader, PAGE_QUERY, params)
+  const last = rows.at(-1)
+  return {
+    clicks: rows.map(([at, , , referrer, country, browser, device, bot]) => ({ clickedAt: at, referrer, country, browser, device, bot })),
+    next: last === undefined || rows.length < limit ? undefined : { clickedAt: last[0], partition: last[1], offset: last[2] },
+  }
 }

@@ -1,7 +1,7 @@
 import type { SnippetText } from '../../../schemas/snippets/types.ts'
+import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
-import type { TableReader } from '../trends/trends.ts'
 
 /**
  * Every snippet, and the beginning of those that are public. Fed by `snippet-texts`: the newest row of a snippet is the one that counts, so
@@ -41,7 +41,7 @@ export const snippetsTable: Table<string, SnippetText> = {
   partitionOf: (_id, { created_at }) => isoMonth(created_at),
 }
 
-/** ClickHouse stops a search that takes longer: its caller is told 503. */
+/** ClickHouse stops a search that takes longer: its caller answers 503. */
 const MAX_EXECUTION_SECONDS = 3
 
 const SEARCH_QUERY = `
@@ -64,22 +64,9 @@ export interface SnippetSearch {
 /** Ids of public snippets, newest first. `total` is 0 for a page behind the last one. */
 export async function searchSnippets(reader: TableReader, search: SnippetSearch): Promise<{ total: number; ids: string[] }> {
   const longest = search.words.reduce((a, b) => (b.length > a.length ? b : a), '')
-  const result = await reader.query({
-    query: SEARCH_QUERY,
-    query_params: {
-      words: [...search.words],
-      longest: `%${longest.replaceAll(/[\\%_]/g, '\\$&')}%`,
-      from: search.from,
-      count: search.count,
-      now: search.now,
-    },
-    format: 'JSONCompactEachRow',
-    clickhouse_settings: {
-      output_format_json_quote_64bit_integers: 0,
-      max_execution_time: MAX_EXECUTION_SECONDS,
-      use_skip_indexes_if_final: 1,
-    },
-  })
-  const rows = await result.json<[id: string, total: number]>()
+  const { words, from, count, now } = search
+  const params = { words: [...words], longest: `%${longest.replaceAll(/[\\%_]/g, '\\$&')}%`, from, count, now }
+  const settings = { max_execution_time: MAX_EXECUTION_SECONDS, use_skip_indexes_if_final: 1 }
+  const rows = await readRows<[id: string, total: number]>(reader, SEARCH_QUERY, params, settings)
   return { total: rows[0]?.[1] ?? 0, ids: rows.map(([id]) => id) }
 }

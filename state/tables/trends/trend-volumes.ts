@@ -1,9 +1,11 @@
 import type { TrendVolume } from '../../../schemas/trends/types.ts'
+import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 
 /** As long as the snapshots: GET /v1/trends/{term}/history answers for at most 2,160 hours. */
 const RETENTION_DAYS = 90
+const MS_PER_SECOND = 1_000
 
 /**
  * How often each term was counted, per region and minute: each row holds the count so far, the greatest is the count. Fed by `trend-volumes`.
@@ -18,4 +20,33 @@ export const trendVolumesTable: Table<string, TrendVolume> = {
   rowsOf: (_key, cell) =>
     cell === null ? [] : [{ woeid: cell.woeid, term: cell.term, minute: new Date(cell.minute).toISOString(), volume: String(cell.volume) }],
   partitionOf: (_key, cell) => isoMonth(cell.minute),
+}
+
+export interface VolumeRange {
+  readonly woeid: number
+  /** Folded form. */
+  readonly term: string
+  /** Epoch ms, multiple of stepMs: the first step's start. */
+  readonly from: number
+  /** Epoch ms, exclusive. */
+  readonly to: number
+  /** A multiple of a minute. */
+  readonly stepMs: number
+}
+
+const VOLUMES_QUERY = `
+SELECT intDiv(toUnixTimestamp(minute), {step:UInt32}) * {step:UInt32} AS step_start, sum(most)
+FROM (
+  SELECT minute, max(volume) AS most
+  FROM trend_volumes
+  WHERE woeid = {woeid:Int32} AND term = {term:String} AND minute >= toDateTime({from:UInt32}) AND minute < toDateTime({to:UInt32})
+  GROUP BY minute
+)
+GROUP BY step_start`
+
+/** @returns volumes by the start of their step (epoch ms); steps without events are absent */
+export async function readVolumes(reader: TableReader, { woeid, term, from, to, stepMs }: VolumeRange): Promise<Map<number, number>> {
+  const params = { woeid, term, from: from / MS_PER_SECOND, to: to / MS_PER_SECOND, step: stepMs / MS_PER_SECOND }
+  const rows = await readRows<[step: number, volume: number]>(reader, VOLUMES_QUERY, params)
+  return new Map(rows.map(([step, volume]) => [step * MS_PER_SECOND, volume]))
 }

@@ -3,7 +3,7 @@ import { jsonAnswer } from '../../../api/kit/answer.ts'
 import { errors } from '../../../api/kit/errors.ts'
 import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
 import { bind } from '../../../api/kit/route.ts'
-import type { Service } from '../../../api/kit/service.ts'
+import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
 import { echoService, INTERNAL_DETAIL } from './echo-service.ts'
 import { testApp } from './harness.ts'
 
@@ -293,7 +293,7 @@ test('each service has its own form of user ids, and an address without a route 
     path: '/by-uuid',
     operationId: 'u',
   }
-  const byUuid: Service = {
+  const byUuid: ServiceRoutes = {
     ...echoService(),
     name: 'by uuid',
     isUserId: (subject) => /^[0-9a-f-]{36}$/.test(subject),

@@ -5,7 +5,7 @@ import { ApiError, errors } from '../../../api/kit/errors.ts'
 import { etagOf } from '../../../api/kit/etag.ts'
 import { booleanParameter, integerParameter } from '../../../api/kit/parameters.ts'
 import { type AuthRule, type BoundRoute, bind, defineRoute } from '../../../api/kit/route.ts'
-import type { Service } from '../../../api/kit/service.ts'
+import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
 
 /** Holds a password, which no answer and no log line may show. */
 export const INTERNAL_DETAIL = 'redis://user:hunter2@10.0.0.1'
@@ -73,7 +73,7 @@ const busy = defineRoute({ ...shared, method: 'get', path: '/busy', operationId:
 const endless = defineRoute({ ...shared, method: 'get', path: '/endless', operationId: 'endless', timeoutMs: 20, answers: anything })
 
 /** A service that shows what the kit hands to handlers. */
-export function echoService(state: { runs: number; reusableUntil?: number } = { runs: 0 }): Service {
+export function echoService(state: { runs: number; reusableUntil?: number } = { runs: 0 }): ServiceRoutes {
   return {
     name: 'echo',
     description: 'says what it was told',

@@ -7,7 +7,7 @@ import { createLogger } from '../../../api/kit/logging.ts'
 import { httpMetrics } from '../../../api/kit/metrics.ts'
 import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
 import { type ReadinessProbe, readiness } from '../../../api/kit/readiness.ts'
-import type { Service } from '../../../api/kit/service.ts'
+import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
 
 export const ISSUER = 'https://issuer.example'
 export const AUDIENCE = 'millrace-test'
@@ -46,7 +46,7 @@ export async function signToken(key: SigningKey, claims: TokenClaims = {}): Prom
 
 /** An app with one signing key, a manual clock and captured log lines. */
 export async function testApp(
-  options: { services?: Service[]; probes?: ReadinessProbe[]; bodyTimeoutMs?: number; limits?: RequestLimits } = {},
+  options: { services?: ServiceRoutes[]; probes?: ReadinessProbe[]; bodyTimeoutMs?: number; limits?: RequestLimits } = {},
 ) {
   const clock = { now: START }
   const key = await signingKey('key-1')

@@ -5,7 +5,7 @@ import { type ApiClient, hashOfKey } from '../../../api/limits/core/caller.ts'
 import { failOpenLimiter } from '../../../api/limits/core/fail-open-limiter.ts'
 import { type LimitedRequest, limiter, type Verdict } from '../../../api/limits/core/limiter.ts'
 import { compileRules } from '../../../api/limits/core/matching.ts'
-import { ruleOf } from '../../../schemas/limits/rule.ts'
+import { ruleOf } from '../../../schemas/limit-rule.ts'
 import { memoryCounters } from './core/memory-counters.ts'
 
 const KEY = 'mr_live_0123456789'

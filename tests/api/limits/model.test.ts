@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { limitedPaths } from '../../../api/limits/core/limited-paths.ts'
 import { RuleSchema, ruleJson } from '../../../api/limits/model.ts'
-import { ruleOf } from '../../../schemas/limits/rule.ts'
+import { ruleOf } from '../../../schemas/limit-rule.ts'
 
 test('a rule for a path that nothing here limits is shown with a warning', () => {
   const paths = limitedPaths(['/api/v1/*'])

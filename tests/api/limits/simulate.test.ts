@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { simulate } from '../../../api/limits/simulate.ts'
-import { ruleOf } from '../../../schemas/limits/rule.ts'
-import type { TrafficReader } from '../../../state/tables/limits/limit-records.ts'
+import { ruleOf } from '../../../schemas/limit-rule.ts'
+import type { TableReader } from '../../../state/tables/reader.ts'
 import { modelOf } from './core/model.ts'
 
 const NOW = Date.UTC(2026, 0, 15, 12)
@@ -11,7 +11,7 @@ const FROM_SECOND = NOW / 1_000 - 3_600
 type Row = [second: number, client: string, tier: string, key: string, user: string, ip: string, requests: number]
 
 /** Traffic as ClickHouse answers it, oldest first. */
-function readerOf(rows: readonly Row[], leftOut = 0): TrafficReader {
+function readerOf(rows: readonly Row[], leftOut = 0): TableReader {
   return {
     async query({ query }) {
       const answer = query.includes('left_out') ? [[leftOut]] : rows

@@ -11,7 +11,7 @@ import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { startWorkerProcess, type WorkerProcess } from '../worker-process.ts'
 
 const run = promisify(execFile)
-const TOKEN_COMMAND = fileURLToPath(new URL('../../../api/kit/auth/token.ts', import.meta.url))
+const TOKEN_COMMAND = fileURLToPath(new URL('../../../tools/token/main.ts', import.meta.url))
 const NODES = 3
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
 /** Nothing listens there: deciding needs no ClickHouse. */

@@ -1,10 +1,10 @@
 import { createCommands } from '../../../api/kit/commands/commands.ts'
 import { shortDomains } from '../../../api/links/domains.ts'
-import { linksService } from '../../../api/links/service.ts'
+import { linksHandlers } from '../../../api/links/handlers.ts'
 import { links } from '../../../pipelines/links/topology.ts'
 import { linkFlow } from '../../../schemas/links/flow.ts'
 import { userLinks } from '../../../schemas/links/topics.ts'
-import type { TableReader } from '../../../state/tables/trends/trends.ts'
+import type { TableReader } from '../../../state/tables/reader.ts'
 import { linksView } from '../../../state/views/links/links.ts'
 import { userLinksView } from '../../../state/views/links/user-links.ts'
 import { decisionView } from '../../../state/views/results.ts'
@@ -33,7 +33,7 @@ export async function linksApi() {
   const now = () => clock.now
   const commands = createCommands({ facts, reader: redis.reader, bindings, channel, now, timeoutMs: TIMEOUT_MS })
   const domains = shortDomains(['http://sho.rt', 'https://go.example'])
-  const service = linksService({ views: redis.reader, tables: NO_TABLES, facts, commands, domains, secret: 'the secret of the test', now })
+  const service = linksHandlers({ views: redis.reader, tables: NO_TABLES, facts, commands, domains, secret: 'the secret of the test', now })
   const api = await testApp({ services: [service], probes: [...service.probes] })
 
   async function send(method: string, path: string, options: { body?: unknown; as?: TokenClaims; headers?: Record<string, string> } = {}) {

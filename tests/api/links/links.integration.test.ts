@@ -10,7 +10,7 @@ import { type Counting, startCounting } from './counting.ts'
 import { type LinksSystem, send, startLinksSystem, visit } from './system.ts'
 
 const run = promisify(execFile)
-const TOKEN_COMMAND = fileURLToPath(new URL('../../../api/kit/auth/token.ts', import.meta.url))
+const TOKEN_COMMAND = fileURLToPath(new URL('../../../tools/token/main.ts', import.meta.url))
 const SETUP_TIMEOUT_MS = 240_000
 const RACE_TIMEOUT_MS = 240_000
 const FUZZ_EXAMPLES = 20

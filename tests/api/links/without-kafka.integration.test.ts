@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
-import { LINKS_TOPICS } from '../../../api/links/service.ts'
+import { linksService } from '../../../api/links/service.ts'
 import { freePort } from '../../../deploy/local/ports.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import { linkDecisions } from '../../../schemas/links/topics.ts'
@@ -39,7 +39,7 @@ async function apiWithoutKafka(partitionsKept: boolean) {
   for (const operation of linksView.operationsFor(partition, CODE, LINK))
     if (operation.op === 'set') await redis.set(operation.key, operation.value)
   for (let index = 0; index < partitions; index++) await redis.set(caughtUpKey(LINKS_VIEW, index), '1')
-  const counts = Object.fromEntries(LINKS_TOPICS.map((topic) => [topic.name, topic.partitions]))
+  const counts = Object.fromEntries(linksService.topics.map((topic) => [topic.name, topic.partitions]))
   if (partitionsKept) await redis.set('api:partitions', JSON.stringify(counts))
   const nowhere = `127.0.0.1:${await freePort()}`
   return await startApiProcess(folder.path, {

@@ -5,8 +5,8 @@ import { onTestFinished } from 'vitest'
 import { createCommands } from '../../../api/kit/commands/commands.ts'
 import type { RequestLimits } from '../../../api/kit/rate-limits.ts'
 import { patchOf } from '../../../api/snippets/diff/patch.ts'
+import { snippetsHandlers } from '../../../api/snippets/handlers.ts'
 import type { Highlighter } from '../../../api/snippets/page/highlighter.ts'
-import { snippetsService } from '../../../api/snippets/service.ts'
 import { type ContentStreams, contentStreams } from '../../../api/snippets/streams.ts'
 import { snippets } from '../../../pipelines/snippets/topology.ts'
 import { snippetFlow } from '../../../schemas/snippets/flow.ts'
@@ -14,7 +14,7 @@ import { snippetTexts } from '../../../schemas/snippets/topics.ts'
 import { blobStore } from '../../../state/blobs/blob-store.ts'
 import { draftFolderOf, folderShelf } from '../../../state/blobs/folder.ts'
 import type { BlobShelf } from '../../../state/blobs/shelf.ts'
-import type { TableReader } from '../../../state/tables/trends/trends.ts'
+import type { TableReader } from '../../../state/tables/reader.ts'
 import { decisionView } from '../../../state/views/results.ts'
 import { snippetsView } from '../../../state/views/snippets/snippets.ts'
 import { decidedWorld } from '../kit/commands/decided-world.ts'
@@ -50,7 +50,7 @@ export async function snippetsApi(
   }
   const shelf = folderShelf(root)
   const blobs = blobStore({ shelf: { ...shelf, ...options.shelf }, draftFolder: draftFolderOf(root) })
-  const service = snippetsService({
+  const service = snippetsHandlers({
     views: redis.reader,
     tables,
     facts,

@@ -6,9 +6,9 @@ import { limitedPaths } from '../../../api/limits/core/limited-paths.ts'
 import { limiter } from '../../../api/limits/core/limiter.ts'
 import { compileRules } from '../../../api/limits/core/matching.ts'
 import { requestLimits } from '../../../api/limits/core/request-limits.ts'
-import { SNIPPETS_LIMITED_PATHS } from '../../../api/snippets/service.ts'
+import { snippetsService } from '../../../api/snippets/service.ts'
 import { exactCounters } from '../../../bench/limits/exact-counters.ts'
-import { SEEDED_RULES } from '../../../schemas/limits/seeded-rules.ts'
+import { seededLimits } from '../../../schemas/catalogue.ts'
 import { snippetTexts } from '../../../schemas/snippets/topics.ts'
 import { START } from '../kit/harness.ts'
 import { snippetsApi } from './harness.ts'
@@ -118,19 +118,19 @@ describe('creating a snippet', () => {
 
 describe('the rate of creations', () => {
   /** What stands in front of the service, with counters in memory. */
-  function seededLimits(): RequestLimits {
+  function limitsInForce(): RequestLimits {
     const { store } = exactCounters(() => START * 1_000)
-    const rules = compileRules(SEEDED_RULES)
+    const rules = compileRules(seededLimits)
     return requestLimits({
       limiter: limiter({ counters: store, rules: () => rules }),
       clients: { find: () => undefined },
       trusted: trustedProxies(LOOPBACK),
-      paths: limitedPaths(SNIPPETS_LIMITED_PATHS),
+      paths: limitedPaths(snippetsService.limitedPaths),
     })
   }
 
   test('is 100 a minute for a user, new versions among them', async () => {
-    const { create } = await snippetsApi({ limits: seededLimits() })
+    const { create } = await snippetsApi({ limits: limitsInForce() })
     const { body } = await create({ content: 'first' }, ALICE)
     const versions = `/api/v1/pastes/${body.paste_id}/versions`
     for (let count = 1; count < 100; count++) {
@@ -144,7 +144,7 @@ describe('the rate of creations', () => {
   })
 
   test('is 10 a minute for an address', async () => {
-    const { create } = await snippetsApi({ limits: seededLimits() })
+    const { create } = await snippetsApi({ limits: limitsInForce() })
     for (let count = 0; count < 10; count++) expect((await create({ content: `number ${count}` })).status).toBe(201)
     const { status, body } = await create({ content: 'one too many' })
     expect([status, body.limit]).toEqual([429, 10])

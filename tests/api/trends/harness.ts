@@ -1,11 +1,11 @@
 import { ApiError, errors } from '../../../api/kit/errors.ts'
 import type { Facts } from '../../../api/kit/facts.ts'
-import { trendsService } from '../../../api/trends/service.ts'
+import { trendsHandlers } from '../../../api/trends/handlers.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 import { trendOutput, trendRenewals, userInterests } from '../../../schemas/trends/topics.ts'
 import type { TrendOutput, UserInterests } from '../../../schemas/trends/types.ts'
-import type { TableReader } from '../../../state/tables/trends/trends.ts'
+import type { TableReader } from '../../../state/tables/reader.ts'
 import { INTERESTS_VIEW, interestsView } from '../../../state/views/trends/interests.ts'
 import { TRENDS_VIEW, trendsView } from '../../../state/views/trends/trends.ts'
 import type { ViewReader } from '../../../state/views/view.ts'
@@ -62,7 +62,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
     get: (key) => redis.reader.get(key).catch(unavailable),
     hget: (key, field) => redis.reader.hget(key, field).catch(unavailable),
   }
-  const service = trendsService({ views, tables, facts, now: () => api.clock.now, sleep: async () => undefined })
+  const service = trendsHandlers({ views, tables, facts, now: () => api.clock.now, sleep: async () => undefined })
   const api = await testApp({ services: [service], probes: [...service.probes] })
   if (options.caughtUp !== false) {
     redis.caughtUp(TRENDS_VIEW, PARTITIONS)

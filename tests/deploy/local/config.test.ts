@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
-import { ConfigError, localConfig } from '../../../deploy/local/config.ts'
+import { localConfig } from '../../../deploy/local/config.ts'
+import { SettingsError } from '../../../settings/read.ts'
 
 function refusal(env: Record<string, string>): string {
   try {
     localConfig(env)
   } catch (error) {
-    expect(error).toBeInstanceOf(ConfigError)
+    expect(error).toBeInstanceOf(SettingsError)
     return (error as Error).message
   }
   throw new Error('was accepted')
@@ -45,23 +46,32 @@ test('an empty variable counts as unset, a relative folder is taken from here', 
 })
 
 test.each([
-  [{ API_PORT: 'eighty' }, 'API_PORT=eighty: is not a port'],
-  [{ API_PORT: '70000' }, 'API_PORT=70000: is not a port'],
-  [{ WORKERS: '1.5' }, 'WORKERS=1.5: is not a whole number'],
-  [{ WORKERS: '-1' }, 'WORKERS=-1: is less than 0'],
-  [{ KAFKA_BROKERS: 'localhost' }, 'KAFKA_BROKERS=localhost: is not a list of host:port'],
-  [{ REDIS_URL: 'localhost:6379' }, 'REDIS_URL=localhost:6379: does not begin with redis:// or rediss://'],
-  [{ CLICKHOUSE_URL: 'tcp://x' }, 'CLICKHOUSE_URL=tcp://x: does not begin with http:// or https://'],
-  [{ MILLRACE_DEMO: 'yes' }, 'MILLRACE_DEMO=yes: is neither 0 nor 1'],
-  [{ KAFKA_HEAP_MB: '64' }, 'KAFKA_HEAP_MB=64: is less than 256: the broker needs it to start'],
-  [{ API_PORT: '8123' }, 'API_PORT=8123: is port 8123, and so is CLICKHOUSE_PORT: choose another one for one of them'],
+  [{ API_PORT: 'eighty' }, 'API_PORT: is not a port'],
+  [{ API_PORT: '70000' }, 'API_PORT: is not a port'],
+  [{ WORKERS: '1.5' }, 'WORKERS: is not a whole number'],
+  [{ WORKERS: '-1' }, 'WORKERS: is less than 0'],
+  [{ KAFKA_BROKERS: 'localhost' }, 'KAFKA_BROKERS: is not a list of host:port'],
+  [{ REDIS_URL: 'localhost:6379' }, 'REDIS_URL: does not begin with redis:// or rediss://'],
+  [{ CLICKHOUSE_URL: 'tcp://x' }, 'CLICKHOUSE_URL: does not begin with http:// or https://'],
+  [{ MILLRACE_DEMO: 'yes' }, 'MILLRACE_DEMO: is neither 0 nor 1'],
+  [{ KAFKA_HEAP_MB: '64' }, 'KAFKA_HEAP_MB: is less than 256: the broker needs it to start'],
+  [{ API_PORT: '8123' }, 'API_PORT: is port 8123, and so is CLICKHOUSE_PORT: choose another one for one of them'],
   [
     { WORKERS: '2', WORKER_HEALTH_PORT: '8122' },
-    'WORKER_HEALTH_PORT=8122: is port 8123, and so is CLICKHOUSE_PORT: choose another one for one of them',
+    'WORKER_HEALTH_PORT: is port 8123, and so is CLICKHOUSE_PORT: choose another one for one of them',
   ],
-  [{ API_PROCESSES: '2', API_PORT: '65500' }, 'API_PORT=65500: leads to port 65600: the highest is 65535'],
+  [{ API_PROCESSES: '2', API_PORT: '65500' }, 'API_PORT: leads to port 65600: the highest is 65535'],
 ])('%j is refused: %s', (env, message) => {
-  expect(refusal(env)).toBe(message)
+  expect(refusal(env)).toBe(`wrong settings:\n  ${message}`)
+})
+
+test('a port of a service is one of the ports of the local stack', () => {
+  const defaults = localConfig({})
+  expect([defaults.servicePorts, defaults.serviceEnv]).toEqual([{ SHORT_PORT: 8090 }, { SHORT_DOMAINS: 'localhost:8090' }])
+  expect(localConfig({ SHORT_PORT: '9000' }).serviceEnv).toEqual({ SHORT_DOMAINS: 'localhost:9000' })
+  expect(localConfig({ SHORT_DOMAINS: 'sho.rt' }).serviceEnv).toEqual({})
+  expect(refusal({ SHORT_PORT: '8123' })).toMatch(/SHORT_PORT: is port 8123, and so is CLICKHOUSE_PORT/)
+  expect(refusal({ SHORT_PORT: '0' })).toMatch(/SHORT_PORT: is not a port/)
 })
 
 test('a port of a server that is given is free for others', () => {
@@ -69,5 +79,5 @@ test('a port of a server that is given is free for others', () => {
 })
 
 test('all faults are told at once', () => {
-  expect(refusal({ API_PORT: 'x', WORKERS: 'y' }).split('\n')).toHaveLength(2)
+  expect(refusal({ API_PORT: 'x', WORKERS: 'y' })).toBe('wrong settings:\n  WORKERS: is not a number\n  API_PORT: is not a port')
 })

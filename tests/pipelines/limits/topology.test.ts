@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { decisionDriver } from '../../../pipelines/engine/testing.ts'
 import { limits } from '../../../pipelines/limits/topology.ts'
+import { type GivenRule, ruleOf } from '../../../schemas/limit-rule.ts'
 import { keySubject, limitFlow, ruleSubject } from '../../../schemas/limits/flow.ts'
-import { type GivenRule, ruleOf } from '../../../schemas/limits/rule.ts'
 import { limitAudit, limitClients, limitRules } from '../../../schemas/limits/topics.ts'
 import type { LimitClient, LimitCommand } from '../../../schemas/limits/types.ts'
 

@@ -9,7 +9,7 @@ import { keySetFor } from '../../../../api/kit/auth/key-source.ts'
 import { tokenVerifier } from '../../../../api/kit/auth/verify.ts'
 
 const run = promisify(execFile)
-const COMMAND = join(import.meta.dirname, '../../../../api/kit/auth/token.ts')
+const COMMAND = join(import.meta.dirname, '../../../../tools/token/main.ts')
 
 async function home(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-auth-'))

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { JSONWebKeySet } from 'jose'
 import { expect, onTestFinished, test } from 'vitest'
-import type { AuthConfig } from '../../../../api/config.ts'
 import { keySet } from '../../../../api/kit/auth/key-set.ts'
 import { keySetFor } from '../../../../api/kit/auth/key-source.ts'
+import type { AuthSettings } from '../../../../api/kit/auth/settings.ts'
 import { tokenVerifier } from '../../../../api/kit/auth/verify.ts'
 import { AUDIENCE, ISSUER, type SigningKey, START, signingKey, signToken } from '../harness.ts'
 
@@ -106,7 +106,7 @@ test('keys are fetched from an address or read from a file', async () => {
   await writeFile(join(folder, 'jwks.json'), jwks)
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const token = await signToken(key, { sub: '7' })
-  const verify = async (keys: AuthConfig['keys']) => {
+  const verify = async (keys: AuthSettings['keys']) => {
     const set = await keySetFor({ issuer: ISSUER, audience: AUDIENCE, keys }, () => START)
     return (await tokenVerifier({ keys: set, issuer: ISSUER, audience: AUDIENCE, now: () => START }).verify(token)).subject
   }

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { LimitedCaller } from '../../../../api/kit/limited-caller.ts'
 import { parsePattern } from '../../../../api/limits/core/endpoint-pattern.ts'
 import { compileRules } from '../../../../api/limits/core/matching.ts'
-import { type GivenRule, ruleOf } from '../../../../schemas/limits/rule.ts'
+import { type GivenRule, ruleOf } from '../../../../schemas/limit-rule.ts'
 import type { LimitRule } from '../../../../schemas/limits/types.ts'
 
 const ANONYMOUS: LimitedCaller = { clientId: 'ip:192.0.2.1', tier: 'free', ip: '192.0.2.1' }

@@ -6,7 +6,7 @@ import type { RuleStatus, Verdict } from '../../../../api/limits/core/limiter.ts
 import { decisionRecords } from '../../../../api/limits/core/records.ts'
 import type { Receipt } from '../../../../kafka/transport.ts'
 import { byteWriter } from '../../../../schemas/codec.ts'
-import { ruleOf } from '../../../../schemas/limits/rule.ts'
+import { ruleOf } from '../../../../schemas/limit-rule.ts'
 import { limitTraffic } from '../../../../schemas/limits/topics.ts'
 import type { LimitTraffic, LimitViolation } from '../../../../schemas/limits/types.ts'
 import { type AnyTopic, DEFAULT_MAX_BATCH_BYTES } from '../../../../schemas/topic.ts'

@@ -12,7 +12,7 @@ import { limiter } from '../../../../api/limits/core/limiter.ts'
 import { compileRules } from '../../../../api/limits/core/matching.ts'
 import { requestLimits } from '../../../../api/limits/core/request-limits.ts'
 import { limiterTelemetry } from '../../../../api/limits/core/telemetry.ts'
-import { type GivenRule, ruleOf } from '../../../../schemas/limits/rule.ts'
+import { type GivenRule, ruleOf } from '../../../../schemas/limit-rule.ts'
 import { testApp } from '../../kit/harness.ts'
 import { memoryCounters } from './memory-counters.ts'
 

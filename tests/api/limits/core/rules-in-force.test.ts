@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { rulesInForce } from '../../../../api/limits/core/rules-in-force.ts'
-import { ruleOf } from '../../../../schemas/limits/rule.ts'
+import { ruleOf } from '../../../../schemas/limit-rule.ts'
 import type { LimitRule } from '../../../../schemas/limits/types.ts'
 
 const CALLER = { clientId: 'acme', tier: 'free', ip: '' }

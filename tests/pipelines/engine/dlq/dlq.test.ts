@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest'
 import { memoryTransport } from '../../../../kafka/memory/transport.ts'
-import { runDlq } from '../../../../pipelines/engine/dlq/command.ts'
-import declaration from '../../../../pipelines/engine/dlq/main.command.ts'
 import { readDeadLetters } from '../../../../pipelines/engine/dlq/read.ts'
 import { replayDeadLetters } from '../../../../pipelines/engine/dlq/replay.ts'
 import { REPLAY_HEADER, SENT_AT_HEADER } from '../../../../pipelines/engine/task/dead-letter.ts'
@@ -9,6 +7,8 @@ import { testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
 import { deadLetter } from '../../../../pipelines/engine/topology/outcome.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import type { ValuesOf } from '../../../../scripts/command-line/command.ts'
+import { runDlq } from '../../../../tools/dlq/command.ts'
+import declaration from '../../../../tools/dlq/main.command.ts'
 import { numberTopic } from '../words.ts'
 
 const numbers = numberTopic('numbers', 2)

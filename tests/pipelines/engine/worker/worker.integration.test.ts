@@ -155,7 +155,7 @@ test('an undecodable record lands in the dead letters, the stream goes on, and n
     what: 'the dead letter',
     timeoutMs: DEADLINE_MS,
   })
-  const main = join(import.meta.dirname, '../../../../pipelines/engine/dlq/main.ts')
+  const main = join(import.meta.dirname, '../../../../tools/dlq/main.ts')
   const run = promisify(execFile)
   const env = { ...process.env, KAFKA_BROKERS: brokers }
   const { stdout: list } = await run(process.execPath, [main, 'list'], { env })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type TestDriver, testDriver } from '../../../../pipelines/engine/testing.ts'
+import { clickReader } from '../../../../pipelines/links/clicks/click-details.ts'
 import { clicksTopology } from '../../../../pipelines/links/clicks/topology.ts'
 import { AS_OF_KEY } from '../../../../schemas/links/as-of.ts'
 import { clickDetails, clicks, linkDeletions, linkStats } from '../../../../schemas/links/topics.ts'
@@ -13,7 +14,8 @@ const PEOPLE = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like 
 const CRAWLER = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
 const STEPS = ['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const
 
-const flow = clicksTopology(SETTINGS)
+const reader = clickReader(SETTINGS)
+const flow = clicksTopology(() => reader)
 
 function drive(commit: 'record' | 'manual' = 'record'): TestDriver {
   return testDriver(flow, { startAt: START, commit })
@@ -114,7 +116,11 @@ describe('details', () => {
   })
 
   test('with the address where the operator says so', () => {
-    const driver = testDriver(clicksTopology({ ...SETTINGS, keepAddresses: true }), { startAt: START })
+    const withAddresses = clickReader({ ...SETTINGS, keepAddresses: true })
+    const driver = testDriver(
+      clicksTopology(() => withAddresses),
+      { startAt: START },
+    )
     send(driver)
     expect(driver.read(clickDetails)[0].value).toMatchObject({ ip: '8.8.8.8' })
   })

@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { ClickDetails } from '../../../../schemas/links/types.ts'
-import { clicksTable } from '../../../../state/tables/links/clicks.ts'
-import { type ClickCursor, readClicks } from '../../../../state/tables/links/link-clicks.ts'
+import { type ClickCursor, clicksTable, readClicks } from '../../../../state/tables/links/clicks.ts'
 import { tableStore } from '../../../../state/tables/store.ts'
 import { rowsOf, testDatabase } from '../database.ts'
 

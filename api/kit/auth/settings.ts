@@ -1,0 +1,45 @@
+import { z } from 'zod'
+import { settingsFragment } from '../../../settings/fragment.ts'
+import { documented } from '../../../settings/variables.ts'
+
+/** Whose tokens the API accepts. */
+export interface AuthSettings {
+  readonly issuer: string
+  readonly audience: string
+  /** Where the identity provider's keys are; `development`: a key made here on first start. */
+  readonly keys:
+    | { readonly kind: 'url'; readonly url: string }
+    | { readonly kind: 'file'; readonly path: string }
+    | { readonly kind: 'development'; readonly home: string }
+}
+
+const DEVELOPMENT_ISSUER = 'millrace'
+
+export const authSettings = settingsFragment({
+  variables: {
+    AUTH_JWKS_URL: documented(z.url('is no URL').optional(), "the identity provider's keys", 'development key'),
+    AUTH_JWKS_FILE: documented(z.string().optional(), 'the same as a file'),
+    AUTH_ISSUER: documented(z.string().optional(), 'issuer that tokens must carry', DEVELOPMENT_ISSUER),
+    AUTH_AUDIENCE: documented(z.string().optional(), 'audience that tokens must carry', DEVELOPMENT_ISSUER),
+  },
+  rules(env, report, { isProduction }) {
+    const hasKeys = env.AUTH_JWKS_URL !== undefined || env.AUTH_JWKS_FILE !== undefined
+    if (env.AUTH_JWKS_URL !== undefined && env.AUTH_JWKS_FILE !== undefined) {
+      report('AUTH_JWKS_FILE', 'is set beside AUTH_JWKS_URL: set one of them')
+    }
+    if (isProduction && !hasKeys) {
+      report('AUTH_JWKS_URL', 'is missing: with NODE_ENV=production there is no development key; set it or AUTH_JWKS_FILE')
+    }
+    for (const name of ['AUTH_ISSUER', 'AUTH_AUDIENCE'] as const) {
+      if (hasKeys && env[name] === undefined) {
+        report(name, 'is missing: keys of your own need the issuer and audience that their tokens carry')
+      }
+    }
+  },
+  value({ AUTH_ISSUER, AUTH_AUDIENCE, AUTH_JWKS_URL, AUTH_JWKS_FILE }, { home }): AuthSettings {
+    const common = { issuer: AUTH_ISSUER ?? DEVELOPMENT_ISSUER, audience: AUTH_AUDIENCE ?? DEVELOPMENT_ISSUER }
+    if (AUTH_JWKS_URL !== undefined) return { ...common, keys: { kind: 'url', url: AUTH_JWKS_URL } }
+    if (AUTH_JWKS_FILE !== undefined) return { ...common, keys: { kind: 'file', path: AUTH_JWKS_FILE } }
+    return { ...common, keys: { kind: 'development', home } }
+  },
+})

@@ -1,0 +1,14 @@
+import { limitsService } from './limits/service.ts'
+import { linksService } from './links/service.ts'
+import type { ApiService } from './service.ts'
+import { snippetsService } from './snippets/service.ts'
+import { trendsService } from './trends/service.ts'
+
+/** Every service that `API_SERVICES` may name: one line per service. */
+// biome-ignore format: one line per service
+export const apiServices: readonly ApiService[] = [
+  trendsService,
+  linksService,
+  snippetsService,
+  limitsService,
+]

@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import { registryClient } from '../kafka/registry.ts'
+import type { ApiConfig } from './config.ts'
+import { answerCache } from './kit/answer-cache.ts'
+import { createApp } from './kit/app.ts'
+import { keySetFor } from './kit/auth/key-source.ts'
+import { tokenVerifier } from './kit/auth/verify.ts'
+import { connectTables } from './kit/clickhouse.ts'
+import { trustedProxies } from './kit/client-address.ts'
+import { createCommands } from './kit/commands/commands.ts'
+import { redisBindings } from './kit/commands/idempotency.ts'
+import { redisResultChannel } from './kit/commands/result-channel.ts'
+import { kafkaFacts } from './kit/facts.ts'
+import { apiTransport } from './kit/kafka.ts'
+import type { Logger } from './kit/logging.ts'
+import { httpMetrics } from './kit/metrics.ts'
+import { readiness } from './kit/readiness.ts'
+import { connectViewRedis } from './kit/redis.ts'
+import { type FrontHandler, type RunningServer, startServer } from './kit/server.ts'
+import type { Guard, GuardKit, OpenService, ServiceKit } from './service.ts'
+import { apiServices } from './services.ts'
+
+/** Starts the API of the services that the configuration names. Servers that it needs may come later: it answers 503 until they are there. */
+export async function startApi(config: ApiConfig, log: Logger) {
+  const { kafka, state, surroundings, publicUrl } = config
+  const now = Date.now
+  const monotonic = () => performance.now()
+  const metrics = httpMetrics({ process: true })
+  /** Closes what was opened, in the order of opening. Each part uses only parts before it. */
+  const closing: (() => unknown)[] = []
+
+  const transport = apiTransport({ brokers: kafka.brokers, log })
+  closing.push(transport.close)
+  const redis = connectViewRedis({ url: state.redisUrl, cluster: state.redisCluster, log })
+  closing.push(redis.close)
+  const tables = connectTables(state.clickhouse)
+  closing.push(tables.close)
+  const registry = registryClient({ url: kafka.schemaRegistryUrl })
+  const guarding = apiServices.find((service) => service.openGuard !== undefined)
+  const topics = [guarding, ...config.services.map(({ service }) => service)].flatMap((service) => service?.topics ?? [])
+  const facts = kafkaFacts({ transport, registry, topics: [...new Set(topics)], memory: redis.partitions, log })
+  closing.push(facts.close)
+  const channel = redisResultChannel({ url: state.redisUrl, cluster: state.redisCluster, name: randomUUID(), log })
+  const bindings = redisBindings(redis.bindings)
+  const commands = createCommands({ facts, reader: redis.reader, bindings, channel, registry: metrics.registry, now })
+  closing.push(commands.close)
+
+  const trusted = trustedProxies(config.trustedProxies)
+  const limitedPaths = config.services.flatMap(({ service }) => service.limitedPaths)
+  const common = { facts, trusted, state, log, now, monotonic }
+  const guardKit: GuardKit = { ...common, transport, registry, metrics: metrics.registry, limitedPaths }
+  const guard = (await guarding?.openGuard?.(guardKit)) as Guard
+  closing.push(() => guard?.close())
+
+  const { reader: views, shared: sharedViews } = redis
+  const kit: ServiceKit = { ...common, views, sharedViews, tables: tables.reader, commands, publicUrl, surroundings, metrics }
+  const services: OpenService[] = []
+  closing.push(() => Promise.all(services.map((service) => service.close?.())))
+  for (const { service, settings } of config.services) services.push(await service.open(kit, settings, guard))
+
+  const ready = readiness([
+    redis.probe,
+    facts.probe,
+    tables.probe,
+    ...(limitedPaths.length > 0 ? (guard?.probes ?? []) : []),
+    ...services.flatMap((service) => service.probes),
+  ])
+  const { issuer, audience } = config.auth
+  const verifier = tokenVerifier({ keys: await keySetFor(config.auth, now), issuer, audience, now })
+  const answers = answerCache()
+  const limits = guard?.requests
+  const app = createApp({ services, verifier, log, metrics, readiness: ready, answers, limits, trusted, publicUrl, monotonic })
+
+  const serving = { app, answers, metrics, readiness: ready, log, host: config.host, now }
+  const servers: RunningServer[] = [await startServer({ ...serving, front: joinedFronts(services), port: config.port })]
+  const addresses: Record<string, string> = {}
+  for (const { logField, port, portSetting, front } of services.flatMap((service) => service.listeners ?? [])) {
+    const server = await startServer({ ...serving, front, port, portSetting })
+    servers.push(server)
+    addresses[logField] = server.url
+  }
+  log.info({ url: servers[0].url, ...addresses, services: config.services.map(({ service }) => service.name) }, 'api_started')
+
+  /** Becomes unready at once, so that no new requests are sent here; lets running ones end; then closes everything, the last opened first. */
+  async function stop(): Promise<void> {
+    ready.startDraining()
+    log.info({ delay_ms: config.drainDelayMs, timeout_ms: config.drainTimeoutMs }, 'api_draining')
+    await new Promise((resolve) => setTimeout(resolve, config.drainDelayMs))
+    const cut = await Promise.all(servers.map((server) => server.close(config.drainTimeoutMs)))
+    for (const close of closing.toReversed()) await close()
+    log.info({ connections_cut: cut.reduce((sum, count) => sum + count, 0) }, 'api_stopped')
+  }
+
+  return { stop }
+}
+
+/** Asks one service after the other. Undefined where none has a front handler. */
+function joinedFronts(services: readonly OpenService[]): FrontHandler | undefined {
+  const fronts = services.flatMap(({ front }) => front ?? [])
+  if (fronts.length <= 1) return fronts[0]
+  return (request, response) => fronts.some((front) => front(request, response))
+}

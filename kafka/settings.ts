@@ -1,0 +1,22 @@
+import { settingsFragment } from '../settings/fragment.ts'
+import { addressOf, documented, list } from '../settings/variables.ts'
+
+const BROKER = /^\S+:\d+$/
+
+/** Where Kafka and its schema registry are. */
+export interface KafkaSettings {
+  /** `host:port` of each. */
+  readonly brokers: readonly string[]
+  readonly schemaRegistryUrl: string
+}
+
+export const kafkaSettings = settingsFragment({
+  variables: {
+    KAFKA_BROKERS: documented(
+      list.refine((brokers) => brokers.every((broker) => BROKER.test(broker)), 'is not a list of host:port').prefault('127.0.0.1:9092'),
+      'brokers; `npm start` uses given ones instead of a local one',
+    ),
+    SCHEMA_REGISTRY_URL: documented(addressOf('http', 'https').prefault('http://127.0.0.1:8081'), 'schema registry, likewise'),
+  },
+  value: (env): KafkaSettings => ({ brokers: env.KAFKA_BROKERS, schemaRegistryUrl: env.SCHEMA_REGISTRY_URL }),
+})

@@ -1,0 +1,11 @@
+import type { PipelineService, WorkerRole } from './service.ts'
+import { pipelineServices } from './services.ts'
+
+/**
+ * The services that workers of a role run.
+ * @param names services; empty: all
+ */
+export function servicesFor(role: WorkerRole | 'all', names: readonly string[]): readonly PipelineService[] {
+  const named = pipelineServices.filter(({ name }) => names.length === 0 || names.includes(name))
+  return named.filter((service) => role === 'all' || service.role === role)
+}

@@ -1,0 +1,69 @@
+import type { SettingsFragment, Surroundings, Values, Variables } from './fragment.ts'
+import { surroundingsSettings } from './surroundings.ts'
+
+/** Environment variables as the process has them. An empty one counts as unset. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** Wrong settings: the message names each wrong variable with its cure, one per line. */
+export class SettingsError extends Error {
+  override readonly name = 'SettingsError'
+
+  /** @param lines `NAME: message` */
+  constructor(lines: readonly string[]) {
+    super(`wrong settings:\n${[...new Set(lines)].map((line) => `  ${line}`).join('\n')}`)
+  }
+}
+
+export interface ReadOptions {
+  /** False: variables are checked one by one only. For services that a process does not run. Default true. */
+  readonly withRules?: boolean
+}
+
+/**
+ * Reads one fragment. The result gives its value once the whole configuration has proved right; before that, `undefined` from `peek` means
+ * that a variable is wrong.
+ */
+export interface FragmentReading<Value> {
+  peek(): Value | undefined
+  value(): Value
+}
+
+export interface SettingsReader {
+  readonly surroundings: Surroundings
+  read<Value, V extends Variables>(fragment: SettingsFragment<Value, V>, options?: ReadOptions): FragmentReading<Value>
+}
+
+/**
+ * Reads a configuration that is composed of fragments.
+ * @param compose reads every fragment, and returns a function that puts the values together
+ * @throws SettingsError that names every wrong variable of all fragments
+ */
+export function readSettings<Config>(env: Environment, compose: (reader: SettingsReader) => () => Config): Config {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
+  const wrong: string[] = []
+  const surroundings = surroundingsSettings.value(valuesOf(surroundingsSettings.variables, given, wrong), { home: '', isProduction: false })
+
+  function read<Value, V extends Variables>(fragment: SettingsFragment<Value, V>, { withRules = true }: ReadOptions = {}) {
+    const own: string[] = []
+    const values = valuesOf(fragment.variables, given, own)
+    if (own.length === 0 && withRules) fragment.rules?.(values, (name, message) => own.push(`${name}: ${message}`), surroundings)
+    wrong.push(...own)
+    const value = () => fragment.value(values, surroundings)
+    return { value, peek: () => (own.length === 0 ? value() : undefined) }
+  }
+
+  const config = compose({ surroundings, read })
+  if (wrong.length > 0) throw new SettingsError(wrong)
+  return config()
+}
+
+/** Parses each variable by itself. A wrong one is reported in `wrong` and left out. */
+function valuesOf<V extends Variables>(variables: V, given: Environment, wrong: string[]): Values<V> {
+  const values: Record<string, unknown> = {}
+  for (const [name, schema] of Object.entries(variables)) {
+    const parsed = schema.safeParse(given[name])
+    if (parsed.success) values[name] = parsed.data
+    else wrong.push(...parsed.error.issues.map(({ message }) => `${name}: ${message}`))
+  }
+  return values as Values<V>
+}

@@ -1,0 +1,22 @@
+import { join, resolve } from 'node:path'
+import { z } from 'zod'
+import { type Surroundings, settingsFragment } from './fragment.ts'
+import { documented } from './variables.ts'
+
+const DEFAULT_HOME = join(import.meta.dirname, '..', '.millrace')
+
+/** What every process of Millrace reads. */
+export const surroundingsSettings = settingsFragment({
+  variables: {
+    MILLRACE_HOME: documented(
+      z.string().prefault(DEFAULT_HOME),
+      'folder of all local data, logs and downloaded tools; safe to delete',
+      '`.millrace/` in the checkout',
+    ),
+    NODE_ENV: documented(
+      z.string().prefault('development'),
+      '`production` requires keys and secrets of your own, the same for all processes: nothing is made on first start',
+    ),
+  },
+  value: (env): Surroundings => ({ home: resolve(env.MILLRACE_HOME), isProduction: env.NODE_ENV === 'production' }),
+})

@@ -1,0 +1,62 @@
+import { z } from 'zod'
+
+/** The highest TCP port. */
+const MAX_PORT = 65_535
+const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/**
+ * Documents a variable for the table of settings in README.md.
+ * @param what completes the row of the variable
+ * @param shownDefault for variables whose default depends on the machine, or that are optional; else the schema's own default is shown
+ */
+export function documented<S extends z.ZodType>(schema: S, what: string, shownDefault?: string): S {
+  return schema.meta({ description: what, shownDefault })
+}
+
+/** Splits `a, b,c` into its parts. */
+export function splitList(text: string): string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+}
+
+/** At least one element, separated by commas. */
+export const list = z.string().transform(splitList).pipe(z.array(z.string()).min(1, 'is empty'))
+
+/** At least one of these names, separated by commas. */
+export function namesOf(known: readonly string[]) {
+  const name = z
+    .string()
+    .refine((text) => known.includes(text), { error: ({ input }) => `names ${input}, but there are: ${known.join(', ')}` })
+  return list.pipe(z.array(name))
+}
+
+/** 0 or 1. */
+export const flag = z.enum(['0', '1'], 'is neither 0 nor 1').transform((text) => text === '1')
+
+/** A whole number of at least `smallest` and at most `largest`. */
+export function wholeNumber(smallest: number, largest = Number.MAX_SAFE_INTEGER, why = '') {
+  return z.coerce
+    .number('is not a number')
+    .int('is not a whole number')
+    .min(smallest, `is less than ${smallest}${why}`)
+    .max(largest, `is more than ${largest}`)
+}
+
+/** A TCP port to listen on. @param smallest 0 where any free port is fine */
+export function port(smallest: 0 | 1 = 0) {
+  return z.coerce.number('is not a port').int('is not a port').min(smallest, 'is not a port').max(MAX_PORT, 'is not a port')
+}
+
+/** An address of one of these schemes: `redis`, `rediss`. */
+export function addressOf(...schemes: readonly string[]) {
+  const starts = schemes.map((scheme) => `${scheme}://`)
+  return z.string().refine((text) => starts.some((start) => text.startsWith(start)), `does not begin with ${starts.join(' or ')}`)
+}
+
+export const logLevel = documented(
+  z.enum(LOG_LEVELS, `is none of ${LOG_LEVELS.join(', ')}`).prefault('info'),
+  `what workers and APIs log: ${LOG_LEVELS.join(', ')}`,
+)

@@ -1,0 +1,57 @@
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { z } from 'zod'
+import { settingsFragment } from '../settings/fragment.ts'
+import { addressOf, documented, flag } from '../settings/variables.ts'
+import type { BlobSettings } from './blobs/connect.ts'
+
+/** Where data at rest lies. */
+export interface StateSettings {
+  readonly redisUrl: string
+  /** True: `redisUrl` names any node of a cluster. */
+  readonly redisCluster: boolean
+  readonly clickhouse: ClickhouseSettings
+  /** Name of the cluster in ClickHouse's configuration; undefined: one server. */
+  readonly clickhouseCluster: string | undefined
+  readonly blobs: BlobSettings
+}
+
+export interface ClickhouseSettings {
+  readonly url: string
+  readonly database: string
+  readonly username: string
+  readonly password: string
+}
+
+export const stateSettings = settingsFragment({
+  variables: {
+    REDIS_URL: documented(
+      addressOf('redis', 'rediss').prefault('redis://127.0.0.1:6379'),
+      'Redis; `npm start` uses a given one instead of a local one',
+    ),
+    REDIS_CLUSTER: documented(flag.prefault('0'), '1: `REDIS_URL` names a node of a Redis Cluster'),
+    CLICKHOUSE_URL: documented(addressOf('http', 'https').prefault('http://127.0.0.1:8123'), 'ClickHouse, likewise'),
+    CLICKHOUSE_DATABASE: documented(z.string().prefault('default'), 'database of the tables'),
+    CLICKHOUSE_USER: documented(z.string().prefault('default'), 'user of ClickHouse'),
+    CLICKHOUSE_PASSWORD: documented(z.string().prefault(''), 'password of that user'),
+    CLICKHOUSE_CLUSTER: documented(z.string().optional(), 'name of the cluster in ClickHouse: tables are replicated', 'one server'),
+    BLOBS_URL: documented(
+      z.url({ protocol: /^(file|s3)$/, error: 'is no file: or s3: URL' }).optional(),
+      'where large contents lie: a `file:` or `s3:` URL',
+      '`data/blobs` in `MILLRACE_HOME`',
+    ),
+    BLOBS_ENDPOINT: documented(z.url('is no URL').optional(), 'a server other than AWS that speaks S3', 'AWS'),
+  },
+  value: (env, { home }): StateSettings => ({
+    redisUrl: env.REDIS_URL,
+    redisCluster: env.REDIS_CLUSTER,
+    clickhouse: {
+      url: env.CLICKHOUSE_URL,
+      database: env.CLICKHOUSE_DATABASE,
+      username: env.CLICKHOUSE_USER,
+      password: env.CLICKHOUSE_PASSWORD,
+    },
+    clickhouseCluster: env.CLICKHOUSE_CLUSTER,
+    blobs: { url: env.BLOBS_URL ?? pathToFileURL(join(home, 'data', 'blobs')).href, s3Endpoint: env.BLOBS_ENDPOINT },
+  }),
+})

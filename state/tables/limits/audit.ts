@@ -1,0 +1,40 @@
+import type { LimitChange } from '../../../schemas/limits/types.ts'
+import { readRows, type TableReader } from '../reader.ts'
+import type { Table } from '../table.ts'
+import { isoMonth } from '../time.ts'
+import type { Page } from './page.ts'
+
+const AUDIT_YEARS = 2
+
+/** Who changed which rule or API key. Fed by `limit-audit`. */
+export const limitAuditTable: Table<string, LimitChange> = {
+  name: 'limit_audit',
+  columns: [
+    'at DateTime64(3)',
+    'subject String',
+    'action LowCardinality(String)',
+    'actor String',
+    'before Nullable(String)',
+    'after Nullable(String)',
+  ],
+  // Two changes of one subject may have one time.
+  orderBy: '(subject, at, kafka_partition, kafka_offset)',
+  partitionBy: 'toYYYYMM(at)',
+  ttl: `toDateTime(at) + INTERVAL ${AUDIT_YEARS} YEAR`,
+  rowsOf: (_subject, change) => (change === null ? [] : [{ ...change, at: new Date(change.at).toISOString() }]),
+  partitionOf: (_subject, change) => isoMonth(change.at),
+}
+
+const AUDIT_QUERY = `
+SELECT subject, action, actor, toUnixTimestamp64Milli(at), before, after
+FROM limit_audit FINAL
+WHERE {subject:String} = '' OR subject = {subject:String}
+ORDER BY at DESC, kafka_partition DESC, kafka_offset DESC
+LIMIT {limit:UInt32} OFFSET {offset:UInt32}`
+
+/** Changes of rules and API keys, newest first. @param subject undefined: all */
+export async function readAudit(reader: TableReader, subject: string | undefined, page: Page) {
+  type Found = [string, string, string, number, string | null, string | null]
+  const rows = await readRows<Found>(reader, AUDIT_QUERY, { subject: subject ?? '', ...page })
+  return rows.map(([of, action, actor, at, before, after]) => ({ subject: of, action, actor, at, before, after }))
+}

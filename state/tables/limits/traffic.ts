@@ -1,0 +1,103 @@
+import type { LimitTraffic } from '../../../schemas/limits/types.ts'
+import { readRows, type TableReader } from '../reader.ts'
+import type { Table } from '../table.ts'
+
+/**
+ * Replays look back an hour. Callers' addresses are kept no longer than this here; a violation names a caller without key or token by the
+ * address.
+ */
+const TRAFFIC_HOURS = 2
+const HOUR_MS = 3_600_000
+const MS_PER_SECOND = 1_000
+/** A replay of so many rows takes a second or two. */
+const MAX_TRAFFIC_ROWS = 500_000
+
+/** Requests by second, caller and path, for replays against draft rules. Fed by `limit-traffic`. */
+export const limitTrafficTable: Table<string, LimitTraffic> = {
+  name: 'limit_traffic',
+  columns: [
+    "second DateTime('UTC')",
+    'node LowCardinality(String)',
+    'client_id String',
+    'tier LowCardinality(String)',
+    'api_key_id String',
+    'user_id String',
+    'ip String',
+    'method LowCardinality(String)',
+    'path String',
+    'requests UInt32',
+    'refused UInt32',
+    'left_out UInt32',
+  ],
+  orderBy: '(second, node, client_id, tier, api_key_id, user_id, ip, method, path)',
+  partitionBy: 'toStartOfHour(second)',
+  ttl: `second + INTERVAL ${TRAFFIC_HOURS} HOUR`,
+  rowsOf(_node, traffic) {
+    if (traffic === null) return []
+    const { second, node, entries, left_out } = traffic
+    // Said once, by the first row.
+    return entries.map((entry, index) => ({ second: new Date(second).toISOString(), node, ...entry, left_out: index === 0 ? left_out : 0 }))
+  },
+  partitionOf: (_node, { second }) => Math.floor(second / HOUR_MS),
+}
+
+export interface TrafficQuery {
+  /** Epoch ms. */
+  readonly from: number
+  readonly to: number
+  /** A pattern's parts; `path` is the exact path or the prefix. */
+  readonly pattern: { readonly method: string | undefined; readonly kind: 'exact' | 'prefix' | 'global'; readonly path: string }
+  /** `*`: all. */
+  readonly tier: string
+}
+
+/** Requests of one caller in one second. */
+export interface TrafficRow {
+  /** Epoch seconds. */
+  readonly second: number
+  readonly requests: number
+  readonly caller: {
+    readonly clientId: string
+    readonly tier: string
+    readonly apiKeyId: string | undefined
+    readonly userId: string | undefined
+    readonly ip: string
+  }
+}
+
+const TRAFFIC_QUERY = `
+SELECT toUnixTimestamp(second) AS at, client_id, tier, api_key_id, user_id, ip, sum(requests)
+FROM limit_traffic FINAL
+WHERE second >= toDateTime({from:UInt32}) AND second < toDateTime({to:UInt32})
+  AND ({tier:String} = '*' OR tier = {tier:String})
+  AND ({method:String} = '' OR method = {method:String})
+  AND (({kind:String} = 'global') OR ({kind:String} = 'exact' AND path = {path:String}) OR ({kind:String} = 'prefix' AND startsWith(path, {path:String})))
+GROUP BY at, client_id, tier, api_key_id, user_id, ip
+ORDER BY at
+LIMIT {rows:UInt32}`
+
+const LEFT_OUT_QUERY = `
+SELECT sum(left_out) FROM limit_traffic FINAL WHERE second >= toDateTime({from:UInt32}) AND second < toDateTime({to:UInt32})`
+
+/** Requests that a rule of that pattern and tier would apply to, oldest first. */
+export async function readTraffic(
+  reader: TableReader,
+  { from, to, pattern, tier }: TrafficQuery,
+): Promise<{ readonly rows: Iterable<TrafficRow>; readonly leftOut: number; readonly truncated: boolean }> {
+  const range = { from: Math.floor(from / MS_PER_SECOND), to: Math.floor(to / MS_PER_SECOND) }
+  const { method = '', kind, path } = pattern
+  const [found, [[leftOut]]] = await Promise.all([
+    readRows<AnsweredRow>(reader, TRAFFIC_QUERY, { ...range, tier, method, kind, path, rows: MAX_TRAFFIC_ROWS }),
+    readRows<[number]>(reader, LEFT_OUT_QUERY, range),
+  ])
+  return { rows: trafficRows(found), leftOut, truncated: found.length === MAX_TRAFFIC_ROWS }
+}
+
+type AnsweredRow = [second: number, clientId: string, tier: string, apiKeyId: string, userId: string, ip: string, requests: number]
+
+/** Yields one row at a time, so that the reader may let other work run in between. */
+function* trafficRows(found: readonly AnsweredRow[]): Iterable<TrafficRow> {
+  for (const [second, clientId, tier, apiKeyId, userId, ip, requests] of found) {
+    yield { second, requests, caller: { clientId, tier, apiKeyId: apiKeyId || undefined, userId: userId || undefined, ip } }
+  }
+}

@@ -1,0 +1,13 @@
+import { provisionTopics, topicSpecs } from '../../../deploy/local/provision.ts'
+import type { AnyTopic } from '../../../schemas/topic.ts'
+
+/**
+ * Provisions given servers: the topics of one service with the partitions of production, all others with one, since a small broker would need
+ * minutes for the hundreds that production has. Prints what production itself would create for the service.
+ */
+const [brokers, registry, ...names] = process.argv.slice(2)
+const isOfService = ({ name }: { readonly name: string }) => names.some((prefix) => name.startsWith(prefix))
+const planned = (topic: AnyTopic) => (isOfService(topic) ? (topic.productionPartitions ?? topic.partitions) : 1)
+await provisionTopics(brokers, registry, planned)
+const specs = topicSpecs('production').filter(isOfService)
+process.stdout.write(JSON.stringify(Object.fromEntries(specs.map(({ name, partitions }) => [name, partitions]))))

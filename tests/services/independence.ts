@@ -1,0 +1,118 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { AnyTopic } from '../../schemas/topic.ts'
+import type { Variables } from '../../settings/fragment.ts'
+
+/** What only a service's own folders and the lists may name. */
+export interface ServiceNames {
+  /** As its folders are called. */
+  readonly service: string
+  /** Topics, views, tables and settings. */
+  readonly own: readonly string[]
+}
+
+/** A module outside the folders of a service that depends on it. */
+export interface Dependence {
+  readonly file: string
+  readonly service: string
+  /** The import or the name. */
+  readonly what: string
+}
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** Folders whose subfolders belong to services. */
+const ROOMS = ['schemas', 'state/views', 'state/tables', 'state/indexes', 'pipelines', 'api', 'tools/demo']
+/** What runs in production, and the commands that know no service. The replay of tweets is a tool of one service. */
+const PRODUCTION = /^(schemas|kafka|state|settings|runtime|pipelines|api|deploy|tools\/(demo|dlq|token)|tools\/[\w-]+\.ts$)/
+/** The places that name services, one line each. */
+const LISTS = new Set(['api/services.ts', 'pipelines/services.ts', 'schemas/topics.ts', 'tools/demo/services.ts'])
+const GENERATED = /^schemas\/[\w-]+\/types\.ts$/
+/** Services whose names are words of everyday prose: their names alone prove nothing. */
+const ORDINARY_WORDS = new Set(['trends', 'links', 'limits', 'matches', 'fraud', 'catalog', 'recommendations'])
+const IMPORT = /\bfrom\s+'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'|\bimport\s+'(\.[^']+)'|new URL\('(\.[^']+)'/g
+
+/** Every TypeScript file of the checkout that runs in production, with its text. */
+export function productionFiles(): Map<string, string> {
+  const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'], { cwd: ROOT, encoding: 'utf8' })
+  const files = listed.split('\n').filter((file) => PRODUCTION.test(file))
+  return new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]))
+}
+
+/** Services by the folders that describe them. */
+export function servicesOf(files: Iterable<string>): string[] {
+  const described = [...files].map((file) => /^(?:api|pipelines)\/([\w-]+)\/service\.ts$/.exec(file)?.[1])
+  return [...new Set(described.flatMap((name) => name ?? []))].sort()
+}
+
+/** Names of topics, views, tables and settings that a service's own modules declare. */
+export async function namesOf(service: string, files: Iterable<string>): Promise<ServiceNames> {
+  const owned = [...files].filter((file) => folderOf(file) === service)
+  const declaring = owned.filter((file) => /^(state\/(views|tables)\/|schemas\/[\w-]+\/topics\.ts$)|\/(service|settings)\.ts$/.test(file))
+  const names = new Set<string>()
+  for (const file of declaring) {
+    const exported = (await import(pathToFileURL(join(ROOT, file)).href)) as Record<string, unknown>
+    for (const [name, value] of Object.entries(exported)) for (const one of declaredBy(name, value)) names.add(one)
+  }
+  return { service, own: [...names] }
+}
+
+function declaredBy(exportName: string, value: unknown): string[] {
+  if (typeof value === 'string') return exportName.endsWith('_VIEW') ? [value] : []
+  if (Array.isArray(value)) return value.flatMap((one) => declaredBy('', one))
+  if (typeof value !== 'object' || value === null) return []
+  const { topics, settings, variables, name, partitions, rowsOf, operationsFor } = value as {
+    topics?: readonly AnyTopic[]
+    settings?: { variables: Variables }
+    variables?: Variables
+    name?: string
+    partitions?: unknown
+    rowsOf?: unknown
+    operationsFor?: unknown
+  }
+  const isNamed = [partitions, rowsOf, operationsFor].some((member) => member !== undefined)
+  return [
+    ...(isNamed && name !== undefined ? [name] : []),
+    ...(topics ?? []).map((topic) => topic.name),
+    ...Object.keys(variables ?? settings?.variables ?? {}),
+  ]
+}
+
+/** The service that a file belongs to; undefined: none. */
+function folderOf(file: string): string | undefined {
+  const room = ROOMS.find((candidate) => file.startsWith(`${candidate}/`))
+  const [folder, ...rest] = room === undefined ? [''] : file.slice(room.length + 1).split('/')
+  return rest.length > 0 ? folder : undefined
+}
+
+/** Every module that depends on a service without belonging to any. */
+export function dependences(files: ReadonlyMap<string, string>, services: readonly ServiceNames[]): Dependence[] {
+  const known = new Map(services.map((names) => [names.service, names]))
+  return [...files].flatMap(([file, text]) => {
+    const isOwned = known.has(folderOf(file) ?? '')
+    return isOwned || LISTS.has(file) || GENERATED.test(file) ? [] : dependencesOf(file, text, known)
+  })
+}
+
+function dependencesOf(file: string, text: string, services: ReadonlyMap<string, ServiceNames>): Dependence[] {
+  const imports = [...text.matchAll(IMPORT)].map((match) =>
+    posix.join(dirname(file), match.slice(1).find((path) => path !== undefined) ?? ''),
+  )
+  const imported = imports.flatMap((path) => {
+    const service = folderOf(path)
+    return service !== undefined && services.has(service) ? [{ file, service, what: path }] : []
+  })
+  const named = [...services.values()].flatMap(({ service, own }) => {
+    const names = own.filter((name) => isNamed(name, text))
+    if (!ORDINARY_WORDS.has(service) && text.toLowerCase().includes(service.replace(/s$/, ''))) names.push(service)
+    return names.map((what) => ({ file, service, what }))
+  })
+  return [...imported, ...named]
+}
+
+/** A compound name counts wherever it stands, comments included; a single word only as a whole literal. */
+function isNamed(name: string, text: string): boolean {
+  if (/[-_]/.test(name)) return new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(text)
+  return ["'", '"', '`'].some((quote) => text.includes(`${quote}${name}${quote}`))
+}

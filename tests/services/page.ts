@@ -1,0 +1,26 @@
+/** A code block of a page: a whole file, or lines for a list. */
+export type Step =
+  | { readonly kind: 'file'; readonly path: string; readonly text: string }
+  | { readonly kind: 'lines'; readonly path: string; readonly added: readonly string[] }
+
+const BLOCK = /^```(\w+) (\S+)\n(.*?)^```$/gms
+
+/** The code blocks that name a file behind their language, in the order of the page. */
+export function stepsOf(page: string): Step[] {
+  return [...page.matchAll(BLOCK)].map(([, language, path, text]) => {
+    if (language !== 'diff') return { kind: 'file', path, text }
+    const lines = text.trimEnd().split('\n')
+    const strange = lines.find((line) => !line.startsWith('+'))
+    if (strange !== undefined) throw new Error(`${path}: ${strange} adds no line`)
+    return { kind: 'lines', path, added: lines.map((line) => line.slice(1)) }
+  })
+}
+
+/** A list with further lines: imports at its top, entries at its end. */
+export function withLines(list: string, added: readonly string[]): string {
+  const imports = added.filter((line) => line.startsWith('import '))
+  const entries = added.filter((line) => !line.startsWith('import '))
+  const end = list.lastIndexOf('\n]')
+  if (end < 0) throw new Error('the list has no end')
+  return [...imports, `${list.slice(0, end)}\n${entries.join('\n')}${list.slice(end)}`].join('\n')
+}

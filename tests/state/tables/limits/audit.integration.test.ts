@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { limitAuditTable, readAudit } from '../../../../state/tables/limits/audit.ts'
+import { tableStore } from '../../../../state/tables/store.ts'
+import type { Row } from '../../../../state/tables/table.ts'
+import { testDatabase } from '../database.ts'
+
+const AT = Date.now()
+
+test('two changes of one rule at one time are two, the newer one first', async () => {
+  const { client } = await testDatabase()
+  const store = tableStore(limitAuditTable, client, { cluster: undefined })
+  await store.prepare()
+  const change = (after: string): Row =>
+    limitAuditTable.rowsOf('rule:one', { subject: 'rule:one', action: 'replace_rule', actor: '1', at: AT, before: null, after })[0]
+  const rows = ['"first"', '"second"', '"third"'].map((after, index) => ({ offset: index + 8, row: change(after) }))
+  await store.insert({ topic: 'limit-audit', partition: 0, rows: rows.slice(0, 2) })
+  await store.insert({ topic: 'limit-audit', partition: 0, rows: rows.slice(2) })
+  const found = async () => (await readAudit(client as never, 'rule:one', { offset: 0, limit: 10 })).map(({ after }) => after)
+  expect(await found()).toEqual(['"third"', '"second"', '"first"'])
+  await client.command({ query: 'OPTIMIZE TABLE limit_audit FINAL' })
+  expect(await found()).toEqual(['"third"', '"second"', '"first"'])
+})

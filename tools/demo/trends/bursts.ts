@@ -1,0 +1,107 @@
+import { type Region, regions } from '../../../schemas/trends/places/regions.ts'
+import { integer, pick, type Random } from '../../random/random.ts'
+import { type CityPick, cities, citiesOf, cityPick } from '../../tweets/places.ts'
+import { madeUpWord } from './vocabulary.ts'
+
+const MINUTE_MS = 60_000
+/** Mean time between two beginnings. */
+const BEGINS_EVERY_MS = 4 * MINUTE_MS
+const SHORTEST_MS = 8 * MINUTE_MS
+const LONGEST_MS = 25 * MINUTE_MS
+/** Of all tweets, at its peak. */
+const SMALLEST_PEAK = 0.01
+const GREATEST_PEAK = 0.06
+/** A burst rises in the first part of its time and fades in the rest. */
+const RISE_SHARE = 0.25
+const CITY_SHARE = 0.5
+const COUNTRY_SHARE = 0.85
+
+/** Invented and cheerful: with the names of real places, bad news would read as if it were true. */
+const THINGS = ['Final', 'Concert', 'Derby', 'Parade', 'Premiere', 'Marathon', 'Festival', 'Regatta', 'Fair', 'Picnic', 'Tour', 'Album']
+
+/** Something happens in one place, and people there talk about it. */
+export interface Burst {
+  readonly hashtag: string
+  readonly phrase: string
+  readonly place: Region
+  readonly pickCity: CityPick
+  /** Epoch ms. */
+  readonly begins: number
+  readonly ends: number
+  readonly peak: number
+}
+
+/** What happens when. The seed decides. */
+export interface Bursts {
+  /** The burst that a tweet of this moment is about, if any. */
+  at(time: number): Burst | undefined
+  active(time: number): readonly Burst[]
+}
+
+export function bursts(random: Random, startAt: number): Bursts {
+  let all: Burst[] = [newBurst(random, startAt)]
+  let next = startAt + gap()
+
+  function gap(): number {
+    return -Math.log(1 - random()) * BEGINS_EVERY_MS
+  }
+
+  function active(time: number): readonly Burst[] {
+    while (next <= time) {
+      all.push(newBurst(random, next))
+      next += gap()
+    }
+    all = all.filter((burst) => burst.ends > time)
+    return all
+  }
+
+  function at(time: number): Burst | undefined {
+    let chance = random()
+    for (const burst of active(time)) {
+      chance -= shareAt(burst, time)
+      if (chance < 0) return burst
+    }
+    return undefined
+  }
+
+  return { at, active }
+}
+
+/** Its share of all tweets: up to the peak quickly, down again slowly. */
+function shareAt({ begins, ends, peak }: Burst, time: number): number {
+  const progress = (time - begins) / (ends - begins)
+  return peak * (progress < RISE_SHARE ? progress / RISE_SHARE : ((1 - progress) / (1 - RISE_SHARE)) ** 2)
+}
+
+function newBurst(random: Random, begins: number): Burst {
+  const place = placeOf(random)
+  const thing = pick(random, THINGS)
+  const name = capitalised(madeUpWord(random))
+  const ends = begins + SHORTEST_MS + integer(random, LONGEST_MS - SHORTEST_MS)
+  return {
+    hashtag: `#${name}${thing}`,
+    phrase: `${name} ${thing.toLowerCase()}`,
+    place,
+    pickCity: cityPick(citiesIn(place)),
+    begins,
+    ends,
+    peak: SMALLEST_PEAK + random() * (GREATEST_PEAK - SMALLEST_PEAK),
+  }
+}
+
+function placeOf(random: Random): Region {
+  const chance = random()
+  const city = cityPick(cities)(random)
+  if (chance < CITY_SHARE) return city
+  const type = chance < COUNTRY_SHARE ? 'Country' : 'Supername'
+  return regions.find((region) => region.type === type && (type === 'Supername' || region.woeid === city.parent)) as Region
+}
+
+function citiesIn(place: Region): readonly Region[] {
+  if (place.type === 'Town') return [place]
+  return place.type === 'Country' ? citiesOf([place.country_code]) : cities
+}
+
+function capitalised(word: string): string {
+  return word[0].toUpperCase() + word.slice(1)
+}

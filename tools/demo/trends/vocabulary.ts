@@ -1,0 +1,61 @@
+import { integer, type Random, seededRandom } from '../../random/random.ts'
+import { weightedPick, zipfWeights } from '../../random/weighted.ts'
+
+/** What people always talk about: the head of the vocabulary, most frequent first. */
+const EVERYDAY = `good morning|#love|coffee time|#music|#nowplaying|last night|#photography|happy birthday|#fashion|#travel|my heart|
+#food|so tired|#fitness|new album|#football|#sunset|best friend|#art|movie night|#cats|long day|#tbt|bus stop|#nature|#style|#beach|
+right now|#gaming|#dogs|weekend plans|#weather|first time|#news|#coffee|#running|new shoes|#books|#jobs|#rain|home office|#yoga|
+traffic jam|#cooking|exam week|#football season|train delay|#baking|#garden|road trip|#vinyl|lunch break|#cycling|#monday|#film`
+  .split('|')
+  .map((term) => term.trim())
+
+const SYLLABLES =
+  'ba be bo da de di do fa fi ga ge go ha he ka ke ki la le li lo ma me mi mo na ne ni no pa pe po ra re ri ro sa se si so ta te ti to va ve vi za zo'.split(
+    ' ',
+  )
+const SHORTEST_SYLLABLES = 2
+const MORE_SYLLABLES = 3
+/** Together with the head: enough that most terms are rare, as in life. */
+const VOCABULARY = 20_000
+const ZIPF_EXPONENT = 1
+const HASHTAG_SHARE = 0.6
+const PHRASE_SHARE = 0.5
+
+/** A vocabulary by Zipf's law that a seed decides. Every country puts it in an order of its own, so that places differ. */
+export interface Vocabulary {
+  /** A term of everybody. */
+  common(random: Random): string
+  /** A term as a country prefers it. */
+  local(random: Random, country: string): string
+}
+
+export function vocabulary(seed: number): Vocabulary {
+  const random = seededRandom(seed)
+  const terms = [...EVERYDAY]
+  while (terms.length < VOCABULARY) terms.push(madeUpTerm(random))
+  const draw = weightedPick(zipfWeights(VOCABULARY, ZIPF_EXPONENT))
+
+  return {
+    common: (next) => terms[draw(next)],
+    local: (next, country) => terms[(draw(next) + placeOf(country)) % VOCABULARY],
+  }
+}
+
+/** Where in the vocabulary a country begins. */
+function placeOf(country: string): number {
+  const [first, second] = [country.charCodeAt(0), country.charCodeAt(1)]
+  return EVERYDAY.length + (((first * 31 + second) * 97) % (VOCABULARY / 2))
+}
+
+function madeUpTerm(random: Random): string {
+  if (random() < HASHTAG_SHARE) return `#${madeUpWord(random)}`
+  return random() < PHRASE_SHARE ? `${madeUpWord(random)} ${madeUpWord(random)}` : madeUpWord(random)
+}
+
+/** A word nobody has used, for what has just happened. */
+export function madeUpWord(random: Random): string {
+  const length = SHORTEST_SYLLABLES + integer(random, MORE_SYLLABLES)
+  let word = ''
+  for (let i = 0; i < length; i++) word += SYLLABLES[integer(random, SYLLABLES.length)]
+  return word
+}

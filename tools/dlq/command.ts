@@ -1,0 +1,52 @@
+import type { Transport } from '../../kafka/transport.ts'
+import { type DeadLetterFilter, type DeadLetterRecord, readDeadLetters, replayDeadLetters } from '../../pipelines/engine/index.ts'
+import type { ValuesOf } from '../../scripts/command-line/command.ts'
+import { formatDeadLetter, formatSummary } from './format.ts'
+import type declaration from './main.command.ts'
+
+export interface DlqDeps {
+  readonly transport: Transport
+  /** Names of everything that has a dead-letter topic. */
+  readonly names: () => Promise<readonly string[]>
+  /** Decodes a value of the schema registry's format; undefined for other bytes. */
+  readonly decoder: (letters: readonly DeadLetterRecord[]) => Promise<(value: Buffer) => unknown>
+  readonly print: (text: string) => void
+}
+
+/** Runs what the command line asks for. */
+export async function runDlq(asked: ValuesOf<typeof declaration>, deps: DlqDeps): Promise<void> {
+  const { COMMAND: command, NAME: name, offset: offsets, code, source, processor, limit } = asked
+  const filter: DeadLetterFilter = { offsets: offsets.length === 0 ? undefined : new Set(offsets), code, source, processor }
+  if (name === undefined) return list(await deps.names(), deps)
+  switch (command) {
+    case 'list':
+      return list([name], deps)
+    case 'show':
+      return show(name, filter, limit, deps)
+    case 'replay':
+      return replay(name, { ...filter, again: asked.again }, deps)
+  }
+}
+
+async function list(names: readonly string[], { transport, print }: DlqDeps): Promise<void> {
+  if (names.length === 0) print('nothing has a dead-letter topic yet\n')
+  for (const name of names) print(formatSummary(name, await readDeadLetters(transport, name)))
+}
+
+async function show(name: string, filter: DeadLetterFilter, limit: number, { transport, decoder, print }: DlqDeps): Promise<void> {
+  const letters = await readDeadLetters(transport, name, filter)
+  const shown = letters.slice(0, limit)
+  const decode = await decoder(shown)
+  print(shown.map((letter) => formatDeadLetter(letter, decode)).join('\n'))
+  if (letters.length > shown.length) print(`\n${letters.length - shown.length} more: raise --limit\n`)
+  if (letters.length === 0) print('no dead letter fits\n')
+}
+
+async function replay(name: string, filter: DeadLetterFilter & { readonly again: boolean }, { transport, print }: DlqDeps): Promise<void> {
+  const result = await replayDeadLetters(transport, name, filter)
+  const { replayed, skippedReplayed, skippedReturned, skippedCut } = result
+  print(`replayed ${replayed}\n`)
+  if (skippedReplayed > 0) print(`left out ${skippedReplayed} that were replayed before\n`)
+  if (skippedReturned > 0) print(`left out ${skippedReturned} that came back after a replay: mend the cause, then use --again\n`)
+  if (skippedCut > 0) print(`left out ${skippedCut} that are not whole: they were too large, and were cut (show tells)\n`)
+}

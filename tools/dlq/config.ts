@@ -1,0 +1,7 @@
+import { type KafkaSettings, kafkaSettings } from '../../kafka/settings.ts'
+import { type Environment, readSettings } from '../../settings/read.ts'
+
+/** Where dead letters are. @throws SettingsError */
+export function readDlqConfig(env: Environment = process.env): KafkaSettings {
+  return readSettings(env, ({ read }) => read(kafkaSettings).value)
+}

@@ -1,0 +1,56 @@
+import { isUtf8 } from 'node:buffer'
+import type { DeadLetterRecord } from '../../pipelines/engine/index.ts'
+
+/** A summary, one line per topology and code. */
+export function formatSummary(name: string, letters: readonly DeadLetterRecord[]): string {
+  const open = letters.filter((letter) => !letter.replayed)
+  const byCode = Map.groupBy(open, (letter) => `${letter.code}${letter.processor === '' ? '' : ` from ${letter.processor}`}`)
+  const lines = [...byCode].map(([code, list]) => `  ${code}: ${list.length}, offsets ${list[0].offset} to ${list.at(-1)?.offset}`)
+  const replayed = letters.length - open.length
+  const rest = replayed === 0 ? '' : `  replayed: ${replayed}\n`
+  return `${name}: ${open.length} dead letters\n${lines.map((line) => `${line}\n`).join('')}${rest}`
+}
+
+/** One dead letter with everything that is known of it. */
+export function formatDeadLetter(letter: DeadLetterRecord, decode: (value: Buffer) => unknown): string {
+  const { source, headers } = letter
+  const fields: [string, string][] = [
+    ['offset', `${letter.offset}${letter.replayed ? ' (replayed)' : ''}`],
+    ['came from', `${source.topic}-${source.partition} offset ${source.offset}, ${timeText(letter.timestamp)}`],
+    ['code', letter.code],
+    ['message', letter.message],
+    ['processor', letter.processor === '' ? '(none: it was refused before)' : letter.processor],
+    ...(letter.replays > 0 ? [['replays', `${letter.replays} before it came here again`] as [string, string]] : []),
+    ...(letter.cut === undefined ? [] : [['cut', `it was too large; bytes before: ${letter.cut}`] as [string, string]]),
+    ['key', bytesText(letter.key)],
+    ['value', valueText(letter.value, decode)],
+    ...headers.map(({ key, value }): [string, string] => [`header ${key}`, bytesText(value)]),
+  ]
+  return fields.map(([name, text]) => `${name}: ${text}\n`).join('')
+}
+
+function timeText(timestamp: number): string {
+  const date = new Date(timestamp)
+  return Number.isNaN(date.getTime()) ? `at ${timestamp}` : date.toISOString()
+}
+
+function bytesText(bytes: Buffer | null): string {
+  if (bytes === null) return '(none)'
+  return isPrintable(bytes) ? JSON.stringify(bytes.toString('utf8')) : `0x${bytes.toString('hex')}`
+}
+
+/** Control characters mean that it is no text, whatever UTF-8 says. */
+function isPrintable(bytes: Buffer): boolean {
+  return isUtf8(bytes) && bytes.every((byte) => byte >= 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d)
+}
+
+function valueText(value: Buffer | null, decode: (value: Buffer) => unknown): string {
+  if (value === null) return '(none)'
+  try {
+    const decoded = decode(value)
+    const exact = (_: string, part: unknown) => (typeof part === 'bigint' ? part.toString() : part)
+    return decoded === undefined ? bytesText(value) : JSON.stringify(decoded, exact, 2)
+  } catch (error) {
+    return `${bytesText(value)} (${(error as Error).message})`
+  }
+}

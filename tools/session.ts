@@ -1,0 +1,101 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { kafkaTransport } from '../kafka/client/index.ts'
+import { registryClient } from '../kafka/registry.ts'
+import type { SchemaRegistry } from '../kafka/registry-interface.ts'
+import { FencedError, type Transport, TransportError } from '../kafka/transport.ts'
+import { systemRuntime } from '../runtime/system.ts'
+import { runMain } from '../scripts/command-line/main.ts'
+import { type StreamTarget, streamTarget } from './config.ts'
+
+/** How long servers may take to answer at first: longer means that they are not there. */
+const CONNECT_TIMEOUT_MS = 15_000
+/** Before sending is tried again. */
+const RETRY_MS = 2_000
+
+/** Opens a producer on connected servers. */
+export type OpenProducer<P> = (transport: Transport, registry: SchemaRegistry) => Promise<P>
+
+/** One run of a command that sends a stream of events. */
+export interface StreamSession {
+  readonly say: (line: string) => void
+  readonly stopped: () => boolean
+  /** Resolves after `ms`, or at once when the user stops. */
+  readonly pause: (ms: number) => Promise<void>
+  /**
+   * Runs `play` with a connected producer; when the servers fail meanwhile, says so and runs it again with a new one until it ends by itself.
+   * @throws UnreachableError when the servers cannot be reached at the start
+   */
+  produce<P extends ClosableProducer>(open: OpenProducer<P>, play: (producer: P) => Promise<void>): Promise<void>
+}
+
+interface ClosableProducer {
+  close(): Promise<void>
+}
+
+/** Runs a command line: prints what goes wrong in one line, ends in order at the first Ctrl-C. */
+export async function runStreamCommand(command: (session: StreamSession) => Promise<void>): Promise<void> {
+  const stop = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
+  const say = (line: string) => process.stdout.write(`${line}\n`)
+  const pause = (ms: number) => sleep(ms, undefined, { signal: stop.signal }).catch(() => {})
+  const stopped = () => stop.signal.aborted
+
+  async function produce<P extends ClosableProducer>(open: OpenProducer<P>, play: (producer: P) => Promise<void>): Promise<void> {
+    const target = streamTarget()
+    let wasConnected = false
+    while (!stopped()) {
+      const transport = kafkaTransport({ brokers: [...target.brokers], clientId: 'millrace-tools' }, { runtime: systemRuntime() })
+      try {
+        const producer = await inTime(connect(), target)
+        wasConnected = true
+        await play(producer)
+        await producer.close()
+        return
+      } catch (error) {
+        if (!wasConnected || !isPassing(error)) throw error
+        say(`sending failed (${(error as Error).message}); trying again in ${RETRY_MS / 1_000} s`)
+        await pause(RETRY_MS)
+      } finally {
+        await transport.close().catch(() => {})
+      }
+
+      async function connect(): Promise<P> {
+        await transport.connect()
+        return await open(transport, registryClient({ url: target.registryUrl }))
+      }
+    }
+  }
+
+  await runMain(() => command({ say, stopped, pause, produce }))
+}
+
+/** The servers do not answer. */
+class UnreachableError extends Error {
+  override readonly name = 'UnreachableError'
+}
+
+function isPassing(error: unknown): boolean {
+  return error instanceof UnreachableError || error instanceof FencedError || (error instanceof TransportError && !error.fatal)
+}
+
+async function inTime<T>(connecting: Promise<T>, { brokers, registryUrl }: StreamTarget): Promise<T> {
+  const cure = 'start them with npm start, or set KAFKA_BROKERS and SCHEMA_REGISTRY_URL'
+  const deadline = new AbortController()
+  const late = sleep(CONNECT_TIMEOUT_MS, undefined, { signal: deadline.signal }).then(() => {
+    throw new UnreachableError(
+      `neither Kafka at ${brokers.join(',')} nor the schema registry at ${registryUrl} answered in ${CONNECT_TIMEOUT_MS / 1_000} s: ${cure}`,
+    )
+  })
+  try {
+    return await Promise.race([connecting, late])
+  } catch (error) {
+    if (error instanceof UnreachableError) throw error
+    throw new UnreachableError(
+      `Kafka at ${brokers.join(',')} or the schema registry at ${registryUrl} cannot be reached (${(error as Error).message}): ${cure}`,
+    )
+  } finally {
+    deadline.abort()
+    connecting.catch(() => {})
+    late.catch(() => {})
+  }
+}

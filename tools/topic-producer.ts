@@ -1,0 +1,64 @@
+import { partitionFor } from '../kafka/partitioner.ts'
+import type { SchemaRegistry } from '../kafka/registry-interface.ts'
+import { openSerdes } from '../kafka/serdes.ts'
+import type { RecordAppender, Transport } from '../kafka/transport.ts'
+import { byteWriter } from '../schemas/codec.ts'
+import type { Topic } from '../schemas/topic.ts'
+
+/** Bytes that may wait unsent before `isFull` asks for a flush. */
+const FULL_BYTES = 4 * 1024 * 1024
+
+/** Sends records as any producer of the platform does: Avro in the registry's format, placed by murmur2 of the key. */
+export interface TopicProducer<K, V> {
+  /** Only queues: call `flush` when it is full, and from time to time. */
+  send(key: K, value: V, timestamp: number): void
+  /** Bytes that the topic's format does not allow. */
+  sendBytes(key: string, value: Uint8Array, timestamp: number): void
+  readonly isFull: boolean
+  /** Resolves when all is acknowledged. */
+  flush(): Promise<void>
+  close(): Promise<void>
+}
+
+/** Opens producers of a topic. They create it where it is missing, and register its schema. */
+export function topicProducer<K, V>(topic: Topic<K, V>) {
+  return async function openTopicProducer(transport: Transport, registry: SchemaRegistry): Promise<TopicProducer<K, V>> {
+    const { name, partitions, config } = topic
+    await transport.ensureTopics([{ name, partitions: (await transport.partitionCounts([name])).get(name) ?? partitions, config }])
+    const count = (await transport.partitionCounts([name])).get(name) as number
+    const values = (await openSerdes(registry, [topic])).codecFor(topic)
+    const producer = transport.producer({ compression: 'lz4' })
+    await producer.init()
+    const appenders: RecordAppender[] = Array.from({ length: count }, (_, partition) => producer.appender(name, partition))
+    const keyBytes = byteWriter()
+    const valueBytes = byteWriter()
+
+    function append(timestamp: number, bytes: Uint8Array, length: number): void {
+      const partition = partitionFor(keyBytes.buffer.subarray(0, keyBytes.length), count)
+      appenders[partition].append(timestamp, keyBytes.buffer, 0, keyBytes.length, bytes, 0, length)
+    }
+
+    return {
+      send(key, value, timestamp) {
+        keyBytes.length = 0
+        valueBytes.length = 0
+        topic.key.encode(key, keyBytes)
+        values.encode(value, valueBytes)
+        append(timestamp, valueBytes.buffer, valueBytes.length)
+      },
+      sendBytes(text, bytes, timestamp) {
+        keyBytes.length = 0
+        keyBytes.reserve(text.length)
+        keyBytes.length = keyBytes.buffer.write(text, 0, 'latin1')
+        append(timestamp, bytes, bytes.length)
+      },
+      get isFull() {
+        return producer.pendingBytes > FULL_BYTES
+      },
+      async flush() {
+        await producer.commit(new Map(), undefined)
+      },
+      close: () => producer.close(),
+    }
+  }
+}
