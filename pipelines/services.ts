@@ -1,29 +1,18 @@
-import type { SchemaRegistry } from '../kafka/registry-interface.ts'
-import type { Transport } from '../kafka/transport.ts'
-import type { Runtime } from '../runtime/runtime.ts'
 import type { PipelinesConfig } from './config.ts'
-import type { MemberIdentity, Runner, Topology } from './engine/index.ts'
+import type { Runner, Topology } from './engine/index.ts'
 import { limitRecordSinks, limitSinks } from './limits/sinks.ts'
 import { limits } from './limits/topology.ts'
 import { clickSinks } from './links/clicks/sinks.ts'
 import { clickTopologies } from './links/clicks/topologies.ts'
 import { linkSinks } from './links/sinks.ts'
 import { links } from './links/topology.ts'
+import type { SinkContext, SinkDeclaration } from './sinks.ts'
 import { snippetBulkSinks, snippetSinks } from './snippets/sinks.ts'
+import { blobSweep } from './snippets/sweep.ts'
 import { snippets } from './snippets/topology.ts'
 import { snippetViews } from './snippets/view-counts.ts'
 import { trendSinks } from './trends/sinks.ts'
 import { trends } from './trends/topology.ts'
-
-/** What sinks are made with. */
-export interface SinkContext {
-  readonly config: PipelinesConfig
-  readonly transport: Transport
-  readonly registry: SchemaRegistry
-  readonly runtime: Runtime
-  /** The kept place of the sink of that name in its group. */
-  readonly identity: (name: string) => MemberIdentity
-}
 
 /** `deciding`: commands wait for every commit, so that these run in workers of their own; `bulk`: everything else. */
 export type WorkerRole = 'bulk' | 'deciding'
@@ -35,7 +24,9 @@ export interface PipelineService {
   readonly topologies: (config: PipelinesConfig) => readonly Topology[]
   readonly role: WorkerRole
   /** Copies of its topics into Redis and ClickHouse. */
-  readonly sinks: (context: SinkContext) => readonly Runner[]
+  readonly sinks: readonly SinkDeclaration[]
+  /** What else runs beside them. */
+  readonly jobs?: (context: SinkContext) => readonly Runner[]
 }
 
 /** Every service that `PIPELINES` may name. */
@@ -46,7 +37,13 @@ export const pipelineServices: readonly PipelineService[] = [
   { name: 'limits', role: 'deciding', topologies: () => [limits], sinks: limitSinks },
   { name: 'limit-records', role: 'bulk', topologies: () => [], sinks: limitRecordSinks },
   { name: 'snippets', role: 'deciding', topologies: () => [snippets], sinks: snippetSinks },
-  { name: 'snippet-views', role: 'bulk', topologies: () => [snippetViews], sinks: snippetBulkSinks },
+  {
+    name: 'snippet-views',
+    role: 'bulk',
+    topologies: () => [snippetViews],
+    sinks: snippetBulkSinks,
+    jobs: (context) => [blobSweep(context)],
+  },
 ]
 
 /**

@@ -5,7 +5,7 @@ import { sweepBlobs } from '../../state/blobs/sweep.ts'
 import { connectSinkRedis } from '../../state/views/connect.ts'
 import { referencedBlobs } from '../../state/views/snippets/snippet-blobs.ts'
 import type { Runner } from '../engine/index.ts'
-import type { SinkContext } from '../services.ts'
+import type { SinkContext } from '../sinks.ts'
 
 /** Blobs wait a day before they are looked at: an hour more or less is nothing. */
 const SWEEP_EVERY_MS = 3_600_000
