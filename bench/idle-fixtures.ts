@@ -24,7 +24,7 @@ function fixtureTopic(name: string): Topic<string, string> {
 function fixtureTopology(index: number): Topology {
   const [input, output] = [fixtureTopic(`fixture-input-${index}`), fixtureTopic(`fixture-output-${index}`)]
   return topology(`fixture-${index}`, (t) => {
-    const last = t.store(keyedStore('last', { key: utf8, value: rawValue(utf8) }))
+    const last = keyedStore('last', { key: utf8, value: rawValue(utf8) })
     t.source(input).process(
       'keep',
       { reads: (_value, key) => last.prefetch(key), stores: [last], emits: [output] },
