@@ -12,6 +12,7 @@ import { ownStack } from './harness/folder.ts'
 import { cpuSeconds, describeMachine } from './harness/process-stats.ts'
 import declaration from './idle.command.ts'
 
+const FIXTURES = new URL('./idle-fixtures.ts', import.meta.url)
 const RUN = fileURLToPath(new URL('../scripts/run.mjs', import.meta.url))
 const START_TIMEOUT_MS = 5 * 60_000
 const MS_PER_SECOND = 1_000
@@ -61,11 +62,19 @@ function read(path: string): string {
   }
 }
 
+/** @param fixtures topologies and sinks, as in 15x25 */
+function fixtureEnv(fixtures: string): Record<string, string> {
+  if (fixtures === '0x0') return {}
+  const [topologies, sinks] = fixtures.split('x')
+  const preload = new URL(`?topologies=${topologies}&sinks=${sinks}`, FIXTURES)
+  return { NODE_OPTIONS: `--import ${preload.href}` }
+}
+
 async function main(): Promise<void> {
-  const { settle, seconds } = commandLine(declaration)
+  const { settle, seconds, fixtures } = commandLine(declaration)
   const folder = mkdtempSync(join(tmpdir(), 'millrace-idle-'))
   const stack = spawn(process.execPath, [RUN, 'start'], {
-    env: { ...inheritedEnv(), ...(await ownStack(join(folder, 'home'))), MILLRACE_DEMO: '0' },
+    env: { ...inheritedEnv(), ...(await ownStack(join(folder, 'home'))), ...fixtureEnv(fixtures), MILLRACE_DEMO: '0' },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let output = ''

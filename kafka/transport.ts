@@ -156,6 +156,8 @@ export interface GroupMember {
   committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
   /** All members, sorted by member id: the order in which the `range` assignor deals. */
   members(): Promise<GroupPeer[]>
+  /** Replaces the topics that the member subscribes to; the coordinator learns of it at once. The member keeps what it owns of the others. */
+  subscribe(topics: readonly string[]): void
   /** Commits outside a transaction (sinks, at least once). */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
   /**
@@ -163,6 +165,21 @@ export interface GroupMember {
    * member id before the session times out.
    */
   leave(options?: { readonly keepPlace?: boolean }): Promise<void>
+}
+
+/**
+ * The committed offsets of a group that has no members. Kafka lets anybody commit for such a group, so whoever uses this must know by
+ * other means that nobody else does.
+ */
+export interface MemberlessGroup {
+  readonly groupId: string
+  /** As `GroupMember.committed`. */
+  committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
+  /** @throws FencedError when the group has a member */
+  commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
+  /** Members that the group has nevertheless. */
+  members(): Promise<GroupPeer[]>
+  close(): Promise<void>
 }
 
 export interface OffsetToCommit extends TopicPartition {
@@ -334,6 +351,7 @@ export interface Transport {
   offsets(partitions: readonly TopicPartition[], at: 'earliest' | 'end'): Promise<Map<string, number>>
   fetcher(options?: FetcherOptions): Fetcher
   groupMember(options: GroupOptions): GroupMember
+  memberlessGroup(groupId: string): MemberlessGroup
   producer(options: ProducerOptions): WorkerProducer
   publisher(options?: PublisherOptions): Publisher
   /**

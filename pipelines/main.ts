@@ -5,7 +5,19 @@ import { systemRuntime } from '../runtime/system.ts'
 import { withReplaceableState } from '../state/stores/replaceable-state.ts'
 import type { StateBackend } from '../state/stores/store.ts'
 import { type PipelinesConfig, readPipelinesConfig } from './config.ts'
-import { createWorker, type EngineMetrics, memberIdentity, type Runner, startHost, workerRunner } from './engine/index.ts'
+import {
+  createWorker,
+  type EngineMetrics,
+  memberIdentity,
+  type Runner,
+  type SinkGroup,
+  type SinkSeat,
+  sinkGroup,
+  startHost,
+  workerRunner,
+} from './engine/index.ts'
+import { pipelineServices } from './services.ts'
+import { sinkGroupIds } from './sink-groups.ts'
 
 async function main(): Promise<void> {
   const config = readPipelinesConfig()
@@ -25,6 +37,16 @@ async function runServices(config: PipelinesConfig, backend: StateBackend, log: 
   const registry = registryClient({ url: config.schemaRegistryUrl })
   const identity = (name: string) => memberIdentity(config.stateFolder, name, runtime)
 
+  const groupIds = sinkGroupIds(pipelineServices)
+  const groups = new Map<string, SinkGroup>()
+
+  function seatOf(sink: string): SinkSeat {
+    const groupId = groupIds.get(sink) as string
+    const group = groups.get(groupId) ?? sinkGroup({ groupId, ...identity(groupId) }, { transport, runtime })
+    groups.set(groupId, group)
+    return group.seat()
+  }
+
   function runners(metrics: EngineMetrics, address: string): Runner[] {
     return services.flatMap(({ service, resources }) => {
       const workers = service
@@ -35,7 +57,9 @@ async function runServices(config: PipelinesConfig, backend: StateBackend, log: 
           const deps = { transport, registry, backend, identity: identity(topology.name), runtime, onCommit, address }
           return workerRunner(createWorker({ topology, guarantee, commitIntervalMs, compression, keepStateMs, keepPlaceOnStop }, deps))
         })
-      return [...workers, ...service.sinks({ config, transport, registry, runtime, identity })]
+      const context = { config, transport, registry, runtime }
+      const sinks = service.sinks.map((sink) => sink.open(context, seatOf(sink.name)))
+      return [...workers, ...sinks, ...(service.jobs?.(context) ?? [])]
     })
   }
 

@@ -1,6 +1,6 @@
 import type { SettingsFragment } from '../settings/fragment.ts'
 import type { Runner, Topology } from './engine/index.ts'
-import type { SinkContext } from './sinks.ts'
+import type { SinkContext, SinkDeclaration } from './sinks.ts'
 
 /** `deciding`: callers wait for the commits of commands, so these run in workers of their own; `bulk`: everything else. */
 export type WorkerRole = 'bulk' | 'deciding'
@@ -28,7 +28,9 @@ export interface PipelineService<Settings = unknown, Resources = unknown> {
    */
   topologies(resources: () => Resources): readonly Topology[]
   /** Copies of its topics into Redis and ClickHouse. */
-  sinks(context: SinkContext): readonly Runner[]
+  readonly sinks: readonly SinkDeclaration[]
+  /** Opens what runs beside them in every worker process. */
+  jobs?(context: SinkContext): readonly Runner[]
 }
 
 /** Declares the topologies of a service without running them. */

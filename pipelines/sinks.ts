@@ -8,7 +8,7 @@ import type { Table } from '../state/tables/table.ts'
 import { viewStore } from '../state/views/apply.ts'
 import { connectSinkRedis } from '../state/views/connect.ts'
 import type { View } from '../state/views/view.ts'
-import { type AnyTopic, createSink, type MemberIdentity, type Runner, sinkRunner, tableTarget, viewTarget } from './engine/index.ts'
+import { type AnyTopic, createSink, type Runner, type SinkSeat, sinkRunner, tableTarget, viewTarget } from './engine/index.ts'
 
 /** What sinks are made with. */
 export interface SinkContext {
@@ -19,28 +19,41 @@ export interface SinkContext {
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly runtime: Runtime
-  /** The kept place of the sink of that name in its group. */
-  readonly identity: (name: string) => MemberIdentity
 }
 
-/** Keeps a view in Redis up to date. `name` is its consumer group. */
-export function viewSink<K, V>(name: string, view: View<K, V>, topics: readonly AnyTopic[], context: SinkContext): Runner {
-  const { config, transport, registry, runtime, identity } = context
-  const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)
-  async function create() {
-    const target = viewTarget({ view, topics }, { store: viewStore(redis), runtime })
-    return createSink({ name, topics, ...identity(name) }, { transport, registry, target, runtime })
-  }
-  return sinkRunner({ name, create, close: async () => redis.disconnect() }, runtime)
+/** A copy of topics in a store. Declaring it connects nothing. */
+export interface SinkDeclaration {
+  /** Stable: names the consumer group that keeps its offsets, and its dead-letter topic. */
+  readonly name: string
+  readonly topics: readonly AnyTopic[]
+  /** Sinks of one store share a member of a consumer group: a store that hangs holds up only its own partitions. */
+  readonly store: 'redis' | 'clickhouse'
+  open(context: SinkContext, seat: SinkSeat): Runner
 }
 
-/** Copies a topic into a table in ClickHouse. `name` is its consumer group. */
-export function tableSink<K, V>(name: string, table: Table<K, V>, topic: AnyTopic, context: SinkContext): Runner {
-  const { config, transport, registry, runtime, identity } = context
-  const client = connectSinkClickhouse(config.clickhouse)
-  async function create() {
-    const target = await tableTarget({ table }, tableStore(table, client, { cluster: config.clickhouseCluster }))
-    return createSink({ name, topics: [topic], ...identity(name) }, { transport, registry, target, runtime })
+/** Keeps a view in Redis up to date. */
+export function viewSink<K, V>(name: string, view: View<K, V>, topics: readonly AnyTopic[]): SinkDeclaration {
+  function open({ config, transport, registry, runtime }: SinkContext, seat: SinkSeat): Runner {
+    const redis = connectSinkRedis({ url: config.redisUrl, cluster: config.redisCluster }, runtime.log)
+    async function create() {
+      const target = viewTarget({ view, topics }, { store: viewStore(redis), runtime })
+      return createSink({ name, topics }, { transport, registry, target, seat, runtime })
+    }
+    return sinkRunner({ name, create, close: async () => redis.disconnect() }, runtime)
   }
-  return sinkRunner({ name, create, close: () => client.close() }, runtime)
+  return { name, topics, store: 'redis', open }
+}
+
+/** Copies a topic into a table in ClickHouse. */
+export function tableSink<K, V>(name: string, table: Table<K, V>, topic: AnyTopic): SinkDeclaration {
+  const topics = [topic]
+  function open({ config, transport, registry, runtime }: SinkContext, seat: SinkSeat): Runner {
+    const client = connectSinkClickhouse(config.clickhouse)
+    async function create() {
+      const target = await tableTarget({ table }, tableStore(table, client, { cluster: config.clickhouseCluster }))
+      return createSink({ name, topics }, { transport, registry, target, seat, runtime })
+    }
+    return sinkRunner({ name, create, close: () => client.close() }, runtime)
+  }
+  return { name, topics, store: 'clickhouse', open }
 }

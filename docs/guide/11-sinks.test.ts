@@ -6,7 +6,7 @@
  *
  * By a rule as old as databases: **the store keeps, in the same atomic step as the data, the offset up to which it has applied the topic.**
  * Then a record that is read twice is recognised, and a store that has been emptied says so, and is filled again from the log. The
- * offsets that the sink's consumer group commits in Kafka are for lag monitors only.
+ * offsets that the sink commits in Kafka are for lag monitors only.
  *
  * You need chapter 1.
  */
@@ -17,6 +17,7 @@ import {
   rawValue,
   type Sink,
   type SinkTarget,
+  sinkGroup,
   systemRuntime,
   TargetUnavailableError,
   type Topic,
@@ -83,15 +84,17 @@ function displayTarget(displays: Displays): SinkTarget {
 
 const newDisplays = (): Displays => ({ next: undefined, shown: new Map(), writes: 0, losesAnswer: false })
 
-/* A sink runs by itself, beside the test. Here it reads from the driver's broker; in a worker process it would be the real one. */
+/*
+ * A sink runs by itself, beside the test. Here it reads from the driver's broker; in a worker process it would be the real one. Kafka divides the
+ * partitions among the members of a consumer group. The sinks of a process that write to the same store share one member, each with a seat in
+ * it. The offsets are committed under the sink's own name.
+ */
 function runSink(driver: TestDriver, displays: Displays): Sink {
-  const deps = {
-    transport: memoryTransport(driver.broker),
-    registry: memoryRegistry(),
-    target: displayTarget(displays),
-    runtime: systemRuntime(),
-  }
-  const sink = createSink({ name: 'display-sink', topics: [lines], memberId: 'display-sink-0' }, deps)
+  const transport = memoryTransport(driver.broker)
+  const runtime = systemRuntime()
+  const group = sinkGroup({ groupId: 'sinks-displays', memberId: 'displays-0' }, { transport, runtime })
+  const deps = { transport, registry: memoryRegistry(), target: displayTarget(displays), seat: group.seat(), runtime }
+  const sink = createSink({ name: 'display-sink', topics: [lines] }, deps)
   sink.run().catch(() => {})
   onTestFinished(() => sink.stop())
   return sink

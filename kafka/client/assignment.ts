@@ -31,6 +31,8 @@ export function openAssignment(): Assignment {
   let owned: readonly TopicPartition[] = []
   /** `owned` as the coordinator last heard it. */
   let reported: string | undefined
+  /** Claims that were made before the last `unheard` do not say what has changed since. */
+  let lastUnheard = 0
 
   return {
     want(partitions, anew) {
@@ -50,15 +52,17 @@ export function openAssignment(): Assignment {
     claim() {
       const full = reported === undefined
       const described = describe(owned)
+      const madeAt = lastUnheard
       return {
         full,
         owned: full || described !== reported ? owned : undefined,
         heard() {
-          reported = described
+          if (madeAt === lastUnheard) reported = described
         },
       }
     },
     unheard() {
+      lastUnheard++
       reported = undefined
     },
     forget() {

@@ -37,7 +37,8 @@ export function openGroupMember(
   const { runtime } = context
   const { log } = runtime
   const { groupId } = options
-  const heartbeats = heartbeatExchange(cluster, coordinator, options)
+  let { topics } = options
+  const heartbeats = heartbeatExchange(cluster, coordinator, options, () => topics)
   const assignment = openAssignment()
   const stopping = new AbortController()
   let memberId = options.memberId
@@ -134,7 +135,7 @@ export function openGroupMember(
     pendingEnd = undefined
     assignment.forget()
     assignment.unheard()
-    await cluster.refresh(options.topics).catch(rethrowFatal)
+    await cluster.refresh(topics).catch(rethrowFatal)
     await heartbeat.sendWhile(isJoining)
     const ending = ended()
     if (ending?.type === 'failed') throw ending.error
@@ -164,6 +165,13 @@ export function openGroupMember(
     if (state !== 'member') return
     assignment.own(partitions)
     // Others wait for what was given up: the coordinator must know now, not at the next interval.
+    heartbeat.hurry()
+  }
+
+  function subscribe(to: readonly string[]): void {
+    topics = to
+    // The next heartbeat carries all fields.
+    assignment.unheard()
     heartbeat.hurry()
   }
 
@@ -217,6 +225,7 @@ export function openGroupMember(
     join,
     takeEvent,
     acknowledge,
+    subscribe,
     rejoin,
     heartbeat: confirmMembership,
     committed: (partitions) => fetchCommitted(context, coordinator, owner, partitions),

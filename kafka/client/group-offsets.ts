@@ -6,6 +6,8 @@ import type { Context } from './options.ts'
 import { offsetCommitV9, offsetFetchV9 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
+/** Stands for "no member": Kafka takes it while the group is empty. */
+export const NO_MEMBER = { memberId: '', epoch: -1 } as const
 /** A transaction on the offsets ends within its time-out; asked often, because a restart waits for it. */
 const UNSTABLE_WAIT_MS = 10
 const NO_OFFSET = -1n
@@ -39,7 +41,7 @@ export async function fetchCommitted(
   await repeat(context, coordinator, owner, `offsets of group ${owner.groupId}`, async () => {
     const answer = await coordinator.send(
       offsetFetchV9.api,
-      [{ groupId: owner.groupId, memberId: owner.memberId, memberEpoch: owner.epoch, topics }],
+      [{ groupId: owner.groupId, memberId: owner.memberId || null, memberEpoch: owner.epoch, topics }],
       requireStable,
     )
     const group = answer.groups[0]

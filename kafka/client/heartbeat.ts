@@ -26,7 +26,13 @@ export interface HeartbeatExchange {
   partitionsOf(answer: Answer): Promise<TopicPartition[] | undefined>
 }
 
-export function heartbeatExchange(cluster: Cluster, coordinator: Coordinator, options: GroupOptions): HeartbeatExchange {
+/** @param topics what the member subscribes to at the moment of asking */
+export function heartbeatExchange(
+  cluster: Cluster,
+  coordinator: Coordinator,
+  options: Omit<GroupOptions, 'topics'>,
+  topics: () => readonly string[],
+): HeartbeatExchange {
   async function send(member: { id: string; epoch: number }, full: boolean, owned: readonly TopicPartition[] | undefined): Promise<Answer> {
     return coordinator.send(
       consumerGroupHeartbeatV1.api,
@@ -36,7 +42,7 @@ export function heartbeatExchange(cluster: Cluster, coordinator: Coordinator, op
       null,
       null,
       full ? (options.rebalanceTimeoutMs ?? REBALANCE_TIMEOUT_MS) : UNCHANGED_TIMEOUT,
-      full ? [...options.topics] : null,
+      full ? [...topics()] : null,
       null,
       full ? (options.assignor ?? 'range') : null,
       owned === undefined ? null : topicIds(await withIds(owned)),
@@ -61,7 +67,7 @@ export function heartbeatExchange(cluster: Cluster, coordinator: Coordinator, op
     if (assignment === null) return undefined
     const partitions: TopicPartition[] = []
     for (const { topicId, partitions: numbers } of assignment.topicPartitions) {
-      if (cluster.topicName(topicId) === undefined) await cluster.refresh(options.topics)
+      if (cluster.topicName(topicId) === undefined) await cluster.refresh(topics())
       const topic = cluster.topicName(topicId)
       // Created a moment ago and not yet known to the broker that was asked.
       if (topic === undefined) throw new Disconnected(`no metadata yet for topic id ${topicId}`)

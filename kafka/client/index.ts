@@ -1,9 +1,10 @@
-import type { Fetcher, GroupMember, Publisher, Transport, WorkerProducer } from '../transport.ts'
+import type { Fetcher, GroupMember, MemberlessGroup, Publisher, Transport, WorkerProducer } from '../transport.ts'
 import { endAbandonedTransactions } from './abandoned-transactions.ts'
 import { openCluster } from './cluster.ts'
 import { openFetcher } from './fetcher.ts'
 import { openGroupMember } from './group-member.ts'
 import { listOffsets } from './list-offsets.ts'
+import { openMemberlessGroup } from './memberless-group.ts'
 import { type Context, type KafkaDeps, type KafkaOptions, kafkaOptions } from './options.ts'
 import { openProducer } from './producer.ts'
 import { openPublisher } from './publisher.ts'
@@ -21,7 +22,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
   const cluster = openCluster(context)
   const open = new Set<() => Promise<unknown>>()
 
-  function tracked<Part extends Fetcher | WorkerProducer | Publisher>(part: Part): Part {
+  function tracked<Part extends Fetcher | WorkerProducer | Publisher | MemberlessGroup>(part: Part): Part {
     open.add(() => part.close())
     return part
   }
@@ -46,6 +47,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
     offsets: (partitions, at) => listOffsets(context, cluster, partitions, at),
     fetcher: (options) => tracked(openFetcher(context, cluster, options)),
     groupMember,
+    memberlessGroup: (groupId) => tracked(openMemberlessGroup(context, cluster, groupId)),
     producer: (options) => tracked(openProducer(context, cluster, options)),
     publisher: (options) => tracked(openPublisher(context, cluster, options)),
     endTransactions: (prefix, abandoned) => endAbandonedTransactions(context, cluster, prefix, abandoned),

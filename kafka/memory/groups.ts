@@ -14,6 +14,7 @@ export interface MemoryGroups {
   /** @returns what tells this life of the member from others with the same id: each is told its assignment for itself */
   join(groupId: string, memberId: string, topics: readonly string[], address?: string): number
   leave(groupId: string, memberId: string): void
+  subscribe(groupId: string, memberId: string, topics: readonly string[], life: number): void
   /** The session time-out of a member that stopped answering. */
   expire(groupId: string, memberId: string): void
   /** @param life default the last one that joined with the id */
@@ -25,7 +26,7 @@ export interface MemoryGroups {
   /** As `GroupMember.members`. */
   peers(groupId: string): GroupPeer[]
   committed(groupId: string): ReadonlyMap<string, CommittedOffset>
-  /** @throws FencedError when the member is given and is not of the group */
+  /** @throws FencedError when the member is given and is not of the group, or none is given and the group has members */
   commit(groupId: string, memberId: string | undefined, offsets: Iterable<OffsetToCommit>): void
   /** Throws FencedError when the member is not of the group. */
   check(groupId: string, memberId: string): void
@@ -35,7 +36,7 @@ export interface MemoryGroups {
 
 interface Member {
   readonly life: number
-  readonly topics: readonly string[]
+  topics: readonly string[]
   readonly address: string | undefined
   owned: Map<string, TopicPartition>
   /** What it was last told to own, as a sorted list in one string. */
@@ -105,6 +106,13 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       return of.epoch
     },
     leave: remove,
+    subscribe(groupId, memberId, topics, life) {
+      const of = group(groupId)
+      const member = of.members.get(memberId)
+      if (member === undefined || member.life !== life) return
+      of.epoch++
+      member.topics = topics
+    },
     expire(groupId, memberId) {
       remove(groupId, memberId)
       group(groupId).fenced.add(memberId)
@@ -140,8 +148,9 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       memberOf(groupId, memberId)
     },
     commit(groupId, memberId, offsets) {
-      if (memberId !== undefined) memberOf(groupId, memberId)
       const of = group(groupId)
+      if (memberId !== undefined) memberOf(groupId, memberId)
+      else if (of.members.size > 0) throw new FencedError(`group ${groupId} has a member`)
       for (const { topic, partition, offset, metadata = '' } of offsets) {
         if (partitionCount(topic) === undefined)
           throw new TransportError('UNKNOWN_TOPIC_OR_PARTITION', `topic ${topic} does not exist`, { fatal: true })

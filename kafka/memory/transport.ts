@@ -1,4 +1,11 @@
-import { type GroupMember, type GroupOptions, partitionKey, type TopicPartition, type Transport } from '../transport.ts'
+import {
+  type CommittedOffset,
+  type GroupMember,
+  type GroupOptions,
+  partitionKey,
+  type TopicPartition,
+  type Transport,
+} from '../transport.ts'
 import type { MemoryBroker } from './broker.ts'
 import { memoryFetcher } from './fetcher.ts'
 import { memoryProducer } from './producer.ts'
@@ -25,6 +32,13 @@ export function memoryTransport(broker: MemoryBroker): Transport {
     },
     fetcher: (options) => memoryFetcher(broker, options),
     groupMember: (options) => memoryGroupMember(broker, options),
+    memberlessGroup: (groupId) => ({
+      groupId,
+      committed: async (partitions) => committedOf(broker, groupId, partitions),
+      commit: async (offsets) => broker.groups.commit(groupId, undefined, offsets.values()),
+      members: async () => broker.groups.peers(groupId),
+      async close() {},
+    }),
     producer: (options) => memoryProducer(broker, options),
     publisher: () => memoryPublisher(broker),
     // A transaction is written as a whole when it is committed: none is ever open.
@@ -34,8 +48,9 @@ export function memoryTransport(broker: MemoryBroker): Transport {
 }
 
 function memoryGroupMember(broker: MemoryBroker, options: GroupOptions): GroupMember {
-  const { groupId, memberId, topics, address } = options
+  const { groupId, memberId, address } = options
   const { groups } = broker
+  let { topics } = options
   let life = 0
   return {
     groupId,
@@ -52,12 +67,14 @@ function memoryGroupMember(broker: MemoryBroker, options: GroupOptions): GroupMe
     async rejoin() {
       life = groups.join(groupId, memberId, topics, address)
     },
-    async heartbeat() {},
-    async committed(partitions: readonly TopicPartition[]) {
-      const stored = groups.committed(groupId)
-      const keys = partitions.map(({ topic, partition }) => partitionKey(topic, partition))
-      return new Map(keys.flatMap((key) => (stored.has(key) ? [[key, stored.get(key)!] as const] : [])))
+    subscribe(to) {
+      topics = to
+      groups.subscribe(groupId, memberId, topics, life)
     },
+    async heartbeat() {
+      groups.check(groupId, memberId)
+    },
+    committed: async (partitions) => committedOf(broker, groupId, partitions),
     async commit(offsets) {
       groups.commit(groupId, memberId, offsets.values())
     },
@@ -65,4 +82,10 @@ function memoryGroupMember(broker: MemoryBroker, options: GroupOptions): GroupMe
       if (!keepPlace) groups.leave(groupId, memberId)
     },
   }
+}
+
+function committedOf(broker: MemoryBroker, groupId: string, partitions: readonly TopicPartition[]): Map<string, CommittedOffset> {
+  const stored = broker.groups.committed(groupId)
+  const keys = partitions.map(({ topic, partition }) => partitionKey(topic, partition))
+  return new Map(keys.flatMap((key) => (stored.has(key) ? [[key, stored.get(key)!] as const] : [])))
 }

@@ -42,6 +42,7 @@ export { replayDeadLetters } from './dlq/replay.ts'
 export { QueryError, type StateQueries, type StateView } from './queries/queries.ts'
 // Sinks
 export { createSink, type Sink, type SinkDeps, type SinkOptions } from './sinks/sink.ts'
+export { type SinkGroup, type SinkSeat, sinkGroup } from './sinks/sink-group.ts'
 export { sinkRunner } from './sinks/sink-runner.ts'
 export { tableTarget } from './sinks/table-target.ts'
 export { type SinkBatch, type SinkTarget, TargetUnavailableError, type WriteResult } from './sinks/target.ts'

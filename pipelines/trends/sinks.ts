@@ -3,15 +3,12 @@ import { trendSnapshots } from '../../state/tables/trends/trend-snapshots.ts'
 import { trendVolumesTable } from '../../state/tables/trends/trend-volumes.ts'
 import { interestsView } from '../../state/views/trends/interests.ts'
 import { trendsView } from '../../state/views/trends/trends.ts'
-import type { Runner } from '../engine/index.ts'
-import { type SinkContext, tableSink, viewSink } from '../sinks.ts'
+import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
 /** Lists and profiles for the API, snapshots and counts for analysts. */
-export function trendSinks(context: SinkContext): Runner[] {
-  return [
-    viewSink('trends-view', trendsView, [trendOutput, trendRenewals], context),
-    viewSink('interests-view', interestsView, [userInterests], context),
-    tableSink('trend-snapshots-table', trendSnapshots, trendOutput, context),
-    tableSink('trend-volumes-table', trendVolumesTable, trendVolumes, context),
-  ]
-}
+export const trendSinks: readonly SinkDeclaration[] = [
+  viewSink('trends-view', trendsView, [trendOutput, trendRenewals]),
+  viewSink('interests-view', interestsView, [userInterests]),
+  tableSink('trend-snapshots-table', trendSnapshots, trendOutput),
+  tableSink('trend-volumes-table', trendVolumesTable, trendVolumes),
+]

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { kafkaTransport } from '../../kafka/client/index.ts'
 import { registryClient } from '../../kafka/registry.ts'
 import { readPipelinesConfig } from '../../pipelines/config.ts'
-import type { MemberIdentity } from '../../pipelines/engine/index.ts'
+import { sinkGroup } from '../../pipelines/engine/index.ts'
 import { trendSinks } from '../../pipelines/trends/sinks.ts'
 import { systemRuntime } from '../../runtime/system.ts'
 
@@ -13,16 +13,9 @@ export async function startTrendSinks(env: Readonly<Record<string, string>>) {
   const runtime = systemRuntime(log)
   const transport = kafkaTransport({ brokers: [...config.brokers], clientId: 'test-sinks' }, { runtime })
   await transport.connect()
-  const identities = new Map<string, MemberIdentity>()
-
-  function identity(name: string): MemberIdentity {
-    const kept = identities.get(name) ?? { memberId: randomUUID(), transactionalId: randomUUID() }
-    identities.set(name, kept)
-    return kept
-  }
-
-  const registry = registryClient({ url: config.schemaRegistryUrl })
-  const runners = trendSinks({ config, transport, registry, runtime, identity })
+  const context = { config, transport, registry: registryClient({ url: config.schemaRegistryUrl }), runtime }
+  const group = sinkGroup({ groupId: 'test-sinks', memberId: randomUUID() }, { transport, runtime })
+  const runners = trendSinks.map((sink) => sink.open(context, group.seat()))
   for (const runner of runners) await runner.start()
   return {
     async stop() {

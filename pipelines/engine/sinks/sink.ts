@@ -1,31 +1,21 @@
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import { type AnyValueTopic, openSerdes } from '../../../kafka/serdes.ts'
-import {
-  type Fetcher,
-  type GroupEvent,
-  type GroupMember,
-  type OffsetToCommit,
-  partitionKey,
-  type TopicPartition,
-  type Transport,
-} from '../../../kafka/transport.ts'
+import { type Fetcher, type MemberlessGroup, partitionKey, type TopicPartition, type Transport } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 import { kafkaDeadLetters, type SinkDeadLetters } from './dead-letters.ts'
-import { type Lane, type LaneState, openLane } from './lane.ts'
+import type { Lane, LaneState } from './lane.ts'
+import { laneFactory } from './lane-factory.ts'
 import { type SinkMetrics, sinkMetrics } from './metrics.ts'
-import { partitionQueue } from './queue.ts'
-import type { PartitionFacts, SinkTarget } from './target.ts'
+import { type OffsetCommits, offsetCommits } from './offset-commits.ts'
+import type { SinkAssignment, SinkSeat } from './sink-group.ts'
+import type { SinkTarget } from './target.ts'
 import { prepareSinkTopics } from './topics.ts'
 
 export interface SinkOptions {
-  /** Stable: names the consumer group and the dead-letter topic. */
+  /** Stable: names the consumer group that keeps the offsets, and the dead-letter topic. */
   readonly name: string
   readonly topics: readonly AnyTopic[]
-  /** UUID kept by the worker slot: a restarted sink gets its partitions back at once. */
-  readonly memberId: string
-  /** Keeps another member id in place of one that the brokers refuse. */
-  readonly keepMemberId?: (memberId: string) => void
   /** Where records that cannot be decoded go. Default true: topic `<name>-dead-letters`. False: they are only counted. */
   readonly deadLetters?: boolean
   /** How long a sink that stops waits for writes under way. Default 15 s. */
@@ -36,6 +26,8 @@ export interface SinkDeps {
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly target: SinkTarget
+  /** In the group whose processes share the partitions. */
+  readonly seat: SinkSeat
   readonly runtime: Runtime
 }
 
@@ -50,7 +42,7 @@ export interface LaneStatus extends TopicPartition {
 
 /**
  * Copies topics into a target, exactly as often as needed: the target keeps its own offsets, so replays change nothing and a wiped target
- * is filled again from the log. Several sinks of one name share the partitions.
+ * is filled again from the log. Processes that run the same sink share its partitions.
  */
 export interface Sink {
   readonly name: string
@@ -59,16 +51,16 @@ export interface Sink {
   run(): Promise<void>
   /** Lets writes under way finish, commits and leaves the group. */
   stop(): Promise<void>
-  /** True when the group has said what this instance owns and all of it is caught up. */
+  /** True when the group has said what this instance owns, and all of it is caught up or still served by an earlier version. */
   readonly isReady: boolean
   readonly metrics: Readonly<SinkMetrics>
   lanes(): LaneStatus[]
 }
 
-/** Offsets in Kafka are for lag monitors only: the target knows better. */
-const COMMIT_EVERY_MS = 1_000
 /** The longest the loop sleeps when nothing is due. */
 const LONGEST_WAIT_MS = 1_000
+/** Longest wait for the commit of partitions that are given up. Without it their next owner reads at most a second's records again. */
+const LAST_COMMIT_GRACE_MS = 2_000
 /** A write that a stopping sink waits for; what it leaves behind is read again. */
 const DEFAULT_STOP_GRACE_MS = 15_000
 /** What may follow it (last commit, goodbye) while the brokers answer: less in all than the 30 s after which Kubernetes kills. */
@@ -76,117 +68,75 @@ const GOODBYE_GRACE_MS = 3_000
 
 export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   const { name, topics } = options
-  const { transport, target, runtime } = deps
+  const { transport, target, seat, runtime } = deps
   const { log } = runtime
   const stopGraceMs = options.stopGraceMs ?? DEFAULT_STOP_GRACE_MS
   const goodbyeMs = Math.min(stopGraceMs, GOODBYE_GRACE_MS)
   const metrics = sinkMetrics()
   const lanes = new Map<string, Lane>()
-  /** Owned or about to be; undefined until the group has said so. */
-  let wanted: Map<string, TopicPartition> | undefined
-  let mustAcknowledge = false
-  let mustRejoin = false
-  let lastCommitAt = 0
-  let committing: Promise<void> | undefined
+  /** Undefined until the group has said what this instance should own. */
+  let assignment: SinkAssignment | undefined
+  let commits: OffsetCommits | undefined
   let stopping = false
   let fetcher: Fetcher | undefined
-  let membership: GroupMember | undefined
+  let offsets: MemberlessGroup | undefined
   let running: Promise<void> | undefined
 
   async function loop(): Promise<void> {
-    await prepareSinkTopics(transport, name, topics, target)
-    const serdes = await openSerdes(deps.registry, topics as readonly AnyValueTopic[], { runtime })
-    const deadLetters = options.deadLetters === false ? undefined : kafkaDeadLetters(transport, name, runtime)
-    const fetching = transport.fetcher()
-    const member = transport.groupMember({
-      groupId: name,
-      memberId: options.memberId,
-      onMemberId: options.keepMemberId,
-      onEvent: fetching.wake,
-      topics: topics.map((topic) => topic.name),
-    })
-    membership = member
-    fetcher = fetching
-    const byName = new Map(topics.map((topic) => [topic.name, topic]))
-
-    async function factsOf(partition: TopicPartition): Promise<PartitionFacts> {
-      const key = partitionKey(partition.topic, partition.partition)
-      const [starts, ends, committed] = await Promise.all([
-        transport.offsets([partition], 'earliest'),
-        transport.offsets([partition], 'end'),
-        member.committed([partition]),
-      ])
-      return { start: starts.get(key) ?? 0, end: ends.get(key) ?? 0, committed: committed.get(key) }
-    }
-
-    function newLane(partition: TopicPartition): Lane {
-      const topic = byName.get(partition.topic) as AnyTopic
-      const value = serdes.codecFor(topic)
-      return openLane(partition, {
-        target,
+    let deadLetters: SinkDeadLetters | undefined
+    try {
+      await prepareSinkTopics(transport, name, topics, target)
+      const serdes = await openSerdes(deps.registry, topics as readonly AnyValueTopic[], { runtime })
+      deadLetters = options.deadLetters === false ? undefined : kafkaDeadLetters(transport, name, runtime)
+      const fetching = transport.fetcher()
+      const group = transport.memberlessGroup(name)
+      fetcher = fetching
+      offsets = group
+      commits = offsetCommits(group, { confirm: target.confirmsOwnership ? seat.confirmMembership : async () => {}, runtime })
+      const newLane = laneFactory({
+        topics,
+        transport,
         fetcher: fetching,
+        group,
+        seat,
+        serdes,
+        target,
         metrics,
         runtime,
-        factsOf,
-        confirmOwnership: member.heartbeat,
-        newQueue: (isMissing) => partitionQueue({ key: topic.key, value, isMissing }),
-        loadSchema: serdes.schemas.load,
         deadLetters: deadLetters?.send,
       })
-    }
-
-    try {
-      await member.join()
+      seat.take({ topics: topics.map((topic) => topic.name), wake: fetching.wake })
       while (!stopping) {
-        for (let event = member.takeEvent(); event; event = member.takeEvent()) takeEvent(event)
-        await reconcile(member, newLane)
+        assignment = seat.assigned()
+        await followAssignment(newLane)
         const waitMs = Math.max(0, earliest(runtime.monotonic()) - runtime.monotonic())
         for (const data of await fetching.poll(waitMs)) lanes.get(partitionKey(data.topic, data.partition))?.push(data)
         stepAll()
         await runtime.nextTurn()
-        if (!committing && runtime.monotonic() - lastCommitAt >= COMMIT_EVERY_MS) void commit(member)
+        if (commits.isDue) void commits.commit(lanes.values())
       }
-      await finish(member)
+      await finish(fetching)
     } finally {
-      await close(member, fetching, deadLetters)
-    }
-  }
-
-  function takeEvent(event: GroupEvent): void {
-    switch (event.type) {
-      case 'assignment':
-        wanted = new Map(event.partitions.map((each) => [partitionKey(each.topic, each.partition), each]))
-        mustAcknowledge = true
-        return
-      case 'fenced':
-        log.warn({ sink: name, reason: event.reason }, 'sink_fenced')
-        wanted = new Map()
-        mustRejoin = true
-        return
-      case 'failed':
-        throw event.error
+      await close(deadLetters)
     }
   }
 
   /** Brings the lanes in line with what the group wants. A partition is given up only when its last write has ended. */
-  async function reconcile(member: GroupMember, newLane: (partition: TopicPartition) => Lane): Promise<void> {
-    if (wanted === undefined) return
-    for (const [key, lane] of lanes) if (!wanted.has(key)) lane.close()
+  async function followAssignment(newLane: (partition: TopicPartition) => Lane): Promise<void> {
+    if (assignment === undefined) return
+    const { partitions, isFenced } = assignment
+    for (const [key, lane] of lanes) if (!partitions.has(key)) lane.close()
     const closed = [...lanes].filter(([, lane]) => lane.state === 'closed')
-    if (closed.length > 0 && !mustRejoin) await commit(member)
+    if (closed.length > 0 && !isFenced) await isLonger(commits?.commit(lanes.values()), LAST_COMMIT_GRACE_MS)
     for (const [key] of closed) lanes.delete(key)
-    for (const [key, partition] of wanted) if (!lanes.has(key)) lanes.set(key, newLane(partition))
-    const isSettled = [...lanes.values()].every((lane) => lane.state !== 'closing')
-    if (!isSettled) return
-    if (mustRejoin) {
-      mustRejoin = false
-      mustAcknowledge = false
-      wanted = undefined
-      await member.rejoin()
-    } else if (mustAcknowledge) {
-      mustAcknowledge = false
-      member.acknowledge([...wanted.values()])
-    }
+    for (const [key, partition] of partitions) if (!lanes.has(key)) lanes.set(key, newLane(partition))
+    settle()
+  }
+
+  function settle(): void {
+    if (assignment === undefined) return
+    const { partitions } = assignment
+    if ([...lanes].every(([key, lane]) => partitions.has(key) || lane.state === 'closed')) seat.settle(assignment)
   }
 
   function stepAll(): void {
@@ -201,53 +151,36 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     return due
   }
 
-  async function commit(member: GroupMember): Promise<void> {
-    await committing
-    lastCommitAt = runtime.monotonic()
-    const offsets = new Map<string, OffsetToCommit>()
-    for (const [key, lane] of lanes) {
-      const offset = lane.takeCommit()
-      if (offset) offsets.set(key, offset)
-    }
-    if (offsets.size === 0) return
-    // Nothing depends on it: the target holds its own position.
-    committing = member
-      .commit(offsets)
-      .catch((error: Error) => log.warn({ sink: name, reason: error.message }, 'sink_commit_failed'))
-      .finally(() => {
-        committing = undefined
-      })
-    await committing
-  }
-
-  async function finish(member: GroupMember): Promise<void> {
+  async function finish(fetching: Fetcher): Promise<void> {
     const deadline = runtime.monotonic() + stopGraceMs
     for (const lane of lanes.values()) lane.close()
     while ([...lanes.values()].some((lane) => lane.state !== 'closed') && runtime.monotonic() < deadline) {
-      await fetcher?.poll(LONGEST_WAIT_MS)
+      await fetching.poll(LONGEST_WAIT_MS)
       stepAll()
+      // The other sinks of the group do not wait for writes to partitions that this one may keep.
+      assignment = seat.assigned()
+      settle()
       await runtime.nextTurn()
     }
-    await commit(member)
+    await commits?.commit(lanes.values())
   }
 
-  async function close(member: GroupMember, fetching: Fetcher, deadLetters: SinkDeadLetters | undefined): Promise<void> {
-    await committing
-    await fetching.close()
-    await member.leave()
+  async function close(deadLetters: SinkDeadLetters | undefined): Promise<void> {
+    await commits?.ended()
+    await fetcher?.close()
+    await offsets?.close()
+    await seat.leave()
     await deadLetters?.close()
   }
 
   async function stop(): Promise<void> {
     stopping = true
     fetcher?.wake()
-    // A broker that is away would hold up the join, and with it the end of the process.
-    if (wanted === undefined) await membership?.leave()
     const ended = running?.catch(() => {})
-    if (await isLonger(ended, goodbyeMs + (wanted === undefined ? 0 : stopGraceMs))) {
+    if (await isLonger(ended, goodbyeMs + (assignment === undefined ? 0 : stopGraceMs))) {
       log.warn({ sink: name }, 'sink_stop_waits_no_longer')
       // Ends every request that is still repeated.
-      await Promise.allSettled([fetcher?.close(), membership?.leave()])
+      await Promise.allSettled([fetcher?.close(), offsets?.close(), seat.leave()])
     }
   }
 
@@ -268,7 +201,8 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     },
     stop,
     get isReady() {
-      return wanted !== undefined && !mustRejoin && [...wanted.keys()].every((key) => lanes.get(key)?.caughtUp === true)
+      if (assignment === undefined || assignment.isFenced) return false
+      return [...assignment.partitions.keys()].map((key) => lanes.get(key)).every((lane) => lane?.caughtUp || lane?.isOwnedElsewhere)
     },
     metrics,
     lanes: () =>

@@ -1,11 +1,10 @@
 import { clickDetails, linkStats } from '../../../schemas/links/topics.ts'
 import { clicksTable } from '../../../state/tables/links/clicks.ts'
 import { linkStatsView } from '../../../state/views/links/link-stats.ts'
-import type { Runner } from '../../engine/index.ts'
-
-import { type SinkContext, tableSink, viewSink } from '../../sinks.ts'
+import { type SinkDeclaration, tableSink, viewSink } from '../../sinks.ts'
 
 /** Statistics for the API, every click for analysts. */
-export function clickSinks(context: SinkContext): Runner[] {
-  return [viewSink('link-stats-view', linkStatsView, [linkStats], context), tableSink('clicks-table', clicksTable, clickDetails, context)]
-}
+export const clickSinks: readonly SinkDeclaration[] = [
+  viewSink('link-stats-view', linkStatsView, [linkStats]),
+  tableSink('clicks-table', clicksTable, clickDetails),
+]

@@ -169,6 +169,27 @@ test('an acknowledgement does not wait for the next heartbeat', async () => {
   await vi.waitFor(() => expect(heartbeats.at(-1)?.owned).toEqual([]))
 })
 
+test('a changed subscription is reported at once and in full, also when a heartbeat is under way', async () => {
+  const { member, heartbeats, release } = scripted([
+    { assignment: [0], intervalMs: 60_000 },
+    { intervalMs: 60_000 },
+    { held: true, intervalMs: 60_000 },
+    { intervalMs: 60_000 },
+  ])
+  await member.join()
+  member.subscribe(['t', 'u'])
+  await vi.waitFor(() => expect(heartbeats.length).toBe(2))
+  expect(heartbeats[1]).toMatchObject({ topics: ['t', 'u'], assignor: 'range', rebalanceTimeoutMs: 300_000 })
+  const beating = member.heartbeat()
+  await vi.waitFor(() => expect(heartbeats.length).toBe(3))
+  expect(heartbeats[2].topics).toBeNull()
+  member.subscribe(['u'])
+  release()
+  await beating
+  await vi.waitFor(() => expect(heartbeats.length).toBe(4))
+  expect(heartbeats[3].topics).toEqual(['u'])
+})
+
 test('a later assignment replaces one that was not taken yet', async () => {
   const { member } = scripted([{ assignment: [0, 1] }, { assignment: [1] }, {}])
   await member.join()

@@ -1,6 +1,7 @@
 import { partitionKey } from '../../../../kafka/transport.ts'
 import {
   type BatchLimits,
+  type PartitionFacts,
   type SinkBatch,
   type SinkRecord,
   type SinkTarget,
@@ -26,6 +27,8 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     waiting: 0,
     batches: [] as SinkBatch[],
     opened: [] as string[],
+    /** By partition key: what was known when the partition was last opened. */
+    facts: new Map<string, PartitionFacts>(),
     /** By partition key: whether the last write said that it reached the end. */
     caughtUp: new Map<string, boolean>(),
   }
@@ -60,8 +63,9 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     limits: { maxRecords: 10, maxBytes: 1_000_000, lingerMs: 0, ...limits },
     probeEveryMs: 20,
     commitMetadata: 'memory',
-    async open({ topic, partition }) {
+    async open({ topic, partition }, facts) {
       refuseWhenDown()
+      control.facts.set(partitionKey(topic, partition), facts)
       control.opened.push(partitionKey(topic, partition))
       return partitions.get(partitionKey(topic, partition))?.next
     },

@@ -9,6 +9,7 @@ import { avroValue } from '../../../../schemas/avro/value.ts'
 import { byteWriter } from '../../../../schemas/codec.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import type { Topic } from '../../../../schemas/topic.ts'
+import { groupOf, loneSeat } from './lone-seat.ts'
 import { memoryTarget } from './memory-target.ts'
 
 const PARTITIONS = 2
@@ -34,9 +35,10 @@ function world(limits: Parameters<typeof memoryTarget>[0] = {}) {
 
   function run(memberId = 'one', deadLetters = true): Sink {
     const transport = memoryTransport(broker)
+    const seat = loneSeat(transport, 'copier', memberId)
     const sink = createSink(
-      { name: 'copier', topics: [notes], memberId, deadLetters },
-      { transport, registry, target: memory.target, runtime: systemRuntime() },
+      { name: 'copier', topics: [notes], deadLetters },
+      { transport, registry, target: memory.target, seat, runtime: systemRuntime() },
     )
     sink.run().catch(() => {})
     onTestFinished(() => sink.stop())
@@ -267,7 +269,7 @@ test('two sinks share the partitions; what is given up is taken over where it st
   texts[1].push(...append(1, 15))
   await eventually(() => [memory.values('notes-0'), memory.values('notes-1')]).toEqual(texts.map(asValues))
   await one.stop()
-  expect(broker.groups.members('copier')).toEqual(['two'])
+  expect(broker.groups.members(groupOf('copier'))).toEqual(['two'])
   await eventually(() => two.lanes().length).toBe(2)
   texts[0].push(...append(0))
   texts[1].push(...append(1))
@@ -287,7 +289,7 @@ test('a partition is not given up before its write under way has ended', async (
   await eventually(() => control.waiting).toBeGreaterThan(0)
   const two = run('two')
   await eventually(() => one.lanes().map(({ state }) => state)).toContain('closing')
-  expect(broker.groups.owned('copier', 'one')).toHaveLength(2)
+  expect(broker.groups.owned(groupOf('copier'), 'one')).toHaveLength(2)
   expect(two.lanes().length).toBe(0)
   control.gate = undefined
   open()
@@ -300,10 +302,10 @@ test('a fenced sink drops its partitions, joins again and goes on', async () => 
   const texts = append(0, 5)
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
-  broker.groups.expire('copier', 'one')
+  broker.groups.expire(groupOf('copier'), 'one')
   texts.push(...append(0, 5))
   await eventually(() => memory.values('notes-0')).toEqual(asValues(texts))
-  await eventually(() => broker.groups.members('copier')).toEqual(['one'])
+  await eventually(() => broker.groups.members(groupOf('copier'))).toEqual(['one'])
   texts.push(...append(0, 5))
   await eventually(() => memory.values('notes-0')).toEqual(asValues(texts))
   await eventually(() => sink.isReady).toBe(true)
@@ -316,7 +318,7 @@ test('a target that cannot be mended by waiting stops the sink with its reason',
   control.failure = new Error('WRONGTYPE')
   append(0)
   await expect(sink.run()).rejects.toThrow('WRONGTYPE')
-  expect(broker.groups.members('copier')).toEqual([])
+  expect(broker.groups.members(groupOf('copier'))).toEqual([])
 })
 
 test('batches that are not full wait for more, but not for long', async () => {
@@ -374,9 +376,10 @@ test('a sink whose broker never lets it join can be stopped', async () => {
       leave: async () => leave(),
     }),
   }
+  const seat = loneSeat(stuck, 'copier', 'one')
   const sink = createSink(
-    { name: 'copier', topics: [notes], memberId: 'one' },
-    { transport: stuck, registry, target: memory.target, runtime: systemRuntime() },
+    { name: 'copier', topics: [notes] },
+    { transport: stuck, registry, target: memory.target, seat, runtime: systemRuntime() },
   )
   const running = sink.run()
   await new Promise((resolve) => setImmediate(resolve))
@@ -391,17 +394,18 @@ test('a sink whose brokers went away stops although its last commit is never ans
   const left = Promise.withResolvers<void>()
   const away = {
     ...transport,
-    groupMember: (options: Parameters<typeof transport.groupMember>[0]) => ({
-      ...transport.groupMember(options),
+    memberlessGroup: (groupId: string) => ({
+      ...transport.memberlessGroup(groupId),
       commit: () => left.promise,
-      leave: async () => left.resolve(),
+      close: async () => left.resolve(),
     }),
   }
-  const options = { name: 'copier', topics: [notes], memberId: 'one', stopGraceMs: 10 }
+  const options = { name: 'copier', topics: [notes], stopGraceMs: 10 }
+  const seat = loneSeat(away, 'copier', 'one')
   const runner = sinkRunner(
     {
       name: 'copier',
-      create: async () => createSink(options, { transport: away, registry, target: memory.target, runtime: systemRuntime() }),
+      create: async () => createSink(options, { transport: away, registry, target: memory.target, seat, runtime: systemRuntime() }),
       async close() {},
     },
     systemRuntime(),

@@ -12,6 +12,7 @@ import { connectSinkClickhouse } from '../../../../state/tables/connect.ts'
 import { type TableStore, tableStore } from '../../../../state/tables/store.ts'
 import { type Event, eventsTable } from '../../../state/tables/events-table.ts'
 import { jsonTopic } from './json-topic.ts'
+import { loneSeat } from './lone-seat.ts'
 
 const [brokers, url, database, topicName, memberId, dieAfter] = process.argv.slice(2)
 const log = pino({ level: 'silent' })
@@ -29,7 +30,6 @@ const mortal: TableStore = {
 const limits = { maxRecords: 200, lingerMs: 20 }
 const target = await tableTarget({ table: eventsTable, limits }, mortal)
 const topics = [jsonTopic<Event>(topicName, 2)]
-await createSink(
-  { name: `sink-${topicName}`, topics, memberId },
-  { transport, registry: memoryRegistry(), target, runtime: systemRuntime(log) },
-).run()
+const name = `sink-${topicName}`
+const seat = loneSeat(transport, name, memberId)
+await createSink({ name, topics }, { transport, registry: memoryRegistry(), target, seat, runtime: systemRuntime(log) }).run()

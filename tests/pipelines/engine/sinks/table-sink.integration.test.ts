@@ -13,6 +13,7 @@ import { AT_FIRST_TRY, privateClickhouse, testStack } from '../../../stack/index
 import { rowsOf, testDatabase } from '../../../state/tables/database.ts'
 import { type Event, eventsTable } from '../../../state/tables/events-table.ts'
 import { jsonTopic } from './json-topic.ts'
+import { loneSeat } from './lone-seat.ts'
 import { realBroker, silent } from './real-broker.ts'
 
 const PARTITIONS = 2
@@ -58,8 +59,10 @@ async function runSink(kafka: Awaited<ReturnType<typeof realBroker>>, topic: str
     { table: eventsTable, limits: { maxRecords: 200, lingerMs: 20 } },
     tableStore(eventsTable, client, { cluster: undefined }),
   )
-  const options = { name: `sink-${topic}`, topics: [jsonTopic<Event>(topic, PARTITIONS)], memberId: randomUUID() }
-  const sink = createSink(options, { transport: kafka.transport, registry: memoryRegistry(), target, runtime: systemRuntime(silent) })
+  const name = `sink-${topic}`
+  const seat = loneSeat(kafka.transport, name, randomUUID())
+  const options = { name, topics: [jsonTopic<Event>(topic, PARTITIONS)] }
+  const sink = createSink(options, { transport: kafka.transport, registry: memoryRegistry(), target, seat, runtime: systemRuntime(silent) })
   sink.run().catch(() => {})
   onTestFinished(() => sink.stop())
   return sink

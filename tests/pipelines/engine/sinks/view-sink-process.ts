@@ -8,6 +8,7 @@ import { systemRuntime } from '../../../../runtime/system.ts'
 import { viewStore } from '../../../../state/views/apply.ts'
 import { connectSinkRedis } from '../../../../state/views/connect.ts'
 import { jsonTopic } from './json-topic.ts'
+import { loneSeat } from './lone-seat.ts'
 import { valuesView } from './values-view.ts'
 
 const [brokers, url, topicName, viewName, memberId] = process.argv.slice(2)
@@ -17,7 +18,6 @@ await transport.connect()
 const topics = [jsonTopic<string>(topicName, 2)]
 const store = viewStore(connectSinkRedis({ url, cluster: false }, log))
 const target = viewTarget({ view: valuesView(viewName), topics }, { store, runtime: systemRuntime(log) })
-await createSink(
-  { name: `view-${topicName}`, topics, memberId },
-  { transport, registry: memoryRegistry(), target, runtime: systemRuntime(log) },
-).run()
+const name = `view-${topicName}`
+const seat = loneSeat(transport, name, memberId)
+await createSink({ name, topics }, { transport, registry: memoryRegistry(), target, seat, runtime: systemRuntime(log) }).run()

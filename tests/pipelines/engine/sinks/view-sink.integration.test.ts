@@ -15,6 +15,7 @@ import { NOT_CAUGHT_UP } from '../../../../state/views/view.ts'
 import { flushTestRedis } from '../../../stack/flush-redis.ts'
 import { privateRedis, testStack, uniqueName } from '../../../stack/index.ts'
 import { jsonTopic } from './json-topic.ts'
+import { loneSeat } from './lone-seat.ts'
 import { type ProducedRecord, type RealBroker, realBroker, silent } from './real-broker.ts'
 import { readValue, valuesView } from './values-view.ts'
 
@@ -66,8 +67,12 @@ function runSink(kafka: RealBroker, redisUrl: string, view: string, topics: AnyT
   const redis = connectSinkRedis({ url: redisUrl, cluster: false }, silent)
   onTestFinished(() => redis.disconnect())
   const target = viewTarget({ view: valuesView(view), topics }, { store: viewStore(redis), runtime: systemRuntime(silent) })
-  const options = { name: `view-${group}`, topics, memberId: randomUUID() }
-  const sink = createSink(options, { transport: kafka.transport, registry: memoryRegistry(), target, runtime: systemRuntime(silent) })
+  const name = `view-${group}`
+  const seat = loneSeat(kafka.transport, name, randomUUID())
+  const sink = createSink(
+    { name, topics },
+    { transport: kafka.transport, registry: memoryRegistry(), target, seat, runtime: systemRuntime(silent) },
+  )
   sink.run().catch(() => {})
   onTestFinished(() => sink.stop())
   return sink
@@ -124,8 +129,9 @@ test('a view of two topics is caught up only when both are', async () => {
   const topics = [jsonTopic<string>(topic, PARTITIONS), jsonTopic<string>(other, PARTITIONS)]
   // A sink that reads one of the two, as if the other one's reader were not up yet.
   const target = viewTarget({ view: valuesView(view), topics }, { store: viewStore(redis), runtime: systemRuntime(silent) })
-  const deps = { transport: kafka.transport, registry: memoryRegistry(), target, runtime: systemRuntime(silent) }
-  const alone = createSink({ name: `view-${topic}`, topics: [topics[0]], memberId: randomUUID() }, deps)
+  const seat = loneSeat(kafka.transport, `view-${topic}`, randomUUID())
+  const deps = { transport: kafka.transport, registry: memoryRegistry(), target, seat, runtime: systemRuntime(silent) }
+  const alone = createSink({ name: `view-${topic}`, topics: [topics[0]] }, deps)
   alone.run().catch(() => {})
   onTestFinished(() => alone.stop())
   await eventually(() => alone.isReady).toBe(true)

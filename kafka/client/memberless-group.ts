@@ -1,0 +1,33 @@
+import { FencedError, type MemberlessGroup } from '../transport.ts'
+import type { Cluster } from './cluster.ts'
+import { openCoordinator } from './coordinator.ts'
+import { describeMembers } from './group-members.ts'
+import { commitOffsets, fetchCommitted, NO_MEMBER, type OffsetOwner } from './group-offsets.ts'
+import type { Context } from './options.ts'
+
+/** Committed offsets of a group without members; see `MemberlessGroup`. */
+export function openMemberlessGroup(context: Context, cluster: Cluster, groupId: string): MemberlessGroup {
+  const coordinator = openCoordinator(context, cluster, 'group', groupId)
+  const closing = new AbortController()
+  const owner: OffsetOwner = {
+    groupId,
+    ...NO_MEMBER,
+    async heartbeat() {
+      throw new FencedError(`group ${groupId} has a member`)
+    },
+    signal: closing.signal,
+  }
+
+  async function close(): Promise<void> {
+    closing.abort()
+    await coordinator.close()
+  }
+
+  return {
+    groupId,
+    committed: (partitions) => fetchCommitted(context, coordinator, owner, partitions),
+    commit: (offsets) => commitOffsets(context, coordinator, owner, offsets),
+    members: () => describeMembers(context, coordinator, groupId, closing.signal),
+    close,
+  }
+}

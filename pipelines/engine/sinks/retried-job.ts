@@ -1,0 +1,98 @@
+import type { Runtime } from '../../../runtime/runtime.ts'
+
+type Job = () => Promise<() => void>
+
+export interface RetriedJobDeps {
+  /** An attempt has ended: call `takeResult`. */
+  readonly wake: () => void
+  /** Its random numbers spread the retries of many partitions. */
+  readonly runtime: Pick<Runtime, 'random'>
+  /** A job has worked after `attempts`, of which all but the last failed. */
+  readonly onRecovery: (attempts: number) => void
+  /** @throws what stops the sink; else the job is repeated, or dropped if the answer is so */
+  readonly onFailure: (error: unknown, isFirst: boolean) => 'repeat' | 'drop'
+}
+
+/** At most one job at a time. Its result waits until the loop takes it; after a failure that passes it is repeated, with growing pauses. */
+export interface RetriedJob {
+  /** An attempt is under way, or its result was not taken. */
+  readonly isBusy: boolean
+  readonly hasResult: boolean
+  /** It has failed, and `repeat` is due at `retryAt`. */
+  readonly mustRepeat: boolean
+  /** Nothing starts before this. */
+  readonly retryAt: number
+  start(job: Job): void
+  repeat(): void
+  /** @param now of a clock that is never set back, ms */
+  takeResult(now: number): void
+}
+
+/** A target that restarts is back within a second or two; one that is down for long is asked every five. */
+const FIRST_RETRY_MS = 50
+const LONGEST_RETRY_MS = 5_000
+
+export function retriedJob({ wake, runtime, onRecovery, onFailure }: RetriedJobDeps): RetriedJob {
+  let job: Job | undefined
+  let isBusy = false
+  let result: ((now: number) => void) | undefined
+  let failures = 0
+  let retryAt = 0
+
+  function run(next: Job): void {
+    isBusy = true
+    next()
+      .then(
+        (apply) => {
+          result = () => succeed(apply)
+        },
+        (error: unknown) => {
+          result = (now) => fail(error, now)
+        },
+      )
+      .then(wake)
+  }
+
+  function succeed(apply: () => void): void {
+    job = undefined
+    if (failures > 0) onRecovery(failures + 1)
+    failures = 0
+    apply()
+  }
+
+  function fail(error: unknown, now: number): void {
+    const wait = Math.min(FIRST_RETRY_MS * 2 ** failures, LONGEST_RETRY_MS)
+    if (onFailure(error, failures === 0) === 'drop') job = undefined
+    failures++
+    retryAt = now + wait * (0.5 + runtime.random() / 2)
+  }
+
+  return {
+    get isBusy() {
+      return isBusy
+    },
+    get hasResult() {
+      return result !== undefined
+    },
+    get mustRepeat() {
+      return !isBusy && job !== undefined
+    },
+    get retryAt() {
+      return retryAt
+    },
+    start(next) {
+      job = next
+      run(next)
+    },
+    repeat() {
+      if (job !== undefined) run(job)
+    },
+    takeResult(now) {
+      if (result === undefined) return
+      const take = result
+      result = undefined
+      isBusy = false
+      take(now)
+    },
+  }
+}

@@ -1,0 +1,18 @@
+/** Callers that ask at the same time share one answer. It is asked for after the last of them has called, so that it is true for all. */
+export function sharedQuestion<T>(ask: () => Promise<T>): () => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  let next: Promise<T> | undefined
+
+  async function askNext(): Promise<T> {
+    await last.catch(() => {}) // Whoever asked has the error.
+    next = undefined
+    const asked = ask()
+    last = asked
+    return asked
+  }
+
+  return () => {
+    next ??= askNext()
+    return next
+  }
+}

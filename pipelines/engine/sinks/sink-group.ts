@@ -1,0 +1,221 @@
+import {
+  FencedError,
+  type GroupEvent,
+  type GroupMember,
+  partitionKey,
+  type TopicPartition,
+  type Transport,
+} from '../../../kafka/transport.ts'
+import type { CancelTimer, Runtime } from '../../../runtime/runtime.ts'
+import { sharedQuestion } from './shared-question.ts'
+
+export interface SinkGroupOptions {
+  /** Processes that run the same sinks share their partitions within this consumer group. */
+  readonly groupId: string
+  /** UUID kept by the worker slot: a restarted process gets its partitions back at once. */
+  readonly memberId: string
+  /** Keeps another member id in place of one that the brokers refuse. */
+  readonly keepMemberId?: (memberId: string) => void
+}
+
+export interface SinkGroupDeps {
+  readonly transport: Transport
+  readonly runtime: Pick<Runtime, 'setTimer' | 'log'>
+}
+
+/**
+ * The one member that several sinks of a process share. It subscribes to the topics of all of them. What Kafka wants given up is reported only
+ * when every sink has given it up, because the coordinator takes partitions back from a member all at once: so only sinks that write to the same
+ * store share a group.
+ */
+export interface SinkGroup {
+  readonly groupId: string
+  /** A place for one more sink. Make the places of all sinks before the first one starts: the member joins when all of them are taken. */
+  seat(): SinkSeat
+}
+
+/** What a sink does with the group. Only the sink's loop calls these. */
+export interface SinkSeat {
+  /**
+   * Adds the sink's topics to those of the member.
+   * @param sink `wake` ends the wait of a loop that should look at `assigned`
+   */
+  take(sink: SeatedSink): void
+  /** What the sink should own; undefined until the group has said so. @throws Error that has ended the membership for good */
+  assigned(): SinkAssignment | undefined
+  /** The sink owns nothing outside an assignment. */
+  settle(assignment: SinkAssignment): void
+  /** Asks the group whether the member is still in it. @throws FencedError when it is not */
+  confirmMembership(): Promise<void>
+  /** Gives the place back; the partitions that only this sink has read go to others. The member leaves with its last sink. */
+  leave(): Promise<void>
+}
+
+export interface SeatedSink {
+  readonly topics: readonly string[]
+  wake(): void
+}
+
+export interface SinkAssignment {
+  /** Grows with every change. */
+  readonly number: number
+  readonly partitions: ReadonlyMap<string, TopicPartition>
+  /** True: the membership is lost, and all partitions with it. */
+  readonly isFenced: boolean
+}
+
+/**
+ * How long sinks that are ready wait for those that are not. A member that joined with some of its topics would lose the partitions of the others
+ * to another process for a moment. A store that is away must not hold up the rest for longer.
+ */
+const JOIN_GRACE_MS = 2_000
+
+export function sinkGroup(options: SinkGroupOptions, { transport, runtime }: SinkGroupDeps): SinkGroup {
+  const { groupId } = options
+  const expected = new Set<SinkSeat>()
+  const seated = new Map<SinkSeat, SeatedSink>()
+  /** Numbers of the assignments with which the sinks have settled. */
+  const settled = new Map<SinkSeat, number>()
+  let member: GroupMember | undefined
+  let subscribed: readonly string[] = []
+  let cancelGrace: CancelTimer | undefined
+  let current: SinkAssignment | undefined
+  let changes = 0
+  /** The group waits for an answer to the current assignment. */
+  let owesAnswer = false
+  let failure: Error | undefined
+  const confirmMembership = sharedQuestion(async () => {
+    if (member === undefined) throw new FencedError(`this process is no member of group ${groupId}`)
+    await member.heartbeat()
+  })
+
+  function wakeAll(): void {
+    for (const sink of seated.values()) sink.wake()
+  }
+
+  function fail(error: Error): void {
+    failure ??= error
+    wakeAll()
+  }
+
+  function joinWhenComplete(): void {
+    if (member !== undefined || seated.size === 0) return
+    if (expected.size === 0) join()
+    else cancelGrace ??= runtime.setTimer(JOIN_GRACE_MS, join)
+  }
+
+  function join(): void {
+    cancelGrace?.()
+    cancelGrace = undefined
+    if (member !== undefined || seated.size === 0) return
+    subscribed = topicsOfAll()
+    member = transport.groupMember({
+      groupId,
+      memberId: options.memberId,
+      onMemberId: options.keepMemberId,
+      onEvent: wakeAll,
+      topics: subscribed,
+    })
+    member.join().catch(fail)
+  }
+
+  function topicsOfAll(): string[] {
+    return [...new Set([...seated.values()].flatMap(({ topics }) => topics))].sort()
+  }
+
+  function subscribeAnew(): void {
+    const topics = topicsOfAll()
+    if (member === undefined || topics.join() === subscribed.join()) return
+    subscribed = topics
+    member.subscribe(topics)
+  }
+
+  function takeEvents(): void {
+    for (let event = member?.takeEvent(); event !== undefined; event = member?.takeEvent()) takeEvent(event)
+  }
+
+  function takeEvent(event: GroupEvent): void {
+    switch (event.type) {
+      case 'assignment':
+        change(event.partitions, false)
+        return
+      case 'fenced':
+        runtime.log.warn({ group: groupId, reason: event.reason }, 'sink_group_fenced')
+        change([], true)
+        return
+      case 'failed':
+        fail(event.error)
+    }
+  }
+
+  function change(partitions: readonly TopicPartition[], isFenced: boolean): void {
+    changes++
+    current = { number: changes, partitions: new Map(partitions.map((each) => [partitionKey(each.topic, each.partition), each])), isFenced }
+    owesAnswer = true
+    wakeAll()
+  }
+
+  function answerWhenSettled(): void {
+    if (!owesAnswer || current === undefined || member === undefined) return
+    const { number, partitions, isFenced } = current
+    if ([...seated.keys()].some((seat) => settled.get(seat) !== number)) return
+    owesAnswer = false
+    if (!isFenced) {
+      member.acknowledge([...partitions.values()])
+      return
+    }
+    current = undefined
+    member.rejoin().catch(fail)
+  }
+
+  async function leave(seat: SinkSeat): Promise<void> {
+    expected.delete(seat)
+    settled.delete(seat)
+    const wasSeated = seated.delete(seat)
+    if (seated.size > 0 || !wasSeated) {
+      joinWhenComplete()
+      subscribeAnew()
+      answerWhenSettled()
+      return
+    }
+    cancelGrace?.()
+    cancelGrace = undefined
+    const leaving = member
+    member = undefined
+    current = undefined
+    owesAnswer = false
+    await leaving?.leave()
+  }
+
+  return {
+    groupId,
+    seat() {
+      const seat: SinkSeat = {
+        take(sink) {
+          expected.delete(seat)
+          seated.set(seat, sink)
+          joinWhenComplete()
+          subscribeAnew()
+        },
+        assigned() {
+          takeEvents()
+          if (failure !== undefined) throw failure
+          const topics = seated.get(seat)?.topics
+          return current && topics && { ...current, partitions: ofTopics(current.partitions, topics) }
+        },
+        settle({ number }) {
+          settled.set(seat, number)
+          answerWhenSettled()
+        },
+        confirmMembership,
+        leave: () => leave(seat),
+      }
+      expected.add(seat)
+      return seat
+    },
+  }
+}
+
+function ofTopics(partitions: ReadonlyMap<string, TopicPartition>, topics: readonly string[]): Map<string, TopicPartition> {
+  return new Map([...partitions].filter(([, { topic }]) => topics.includes(topic)))
+}
