@@ -36,7 +36,7 @@ test.each<[string, AvroSchema, string]>([
     'field "R.a": default "x" does not fit its type: an int expected',
   ],
   ['a default of no branch', record({ name: 'a', type: ['null', 'string'], default: 1 }), 'matches no branch'],
-  ['an unsafe default', record({ name: 'a', type: 'long', default: 2 ** 60 }), 'holds none above 2^53-1 exactly'],
+  ['an unsafe default', record({ name: 'a', type: 'long', default: 2 ** 60 }), 'are exact only up to 2^53-1'],
 ])('%s is refused', (_, schema, message) => {
   expect(() => parseSchema(schema)).toThrow(SchemaError)
   expect(() => parseSchema(schema)).toThrow(message)
