@@ -1,25 +1,31 @@
-/** Bytes of one value: what every key and value codec implements. No framing, no schema id. */
+/** Converts one value to and from bytes, without framing or a schema id. Every key and value codec implements it. */
 export interface Codec<T> {
-  /** Appends the encoded value. Throws CodecError when the value does not fit the schema. */
+  /**
+   * Appends the encoded value.
+   * @throws CodecError when the value does not match the schema
+   */
   encode(value: T, out: ByteWriter): void
-  /** Decodes exactly the bytes [start, end). Throws CodecError when they are truncated, malformed or have a rest. Never reads outside. */
+  /**
+   * Decodes exactly the bytes [start, end) and never reads outside of them.
+   * @throws CodecError when the bytes are truncated, malformed or too long
+   */
   decode(buffer: Buffer, start: number, end: number): T
 }
 
-/** A growing buffer that is reused: encoders append at `length`. */
+/** A growing, reusable buffer. Encoders append at `length`. */
 export interface ByteWriter {
   buffer: Buffer
   length: number
-  /** Makes room for `bytes` more after `length`; `buffer` may be another one afterwards. */
+  /** Reserves `bytes` more after `length`. This may replace `buffer`. */
   reserve(bytes: number): void
 }
 
-/** Bytes do not fit the schema, or a value does not. */
+/** Bytes or a value do not match the schema. */
 export class CodecError extends Error {
   override readonly name = 'CodecError'
 }
 
-/** The value was written with a schema that is not loaded yet: load it, then decode again. */
+/** The value was written with a schema that is not loaded yet. Load it, then decode again. */
 export class UnknownSchemaError extends Error {
   override readonly name = 'UnknownSchemaError'
   readonly schemaId: number
@@ -31,7 +37,7 @@ export class UnknownSchemaError extends Error {
 
 const INITIAL_BYTES = 4096
 
-/** A ByteWriter that doubles when it is full. */
+/** A ByteWriter that doubles its buffer when it is full. */
 export function byteWriter(initialBytes: number = INITIAL_BYTES): ByteWriter {
   const writer: ByteWriter = {
     buffer: Buffer.allocUnsafeSlow(initialBytes),

@@ -2,16 +2,17 @@ import { isUtf8 } from 'node:buffer'
 import { type ByteWriter, type Codec, CodecError } from './codec.ts'
 
 /**
- * Keys of several parts whose bytes sort as the parts do, one after the other: for stores that are scanned by prefix.
- * Text ends with 0x00 0x00, and a NUL inside it becomes 0x00 0xff, so that no text can run into the next part.
+ * A part of a composite key. Composite keys sort by their parts, one after the other, for stores that are scanned by
+ * prefix. Text ends with 0x00 0x00, and a NUL inside it becomes 0x00 0xff, so that it cannot overlap with the next
+ * part.
  */
 export interface KeyPart<T> {
   encode(value: T, out: ByteWriter): void
-  /** Decodes the part that begins at `start`; leaves the position after it in `nextPart`. */
+  /** Decodes the part that begins at `start` and stores the position after it in `nextPart`. */
   decode(buffer: Buffer, start: number, end: number): T
 }
 
-/** Position after the part that was decoded last. */
+/** Position after the last decoded part. */
 let nextPart = 0
 
 const U64_BYTES = 8
@@ -23,11 +24,11 @@ const END = 0x00
 const ESCAPED_NUL = 0xff
 const MAX_BYTES_PER_UNIT = 3
 
-/** Text by its UTF-8 bytes, which is code point order. */
+/** Text as its UTF-8 bytes, which sort in code point order. */
 export const textPart: KeyPart<string> = {
   encode(value, out) {
     if (!value.isWellFormed()) throw new CodecError('text has a lone surrogate, which UTF-8 cannot hold')
-    // Twice: every byte could be a NUL that is escaped.
+    // Twice the length, because every byte could be a NUL that needs escaping.
     out.reserve(value.length * MAX_BYTES_PER_UNIT * 2 + 2)
     const { buffer } = out
     if (!value.includes('\0')) out.length += buffer.write(value, out.length, 'utf8')
@@ -61,10 +62,10 @@ function unescaped(buffer: Buffer, start: number, end: number): Buffer {
   return bytes
 }
 
-/** A number from 0 to 2^32-1, big-endian. */
+/** An integer from 0 to 2^32-1, big-endian. */
 export const u32Part: KeyPart<number> = {
   encode(value, out) {
-    if (!Number.isInteger(value) || value < 0 || value > MAX_U32) throw new CodecError(`${value} is no unsigned 32-bit integer`)
+    if (!Number.isInteger(value) || value < 0 || value > MAX_U32) throw new CodecError(`${value} is not an unsigned 32-bit integer`)
     out.reserve(U32_BYTES)
     out.length = out.buffer.writeUInt32BE(value, out.length)
   },
@@ -75,10 +76,10 @@ export const u32Part: KeyPart<number> = {
   },
 }
 
-/** A safe integer from 0, as u64 big-endian: times, offsets, counters. */
+/** A non-negative safe integer as a big-endian u64: times, offsets, counters. */
 export const u64Part: KeyPart<number> = {
   encode(value, out) {
-    if (!Number.isSafeInteger(value) || value < 0) throw new CodecError(`${value} is no integer from 0 to 2^53-1`)
+    if (!Number.isSafeInteger(value) || value < 0) throw new CodecError(`${value} is not an integer from 0 to 2^53-1`)
     out.reserve(U64_BYTES)
     const low = out.buffer.writeUInt32BE(Math.floor(value / TWO_TO_32), out.length)
     out.length = out.buffer.writeUInt32BE(value % TWO_TO_32, low)
@@ -92,10 +93,10 @@ export const u64Part: KeyPart<number> = {
   },
 }
 
-/** A 64-bit id as u64 big-endian, exact. */
+/** A 64-bit id as a big-endian u64, exact. */
 export const idPart: KeyPart<bigint> = {
   encode(value, out) {
-    if (value < 0n || value > MAX_U64) throw new CodecError(`${value} is no unsigned 64-bit integer`)
+    if (value < 0n || value > MAX_U64) throw new CodecError(`${value} is not an unsigned 64-bit integer`)
     out.reserve(U64_BYTES)
     out.length = out.buffer.writeBigUInt64BE(value, out.length)
   },

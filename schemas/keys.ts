@@ -1,20 +1,20 @@
 import { isUtf8 } from 'node:buffer'
 import { type ByteWriter, type Codec, CodecError } from './codec.ts'
 
-/** Digits of the longest 64-bit integer with its sign, `-9223372036854775808`. */
+/** Length of the longest 64-bit integer with its sign, `-9223372036854775808`. */
 const MAX_DECIMAL_BYTES = 20
 const MIN_INT64 = -(2n ** 63n)
 const MAX_INT64 = 2n ** 63n - 1n
 const MIN_INT32 = -(2 ** 31)
 const MAX_INT32 = 2 ** 31 - 1
-/** Every integer with this many digits is safe in a double. */
+/** Every integer with up to this many digits is exact in a double. */
 const SAFE_DIGITS = 15
 const MINUS = 0x2d
 const ZERO = 0x30
-/** UTF-8 needs at most three bytes for one UTF-16 unit. */
+/** UTF-8 needs at most three bytes per UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
 
-/** Text as strict UTF-8: no replacement characters for malformed bytes or lone surrogates. */
+/** Text as strict UTF-8: rejects malformed bytes and lone surrogates instead of replacing them. */
 export const utf8: Codec<string> = {
   encode(value, out) {
     if (!value.isWellFormed()) throw new CodecError('text has a lone surrogate, which UTF-8 cannot hold')
@@ -26,7 +26,7 @@ export const utf8: Codec<string> = {
   },
 }
 
-/** A 64-bit id as UTF-8 decimal, the key form of the public topics. */
+/** A 64-bit id as UTF-8 decimal, the key format of the public topics. */
 export const decimalId: Codec<bigint> = {
   encode(value, out) {
     if (value < MIN_INT64 || value > MAX_INT64) throw new CodecError(`id ${value} is outside 64 bits`)
@@ -41,10 +41,10 @@ export const decimalId: Codec<bigint> = {
   },
 }
 
-/** A 32-bit integer as UTF-8 decimal (woeids). */
+/** A 32-bit integer as UTF-8 decimal, for woeids. */
 export const decimalInt: Codec<number> = {
   encode(value, out) {
-    if ((value | 0) !== value) throw new CodecError(`${value} is no 32-bit integer`)
+    if ((value | 0) !== value) throw new CodecError(`${value} is not a 32-bit integer`)
     writeAscii(String(value | 0), out)
   },
   decode(buffer, start, end) {
@@ -59,7 +59,7 @@ function writeAscii(text: string, out: ByteWriter): void {
   out.length += out.buffer.write(text, out.length, 'latin1')
 }
 
-/** One form per number: no plus sign, no leading zeros, no `-0`, so that equal ids are equal keys. */
+/** Accepts one form per number (no plus sign, no leading zeros, no `-0`), so that equal ids are equal keys. */
 function decimalText(buffer: Buffer, start: number, end: number): string {
   const digits = buffer[start] === MINUS ? start + 1 : start
   const length = end - digits
@@ -74,13 +74,16 @@ function decimalText(buffer: Buffer, start: number, end: number): string {
 
 function notDecimal(buffer: Buffer, start: number, end: number): CodecError {
   const shown = JSON.stringify(buffer.toString('latin1', start, Math.min(end, start + MAX_DECIMAL_BYTES)))
-  return new CodecError(`key ${shown} is no decimal integer in its shortest form`)
+  return new CodecError(`key ${shown} is not a decimal integer in its shortest form`)
 }
 
-/** Decodes [start, end); throws CodecError when it is not UTF-8. */
+/**
+ * Decodes [start, end).
+ * @throws CodecError when the bytes are not UTF-8
+ */
 function strictUtf8(buffer: Buffer, start: number, end: number): string {
   const text = buffer.toString('utf8', start, end)
-  // A replacement character is either malformed input or was really sent: only then look again.
+  // A replacement character was either sent as such or results from malformed input; only then check again.
   if (text.includes('\ufffd') && !isUtf8(buffer.subarray(start, end))) throw new CodecError('text is not valid UTF-8')
   return text
 }

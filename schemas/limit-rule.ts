@@ -1,28 +1,34 @@
-/** What a rule counts together. `endpoint` is the rule's own pattern: one counter for all callers. */
+/** A part of the key that a rule counts requests by. `endpoint` is the rule's pattern: one counter for all callers. */
 export type LimitKeyPart = 'client' | 'api_key' | 'user' | 'ip' | 'endpoint'
 
 /**
- * A rate limit rule. It has the shape of the record `LimitRule` in limits/LimitRule.avsc, but imports nothing, so that
- * programs without Avro can use the limiter.
+ * A rate limit rule. It has the shape of the record in limits/LimitRule.avsc but imports nothing, so that programs
+ * without Avro can use the limiter.
  */
 export interface LimitRule {
   /** At most 100 characters. */
   rule_id: string
-  /** The tier of callers that it applies to; `*` for all. */
+  /** The tier of callers that the rule applies to; `*` for all. */
   tier: string
   /** `[METHOD ]/exact/path`, `/a/prefix/*` or `*`; at most 200 characters. */
   endpoint_pattern: string
-  /** What is counted together. A rule by `ip` alone applies only to callers without API key and user. */
+  /**
+   * Requests with equal values of these parts are counted together. A rule with the key `ip` only applies to callers
+   * that have neither an API key nor a user.
+   */
   key: LimitKeyPart[]
-  /** Requests per window. */
+  /** Maximum number of requests per window. */
   limit_count: number
   window_seconds: number
-  /** Above 0: a token bucket of `limit_count` + `burst_allowance`, refilled at `limit_count` per window. */
+  /**
+   * If greater than 0, the rule is a token bucket of `limit_count` + `burst_allowance` tokens, refilled at
+   * `limit_count` per window.
+   */
   burst_allowance: number
-  /** `log_only` reports violations and refuses nothing. */
+  /** `log_only` reports violations and never rejects a request. */
   action: 'reject' | 'log_only'
   is_active: boolean
-  /** Epoch ms. Of rules that are equally specific, the newest applies. */
+  /** Epoch ms. Of equally specific rules, the newest applies. */
   created_at: number
   /** Epoch ms. */
   updated_at: number
@@ -31,7 +37,7 @@ export interface LimitRule {
 /** Matches every tier. */
 export const ANY_TIER = '*'
 
-/** A rule that is written in code. Fields that are left out have the defaults of the admin API. */
+/** A rule that is defined in code. Omitted fields have the defaults of the admin API. */
 export type GivenRule = Pick<LimitRule, 'rule_id' | 'endpoint_pattern' | 'limit_count' | 'window_seconds'> & Partial<LimitRule>
 
 export function ruleOf(given: GivenRule): LimitRule {

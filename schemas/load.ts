@@ -9,10 +9,10 @@ const EXTENSION = '.avsc'
 export interface RecordTypes {}
 
 const loaded = new Map<string, AvroSchema>()
-/** One format per file, so that its codecs are compiled once. */
+/** One format per file, so that its codecs are compiled only once. */
 const formats = new Map<string, ValueFormat<never>>()
 
-/** The schema in `schemas/<file>.avsc`; the same object at every call. */
+/** The schema in `schemas/<file>.avsc`. Every call returns the same object. */
 export function loadSchema(file: string): AvroSchema {
   const known = loaded.get(file)
   if (known) return known
@@ -21,7 +21,10 @@ export function loadSchema(file: string): AvroSchema {
   return schema
 }
 
-/** The schema files of each folder below `schemas/`, named as `loadSchema` takes them. Both are in alphabetical order. */
+/**
+ * The schema files of each folder below `schemas/`, in the form that `loadSchema` takes. Folders and files are in
+ * alphabetical order.
+ */
 export function schemaFolders(): ReadonlyMap<string, readonly string[]> {
   const entries = readdirSync(new URL('.', import.meta.url), { recursive: true, encoding: 'utf8' })
   const files = entries.filter((entry) => entry.endsWith(EXTENSION)).map((entry) => entry.slice(0, -EXTENSION.length).replaceAll('\\', '/'))

@@ -5,15 +5,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { inheritedEnv } from './config.ts'
 import { waitUntil } from './wait.ts'
 
-/** What runs under a name: enough to find it again and to tell it from a stranger that got the same pid. */
+/** Identifies a running process, and distinguishes it from another process that reuses its pid. */
 export interface ProcessMark {
   readonly pid: number
-  /** Start time of the process in clock ticks since boot, from /proc; a reused pid has another one. */
+  /** Start time of the process in clock ticks since boot, from /proc. A process that reuses the pid has another one. */
   readonly startedAtTicks: string
 }
 
 interface ChildMark extends ProcessMark {
-  /** What it was started as: a found process with other settings is not taken over. */
+  /** Identifies the settings that the process was started with. A running process with other settings is not reused. */
   readonly fingerprint: string
 }
 
@@ -22,26 +22,31 @@ export interface ChildSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Working folder. Always inside the data folder: what is left over from a killed run is found by it. */
+  /**
+   * Working folder. Always inside the data folder, so that processes left over from a killed run can be found by it.
+   */
   readonly cwd: string
   readonly logFile: string
   readonly runDir: string
   readonly fingerprint?: string
 }
 
-/** A process that this or an earlier run has started. */
+/** A process that was started by this run or an earlier one. */
 export interface Child {
   readonly name: string
   readonly pid: number
   readonly fingerprint: string
   isRunning(): boolean
-  /** Resolves when the process ends, also when it was found again and is nobody's child here. Keeps nothing alive. */
+  /**
+   * Resolves when the process ends, even if an earlier run started it and it is not a child of this process. Does not
+   * keep this process alive.
+   */
   whenExited(): Promise<ExitReason>
-  /** SIGTERM, then SIGKILL after `graceMs`; resolves when the process is gone. */
+  /** Sends SIGTERM, then SIGKILL after `graceMs`; resolves when the process has ended. */
   stop(graceMs: number): Promise<void>
-  /** SIGKILL, and waits until the process is gone. */
+  /** Sends SIGKILL and waits until the process has ended. */
   kill(): Promise<void>
-  /** SIGSTOP and SIGCONT, for tests. */
+  /** Sends SIGSTOP or SIGCONT; used by tests. */
   signal(signal: NodeJS.Signals): void
 }
 
@@ -50,16 +55,18 @@ export interface ExitReason {
   readonly signal: NodeJS.Signals | null
 }
 
-/** A killed process is gone in milliseconds; a loaded machine or a core dump may take longer. */
+/** A killed process ends within milliseconds, but a loaded machine or a core dump may take longer. */
 const KILL_TIMEOUT_MS = 15_000
-/** How often a process that is not our own child is looked at. */
+/** Poll interval for a process that is not a child of this one. */
 const FOREIGN_POLL_MS = 500
 const MARK_EXTENSION = '.pid'
-/** Of /proc/<pid>/stat after the command's closing bracket: state is field 3, start time field 22. */
+/**
+ * Indexes into /proc/<pid>/stat after the command's closing bracket: the state is field 3, the start time is field 22.
+ */
 const STAT_STATE_INDEX = 0
 const STAT_START_TIME_INDEX = 19
 
-/** The mark of a living process, undefined when there is none (a zombie counts as gone). */
+/** The mark of a running process; undefined when there is none. A zombie counts as ended. */
 export function processMark(pid: number): ProcessMark | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -79,7 +86,10 @@ function markFile(runDir: string, name: string): string {
   return join(runDir, name + MARK_EXTENSION)
 }
 
-/** Starts a process in its own process group (a terminal's Ctrl-C must not reach it before its turn), its output in the log file. */
+/**
+ * Starts a process with its output in the log file. The process gets a separate process group, so that Ctrl-C in a
+ * terminal does not reach it before `stop` is called.
+ */
 export async function startChild(spec: ChildSpec): Promise<Child> {
   mkdirSync(spec.runDir, { recursive: true })
   mkdirSync(spec.cwd, { recursive: true })
@@ -111,7 +121,7 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
   }
 }
 
-/** The process that an earlier run has started under this name, if it still runs. */
+/** The process that an earlier run started under this name, if it is still running. */
 export function findChild(runDir: string, name: string): Child | undefined {
   const file = markFile(runDir, name)
   if (!existsSync(file)) return undefined
@@ -130,7 +140,7 @@ export function findChild(runDir: string, name: string): Child | undefined {
   return childOf(name, runDir, mark, whenExited, isRunning)
 }
 
-/** Everything that earlier runs have started here and that still runs. */
+/** All processes that earlier runs started here and that are still running. */
 export function findChildren(runDir: string): Child[] {
   if (!existsSync(runDir)) return []
   return readdirSync(runDir)
@@ -142,7 +152,7 @@ function childOf(name: string, runDir: string, mark: ChildMark, whenExited: () =
   const signal = (value: NodeJS.Signals) => {
     if (isRunning() && isSameProcess(mark)) process.kill(mark.pid, value)
   }
-  const gone = (timeoutMs: number) => waitUntil(() => !isRunning(), { what: `${name} (pid ${mark.pid}) does not end`, timeoutMs })
+  const gone = (timeoutMs: number) => waitUntil(() => !isRunning(), { what: `${name} (pid ${mark.pid}) has not ended`, timeoutMs })
   async function kill(): Promise<void> {
     signal('SIGKILL')
     await gone(KILL_TIMEOUT_MS)
@@ -170,7 +180,10 @@ function exitOf(child: ChildProcess): Promise<ExitReason> {
 const FAULT = /error|exception|fatal|fail|refused|denied|cannot/i
 const FAULT_BYTES = 300
 
-/** The line of a log that tells best why a process did not come up: the last that names a fault, else the last. */
+/**
+ * The log line that best explains why a process did not start: the last line that mentions a fault, or else the last
+ * line.
+ */
 export function faultInLog(logFile: string): string {
   try {
     const lines = readFileSync(logFile, 'utf8').trimEnd().split('\n')

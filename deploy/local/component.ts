@@ -1,18 +1,20 @@
-/** One server of the local stack: the broker, Redis, ClickHouse, the registry. */
+/** One server or process of the local stack, such as the broker, Redis, ClickHouse or the registry. */
 export interface Component {
   readonly name: string
-  /** What a client is given: host:port, or a URL. */
+  /** The address for clients: host:port or a URL. */
   readonly address: string
   readonly logFile: string
-  /** Starts it, or takes over the one that an earlier run has left running. Resolves when it answers. */
+  /**
+   * Starts the component, or reuses the process that an earlier run left running. Resolves when the component responds.
+   */
   start(): Promise<'started' | 'reused'>
-  /** Asks it something cheap. Never throws. */
+  /** Runs a cheap health check. Never throws. */
   isHealthy(): Promise<boolean>
-  /** Resolves when the process has ended, for whatever reason. Only after `start`. */
+  /** Resolves when the process has ended for any reason. Call only after `start`. */
   whenExited(): Promise<{ readonly code: number | null; readonly signal: NodeJS.Signals | null }>
-  /** Stops in order. */
+  /** Shuts the component down gracefully. */
   stop(): Promise<void>
-  /** kill -9, for tests. */
+  /** Kills the process with SIGKILL; used by tests. */
   kill(): Promise<void>
   readonly pid: number | undefined
 }

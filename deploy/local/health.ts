@@ -2,10 +2,10 @@ import { Admin } from '@platformatic/kafka'
 import { Redis } from 'ioredis'
 import type { PartKind } from './run-file.ts'
 
-/** A healthy local server answers in milliseconds; a loaded machine may need a moment. */
+/** A healthy local server responds within milliseconds, but a loaded machine may take longer. */
 const TIMEOUT_MS = 2_000
 
-/** Throws, or answers false, when the broker cannot be used. */
+/** Throws or returns false when the broker cannot be used. */
 export async function isKafkaHealthy(brokers: string): Promise<boolean> {
   const admin = new Admin({
     clientId: 'health',
@@ -23,7 +23,7 @@ export async function isKafkaHealthy(brokers: string): Promise<boolean> {
 
 export async function isRedisHealthy(url: string): Promise<boolean> {
   const redis = new Redis(url, { lazyConnect: true, connectTimeout: TIMEOUT_MS, commandTimeout: TIMEOUT_MS, retryStrategy: () => null })
-  // The failure is told by `connect`; without a listener the client would print it.
+  // `connect` reports the failure. Without a listener, the client would print it.
   redis.on('error', () => undefined)
   try {
     await redis.connect()
@@ -33,14 +33,16 @@ export async function isRedisHealthy(url: string): Promise<boolean> {
   }
 }
 
-/** True when the path answers 2xx. */
+/** True when the path returns a 2xx status. */
 export async function answersOk(url: string, path: string): Promise<boolean> {
   const response = await fetch(new URL(path, url), { signal: AbortSignal.timeout(TIMEOUT_MS) })
   await response.arrayBuffer()
   return response.ok
 }
 
-/** What a worker or an API still waits for, as it says itself, on lines of their own; empty when it says nothing. */
+/**
+ * The reasons why a worker or an API reports that it is not ready, each on a separate line; empty when it reports none.
+ */
 export async function notReadyReason(url: string): Promise<string> {
   try {
     const response = await fetch(new URL('/readyz', url), { signal: AbortSignal.timeout(TIMEOUT_MS) })
@@ -54,7 +56,7 @@ export async function notReadyReason(url: string): Promise<string> {
 
 const REASON_INDENT = ' '.repeat(25)
 
-/** Asks a part of any kind whether it can do its work now. Never throws. */
+/** Checks whether a part of any kind is healthy. Never throws. */
 export async function isHealthy(kind: PartKind, address: string): Promise<boolean> {
   try {
     switch (kind) {

@@ -5,28 +5,28 @@ import { type ProcessMark, processMark } from './child.ts'
 /** The data folder of one local stack. */
 export interface Home {
   readonly path: string
-  /** Downloaded programs; kept by a reset. */
+  /** Downloaded programs, which a reset keeps. */
   readonly tools: string
   /** One folder per server. */
   readonly data: string
   /** One folder per worker slot. */
   readonly state: string
   readonly logs: string
-  /** What runs: pid files and the list that `npm run status` reads. */
+  /** Files about running processes: pid files, and the list that `npm run status` reads. */
   readonly run: string
 }
 
-/** A message that is all the user needs: cause and cure in one line. */
+/** An error whose message is meant for the user: cause and remedy in one line. */
 export class HomeError extends Error {
   override readonly name = 'HomeError'
 }
 
-/** A folder without it was not made by Millrace, and is not deleted by it. */
+/** A folder without this file was not created by Millrace, so Millrace does not delete it. */
 const MARKER = 'millrace-home'
 const LOCK = 'lock'
-/** Made by us before or beside the marker. */
+/** Names of entries that Millrace creates in the folder. */
 const OWN_ENTRIES = new Set([MARKER, LOCK, 'tools', 'data', 'state', 'logs', 'run', 'auth', 'compile-cache', 'chaos'])
-/** Kafka refuses nothing until the disk is really full, and then stops for good. */
+/** Kafka accepts writes until the disk is completely full, and then stops permanently. */
 const LEAST_FREE_BYTES = 500e6
 
 function layout(path: string): Home {
@@ -40,12 +40,12 @@ function layout(path: string): Home {
   }
 }
 
-/** Makes the folder where it is missing, and checks that there is room. */
+/** Creates the folder if it does not exist, and checks the free disk space. */
 export function openHome(path: string): Home {
   const home = layout(path)
   try {
     for (const folder of [home.path, home.tools, home.data, home.state, home.logs, home.run]) mkdirSync(folder, { recursive: true })
-    writeFileSync(join(path, MARKER), 'The local data of Millrace. Safe to delete when nothing of it runs.\n')
+    writeFileSync(join(path, MARKER), 'The local data of Millrace. Safe to delete while Millrace is not running.\n')
   } catch (error) {
     throw new HomeError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code}): choose another folder with MILLRACE_HOME`)
   }
@@ -58,26 +58,33 @@ export function openHome(path: string): Home {
   return home
 }
 
-/** The layout of an existing data folder, undefined when there is none. */
+/** The layout of an existing data folder; undefined when the folder does not exist. */
 export function findHome(path: string): Home | undefined {
   return existsSync(join(path, MARKER)) ? layout(path) : undefined
 }
 
-/** Deletes data, state and logs; tools and keys stay. Refuses a folder that is not a data folder of Millrace, or in use. */
+/**
+ * Deletes data, state and logs, but keeps tools and keys.
+ * @throws HomeError when the folder is in use or is not a data folder of Millrace
+ */
 export function resetHome(path: string): void {
   if (!existsSync(path)) return
   const strangers = readdirSync(path).filter((entry) => !OWN_ENTRIES.has(entry))
   if (!existsSync(join(path, MARKER)) || strangers.length > 0) {
-    const reason = strangers.length > 0 ? `it holds ${strangers[0]}` : `it has no file ${MARKER}`
+    const reason = strangers.length > 0 ? `it contains ${strangers[0]}` : `it has no file ${MARKER}`
     throw new HomeError(
-      `--reset deletes data folders of Millrace only, and ${path} does not look like one (${reason}). Delete it by hand if you are sure`,
+      `--reset only deletes data folders of Millrace, and ${path} does not look like one (${reason}). Delete it by hand if you are sure`,
     )
   }
   const { data, state, logs, run } = layout(path)
   for (const folder of [data, state, logs, run]) rmSync(folder, { recursive: true, force: true })
 }
 
-/** Takes the folder for this process; throws when another living process has it. Returns the release. */
+/**
+ * Locks the folder for this process.
+ * @returns a function that releases the lock
+ * @throws HomeError when another running process holds the lock
+ */
 export function lockHome(home: Home): () => void {
   const lock = join(home.path, LOCK)
   const mine = join(home.path, `${LOCK}.${process.pid}`)
@@ -85,7 +92,7 @@ export function lockHome(home: Home): () => void {
   try {
     for (;;) {
       try {
-        // Atomic: of two that come at once, one gets it.
+        // Linking is atomic, so only one of two concurrent processes succeeds.
         linkSync(mine, lock)
         return () => rmSync(lock, { force: true })
       } catch (error) {
@@ -93,7 +100,7 @@ export function lockHome(home: Home): () => void {
         const holder = lockHolder(home)
         if (holder !== undefined) {
           throw new HomeError(
-            `${home.path} is in use by a running \`npm start\` (pid ${holder}). Stop it, or give this one a folder of its own with MILLRACE_HOME`,
+            `${home.path} is in use by a running \`npm start\` (pid ${holder}). Stop it, or choose another folder for this one with MILLRACE_HOME`,
           )
         }
         rmSync(lock, { force: true })
@@ -104,7 +111,7 @@ export function lockHome(home: Home): () => void {
   }
 }
 
-/** The pid of the living process that has the folder. */
+/** The pid of the running process that holds the lock. */
 export function lockHolder(home: Home): number | undefined {
   try {
     const mark = JSON.parse(readFileSync(join(home.path, LOCK), 'utf8')) as ProcessMark

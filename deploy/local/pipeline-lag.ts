@@ -1,15 +1,15 @@
-/** How far one topology or sink is behind, over all workers. */
+/** The lag of one topology or sink, summed over all workers. */
 export interface PipelineLag {
   readonly name: string
-  /** Records between its positions and the ends of its topics. */
+  /** Number of records between its positions and the end offsets of its topics. */
   readonly records: number
-  /** Tasks or partitions that it works on. */
+  /** Number of tasks or partitions that it processes. */
   readonly places: number
-  /** Tasks whose state is being restored. */
+  /** Number of tasks whose state is being restored. */
   readonly restoring: number
 }
 
-/** What workers answer at /tasks, as far as it is read here. */
+/** The part of a worker's /tasks response that is used here. */
 interface RunnerReport {
   readonly tasks?: readonly { readonly lag?: number }[]
   readonly lanes?: readonly { readonly lag?: number }[]
@@ -18,7 +18,10 @@ interface RunnerReport {
 
 const TIMEOUT_MS = 2_000
 
-/** Asks every worker; one that does not answer is left out (its health tells). @param workers base URLs */
+/**
+ * Asks every worker. A worker that does not respond is left out; its health check reports it.
+ * @param workers base URLs
+ */
 export async function pipelineLags(workers: readonly string[]): Promise<PipelineLag[]> {
   const answers = await Promise.all(workers.map(reportsOf))
   const lags = new Map<string, PipelineLag>()

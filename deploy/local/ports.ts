@@ -2,14 +2,17 @@ import { connect, createServer } from 'node:net'
 
 export const LOOPBACK = '127.0.0.1'
 
-/** Below the kernel's ephemeral range (32768 up), so that no outgoing connection takes the port between the check and its use. */
+/**
+ * Below the kernel's ephemeral range (from 32768), so that no outgoing connection takes the port between the check and
+ * its use.
+ */
 const FREE_PORT_FROM = 20_000
 const FREE_PORT_TO = 32_000
 const FREE_PORT_TRIES = 200
-/** Whoever was given one may not listen there yet. */
+/** Ports already handed out, which may not be in use yet. */
 const given = new Set<number>()
 
-/** True when nothing listens on the loopback address of this machine at `port`. */
+/** True when nothing listens at `port` on the loopback address. */
 export function isPortFree(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = createServer()
@@ -18,7 +21,10 @@ export function isPortFree(port: number): Promise<boolean> {
   })
 }
 
-/** A port that nobody listens on, and that this process has not been given before. @param random 0 ≤ x < 1 */
+/**
+ * A port that is free and has not been returned to this process before.
+ * @param random returns a number from 0 (inclusive) to 1 (exclusive)
+ */
 export async function freePort(random: () => number = Math.random): Promise<number> {
   for (let attempt = 0; attempt < FREE_PORT_TRIES; attempt++) {
     const port = FREE_PORT_FROM + Math.floor(random() * (FREE_PORT_TO - FREE_PORT_FROM))

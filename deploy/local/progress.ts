@@ -1,7 +1,7 @@
-/** What `npm start` tells: plain lines, so that they read the same in a terminal and in a file. */
+/** The output of `npm start`: plain lines that read the same in a terminal and in a file. */
 export interface Progress {
   say(text: string): void
-  /** Runs a step and tells how long it took. `work` may answer what is worth telling. */
+  /** Runs a step and prints how long it took. `describe` adds details of the result. */
   step<T>(what: string, work: () => Promise<T>, describe?: (result: T) => string): Promise<T>
 }
 
@@ -16,8 +16,8 @@ export function progress(write: (text: string) => void, now: () => number = Date
 
   async function step<T>(what: string, work: () => Promise<T>, describe?: (result: T) => string): Promise<T> {
     const start = now()
-    // A step that takes long says that it is still alive.
-    const timer = setInterval(() => say(`  ${what.padEnd(NAME_WIDTH)} still at it after ${seconds(now() - start)}`), SLOW_AFTER_MS)
+    // Shows that a slow step is still running.
+    const timer = setInterval(() => say(`  ${what.padEnd(NAME_WIDTH)} still running after ${seconds(now() - start)}`), SLOW_AFTER_MS)
     try {
       const result = await work()
       say(`  ${what.padEnd(NAME_WIDTH)} ${seconds(now() - start).padStart(7)}   ${describe?.(result) ?? ''}`.trimEnd())

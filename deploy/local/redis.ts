@@ -5,7 +5,7 @@ import { isRedisHealthy } from './health.ts'
 import { LOOPBACK } from './ports.ts'
 import { type ServerPlace, serverComponent } from './server.ts'
 
-/** Loading a large append-only file takes seconds; an empty one 50 ms. */
+/** Loading a large append-only file takes seconds; an empty one takes 50 ms. */
 const START_TIMEOUT_MS = 60_000
 const STOP_GRACE_MS = 10_000
 
@@ -14,8 +14,9 @@ export interface RedisOptions extends ServerPlace {
 }
 
 /**
- * A local Redis. Append-only file with one fsync a second, so that a second start has the views at once;
- * what the last second loses is rebuilt by the sinks, which compare the offset stored beside the views.
+ * A local Redis with an append-only file that is synced every second, so that the views are available immediately after
+ * a restart. Sinks rebuild what the last second may have lost, because they compare the position that is stored with
+ * the views.
  */
 export function redisServer(options: RedisOptions): Component {
   const address = `redis://${LOOPBACK}:${options.port}`
@@ -29,9 +30,9 @@ export function redisServer(options: RedisOptions): Component {
       appendonly: 'yes',
       appendfsync: 'everysec',
       save: '""',
-      // A tail cut off by kill -9 is dropped; refusing to start would help nobody.
+      // A truncated tail after kill -9 is dropped, because refusing to start would not bring it back.
       'aof-load-truncated': 'yes',
-      // The default ten timer rounds a second cost 1 % of a core on an idle machine.
+      // The default of ten timer ticks per second costs 1 % of a core on an idle machine.
       hz: 2,
       daemonize: 'no',
       'stop-writes-on-bgsave-error': 'no',

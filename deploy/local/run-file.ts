@@ -4,18 +4,18 @@ import type { Home } from './home.ts'
 
 export type PartKind = 'kafka' | 'redis' | 'clickhouse' | 'registry' | 'worker' | 'api' | 'demo'
 
-/** One line of `npm run status`. */
+/** A part of the running stack, shown as one line of `npm run status`. */
 export interface RunPart {
   readonly name: string
   readonly kind: PartKind
-  /** host:port or URL; empty for what listens nowhere. */
+  /** host:port or a URL; empty for a process without a listener. */
   readonly address: string
-  /** Undefined for a given server. */
+  /** Undefined for a server that was not started by this stack. */
   readonly logFile: string | undefined
 }
 
 export interface RunFile {
-  /** Of the `npm start`. */
+  /** Pid of the `npm start` process. */
   readonly pid: number
   readonly startedAt: string
   readonly parts: readonly RunPart[]
@@ -25,7 +25,7 @@ function file(home: Pick<Home, 'run'>): string {
   return join(home.run, 'stack.json')
 }
 
-/** Replaced in one step: a reader never sees half of it. */
+/** Replaces the file atomically, so that readers never see a partial one. */
 export function writeRunFile(home: Home, run: RunFile): void {
   const next = `${file(home)}.next`
   writeFileSync(next, JSON.stringify(run, null, 2))

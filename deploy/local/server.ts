@@ -4,34 +4,37 @@ import type { Component } from './component.ts'
 import { isPortFree } from './ports.ts'
 import { waitUntil } from './wait.ts'
 
-/** Where one server keeps what it has. */
+/** The folders and files of one server. */
 export interface ServerPlace {
   readonly dataDir: string
   readonly runDir: string
   readonly logFile: string
-  /** Default: the kind of server. */
+  /** Defaults to the kind of server. */
   readonly name?: string
 }
 
 export interface ServerSpec extends ServerPlace {
   readonly name: string
   readonly address: string
-  /** Ports it will listen on, by the setting that chooses another one: checked first, so that the message names both and not a stack trace. */
+  /**
+   * Ports that the server will use, by the setting that changes each of them. They are checked before the start, so
+   * that an error names the port and its setting instead of showing a stack trace.
+   */
   readonly ports: Readonly<Record<string, number>>
   readonly startTimeoutMs: number
   readonly stopGraceMs: number
-  /** Whether a process left running by an earlier run is taken over; if not, it is stopped. Default true. */
+  /** Whether to reuse a process that an earlier run left running; otherwise it is stopped. Default true. */
   readonly reuse?: boolean
-  /** Anything that has to be there before the process; then the process itself. */
+  /** Prepares everything that the process needs and returns how to launch it. */
   prepare(): Promise<Pick<ChildSpec, 'command' | 'args' | 'env'>>
   isHealthy(): Promise<boolean>
 }
 
-/** A component that is one process of ours. */
+/** A component that consists of one child process. */
 export function serverComponent(spec: ServerSpec): Component {
   let child: Child | undefined
   let starting: Promise<'started' | 'reused'> | undefined
-  /** Set by a stop that comes while the start is still under way. */
+  /** True when `stop` was called while the start was in progress. */
   let stopped = false
 
   function start(): Promise<'started' | 'reused'> {
@@ -45,7 +48,7 @@ export function serverComponent(spec: ServerSpec): Component {
   async function stop(): Promise<void> {
     stopped = true
     await child?.stop(spec.stopGraceMs)
-    // A start that is cut short ends with an error, for whoever waits for it.
+    // An interrupted start fails, and `start` reports that to its caller.
     await starting?.catch(() => undefined)
     await child?.stop(spec.stopGraceMs)
     child = undefined
@@ -61,8 +64,8 @@ export function serverComponent(spec: ServerSpec): Component {
     }
     mkdirSync(spec.dataDir, { recursive: true })
     const launch = await spec.prepare()
-    if (stopped) throw new Error(`${spec.name}: stopped before it had started`)
-    // One earlier log is kept: it tells why the last life ended.
+    if (stopped) throw new Error(`${spec.name}: stopped before it was started`)
+    // The previous log is kept, because it shows why the last process ended.
     if (existsSync(spec.logFile)) renameSync(spec.logFile, `${spec.logFile}.previous`)
     child = await startChild({
       ...launch,
@@ -83,7 +86,7 @@ export function serverComponent(spec: ServerSpec): Component {
         child = found
         return true
       } catch {
-        // It runs and does not answer: a fresh start is the cure.
+        // The process is running but does not respond, so it is restarted.
       }
     }
     await found.stop(spec.stopGraceMs)

@@ -10,12 +10,12 @@ import { schemaRegistry } from './registry/component.ts'
 
 export type ServerName = 'kafka' | 'redis' | 'clickhouse' | 'registry'
 
-/** A server of the stack: started here, or given. */
+/** A server of the stack that is either started here or provided externally. */
 export type StackServer =
   | { readonly name: ServerName; readonly address: string; readonly local: Component; readonly setting: string }
   | { readonly name: ServerName; readonly address: string; readonly local: undefined; readonly setting: string }
 
-/** The four servers, in the order in which they are started. */
+/** The four servers in their start order. */
 export function stackServers(config: LocalConfig, home: Home): Record<ServerName, StackServer> {
   const place = (name: ServerName) => ({ dataDir: join(home.data, name), runDir: home.run, logFile: join(home.logs, `${name}.log`) })
   const { kafka, redis, clickhouse, registry } = config
@@ -58,15 +58,15 @@ function given(name: ServerName, setting: string, address: string): StackServer 
   return { name, setting, address, local: undefined }
 }
 
-/** Throws one line with the cure when a given server does not answer. */
+/** Throws a one-line error with a remedy when an external server does not respond. */
 export async function requireGiven(server: StackServer): Promise<void> {
   if (await isHealthy(server.name, server.address)) return
   throw new Error(
-    `${server.name}: no answer from ${withoutPassword(server.address)}, which ${server.setting} names. Start it, or unset ${server.setting} to have a local one`,
+    `${server.name}: no response from ${withoutPassword(server.address)}, the value of ${server.setting}. Start it, or unset ${server.setting} to start a local one`,
   )
 }
 
-/** An address as it may be shown. */
+/** An address without its password, for display. */
 export function withoutPassword(address: string): string {
   return address.replace(/\/\/[^@/]*@/, '//…@')
 }

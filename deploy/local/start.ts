@@ -7,9 +7,12 @@ import { localStack } from './stack.ts'
 import declaration from './start.command.ts'
 import { summary } from './summary.ts'
 
-/** A second signal within it is the same Ctrl-C, come by another way; later ones mean impatience. */
+/**
+ * A signal within this time of the first is the same Ctrl-C that arrives by another path. A later one requests an
+ * immediate exit.
+ */
 const SAME_SIGNAL_MS = 1_000
-/** Any long time: the timer only has to be there. */
+/** The interval's length does not matter; the timer only keeps the process alive. */
 const KEEP_ALIVE_MS = 2 ** 30
 const LEFTOVER_GRACE_MS = 5_000
 const MS_PER_SECOND = 1_000
@@ -19,7 +22,7 @@ async function main(): Promise<void> {
   const config = localConfig()
   const report = progress((text) => process.stdout.write(text))
   const beginning = Date.now()
-  report.say(`Millrace starts in ${config.home}`)
+  report.say(`Starting Millrace in ${config.home}`)
   if (isReset) await reset(config.home)
   const home = openHome(config.home)
   const unlock = lockHome(home)
@@ -35,9 +38,9 @@ async function main(): Promise<void> {
     }
     report.say('Stopping ...')
     await stack.stop()
-    // Cut short, it fails; what matters is that it has ended.
+    // An interrupted start fails; only its end matters here.
     await starting.catch(() => undefined)
-    report.say('Stopped. Start again with npm start: it continues with the data it had.')
+    report.say('Stopped. To start again with the same data, run npm start.')
   } finally {
     unlock()
   }
@@ -53,17 +56,23 @@ async function reset(path: string): Promise<void> {
   resetHome(path)
 }
 
-/** Workers and APIs of a start that was killed: their code or settings may have been others. Servers are taken over instead. */
+/**
+ * Stops workers and APIs that a killed start left running, because their code or settings may have changed. Servers are
+ * reused instead.
+ */
 async function stopLeftovers(home: Home): Promise<void> {
   const processes = findChildren(home.run).filter(({ name }) => /^(worker|decider|api)-\d+$|^demo$/.test(name))
   await Promise.all(processes.map((child) => child.stop(LEFTOVER_GRACE_MS)))
 }
 
-/** Resolves at the first SIGINT, SIGTERM or SIGHUP; a later one ends the process at once, whatever still runs. */
+/**
+ * Resolves at the first SIGINT, SIGTERM or SIGHUP. A later signal ends the process immediately, even while parts are
+ * still running.
+ */
 function untilSignal(): Promise<undefined> {
   let first = 0
   return new Promise((resolve) => {
-    // The processes started here keep nothing alive.
+    // The child processes do not keep this process alive.
     const alive = setInterval(() => undefined, KEEP_ALIVE_MS)
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {
@@ -77,5 +86,5 @@ function untilSignal(): Promise<undefined> {
 }
 
 await runMain(main)
-// Waiting for signals would keep a process alive that could not start.
+// The signal handlers would keep a process alive that failed to start.
 if (process.exitCode === 1) process.exit()

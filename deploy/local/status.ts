@@ -11,19 +11,22 @@ import declaration from './status.command.ts'
 const MS_PER_MINUTE = 60_000
 const COLUMNS = { name: 12, pid: 9, health: 12, address: 28 }
 
-/** Prints each part, its health, its address, and how far every consumer group is behind. Exit code 1 when something is not well. */
+/**
+ * Prints each part with its health and address, and the lag of every consumer group.
+ * @returns exit code 1 when a part is unhealthy
+ */
 async function main(): Promise<number> {
   commandLine(declaration)
   const { home: path } = localConfig()
   const home = findHome(path)
   const holder = home && lockHolder(home)
   if (!home || holder === undefined) {
-    process.stdout.write(`Nothing runs in ${path}. Start it with npm start.\n`)
+    process.stdout.write(`Nothing is running in ${path}. Start it with npm start.\n`)
     return 1
   }
   const run = readRunFile(home)
   if (!run) {
-    process.stdout.write(`npm start (pid ${holder}) is not done yet.\n`)
+    process.stdout.write(`npm start (pid ${holder}) has not finished starting yet.\n`)
     return 1
   }
   const minutes = Math.floor((Date.now() - Date.parse(run.startedAt)) / MS_PER_MINUTE)

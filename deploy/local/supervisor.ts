@@ -1,17 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Component } from './component.ts'
 
-/** Doubled from crash to crash. */
+/** The pause before a restart doubles with every crash. */
 const FIRST_PAUSE_MS = 1_000
 const LONGEST_PAUSE_MS = 30_000
-/** A process that has run for so long has recovered: its next crash begins with the short pause again. */
+/** A process that has run for this long has recovered, so its next crash begins with the short pause again. */
 const RECOVERED_AFTER_MS = 60_000
 const MS_PER_SECOND = 1_000
 
 export interface Supervisor {
-  /** From now on the started component is started again whenever it ends. */
+  /** Restarts the started component whenever it ends. */
   watch(component: Component): void
-  /** Lets everything end in peace: to be awaited before the first stop, so that nothing comes up behind it. */
+  /**
+   * Stops restarting components. Await this before stopping the first component, so that none is restarted behind it.
+   */
   release(): Promise<void>
 }
 
@@ -20,7 +22,7 @@ export interface SupervisorDeps {
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>
 }
 
-/** Keeps processes running, and tells what happens to them. */
+/** Keeps processes running and reports their crashes and restarts. */
 export function supervisor(say: (text: string) => void, deps: SupervisorDeps = {}): Supervisor {
   const now = deps.now ?? Date.now
   const wait = deps.pause ?? ((ms, signal) => delay(ms, undefined, { signal }))
@@ -45,7 +47,7 @@ export function supervisor(say: (text: string) => void, deps: SupervisorDeps = {
       if (ending.signal.aborted) return
       if (now() - startedAt > RECOVERED_AFTER_MS) pause = FIRST_PAUSE_MS
       say(
-        `${component.name} has ended (${signal ?? (code === null ? 'for an unknown reason' : `code ${code}`)}; log: ${component.logFile}); starting it again in ${pause / MS_PER_SECOND} s`,
+        `${component.name} has ended (${signal ?? (code === null ? 'for an unknown reason' : `code ${code}`)}; log: ${component.logFile}); restarting it in ${pause / MS_PER_SECOND} s`,
       )
       for (;;) {
         await wait(pause, ending.signal).catch(() => undefined)
@@ -55,11 +57,11 @@ export function supervisor(say: (text: string) => void, deps: SupervisorDeps = {
           startedAt = now()
           await startAgain(component)
           if (ending.signal.aborted) return
-          say(`${component.name} runs again`)
+          say(`${component.name} is running again`)
           break
         } catch (error) {
           if (ending.signal.aborted) return
-          say(`${component.name} does not start: ${(error as Error).message}; again in ${pause / MS_PER_SECOND} s`)
+          say(`${component.name} failed to start: ${(error as Error).message}; retrying in ${pause / MS_PER_SECOND} s`)
         }
       }
     }

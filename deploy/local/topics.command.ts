@@ -3,7 +3,7 @@ import { command } from '../../scripts/command-line/command.ts'
 export default command({
   call: 'npm run topics --',
   description:
-    'Creates the topics and registers the schemas on the given servers, and nothing else: once before the first worker of a new environment starts. Existing topics stay as they are.',
+    'Creates the topics and registers the schemas on the given servers. Run it once before the first worker of a new environment starts. Existing topics are not changed.',
   environment: {
     PARTITIONS: 'local or production: how many partitions new topics get. Default: local.',
     KAFKA_BROKERS: 'Default: the local broker.',

@@ -5,15 +5,15 @@ import { provisionTopics } from './provision.ts'
 import declaration from './topics.command.ts'
 
 /**
- * Creates the topics and registers the schemas on the given servers, and nothing else: once before the first worker of a new environment starts.
- * Topics that are there are left as they are.
+ * Creates the topics and registers the schemas on the given servers, and nothing else. Run it once before the first
+ * worker of a new environment starts. Existing topics are not changed.
  */
 async function main(): Promise<void> {
   commandLine(declaration)
   const { kafka, registry, partitions } = localConfig()
   const brokers = kafka.given ?? `${LOOPBACK}:${kafka.port}`
   const count = await provisionTopics(brokers, registry.given ?? `http://${LOOPBACK}:${registry.port}`, partitions)
-  process.stdout.write(`${count} public topics and their schemas are on ${brokers}, new ones with the partitions of ${partitions}\n`)
+  process.stdout.write(`${count} public topics and their schemas exist on ${brokers}; new topics have ${partitions} partition counts\n`)
 }
 
 await runMain(main)

@@ -1,17 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Start-up checks are cheap local calls: ask often, so that a start takes no longer than it must. */
+/** Start-up checks are cheap local calls, so a short interval keeps the start fast. */
 const POLL_INTERVAL_MS = 50
 
 export interface WaitOptions {
   readonly what: string
   readonly timeoutMs: number
   readonly intervalMs?: number
-  /** Asked before each try: a reason to give up at once (such as: the process has ended). */
+  /** Called before each attempt. Returns a reason to give up immediately, such as the end of the process. */
   readonly givenUp?: () => string | undefined
 }
 
-/** Waits until `ready` answers true; errors of `ready` count as "not yet" and are told in the time-out. */
+/** Waits until `ready` returns true. An error of `ready` counts as not ready, and a time-out reports the last one. */
 export async function waitUntil(ready: () => Promise<boolean> | boolean, options: WaitOptions): Promise<void> {
   const deadline = Date.now() + options.timeoutMs
   let lastError: unknown

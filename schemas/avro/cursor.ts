@@ -1,19 +1,22 @@
 /**
- * Where reading helpers leave their second result, and the memory through which 64-bit integers and floats are taken
- * apart: generated code and its helpers share these, so that nothing is allocated per value.
+ * State that generated code and its helpers share, so that nothing is allocated per value: the second result of read
+ * helpers, and the memory through which 64-bit integers and floats are split into halves.
  */
 export interface Cursor {
-  /** Position after the value read last; -1 when it was malformed. */
+  /** Position after the last value read; -1 when that value was malformed. */
   at: number
-  /** Why the value read or written last does not fit. */
+  /** The reason why the last value read or written is invalid. */
   why: string
-  /** Array items that took no bytes so far in this value: bounded, because no remaining bytes bound their count. */
+  /**
+   * Number of array items in this value so far that took no bytes. It needs a limit, because the remaining bytes do not
+   * limit it.
+   */
   emptyItems: number
 }
 
 export const cursor: Cursor = { at: 0, why: '', emptyItems: 0 }
 
-/** One BigInt and its halves: converting through memory is the cheapest way between the two. */
+/** One BigInt and its halves. Converting through shared memory is the cheapest way. */
 export const int64 = new BigInt64Array(1)
 export const halves = new Uint32Array(int64.buffer)
 const LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1
@@ -25,10 +28,10 @@ export const float32Bits = new Uint32Array(float32.buffer)
 export const float64 = new Float64Array(1)
 export const float64Bits = new Uint32Array(float64.buffer)
 
-/** Varints: seven bits to a byte, the eighth says that more follow. */
+/** Varints store seven bits per byte; the eighth bit says that more bytes follow. */
 export const CONTINUES = 0x80
 export const LOW_7_BITS = 0x7f
-/** Four groups of 7 bits: the most that stays a small integer. */
+/** Four groups of 7 bits are the most that fits into a small integer. */
 export const LOW_GROUPS_BITS = 28
 export const TWO_TO_27 = 2 ** 27
 export const ASCII_END = 0x80

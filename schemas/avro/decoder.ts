@@ -7,17 +7,23 @@ import { type Plan, type RecordPlan, resolve } from './resolve.ts'
 import { compileSource, extended, literal, MAX_DEPTH, Misfit, type SourceBuilder, sourceBuilder } from './source.ts'
 import { type AvroType, isRecursive, minimumBytes, type PrimitiveKind, unqualified } from './types.ts'
 
-/** Arrays announced longer than this grow as they are read: nested hostile counts must not allocate ahead of their bytes. */
+/**
+ * Longer arrays grow while they are read, so that malicious nested counts cannot allocate memory for items that are not
+ * there.
+ */
 const MAX_PREALLOCATED = 1024
 
-/** Decodes exactly [start, end). Throws CodecError with the path of what does not fit. */
+/**
+ * Decodes exactly [start, end).
+ * @throws CodecError with the path of the invalid value
+ */
 export type Decode<T> = (buffer: Buffer, start: number, end: number) => T
 
-/** `b` buffer, `p` position, `e` end, `d` depth of nested records; leaves the position in the cursor. */
+/** Arguments: `b` buffer, `p` position, `e` end, `d` depth of nested records. Leaves the new position in the cursor. */
 type RawDecode = (b: Buffer, p: number, e: number, d: number) => unknown
 
 /**
- * Makes a decoder of values that were written with one schema and are read as another.
+ * Compiles a decoder that reads values of the writer's schema as values of the reader's schema.
  * @throws SchemaError, IncompatibleSchemaError
  */
 export function compileDecoder<T>(writer: AvroSchema, reader: AvroSchema = writer): Decode<T> {
@@ -26,14 +32,15 @@ export function compileDecoder<T>(writer: AvroSchema, reader: AvroSchema = write
   const root = 'name' in type ? unqualified(type.name) : type.kind
   return function decodeAvro(buffer, start, end) {
     cursor.emptyItems = 0
-    if (start < 0 || end > buffer.length) throw new CodecError(`${root}: [${start}, ${end}) lies outside the ${buffer.length} bytes given`)
+    if (start < 0 || end > buffer.length)
+      throw new CodecError(`${root}: [${start}, ${end}) is outside the buffer of ${buffer.length} bytes`)
     try {
       const value = raw(buffer, start, end, 0)
       if (cursor.at === end) return value as T
     } catch (error) {
       throw error instanceof Misfit ? new CodecError(`${root}${error.path}: ${error.reason}`) : error
     }
-    throw new CodecError(`${root}: ${end - cursor.at} bytes are left behind the value`)
+    throw new CodecError(`${root}: ${end - cursor.at} bytes are left after the value`)
   }
 }
 
@@ -48,14 +55,17 @@ function generateDecoder(plan: Plan): RawDecode {
   return compileSource(out.text)
 }
 
-/** Emits statements that read from `b` at `p`, never past `e`. Paths are source of string expressions, evaluated only on failure. */
+/**
+ * Emits statements that read from `b` at `p` and never past `e`. Paths are source code of string expressions, which are
+ * only evaluated on failure.
+ */
 function decoderGenerator(out: SourceBuilder) {
   const recordFunctions = new Map<RecordPlan, string>()
   const skipFunctions = new Map<AvroType, string>()
   const pending: (() => void)[] = []
   const { line, fresh } = out
 
-  /** Functions that were called are written when their callers are complete. */
+  /** Emits the pending functions after their callers are complete. */
   function finish(): void {
     for (let next = pending.pop(); next; next = pending.pop()) next()
   }
@@ -80,7 +90,7 @@ function decoderGenerator(out: SourceBuilder) {
         const length = fresh('length')
         line(`let ${list}, ${length} = 0`)
         blocks(plan.itemBytes, path, (count) => {
-          // Items go by index into an array of the announced length, a third faster than push.
+          // Assigning by index into a preallocated array is a third faster than push.
           line(`${list} ??= ${count} <= ${MAX_PREALLOCATED} ? new Array(${count}) : []`)
           line(`for (; ${count} > 0; ${count}--) {`)
           const item = fresh('item')
@@ -138,7 +148,7 @@ function decoderGenerator(out: SourceBuilder) {
         return
       case 'boolean':
         line(`if (p >= e) throw misfit(${path}, TRUNCATED)`)
-        line(`if (b[p] > 1) throw misfit(${path}, 'a boolean is neither 0 nor 1')`)
+        line(`if (b[p] > 1) throw misfit(${path}, 'a boolean must be 0 or 1')`)
         line(`${target} = b[p++] === 1`)
         return
       case 'int':
@@ -165,7 +175,7 @@ function decoderGenerator(out: SourceBuilder) {
     }
   }
 
-  /** One byte inline, which most counts, indexes and small numbers are; a call for the rest. */
+  /** Inlines the one-byte case, which covers most counts, indexes and small numbers, and emits a call for the rest. */
   function readVarint(reader: string, big: boolean, target: string, path: string): void {
     const small = '(b[p] >>> 1) ^ -(b[p] & 1)'
     line(`if (p < e && b[p] < 128) { ${target} = ${big ? `BigInt(${small})` : small}; p++ } else {`)
@@ -180,14 +190,13 @@ function decoderGenerator(out: SourceBuilder) {
     readPrimitive('int', 'int', index, path)
     line(`switch (${index}) {`)
     symbols.forEach((symbol, at) => {
-      if (symbol === undefined)
-        line(`case ${at}: throw misfit(${path}, 'the reader does not know symbol ${at} of the enum and has no default')`)
+      if (symbol === undefined) line(`case ${at}: throw misfit(${path}, 'the enum of the reader has neither symbol ${at} nor a default')`)
       else line(`case ${at}: ${target} = ${literal(symbol)}; break`)
     })
     line(`default: throw misfit(${path}, 'symbol ' + ${index} + ' of an enum of ${symbols.length}') }`)
   }
 
-  /** Loops over the blocks of an array or map. */
+  /** Emits loops over the blocks of an array or map. */
   function blocks(itemBytes: number, path: string, readItems: (count: string) => void): void {
     const count = fresh('count')
     const until = fresh('until')
@@ -197,7 +206,7 @@ function decoderGenerator(out: SourceBuilder) {
     line(`if (${count} === 0) break`)
     line(`const ${until} = lastBlockEnd()`)
     readItems(count)
-    line(`if (${until} >= 0 && p !== ${until}) throw misfit(${path}, 'a block is not as long as it says') }`)
+    line(`if (${until} >= 0 && p !== ${until}) throw misfit(${path}, 'a block does not have its declared size') }`)
   }
 
   function callRecord(plan: RecordPlan, target: string, path: string): void {
@@ -230,7 +239,7 @@ function decoderGenerator(out: SourceBuilder) {
     line(`cursor.at = p; return { ${properties.join(', ')} } }`)
   }
 
-  /** Steps over a value that the reader does not want. Its inside is only checked as far as its length needs it. */
+  /** Skips a value that the reader does not need. Its content is only checked as far as finding its end requires. */
   function skip(type: AvroType, path: string): void {
     switch (type.kind) {
       case 'null':
@@ -294,7 +303,7 @@ function decoderGenerator(out: SourceBuilder) {
     }
   }
 
-  /** A block that tells its size is stepped over at once. */
+  /** Skips a block at once when it declares its size. */
   function skipBlocks(itemBytes: number, path: string, skipItem: () => void): void {
     const count = fresh('count')
     line(`for (;;) { let ${count} = readBlockCount(b, p, e, ${itemBytes})`)

@@ -3,12 +3,12 @@ import { type AvroType, branchName, type Field, SchemaError } from './types.ts'
 
 const INT_BITS = 32
 const LONG_BITS = 64
-/** JSON has no other way to write these three. */
+/** JSON can express these three numbers only as strings. */
 const NO_NUMBERS: ReadonlySet<unknown> = new Set(['NaN', 'Infinity', '-Infinity'])
-/** JSON strings stand for bytes one by one: code points up to this. */
+/** Each character of a JSON string stands for one byte, so code points must not exceed this. */
 const MAX_BYTE = 0xff
 
-/** @returns why `json` is no default of the type, or undefined when it is one */
+/** @returns the reason why `json` is not a valid default of the type; undefined when it is valid */
 export function checkDefault(type: AvroType, json: unknown): string | undefined {
   switch (type.kind) {
     case 'null':
@@ -19,9 +19,7 @@ export function checkDefault(type: AvroType, json: unknown): string | undefined 
       return isInteger(json, INT_BITS) ? undefined : 'an int expected'
     case 'long':
     case 'int64':
-      return isInteger(json, LONG_BITS)
-        ? undefined
-        : 'an integer of 64 bits expected, and a number of JavaScript holds none above 2^53-1 exactly'
+      return isInteger(json, LONG_BITS) ? undefined : 'a 64-bit integer expected; JavaScript numbers are exact only up to 2^53-1'
     case 'float':
     case 'double':
       return isNumber(json) || NO_NUMBERS.has(json) ? undefined : 'a number expected'
@@ -38,7 +36,7 @@ export function checkDefault(type: AvroType, json: unknown): string | undefined 
     case 'map':
       return isObject(json) ? firstReason(Object.values(json).map((value) => checkDefault(type.values, value))) : 'an object expected'
     case 'union':
-      return defaultBranch(type.branches, json) ? undefined : 'it fits no branch of the union'
+      return defaultBranch(type.branches, json) ? undefined : 'it matches no branch of the union'
     case 'record':
       if (!isObject(json)) return 'an object expected'
       return firstReason(
@@ -50,14 +48,14 @@ export function checkDefault(type: AvroType, json: unknown): string | undefined 
   }
 }
 
-/** JavaScript source of an expression that makes a fresh value of the default. The default must have been checked. */
+/** JavaScript source of an expression that creates a new value of the default. The default must have been checked. */
 export function defaultSource(type: AvroType, json: unknown): string {
   switch (type.kind) {
     case 'int64':
       return `${exactInteger(json)}n`
     case 'long': {
       const value = exactInteger(json)
-      // As a number it would be rounded, which a value read from bytes never is.
+      // A number would be rounded, unlike a value that is read from bytes.
       if (!Number.isSafeInteger(Number(value)))
         throw new SchemaError(`the default ${value} is outside ±(2^53-1): declare the long as int64`)
       return String(value)
@@ -93,7 +91,7 @@ export function defaultSource(type: AvroType, json: unknown): string {
   }
 }
 
-/** Avro 1.12 lets a default fit any branch; older schemas mean the first one. */
+/** Since Avro 1.12 a default may match any branch; older schemas use the first one. */
 function defaultBranch(branches: readonly AvroType[], json: unknown): AvroType | undefined {
   return branches.find((branch) => checkDefault(branch, json) === undefined)
 }

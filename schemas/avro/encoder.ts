@@ -14,10 +14,16 @@ import {
   unqualified,
 } from './types.ts'
 
-/** Appends the encoded value. Throws CodecError with the path of what does not fit; `out` is then as it was. */
+/**
+ * Appends the encoded value.
+ * @throws CodecError with the path of the invalid value; `out` is then unchanged
+ */
 export type Encode<T> = (value: T, out: ByteWriter) => void
 
-/** `p`: where to write; `d`: depth of nested records. @returns the position after the value */
+/**
+ * Arguments: `p` the position to write at, `d` depth of nested records.
+ * @returns the position after the value
+ */
 type RawEncode = (value: unknown, out: ByteWriter, p: number, d: number) => number
 
 /** @throws SchemaError */
@@ -48,7 +54,10 @@ function generateEncoder(type: AvroType): RawEncode {
   return compileSource(out.text)
 }
 
-/** Emits statements that write to `b` at `p`. Paths are source of string expressions, evaluated only on failure. */
+/**
+ * Emits statements that write to `b` at `p`. Paths are source code of string expressions, which are only evaluated on
+ * failure.
+ */
 function encoderGenerator(out: SourceBuilder) {
   const recordFunctions = new Map<RecordType, string>()
   const pending: (() => void)[] = []
@@ -58,7 +67,7 @@ function encoderGenerator(out: SourceBuilder) {
     for (let next = pending.pop(); next; next = pending.pop()) next()
   }
 
-  /** Makes room for a value of bounded size; all others make their own. */
+  /** Reserves room for a value of bounded size. All other values reserve their own room. */
   function room(type: AvroType): void {
     roomFor(boundedBytes(type) ?? 0)
   }
@@ -67,7 +76,7 @@ function encoderGenerator(out: SourceBuilder) {
     if (bytes > 0) line(`if (p + ${bytes} > b.length) { makeRoom(out, p, ${bytes}); b = out.buffer }`)
   }
 
-  /** Room for values of bounded size must have been made. */
+  /** Room for values of bounded size must already be reserved. */
   function write(type: AvroType, value: string, path: string): void {
     switch (type.kind) {
       case 'array':
@@ -129,7 +138,7 @@ function encoderGenerator(out: SourceBuilder) {
         line(`b[p++] = ${value} ? 1 : 0`)
         return
       case 'int':
-        line(`if (typeof ${value} !== 'number' || (${value} | 0) !== ${value}) throw misfit(${path}, 'an integer of 32 bits expected')`)
+        line(`if (typeof ${value} !== 'number' || (${value} | 0) !== ${value}) throw misfit(${path}, 'a 32-bit integer expected')`)
         writeNumber(value)
         return
       case 'long':
@@ -166,7 +175,7 @@ function encoderGenerator(out: SourceBuilder) {
     line(`if (${value} >= -64 && ${value} < 64) b[p++] = (${value} << 1) ^ (${value} >> 31); else p = writeLong(b, p, ${value})`)
   }
 
-  /** One block and the empty one that ends it. */
+  /** Writes one block followed by the empty block that ends the list. */
   function writeItems(list: string, writeItem: (index: string) => void): void {
     const index = fresh('i')
     roomFor(MAX_VARINT + 1)
@@ -247,17 +256,17 @@ function encoderGenerator(out: SourceBuilder) {
   return { room, write, finish }
 }
 
-/** The longest varint. */
+/** Size of the longest varint in bytes. */
 const MAX_VARINT = 10
-/** Room for a union's branch or an enum's symbol. */
+/** Room for the index of a union branch or enum symbol, in bytes. */
 const BRANCH_BYTES = 5
 
-/** A constant varint: branch and symbol indexes. */
+/** Source that writes a constant varint: a branch or symbol index. */
 function varint(index: number): string {
   return index < 64 ? `b[p++] = ${index << 1}` : `p = writeLong(b, p, ${index})`
 }
 
-/** Most bytes of a type whose size has a bound and that therefore makes no room itself. */
+/** Maximum number of bytes of a type with a bounded size; such types do not reserve room themselves. */
 function boundedBytes(type: AvroType): number | undefined {
   switch (type.kind) {
     case 'null':
@@ -281,7 +290,7 @@ function boundedBytes(type: AvroType): number | undefined {
   }
 }
 
-/** Bytes for the run of bounded fields that starts here: one check serves them all. */
+/** Number of bytes of the run of bounded fields that starts here, because one check covers all of them. */
 function runBytes(fields: readonly Field[], start: number): number {
   const bounded = (index: number) => boundedBytes(fields[index].type)
   if (start > 0 && bounded(start - 1) !== undefined) return 0
@@ -294,7 +303,7 @@ function runBytes(fields: readonly Field[], start: number): number {
   return bytes
 }
 
-/** Source of a test whether a value belongs to a branch of an unwrapped union. */
+/** Source of an expression that tests whether a value belongs to a branch of an unwrapped union. */
 function test(branch: AvroType, value: string): string {
   switch (branch.kind) {
     case 'null':

@@ -1,6 +1,6 @@
 /**
- * JSON with whole numbers kept exactly: a long default beyond 2^53 would be rounded by JSON.parse.
- * Such a number becomes a raw JSON value, which JSON.stringify writes back digit by digit.
+ * Parses JSON and keeps integers exact, because JSON.parse would round a long default beyond 2^53. Such a number
+ * becomes a raw JSON value, which JSON.stringify writes back digit by digit.
  */
 export function parseJson(text: string): unknown {
   return JSON.parse(text, keepExact as (key: string, value: unknown) => unknown)
@@ -11,25 +11,28 @@ function keepExact(_key: string, value: unknown, context?: { readonly source?: s
   return rawJson.rawJSON(context.source)
 }
 
-/** Part of the language since V8 11.4; not yet in the type library. */
+/** Supported since V8 11.4, but missing in TypeScript's library types. */
 interface RawJson {
   rawJSON(text: string): object
   isRawJSON(value: unknown): value is { readonly rawJSON: string }
 }
 const rawJson = JSON as unknown as RawJson
 
-/** An integer, undefined when the value is none or is beyond 2^53 without its digits. */
+/**
+ * The value as an integer; undefined when it is not an integer, or when it is beyond 2^53 and its exact digits are
+ * lost.
+ */
 export function exactInteger(value: unknown): bigint | undefined {
   if (rawJson.isRawJSON(value)) return BigInt(value.rawJSON)
   return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined
 }
 
-/** True for any JSON number, exact ones included. */
+/** True for any JSON number, including raw JSON numbers. */
 export function isNumber(value: unknown): boolean {
   return typeof value === 'number' || rawJson.isRawJSON(value)
 }
 
-/** JSON text with the keys of every object sorted: equal values have equal text. */
+/** JSON text with sorted object keys, so that equal values have equal text. */
 export function stableJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stableJson).join(',')}]`
   if (value === null || typeof value !== 'object' || rawJson.isRawJSON(value)) return JSON.stringify(value)

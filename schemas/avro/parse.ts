@@ -16,9 +16,9 @@ import {
 } from './types.ts'
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
-/** Deeper schemas are mistakes or attacks; the recursion below must end before the stack does. */
+/** Deeper schemas are mistakes or attacks. The limit ends the recursion below before the stack overflows. */
 const MAX_DEPTH = 200
-/** The logical type that turns a long into a BigInt. Unknown logical types are ignored, as Avro demands. */
+/** The logical type that turns a long into a BigInt. Unknown logical types are ignored, as Avro requires. */
 const INT64 = 'int64'
 
 const NAMED_ATTRIBUTES = ['type', 'name', 'namespace', 'doc', 'aliases']
@@ -27,7 +27,10 @@ const FIELD_ATTRIBUTES = ['name', 'type', 'doc', 'default', 'order', 'aliases']
 
 const parsed = new WeakMap<object, AvroType>()
 
-/** Checks a schema and resolves its names. Schemas that are objects are parsed once. @throws SchemaError */
+/**
+ * Validates a schema and resolves its names. Each schema object is parsed only once.
+ * @throws SchemaError
+ */
 export function parseSchema(schema: AvroSchema): AvroType {
   if (typeof schema === 'string') return parseAfresh(schema)
   const known = parsed.get(schema)
@@ -37,9 +40,12 @@ export function parseSchema(schema: AvroSchema): AvroType {
   return type
 }
 
-/** The same for a schema's text, with long defaults kept exactly. @throws SchemaError */
+/**
+ * Like `parseSchema`, for a schema's text. Keeps long defaults exact.
+ * @throws SchemaError
+ */
 export function parseSchemaText(text: string): AvroType {
-  // A bare type name is a schema too, and clients do send it without quotes.
+  // A bare type name is a valid schema, and clients do send it without quotes.
   if (PRIMITIVES.has(text.trim())) return parseSchema(text.trim())
   let json: unknown
   try {
@@ -55,7 +61,7 @@ function parseAfresh(schema: AvroSchema): AvroType {
   const defaults: { what: string; field: Field }[] = []
   let depth = 0
   const type = parse(schema, '', 'the schema')
-  // Only now are all types complete, also those that a default of a recursive type needs.
+  // Defaults are checked last, because a default of a recursive type needs the completed types.
   for (const { what, field } of defaults) {
     const reason = checkDefault(field.type, field.default)
     if (reason) throw new SchemaError(`${what}: default ${JSON.stringify(field.default)} does not fit its type: ${reason}`)
@@ -112,7 +118,7 @@ function parseAfresh(schema: AvroSchema): AvroType {
     if (branches.length === 0) throw new SchemaError(`${what} is a union without branches`)
     if (branches.some((branch) => branch.kind === 'union')) throw new SchemaError(`${what} is a union directly inside a union`)
     const twice = repeated(branches.map(branchName))
-    if (twice) throw new SchemaError(`${what} is a union with "${twice}" twice`)
+    if (twice) throw new SchemaError(`${what} is a union that contains "${twice}" twice`)
     return { kind: 'union', branches, wrapped: repeated(branches.map(javascriptShape)) !== undefined }
   }
 
@@ -127,7 +133,7 @@ function parseAfresh(schema: AvroSchema): AvroType {
     if (!Array.isArray(list)) throw new SchemaError(`"fields" of ${what} is not a list`)
     for (const json of list) fields.push(fieldOf(json, type.name, namespace))
     const twice = repeated(fields.map(({ name }) => name))
-    if (twice) throw new SchemaError(`field "${twice}" twice in ${what}`)
+    if (twice) throw new SchemaError(`${what} has two fields named "${twice}"`)
     return type
   }
 
@@ -138,7 +144,7 @@ function parseAfresh(schema: AvroSchema): AvroType {
     const what = `field "${record}.${name}"`
     if (name === '__proto__') throw new SchemaError(`${what} cannot be a property of a plain object; rename the field`)
     const order = (from.order ?? 'ascending') as Field['order']
-    if (!FIELD_ORDERS.includes(order)) throw new SchemaError(`${what}: ${JSON.stringify(order)} is no order`)
+    if (!FIELD_ORDERS.includes(order)) throw new SchemaError(`${what}: ${JSON.stringify(order)} is not a valid order`)
     const field: Field = {
       name,
       aliases: stringList(from.aliases, `aliases of ${what}`),
@@ -158,7 +164,7 @@ function parseAfresh(schema: AvroSchema): AvroType {
     const symbols = stringList(required(from, 'symbols', what), `symbols of ${what}`)
     if (symbols.length === 0) throw new SchemaError(`${what} has no symbols`)
     for (const symbol of symbols) simpleName(symbol, `a symbol of ${what}`)
-    if (repeated(symbols)) throw new SchemaError(`a symbol twice in ${what}`)
+    if (repeated(symbols)) throw new SchemaError(`${what} contains a symbol twice`)
     const fallback = from.default as string | undefined
     if (fallback !== undefined && !symbols.includes(fallback)) {
       throw new SchemaError(`default ${JSON.stringify(fallback)} of ${what} is not one of its symbols`)
@@ -183,14 +189,17 @@ function parseAfresh(schema: AvroSchema): AvroType {
   }
 }
 
-/** A dotted name carries its namespace; else the attribute; else the enclosing type's. */
+/**
+ * A dotted name contains its namespace. Otherwise the namespace attribute applies, and then the enclosing type's
+ * namespace.
+ */
 function namesOf(from: Properties, outer: string) {
   const what = `a ${String(from.type)}`
   if (typeof from.name !== 'string') throw new SchemaError(`${what} without a name`)
   const dot = from.name.lastIndexOf('.')
   const namespace = dot >= 0 ? from.name.slice(0, dot) : typeof from.namespace === 'string' ? from.namespace : outer
   const name = simpleName(from.name.slice(dot + 1), what)
-  if (PRIMITIVES.has(name) && namespace === '') throw new SchemaError(`"${name}" is a type of Avro itself`)
+  if (PRIMITIVES.has(name) && namespace === '') throw new SchemaError(`"${name}" is the name of a primitive type`)
   if (namespace !== '') for (const part of namespace.split('.')) simpleName(part, `namespace "${namespace}"`)
   const aliases = stringList(from.aliases, `aliases of "${name}"`).map((alias) => qualify(alias, namespace))
   return { name: qualify(name, namespace), aliases, namespace, doc: docOf(from) }
@@ -230,7 +239,7 @@ function repeated(names: readonly string[]): string | undefined {
   return names.find((name) => seen.size === seen.add(name).size)
 }
 
-/** What `typeof` and its relatives can tell apart. */
+/** The kinds of values that `typeof` and similar tests can distinguish. */
 function javascriptShape(type: AvroType): string {
   switch (type.kind) {
     case 'int':

@@ -17,8 +17,8 @@ import {
 } from './cursor.ts'
 
 /**
- * Reading of Avro's primitives: what generated decoders call where their inlined fast path does not apply. The value is
- * returned; the position after it, or -1 and the reason, is left in the cursor.
+ * Readers of Avro's primitives, which generated decoders call when their inlined fast path does not apply. Each returns
+ * the value and leaves the position after it in the cursor, or -1 and the reason.
  */
 
 export const TRUNCATED = 'the bytes end inside the value'
@@ -26,9 +26,9 @@ const TOO_LONG = 'a variable-length integer has more bytes than its type allows'
 const NOT_SAFE = 'a long is outside ±(2^53-1); declare it with logicalType int64'
 
 const TWO_TO_32 = 2 ** 32
-/** More empty items than any honest schema needs; each one costs the reader a slot, the sender nothing. */
+/** More empty items than any legitimate schema needs. Each costs the reader a slot and the sender nothing. */
 const MAX_EMPTY_ITEMS = 65_536
-/** Up to this many bytes a loop beats the native string functions (about 50 ns a call). */
+/** Up to this many bytes, a loop is faster than the native string functions (about 50 ns per call). */
 const SHORT_STRING = 3
 
 function refuse(why: string): 0 {
@@ -37,7 +37,7 @@ function refuse(why: string): 0 {
   return 0
 }
 
-/** A zigzag varint of 32 bits. */
+/** Reads a 32-bit zigzag varint. */
 export function readInt(buffer: Buffer, at: number, end: number): number {
   let bits = 0
   for (let shift = 0; shift < 35; shift += 7) {
@@ -53,7 +53,7 @@ export function readInt(buffer: Buffer, at: number, end: number): number {
   return refuse(TOO_LONG)
 }
 
-/** Zigzag bits of the last `readBits`: groups 1-4, 5-8 and 9-10. */
+/** Zigzag bits of the last `readBits` call: groups 1-4, 5-8 and 9-10. */
 let lowBits = 0
 let middleBits = 0
 let highBits = 0
@@ -95,9 +95,9 @@ function fails(why: string): false {
   return false
 }
 
-/** A zigzag varint of 64 bits whose value must be a safe integer. */
+/** Reads a 64-bit zigzag varint whose value must be a safe integer. */
 export function readLong(buffer: Buffer, at: number, end: number): number {
-  // Up to four bytes, which most counts, sizes and small numbers are, without leaving the registers.
+  // Up to four bytes, which covers most counts, sizes and small numbers, are read in registers only.
   if (end - at >= 4) {
     let bits = buffer[at]
     if (bits < CONTINUES) {
@@ -134,14 +134,14 @@ function readLongLong(buffer: Buffer, at: number, end: number): number {
   return value
 }
 
-/** A zigzag varint of 64 bits, exact. */
+/** Reads a 64-bit zigzag varint exactly. */
 export function readInt64(buffer: Buffer, at: number, end: number): bigint {
   if (!readBits(buffer, at, end)) return 0n
   bitsToInt64()
   return int64[0]
 }
 
-/** A zigzag varint of 64 bits as the nearest double (promotion of long to float and double). */
+/** Reads a 64-bit zigzag varint as the nearest double, to promote a long to float or double. */
 export function readLongAsDouble(buffer: Buffer, at: number, end: number): number {
   if (!readBits(buffer, at, end)) return 0
   bitsToInt64()
@@ -156,20 +156,20 @@ function bitsToInt64(): void {
   halves[HIGH_HALF] = (high >>> 1) ^ sign
 }
 
-/** Four bytes, little-endian. */
+/** Reads four bytes, little-endian. */
 export function readFloat(buffer: Buffer, at: number): number {
   float32Bits[0] = buffer[at] | (buffer[at + 1] << 8) | (buffer[at + 2] << 16) | (buffer[at + 3] << 24)
   return float32[0]
 }
 
-/** Eight bytes, little-endian. */
+/** Reads eight bytes, little-endian. */
 export function readDouble(buffer: Buffer, at: number): number {
   float64Bits[LOW_HALF] = buffer[at] | (buffer[at + 1] << 8) | (buffer[at + 2] << 16) | (buffer[at + 3] << 24)
   float64Bits[HIGH_HALF] = buffer[at + 4] | (buffer[at + 5] << 8) | (buffer[at + 6] << 16) | (buffer[at + 7] << 24)
   return float64[0]
 }
 
-/** Length and strict UTF-8. */
+/** Reads a length and strict UTF-8. */
 export function readString(buffer: Buffer, at: number, end: number): string {
   const length = readLength(buffer, at, end)
   const start = cursor.at
@@ -190,7 +190,7 @@ export function readString(buffer: Buffer, at: number, end: number): string {
 
 function decodeUtf8(buffer: Buffer, start: number, end: number): string {
   const text = buffer.toString('utf8', start, end)
-  // A replacement character is either malformed input or was really sent: only then look again.
+  // A replacement character was either sent as such or results from malformed input; only then check again.
   if (text.includes('\ufffd') && !isUtf8(buffer.subarray(start, end))) {
     refuse('the string is not valid UTF-8')
     return ''
@@ -198,7 +198,7 @@ function decodeUtf8(buffer: Buffer, start: number, end: number): string {
   return text
 }
 
-/** Length and bytes, copied: a view would keep a whole fetch alive. */
+/** Reads a length and bytes. Copies them, because a view would keep the whole fetch response alive. */
 export function readBytes(buffer: Buffer, at: number, end: number): Buffer {
   const length = readLength(buffer, at, end)
   const start = cursor.at
@@ -207,7 +207,7 @@ export function readBytes(buffer: Buffer, at: number, end: number): Buffer {
   return Buffer.from(buffer.subarray(start, cursor.at))
 }
 
-/** The length of a string or of bytes, which must lie before `end`. */
+/** Reads the length of a string or bytes, which must end before `end`. */
 export function readLength(buffer: Buffer, at: number, end: number): number {
   const length = readLong(buffer, at, end)
   if (cursor.at < 0) return 0
@@ -217,9 +217,9 @@ export function readLength(buffer: Buffer, at: number, end: number): number {
 }
 
 /**
- * The item count of the next block of an array or map; 0 ends it.
- * A count that the remaining bytes cannot hold is refused before anything is allocated.
- * @param itemBytes fewest bytes of an item
+ * Reads the item count of the next block of an array or map; 0 ends it. A count that the remaining bytes cannot hold is
+ * rejected before anything is allocated.
+ * @param itemBytes minimum number of bytes of an item
  */
 export function readBlockCount(buffer: Buffer, at: number, end: number, itemBytes: number): number {
   let count = readLong(buffer, at, end)
@@ -235,13 +235,13 @@ export function readBlockCount(buffer: Buffer, at: number, end: number, itemByte
   if (itemBytes === 0) {
     cursor.emptyItems += count
     if (cursor.emptyItems > MAX_EMPTY_ITEMS) return refuse(`more than ${MAX_EMPTY_ITEMS} items without bytes`)
-  } else if (count * itemBytes > end - cursor.at) return refuse('more items announced than the remaining bytes can hold')
+  } else if (count * itemBytes > end - cursor.at) return refuse('a block declares more items than the remaining bytes can hold')
   return count
 }
 
 let blockEnd = -1
 
-/** Where the block of the last `readBlockCount` must end, -1 when it does not say. */
+/** The required end of the block of the last `readBlockCount` call; -1 when the block does not declare its size. */
 export function lastBlockEnd(): number {
   return blockEnd
 }

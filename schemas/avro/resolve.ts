@@ -11,12 +11,12 @@ import {
   unqualified,
 } from './types.ts'
 
-/** Data written with one schema cannot be read with the other. The message says where and why. */
+/** Data written with one schema cannot be read with the other. The message names the place and the reason. */
 export class IncompatibleSchemaError extends Error {
   override readonly name = 'IncompatibleSchemaError'
 }
 
-/** How to read what a writer wrote as what a reader wants: the result of Avro's schema resolution. */
+/** The plan for reading data of a writer's schema with a reader's schema: the result of Avro's schema resolution. */
 export type Plan =
   | { readonly op: 'primitive'; readonly from: PrimitiveKind; readonly to: PrimitiveKind }
   | RecordPlan
@@ -24,13 +24,13 @@ export type Plan =
   | { readonly op: 'fixed'; readonly size: number }
   | { readonly op: 'array'; readonly items: Plan; readonly itemBytes: number }
   | { readonly op: 'map'; readonly values: Plan; readonly itemBytes: number }
-  /** The writer's union: one plan for each branch. */
+  /** The writer's type is a union; there is one plan for each branch. */
   | { readonly op: 'branches'; readonly branches: readonly Plan[] }
-  /** The reader's union wraps the value. */
+  /** The reader's type is a union that wraps its values. */
   | { readonly op: 'wrap'; readonly name: string; readonly plan: Plan }
   | IncompatiblePlan
 
-/** Only an error when the data takes this branch of a union. */
+/** Fails only when the data takes this branch of a union. */
 export interface IncompatiblePlan {
   readonly op: 'incompatible'
   readonly reason: string
@@ -39,15 +39,15 @@ export interface IncompatiblePlan {
 export interface RecordPlan {
   readonly op: 'record'
   readonly reader: RecordType
-  /** In the writer's order. */
+  /** Steps in the order of the writer's fields. */
   readonly steps: ({ readonly read: Plan; readonly field: Field } | { readonly skip: AvroType; readonly name: string })[]
-  /** Reader's fields that the writer does not have. */
+  /** Fields of the reader that the writer does not have. */
   readonly defaults: Field[]
-  /** Set when the record turned out to be unreadable after a record inside it had already referred back to this plan. */
+  /** Set when the record proves unreadable after a nested record has already referred to this plan. */
   failure: string | undefined
 }
 
-/** Numeric promotions of the Avro specification, and long ↔ int64, which are the same bytes. */
+/** The numeric promotions of the Avro specification, and long ↔ int64, which have the same encoding. */
 const PROMOTIONS: { readonly [from in PrimitiveKind]?: readonly PrimitiveKind[] } = {
   int: ['long', 'int64', 'float', 'double'],
   long: ['int64', 'float', 'double'],
@@ -63,8 +63,8 @@ export function isReadableAs(from: PrimitiveKind, to: PrimitiveKind): boolean {
 }
 
 /**
- * Resolves by Avro's rules: fields by name and alias, defaults, promotions, unions, enum defaults. Of a reader's union the branch of the
- * same type and name wins over one that needs a promotion, as in the Java implementation.
+ * Resolves by Avro's rules: fields by name and alias, defaults, promotions, unions, enum defaults. In a reader's union,
+ * a branch of the same type and name takes precedence over one that needs a promotion, as in the Java implementation.
  * @throws IncompatibleSchemaError
  */
 export function resolve(writer: AvroType, reader: AvroType): Plan {
@@ -114,7 +114,7 @@ export function resolve(writer: AvroType, reader: AvroType): Plan {
       }
       return to.wrapped && branch.kind !== 'null' ? { op: 'wrap', name: branchName(branch), plan } : plan
     }
-    return exactFailure ?? incompatible(path, `${described(from)} fits no branch of the union ${to.branches.map(described).join(', ')}`)
+    return exactFailure ?? incompatible(path, `${described(from)} matches no branch of the union ${to.branches.map(described).join(', ')}`)
   }
 
   function record(from: RecordType, to: RecordType, path: string): Plan {
@@ -159,7 +159,7 @@ function enumeration(from: EnumType, to: EnumType): Plan {
   return { op: 'enum', written: from.symbols.length, symbols }
 }
 
-/** Unqualified names must match, or the reader's aliases know the writer's name. */
+/** The unqualified names must match, or one of the reader's aliases must match the writer's name. */
 function sameName(from: { name: string }, to: { name: string; aliases: readonly string[] }): boolean {
   const name = unqualified(from.name)
   return name === unqualified(to.name) || to.aliases.some((alias) => alias === from.name || unqualified(alias) === name)

@@ -2,7 +2,10 @@ import { cursor } from './cursor.ts'
 import * as read from './read.ts'
 import * as write from './write.ts'
 
-/** Thrown inside generated code; becomes a CodecError at its edge. No stack trace: hostile input must stay cheap. */
+/**
+ * Thrown inside generated code and converted to a CodecError at its boundary. Has no stack trace, so that malicious
+ * input stays cheap.
+ */
 export class Misfit {
   readonly path: string
   readonly reason: string
@@ -12,26 +15,26 @@ export class Misfit {
   }
 }
 
-/** What generated code may call, by these names. */
+/** The functions and objects that generated code may use, by these names. */
 const RUNTIME = {
   ...read,
   ...write,
   cursor,
   Buffer,
-  /** The value at `path` does not fit; the reason is given or was left in the cursor. */
+  /** An error for an invalid value at `path`. The reason is the argument or the one left in the cursor. */
   misfit(path: string, reason: string = cursor.why): Misfit {
     return new Misfit(path, reason)
   },
-  /** Puts the place of a nested value before what it complained of. */
+  /** Prepends the path of the enclosing value to the path of a nested error. */
   within(path: string, error: unknown): unknown {
     return error instanceof Misfit ? new Misfit(path + error.path, error.reason) : error
   },
 }
 
-/** Collects generated source and gives out variable names. */
+/** Collects generated source and hands out variable names. */
 export interface SourceBuilder {
   line(text: string): void
-  /** A variable name that no other part uses. */
+  /** Returns a unique variable name. */
   fresh(prefix: string): string
   readonly text: string
 }
@@ -49,8 +52,8 @@ export function sourceBuilder(): SourceBuilder {
 }
 
 /**
- * Runs generated source once and returns what it returns. The source consists of fixed templates; everything that comes from a schema enters it
- * as a JSON literal or as a number.
+ * Runs generated source once and returns its result. The source consists of fixed templates. Everything that comes from
+ * a schema is inserted as a JSON literal or a number.
  */
 export function compileSource<T>(source: string): T {
   const names = Object.keys(RUNTIME)
@@ -58,15 +61,15 @@ export function compileSource<T>(source: string): T {
   return build(...names.map((name) => RUNTIME[name as keyof typeof RUNTIME])) as T
 }
 
-/** A JavaScript literal of a string, safe inside generated source. */
+/** A JavaScript string literal that is safe to insert into generated source. */
 export function literal(text: string): string {
   return JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
 }
 
-/** Joins a path expression and a constant part: both are JavaScript source. */
+/** Concatenates a path expression and a constant part; both are JavaScript source. */
 export function extended(path: string, part: string): string {
   return path === "''" ? literal(part) : `${path} + ${literal(part)}`
 }
 
-/** Deepest nesting of recursive records: far beyond honest data, far below the end of the stack. */
+/** Maximum nesting of recursive records: far above legitimate data, and far below a stack overflow. */
 export const MAX_DEPTH = 500

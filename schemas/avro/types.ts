@@ -1,22 +1,25 @@
-/** The schema itself is wrong: the message says where and why. */
+/** The schema is invalid. The message names the place and the reason. */
 export class SchemaError extends Error {
   override readonly name = 'SchemaError'
 }
 
-/** A parsed Avro schema: names resolved, so that recursive types are cycles of objects. */
+/** A parsed Avro schema with resolved names. Recursive types are cycles of objects. */
 export type AvroType = PrimitiveType | RecordType | EnumType | FixedType | ArrayType | MapType | UnionType
 
-/** `int64` is a long with `"logicalType": "int64"`: the same bytes, but BigInt in JavaScript, exact over all 64 bits. */
+/**
+ * `int64` is a long with `"logicalType": "int64"`. It has the same encoding but is a BigInt in JavaScript, exact over
+ * all 64 bits.
+ */
 export type PrimitiveKind = 'null' | 'boolean' | 'int' | 'long' | 'int64' | 'float' | 'double' | 'bytes' | 'string'
 
-/** The types that a schema names without defining them. */
+/** The types that a schema can use without defining them. */
 export const PRIMITIVES: ReadonlySet<string> = new Set(['null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string'])
 
 /** Attributes by name. */
 export type Properties = Readonly<Record<string, unknown>>
 
 interface Annotated {
-  /** Attributes that Avro does not know, and logical types: part of the schema's identity. */
+  /** Logical types and attributes unknown to Avro, which are part of the schema's identity. */
   readonly properties?: Properties
 }
 
@@ -25,9 +28,9 @@ export interface PrimitiveType extends Annotated {
 }
 
 interface NamedType extends Annotated {
-  /** Full name: namespace and name, dotted. */
+  /** The full name: namespace and name, separated by a dot. */
   readonly name: string
-  /** Full names. */
+  /** Aliases as full names. */
   readonly aliases: readonly string[]
   readonly doc?: string
 }
@@ -46,7 +49,7 @@ export interface Field extends Annotated {
   readonly aliases: readonly string[]
   readonly type: AvroType
   readonly doc?: string
-  /** As JSON, in the form that Avro prescribes; undefined when there is none. */
+  /** The default as JSON, in the form that Avro prescribes; undefined when there is none. */
   readonly default: unknown
   readonly order: (typeof FIELD_ORDERS)[number]
 }
@@ -54,7 +57,7 @@ export interface Field extends Annotated {
 export interface EnumType extends NamedType {
   readonly kind: 'enum'
   readonly symbols: readonly string[]
-  /** The symbol that a reader takes for one it does not know. */
+  /** The symbol that a reader uses in place of an unknown one. */
   readonly default: string | undefined
 }
 
@@ -74,8 +77,8 @@ export interface MapType extends Annotated {
 }
 
 /**
- * Values are the branch's own (`string | null`) when JavaScript can tell the branches apart, else wrapped as in Avro's
- * JSON form: `{ "branch name": value }`, null staying null.
+ * Values have the type of their branch (`string | null`) if JavaScript can distinguish the branches. Otherwise they
+ * are wrapped as in Avro's JSON encoding, `{ "branch name": value }`, except for null.
  */
 export interface UnionType {
   readonly kind: 'union'
@@ -83,7 +86,7 @@ export interface UnionType {
   readonly wrapped: boolean
 }
 
-/** What a branch is called in a wrapped union. */
+/** The name of a branch in a wrapped union. */
 export function branchName(type: AvroType): string {
   if ('name' in type) return type.name
   return type.kind === 'int64' ? 'long' : type.kind
@@ -94,7 +97,7 @@ export function unqualified(fullName: string): string {
   return fullName.slice(fullName.lastIndexOf('.') + 1)
 }
 
-/** The record types that contain themselves, directly or through others: decoding them needs a depth limit. */
+/** True for record types that contain themselves, directly or indirectly. Decoding them needs a depth limit. */
 export function isRecursive(record: RecordType): boolean {
   const seen = new Set<AvroType>()
   function reaches(type: AvroType): boolean {
@@ -121,7 +124,7 @@ function children(type: AvroType): readonly AvroType[] {
   }
 }
 
-/** Fewest bytes that a value takes: what makes a hostile block count visible before anything is allocated. */
+/** Minimum number of bytes of a value. It exposes a malicious block count before anything is allocated. */
 export function minimumBytes(type: AvroType): number {
   const open = new Set<AvroType>()
   function minimum(of: AvroType): number {
@@ -137,7 +140,7 @@ export function minimumBytes(type: AvroType): number {
       case 'union':
         return 1 + Math.min(...of.branches.map(minimum))
       case 'record': {
-        // A record inside itself: 0 is a lower bound, which is all that is needed.
+        // For a record inside itself, 0 is a sufficient lower bound.
         if (open.has(of)) return 0
         open.add(of)
         const sum = of.fields.reduce((bytes, field) => bytes + minimum(field.type), 0)

@@ -3,7 +3,7 @@ import { parseSchema } from './parse.ts'
 import { type AvroType, branchName, type EnumType, type RecordType, unqualified } from './types.ts'
 
 export interface NamedSchema {
-  /** The file without `.avsc`, relative to `schemas/`: what `loadSchema` takes. */
+  /** The argument of `loadSchema`: the path relative to `schemas/` without `.avsc`. */
   readonly file: string
   readonly schema: AvroSchema
 }
@@ -11,16 +11,16 @@ export interface NamedSchema {
 const HEADING = `/** Generated from the .avsc files of this folder by \`npm run schemas\`; a test keeps it up to date. Do not edit. */\n`
 
 /**
- * TypeScript source for the records of one folder: one interface per record, one union per enum, and the folder's part of
- * `RecordTypes`, which maps each file to its interface.
- * @throws Error when two files give one name to different types
+ * TypeScript source for the records of one folder: one interface per record, one union type per enum, and the folder's
+ * part of `RecordTypes`, which maps each file to its interface.
+ * @throws Error when two files use one name for different types
  */
 export function typescriptOf(schemas: readonly NamedSchema[]): string {
   const declarations = new Map<string, string>()
   const files: string[] = []
   for (const { file, schema } of schemas) {
     const root = parseSchema(schema)
-    if (root.kind !== 'record') throw new Error(`${file}.avsc is no record: topics and stores hold records`)
+    if (root.kind !== 'record') throw new Error(`${file}.avsc is not a record; topics and stores only hold records`)
     declare(root, file, declarations)
     files.push(`  ${JSON.stringify(file)}: ${unqualified(root.name)}`)
   }

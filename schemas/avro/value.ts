@@ -5,13 +5,16 @@ import { compileEncoder, type Encode } from './encoder.ts'
 import { IncompatibleSchemaError } from './resolve.ts'
 import { SchemaError } from './types.ts'
 
-/** Confluent's wire format: this byte, the schema id as four bytes (big-endian), the Avro binary. */
+/** Confluent's wire format: this byte, the schema id in four bytes (big-endian), then the Avro binary. */
 const MAGIC = 0
 const HEADER_BYTES = 5
 
-/** Values in Avro, framed with the id of the schema that wrote them; other writers' schemas are resolved to this one. */
+/**
+ * The Avro format of values, framed with the id of the writer's schema. Values of other writers are resolved to this
+ * schema.
+ */
 export function avroValue<T>(schema: AvroSchema): ValueFormat<T> {
-  // Compiled once per format, however many tasks open it, and not before it is needed.
+  // Compiled once per format on first use, regardless of the number of tasks that open it.
   let own: { encode: Encode<T>; decode: Decode<T> } | undefined
   const resolved = new WeakMap<object, Decode<T>>()
 

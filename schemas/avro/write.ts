@@ -16,20 +16,26 @@ import {
   TWO_TO_27,
 } from './cursor.ts'
 
-/** Writing of Avro's primitives, called by generated encoders. Each returns the position after the value; -1, and the reason in the cursor, when it does not fit. */
+/**
+ * Writers of Avro's primitives, which generated encoders call. Each returns the position after the value; or -1, with
+ * the reason in the cursor, when the value is invalid.
+ */
 
 const LONE_SURROGATE = 'the string has a lone surrogate, which UTF-8 cannot hold'
 const LOW_28_BITS = 2 ** 28 - 1
 const MIN_INT64 = -(2n ** 63n)
 const MAX_INT64 = 2n ** 63n - 1n
-/** Up to this many characters a loop beats the native string functions. */
+/** Up to this many characters, a loop is faster than the native string functions. */
 const SHORT_STRING = 20
-/** Above this, counting a string's bytes is cheaper than room for the most it could take. */
+/** Above this length, counting a string's bytes is cheaper than reserving room for the maximum. */
 const COUNTED_LENGTH = 1024
 const MAX_BYTES_PER_UNIT = 3
 const MAX_VARINT = 10
 
-/** @returns the position after a varint of a safe integer; there must be room for 10 bytes */
+/**
+ * Writes a safe integer as a varint; there must be room for 10 bytes.
+ * @returns the position after it
+ */
 export function writeLong(buffer: Buffer, at: number, value: number): number {
   if (value >= -0x40000000 && value < 0x40000000) {
     let bits = (value << 1) ^ (value >> 31)
@@ -46,7 +52,10 @@ export function writeLong(buffer: Buffer, at: number, value: number): number {
   return writeGroups(buffer, at, (half - high * TWO_TO_27) * 2 + (negative ? 1 : 0), high)
 }
 
-/** @param low 28 bits @param high the bits above, not both zero */
+/**
+ * @param low the lowest 28 bits
+ * @param high the bits above them; not both are zero
+ */
 function writeGroups(buffer: Buffer, at: number, low: number, high: number): number {
   if (high === 0) {
     while (low >= CONTINUES) {
@@ -69,7 +78,10 @@ function writeGroups(buffer: Buffer, at: number, low: number, high: number): num
   return at
 }
 
-/** @returns the position after the varint, -1 outside 64 bits; there must be room for 10 bytes */
+/**
+ * Writes a 64-bit integer as a varint; there must be room for 10 bytes.
+ * @returns the position after it; -1 when the value is outside 64 bits
+ */
 export function writeInt64(buffer: Buffer, at: number, value: bigint): number {
   if (value < MIN_INT64 || value > MAX_INT64) {
     cursor.why = `${value} is outside 64 bits`
@@ -84,7 +96,7 @@ export function writeInt64(buffer: Buffer, at: number, value: bigint): number {
   return writeGroups(buffer, at, zigzagLow & LOW_28_BITS, zigzagHigh * 16 + (zigzagLow >>> LOW_GROUPS_BITS))
 }
 
-/** Four bytes, little-endian. */
+/** Writes four bytes, little-endian. */
 export function writeFloat(buffer: Buffer, at: number, value: number): number {
   float32[0] = value
   const bits = float32Bits[0]
@@ -95,7 +107,7 @@ export function writeFloat(buffer: Buffer, at: number, value: number): number {
   return at + 4
 }
 
-/** Eight bytes, little-endian. */
+/** Writes eight bytes, little-endian. */
 export function writeDouble(buffer: Buffer, at: number, value: number): number {
   float64[0] = value
   const low = float64Bits[LOW_HALF]
@@ -111,7 +123,10 @@ export function writeDouble(buffer: Buffer, at: number, value: number): number {
   return at + 8
 }
 
-/** Length and UTF-8; makes its own room. @returns the position after it, -1 when the text is not well formed */
+/**
+ * Writes a length and UTF-8, and reserves the room for them.
+ * @returns the position after it; -1 when the text is malformed
+ */
 export function writeString(out: ByteWriter, at: number, text: string): number {
   const units = text.length
   const most = units > COUNTED_LENGTH ? Buffer.byteLength(text) : units * MAX_BYTES_PER_UNIT
@@ -138,7 +153,10 @@ export function writeString(out: ByteWriter, at: number, text: string): number {
   return start + (bytes === units ? buffer.write(text, start, 'latin1') : buffer.write(text, start, 'utf8'))
 }
 
-/** Length and bytes; makes its own room. @returns the position after it */
+/**
+ * Writes a length and bytes, and reserves the room for them.
+ * @returns the position after it
+ */
 export function writeBytes(out: ByteWriter, at: number, bytes: Uint8Array): number {
   if (at + bytes.length + MAX_VARINT > out.buffer.length) makeRoom(out, at, bytes.length + MAX_VARINT)
   const start = writeLong(out.buffer, at, bytes.length)
@@ -146,7 +164,7 @@ export function writeBytes(out: ByteWriter, at: number, bytes: Uint8Array): numb
   return start + bytes.length
 }
 
-/** Makes room for `bytes` after `at`, keeping everything before it. */
+/** Reserves room for `bytes` after `at` and keeps everything before it. */
 export function makeRoom(out: ByteWriter, at: number, bytes: number): void {
   out.length = at
   out.reserve(bytes)

@@ -4,21 +4,21 @@ import { loadSchema } from '../load.ts'
 import type { AvroSchema, Topic, ValueFormat } from '../topic.ts'
 import type { CommandResult } from './types.ts'
 
-/** What a client asks a deciding topology for; `body` is the service's own. */
+/** A client's request to a topology that makes decisions. The service defines the type of `body`. */
 export interface Command<C> {
   readonly command_id: string
   /** The API instance that waits for the result. */
   readonly reply_to: string
-  /** Of the request: the same id with another one is a conflict. */
+  /** Hash of the request. The same command id with another hash is a conflict. */
   readonly request_hash: string
-  /** Epoch ms; afterwards nobody wants it any more. */
+  /** Epoch ms. After this time, no client waits for the result. */
   readonly deadline: number
   readonly body: C
 }
 
 /**
- * A change of what clients read (under its key), or the result of a command (under a key of `resultKey`), in one topic, so that a sink
- * applies them in the order in which they were decided. A tombstone: what clients read is gone.
+ * Either a change of what clients read (under its key) or the result of a command (under a key of `resultKey`). Both
+ * share one topic, so that a sink applies them in the order of the decisions. A tombstone deletes what clients read.
  */
 export interface Decision<V> {
   readonly view: V | null
@@ -26,28 +26,28 @@ export interface Decision<V> {
 }
 
 /**
- * The two topics of a service that decides. Keys are names of the things that are decided about.
- * @template A the answer: anything that JSON holds
+ * The two topics of a service that makes decisions. Keys are the names of the things that are decided about.
+ * @template A the type of the answer, which must be representable as JSON
  */
 export interface CommandFlow<C, V, A> {
-  /** Also the name of the view in Redis. */
+  /** Name of the flow, and of its view in Redis. */
   readonly name: string
   readonly commands: Topic<string, Command<C>>
-  /** As many partitions as `commands`. */
+  /** Must have as many partitions as `commands`. */
   readonly decisions: Topic<string, Decision<V>>
-  /** Never there: it carries the type of the answer. */
+  /** Never set; it only carries the type of the answer. */
   readonly answer?: A
 }
 
 interface FlowTopicOptions<T> {
-  /** A record of its own file. */
+  /** The format of a record with a separate schema file. */
   readonly value: ValueFormat<T>
   readonly partitions: number
   readonly productionPartitions: number
   readonly config: Readonly<Record<string, string>>
 }
 
-/** The topic `name` of commands whose body is `value`. */
+/** The topic `name` of commands with a `value` as their body. */
 export function commandTopic<C>(name: string, { value, ...options }: FlowTopicOptions<C>): Topic<string, Command<C>> {
   const body = recordOf(value.schema)
   const schema = {
@@ -65,7 +65,7 @@ export function commandTopic<C>(name: string, { value, ...options }: FlowTopicOp
   return { name, key: utf8, value: avroValue<Command<C>>(schema), ...options }
 }
 
-/** The compacted topic `name` of decisions about things whose view is `value`. */
+/** The compacted topic `name` of decisions about things whose view is a `value`. */
 export function decisionTopic<V>(name: string, { value, ...options }: FlowTopicOptions<V>): Topic<string, Decision<V>> {
   const view = recordOf(value.schema)
   const schema = {
@@ -84,11 +84,11 @@ function recordOf(schema: AvroSchema | undefined): { readonly name: string; read
   return schema as unknown as { readonly name: string; readonly namespace: string }
 }
 
-/** Names hold no NUL, so these are no names. */
+/** Names never contain a NUL, so these keys cannot collide with names. */
 const RESULT_KEY_PREFIX = '\0result-'
 /**
- * Results are on their way to whoever waits, not history: compaction keeps this many per partition. Where one is lost, the same
- * command asks again.
+ * Results only need to reach the waiting client and are not kept as history, so compaction keeps this many per
+ * partition. If a result is lost, repeating the command returns it again.
  */
 const RESULT_KEYS = 1_024
 

@@ -2,7 +2,7 @@ import type { CommandFlow } from '../commands/topics.ts'
 import { limitCommands, limitDecisions } from './topics.ts'
 import type { LimitClient, LimitCommand, LimitRule, LimitSetting } from './types.ts'
 
-/** What was decided about a rule or an API key. */
+/** The answer to a command about a rule or an API key. */
 export type LimitAnswer =
   | { readonly outcome: 'done'; readonly rule: LimitRule | null; readonly client: LimitClient | null }
   | { readonly outcome: 'exists' | 'not_found' }

@@ -2,16 +2,19 @@ import type { CommandFlow } from '../commands/topics.ts'
 import { snippetCommands, snippetDecisions } from './topics.ts'
 import type { Snippet, SnippetCommand } from './types.ts'
 
-/** What was decided about a snippet; times in epoch ms. A repeated command gets the first answer, so that all that its caller is told is in it. */
+/**
+ * The answer to a command about a snippet; times in epoch ms. A repeated command gets the first answer again, so the
+ * answer contains everything that the caller needs.
+ */
 export type SnippetAnswer =
   | { readonly outcome: 'created'; readonly snippet: CreatedSnippet }
-  /** One read was granted: the snippet as it was then. */
+  /** One read was granted; contains the snippet at that time. */
   | { readonly outcome: 'read'; readonly snippet: ReadSnippet }
-  /** burnt: all its reads were given. */
+  /** `burnt` means that no reads are left. */
   | { readonly outcome: 'taken' | 'deleted' | 'not_found' | 'burnt' | 'forbidden' }
 
 export type CreatedSnippet = Pick<Snippet, 'paste_id' | 'created_at' | 'expires_at' | 'visibility' | 'language'>
-/** JSON has no 64-bit integers: the owner's id is in decimal. */
+/** JSON has no 64-bit integers, so the owner's id is a decimal string. */
 export type ReadSnippet = Omit<Snippet, 'user_id' | 'excerpt'> & { readonly user_id: string | null }
 
 export const snippetFlow: CommandFlow<SnippetCommand, Snippet, SnippetAnswer> = {

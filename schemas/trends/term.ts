@@ -1,21 +1,26 @@
-/** Code points of a folded term, at most; longer hashtags and phrases are no terms. */
+/** Maximum number of code points of a folded term. Longer hashtags and phrases are ignored. */
 export const MAX_TERM_CODE_POINTS = 140
 /**
- * UTF-16 units of a hashtag or phrase as it was sent, at most: every spelling is kept beside its term. Room for a term of the greatest length with
- * letters in four parts (base and accents), or outside the basic plane, and its #.
+ * Maximum number of UTF-16 code units of a hashtag or phrase as it was sent, because every spelling is stored with its
+ * term. This leaves room for a term of maximum length whose letters consist of four parts (base and accents) or are
+ * outside the basic plane, and for its #.
  */
 const MAX_ORIGINAL_LENGTH = 4 * MAX_TERM_CODE_POINTS
 
 const ASCII_ONLY = /^[\x20-\x7e]*$/
 const LEADING_HASHES = /^[#\s]+/
-/** Unicode gives the dotless i no other case; going over capitals would make it an i with a dot. */
+/**
+ * Unicode defines no other case for the dotless i; folding it through upper case would turn it into an i with a dot.
+ */
 const DOTLESS_I = 'ı'
 
 /**
- * The identity of a trend: hashtags and phrases that differ in case, width, compatibility form, leading # or surrounding space are one term.
- * NFKC, then Unicode's full case folding, then leading # dropped. Folding a folded term changes nothing.
- * @returns undefined when nothing is left, when it is longer than MAX_TERM_CODE_POINTS or was sent with four times as many characters (a flood of #
- * or of accents), or when it holds a NUL, which no store or client would keep
+ * The identity of a trend: hashtags and phrases that differ only in case, width, compatibility form, leading # or
+ * surrounding space are one term. Applies NFKC, then Unicode's full case folding, then drops leading #. Folding is
+ * idempotent.
+ * @returns undefined when nothing is left, when the term is longer than MAX_TERM_CODE_POINTS or was sent with four
+ * times as many characters (a flood of # or of accents), or when it contains a NUL, which neither stores nor clients
+ * accept
  */
 export function foldTerm(original: string): string | undefined {
   if (original.length > MAX_ORIGINAL_LENGTH) return undefined
@@ -24,14 +29,15 @@ export function foldTerm(original: string): string | undefined {
   return folded
 }
 
-/** Folding can leave letters in two parts (upsilon with two accents), hence the second normalisation. */
+/** Folding can produce decomposed letters (upsilon with two accents), which need a second normalization. */
 function foldUnicode(text: string): string {
   return foldCase(text.normalize('NFKC')).normalize('NFKC')
 }
 
 /**
- * Full case folding (Unicode, CaseFolding.txt, C + F) as the language offers it: lower case of the upper case of each code point alone, so that
- * no final-sigma rule applies. Cherokee ends in small letters instead of capitals, which groups the same words.
+ * Full case folding (Unicode, CaseFolding.txt, C + F) with the language's functions: the lower case of the upper case
+ * of each code point, one at a time so that the final-sigma rule does not apply. Cherokee letters become lower case
+ * instead of upper case, which results in the same groups.
  */
 function foldCase(text: string): string {
   let folded = ''
@@ -55,7 +61,7 @@ function isTooLong(text: string): boolean {
   return codePoints > MAX_TERM_CODE_POINTS
 }
 
-/** A term of one region, as the key of topics and stores: `<woeid>:<term>`. */
+/** The key of a term in one region, for topics and stores: `<woeid>:<term>`. */
 export function termKey(woeid: number, term: string): string {
   return `${woeid}:${term}`
 }

@@ -3,27 +3,38 @@ import { removeOldDrafts } from './folder.ts'
 import { readBlob } from './read.ts'
 import type { BlobHash, BlobShelf } from './shelf.ts'
 
-/** A blob that is open: it can be read to its end even when it is removed meanwhile. */
+/** An open blob. It can be read to its end even if a sweep removes it meanwhile. */
 export interface OpenBlob {
   /**
-   * The content, in pieces, once. Throws BlobCorruptError in place of the last piece when the content does not have its hash;
-   * a blob that fits into one piece is therefore checked before anything of it is seen.
+   * The content in pieces; can be read once. If the content does not match its hash, BlobCorruptError is thrown in
+   * place of the last piece. A blob that fits into one piece is therefore checked before any of it is returned.
    */
   content(): AsyncIterable<Buffer>
-  /** Gives back what it holds; reading it to its end does so too. */
+  /** Releases the underlying file or connection. Reading the content to its end does so as well. */
   close(): void
 }
 
-/** Content by its hash, compressed. Memory per blob being written or read is bounded, whatever its size. */
+/**
+ * Stores compressed content under its hash. Memory per blob that is being written or read is bounded, regardless of its
+ * size.
+ */
 export interface BlobStore {
-  /** A new blob, taken in pieces; nothing can be read of it before it is kept. */
+  /** Starts a new blob, which is written in pieces. None of it can be read until `keep` resolves. */
   draft(): BlobDraft
-  /** Stores the draft, or touches the blob that has this content already. Durable when it resolves. */
+  /**
+   * Stores the draft, or touches the blob if this content is already stored. The blob is durable once this resolves.
+   */
   keep(draft: BlobDraft): Promise<KeptBlob>
   open(hash: BlobHash): Promise<OpenBlob | undefined>
-  /** Keeps the blob from being swept for UNTOUCHED_MS, whether or not something refers to it. @returns false: it is not here */
+  /**
+   * Protects the blob from sweeps for UNTOUCHED_MS, whether or not anything refers to it.
+   * @returns false when the blob is not stored
+   */
   touch(hash: BlobHash): Promise<boolean>
-  /** Deletes drafts of this store that were last written before (epoch ms): their writers are gone. @returns how many */
+  /**
+   * Deletes drafts of this store that were last written before this time (epoch ms): their writers are gone.
+   * @returns how many drafts were deleted
+   */
   removeOldDrafts(before: number): Promise<number>
   readonly shelf: BlobShelf
 }
@@ -33,20 +44,22 @@ export interface KeptBlob {
   readonly bytes: number
 }
 
-/** The blob store does not answer: trying again may help. */
+/** The blob store does not respond. Retrying may help. */
 export class BlobsUnavailableError extends Error {
   override readonly name = 'BlobsUnavailableError'
 }
 
 export interface BlobStoreOptions {
   readonly shelf: BlobShelf
-  /** A local folder for drafts that outgrow memory. */
+  /** A local folder for drafts that are too large for memory. */
   readonly draftFolder: string
 }
 
-/** Blobs that nothing refers to are removed when nobody has touched them for so long: far longer than any command takes. */
+/**
+ * Sweeps remove unreferenced blobs that nobody has touched for this long, which is far longer than any command takes.
+ */
 export const UNTOUCHED_MS = 86_400_000
-/** A sweep may have moved a blob aside for a moment, to look whether it was touched. */
+/** A sweep may have moved a blob aside briefly while it checks whether the blob was touched. */
 const REOPEN_AFTER_MS = 50
 
 export function blobStore({ shelf, draftFolder }: BlobStoreOptions): BlobStore {
@@ -61,7 +74,7 @@ export function blobStore({ shelf, draftFolder }: BlobStoreOptions): BlobStore {
     return { content: () => readBlob(hash, opened), close: () => void (Buffer.isBuffer(opened) || opened.destroy()) }
   }
 
-  /** Puts the blob again: not every shelf can touch what has lain there for long. */
+  /** Stores the blob again, because not every shelf can touch an old object. */
   async function renew(hash: BlobHash): Promise<boolean> {
     const blob = await open(hash)
     if (blob === undefined) return false

@@ -8,9 +8,12 @@ import type { BlobHash, BlobShelf, ShelvedBlob } from './shelf.ts'
 export interface BucketOptions {
   readonly client: S3Client
   readonly bucket: string
-  /** Before every key; empty, or ends with a slash. */
+  /** Prefix of every key; either empty or ends with a slash. */
   readonly prefix: string
-  /** A blob that was put this long ago is put again when it is touched: S3 has no touch. Well below the age at which sweeps look at it. */
+  /**
+   * Touching a blob that is older than this stores it again, because S3 has no touch operation. Must be well below the
+   * age at which sweeps consider a blob.
+   */
   readonly renewAfterMs: number
   /** Epoch ms. */
   now(): number
@@ -23,9 +26,9 @@ const NOT_FOUND = 404
 const PRECONDITION_FAILED = 412
 
 /**
- * Blobs in a bucket of S3 or a server that speaks its protocol. The time of the last touch is the object's LastModified.
- * Each draft ends with a stamp of its own, so that two puts of the same content have different ETags: a sweep deletes only the object that
- * it has looked at.
+ * Stores blobs in an S3 bucket or in a server that speaks the S3 protocol. An object's LastModified is the time of its
+ * last touch. Each draft ends with a random stamp, so two puts of the same content have different ETags, and a sweep
+ * deletes only the object that it has inspected.
  */
 export async function bucketShelf({ client, bucket, prefix, renewAfterMs, now }: BucketOptions): Promise<BlobShelf> {
   const s3: S3 = await import('@aws-sdk/client-s3')
@@ -91,5 +94,5 @@ async function asking<T>(work: Promise<T>): Promise<T> {
 }
 
 function unavailable(error: unknown): BlobsUnavailableError {
-  return new BlobsUnavailableError(`the bucket does not answer: ${(error as Error).message}`, { cause: error })
+  return new BlobsUnavailableError(`the bucket does not respond: ${(error as Error).message}`, { cause: error })
 }

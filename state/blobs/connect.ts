@@ -10,24 +10,28 @@ import { withKeptContents } from './kept-contents.ts'
 export interface BlobSettings {
   /** `file:///var/lib/millrace/blobs` or `s3://bucket/prefix`. */
   readonly url: string
-  /** A server that speaks S3's protocol; undefined: AWS. Keys and region come from where the AWS SDK looks for them. */
+  /**
+   * URL of a server that speaks the S3 protocol; undefined selects AWS. The AWS SDK finds keys and the region in its
+   * usual places.
+   */
   readonly s3Endpoint: string | undefined
 }
 
 const RENEW_AFTER_MS = UNTOUCHED_MS / 2
-/** A small blob takes tens of milliseconds; the request that waits for it has a limit of its own. */
+/** A small blob takes tens of milliseconds, and the request that waits for it has its own deadline. */
 const S3_TIMEOUT_MS = 10_000
 const S3_CONNECT_TIMEOUT_MS = 2_000
-/** Servers of one's own need a region in the signature, whatever it is. */
+/** Self-hosted servers require a region in the signature but accept any value. */
 const ANY_REGION = 'us-east-1'
 
 /**
- * Drafts that killed writers have left on this host are removed. Those beside blobs in a folder are, too, by every sweep.
- * @throws Error when the URL is neither a file's nor a bucket's
+ * Connects to the blob store and removes drafts that killed writers left on this host. For a folder store, every sweep
+ * also removes such drafts.
+ * @throws Error when the URL is neither a file: nor an s3: URL
  */
 export async function connectBlobs(settings: BlobSettings): Promise<BlobStore> {
   const store = await storeAt(settings)
-  // What is in the way of that now is not in the way of blobs.
+  // A failed clean-up does not prevent the store from working.
   await store.removeOldDrafts(Date.now() - UNTOUCHED_MS).catch(() => undefined)
   return withKeptContents(store)
 }
@@ -45,13 +49,13 @@ async function storeAt({ url, s3Endpoint }: BlobSettings): Promise<BlobStore> {
   return blobStore({ shelf, draftFolder: join(tmpdir(), 'millrace-drafts') })
 }
 
-/** @param endpoint undefined: AWS */
+/** @param endpoint undefined selects AWS */
 export async function s3Client(endpoint: string | undefined): Promise<S3Client> {
   const { S3Client } = await import('@aws-sdk/client-s3')
   return new S3Client({
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true, region: ANY_REGION }),
     requestHandler: { requestTimeout: S3_TIMEOUT_MS, connectionTimeout: S3_CONNECT_TIMEOUT_MS },
-    // Other servers do not know the newer checksums; content has its own.
+    // Other S3 servers do not support the newer checksums, and blobs are verified by their hash anyway.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
   })

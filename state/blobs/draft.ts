@@ -4,32 +4,32 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { createZstdCompress, type ZstdCompress, constants as zlib, zstdCompress, zstdCompressSync } from 'node:zlib'
 
-/** A blob as it is stored: zstd and a stamp, in memory or in a file that its owner deletes. */
+/** A blob in its stored form: zstd followed by a stamp, in memory or in a file that its owner deletes. */
 export type PackedBlob =
   | { readonly kind: 'memory'; readonly bytes: Uint8Array }
   | { readonly kind: 'file'; readonly path: string; readonly length: number }
 
-/** Content on its way into the store. */
+/** Content that is being written to the store. */
 export interface BlobDraft {
-  /** Resolves when more may come: the writer waits for the disk. */
+  /** Resolves when the next piece may be written. The writer waits for the disk. */
   write(piece: Uint8Array): Promise<void>
   /** Bytes written so far. */
   readonly bytes: number
-  /** No more comes. */
+  /** Ends the content; nothing may be written afterwards. */
   finish(): Promise<{ hash: string; bytes: number }>
-  /** After `finish`. */
+  /** The stored form of the content. May only be called after `finish`. */
   packed(): PackedBlob
-  /** Deletes what there is of it; after that it is of no use. May be called at any time, and again. */
+  /** Deletes the draft, which must not be used afterwards. May be called at any time, and more than once. */
   discard(): Promise<void>
 }
 
-/** Most content is smaller: it is never written to a draft file. */
+/** Most content is smaller than this and never needs a draft file. */
 const MEMORY_BYTES = 65_536
-/** Compressed in a tenth of a millisecond: a turn of the thread pool would cost more. */
+/** Content of this size compresses in a tenth of a millisecond, so handing it to the thread pool would cost more. */
 const AT_ONCE_BYTES = 16_384
 /**
- * A window of 256 KiB and small tables: about 1 MiB per stream instead of 10, for a few percent of size on long content.
- * The frame's own checksum finds damage as soon as it is read.
+ * A window of 256 KiB and small tables take about 1 MiB per stream instead of 10, at the cost of a few percent of size
+ * for long content. The checksum in the frame detects damage while the blob is read.
  */
 const ZSTD_PARAMS = {
   [zlib.ZSTD_c_compressionLevel]: 3,
@@ -38,7 +38,10 @@ const ZSTD_PARAMS = {
   [zlib.ZSTD_c_hashLog]: 16,
   [zlib.ZSTD_c_chainLog]: 16,
 }
-/** A frame that zstd readers skip: magic number, length, random bytes. No two drafts are the same bytes, whatever their content. */
+/**
+ * A frame that zstd readers skip: magic number, length and random bytes. It makes the bytes of every draft unique, even
+ * for equal content.
+ */
 const STAMP_MAGIC = 0x184d2a50
 const STAMP_HEADER_BYTES = 8
 const STAMP_RANDOM_BYTES = 8
@@ -105,12 +108,12 @@ function stamp(): Buffer {
 interface SpillFile {
   readonly path: string
   write(piece: Uint8Array): Promise<void>
-  /** @returns its length */
+  /** @returns the length of the file in bytes */
   end(): Promise<number>
   remove(): Promise<void>
 }
 
-/** A file that what is written to it goes into compressed. */
+/** Opens a file that stores everything written to it in compressed form. */
 async function openSpill(folder: string): Promise<SpillFile> {
   await mkdir(folder, { recursive: true })
   const path = join(folder, `${randomUUID()}.draft`)
@@ -122,12 +125,12 @@ async function openSpill(folder: string): Promise<SpillFile> {
   async function copy(): Promise<void> {
     for await (const piece of packer) {
       const { bytesWritten } = await file.write(piece as Buffer)
-      if (bytesWritten !== (piece as Buffer).byteLength) throw new Error('the disk took only a part of a draft')
+      if (bytesWritten !== (piece as Buffer).byteLength) throw new Error('the disk accepted only part of a draft')
       length += bytesWritten
     }
   }
   const copied = copy()
-  // Its failure is told by `end`, or by the next write.
+  // A failed copy makes the next `write` or `end` fail.
   copied.catch((error: Error) => packer.destroy(error))
 
   async function close(): Promise<void> {
@@ -155,7 +158,7 @@ async function openSpill(folder: string): Promise<SpillFile> {
       await copied.catch(() => undefined)
       await close()
       await unlink(path).catch((error: NodeJS.ErrnoException) => {
-        // A folder shelf has renamed it.
+        // A folder shelf has already renamed the file.
         if (error.code !== 'ENOENT') throw error
       })
     },

@@ -6,27 +6,35 @@ import type { Readable } from 'node:stream'
 import type { PackedBlob } from './draft.ts'
 import type { BlobHash, BlobShelf, ShelvedBlob } from './shelf.ts'
 
-/** Folders by the first byte of the hash: a few thousand files in each at a million blobs. */
+/**
+ * Blobs are grouped into folders by the first byte of the hash: each holds a few thousand files when there are a
+ * million blobs.
+ */
 const PREFIX_LENGTH = 2
 const BLOB = '.zst'
-/** Shorter files are read in one go: a stream would cost several times as much as they do. */
+/** Shorter files are read in one call, because a stream would cost several times as much as the read. */
 const AT_ONCE_BYTES = 65_536
-/** As many reads as a thread pool runs at once. */
+/** As many reads as the thread pool runs concurrently. */
 const MAX_SPACES = 16
-/** A blob that a sweep looks at once more; one that is found under this name was left by a sweep that was killed. */
+/**
+ * Suffix of a blob that a sweep is checking once more. A file with this suffix at start-up was left by a killed sweep.
+ */
 const ASIDE = '.aside'
 const BLOB_NAME = /^[0-9a-f]{64}\.zst$/
 const ASIDE_NAME = /^[0-9a-f]{64}\.aside$/
 
-/** Drafts lie on the same file system, so that they can be renamed. */
+/** Drafts are on the same file system as the blobs, so that a rename can move them into place. */
 export function draftFolderOf(root: string): string {
   return join(root, 'drafts')
 }
 
-/** Blobs in a folder: `<root>/<first byte>/<hash>.zst`, the time of the last touch as the file's time. */
+/**
+ * Stores blobs in a folder as `<root>/<first byte>/<hash>.zst`. A file's modification time is the time of the last
+ * touch.
+ */
 export function folderShelf(root: string): BlobShelf {
   const drafts = draftFolderOf(root)
-  /** What is read into, again and again: most blobs are far smaller. */
+  /** Reusable read buffers; most blobs are far smaller than one of them. */
   const spaces: Buffer[] = []
 
   const pathOf = (hash: BlobHash, suffix: string = BLOB) => join(root, hash.slice(0, PREFIX_LENGTH), hash + suffix)
@@ -35,7 +43,7 @@ export function folderShelf(root: string): BlobShelf {
     const path = pathOf(hash)
     const now = new Date()
     if ((await unlessAbsent(utimes(path, now, now).then(() => true))) === undefined) return false
-    // Whoever renamed it here may not have come to this yet.
+    // The writer that renamed the file to this name may not have synced the folder yet.
     await syncFolder(dirname(path))
     return true
   }
@@ -44,7 +52,7 @@ export function folderShelf(root: string): BlobShelf {
     const path = pathOf(hash)
     const folder = dirname(path)
     const draft = blob.kind === 'file' ? blob.path : await writeDraft(blob.bytes)
-    // Folders are there but for the first time.
+    // The folder is missing only for its first blob.
     if ((await unlessAbsent(rename(draft, path).then(() => true))) === undefined) {
       if ((await mkdir(folder, { recursive: true })) !== undefined) await syncFolder(root)
       await rename(draft, path)
@@ -52,7 +60,11 @@ export function folderShelf(root: string): BlobShelf {
     await syncFolder(folder)
   }
 
-  /** 1 write to a temporary name, 2 fsync; the caller's 3 renames it and 4 makes the name durable. @returns its path */
+  /**
+   * Steps 1 and 2 of a put: writes to a temporary name and syncs it. The caller renames it (3) and syncs the folder
+   * (4).
+   * @returns the path of the draft
+   */
   async function writeDraft(bytes: Uint8Array): Promise<string> {
     const draft = join(drafts, `${randomUUID()}.draft`)
     let file = await unlessAbsent(open(draft, 'wx'))
@@ -72,13 +84,14 @@ export function folderShelf(root: string): BlobShelf {
   async function openBlob(hash: BlobHash): Promise<Readable | Buffer | undefined> {
     const file = await unlessAbsent(open(pathOf(hash), 'r'))
     if (file === undefined) return undefined
-    // One byte more than is wanted tells whether there is more: asking for the size would be one more turn of the thread pool.
+    // Reading one byte more than the limit shows whether the file is longer, and saves the extra round trip of a
+    // `stat`.
     const space = spaces.pop() ?? Buffer.allocUnsafeSlow(AT_ONCE_BYTES + 1)
     try {
       const { bytesRead } = await file.read(space, 0, space.byteLength, 0)
-      // The stream closes it.
+      // The stream closes the file.
       if (bytesRead > AT_ONCE_BYTES) return createReadStream('', { fd: file, start: 0, autoClose: true })
-      // Nobody needs to wait for that.
+      // The content is already read, so nothing needs to wait for this.
       void file.close().catch(() => undefined)
       return Buffer.from(space.subarray(0, bytesRead))
     } catch (error) {
@@ -103,8 +116,8 @@ export function folderShelf(root: string): BlobShelf {
   }
 
   /**
-   * Out of the way first, then the last look: whoever touches it between the two either changes the time that is looked at, or finds
-   * nothing and puts it again.
+   * Moves the blob aside before it checks the time once more. A concurrent `touch` therefore either changes the time
+   * that is checked, or does not find the blob and stores it again.
    */
   async function removeUntouched(hash: BlobHash, before: number): Promise<boolean> {
     const aside = pathOf(hash, ASIDE)
@@ -121,7 +134,10 @@ export function folderShelf(root: string): BlobShelf {
   return { touch, put, open: openBlob, list, removeUntouched }
 }
 
-/** Deletes drafts that were last written before (epoch ms): their writers are gone. @returns how many */
+/**
+ * Deletes drafts that were last written before this time (epoch ms): their writers are gone.
+ * @returns how many drafts were deleted
+ */
 export async function removeOldDrafts(folder: string, before: number): Promise<number> {
   let removed = 0
   for (const name of await namesIn(folder)) {
@@ -138,7 +154,7 @@ async function namesIn(folder: string): Promise<string[]> {
   return (await unlessAbsent(readdir(folder))) ?? []
 }
 
-/** A rename is durable when its folder is. */
+/** A rename is durable only after its folder has been synced. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {

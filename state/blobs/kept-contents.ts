@@ -2,16 +2,20 @@ import { LRUCache } from 'lru-cache'
 import type { BlobStore } from './blob-store.ts'
 import type { BlobHash } from './shelf.ts'
 
-/** Of memory, for the contents that were read last. */
+/** Memory for the most recently read contents. */
 const KEPT_BYTES = 67_108_864
-/** Longer content is read from the shelf each time: one of the longest would push out thousands that are read more often. */
+/**
+ * Longer content is read from the shelf each time. A single long entry would evict thousands of short ones that are
+ * read more often.
+ */
 const LONGEST_KEPT_BYTES = 65_536
-/** What an entry takes beside its content, so that many tiny ones are bounded, too. */
+/** Memory per entry beyond its content. It also bounds the number of tiny entries. */
 const ENTRY_BYTES = 256
 
 /**
- * A store that remembers short contents after they were read and checked: a blob never changes, so the next reader needs neither the disk nor
- * a check. What a sweep has removed may still be found here; nobody refers to it.
+ * Caches short contents after they have been read and verified. A blob never changes, so the next reader needs neither
+ * the disk nor a check. The cache may still hold a blob that a sweep has removed, which is harmless because nothing
+ * refers to it.
  */
 export function withKeptContents(store: BlobStore, keptBytes = KEPT_BYTES): BlobStore {
   const kept = new LRUCache<BlobHash, Buffer>({
@@ -27,7 +31,8 @@ export function withKeptContents(store: BlobStore, keptBytes = KEPT_BYTES): Blob
       if (count++ === 0 && piece.byteLength <= LONGEST_KEPT_BYTES) only = piece
       yield piece
     }
-    // Read to its end, so it has its hash. Copied, because a piece may be the beginning of a far larger buffer.
+    // The content was read to its end, so its hash has been verified. It is copied because the piece may be a slice of
+    // a far larger buffer.
     if (count === 1 && only !== undefined) kept.set(hash, copyOf(only))
   }
 

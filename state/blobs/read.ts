@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
 import { createZstdDecompress, zstdDecompressSync } from 'node:zlib'
 
-/** What is stored under a hash is not what was put there: the disk or the bucket has damaged or exchanged it. */
+/** The stored bytes do not match their hash: the disk or the bucket has damaged or replaced them. */
 export class BlobCorruptError extends Error {
   override readonly name = 'BlobCorruptError'
   constructor(hash: string, cause?: unknown) {
@@ -10,12 +10,17 @@ export class BlobCorruptError extends Error {
   }
 }
 
-/** Few packed bytes are unpacked at once up to this size, in a fraction of a millisecond; what is longer is streamed. */
+/**
+ * Content up to this size is unpacked in one call, which takes a fraction of a millisecond; longer content is streamed.
+ */
 const AT_ONCE_BYTES = 262_144
-/** Each piece costs a turn of the thread pool and a write: with 64 KiB half of what it does with zlib's 16, and a fraction of a millisecond. */
+/**
+ * Each piece costs a round trip to the thread pool and a write. At 64 KiB this overhead is half of that at zlib's
+ * default of 16 KiB, and a piece still takes only a fraction of a millisecond.
+ */
 const PIECE_BYTES = 65_536
 
-/** The content of packed bytes; the last piece is held back until the whole is known to have the hash. */
+/** Unpacks a blob. The last piece is held back until the hash of the whole content has been verified. */
 export async function* readBlob(hash: string, packed: Readable | Buffer): AsyncGenerator<Buffer, void, undefined> {
   const whole = Buffer.isBuffer(packed) ? unpackedAtOnce(hash, packed) : undefined
   if (whole === undefined) return yield* streamed(hash, Buffer.isBuffer(packed) ? Readable.from([packed]) : packed)
@@ -23,7 +28,7 @@ export async function* readBlob(hash: string, packed: Readable | Buffer): AsyncG
   yield whole
 }
 
-/** undefined: it is too long for that. */
+/** @returns undefined when the content is longer than AT_ONCE_BYTES */
 function unpackedAtOnce(hash: string, packed: Buffer): Buffer | undefined {
   try {
     return zstdDecompressSync(packed, { maxOutputLength: AT_ONCE_BYTES, chunkSize: PIECE_BYTES })

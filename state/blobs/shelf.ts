@@ -1,19 +1,28 @@
 import type { Readable } from 'node:stream'
 import type { PackedBlob } from './draft.ts'
 
-/** Hex SHA-256 of the content: a blob's name and its checksum. */
+/** Hex SHA-256 of the content. It is both the blob's name and its checksum. */
 export type BlobHash = string
 
-/** Where blobs lie: a folder or a bucket. Blobs never change; a blob that is put again is the same. */
+/**
+ * The place where blobs are stored: a folder or a bucket. Blobs are immutable; storing the same content again changes
+ * nothing.
+ */
 export interface BlobShelf {
-  /** Marks the blob as wanted now. False: it is not here. */
+  /**
+   * Marks the blob as used now.
+   * @returns false when the blob is not stored
+   */
   touch(hash: BlobHash): Promise<boolean>
-  /** Whole and durable when this resolves, or not there at all. */
+  /** Stores a blob atomically: it is complete and durable when this resolves, or not stored at all. */
   put(hash: BlobHash, blob: PackedBlob): Promise<void>
-  /** Its packed bytes, at once when they are few; undefined when it is not here. */
+  /** The packed bytes, in one buffer when they are short; undefined when the blob is not stored. */
   open(hash: BlobHash): Promise<Readable | Buffer | undefined>
   list(): AsyncIterable<ShelvedBlob>
-  /** Removes the blob unless it was touched or put at `before` (epoch ms) or later. @returns whether it was removed */
+  /**
+   * Removes the blob unless it was touched or put at `before` (epoch ms) or later.
+   * @returns whether the blob was removed
+   */
   removeUntouched(hash: BlobHash, before: number): Promise<boolean>
 }
 

@@ -3,9 +3,9 @@ import type { BlobHash, ShelvedBlob } from './shelf.ts'
 
 export interface SweepOptions {
   readonly blobs: BlobStore
-  /** Those of the given blobs that something refers to. Throws when that cannot be told: then nothing is removed. */
+  /** The subset of these blobs that something refers to. Throws when this is unknown; then nothing is removed. */
   referenced(hashes: readonly BlobHash[]): Promise<ReadonlySet<BlobHash>>
-  /** Epoch ms. Blobs that were touched later stay: what will refer to them may be on its way. */
+  /** Epoch ms. Blobs that were touched later are kept, because a reference to them may not have been written yet. */
   readonly before: number
   readonly signal: AbortSignal
 }
@@ -13,14 +13,16 @@ export interface SweepOptions {
 export interface Sweep {
   readonly seen: number
   readonly removed: number
-  /** Of writers that were killed. */
+  /** Removed drafts, which killed writers had left. */
   readonly drafts: number
 }
 
-/** Blobs that are asked about together. */
+/** Number of blobs per reference lookup. */
 const BATCH = 500
 
-/** Removes blobs that nothing refers to and that nobody has touched since `before`, and drafts that nobody has written to since then. */
+/**
+ * Removes unreferenced blobs that nobody has touched since `before`, and drafts that nobody has written to since then.
+ */
 export async function sweepBlobs({ blobs, referenced, before, signal }: SweepOptions): Promise<Sweep> {
   let seen = 0
   let removed = 0

@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto'
 
 /**
- * Bloom filters (Bloom 1970) whose bits are found by triple hashing (Dillinger and Manolios, "Bloom filters in probabilistic verification",
- * 2004): bit i of an item is h1 + i · h2 + i² · h3 modulo the number of bits. With two hashes, small filters err more often than they should.
+ * Bloom filters (Bloom 1970) with enhanced hashing by three hash functions (Dillinger and Manolios, "Bloom filters in
+ * probabilistic verification", 2004): bit i of an item is h1 + i · h2 + i² · h3 modulo the number of bits. With only
+ * two hash functions, small filters exceed their error rate.
  */
 export interface FilterShape {
   readonly bits: number
-  /** Bits set per item. */
+  /** Number of bits set per item. */
   readonly hashes: number
 }
 
@@ -16,7 +17,10 @@ export type ItemHash = readonly [first: number, second: number, third: number]
 const BITS_PER_BYTE = 8
 const UINT32_BYTES = 4
 
-/** The smallest filter that takes `items` and then says yes to at most `errorRate` of those that it never saw: n · ln(1/p) / ln²2 bits, ln2 · bits/n hashes. */
+/**
+ * The smallest filter that holds `items` items with a false-positive rate of at most `errorRate`: n · ln(1/p) / ln²2
+ * bits and ln2 · bits/n hashes.
+ */
 export function filterShape(items: number, errorRate: number): FilterShape {
   const bits = Math.ceil((items * Math.log(1 / errorRate)) / Math.LN2 ** 2)
   const bytes = Math.ceil(bits / BITS_PER_BYTE)
@@ -27,7 +31,7 @@ export function emptyFilter({ bits }: FilterShape): Buffer {
   return Buffer.alloc(bits / BITS_PER_BYTE)
 }
 
-/** MD5 as a fast and well mixed hash, not as a secret. */
+/** Uses MD5 as a fast hash with good distribution, not for security. */
 export function hashItem(bytes: Uint8Array): ItemHash {
   const digest = hash('md5', bytes, 'buffer')
   return [digest.readUInt32LE(0), digest.readUInt32LE(UINT32_BYTES), digest.readUInt32LE(2 * UINT32_BYTES)]
@@ -50,7 +54,7 @@ export function filterAdd(filter: Buffer, hashes: number, item: ItemHash): void 
   }
 }
 
-/** Exact in doubles: hashes are below 2^32, and steps a few dozen at most. */
+/** The result is exact in doubles, because hashes are below 2^32 and there are at most a few dozen steps. */
 function bitOf([first, second, third]: ItemHash, step: number, bits: number): number {
   return (first + step * second + step * step * third) % bits
 }

@@ -1,10 +1,13 @@
-/** Counts per bucket of time, sparse and ascending. A bucket is named by its number: time divided by the bucket's length. */
+/**
+ * Counts per time bucket, sparse and in ascending order. A bucket's number is its start time divided by the bucket
+ * length.
+ */
 export interface Buckets {
-  /** The number of the oldest bucket. */
+  /** Number of the oldest bucket. */
   first: number
-  /** Buckets that hold something, as distances from the first. */
+  /** The non-empty buckets, as distances from the first. */
   at: number[]
-  /** The count of the bucket at the same position. */
+  /** The counts of the buckets in `at`, in the same order. */
   counts: number[]
 }
 
@@ -13,9 +16,9 @@ export function emptyBuckets(): Buckets {
 }
 
 /**
- * Adds to a bucket and drops those that are `keep` or more older than the newest.
- * @param onDrop told what is dropped, before it is
- * @returns the bucket's count now; 0 when the bucket itself is too old to be kept
+ * Adds to a bucket and drops the buckets that are at least `keep` older than the newest one.
+ * @param onDrop called for each bucket before it is dropped
+ * @returns the bucket's new count; 0 when the bucket itself is too old to keep
  */
 export function addTo(
   buckets: Buckets,
@@ -51,7 +54,7 @@ export function addTo(
   return count
 }
 
-/** Drops buckets before `oldest`. */
+/** Drops the buckets before `oldest`. */
 export function dropBefore(buckets: Buckets, oldest: number, onDrop?: (bucket: number, count: number) => void): void {
   const { at, counts, first } = buckets
   let dropped = 0
@@ -65,7 +68,7 @@ export function dropBefore(buckets: Buckets, oldest: number, onDrop?: (bucket: n
   if (at.length > 0) moveFirst(buckets, first + at[0])
 }
 
-/** Sum of the buckets from..to, both included. */
+/** The sum of the buckets from `from` to `to`, both inclusive. */
 export function sumOf(buckets: Buckets, from: number, to: number): number {
   const { at, counts, first } = buckets
   let sum = 0
@@ -77,20 +80,20 @@ export function sumOf(buckets: Buckets, from: number, to: number): number {
   return sum
 }
 
-/** The newest bucket with contributions; -1 when there is none. */
+/** Number of the newest non-empty bucket; -1 when there is none. */
 export function newestOf(buckets: Buckets): number {
   const { at, first } = buckets
   return at.length === 0 ? -1 : first + at[at.length - 1]
 }
 
-/** The newest bucket before `bucket`, or -Infinity. */
+/** The newest non-empty bucket before `bucket`; -Infinity when there is none. */
 export function bucketBefore(buckets: Buckets, bucket: number): number {
   const { at, first } = buckets
   for (let i = at.length - 1; i >= 0; i--) if (first + at[i] < bucket) return first + at[i]
   return -Infinity
 }
 
-/** The oldest bucket from `bucket` on, or Infinity. */
+/** The oldest non-empty bucket at or after `bucket`; Infinity when there is none. */
 export function bucketFrom(buckets: Buckets, bucket: number): number {
   const { at, first } = buckets
   let found = Infinity

@@ -3,54 +3,61 @@ import { type ObjectCache, objectCache } from './object-cache.ts'
 import type { ChangelogWriter, EngineStore, StateColumn, StoreContext } from './store.ts'
 import { storeGuard } from './store-guard.ts'
 
-/** What a store knows of one key. */
+/** The cached state of one key. */
 export interface Entry<K, V> {
   readonly key: K
   value: V | undefined
-  /** False for a key that was announced and not read yet. */
+  /** False while a prefetched key has not been read yet. */
   loaded: boolean
-  /** Changed since the last flush. */
+  /** True when the value has changed since the last flush. */
   dirty: boolean
-  /** True: known to have no rows in the column, so that a deletion needs no tombstone. Kept by `read` and `write`, where a store cares. */
+  /**
+   * True when the key is known to have no rows in the column, so that deleting it needs no tombstone. Stores that use
+   * this flag maintain it in `read` and `write`.
+   */
   absent: boolean
 }
 
 export interface EntryCacheOptions<K, V> {
   readonly name: string
   readonly key: Codec<K>
-  /** Appends the key under which an entry is read: the codec's bytes, or more where a store keeps several kinds of rows. */
+  /**
+   * Appends the key of the row to read: the bytes of the key's codec, plus a prefix in stores that keep several kinds
+   * of rows.
+   */
   encodeReadKey(key: K, out: ByteWriter): void
-  /** @param bytes as stored, undefined where there is nothing */
+  /** @param bytes the stored value; undefined when the row does not exist */
   read(entry: Entry<K, V>, bytes: Buffer | undefined): void
-  /** Writes a changed entry's rows to changelog and column. */
+  /** Writes the rows of a changed entry to the changelog and the column. */
   write(entry: Entry<K, V>, column: StateColumn, changelog: ChangelogWriter | undefined): void
 }
 
-/** Entries read, changed and not written yet: what all stores have in common. */
+/** The part that all stores share: a cache of entries that were read or changed, and the list of unwritten changes. */
 export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 'logged'> {
   /** For uses that ask for no entry: see `StoreGuard`. All other methods that take a key check by themselves, except `peek`. */
   checkAccess(): void
   prefetch(key: K): void
-  /** The entry of a key, read where it is not known yet. */
+  /** The entry of a key; reads it when it is not cached. */
   entry(key: K): Entry<K, V>
-  /** The entry of a key; one that is not known yet gets the value that the caller has read elsewhere. */
+  /** The entry of a key. If it is not cached, it is created with the value that the caller has already read. */
   known(key: K, value: V): Entry<K, V>
-  /** The entry of a key if it is known; does not count as a use. */
+  /** The cached entry of a key, if any. Does not count as a use. */
   peek(key: K): Entry<K, V> | undefined
-  /** The entry, to be given a new value: marked as changed, not read. */
+  /** The entry of a key that is about to be overwritten: marks it as changed without reading it. */
   changed(key: K): Entry<K, V>
-  /** Entries whose value the column does not show yet: changed, or flushed and not committed. */
+  /** Entries whose values are not in the column yet: changed ones, and flushed ones that are not committed. */
   pending(): Set<Entry<K, V>>
-  /** Another number whenever `pending` has other members. */
+  /** Increases whenever the members of `pending` may have changed. */
   readonly revision: number
 }
 
-/** Fewer keys are not worth being put in order. */
+/** Sorting does not pay off below this number of keys. */
 const FEW_KEYS = 32
 
 /**
- * The database takes keys in their own order with half the work: a row goes beside the last one instead of being searched for. Text keys sort like
- * their UTF-8 bytes (but for surrogates, which only costs time). Others are left as they are: their bytes would have to be made first.
+ * RocksDB inserts sorted keys with half the work, because each row goes next to the previous one instead of being
+ * searched for. Text keys sort like their UTF-8 bytes, except for surrogates, which only costs time. Other keys stay
+ * unsorted, because sorting them would require encoding them first.
  */
 function sortForDatabase(entries: Entry<unknown, unknown>[]): void {
   if (entries.length < FEW_KEYS || typeof entries[0].key !== 'string') return
@@ -68,7 +75,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
   let dirty: Entry<K, V>[] = []
   let flushed: Entry<K, V>[] = []
   let revision = 0
-  /** A key is mostly read and then changed. */
+  /** Most keys are read and then changed, so the last entry is kept at hand. */
   let last: Entry<K, V> | undefined
 
   function pinned(keep: (key: unknown, entry: Entry<K, V>) => void): void {
@@ -96,7 +103,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
     return entry
   }
 
-  /** Reads entries with one multi-get; one that was given a value meanwhile keeps it. */
+  /** Reads entries with one multi-get. An entry whose value was set in the meantime keeps it. */
   function load(entries: readonly Entry<K, V>[]): void {
     const ends: number[] = []
     keyBytes.length = 0
@@ -155,7 +162,7 @@ export function entryCache<K, V>(options: EntryCacheOptions<K, V>): EntryCache<K
       entry.dirty = true
       dirty.push(entry)
       revision++
-      // `last` may have outlived its place in the cache; from now on it must be found.
+      // The cache may have evicted the entry that `last` holds. A changed entry must be in the cache.
       cache.set(cacheKey(key), entry)
       return entry
     },

@@ -4,19 +4,25 @@ import { type Codec, CodecError } from '../../schemas/codec.ts'
 export class StateLocked extends Error {
   override readonly name = 'StateLocked'
   constructor(folder: string, cause: unknown) {
-    super(`the state folder ${folder} is in use by another process: stop that worker, or give this one a folder of its own`, { cause })
+    super(`the state folder ${folder} is in use by another process: stop that worker, or configure another folder for this one`, { cause })
   }
 }
 
-/** The state on disk cannot be read as it was written. Cure: delete the database (`withReplaceableState` does); it is restored from the changelogs. */
+/**
+ * The state on disk is damaged or cannot be decoded. To recover, delete the database, as `withReplaceableState` does;
+ * it is then restored from the changelogs.
+ */
 export class StateCorrupted extends Error {
   override readonly name = 'StateCorrupted'
   constructor(what: string, cause?: unknown) {
-    super(`${what}: it is deleted and restored from the changelog topics`, { cause })
+    super(`${what}; the database will be deleted and restored from the changelog topics`, { cause })
   }
 }
 
-/** The state could not be read or written (disk full, I/O error). What was written before is there: once the cause is cured, a restart continues. */
+/**
+ * The state could not be read or written, for example because the disk is full. Everything written earlier is intact:
+ * after the cause is fixed, a restart continues from it.
+ */
 export class StateUnavailable extends Error {
   override readonly name = 'StateUnavailable'
   constructor(what: string, cause: unknown) {
@@ -24,7 +30,10 @@ export class StateUnavailable extends Error {
   }
 }
 
-/** Decodes a value that was written by this store. @throws StateCorrupted */
+/**
+ * Decodes a value that this store has written.
+ * @throws StateCorrupted when the value cannot be decoded
+ */
 export function decodeStored<V>(codec: Codec<V>, bytes: Buffer, store: string): V {
   try {
     return codec.decode(bytes, 0, bytes.length)

@@ -7,46 +7,55 @@ import { storeLife } from './store-life.ts'
 
 export interface JoinBufferOptions<K> {
   readonly key: Codec<K>
-  /** Of one buffered value. */
+  /** The schema of one buffered value. */
   readonly value: AvroSchema
-  /** How far apart in time two records may be and still be joined, ms. Rows are laid out by it: another span needs a store with another name. */
+  /**
+   * Maximum time difference of two joined records, ms. It determines the row layout, so another span requires a store
+   * with another name.
+   */
   readonly spanMs: number
   /** Default true. */
   readonly logged?: boolean
 }
 
-/** A buffered value and its time, epoch ms. */
+/** A buffered value and its time (epoch ms). */
 export interface Buffered<V> {
   readonly time: number
   readonly value: V
 }
 
 /**
- * One side of a join of two streams within a span of time: values by key and time, for records of the other side to find. Records may
- * come in any order. What no record can be joined with any more is taken out by time, without looking at the rest.
+ * One side of a windowed stream-stream join: buffers values by key and time, where records of the other side find them.
+ * Records may arrive in any order. Expired values are found by time, without scanning the other ones.
  */
 export interface JoinBufferStore<K, V> extends EngineStore {
-  /** Announces that `within(key, time)` will be called. */
+  /** Announces a later call of `within(key, time)`. */
   prefetch(key: K, time: number): void
   add(key: K, time: number, value: V): void
-  /** Values of the key at most `spanMs` before or after `time`, oldest first; equal times in the order in which they were added. */
+  /**
+   * Values of the key at most `spanMs` before or after `time`, oldest first; values of equal time in insertion order.
+   */
   within(key: K, time: number): Buffered<V>[]
   /**
-   * Takes values out that are more than `spanMs` older than `time`, whole rows at a time: those of a segment go when all of it is that old.
-   * @param limit rows at most: a key has one per segment
-   * @returns what was taken, for joins that emit what found no partner
+   * Removes values that are more than `spanMs` older than `time`. It removes whole rows, so a value stays until its
+   * entire segment has expired.
+   * @param limit maximum number of rows; a key has one row per segment
+   * @returns the removed values, for joins that emit records without a partner
    */
   takeExpired(time: number, limit: number): { readonly key: K; readonly values: readonly Buffered<V>[] }[]
 }
 
-/** A span is cut into as many segments: a look-up reads them twice and one more, and values stay up to a quarter of the span too long. */
+/**
+ * Number of segments per span. A lookup reads up to 2 * SEGMENTS + 1 segments, and values stay up to a quarter of the
+ * span longer than necessary.
+ */
 const SEGMENTS = 4
 const SEGMENT_BYTES = 8
 
-/** A row: the values of a key in one segment of time. */
+/** The key of a row, which holds the values of one join key in one time segment. */
 interface RowKey<K> {
   readonly segment: number
-  /** Undefined: before all keys of the segment. */
+  /** Undefined sorts before all keys of the segment. */
   readonly key: K | undefined
 }
 
@@ -59,7 +68,7 @@ export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K
     value: avroValue<Buffered<V>[]>(bufferedValues(options.value)),
     logged: options.logged,
   })
-  /** No row lies before it: a scan need not step over the tombstones of what was taken before. */
+  /** No row is in an earlier segment, so a scan from here skips the tombstones of removed rows. */
   let firstSegment = 0
 
   function segmentOf(time: number): number {
@@ -72,7 +81,7 @@ export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K
   }
 
   return Object.assign(storeLife(rows), {
-    // Values are found by key and time, not by key alone.
+    // Values are found by key and time, so there is no lookup by key alone.
     lookup: undefined,
     discard() {
       firstSegment = 0
@@ -117,7 +126,7 @@ export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K
   }
 }
 
-/** Segment numbers as big-endian doubles, which sort like their bytes, then the key. */
+/** Encodes the segment number as a big-endian double, which sorts like its bytes, followed by the key. */
 function rowKeys<K>(keys: Codec<K>): Codec<RowKey<K>> {
   return {
     encode({ segment, key }, out: ByteWriter) {

@@ -1,12 +1,15 @@
 /**
- * How one database holds many stores: every key begins with the 4-byte number of its key space (one per topology, store and partition).
- * Space 0 is the directory: the format's version, the number of every space, positions, and spaces whose rows are still to be deleted.
- * A cleared space gets a new number, so that its new rows never meet the range deletion of the old ones.
+ * The layout by which one database holds many stores. Every key begins with the 4-byte number of its key space; there
+ * is one key space per topology, store and partition. Space 0 is the directory: the format version, the number of every
+ * space, positions, and deleted spaces whose rows still have to be removed. A cleared space gets a new number, so that
+ * the range deletion of the old rows cannot affect new rows.
  */
 export const PREFIX_BYTES = 4
 const DIRECTORY_SPACE = 0
 
-/** Raised when keys or directory change their form: older state is then wiped and restored. */
+/**
+ * Increment this when the format of keys or of the directory changes. State of an older format is wiped and restored.
+ */
 export const FORMAT_VERSION = 1
 
 const POSITION_BYTES = 8
@@ -16,15 +19,15 @@ const POSITION = 0x70
 const DELETED = 0x64
 const SEPARATOR = '\0'
 
-/** The directory as it is read at open. */
+/** The directory's content as read when the database is opened. */
 export interface Directory {
   format: number | undefined
   /** Space numbers by `spaceName`. */
   readonly spaces: Map<string, number>
   readonly positions: Map<string, number>
-  /** Spaces given up by `clear` whose rows may still lie on disk. */
+  /** Cleared spaces whose rows may still be on disk. */
   readonly deleted: number[]
-  /** Greatest number in use. */
+  /** The greatest space number in use. */
   lastSpace: number
 }
 
@@ -32,17 +35,17 @@ export function spaceName(topology: string, store: string, partition: number): s
   return topology + SEPARATOR + store + SEPARATOR + partition
 }
 
-/** Positions belong to a topology. */
+/** The directory's name of a position. Positions belong to a topology. */
 export function positionName(topology: string, name: string): string {
   return topology + SEPARATOR + name
 }
 
-/** A number that no rows have ever had. */
+/** Returns a space number that has never been used. */
 export function nextSpace(directory: Directory): number {
   return ++directory.lastSpace
 }
 
-/** The first four bytes of every key of the space. */
+/** The first four bytes of every key in the space. */
 export function spacePrefix(space: number): Buffer {
   const prefix = Buffer.alloc(PREFIX_BYTES)
   writePrefix(prefix, 0, space)
@@ -56,7 +59,7 @@ export function writePrefix(target: Uint8Array, at: number, space: number): void
   target[at + 3] = space
 }
 
-/** All keys of the space, as a range. */
+/** The range of all keys in the space. */
 export function spaceRange(space: number): { gte: Buffer; lt: Buffer } {
   return { gte: spacePrefix(space), lt: spacePrefix(space + 1) }
 }
@@ -87,7 +90,7 @@ export function positionValue(offset: number): Buffer {
   return value
 }
 
-/** @param rows key, value, key, value: all rows of the directory's space */
+/** @param rows all rows of the directory's space: key, value, key, value */
 export function readDirectory(rows: readonly Buffer[]): Directory {
   const directory: Directory = { format: undefined, spaces: new Map(), positions: new Map(), deleted: [], lastSpace: DIRECTORY_SPACE }
   for (let at = 0; at < rows.length; at += 2) {

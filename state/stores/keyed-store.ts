@@ -7,7 +7,7 @@ import type { ChangelogWriter, EngineStore, StateColumn, StoreContext, StoreLook
 export interface KeyedStoreOptions<K, V> {
   readonly key: Codec<K>
   readonly value: ValueFormat<V>
-  /** Default true. False: no changelog, for state that can be recomputed or lost. */
+  /** Default true. False disables the changelog, for state that can be recomputed or lost. */
   readonly logged?: boolean
 }
 
@@ -15,26 +15,30 @@ export interface KeyedStoreOptions<K, V> {
 export interface KeyRange<K> {
   /** First key, inclusive. */
   readonly gte?: K
-  /** End, exclusive. */
+  /** End key, exclusive. */
   readonly lt?: K
-  /** Encoded keys begin with these bytes. */
+  /** Prefix of the encoded keys. */
   readonly prefix?: Uint8Array
   readonly limit?: number
   readonly reverse?: boolean
 }
 
 /**
- * One object per key. Values are kept decoded: `get` returns the object that was `put`, so change it only to put it again in the same call.
- * Keys that are objects (buffers, composite keys) are told apart by their encoded bytes and must not be changed afterwards.
+ * Stores one object per key. Values are cached in decoded form: `get` returns the object that was `put`, so modify it
+ * only if you `put` it again in the same call. Keys that are objects (buffers, composite keys) are compared by their
+ * encoded bytes and must not be modified afterwards.
  */
 export interface KeyedStore<K, V> extends EngineStore {
   readonly lookup: StoreLookup<K, V>
-  /** Announces that the key will be read: all announced keys of a batch are read at once. */
+  /** Announces that the key will be read. All announced keys of a batch are read together. */
   prefetch(key: K): void
   get(key: K): V | undefined
   put(key: K, value: V): void
   delete(key: K): void
-  /** Entries in key order, uncommitted changes included. Keys added while it runs may be missing; deleted ones are not shown. */
+  /**
+   * Entries in key order, including uncommitted changes. The scan may miss keys that are added while it runs, and omits
+   * deleted keys.
+   */
   scan(range?: KeyRange<K>): IterableIterator<[key: K, value: V]>
 }
 
@@ -55,7 +59,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   const entries = entryCache<K, V>({ name, key: keys, encodeReadKey: keys.encode, read, write })
   let values: Codec<V>
   let column: StateColumn
-  /** All changes in the order of their keys, until there are others: scans that follow each other share them. */
+  /** All changes in key order, cached until they change, so that consecutive scans share them. */
   let sorted: { readonly revision: number; readonly changes: readonly Change<K, V>[] } | undefined
 
   function read(entry: Entry<K, V>, bytes: Buffer | undefined): void {
@@ -96,7 +100,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     }
   }
 
-  /** Changes that the column does not show yet, in the order of the scan. */
+  /** The changes that are not in the column yet, in scan order. */
   function changesWithin({ gte, lt }: ByteBounds, direction: 1 | -1): Change<K, V>[] {
     const all = sortedChanges()
     const changes = all.slice(gte === undefined ? 0 : firstFrom(all, gte), lt === undefined ? all.length : firstFrom(all, lt))
@@ -112,7 +116,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     return sorted.changes
   }
 
-  /** Merges the column's rows with the changes; a key of both is shown as changed. */
+  /** Merges the column's rows with the changes. A change replaces the row with the same key. */
   function* scanRows(range: KeyRange<K>): Generator<[K, V]> {
     const { limit = Infinity, reverse = false } = range
     const direction = reverse ? -1 : 1
@@ -189,7 +193,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   }
 }
 
-/** Where the first change with this key or a later one is, by bisection. */
+/** Index of the first change whose key is at or after `key`, by binary search. */
 function firstFrom(changes: readonly { readonly bytes: Buffer }[], key: Buffer): number {
   let from = 0
   let to = changes.length
@@ -201,7 +205,7 @@ function firstFrom(changes: readonly { readonly bytes: Buffer }[], key: Buffer):
   return from
 }
 
-/** The first key after all keys with the prefix; undefined when there is none (all bytes 0xff). */
+/** The smallest key after all keys with the prefix; undefined when there is none (all bytes are 0xff). */
 function prefixEnd(prefix: Uint8Array): Buffer | undefined {
   let length = prefix.length
   while (length > 0 && prefix[length - 1] === 0xff) length--

@@ -7,7 +7,7 @@ interface MemoryColumn extends Omit<StateColumn, 'put'> {
   bytes(): number
 }
 
-/** The state of a process in memory, for the test driver: behaves as RocksDB does, keeps nothing. */
+/** The state of a process in memory, for the test driver. It behaves like RocksDB but persists nothing. */
 export function memoryBackend(): StateBackend {
   const columns = new Map<string, MemoryColumn>()
   const sessions = new Map<string, StateSession>()
@@ -93,10 +93,10 @@ function memoryBatch(positions: Map<string, number>): StateBatch & { add(change:
   }
 }
 
-/** Keys are latin1 strings of their bytes: strings of such characters compare as the bytes do. */
+/** Keys are latin1 strings, because these compare in the same order as their bytes. */
 function memoryColumn(): MemoryColumn {
   const values = new Map<string, Buffer>()
-  /** In order; deleted keys are taken out, and new ones put in, when the next scan begins. */
+  /** Sorted keys. Deletions and insertions are applied when the next scan begins. */
   let sortedKeys: string[] = []
   let added: string[] = []
   let deleted = 0
@@ -112,14 +112,14 @@ function memoryColumn(): MemoryColumn {
 
   function keysInOrder(): readonly string[] {
     if (deleted > 0) {
-      // A key that was deleted and added again would otherwise be there twice.
+      // Otherwise, a key that was deleted and added again would appear twice.
       const before = new Set(added)
       sortedKeys = sortedKeys.filter((key) => values.has(key) && !before.has(key))
       added = [...before].filter((key) => values.has(key))
       deleted = 0
     }
     if (added.length > 0) {
-      // Two runs in order: sorting them is one merge.
+      // Both runs are sorted, so sorting them again is a single merge.
       sortedKeys = sortedKeys.concat(added.sort()).sort()
       added = []
     }
@@ -156,7 +156,7 @@ function memoryColumn(): MemoryColumn {
   }
 }
 
-/** Index of the first key that is not below `bound`. */
+/** Index of the first key at or after `bound`. */
 function lowerBound(keys: readonly string[], bound: string): number {
   let low = 0
   let high = keys.length

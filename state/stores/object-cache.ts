@@ -1,6 +1,7 @@
 /**
- * A bounded map that forgets what was not used for a while, in two generations: a hit in the old one moves to the young one,
- * and a full young one becomes the old one. No list to maintain per hit, unlike LRU.
+ * A bounded map that evicts entries that have not been used for a while. It has two generations: a hit in the old
+ * generation moves the entry to the young one, and a full young generation becomes the old one. Unlike an LRU cache, it
+ * does not maintain a list on every hit.
  */
 export interface ObjectCache<K, E> {
   /** Counts as a use. */
@@ -12,14 +13,17 @@ export interface ObjectCache<K, E> {
 }
 
 /**
- * @param capacity entries at most, beside the pinned ones
+ * @param capacity maximum number of entries, not counting pinned ones
  * @param pinned entries that must survive a change of generations, such as changes that are not written yet
  */
 export function objectCache<K, E>(capacity: number, pinned: (keep: (key: K, entry: E) => void) => void): ObjectCache<K, E> {
   const generationSize = Math.max(1, capacity >> 1)
   let young = new Map<K, E>()
   let old = new Map<K, E>()
-  /** Entries put by `pinned`: they do not count, or many of them would end every generation at once. */
+  /**
+   * Number of pinned entries in the young generation. They do not count towards its size; otherwise, many of them would
+   * fill every new generation immediately.
+   */
   let kept = 0
 
   function set(key: K, entry: E): void {

@@ -4,14 +4,15 @@ import { StateCorrupted } from './errors.ts'
 import { openRocksdbBackend, type RocksdbOptions } from './rocksdb-backend.ts'
 import type { StateBackend } from './store.ts'
 
-/** The files that RocksDB makes; whatever else lies in the folder is not the database's. */
+/** The files that RocksDB creates. Other files in the folder do not belong to the database. */
 const DATABASE_FILE = /^(?:\d+\.(?:sst|log|blob|dbtmp)|MANIFEST-\d+|OPTIONS-\d+(?:\.dbtmp)?|CURRENT|IDENTITY|LOCK|LOG(?:\.old\.\d+)?)$/
 
 /**
- * Runs with the worker's database open. A database that cannot be read, be it at the start or when a damaged block is met later, is deleted: what was
- * in it is restored from the changelogs then, as after the loss of the folder.
- * @param onDeleted told why
- * @throws StateLocked, StateUnavailable, and what `run` throws: damage that is met there ends it, the next run begins with an empty database
+ * Calls `run` with the worker's open database. If the database is damaged, whether this is detected at the start or
+ * later, it is deleted, and the next run restores its content from the changelogs, as after the loss of the folder.
+ * @param onDeleted receives the reason for the deletion
+ * @throws StateLocked, StateUnavailable, and the errors of `run`. Damage found during `run` ends it; the next run
+ * begins with an empty database.
  */
 export async function withReplaceableState<Result>(
   options: RocksdbOptions,
@@ -48,7 +49,7 @@ export async function withReplaceableState<Result>(
   return result
 }
 
-/** The damage behind an error: the engine wraps it with the place where it was met. */
+/** Finds the damage among the causes of an error, because the engine wraps it with the place where it was detected. */
 function corruptionIn(error: unknown): StateCorrupted | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof StateCorrupted) return cause
   return undefined

@@ -7,34 +7,39 @@ import { deleteRows, rocksdbSession, type SharedDatabase } from './rocksdb-sessi
 import type { StateBackend, StateSession } from './store.ts'
 
 export interface RocksdbOptions {
-  /** One folder per worker process; created where missing. */
+  /** One folder per worker process; created if it does not exist. */
   readonly folder: string
-  /** Memory of the whole database, bytes, whatever the number of stores and partitions. Default 256 MiB. */
+  /** Memory of the whole database in bytes, regardless of the number of stores and partitions. Default 256 MiB. */
   readonly memoryBudgetBytes?: number
-  /** Threads for flushes and compactions. Default 2: one of each. */
+  /** Threads for flushes and compactions. Default 2, one for each. */
   readonly backgroundThreads?: number
-  /** Wait for the disk at every write. Default false: state and positions stay consistent without (one atomic batch), and what a power loss takes is restored from the changelog. */
+  /**
+   * Wait for the disk on every write. Default false: state and positions are written in one atomic batch and thus stay
+   * consistent without it, and writes lost in a power failure are restored from the changelog.
+   */
   readonly sync?: boolean
 }
 
 const DEFAULT_MEMORY_BUDGET_BYTES = 256 * 1024 * 1024
 const DEFAULT_BACKGROUND_THREADS = 2
 /**
- * The binding lets memtables take 1.5 times what it is told (six buffers of a quarter): up to 3/8 of the budget here. As much is block cache,
- * index and filter blocks included; the rest is what compactions need while they run (docs/adr/0002).
+ * The binding lets memtables grow to 1.5 times the configured size (six buffers of a quarter each), so this share
+ * becomes up to 3/8 of the budget. The block cache, including index and filter blocks, gets another 3/8; the rest is
+ * for running compactions (docs/adr/0002).
  */
 const MEMTABLE_SHARE = 1 / 4
 const CACHE_SHARE = 3 / 8
 const MISSING_FILE = /IO error: No such file or directory/
 const SYNC_WRITE = { sync: true }
-/** Rows of the directory are read at once: a few per store and partition. */
+/** The directory has a few rows per store and partition, so all of them are read in one call. */
 const ALL_ROWS = 2 ** 31 - 1
 
 /**
- * Opens the worker's database. Throws StateLocked, StateCorrupted (wipe the folder, restore) or StateUnavailable.
+ * Opens the worker's database.
  *
- * Durability: a write reaches the operating system before `write` returns, so a killed process loses nothing. After a power loss the last
- * writes may be missing, but whole batches from the end only: state and positions always belong together.
+ * Durability: a write reaches the operating system before `write` returns, so a killed process loses nothing. A power
+ * failure may lose the latest writes, but only whole batches from the end, so state and positions always match.
+ * @throws StateLocked, StateCorrupted (wipe the folder and restore) or StateUnavailable
  */
 export async function openRocksdbBackend(options: RocksdbOptions): Promise<StateBackend> {
   const { folder } = options
@@ -116,7 +121,7 @@ async function openDatabase(binding: RocksdbBinding, options: RocksdbOptions): P
     return database
   } catch (error) {
     if (errorCode(error) === 'LEVEL_LOCKED') throw new StateLocked(folder, error)
-    // The folder is there, so a file that RocksDB knows of is missing from it.
+    // The folder exists, so a file that RocksDB expects in it is missing.
     if (MISSING_FILE.test(String(error))) throw new StateCorrupted(`a file is missing from the state in ${folder}`, error)
     throw stateError(`opening the state in ${folder}`, error)
   }

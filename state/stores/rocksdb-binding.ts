@@ -1,19 +1,20 @@
 import { createRequire } from 'node:module'
 
 /**
- * The functions of the native binding that the backend needs. The package's class around them adds a promise or a callback per
- * operation, which the hot path must not pay; and an options object, where the binding looks up names for every key.
+ * The functions of the native binding that the backend uses directly. The package's wrapper class adds a promise or
+ * callback per operation, which is too slow for the hot path, and an options object in which the binding looks up names
+ * for every key.
  */
 export interface RocksdbBinding {
   db_init(folder: string): Database
   db_open(db: Database, options: DatabaseOptions, done: (error: Error | null) => void): void
   db_close(db: Database, done: (error: Error | null) => void): void
   db_get_many_sync(db: Database, keys: readonly Buffer[], options: undefined): (Buffer | undefined)[]
-  /** Deletes a range at once, outside any batch. */
+  /** Deletes a range immediately, not as part of a batch. */
   db_clear(db: Database, range: { gte: Buffer; lt: Buffer }): void
   db_get_property(db: Database, name: string): string
   iterator_init(db: Database, options: IteratorOptions): RowIterator
-  /** Rows come flat: key, value, key, value. */
+  /** Rows are returned as a flat array: key, value, key, value. */
   iterator_nextv_sync(iterator: RowIterator, count: number): { rows: Buffer[]; finished: boolean }
   iterator_close(iterator: RowIterator): void
   batch_init(): Batch
@@ -33,12 +34,12 @@ export interface DatabaseOptions {
   createIfMissing: boolean
   /** Background threads for flushes and compactions. */
   parallelism: number
-  /** The only way to bound memtables: the binding derives their size and number from it. */
+  /** Required to bound the memtables: the binding derives their size and number from it. */
   compaction: 'level'
   memtableMemoryBudget: number
   /** Block cache, bytes. */
   cacheSize: number
-  /** Counts index and filter blocks against the block cache. */
+  /** Charges index and filter blocks to the block cache. */
   cacheIndexAndFilterBlocks: boolean
   optimize: 'point-lookup'
   walCompression: boolean
@@ -49,12 +50,15 @@ export interface IteratorOptions {
   lt: Buffer
   reverse: boolean
   limit: number
-  /** The binding has no default for the encodings. */
+  /** The binding has no defaults for the encodings. */
   keyEncoding: 'buffer'
   valueEncoding: 'buffer'
 }
 
-/** Loads the native binding. Throws when the package has none for this platform. */
+/**
+ * Loads the native binding.
+ * @throws Error when the package has no binding for this platform
+ */
 export function loadRocksdbBinding(): RocksdbBinding {
   return createRequire(import.meta.url)('@nxtedition/rocksdb/binding.js')
 }

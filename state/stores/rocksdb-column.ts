@@ -2,39 +2,47 @@ import { PREFIX_BYTES, spacePrefix, writePrefix } from './key-spaces.ts'
 import type { Batch, Database, RocksdbBinding } from './rocksdb-binding.ts'
 import type { ByteRange, PackedKeys, StateColumn } from './store.ts'
 
-/** Where a column's keys lie now: `clear` gives it a new space. */
+/** The key space that holds a column's rows. `clear` replaces it. */
 export interface ColumnSpace {
   space: number
 }
 
-/** What all columns of a database share. */
+/** The resources that all columns of a database share. */
 export interface ColumnDatabase {
   readonly binding: RocksdbBinding
   readonly database: Database
-  /** The open batch: `takeBatch` puts another one in its place. */
+  /** The open batch, which `takeBatch` replaces. */
   readonly open: { readonly batch: Batch }
   readonly keys: Scratch
   readonly values: Scratch
 }
 
-/** A buffer with its views made once per length: the binding takes whole buffers only, and a new view per key is garbage. */
+/**
+ * A buffer with one cached view per length. The binding accepts only whole buffers, and a new view per key would create
+ * garbage.
+ */
 export interface Scratch {
   readonly bytes: Buffer
   first(length: number): Buffer
 }
 
-/** Longer keys and values are passed as views of their own instead of through the scratch buffers. */
+/** Longer keys and values get separate buffers instead of the scratch buffers. */
 const SCRATCH_BYTES = 4096
-/** Rows fetched from the iterator at once: enough to make the call cheap, few enough to stop early cheaply. */
+/**
+ * Rows fetched from the iterator per call: enough to amortize the call, and few enough to waste little when the scan
+ * stops early.
+ */
 const ROWS_PER_FETCH = 256
-/** Up to it a loop copies faster than a call; above it Buffer's copy does, with no view to allocate. */
+/**
+ * Up to this length a loop copies faster than a function call. Above it, Buffer's copy is faster and allocates no view.
+ */
 const SHORT_COPY_BYTES = 24
 
-/** One store's view of the database: adds and removes the key space's prefix. */
+/** One store's view of the database. It adds and removes the prefix of the key space. */
 export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (error: unknown) => Error): StateColumn {
   const { binding, database, open, keys, values } = shared
 
-  /** The key with its prefix, valid until the next call. */
+  /** The key with its prefix; valid until the next call. */
   function prefixedKey(key: Uint8Array, start: number, end: number): Uint8Array {
     const length = PREFIX_BYTES + end - start
     if (length > SCRATCH_BYTES) return Buffer.concat([spacePrefix(at.space), key.subarray(start, end)])
@@ -122,7 +130,7 @@ export function scratch(): Scratch {
   }
 }
 
-/** @returns where the copy ends */
+/** @returns the end of the copy in `target` */
 function copyInto(target: Uint8Array, at: number, source: Uint8Array, start: number, end: number): number {
   if (end - start > SHORT_COPY_BYTES) Buffer.prototype.copy.call(source, target, at, start, end)
   else for (let from = start, to = at; from < end; from++, to++) target[to] = source[from]

@@ -13,17 +13,17 @@ import type { Batch, Database, RocksdbBinding } from './rocksdb-binding.ts'
 import { type ColumnSpace, rocksdbColumn, type Scratch } from './rocksdb-column.ts'
 import type { StateBatch, StateColumn, StateSession } from './store.ts'
 
-/** What all sessions of a database share. */
+/** The resources that all sessions of a database share. */
 export interface SharedDatabase {
   readonly binding: RocksdbBinding
   readonly database: Database
   readonly directory: Directory
-  /** Where the columns that were opened lie now, by `spaceName`. */
+  /** The current key spaces of the opened columns, by `spaceName`. */
   readonly columnSpaces: Map<string, ColumnSpace>
   readonly keys: Scratch
   readonly values: Scratch
   readonly writeOptions: { sync: boolean } | undefined
-  /** The error to throw for one of the binding. */
+  /** Maps an error of the binding to the error to throw. */
   failed(doing: string, error: unknown): Error
 }
 
@@ -31,10 +31,10 @@ interface OpenBatch extends StateBatch {
   readonly batch: Batch
 }
 
-/** One topology's stores and positions, with an open batch of its own. */
+/** The stores and positions of one topology, with a separate open batch. */
 export function rocksdbSession(shared: SharedDatabase, topology: string): StateSession {
   const { binding, database, directory, columnSpaces, writeOptions, failed } = shared
-  /** Empty batches: their memory is used again. */
+  /** Empty batches that are kept for reuse. */
   const spare: Batch[] = []
   const columns = new Map<string, StateColumn>()
   let open = newBatch()
@@ -77,7 +77,7 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
     }
   }
 
-  /** A small batch beside the open one. */
+  /** Writes a small batch immediately, independently of the open one. */
   function writeNow(doing: string, change: (own: Batch) => void): void {
     try {
       const own = binding.batch_init()
@@ -165,7 +165,7 @@ export function rocksdbSession(shared: SharedDatabase, topology: string): StateS
   }
 }
 
-/** Interrupted between the two steps, it is done again at the next open. */
+/** Deletes the rows of a space and then its entry. If a crash interrupts the two steps, the next open repeats them. */
 export function deleteRows(binding: RocksdbBinding, database: Database, space: number): void {
   binding.db_clear(database, spaceRange(space))
   const own = binding.batch_init()

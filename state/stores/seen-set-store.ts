@@ -8,48 +8,51 @@ import { storeLife } from './store-life.ts'
 export interface SeenSetOptions<K, I> {
   readonly key: Codec<K>
   readonly item: Codec<I>
-  /** Items that a key remembers at least; of more, those that were added first are forgotten. */
+  /** Number of items that a key remembers at least. Beyond it, the oldest items are forgotten. */
   readonly capacity: number
-  /** Share of the items never added that are taken for seen, at most, 0 to 1. */
+  /** Maximum false-positive rate, between 0 and 1: the share of new items that are reported as seen. */
   readonly errorRate: number
   /** Default true. */
   readonly logged?: boolean
 }
 
 /**
- * Per key a set of items in a few bits each, which may take an item for seen that never was. It says "new" only of items that are.
- * A set begins small and grows by further filters (Almeida, Baquero, Preguiça and Hutchison, "Scalable Bloom filters", 2007), so that a
- * key with a few items costs little.
+ * Stores a set of items per key in a few bits per item. It may report a new item as seen, but never reports a
+ * remembered item as new. A set starts small and grows by adding filters (Almeida, Baquero, Preguiça and Hutchison,
+ * "Scalable Bloom filters", 2007), so a key with few items takes little space.
  */
 export interface SeenSetStore<K, I> extends EngineStore {
-  /** Readers see how many items the set remembers. */
+  /** The lookup returns the number of items that the set remembers. */
   readonly lookup: StoreLookup<K, { readonly items: number }>
   prefetch(key: K): void
-  /** @returns true when the item is surely new; it is remembered from now on */
+  /**
+   * Remembers the item.
+   * @returns true when the item is certainly new
+   */
   add(key: K, item: I): boolean
   has(key: K, item: I): boolean
-  /** Items added and not forgotten; those that were wrongly taken for seen are not among them. */
+  /** Number of items added and not forgotten. It excludes new items that were mistaken for seen ones. */
   size(key: K): number
   delete(key: K): void
 }
 
-/** One filter of a set. */
+/** One Bloom filter of a set. */
 interface Slice {
-  /** Items that it takes. */
+  /** Number of items that the slice is designed for. */
   readonly capacity: number
   items: number
-  /** Bits set per item; kept, because options may change. */
+  /** Bits set per item; stored because the options may change later. */
   readonly hashes: number
   readonly bits: Buffer
 }
 
-/** Oldest slice first. */
+/** The slices of a set, oldest first. */
 type SeenSet = Slice[]
 
-/** Smaller filters would not save a row much. */
+/** Smaller filters would not make a row noticeably smaller. */
 const FIRST_SLICE_ITEMS = 64
 const GROWTH = 4
-/** A set forgets a quarter of its capacity at a time. */
+/** A full set consists of this many slices of the largest size, so it forgets a quarter of its capacity at a time. */
 const LARGEST_SLICES = 4
 
 const seenSet = avroValue<SeenSet>({
@@ -67,13 +70,13 @@ const seenSet = avroValue<SeenSet>({
   },
 })
 
-/** @throws RangeError for a capacity or rate that makes no sense */
+/** @throws RangeError when the capacity or the error rate is invalid */
 export function seenSetStore<K, I>(name: string, options: SeenSetOptions<K, I>): SeenSetStore<K, I> {
   const { capacity, errorRate, item: items } = options
   if (!(Number.isSafeInteger(capacity) && capacity > 0)) throw new RangeError(`store ${name}: capacity must be a positive integer`)
-  if (!(errorRate > 0 && errorRate < 1)) throw new RangeError(`store ${name}: errorRate must lie between 0 and 1`)
+  if (!(errorRate > 0 && errorRate < 1)) throw new RangeError(`store ${name}: errorRate must be between 0 and 1`)
   const sets = keyedStore<K, SeenSet>(name, { key: options.key, value: seenSet, logged: options.logged })
-  // Each filter may be wrong, so each gets its share of the rate.
+  // A lookup is wrong when any of the filters is, so the error rate is divided among them.
   const sliceErrorRate = errorRate / mostSlices(capacity)
   const itemBytes = byteWriter()
 
@@ -130,13 +133,15 @@ function nextSliceItems(capacity: number, last: number | undefined): number {
   return Math.min(last * GROWTH, Math.max(FIRST_SLICE_ITEMS, Math.ceil(capacity / LARGEST_SLICES)))
 }
 
-/** The newest slice counts as empty. */
+/** Drops old slices that are not needed for the capacity. The newest slice counts as empty. */
 function dropOldest(set: { readonly capacity: number }[], capacity: number): void {
   let others = set.slice(0, -1).reduce((sum, slice) => sum + slice.capacity, 0)
   while (set.length > 1 && others - set[0].capacity >= capacity) others -= (set.shift() as { capacity: number }).capacity
 }
 
-/** How many slices a set has at most: those of a set that grows until all its first ones are forgotten. */
+/**
+ * Maximum number of slices of a set, found by simulating a set that grows until all of its first slices are forgotten.
+ */
 function mostSlices(capacity: number): number {
   const set: { readonly capacity: number }[] = []
   let most = 0

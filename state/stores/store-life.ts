@@ -1,6 +1,6 @@
 import type { EngineStore } from './store.ts'
 
-/** The engine's side of a store that is built on another one; the author's side is added to it. */
+/** The methods that the engine calls on a store that wraps another one. The wrapper adds the methods for processors. */
 export function storeLife(inner: EngineStore): EngineStore {
   return {
     name: inner.name,

@@ -2,41 +2,45 @@ import type { ByteWriter, Codec } from '../../schemas/codec.ts'
 import type { ValueFormat } from '../../schemas/topic.ts'
 
 /**
- * A store as the engine sees it. One instance belongs to one task (sub-topology × partition); processors use the typed
- * handle that implements this interface (keyedStore, windowedCounterStore, timerStore, topKStore, joinBufferStore, seenSetStore).
+ * A store as the engine sees it. One instance belongs to one task (sub-topology × partition). Processors use the typed
+ * handle that implements this interface (keyedStore, windowedCounterStore, timerStore, topKStore, joinBufferStore,
+ * seenSetStore).
  *
- * Life of a change: `put` keeps the object in memory (dirty) → `flush` encodes each dirty key once into the changelog and into the
- * backend's batch → the transaction commits → the batch is written → `committed`. `discard` forgets what was not committed.
- * The bytes in the backend are exactly the bytes of the changelog record, so restoring is copying.
+ * Life cycle of a change: `put` keeps the object in memory (dirty) → `flush` encodes each dirty key once, into the
+ * changelog and the backend's batch → the transaction commits → the batch is written → `committed`. `discard` drops
+ * everything uncommitted. The backend holds exactly the bytes of the changelog records, so restoring only copies them.
  */
 export interface EngineStore {
-  /** Given by the topology's author; names the column family and the changelog topic. */
+  /** Chosen by the topology's author. It determines the names of the column family and the changelog topic. */
   readonly name: string
-  /** What the changelog's values are. */
+  /** The format of the values in the changelog. */
   readonly values: ValueFormat<unknown>
-  /** False: no changelog (state that can be recomputed or lost). */
+  /** False disables the changelog, for state that can be recomputed or lost. */
   readonly logged: boolean
-  /** How readers outside the task find a key; undefined for stores that only the engine reads. */
+  /** Allows interactive queries from outside the task; undefined for stores that only the engine reads. */
   readonly lookup?: AnyStoreLookup
-  /** Called once per life of the task, before any other method, when its state is restored. */
+  /** Called once in the life of the task, before any other method and after its state has been restored. */
   open(context: StoreContext): void
-  /** Reads every key asked for by `prefetch(key)` since the last call with one multi-get. May be called again when it threw UnknownSchemaError. */
+  /**
+   * Reads all keys requested by `prefetch(key)` since the last call, with one multi-get. May be called again after it
+   * threw UnknownSchemaError.
+   */
   loadPrefetched(): void
   readonly dirtyKeys: number
-  /** Commit step 1: encodes every dirty key once. Changes made from here on belong to the next commit. */
+  /** Commit step 1: encodes every dirty key once. Later changes belong to the next commit. */
   flush(changelog: ChangelogWriter | undefined): void
-  /** After commit step 5: dirty objects are clean now. */
+  /** Called after commit step 5. The flushed objects are no longer dirty. */
   committed(): void
-  /** Forgets cache and dirty objects: the transaction was aborted or the task closed. */
+  /** Drops the cache and all dirty objects, because the transaction was aborted or the task was closed. */
   discard(): void
 }
 
-/** How one key of a store is read in the database, outside its task and beside its changes. */
+/** Reads one key of a store directly from the database, outside its task and without the task's uncommitted changes. */
 export interface StoreLookup<K, V> {
   readonly key: Codec<K>
   /** Appends the key of the row that holds the value. */
   encodeRow(key: K, out: ByteWriter): void
-  /** What the stored value means to a reader, in JSON's terms or nearly. */
+  /** Converts a stored value to its representation for readers, which is close to JSON. */
   view(stored: unknown): V
 }
 
@@ -59,24 +63,24 @@ export interface StoreContext {
   readonly column: StateColumn
   /** The codec of `values`, bound to its registered schema. */
   readonly codec: Codec<unknown>
-  /** Objects kept decoded in memory, at most, by this store instance. */
+  /** Maximum number of decoded objects that this store instance caches. */
   readonly cachedObjects: number
   /** Default: everybody may use the store. */
   readonly access?: StoreAccess
 }
 
-/** Takes changelog records; bytes are copied before it returns. */
+/** Receives changelog records. It copies the bytes before it returns. */
 export interface ChangelogWriter {
   append(key: Uint8Array, keyStart: number, keyEnd: number, value: Uint8Array | null, valueStart: number, valueEnd: number): void
 }
 
-/** Keys laid end to end: key i lies in `bytes` from `ends[i - 1]` (0 for the first) to `ends[i]`. */
+/** Concatenated keys: key i occupies `bytes` from `ends[i - 1]` (0 for the first key) to `ends[i]`. */
 export interface PackedKeys {
   readonly bytes: Buffer
   readonly ends: readonly number[]
 }
 
-/** A range of keys in byte order, from `gte` (inclusive) to `lt` (exclusive); either may be absent. */
+/** A range of keys in byte order, from `gte` (inclusive) to `lt` (exclusive). Both bounds are optional. */
 export interface ByteRange {
   readonly gte?: Buffer
   readonly lt?: Buffer
@@ -84,48 +88,59 @@ export interface ByteRange {
   readonly reverse?: boolean
 }
 
-/** The key space of one store and partition in the worker's database. Keys are given without the partition prefix. */
+/** The key space of one store and partition in the worker's database. Keys exclude the partition prefix. */
 export interface StateColumn {
-  /** One entry per key, in the order asked; undefined where absent. The open batch is not seen. */
+  /** One result per key, in the given order; undefined for missing keys. Does not see the open batch. */
   multiGet(keys: PackedKeys): (Buffer | undefined)[]
-  /** Written entries in ascending (or, with `reverse`, descending) key order, as they were when the scan began. The open batch is not seen. */
+  /**
+   * Written entries in ascending key order (descending with `reverse`), as of the start of the scan. Does not see the
+   * open batch.
+   */
   scan(range: ByteRange): Iterable<readonly [key: Buffer, value: Buffer]>
-  /** Adds to the worker's open batch; null deletes. The bytes are copied. */
+  /** Adds a change to the worker's open batch; a null value deletes the key. The bytes are copied. */
   put(key: Uint8Array, keyStart: number, keyEnd: number, value: Uint8Array | null, valueStart: number, valueEnd: number): void
 }
 
 /**
- * The process's one database: every store of every task of every topology, and the positions, in one place with one
- * memory budget. A process may host several workers (one per topology), each in the middle of its own transaction: each writes
- * through its own session, so that the open batch of one worker never goes out with the commit of another.
+ * The single database of a process. It holds the stores of all tasks of all topologies, and the positions, within one
+ * memory budget. A process may host several workers (one per topology), each in the middle of a transaction. Each
+ * worker therefore writes through a separate session, so that a commit never writes the open batch of another worker.
  */
 export interface StateBackend {
-  /** The part of the database that belongs to one topology: its stores and its positions. The same session for the same name. */
+  /** The topology's part of the database: its stores and positions. Returns the same session for the same name. */
   session(topology: string): StateSession
-  /** The same stores and positions with an open batch of its own, for what is copied from changelogs beside the transactions: it is written when it is there, not with a commit. */
+  /**
+   * The same stores and positions with a separate open batch, for records that are copied from changelogs outside of
+   * transactions. This batch is written as soon as it is filled, not with a commit.
+   */
   copySession(topology: string): StateSession
   /** Bytes on disk and in memory, for /metrics and /tasks. */
   stats(): StateStats
-  /** Releases the lock. What is in open batches is lost. */
+  /** Releases the lock. The content of open batches is lost. */
   close(): Promise<void>
 }
 
-/** Changes that are written together or not at all. */
+/** Changes that are written atomically. */
 export interface StateBatch {
-  /** Adds a position: changelog positions and source offsets by name. Null removes it. */
+  /** Adds a named position, such as a changelog position or a source offset. Null removes it. */
   putPosition(name: string, offset: number | null): void
-  /** Writes all of it, with the positions, at once. Synchronous. When it throws (disk full), nothing of the batch is seen; the database takes no more writes until it is opened again. The batch is empty afterwards. */
+  /**
+   * Writes all changes and positions atomically and synchronously. When it throws (for example because the disk is
+   * full), none of the batch becomes visible, and the database accepts no more writes until it is reopened. The batch
+   * is empty afterwards.
+   */
   write(): void
   drop(): void
 }
 
-/** One worker's view of the database, with an open batch of its own. */
+/** One worker's view of the database, with a separate open batch. */
 export interface StateSession {
-  /** Opens (creating it where missing) the key space of a store in a partition. */
+  /** Opens the key space of a store in a partition; creates it if it does not exist. */
   column(store: string, partition: number): StateColumn
   /**
-   * Hands the open batch over: from here on the columns put into a new one. A batch that waits for its transaction is taken, so that what is
-   * put meanwhile, for the next transaction or by a restore, never goes out with it. Batches may be written in the order taken only.
+   * Hands over the open batch and starts a new one. A batch that waits for its transaction must be taken, so that later
+   * changes, for the next transaction or by a restore, are not written with it. Batches may only be written in the
+   * order in which they were taken.
    */
   takeBatch(): StateBatch
   /** Writes the open batch; see `StateBatch`. */
@@ -134,11 +149,12 @@ export interface StateSession {
   dropBatch(): void
   /** Adds a position to the open batch. */
   putPosition(name: string, offset: number | null): void
-  /** As last written; undefined where there is none. */
+  /** The position as last written; undefined when there is none. */
   position(name: string): number | undefined
   /**
-   * Empties a key space at once and atomically with its positions (state that is older than its changelog allows to repair, or wiped by request).
-   * Not part of the open batch, which must hold nothing of this key space. Columns opened before see it empty.
+   * Empties a key space and removes its positions immediately and atomically, because the state is too old to be
+   * repaired from its changelog or because a wipe was requested. This is not part of the open batch, which must not
+   * contain changes of this key space. Columns that are already open see the empty space.
    */
   clear(store: string, partition: number, positions?: readonly string[]): void
 }

@@ -11,18 +11,24 @@ export interface TimerStoreOptions<K> {
   readonly logged?: boolean
 }
 
-/** At most one timer per key. Times are epoch ms of whatever clock the author uses, not negative. */
+/**
+ * Stores at most one timer per key. Times are non-negative epoch milliseconds, measured by any clock that the author
+ * chooses.
+ */
 export interface TimerStore<K> extends EngineStore {
   readonly lookup: StoreLookup<K, number>
   prefetch(key: K): void
-  /** Sets the key's timer, instead of an earlier one. */
+  /** Sets the key's timer and replaces an earlier one. */
   schedule(key: K, due: number): void
   cancel(key: K): void
-  /** When the key's timer is due, undefined when it has none. */
+  /** The due time of the key's timer; undefined when there is none. */
   dueTime(key: K): number | undefined
-  /** Timers that are due at `now`, earliest first (equal ones in key order), at most `limit`. They stay until cancelled. */
+  /**
+   * Timers that are due at `now`, at most `limit`: earliest first, and in key order for equal times. They remain until
+   * they are cancelled.
+   */
   due(now: number, limit: number): Timer<K>[]
-  /** As `due`, and cancels them. */
+  /** Like `due`, and cancels the returned timers. */
   takeDue(now: number, limit: number): Timer<K>[]
 }
 
@@ -33,19 +39,19 @@ export interface Timer<K> {
 
 interface TimerState {
   due: number | undefined
-  /** Due time of the key's row under BY_TIME, which must go when the timer changes. */
+  /** Due time of the key's current row under BY_TIME, which must be deleted when the timer changes. */
   written: number | undefined
 }
 
-/** Rows under the key: what is set. */
+/** Rows by key hold each key's timer. */
 const BY_KEY = 0x6b
-/** Rows under due time and key: what is due is a prefix of them. */
+/** Rows by due time and key: the due timers are a prefix of these rows. */
 const BY_TIME = 0x74
-/** Due times as big-endian doubles: those that are not negative sort like their bytes. */
+/** Due times are big-endian doubles, because non-negative doubles sort like their bytes. */
 const TIME_BYTES = 8
 const KEY_AT = 1 + TIME_BYTES
 
-/** Both kinds of rows hold the due time. */
+/** The value of both kinds of rows is the due time. */
 const dueFormat: ValueFormat<number> = avroValue<number>('long')
 
 export function timerStore<K>(name: string, options: TimerStoreOptions<K>): TimerStore<K> {
@@ -55,7 +61,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
   const entries = entryCache<K, TimerState>({ name, key: keys, encodeReadKey, read, write })
   let values: Codec<number>
   let column: StateColumn
-  /** No row under BY_TIME lies before it: a scan need not step over the tombstones of all the timers that have fired. */
+  /** No row under BY_TIME is earlier, so a scan from here skips the tombstones of fired timers. */
   let firstRow = 0
 
   function encodeReadKey(key: K, out: ByteWriter): void {
@@ -112,7 +118,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     return bound
   }
 
-  /** Due timers whose rows the column does not show yet, in order. */
+  /** Due timers that are not in the column yet, in order. */
   function pendingDue(pending: ReadonlySet<Entry<K, TimerState>>, now: number): { row: Buffer; timer: Timer<K> }[] {
     const list: { row: Buffer; timer: Timer<K> }[] = []
     for (const { key, value } of pending) {
@@ -124,7 +130,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     return list.sort((a, b) => Buffer.compare(a.row, b.row))
   }
 
-  /** Flushed rows may be on their way into the column. */
+  /** The earliest due time of rows that may be on their way into the column. */
   function firstWritten(pending: ReadonlySet<Entry<K, TimerState>>): number {
     let first = Infinity
     for (const { value } of pending) first = Math.min(first, value?.written ?? Infinity)
@@ -150,7 +156,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
       if (timers.length >= limit) break
       const key = keys.decode(row, KEY_AT, row.length)
       const entry = entries.peek(key)
-      // A changed timer is in `changes` with its new time, or cancelled.
+      // A changed timer is either in `changes` with its new time, or cancelled.
       if (entry === undefined || !pending.has(entry)) timers.push({ key, due: time })
     }
     if (someRows) firstRow = Math.min(firstSeen ?? nextAfter(now), firstWritten(pending))
@@ -179,8 +185,8 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     prefetch: entries.prefetch,
     loadPrefetched: entries.loadPrefetched,
     schedule(key, time) {
-      if (!(Number.isSafeInteger(time) && time >= 0)) throw new RangeError(`store ${name}: ${time} is no time in epoch ms`)
-      // Plus zero: -0 would sort behind every other time.
+      if (!(Number.isSafeInteger(time) && time >= 0)) throw new RangeError(`store ${name}: ${time} is not a valid time in epoch ms`)
+      // Adding zero turns -0 into 0, because -0 would sort after all other times.
       set(entries.entry(key), time + 0)
     },
     cancel(key) {
@@ -204,7 +210,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
   }
 }
 
-/** The next whole millisecond: the end of a range that includes `time`. */
+/** The next whole millisecond: the exclusive end of a range that includes `time`. */
 function nextAfter(time: number): number {
   return Math.floor(time) + 1
 }

@@ -6,30 +6,36 @@ import { storeLife } from './store-life.ts'
 
 export interface TopKOptions<G, T> {
   readonly group: Codec<G>
-  /** The format of a whole list: an Avro array of the items. */
+  /** The format of a whole list: an Avro array of items. */
   readonly list: ValueFormat<T[]>
-  /** Items kept per group. */
+  /** Maximum number of items per group. */
   readonly k: number
-  /** What makes two items the same one. */
+  /** The identity of an item: items with equal ids replace each other. */
   readonly id: (item: T) => string | number | bigint
-  /** Negative when `a` ranks before `b`. Must order any two different items (the tie rule), or the list depends on the order of arrival. */
+  /**
+   * Negative when `a` ranks before `b`. Must order any two different items, including a tie-breaker; otherwise the list
+   * depends on the order of arrival.
+   */
   readonly compare: (a: T, b: T) => number
   /** Default true. */
   readonly logged?: boolean
 }
 
 /**
- * Per group the K best items. An item that fell out or was removed leaves its place to whatever is added next:
- * those that were cut off before are not remembered.
+ * Keeps the K best items per group. When an item leaves the list, its place goes to the next added item, because items
+ * that did not make the list are not remembered.
  */
 export interface TopKStore<G, T> extends EngineStore {
   readonly lookup: StoreLookup<G, T[]>
   prefetch(group: G): void
-  /** Puts the item in its place, instead of an older version of it. @returns whether it is among the K best */
+  /**
+   * Inserts the item by rank and replaces an earlier version of it.
+   * @returns whether the item is among the K best
+   */
   add(group: G, item: T): boolean
-  /** @returns whether it was there */
+  /** @returns whether the item was in the list */
   remove(group: G, id: string | number | bigint): boolean
-  /** Best first. The store's own array: read only. */
+  /** The items, best first. This is the store's array: do not modify it. */
   list(group: G): readonly T[]
   delete(group: G): void
   /** Groups in the order of their encoded bytes. */
@@ -41,7 +47,7 @@ export function topKStore<G, T>(name: string, options: TopKOptions<G, T>): TopKS
   if (!(k > 0)) throw new RangeError(`store ${name}: k must be positive`)
   const lists = keyedStore<G, T[]>(name, { key: options.group, value: options.list, logged: options.logged })
 
-  /** Where the item belongs in a sorted list. */
+  /** The index at which the item belongs in a sorted list. */
   function place(list: readonly T[], item: T): number {
     let low = 0
     let high = list.length
@@ -69,7 +75,7 @@ export function topKStore<G, T>(name: string, options: TopKOptions<G, T>): TopKS
     prefetch: lists.prefetch,
     add(group: G, item: T) {
       const list = lists.get(group) ?? []
-      // Written by a version that kept more.
+      // The list was written by a version with a greater k.
       if (list.length > k) list.length = k
       drop(list, id(item))
       const at = place(list, item)

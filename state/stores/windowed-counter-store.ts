@@ -7,29 +7,30 @@ import { windowedCounterValue } from './windowed-counter.ts'
 
 export interface WindowedCounterOptions<K> {
   readonly key: Codec<K>
-  /** Length of a bucket, ms; buckets begin at its multiples. */
+  /** Length of a bucket, ms. Buckets begin at multiples of it. */
   readonly bucketMs: number
-  /** Buckets kept per key, counted back from the key's newest. */
+  /** Number of buckets kept per key, counted back from the key's newest bucket. */
   readonly buckets: number
   /** Default true. */
   readonly logged?: boolean
 }
 
-/** Counts per key in a ring of time buckets. Times are epoch ms. */
+/** Counts per key in a ring of time buckets. Times are in epoch ms. */
 export interface WindowedCounterStore<K> extends EngineStore {
-  /** Readers see the non-empty buckets, oldest first. */
+  /** The lookup returns the non-empty buckets, oldest first. */
   readonly lookup: StoreLookup<K, [start: number, count: number][]>
   prefetch(key: K): void
   /**
-   * Adds `by` (an integer, default 1) to the bucket of `time`; a bucket newer than the key's newest moves its ring on.
-   * @returns false when the time lies behind the key's ring: nothing is counted
+   * Adds `by` (an integer, default 1) to the bucket of `time`. A bucket after the key's newest one advances the key's
+   * ring.
+   * @returns false when the time is before the key's ring, in which case nothing is counted
    */
   add(key: K, time: number, by?: number): boolean
-  /** The sum of the buckets that begin at `from` or later and before `to`. */
+  /** The sum of the buckets that begin at or after `from` and before `to`. */
   count(key: K, from: number, to: number): number
   /** The key's non-empty buckets, oldest first, as [start of the bucket, count]. */
   buckets(key: K): [start: number, count: number][]
-  /** Drops the buckets that begin before `time`; a key without buckets is deleted. */
+  /** Drops the buckets that begin before `time`. A key without buckets is deleted. */
   trim(key: K, time: number): void
   delete(key: K): void
   /** Keys in the order of their encoded bytes. */
@@ -41,7 +42,7 @@ export function windowedCounterStore<K>(name: string, options: WindowedCounterOp
   if (!(bucketMs > 0 && ring > 0)) throw new RangeError(`store ${name}: bucketMs and buckets must be positive`)
   const counters = keyedStore<K, Buckets>(name, { key: options.key, value: windowedCounterValue(), logged: options.logged })
 
-  /** First bucket that begins at `time` or later. */
+  /** The first bucket that begins at or after `time`. */
   function firstFrom(time: number): number {
     return Math.ceil(time / bucketMs)
   }

@@ -2,11 +2,11 @@ import { avroValue } from '../../schemas/avro/value.ts'
 import type { AvroSchema, ValueFormat } from '../../schemas/topic.ts'
 import type { Buckets } from './buckets.ts'
 
-/** The stored form of buckets: only the newest has its number. */
+/** The stored form of buckets, which contains the number of the newest bucket only. */
 interface WindowedCounter {
-  /** Number of the last bucket. */
+  /** Number of the newest bucket. */
   newest: number
-  /** Distance of each bucket from the one before it; 0 for the first. */
+  /** Distance of each bucket from the previous one; 0 for the first. */
   gaps: number[]
   counts: number[]
 }
@@ -22,7 +22,10 @@ const windowedCounterSchema: AvroSchema = {
   ],
 }
 
-/** Values of windowed counter stores. State and changelogs hold this form; in memory, buckets count from the oldest. */
+/**
+ * The value format of windowed counter stores. State and changelogs count from the newest bucket; in memory, buckets
+ * count from the oldest.
+ */
 export function windowedCounterValue(): ValueFormat<Buckets> {
   const stored = avroValue<WindowedCounter>(windowedCounterSchema)
   return {

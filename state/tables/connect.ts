@@ -7,12 +7,20 @@ export interface SinkClickhouseOptions {
   readonly password?: string
 }
 
-/** A large insert into a busy server; after it, the sink asks what has become of it. */
+/**
+ * Allows for a large insert into a busy server. After a time-out, the sink reads its position to find out whether the
+ * insert was applied.
+ */
 const REQUEST_TIMEOUT_MS = 60_000
-/** One write at a time for each Kafka partition of a sink; more only wait here instead of there. */
+/**
+ * A sink has one write in progress per Kafka partition. Additional connections would only move the waiting to the
+ * server.
+ */
 const MAX_CONNECTIONS = 16
 
-/** The ClickHouse that a sink writes to. Failed requests are the sink's business: the client neither repeats nor prints them. */
+/**
+ * The ClickHouse that a sink writes to. The sink handles failed requests, so the client neither retries nor logs them.
+ */
 export function connectSinkClickhouse(options: SinkClickhouseOptions): ClickHouseClient {
   return createClient({
     ...options,

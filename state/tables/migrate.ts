@@ -1,18 +1,21 @@
 import type { ClickHouseClient } from '@clickhouse/client'
 import { type ClusterOptions, createStatement, ddlParts, engineOf, type Table } from './table.ts'
 
-/** Which migrations a table has had; a table that was dropped and made again has another identity and starts anew. */
+/**
+ * The applied migrations of each table. A table that was dropped and created again has another identity, so its
+ * migrations start from the beginning.
+ */
 const MIGRATIONS_TABLE = 'table_migrations'
 
 export interface MigrateDeps {
   readonly client: ClickHouseClient
-  /** Unique text for a new table: crypto.randomUUID. */
+  /** Generates unique text for a new table; pass crypto.randomUUID. */
   readonly newIdentity: () => string
 }
 
 /**
- * Creates the table where it is missing, or brings an older one up to date. Safe to run from several sinks at once: every statement
- * must be repeatable (IF NOT EXISTS).
+ * Creates the table if it does not exist, or migrates an older one. Several sinks may run this concurrently, so every
+ * statement must be idempotent (IF NOT EXISTS).
  * @returns the table's identity
  */
 export async function migrateTable(table: Table<never, never>, cluster: ClusterOptions, deps: MigrateDeps): Promise<string> {
@@ -32,7 +35,7 @@ ORDER BY (table_name, identity, migration)`,
   const existing = await identityOf(client, table.name)
   if (existing === undefined) {
     await client.command({ query: createStatement(table, newIdentity(), cluster) })
-    // Another sink may have been quicker: its identity counts.
+    // Another sink may have created the table first; then its identity applies.
     const identity = (await identityOf(client, table.name)) as string
     for (const { id } of migrations) await record(id, identity)
     return identity

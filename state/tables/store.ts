@@ -5,7 +5,7 @@ import { migrateTable } from './migrate.ts'
 import type { ClusterOptions, Row, Table } from './table.ts'
 import { TableStoreUnavailableError } from './unavailable.ts'
 
-/** Rows of one stretch of one Kafka partition, all in one partition of the table. */
+/** Rows of a range of offsets of one Kafka partition. All of them are in one partition of the table. */
 export interface Insert {
   readonly topic: string
   readonly partition: number
@@ -17,21 +17,27 @@ export interface OffsetRow {
   readonly row: Row
 }
 
-/** Where a sink writes rows: one table. */
+/** Writes the rows of a sink to one table. */
 export interface TableStore {
-  /** Makes or migrates the table. @returns its identity: another one after it was dropped and made again */
+  /**
+   * Creates or migrates the table.
+   * @returns the table's identity, which changes when the table is dropped and created again
+   */
   prepare(): Promise<string>
   /** The next offset that the table lacks; undefined when it has no row of this Kafka partition. */
   position(topic: string, partition: number): Promise<number | undefined>
-  /** Writes all rows as one part, or none. When the answer is lost, `position` tells. */
+  /** Writes all rows as one part, or none. When the response is lost, `position` shows whether they were written. */
   insert(insert: Insert): Promise<void>
-  /** The table holds all that the log of this Kafka partition held when its reading began: readers may believe it. `prepare` first. */
+  /**
+   * Records that the table has caught up with the end that the log of this Kafka partition had when reading began.
+   * Readers may then treat missing rows as absent. Call `prepare` first.
+   */
   noteCaughtUp(topic: string, partition: number): Promise<void>
 }
 
 /**
- * Errors with which ClickHouse says "not now". Any other is a bug or a wrong configuration (an unknown table or column, a value that does
- * not fit), which no retry cures.
+ * Errors by which ClickHouse reports a temporary condition. Any other error is a bug or a wrong configuration (an
+ * unknown table or column, a value that does not fit), which no retry can fix.
  */
 const PASSING = new Set([
   '3', // UNEXPECTED_END_OF_FILE
@@ -56,13 +62,13 @@ const PASSING = new Set([
   '999', // KEEPER_EXCEPTION
 ])
 
-/** More rows than any insert has: what is sent at once is one block. */
+/** More rows than any insert has, so that each insert is a single block. */
 const ONE_BLOCK = '100000000'
 
 const INSERT_SETTINGS: ClickHouseSettings = {
-  // Since 26.7 inserts are asynchronous by default: the answer would not mean stored.
+  // Since version 26.7, inserts are asynchronous by default, and a response would not mean that the rows are stored.
   async_insert: 0,
-  // Parallel parsing, and squashing of small blocks, would make several blocks of one insert.
+  // Parallel parsing and squashing of small blocks would split one insert into several blocks.
   input_format_parallel_parsing: 0,
   max_insert_block_size: ONE_BLOCK,
   insert_deduplicate: 1,
@@ -124,6 +130,6 @@ async function asking<T>(question: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof ClickHouseError && !PASSING.has(error.code)) throw error
     if (error instanceof TypeError || error instanceof RangeError) throw error
-    throw new TableStoreUnavailableError(`ClickHouse does not take the rows: ${(error as Error).message}`, { cause: error })
+    throw new TableStoreUnavailableError(`ClickHouse did not accept the rows: ${(error as Error).message}`, { cause: error })
   }
 }

@@ -1,65 +1,75 @@
-/** A row as JSON: 64-bit integers as strings, times as epoch ms (DateTime64(3)) or ISO 8601. */
+/** A row as JSON. 64-bit integers are strings; times are epoch ms (DateTime64(3)) or ISO 8601. */
 export type Row = { readonly [column: string]: RowValue }
 type RowValue = string | number | boolean | null | readonly RowValue[] | { readonly [key: string]: RowValue }
 
 /**
- * A ClickHouse table that a sink fills from topics. Beside its own columns it has `kafka_topic`, `kafka_partition` and `kafka_offset`:
- * the greatest offset in the table tells where the sink continues, so that an insert and its position are one step.
+ * A ClickHouse table that a sink fills from topics. In addition to its declared columns it has `kafka_topic`,
+ * `kafka_partition` and `kafka_offset`. The sink continues after the greatest offset in the table, so rows and position
+ * are written in one step.
  */
 export interface Table<K, V> {
   readonly name: string
-  /** Column definitions in ClickHouse's words: `woeid Int32`. The newest form; older tables get there by `migrations`. */
+  /**
+   * Column definitions in ClickHouse syntax, such as `woeid Int32`. They describe the newest form; `migrations` update
+   * older tables.
+   */
   readonly columns: readonly string[]
-  /** Identity of a row: rows that agree in it are one, the one with the greatest `version` column (default: `kafka_offset`). */
+  /**
+   * The identity of a row. Of several rows with equal values in these columns, the one with the greatest `version`
+   * column (default: `kafka_offset`) counts.
+   */
   readonly orderBy: string
   readonly version?: string
-  /** Expression of ClickHouse's partitions, e.g. `toYYYYMM(window_end)`. */
+  /** Partition expression, such as `toYYYYMM(window_end)`. */
   readonly partitionBy: string
   readonly ttl?: string
-  /** Further parts of the definition: indexes, projections. */
+  /** Further parts of the definition, such as indexes and projections. */
   readonly parts?: readonly string[]
   /**
-   * Statements for what is made from the table: roll-ups, views. Run at every start, after the table is there: each must be repeatable
-   * (IF NOT EXISTS). One that changes gets a new name, and a migration drops the old one.
+   * Statements that create roll-ups and views of the table. They run at every start, after the table has been created,
+   * so each must be idempotent (IF NOT EXISTS). To change one, give it a new name and drop the old one in a migration.
    */
   readonly derived?: (cluster: ClusterOptions) => readonly string[]
-  /** In the order in which they came; never changed afterwards. */
+  /** Migrations in the order in which they were added. Never change an existing one. */
   readonly migrations?: readonly Migration[]
   /**
-   * Rows of one record; none is fine. All of them must lie in one partition of the table.
-   * @param value null: a tombstone
+   * The rows of one record; may be empty. All of them must be in one partition of the table.
+   * @param value null for a tombstone
    */
   rowsOf(key: K, value: V | null): readonly Row[]
-  /** Differs whenever `partitionBy` differs: an insert never spans two partitions of the table, so that it is one atomic part. */
+  /**
+   * Must differ whenever `partitionBy` differs. Inserts are split by it, so that each goes into one partition of the
+   * table and is one atomic part.
+   */
   partitionOf(key: K, value: V): string | number
 }
 
-/** A change of a table that exists already. */
+/** A change of an existing table. */
 export interface Migration {
-  /** Unique within the table: `002-add-label`. */
+  /** Unique within the table, such as `002-add-label`. */
   readonly id: string
   statements(ddl: DdlParts): readonly string[]
 }
 
-/** What a cluster writes differently. */
+/** The parts of DDL statements that differ in a cluster. */
 export interface DdlParts {
-  /** Empty, or ` ON CLUSTER name`: follows the table's name. */
+  /** Either empty or ` ON CLUSTER name`; goes after the table's name. */
   readonly onCluster: string
 }
 
 export interface ClusterOptions {
-  /** Name of the cluster in ClickHouse's configuration: tables are replicated. Undefined: one server. */
+  /** Name of the cluster in ClickHouse's configuration, whose tables are replicated. Undefined for a single server. */
   readonly cluster: string | undefined
 }
 
-/** Repeated inserts that ClickHouse itself recognises by their token, per table: minutes of a busy sink. */
+/** Number of recent inserts per table that ClickHouse deduplicates by token. This covers minutes of a busy sink. */
 const DEDUPLICATION_WINDOW = 1_000
 
 const POSITION_PARTS = [
   'kafka_topic LowCardinality(String)',
   'kafka_partition UInt32',
   'kafka_offset UInt64',
-  // One row per partition and part: without it, every start of a sink would read the whole table.
+  // Holds one row per partition and part. Without it, every start of a sink would read the whole table.
   'PROJECTION kafka_position (SELECT kafka_topic, kafka_partition, max(kafka_offset) GROUP BY kafka_topic, kafka_partition)',
 ]
 
@@ -67,7 +77,10 @@ export function ddlParts({ cluster }: ClusterOptions): DdlParts {
   return { onCluster: cluster === undefined ? '' : ` ON CLUSTER ${cluster}` }
 }
 
-/** `MergeTree` family, replicated in a cluster. @param version column of a ReplacingMergeTree */
+/**
+ * An engine of the `MergeTree` family; replicated in a cluster.
+ * @param version the version column of a ReplacingMergeTree
+ */
 export function engineOf(
   family: 'MergeTree' | 'ReplacingMergeTree' | 'AggregatingMergeTree',
   cluster: ClusterOptions,
@@ -78,7 +91,7 @@ export function engineOf(
   return version === undefined ? `Replicated${family}(${place})` : `Replicated${family}(${place}, ${version})`
 }
 
-/** @param identity kept as the table's comment; a table that was dropped and made again has another one */
+/** @param identity stored as the table's comment; a table that was dropped and created again has another one */
 export function createStatement(table: Table<never, never>, identity: string, cluster: ClusterOptions): string {
   const { name, columns, parts = [], orderBy, partitionBy, ttl, version = 'kafka_offset' } = table
   const engine = engineOf('ReplacingMergeTree', cluster, version)

@@ -1,12 +1,18 @@
 const MONTH_LENGTH = 'yyyy-mm'.length
 const DAY_LENGTH = 'yyyy-mm-dd'.length
 
-/** The month in UTC, as ClickHouse's `toYYYYMM` tells it apart. @param time epoch ms */
+/**
+ * The UTC month, which distinguishes the partitions of ClickHouse's `toYYYYMM`.
+ * @param time epoch ms
+ */
 export function isoMonth(time: number): string {
   return new Date(time).toISOString().slice(0, MONTH_LENGTH)
 }
 
-/** The day in UTC, as ClickHouse's `toDate` tells it apart. @param time epoch ms */
+/**
+ * The UTC day, which distinguishes the partitions of ClickHouse's `toDate`.
+ * @param time epoch ms
+ */
 export function isoDay(time: number): string {
   return new Date(time).toISOString().slice(0, DAY_LENGTH)
 }

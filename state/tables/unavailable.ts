@@ -1,6 +1,7 @@
 /**
- * ClickHouse does not answer, or not now. Whether it applied the last insert is unknown. Every method of a table store throws this error when a
- * retry may help. It has a file of its own so that the engine knows it without loading ClickHouse's client.
+ * ClickHouse does not respond or cannot accept the rows now. Whether it applied the last insert is unknown. Every
+ * method of a table store throws this error when retrying may help. It has a separate file, so that the engine can
+ * recognize it without loading the ClickHouse client.
  */
 export class TableStoreUnavailableError extends Error {
   override readonly name = 'TableStoreUnavailableError'

@@ -1,12 +1,16 @@
 /**
- * Applies a batch of operations and the offset behind it in one atomic step, if the view stands where the batch begins.
+ * Applies a batch of operations and advances the view's position, in one atomic step, if the view is at the batch's
+ * first offset.
  *
  * KEYS: 1 the partition's positions, 2 its caught-up flag, then the keys of the operations.
- * ARGV: 1 topic, 2 position expected ('' for none), 3 position afterwards, 4 now (epoch ms), 5 '1' when this reaches the log's end,
- * 6 number of the view's topics, then their names, then the operations: code, index into KEYS, arguments.
- * Returns {1} when applied, {0} when the view holds nothing of the topic, {0, position} when it stands elsewhere.
+ * ARGV: 1 topic, 2 expected position ('' for none), 3 position after the batch, 4 now (epoch ms),
+ * 5 '1' when the batch reaches the end of the log, 6 number of the view's topics, then their names,
+ * then the operations: code, index into KEYS, arguments.
+ * Returns {1} when the batch was applied, {0} when the view holds nothing of the topic, {0, position} when it is at
+ * another position.
  *
- * A view that went back (emptied, or failed over to an older copy) loses its caught-up flag here: what it lacks is not absent.
+ * If the view's position went backwards (Redis was emptied, or failed over to an older copy), the script deletes the
+ * caught-up flag, because a missing key no longer means that the record does not exist.
  */
 export const APPLY_SCRIPT = `
 local positions, flag, topic = KEYS[1], KEYS[2], ARGV[1]

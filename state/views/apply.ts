@@ -4,19 +4,22 @@ import { APPLY_SCRIPT } from './apply-script.ts'
 import { ViewStoreUnavailableError } from './unavailable.ts'
 import { caughtUpKey, type ViewOperation, viewTag } from './view.ts'
 
-/** Operations that one stretch of a topic's partition means for a view. */
+/** The operations that a range of offsets of one topic partition produces for a view. */
 export interface ViewBatch {
   readonly view: string
   readonly partition: number
   readonly topic: string
-  /** Every topic that feeds the view: it is caught up when all of them are. */
+  /** Every topic that feeds the view. The view is caught up when it has caught up with all of them. */
   readonly viewTopics: readonly string[]
-  /** Where the view must stand for the batch to be applied: the offset of its first record; undefined: it holds nothing of this topic. */
+  /**
+   * The position that the view must have for the batch to be applied: the offset of the batch's first record, or
+   * undefined when the view holds nothing of this topic yet.
+   */
   readonly expected: number | undefined
-  /** Offset behind the batch. */
+  /** The offset after the last record of the batch. */
   readonly next: number
   readonly operations: readonly ViewOperation[]
-  /** The batch reaches the end that the log had when its reading began. */
+  /** True when the batch reaches the end that the log had when reading began. */
   readonly caughtUp: boolean
   /** Epoch ms. */
   readonly now: number
@@ -24,38 +27,48 @@ export interface ViewBatch {
 
 export type ApplyResult =
   | { readonly applied: true }
-  /** Nothing was changed: the view stands at another offset of the topic (undefined: it holds nothing of it). */
+  /** Nothing was changed. The view is at another position of the topic, or holds nothing of it (undefined). */
   | { readonly applied: false; readonly position: number | undefined }
 
 export interface ViewPosition {
-  /** The next offset that the view lacks. */
+  /** Offset of the next record that the view lacks. */
   readonly next: number
-  /** When it was last confirmed, epoch ms. */
+  /** When this position was last confirmed, epoch ms. */
   readonly at: number
 }
 
-/** Where a sink writes views: Redis, alone or as a cluster. */
+/** Redis, single or clustered, as the store that sinks write views to. */
 export interface ViewStore {
-  /** Applies the batch and its offset together, or changes nothing. Throws ViewStoreUnavailableError when trying again may help. */
+  /**
+   * Applies the batch and advances the position together, or changes nothing.
+   * @throws ViewStoreUnavailableError when retrying may help
+   */
   apply(batch: ViewBatch): Promise<ApplyResult>
-  /** Undefined when the view holds nothing of the topic. Throws ViewStoreUnavailableError. */
+  /**
+   * @returns undefined when the view holds nothing of the topic
+   * @throws ViewStoreUnavailableError when retrying may help
+   */
   position(view: string, partition: number, topic: string): Promise<ViewPosition | undefined>
-  /** Deletes a view's partition, positions first. Throws ViewStoreUnavailableError. */
+  /**
+   * Deletes one partition of a view, its positions first.
+   * @throws ViewStoreUnavailableError when retrying may help
+   */
   clear(view: string, partition: number): Promise<void>
 }
 
 const SCRIPT_SHA = createHash('sha1').update(APPLY_SCRIPT).digest('hex')
 const NONE = ''
-/** Keys per SCAN step: a few hundred microseconds of Redis' one thread. */
+/** Keys per SCAN step, which blocks the single thread of Redis for a few hundred microseconds. */
 const SCAN_COUNT = 1_000
 /**
- * Errors with which Redis says "not now". Any other reply is a bug or a wrong configuration, which no retry cures.
+ * Errors by which Redis reports a temporary condition. Any other error reply is a bug or a wrong configuration, which
+ * no retry can fix.
  */
 const PASSING = /^(LOADING|READONLY|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS|MOVED|ASK|UNBLOCKED|NOSCRIPT)\b/
 
-/** @param redis a connection of the sink's own, that fails commands at once while it is away */
+/** @param redis a dedicated connection of the sink that fails commands immediately while Redis is unavailable */
 export function viewStore(redis: Redis | Cluster): ViewStore {
-  // One signature for both: their overloads cannot be called through the union.
+  // Redis and Cluster share these commands, but their overloads cannot be called through the union type.
   const commands = redis as Redis
 
   async function apply(batch: ViewBatch): Promise<ApplyResult> {
@@ -89,7 +102,7 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
   return { apply, position, clear }
 }
 
-/** Where a view's partition keeps how far it is, by topic. */
+/** The key under which a view's partition keeps its position in each topic. */
 export function positionsKey(view: string, partition: number): string {
   return `${viewTag(view, partition)}:positions`
 }
@@ -106,7 +119,7 @@ function scriptArguments(batch: ViewBatch): [keys: string[], args: string[]] {
     const known = indexes.get(key)
     if (known !== undefined) return known
     if (!key.startsWith(tag)) throw new Error(`key ${key} of view ${view} does not begin with ${tag}: it may lie on another shard`)
-    // Lua counts from one.
+    // Lua arrays start at 1.
     const index = String(keys.push(key))
     indexes.set(key, index)
     return index
@@ -170,6 +183,6 @@ async function asking<T>(command: () => Promise<T>): Promise<T> {
   } catch (error) {
     const { name, message } = error as Error
     if (name === 'ReplyError' && !PASSING.test(message)) throw error
-    throw new ViewStoreUnavailableError(`Redis does not take the view: ${message}`, { cause: error })
+    throw new ViewStoreUnavailableError(`Redis did not apply the view's changes: ${message}`, { cause: error })
   }
 }

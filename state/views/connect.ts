@@ -6,28 +6,33 @@ export interface RedisPlace {
   readonly cluster: boolean
 }
 
-/** How one kind of user wants its connection to behave. */
+/** A connection with the settings that one kind of user needs. */
 export interface ConnectionOptions extends RedisPlace {
   readonly settings: RedisOptions
   readonly onLost: (reason: string) => void
-  /** @param wasLost false at the first connection that nothing went before */
+  /** @param wasLost false for the first connection */
   readonly onReady: (wasLost: boolean) => void
 }
 
-/** Event name second, as pino takes them. */
+/** A logger that takes the fields first and the event name second, as pino does. */
 interface SinkLog {
   warn(fields: object, event: string): void
   info(fields: object, event: string): void
 }
 
-/** A batch takes milliseconds; one that takes this long is tried again, and its stored offset tells whether it was applied. */
+/**
+ * A batch takes milliseconds. A batch that times out is retried, and the stored position shows whether it was applied.
+ */
 const COMMAND_TIMEOUT_MS = 10_000
 const CONNECT_TIMEOUT_MS = 5_000
-/** Redis restarts in less; retries stay this near to it. */
+/** Redis restarts faster than this; the limit keeps the next attempt close to its return. */
 const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
 
-/** A Redis that holds views. It connects again after every loss; while it is away commands fail at once, so that nothing queues. */
+/**
+ * Connects to a Redis that holds views and reconnects after every loss. Commands fail immediately while it is
+ * unavailable, so none of them queue.
+ */
 export function connectRedis({ url, cluster, settings, onLost, onReady }: ConnectionOptions): Redis | Cluster {
   const redisOptions = { ...settings, enableOfflineQueue: false, maxRetriesPerRequest: 0 }
   const retryStrategy = (times: number) => Math.min(times * RECONNECT_STEP_MS, LONGEST_RECONNECT_MS)
@@ -46,14 +51,14 @@ export function connectRedis({ url, cluster, settings, onLost, onReady }: Connec
   return redis
 }
 
-/** The Redis that a sink writes views to. A sink tries a failed command again. */
+/** The Redis that a sink writes views to. The sink retries failed commands. */
 export function connectSinkRedis(place: RedisPlace, log: SinkLog): Redis | Cluster {
   return connectRedis({
     ...place,
     settings: {
       commandTimeout: COMMAND_TIMEOUT_MS,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      // After a failover the address may belong to another server by now.
+      // After a failover the address may belong to a replica, so reconnect.
       reconnectOnError: (error) => error.message.startsWith('READONLY'),
     },
     onLost: (reason) => log.warn({ reason }, 'sink_redis_lost'),

@@ -3,20 +3,24 @@ import type { CommandResult } from '../../schemas/commands/types.ts'
 import { type View, type ViewOperation, type ViewReader, viewTag } from './view.ts'
 
 /**
- * Results of commands, beside the view that they changed: one batch applies both, so whoever has the result can read the view.
+ * Results of commands, stored beside the view that they changed. One batch applies both, so a client that has the
+ * result can already read the change from the view.
  *
  * | key or channel | value |
  * |---|---|
- * | `{<view>:<p>}:result:<command_id>` | hash of the request, space, answer as JSON; for RESULT_KEPT_MS |
+ * | `{<view>:<p>}:result:<command_id>` | hash of the request, space, answer as JSON; expires after RESULT_KEPT_MS |
  * | channel `results:<API instance>` | command id, space, outcome, space, answer as JSON |
  */
 export const RESULT_CHANNEL_PREFIX = 'results:'
 
-/** For those who missed the message. Later the deciding partition itself still knows the answer. */
+/**
+ * Serves clients that missed the message. After this time the partition that decided the command still knows the
+ * answer.
+ */
 const RESULT_KEPT_MS = 600_000
 const MS_PER_SECOND = 1_000
 
-/** What a decision topic means: the inner view's operations, and results. */
+/** The view of a decision topic: the operations of the inner view, plus the results of commands. */
 export function decisionView<V>(inner: View<string, V>, now: () => number = Date.now): View<string, Decision<V>> {
   function operationsFor(partition: number, key: string, decision: Decision<V> | null): ViewOperation[] {
     if (decision === null || decision.result === null) return inner.operationsFor(partition, key, decision?.view ?? null)
@@ -26,7 +30,7 @@ export function decisionView<V>(inner: View<string, V>, now: () => number = Date
   return { name: inner.name, operationsFor }
 }
 
-/** Of a rebuilt view nobody waits for the old ones. */
+/** Skips the stored copy of results that have expired, for example while a view is rebuilt. */
 function resultOperations(view: string, partition: number, result: CommandResult, now: number): ViewOperation[] {
   const { command_id, reply_to, outcome, answer, request_hash, decided_at } = result
   const message = `${command_id} ${outcome} ${answer}`
@@ -34,7 +38,7 @@ function resultOperations(view: string, partition: number, result: CommandResult
   if (outcome === 'conflict') return [publish]
   const key = keyOf(view, partition, command_id)
   const keptMs = RESULT_KEPT_MS - (now - decided_at)
-  // Repeated after the time that it is kept: only the one who asks wants it.
+  // The command was repeated after its result had expired, so only the client that repeated it needs the result.
   if (keptMs < MS_PER_SECOND) return [publish]
   const seconds = Math.ceil(Math.min(keptMs, RESULT_KEPT_MS) / MS_PER_SECOND)
   return [{ op: 'set', key, value: `${request_hash} ${answer}` }, { op: 'expire', key, seconds }, publish]
@@ -61,7 +65,7 @@ export async function readResult(
 export interface ResultMessage {
   readonly commandId: string
   readonly outcome: CommandResult['outcome']
-  /** JSON; empty on conflict. */
+  /** JSON; empty when the outcome is a conflict. */
   readonly answer: string
 }
 

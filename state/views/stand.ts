@@ -2,9 +2,9 @@ import { positionsKey } from './apply.ts'
 import { NOT_CAUGHT_UP, type ViewReader, withCaughtUp } from './view.ts'
 
 /**
- * How far each of its topics has been applied to a view's partition, as text: between two equal ones nothing was written. One small look
- * tells readers that all that they know of the partition is still so.
- * @returns undefined when nothing is known of it
+ * The position of a view's partition in each of its topics, as text. Two equal values mean that nothing was written in
+ * between, so one small read shows a reader that everything it has cached of the partition is still current.
+ * @returns undefined when a topic has no position yet
  */
 export async function readStand(
   reader: ViewReader,

@@ -1,6 +1,7 @@
 /**
- * Redis does not answer, or not now. Whether it applied the last batch is unknown; the stored offset tells. This error has a file of its own so
- * that the engine knows it without loading the Redis client.
+ * Redis does not respond or cannot apply the batch now. Whether it applied the last batch is unknown until the stored
+ * position is read. This error has a separate file, so that the engine can recognize it without loading the Redis
+ * client.
  */
 export class ViewStoreUnavailableError extends Error {
   override readonly name = 'ViewStoreUnavailableError'

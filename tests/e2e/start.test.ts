@@ -123,7 +123,7 @@ test(
 
     expect(await first.stop()).toBe(0)
     expect(first.output()).toContain('Stopped.')
-    expect((await finished('status.ts', where)).output).toMatch(/Nothing runs/)
+    expect((await finished('status.ts', where)).output).toMatch(/Nothing is running/)
 
     const again = run('start.ts', where)
     await again.ready()
@@ -162,7 +162,7 @@ test(
     expect(pidOf('api-0')).not.toBe(api)
 
     process.kill(pidOf('redis')!, 'SIGKILL')
-    await waitUntil(() => second.output().includes('redis runs again'), { what: 'redis', timeoutMs: READY_TIMEOUT_MS })
+    await waitUntil(() => second.output().includes('redis is running again'), { what: 'redis', timeoutMs: READY_TIMEOUT_MS })
     expect(second.output()).toContain('redis has ended (')
     expect(await second.stop()).toBe(0)
     expect(pidOf('kafka')).toBeUndefined()
@@ -231,7 +231,7 @@ test('a port in use, wrong settings and a server that is not there are told in o
   const missing = await finished('start.ts', { ...where, env: { ...where.env, KAFKA_BROKERS: `${LOOPBACK}:1` } })
   expect(missing.code).toBe(1)
   expect(missing.output).toContain(
-    `millrace: kafka: no answer from ${LOOPBACK}:1, which KAFKA_BROKERS names. Start it, or unset KAFKA_BROKERS to have a local one\n`,
+    `millrace: kafka: no response from ${LOOPBACK}:1, the value of KAFKA_BROKERS. Start it, or unset KAFKA_BROKERS to start a local one\n`,
   )
 })
 

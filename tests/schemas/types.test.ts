@@ -27,7 +27,7 @@ test('one name for two different types is refused', () => {
 })
 
 test('a schema that is no record is refused', () => {
-  expect(() => typescriptOf([{ file: 'one', schema: 'string' }])).toThrow('one.avsc is no record')
+  expect(() => typescriptOf([{ file: 'one', schema: 'string' }])).toThrow('one.avsc is not a record')
 })
 
 test('every kind of type has its TypeScript form', () => {

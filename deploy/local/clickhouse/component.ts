@@ -8,14 +8,14 @@ const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url))
 const START_TIMEOUT_MS = 60_000
 const STOP_GRACE_MS = 15_000
 const HEALTH_TIMEOUT_MS = 2_000
-/** Queries run on libuv's threads, one each; Node's four would be four queries at a time. */
+/** Each query occupies one libuv thread; Node's default of four would allow only four concurrent queries. */
 const THREADS = 16
 
 export interface ClickhouseOptions extends ServerPlace {
   readonly port: number
 }
 
-/** ClickHouse, embedded in a process of its own behind ClickHouse's HTTP interface. */
+/** ClickHouse as a separate process, which embeds the engine behind ClickHouse's HTTP interface. */
 export function clickhouseServerProcess(options: ClickhouseOptions): Component {
   const address = `http://${LOOPBACK}:${options.port}`
   return serverComponent({

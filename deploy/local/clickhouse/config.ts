@@ -10,7 +10,7 @@ export interface ClickhouseSettings {
   readonly dataDir: string
 }
 
-/** Settings of the embedded ClickHouse's process, which `deploy/local` sets. */
+/** The settings of the embedded ClickHouse process, which `deploy/local` provides. */
 export function clickhouseSettings(env: NodeJS.ProcessEnv = process.env): ClickhouseSettings {
   const parsed = settings.parse(env)
   return { port: parsed.CLICKHOUSE_PORT, dataDir: parsed.CLICKHOUSE_DATA }

@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { type ChdbResult, drainPending, Session } from 'chdb'
 import { identifier, literal, MultiStatementError, readStatement, type Statement } from './sql.ts'
 
-/** One request to the engine, as the HTTP interface has taken it apart. */
+/** One request to the engine, as parsed by the HTTP interface. */
 export interface EngineRequest {
   readonly sql: string
-  /** What follows the statement: the rows of an INSERT. */
+  /** The data after the statement: the rows of an INSERT. */
   readonly data: Buffer
   readonly database: string | undefined
   readonly settings: ReadonlyMap<string, string>
-  /** Query parameters `{name:Type}`, in ClickHouse's escaped text form. */
+  /** Query parameters `{name:Type}` in ClickHouse's escaped text format. */
   readonly parameters: ReadonlyMap<string, string>
   readonly defaultFormat: string
   readonly readOnly: boolean
@@ -26,12 +26,12 @@ export interface EngineAnswer {
 }
 
 export interface Engine {
-  /** Throws EngineError. */
+  /** @throws EngineError */
   execute(request: EngineRequest): Promise<EngineAnswer>
   close(): Promise<void>
 }
 
-/** A refusal with ClickHouse's error code; the message has ClickHouse's form, `Code: N. DB::Exception: ... (NAME)`. */
+/** An error with ClickHouse's error code. The message has ClickHouse's format, `Code: N. DB::Exception: ... (NAME)`. */
 export class EngineError extends Error {
   override readonly name = 'EngineError'
   readonly code: number
@@ -44,26 +44,27 @@ export class EngineError extends Error {
 const SYNTAX_ERROR = 62
 const TOO_MANY_QUERIES = 202
 const UNKNOWN_EXCEPTION = 1002
-/** A little below the thread pool (16), so that files and compression are not kept waiting by queries. */
+/** A little below the size of the thread pool (16), so that queries do not starve file access and compression. */
 const PARALLEL_QUERIES = 12
-/** A second of work at a high rate; more means that nothing will be in time. */
+/** About a second of work at a high rate. With more queries waiting, none would finish in time. */
 const WAITING_QUERIES = 2_000
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 const READ_ONLY_WITH_SETTINGS = '2'
 
 /**
- * ClickHouse inside this process. Every request has a session of its own on the one data folder (0.3 ms), so settings and parameters
- * cannot reach another request; chdb's own parameter binding is one queue for the whole process, `SET param_x` in a session is not.
+ * ClickHouse embedded in this process. Every request has a separate session on the one data folder (0.3 ms), so its
+ * settings and parameters cannot affect other requests. Parameters are set by `SET param_x` in the session, because
+ * chdb's parameter binding serializes all queries of the process.
  *
- * The rows of an INSERT go through a file: data inside the statement ends at its first blank line, and what follows would run as SQL;
- * and the file is faster (10,000 rows of JSON: 800k rows/s against 560k).
+ * The rows of an INSERT are passed in a file. Inline data would end at its first blank line, and the rest would run as
+ * SQL. The file is also faster (10,000 rows of JSON: 800k rows/s instead of 560k).
  */
 export async function openEngine(dataDir: string): Promise<Engine> {
   const path = join(dataDir, 'db')
   const spool = join(dataDir, 'inserts')
   await rm(spool, { recursive: true, force: true })
   await mkdir(spool, { recursive: true })
-  // Keeps the engine open between requests.
+  // This session keeps the engine open between requests.
   const anchor = new Session(path)
   const limit = limiter(PARALLEL_QUERIES, WAITING_QUERIES)
 
@@ -103,7 +104,7 @@ export async function openEngine(dataDir: string): Promise<Engine> {
   return { execute, close }
 }
 
-/** What follows a statement that takes no data is the rest of the statement. */
+/** Data after a statement that takes no data is the rest of the statement. */
 function understood(request: EngineRequest): { request: EngineRequest; statement: Statement } {
   const statement = statementOf(request.sql)
   if (statement.kind !== 'insert-data' && request.data.length > 0) {
@@ -122,14 +123,14 @@ function statementOf(sql: string): Statement {
   }
 }
 
-/** Rows may follow the format's name in the statement itself, then in the body. */
+/** Rows may follow the format's name in the statement and continue in the body. */
 function insertedData({ sql, data }: EngineRequest, dataStart: number): Buffer {
   return dataStart >= sql.length ? data : Buffer.concat([Buffer.from(sql.slice(dataStart)), data])
 }
 
 function preparations(request: EngineRequest): string[] {
   const assignments: string[] = []
-  // The engine's default reads a file in parallel: slower on two cores, and with more memory.
+  // By default the engine reads a file in parallel, which is slower on two cores and needs more memory.
   if (!request.settings.has('input_format_parallel_parsing')) assignments.push("input_format_parallel_parsing = '0'")
   for (const [name, value] of request.settings) assignments.push(`${checkedName(name)} = ${literal(value)}`)
   for (const [name, value] of request.parameters) assignments.push(`param_${checkedName(name)} = ${literal(value)}`)
@@ -155,7 +156,7 @@ function exception(code: number, message: string, name: string): string {
   return `Code: ${code}. DB::Exception: ${message}. (${name})`
 }
 
-/** Runs at most `parallel` jobs at once, in order of arrival; refuses when too many wait already. */
+/** Runs at most `parallel` jobs at once, in order of arrival. Rejects further jobs when too many are waiting. */
 function limiter(parallel: number, waitingLimit: number) {
   const waiting: (() => void)[] = []
   let running = 0
@@ -172,7 +173,7 @@ function limiter(parallel: number, waitingLimit: number) {
     try {
       return await job()
     } finally {
-      // The place goes to the next one in line, or is given up.
+      // Hands the slot to the next waiting job, or frees it.
       const next = waiting.shift()
       if (next) next()
       else running--

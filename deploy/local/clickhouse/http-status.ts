@@ -18,7 +18,7 @@ const STATUS = new Map<number, number>(
   ).flatMap(([status, codes]) => codes.map((code) => [code, status])),
 )
 
-/** The HTTP status that ClickHouse's HTTP interface answers with an error code: the client's fault 4xx, else 500. */
+/** The HTTP status that ClickHouse's HTTP interface returns for an error code: 4xx for client errors, otherwise 500. */
 export function statusOfError(code: number): number {
   return STATUS.get(code) ?? 500
 }

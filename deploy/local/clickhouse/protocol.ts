@@ -3,16 +3,16 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { EngineAnswer, EngineRequest } from './engine.ts'
 import { EngineError } from './engine.ts'
 
-/** The parts of ClickHouse's HTTP interface that are about HTTP: which text is the query, which parameters are settings. */
+/** The HTTP level of ClickHouse's interface: finds the query text and distinguishes settings from other parameters. */
 export interface HttpRequest {
   readonly method: string
   readonly url: URL
   readonly headers: IncomingHttpHeaders
-  /** Decompressed. */
+  /** The decompressed body. */
   readonly body: Buffer
 }
 
-/** Parameters of the interface itself; `param_*` are query parameters, all others are settings. */
+/** Parameters of the HTTP interface. `param_*` are query parameters; all others are settings. */
 const OWN_PARAMETERS = new Set([
   'query',
   'database',
@@ -24,14 +24,14 @@ const OWN_PARAMETERS = new Set([
   'client_protocol_version',
   'stacktrace',
 ])
-/** They would be ignored silently, and the caller would rely on them. */
+/** Ignoring these parameters would mislead callers that rely on them, so they are rejected. */
 const REFUSED_PARAMETERS: Readonly<Record<string, string>> = {
-  session_id: 'sessions: every request stands alone here',
+  session_id: 'sessions, because every request is independent here',
   role: 'roles',
   compress: "compression in ClickHouse's own block format; use Accept-Encoding: gzip",
   decompress: "compression in ClickHouse's own block format; use Content-Encoding: gzip",
 }
-/** They steer how a server streams; this one answers when the query is done. */
+/** These parameters control how a server streams. This server responds only when the query is complete. */
 const IGNORED_PARAMETERS = new Set([
   'wait_end_of_query',
   'buffer_size',
@@ -45,7 +45,7 @@ const PARAMETER_PREFIX = 'param_'
 const DEFAULT_FORMAT = 'TabSeparated'
 const NOT_IMPLEMENTED = 48
 
-/** Throws EngineError for what the local server does not have. */
+/** @throws EngineError for features that the local server lacks */
 export function engineRequest({ method, url, headers, body }: HttpRequest): EngineRequest {
   const settings = new Map<string, string>()
   const parameters = new Map<string, string>()
@@ -74,7 +74,7 @@ export function engineRequest({ method, url, headers, body }: HttpRequest): Engi
 
 const NOTHING = Buffer.alloc(0)
 
-/** Headers of a successful answer. */
+/** Headers of a successful response. */
 export function answerHeaders(queryId: string, answer: EngineAnswer): Record<string, string> {
   return {
     'content-type': contentType(answer.format),
@@ -94,7 +94,7 @@ export function queryIdOf(url: URL): string {
   return url.searchParams.get('query_id') || randomUUID()
 }
 
-/** ClickHouse compresses only when the setting allows it. */
+/** Like ClickHouse, compresses only when the setting allows it. */
 export function wantsGzip({ url, headers }: Pick<HttpRequest, 'url' | 'headers'>): boolean {
   return url.searchParams.get('enable_http_compression') === '1' && /\bgzip\b/.test(header(headers, 'accept-encoding') ?? '')
 }

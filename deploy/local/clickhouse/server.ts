@@ -7,14 +7,14 @@ import { answerHeaders, engineRequest, queryIdOf, wantsGzip } from './protocol.t
 
 const compress = promisify(gzip)
 
-/** One INSERT is one batch of a sink, some megabytes. */
+/** One INSERT is one batch of a sink, which has a few megabytes. */
 const MAX_BODY_BYTES = 256 * 1024 * 1024
 const QUERY_IS_TOO_LARGE = 307
 const INTERNAL = 1002
-/** The client's sockets stay open between requests; ClickHouse's own default is 10 s, which its client knows. */
+/** Client sockets stay open between requests. ClickHouse's default is also 10 s, and its client relies on it. */
 const KEEP_ALIVE_MS = 10_000
 
-/** ClickHouse's HTTP interface in front of the engine: what `@clickhouse/client`, curl and BI tools speak. */
+/** Serves the engine over ClickHouse's HTTP interface, which `@clickhouse/client`, curl and BI tools use. */
 export function clickhouseServer(engine: Engine): Server {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://localhost')
@@ -43,7 +43,7 @@ export function clickhouseServer(engine: Engine): Server {
   }
 
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => void handle(request, response))
-  // A long query or a large insert takes as long as it takes.
+  // Long queries and large inserts may take any time.
   server.requestTimeout = 0
   return server
 }

@@ -1,28 +1,31 @@
 /**
- * Just enough of ClickHouse's grammar to find where an INSERT's data begins, and to see a second statement.
- * Everything else is the engine's business.
+ * Parses just enough of ClickHouse's grammar to find where an INSERT's data begins, and to detect a second statement.
+ * The engine handles everything else.
  */
 export type Statement =
-  /** An INSERT whose data follows in a format: `head [settings] FORMAT format` and then the data at `dataStart`. */
+  /** An INSERT whose data follows in a format: `head [settings] FORMAT format`, with the data at `dataStart`. */
   | { readonly kind: 'insert-data'; readonly head: string; readonly settings: string; readonly format: string; readonly dataStart: number }
-  /** Any other statement, INSERT ... SELECT and INSERT ... VALUES (...) included. `format`: its own FORMAT clause. */
+  /** Any other statement, including INSERT ... SELECT and INSERT ... VALUES (...). `format` is its FORMAT clause. */
   | { readonly kind: 'query'; readonly format: string | undefined }
   | { readonly kind: 'empty' }
 
 interface Token {
   readonly kind: 'word' | 'symbol' | 'quoted'
-  /** Words in upper case. */
+  /** Words are in upper case. */
   readonly text: string
   readonly start: number
   readonly end: number
 }
 
-/** ClickHouse's HTTP interface takes one statement per request. */
+/** ClickHouse's HTTP interface accepts one statement per request. */
 export class MultiStatementError extends Error {
   override readonly name = 'MultiStatementError'
 }
 
-/** Reads the statement; data that follows an INSERT's FORMAT is not looked at. Throws MultiStatementError. */
+/**
+ * Parses the statement and ignores any data after an INSERT's FORMAT.
+ * @throws MultiStatementError
+ */
 export function readStatement(sql: string): Statement {
   const tokens: Token[] = []
   let depth = 0
@@ -52,7 +55,7 @@ export function readStatement(sql: string): Statement {
   return { kind: 'query', format: format < 0 ? undefined : sql.slice(tokens[format + 1].start, tokens[format + 1].end) }
 }
 
-/** Undefined for VALUES with its rows in the statement: the engine reads these itself. */
+/** Returns undefined for VALUES with rows in the statement, which the engine reads. */
 function insertData(sql: string, keyword: Token, settingsStart: number | undefined): Statement | undefined {
   const head = sql.slice(0, settingsStart ?? keyword.start)
   const settings = settingsStart === undefined ? '' : sql.slice(settingsStart, keyword.start)
@@ -65,7 +68,7 @@ function insertData(sql: string, keyword: Token, settingsStart: number | undefin
   return { kind: 'insert-data', head, settings, format, dataStart: skipDataGap(sql, name.end) }
 }
 
-/** Between the format's name and the data: blanks, then at most one line break. */
+/** Skips blanks between the format's name and the data, then at most one line break. */
 function skipDataGap(sql: string, from: number): number {
   let at = from
   while (sql[at] === ' ' || sql[at] === '\t' || sql[at] === '\r') at++
@@ -88,13 +91,16 @@ function nextToken(sql: string, from: number): Token | undefined {
   return { kind: 'symbol', text: sql[start], start, end: start + 1 }
 }
 
-/** End of the string, quoted name or heredoc at `start`, or `start` itself. An open one reaches to the end: the engine will refuse it. */
+/**
+ * The end of the string, quoted name or heredoc at `start`, or `start` if there is none. An unterminated one extends to
+ * the end, and the engine will reject it.
+ */
 function endOfQuoted(sql: string, start: number): number {
   const quote = sql[start]
   if (QUOTES.includes(quote)) {
     for (let at = start + 1; at < sql.length; at++) {
       if (sql[at] === '\\') at++
-      // A doubled quote stands for itself: it closes and opens again, which comes to the same.
+      // A doubled quote is an escaped quote. Treating it as an end and a new start has the same effect.
       else if (sql[at] === quote) return at + 1
     }
     return sql.length
@@ -105,18 +111,18 @@ function endOfQuoted(sql: string, start: number): number {
   return close < 0 ? sql.length : close + (tagEnd - start)
 }
 
-/** End of the match at `from`, or `from` itself. */
+/** The end of the match at `from`, or `from` if there is no match. */
 function match(pattern: RegExp, text: string, from: number): number {
   pattern.lastIndex = from
   return pattern.test(text) ? pattern.lastIndex : from
 }
 
-/** A string literal of ClickHouse. */
+/** Quotes a ClickHouse string literal. */
 export function literal(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\0', '\\0')}'`
 }
 
-/** A quoted identifier of ClickHouse. */
+/** Quotes a ClickHouse identifier. */
 export function identifier(name: string): string {
   return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
 }

@@ -8,25 +8,25 @@ import { ensureKafkaJars } from './jars.ts'
 import { brokerCommand, formatStorage } from './java.ts'
 import type { BrokerPorts } from './settings.ts'
 
-/** Measured: 2.5 s on an idle machine; recovery after kill -9 of a large log takes longer. */
+/** A start takes 2.5 s on an idle machine; recovering a large log after kill -9 takes longer. */
 const START_TIMEOUT_MS = 90_000
 const STOP_GRACE_MS = 20_000
 
 export interface BrokerOptions extends ServerPlace {
   readonly ports: BrokerPorts
-  /** Where the jars are, or are put. */
+  /** The folder of the broker's jars, which are downloaded if missing. */
   readonly toolsDir: string
   readonly heapMb: number
-  /** Options of the virtual machine beside those that every broker has. */
+  /** JVM options in addition to those of every broker. */
   readonly javaOptions?: readonly string[]
 }
 
-/** Apache Kafka as one KRaft node. */
+/** Apache Kafka as a single KRaft node. */
 export function kafkaBroker({ ports, dataDir, runDir, logFile, toolsDir, heapMb, javaOptions, name = 'kafka' }: BrokerOptions): Component {
   const address = `${LOOPBACK}:${ports.client}`
 
   async function prepare() {
-    // The class archive belongs to this very path, not to a link to it.
+    // The class archive is bound to the real path of the jars, so symbolic links must be resolved.
     const jars = await realpath(await ensureKafkaJars(toolsDir))
     const archive = await ensureClassArchive(jars)
     const properties = await formatStorage({ jars, dataDir, ports, logFile, archive })

@@ -10,7 +10,7 @@ const run = promisify(execFile)
 
 const POM = fileURLToPath(new URL('./pom.xml', import.meta.url))
 const MANIFEST = 'manifest.json'
-/** 43 MB: seconds from a near mirror, minutes over a slow line. */
+/** The download has 43 MB, which takes seconds from a nearby mirror and minutes over a slow connection. */
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
 const MAVEN_OUTPUT_BYTES = 16 * 1024 * 1024
 
@@ -20,7 +20,7 @@ interface JarEntry {
   readonly sha256: string
 }
 
-/** The folder with the broker's jars; they are downloaded from Maven Central when missing or damaged. */
+/** The folder of the broker's jars. They are downloaded from Maven Central if they are missing or damaged. */
 export async function ensureKafkaJars(toolsDir: string): Promise<string> {
   const pom = await readFile(POM)
   const target = join(toolsDir, `kafka-${createHash('sha256').update(pom).digest('hex').slice(0, 12)}`)
@@ -31,7 +31,7 @@ export async function ensureKafkaJars(toolsDir: string): Promise<string> {
     await download(partial)
     await writeFile(join(partial, MANIFEST), JSON.stringify(await inventory(partial)))
     await rename(partial, target).catch(async (error) => {
-      // Another run of ours was quicker: its folder is as good.
+      // If another run was faster, its folder is just as good.
       if (!(await isIntact(target))) throw error
     })
   } finally {
@@ -40,7 +40,7 @@ export async function ensureKafkaJars(toolsDir: string): Promise<string> {
   return target
 }
 
-/** Strict checksums (-C): Maven fails on a damaged download instead of warning. */
+/** With strict checksums (-C), Maven fails on a damaged download instead of printing a warning. */
 async function download(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   try {
@@ -67,7 +67,10 @@ async function inventory(folder: string): Promise<JarEntry[]> {
   )
 }
 
-/** Sizes only: hashing 43 MB at each start would cost more than it finds; the hashes tell a damaged file when one is suspected. */
+/**
+ * Compares sizes only, because hashing 43 MB at every start would cost more than it finds. The manifest's hashes help
+ * to identify a file that is suspected to be damaged.
+ */
 async function isIntact(folder: string): Promise<boolean> {
   const manifest = join(folder, MANIFEST)
   if (!existsSync(manifest)) return false

@@ -11,7 +11,10 @@ const run = promisify(execFile)
 
 const LOG_CONFIG = fileURLToPath(new URL('./log4j2.properties', import.meta.url))
 const CLUSTER_ID_BYTES = 16
-/** Small heap, the collector with the least threads and memory; no perf-data file that a kill would leave in /tmp. */
+/**
+ * A small heap, and the garbage collector with the fewest threads and the least memory. No perf-data file, because a
+ * killed JVM would leave it in /tmp.
+ */
 const JVM_OPTIONS = ['-XX:+UseSerialGC', '-XX:-UsePerfData', '-Xss512k', '-Djava.awt.headless=true']
 
 export interface StorageOptions {
@@ -19,14 +22,14 @@ export interface StorageOptions {
   readonly dataDir: string
   readonly ports: BrokerPorts
   readonly logFile: string
-  /** Class archive to start with. */
+  /** The class archive to use, if any. */
   readonly archive: string | undefined
 }
 
 /**
- * Writes the settings, and makes the storage where there is none. The stamp is written last: a format that was cut short is done again
- * from nothing.
- * @returns the settings file
+ * Writes the settings and formats the storage if that has not been done. The stamp is written last, so an interrupted
+ * format is repeated from the beginning.
+ * @returns the path of the settings file
  */
 export async function formatStorage({ jars, dataDir, ports, logFile, archive }: StorageOptions): Promise<string> {
   const properties = join(dataDir, 'server.properties')
@@ -35,7 +38,7 @@ export async function formatStorage({ jars, dataDir, ports, logFile, archive }: 
   if (existsSync(stamp)) return properties
   await rm(join(dataDir, 'logs'), { recursive: true, force: true })
   await mkdir(join(dataDir, 'logs'), { recursive: true })
-  // One in 64 would begin with a dash, which the tool takes for an option.
+  // One id in 64 would begin with a dash, which the tool would parse as an option.
   const clusterId = randomBytes(CLUSTER_ID_BYTES).toString('base64url').replace(/^-/, 'A')
   const format = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', properties]
   await run('java', [...jvmArguments(logFile, archive), '-XX:TieredStopAtLevel=1', '-cp', join(jars, '*'), ...format])

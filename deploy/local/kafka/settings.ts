@@ -3,31 +3,42 @@ import { LOOPBACK } from '../ports.ts'
 
 export interface BrokerPorts {
   readonly client: number
-  /** The KRaft controller's listener, used by the broker itself only. */
+  /** Port of the KRaft controller's listener, which only the broker uses. */
   readonly controller: number
 }
 
-/** Ten years: a machine that was off for longer than Kafka's seven days must still continue where it was. */
+/**
+ * Ten years. A machine that was off for longer than Kafka's default of seven days must still continue at its committed
+ * offsets.
+ */
 const OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
-/** The shortest that leaves room for five missed heartbeats; Kafka's 45 s would hold a lost worker's partitions that long. */
+/**
+ * Six heartbeats per session is the minimum that tolerates missed heartbeats. With Kafka's 45 s, the partitions of a
+ * lost worker would wait that long.
+ */
 const GROUP_SESSION_MS = 6_000
 const GROUP_HEARTBEAT_MS = 1_000
-/** An open transaction of a dead worker holds back the readers of its partitions until this looks at it. */
+/**
+ * Transactions of dead producers block read_committed consumers until they are aborted, so check for them every second.
+ */
 const TRANSACTION_CLEANUP_MS = 1_000
-/** Internal topics: 50 partitions each are made for clusters; here they would be 100 folders and their open files. */
+/**
+ * Kafka's default of 50 partitions per internal topic suits clusters. On one machine it would mean 100 folders with
+ * open files.
+ */
 const INTERNAL_PARTITIONS = 8
-/** Kafka appends an empty metadata record every 500 ms; one in 30 s keeps an idle machine idle. */
+/** Kafka appends an empty metadata record every 500 ms. One every 30 s keeps an idle machine idle. */
 const METADATA_IDLE_MS = 30_000
 /**
- * After a kill -9 the controller refuses the new broker until the old one's session is over: 9 s by default.
- * Three seconds still bear a machine that stalls for a moment.
+ * After a kill -9, the controller rejects the restarted broker until the session of the old one expires, 9 s by
+ * default. Three seconds still tolerate a machine that stalls briefly.
  */
 const BROKER_SESSION_MS = 3_000
 const BROKER_HEARTBEAT_MS = 1_000
 const CLEANER_BUFFER_BYTES = 16 * 1024 * 1024
 const SEGMENT_BYTES = 128 * 1024 * 1024
 
-/** server.properties of a single-node broker for development: everything on the loopback address, nothing replicated. */
+/** The server.properties of a single-node broker for development: loopback listeners only, no replication. */
 export function brokerProperties(dataDir: string, ports: BrokerPorts): string {
   const settings: Record<string, string | number | boolean> = {
     'process.roles': 'broker,controller',

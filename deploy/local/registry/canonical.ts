@@ -11,9 +11,10 @@ import {
 } from '../../../schemas/avro/types.ts'
 
 /**
- * One text for all ways to write a schema: no white space, attributes in the order of Avro's own printer, unknown ones
- * sorted, a namespace only where it changes, every named type in full once and by name afterwards. Schemas with equal text
- * have the same id. Documentation, aliases and defaults are part of it: they change what a reader does or shows.
+ * The canonical text of a schema: no white space, attributes in the order of Avro's printer followed by unknown ones in
+ * alphabetical order, a namespace only where it changes, and every named type in full once and by name afterwards.
+ * Schemas with equal text have the same id. The text includes documentation, aliases and defaults, because they change
+ * what a reader does or shows.
  */
 export function canonicalText(type: AvroType): string {
   const defined = new Set<string>()
@@ -83,7 +84,7 @@ export function canonicalText(type: AvroType): string {
   return print(type, '')
 }
 
-/** Name and JSON text. */
+/** An attribute's name and its value as JSON text. */
 type Attribute = [name: string, json: string]
 
 function object(attributes: readonly Attribute[]): string {

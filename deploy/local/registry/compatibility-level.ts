@@ -6,8 +6,9 @@ import type { CompatibilityLevel } from './records.ts'
 import type { KnownSchema } from './state.ts'
 
 /**
- * Why the schema may not follow the given versions; empty: it may. Compares with the last one, or with all where the level is transitive.
- * BACKWARD: the new schema reads what was written with the old ones. FORWARD: the old ones read what is written with the new one.
+ * The reasons why the schema must not follow the given versions; empty when it may. Compares with the last version, or
+ * with all versions if the level is transitive. BACKWARD: the new schema can read data of the old ones. FORWARD: the
+ * old schemas can read data of the new one.
  */
 export function compatibilityMessages(
   subject: string,

@@ -11,7 +11,10 @@ import {
 
 type NamedType = RecordType | EnumType | FixedType
 
-/** What a reader with one schema cannot read of data written with the other. The names are those of Avro's own checker. */
+/**
+ * The reasons why a reader's schema cannot read data of a writer's schema, with the names of Avro's compatibility
+ * checker.
+ */
 export type IncompatibilityType =
   | 'NAME_MISMATCH'
   | 'FIXED_SIZE_MISMATCH'
@@ -27,9 +30,12 @@ export interface Incompatibility {
   readonly message: string
 }
 
-/** All reasons why data written with `writer` cannot be read with `reader`; none means that it can. */
+/** All reasons why `reader` cannot read data written with `writer`; empty when it can. */
 export function incompatibilities(reader: AvroType, writer: AvroType): Incompatibility[] {
-  /** Answers by reader and writer. A pair under comparison counts as readable: recursive types end there. */
+  /**
+   * Results by reader and writer. A pair that is still being compared counts as readable, which ends the recursion of
+   * recursive types.
+   */
   const answers = new Map<AvroType, Map<AvroType, Incompatibility[]>>()
 
   function check(r: AvroType, w: AvroType, path: string): Incompatibility[] {
@@ -63,7 +69,8 @@ export function incompatibilities(reader: AvroType, writer: AvroType): Incompati
   function readerUnion(r: UnionType, w: AvroType, path: string): Incompatibility[] {
     const tries = r.branches.map((branch, index) => check(branch, w, `${path}/${index}`))
     if (tries.some((found) => found.length === 0)) return []
-    // A branch of the same kind and name is the one that was meant: its own differences explain more than "no branch fits".
+    // The branch of the same kind and name is most likely the intended one, and its differences explain more than "no
+    // branch matches".
     const meant = r.branches.findIndex((branch) => isNamed(branch) && isNamed(w) && branch.kind === w.kind && sameName(branch, w))
     return meant >= 0 ? [missingBranch(w, path), ...tries[meant]] : [missingBranch(w, path)]
   }
@@ -86,7 +93,7 @@ function symbols(r: EnumType, w: EnumType, path: string): Incompatibility[] {
   if (r.default !== undefined) return []
   const missing = w.symbols.filter((symbol) => !r.symbols.includes(symbol))
   if (missing.length === 0) return []
-  const message = `enum ${r.name} of the reader does not know the symbols ${missing.join(', ')} and has no default`
+  const message = `enum ${r.name} of the reader has neither the symbols ${missing.join(', ')} nor a default`
   return [{ type: 'MISSING_ENUM_SYMBOLS', path: `${path}/symbols`, message }]
 }
 
@@ -95,7 +102,7 @@ function nameMismatch(r: NamedType, w: NamedType, path: string): Incompatibility
   return [{ type: 'NAME_MISMATCH', path: `${path}/name`, message: `${described(r)} of the reader is ${described(w)} for the writer` }]
 }
 
-/** The unqualified name decides, as in Avro's own libraries; an alias of the reader may stand for the writer's full name. */
+/** Compares unqualified names, as Avro's libraries do. An alias of the reader may match the writer's full name. */
 function sameName(r: NamedType, w: NamedType): boolean {
   return unqualified(r.name) === unqualified(w.name) || r.aliases.includes(w.name)
 }
@@ -104,7 +111,7 @@ function isNamed(node: AvroType): node is NamedType {
   return node.kind === 'record' || node.kind === 'enum' || node.kind === 'fixed'
 }
 
-/** How a message names a type: `long`, `array`, `record com.acme.Order`. */
+/** The name of a type in messages: `long`, `array`, `record com.acme.Order`. */
 function described(type: AvroType): string {
   return isNamed(type) ? `${type.kind} ${type.name}` : branchName(type)
 }
@@ -113,7 +120,7 @@ function typeMismatch(r: AvroType, w: AvroType, path: string): Incompatibility {
   return {
     type: 'TYPE_MISMATCH',
     path: path || '/',
-    message: `the reader's type ${described(r)} cannot take the writer's ${described(w)}`,
+    message: `the reader's type ${described(r)} cannot read the writer's ${described(w)}`,
   }
 }
 

@@ -7,7 +7,7 @@ import { type ServerPlace, serverComponent } from '../server.ts'
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url))
 const START_TIMEOUT_MS = 30_000
 const STOP_GRACE_MS = 5_000
-/** A few kilobytes of schemas: without a limit Node would let garbage grow first. */
+/** The process holds a few kilobytes of schemas. Without a limit, Node would let garbage accumulate. */
 const HEAP_MB = 64
 
 export interface RegistryOptions extends ServerPlace {
@@ -15,7 +15,9 @@ export interface RegistryOptions extends ServerPlace {
   readonly brokers: string
 }
 
-/** The schema registry as a process of its own. It keeps nothing on disk: the `_schemas` topic is its store. */
+/**
+ * The schema registry as a separate process. It stores nothing on disk, because the `_schemas` topic is its storage.
+ */
 export function schemaRegistry(options: RegistryOptions): Component {
   const address = `http://${LOOPBACK}:${options.port}`
   return serverComponent({

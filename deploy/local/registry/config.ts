@@ -10,7 +10,7 @@ export interface RegistrySettings {
   readonly port: number
 }
 
-/** Settings of the registry's process, which `deploy/local` sets. */
+/** The settings of the registry process, which `deploy/local` provides. */
 export function registrySettings(env: NodeJS.ProcessEnv = process.env): RegistrySettings {
   const parsed = settings.parse(env)
   return { brokers: parsed.KAFKA_BROKERS.split(','), port: parsed.REGISTRY_PORT }

@@ -1,8 +1,8 @@
 import type { Incompatibility } from './compatibility.ts'
 
 /**
- * Every refusal of the registry, by Confluent's codes. The HTTP status is the code's first three digits.
- * All are terminal but the 500s, which mean that the schemas topic cannot be written or read just now.
+ * All error codes of the registry, as defined by Confluent. The HTTP status is the first three digits of the code. All
+ * errors are permanent except those with 500, which mean that the schemas topic is currently unavailable.
  */
 const REGISTRY_ERRORS = {
   subjectNotFound: 40401,
@@ -44,7 +44,7 @@ export const subjectNotFound = (subject: string) => new RegistryError('subjectNo
 export const versionNotFound = (version: number | string) => new RegistryError('versionNotFound', `Version ${version} not found.`)
 export const schemaNotFound = () => new RegistryError('schemaNotFound', 'Schema not found')
 
-/** One line for each thing that a reader could not read, and against which version. */
+/** One message per incompatibility, with the two schemas that were compared. */
 export function incompatibleMessages(found: readonly Incompatibility[], reader: string, writer: string): string[] {
   return found.map(({ type, path, message }) => `${type} at '${path || '/'}': ${message} (reader: ${reader}, writer: ${writer})`)
 }

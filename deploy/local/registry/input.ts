@@ -5,23 +5,26 @@ import { RegistryError } from './errors.ts'
 
 const MAX_VERSION = 2 ** 31 - 1
 
-/** A schema as a client sends it. */
+/** A schema as sent by a client. */
 export interface SchemaInput {
   readonly schema: string
   readonly schemaType?: string
   readonly references?: readonly unknown[]
-  /** Only in IMPORT mode. */
+  /** Only allowed in IMPORT mode. */
   readonly id?: number
   readonly version?: number
 }
 
-/** The schema and its canonical text. Throws RegistryError for what is no Avro schema, or not supported. */
+/**
+ * Parses a schema and returns it with its canonical text.
+ * @throws RegistryError when it is not a valid Avro schema or uses an unsupported feature
+ */
 export function readSchema(input: SchemaInput): { type: AvroType; text: string } {
   if (input.schemaType !== undefined && input.schemaType !== 'AVRO') {
-    throw new RegistryError('invalidSchema', `Schema type ${input.schemaType} is not supported here: AVRO only`)
+    throw new RegistryError('invalidSchema', `Schema type ${input.schemaType} is not supported here; only AVRO is`)
   }
   if (input.references !== undefined && input.references.length > 0) {
-    throw new RegistryError('invalidSchema', 'Schema references are not supported here: put the referred types into the schema')
+    throw new RegistryError('invalidSchema', 'Schema references are not supported here; include the referenced types in the schema')
   }
   if (typeof input.schema !== 'string' || input.schema.trim() === '') throw new RegistryError('invalidSchema', 'Invalid schema: empty')
   try {
@@ -33,7 +36,7 @@ export function readSchema(input: SchemaInput): { type: AvroType; text: string }
   }
 }
 
-/** A version as it stands in a path. */
+/** Parses a version in a URL path. */
 export function versionNumber(text: string): number | 'latest' {
   if (text === 'latest' || text === '-1') return 'latest'
   const version = Number(text)

@@ -1,11 +1,11 @@
-/** What the `_schemas` topic holds, in Confluent's format: JSON keys and values, compacted by key. */
+/** The records of the `_schemas` topic in Confluent's format: JSON keys and values, compacted by key. */
 export type SchemasRecord =
   | { readonly type: 'schema'; readonly schema: StoredSchema }
-  /** Gone for good: a tombstone. */
+  /** A tombstone: the version was permanently deleted. */
   | { readonly type: 'schema-removed'; readonly subject: string; readonly version: number }
-  /** All versions up to this one are soft-deleted (written by Confluent's registry). */
+  /** All versions up to this one are soft-deleted. Only Confluent's registry writes this record. */
   | { readonly type: 'subject-deleted'; readonly subject: string; readonly version: number }
-  /** Subject undefined: the global setting. Level undefined: the setting is removed. */
+  /** An undefined subject means the global setting. An undefined level removes the setting. */
   | { readonly type: 'config'; readonly subject: string | undefined; readonly level: CompatibilityLevel | undefined }
   | { readonly type: 'mode'; readonly subject: string | undefined; readonly mode: Mode | undefined }
 
@@ -15,7 +15,7 @@ export interface StoredSchema {
   readonly id: number
   /** Canonical JSON text. */
   readonly schema: string
-  /** Soft-deleted: not listed, its id is still answered. */
+  /** Soft-deleted schemas are not listed, but can still be read by id. */
   readonly deleted: boolean
 }
 
@@ -38,7 +38,7 @@ export interface EncodedRecord {
   readonly value: string | null
 }
 
-/** The order of the key's properties matters: compaction compares bytes, and Confluent's registry writes this order. */
+/** Keys must have the property order of Confluent's registry, because compaction compares bytes. */
 export function encodeRecord(record: SchemasRecord): EncodedRecord {
   switch (record.type) {
     case 'schema': {
@@ -72,7 +72,7 @@ interface KeyJson {
   readonly version?: number
 }
 
-/** Undefined for what does not concern this registry: NOOP, and key types of later versions. */
+/** @returns undefined for records that this registry ignores: NOOP, and key types of later versions */
 export function decodeRecord({ key, value }: EncodedRecord): SchemasRecord | undefined {
   const { keytype, subject, version } = JSON.parse(key) as KeyJson
   const body = value === null ? undefined : (JSON.parse(value) as Record<string, unknown>)

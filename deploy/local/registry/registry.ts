@@ -4,21 +4,24 @@ import { readSchema, type SchemaInput, versionNumber } from './input.ts'
 import { COMPATIBILITY_LEVELS, type CompatibilityLevel, MODES, type Mode, type SchemasRecord } from './records.ts'
 import type { KnownSchema, RegistryState } from './state.ts'
 
-/** Confluent's default: consumers are upgraded before producers. */
+/** Confluent's default, for which consumers are upgraded before producers. */
 const DEFAULT_LEVEL: CompatibilityLevel = 'BACKWARD'
 const DEFAULT_MODE: Mode = 'READWRITE'
 
 export interface RegistryDeps {
   readonly state: RegistryState
-  /** Writes all records or throws; the state has them when it resolves. */
+  /** Writes all records or throws. The state includes them when this resolves. */
   write(records: readonly SchemasRecord[]): Promise<void>
-  /** Runs one change at a time: what is checked still holds when it is written. */
+  /** Runs one change at a time, so that what a change has checked still holds when it writes. */
   exclusive<T>(change: () => Promise<T>): Promise<T>
 }
 
 export type Registry = ReturnType<typeof createRegistry>
 
-/** The rules of a schema registry, over a state that only its records change. Errors: RegistryError. */
+/**
+ * Implements the rules of a schema registry on a state that only changes by records.
+ * @throws RegistryError from all of its methods
+ */
 export function createRegistry({ state, write, exclusive }: RegistryDeps) {
   const live = (subject: string) => state.versions(subject).filter((stored) => !stored.deleted)
 
@@ -46,7 +49,7 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     })
   }
 
-  /** Takes ids and versions as given: for moving schemas here from another registry. */
+  /** Uses the given id and version, to move schemas from another registry. */
   async function importSchema(subject: string, text: string, input: SchemaInput): Promise<number> {
     const id = input.id ?? state.idOf(text) ?? state.nextId()
     const other = state.withId(id)[0]
@@ -76,7 +79,10 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     return found
   }
 
-  /** Reasons why the schema may not follow the given version, or (undefined) the versions that the level compares with. */
+  /**
+   * The reasons why the schema must not follow the given version, or the versions that the level compares with if
+   * `against` is undefined.
+   */
   function checkCompatibility(subject: string, input: SchemaInput, against: string | undefined): string[] {
     const { type } = readSchema(input)
     const level = effectiveLevel(subject)
@@ -140,7 +146,10 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     })
   }
 
-  /** Back to the default (or, for a subject, to the global level). Answers what was set. */
+  /**
+   * Restores the default, or for a subject the global level.
+   * @returns the removed level
+   */
   function removeLevel(subject: string | undefined): Promise<CompatibilityLevel> {
     return exclusive(async () => {
       const old = level(subject, false)
@@ -156,14 +165,14 @@ export function createRegistry({ state, write, exclusive }: RegistryDeps) {
     return own
   }
 
-  /** @param force IMPORT on a registry or subject that has schemas already */
+  /** @param force allows IMPORT for a registry or subject that already has schemas */
   function setMode(subject: string | undefined, value: unknown, force: boolean): Promise<Mode> {
     const mode = String(value).toUpperCase() as Mode
     if (!MODES.includes(mode)) throw new RegistryError('invalidMode', `Invalid mode. Valid values are ${MODES.join(', ')}`)
     return exclusive(async () => {
       const used = subject === undefined ? state.subjects().length > 0 : live(subject).length > 0
       if (mode === 'IMPORT' && used && !force) {
-        throw new RegistryError('notPermitted', 'Cannot import since found existing subjects; force=true does it all the same')
+        throw new RegistryError('notPermitted', 'Cannot import since found existing subjects; force=true overrides this check')
       }
       await write([{ type: 'mode', subject, mode }])
       return mode

@@ -5,10 +5,10 @@ import type { Registry } from './registry.ts'
 import type { KnownSchema } from './state.ts'
 
 const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json'
-/** A limit for what is not a schema at all; real ones are a few kilobytes. */
+/** Limits request bodies; real schemas have a few kilobytes. */
 const MAX_BODY_BYTES = 1024 * 1024
 
-/** Confluent's REST interface, https://docs.confluent.io/platform/current/schema-registry/develop/api.html. */
+/** Confluent's REST API: https://docs.confluent.io/platform/current/schema-registry/develop/api.html. */
 export function registryRoutes(registry: Registry): Hono {
   const app = new Hono()
   const { state } = registry
@@ -129,7 +129,7 @@ function flag(c: Context, name: string): boolean {
   return c.req.query(name) === 'true'
 }
 
-/** The request's JSON object. Clients send it with any content type, or none. */
+/** Parses the request body as a JSON object, because clients send it with any or no content type. */
 async function body<T>(c: Context): Promise<T> {
   const content = await c.req.text()
   if (content.length > MAX_BODY_BYTES) throw new RegistryError('invalidRequest', `The body is longer than ${MAX_BODY_BYTES} bytes`)

@@ -3,24 +3,30 @@ import { decodeRecord, encodeRecord, type SchemasRecord } from './records.ts'
 
 const SCHEMAS_TOPIC = '_schemas'
 const PARTITION = 0
-/** Bit of a batch's attributes: transaction markers, not data. */
+/** Attribute bit of control batches, which hold transaction markers and no data. */
 const CONTROL_BATCH = 0x20
 const FETCH_BYTES = 4 * 1024 * 1024
-/** The log's end is known beforehand, so no fetch has to wait for new data; this only bounds a broker that is slow. */
+/**
+ * The end of the log is known beforehand, so no fetch has to wait for new data. This only limits the wait for a slow
+ * broker.
+ */
 const FETCH_WAIT_MS = 100
 const TOPIC_ALREADY_EXISTS = 'TOPIC_ALREADY_EXISTS'
 
 export interface SchemasTopic {
-  /** Creates the compacted topic where it is missing. */
+  /** Creates the compacted topic if it does not exist. */
   open(): Promise<void>
-  /** Applies what has been written since the last call (at first: everything), in order. */
+  /** Applies all records written since the last call, in order; the first call applies the whole topic. */
   catchUp(apply: (record: SchemasRecord) => void): Promise<void>
-  /** Resolves when the broker has stored all of them, in one batch. After a failure it is unknown whether it has: catch up. */
+  /**
+   * Writes all records in one batch; resolves when the broker has stored them. After a failure it is unknown whether
+   * they were stored, so call `catchUp`.
+   */
   append(records: readonly SchemasRecord[]): Promise<void>
   close(): Promise<void>
 }
 
-/** The topic that the registry lives in. One process writes it. */
+/** The topic that stores the registry's schemas. It has a single writer process. */
 export function schemasTopic(bootstrapBrokers: string[]): SchemasTopic {
   const clientId = 'schema-registry'
   const admin = new Admin({ clientId, bootstrapBrokers })
@@ -29,7 +35,7 @@ export function schemasTopic(bootstrapBrokers: string[]): SchemasTopic {
     bootstrapBrokers,
     serializers: { key: (key) => Buffer.from(key ?? ''), value: (value) => (value == null ? undefined : Buffer.from(value)) as Buffer },
   })
-  // Only its fetch requests are used: it never joins the group that it must be given.
+  // Only used for fetch requests. The constructor requires a group id, but the consumer never joins the group.
   const reader = new Consumer({ clientId, bootstrapBrokers, groupId: clientId })
   let position = 0n
 
@@ -67,7 +73,7 @@ export function schemasTopic(bootstrapBrokers: string[]): SchemasTopic {
       })
       for (const batch of response.responses[0]?.partitions[0]?.records ?? []) {
         for (const record of (batch.attributes & CONTROL_BATCH) === 0 ? batch.records : []) {
-          // A batch may begin before the asked offset.
+          // A batch may begin before the requested offset.
           if (batch.firstOffset + BigInt(record.offsetDelta) < position) continue
           const decoded = decodeRecord({ key: record.key?.toString() ?? '{}', value: record.value?.toString() ?? null })
           if (decoded) apply(decoded)

@@ -3,20 +3,20 @@ import { canonicalText } from './canonical.ts'
 import type { CompatibilityLevel, Mode, SchemasRecord, StoredSchema } from './records.ts'
 
 export interface KnownSchema extends StoredSchema {
-  /** The canonical text: equal for all ways to write this schema, whoever has stored it. */
+  /** The canonical text, which is equal for all ways to write this schema, even if another registry stored it. */
   readonly identity: string
 }
 
-/** What the topic's records add up to. Changed only by `apply`, so that it is the same after every restart. */
+/** The state that results from the topic's records. Only `apply` changes it, so it is the same after every restart. */
 export interface RegistryState {
   apply(record: SchemasRecord): void
-  /** All versions ascending, soft-deleted ones included. Empty for an unknown subject. */
+  /** All versions in ascending order, including soft-deleted ones; empty for an unknown subject. */
   versions(subject: string): readonly KnownSchema[]
-  /** In order of their names. */
+  /** Subjects in alphabetical order. */
   subjects(): string[]
-  /** Every (subject, version) with this id, soft-deleted ones included. */
+  /** Every (subject, version) with this id, including soft-deleted ones. */
   withId(id: number): readonly KnownSchema[]
-  /** The id that this canonical text has under any subject. */
+  /** The id of this canonical text under any subject. */
   idOf(identity: string): number | undefined
   nextId(): number
   level(subject: string | undefined): CompatibilityLevel | undefined
@@ -88,7 +88,7 @@ export function registryState(): RegistryState {
   }
 }
 
-/** A topic written by another registry may hold texts that are not canonical, and types that are not Avro. */
+/** A topic written by another registry may contain non-canonical texts and schema types other than Avro. */
 function identityOf(schema: string): string {
   try {
     return canonicalText(parseSchemaText(schema))

@@ -1,16 +1,16 @@
 import table from './regions.json' with { type: 'json' }
 
-/** A place that has trends of its own. */
+/** A place with a trend list. */
 export interface Region {
-  /** Where-on-earth id; cities that the public trend list does not have: 100,000,000 + GeoNames id. */
+  /** Where-on-earth id. Cities that are missing in the public trend list have 100,000,000 + GeoNames id. */
   readonly woeid: number
   readonly name: string
   readonly type: 'Supername' | 'Country' | 'Town'
-  /** The region around this one; null for the world. */
+  /** The enclosing region; null for the world. */
   readonly parent: number | null
   /** ISO 3166-1 alpha-2; empty for the world. */
   readonly country_code: string
-  /** Inhabitants as GeoNames counts them, 0 where unknown: weights for demonstrations, nothing else. */
+  /** Inhabitants according to GeoNames, or 0 when unknown. Only used as weights in demonstrations. */
   readonly population: number
 }
 
@@ -26,7 +26,7 @@ export function regionOf(woeid: number): Region | undefined {
   return byWoeid.get(woeid)
 }
 
-/** The region itself and those around it, smallest first (city, country, 1); undefined for an unknown woeid. */
+/** The region and those that enclose it, smallest first (city, country, 1); undefined for an unknown woeid. */
 export function pathOf(woeid: number): readonly number[] | undefined {
   return pathByWoeid.get(woeid)
 }

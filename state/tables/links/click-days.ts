@@ -1,19 +1,23 @@
 import { type ClusterOptions, ddlParts, engineOf } from '../table.ts'
 
-/** Seasons can be compared with those of the years before. */
+/** Three years allow comparing a season with those of previous years. */
 const RETENTION_YEARS = 3
-/** Clicks that come later than this after they were made are in `clicks` only. Within the raw clicks' 90 days, so that no day is computed anew from what is left of it. */
+/**
+ * Clicks that arrive later than this are stored in `clicks` only. The limit is within the 90 days of raw clicks, so
+ * that no day is recomputed after some of its clicks have expired.
+ */
 const RENEWED_DAYS = 30
-/** An insert shows its rows later than it dates them; a request takes a minute at most. */
+/** An insert's rows become visible later than their `inserted_at`. A request takes at most one minute. */
 const OVERLAP_MINUTES = 10
 
 /**
- * Clicks by link, UTC day, country, referrer and device: what analysts ask for most, kept when the raw clicks are gone.
+ * Clicks by link, UTC day, country, referrer and device. This is the most common question of analysts, and the answer
+ * outlives the raw clicks.
  *
- * A view that counts what is inserted would count a block twice that a crashed sink inserts twice. Instead, every minute the days that
- * rows have come for are counted anew from the table itself (FINAL: each click once), and the aggregates make no difference between once
- * and often: the greatest count so far, and the union of the visitors. So rows that are computed again, by a second replica too, change
- * nothing, and a count is never more than what is true.
+ * A materialized view on inserts would count a block twice when a crashed sink repeats its insert. Instead, every
+ * minute the days with new rows are recounted from the table itself (with FINAL, so that each click counts once). The
+ * aggregates are idempotent: the maximum of the counts, and the union of the visitors. Recomputed rows, including those
+ * of a second replica, therefore change nothing, and a count is never too high.
  */
 export function clickDaysStatements(cluster: ClusterOptions): string[] {
   const { onCluster } = ddlParts(cluster)

@@ -2,15 +2,15 @@ import type { TrendEntry, TrendOutput } from '../../../schemas/trends/types.ts'
 import type { Row, Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 
-/** Deeper ranks are only candidates for personal lists: nobody asks for their history. */
+/** Deeper ranks are only candidates for personal lists, and their history is not queried. */
 const SNAPSHOT_RANKS = 100
-/** docs/services/trends.md#topics-and-tables */
+/** See docs/services/trends.md#topics-and-tables. */
 const RETENTION_DAYS = 90
 
 /**
- * The minute's list of each region: one row per (woeid, window_end, rank), ranks up to 100, 90 days. Fed by `trend-output`.
- * A list that was posted replaces the pipeline's of the same window: it has the greater `version`. Where it is shorter, the ranks that it does
- * not fill hold an empty term.
+ * The list of each region per minute: one row per (woeid, window_end, rank) for ranks up to 100, kept for 90 days. Fed
+ * by `trend-output`. A posted list has a greater `version` and replaces the pipeline's list of the same window. If the
+ * posted list is shorter, the remaining ranks hold an empty term.
  */
 export const trendSnapshots: Table<number, TrendOutput> = {
   name: 'trend_snapshots',

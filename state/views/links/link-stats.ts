@@ -3,12 +3,12 @@ import type { LinkStats } from '../../../schemas/links/types.ts'
 import { NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag, withCaughtUp } from '../view.ts'
 
 /**
- * Statistics by link. Fed by `link-stats`, partitioned as it is: by short code.
+ * Statistics by link. Fed by `link-stats` and partitioned like it, by short code.
  *
  * | key | value |
  * |---|---|
  * | `{link-stats:<p>}:stats:<short_code>` | JSON: the record without its as_of |
- * | `{link-stats:<p>}:as-of` | epoch ms: every click of the partition up to then is counted in what lies here |
+ * | `{link-stats:<p>}:as-of` | epoch ms: the stored statistics include every click of the partition up to this time |
  *
  * A link that was never clicked has no key.
  */
@@ -17,9 +17,9 @@ export const LINK_STATS_VIEW = 'link-stats'
 export type StoredLinkStats = Omit<LinkStats, 'as_of'>
 
 export interface ReadLinkStats {
-  /** Epoch ms: every click up to then is counted; later ones may be. */
+  /** Epoch ms. Every click up to this time is counted; some later ones may be. */
   readonly asOf: number
-  /** Undefined: never clicked. */
+  /** Undefined when the link was never clicked. */
   readonly stats: StoredLinkStats | undefined
 }
 
@@ -32,9 +32,9 @@ function operationsFor(partition: number, code: string, stats: LinkStats | null)
   return [{ op: 'set', key: statsKey(partition, code), value: JSON.stringify(counted) }]
 }
 
-/** @returns NOT_CAUGHT_UP also before the pipeline has said for the first time up to when it has counted */
+/** @returns NOT_CAUGHT_UP also until the pipeline has published its first as_of time */
 export async function readLinkStats(reader: ViewReader, partition: number, code: string): Promise<ReadLinkStats | typeof NOT_CAUGHT_UP> {
-  // In this order: what is read after the time may only be newer than it.
+  // The order matters: statistics that are read after the time can only be newer than it.
   const values = Promise.all([reader.get(asOfKey(partition)), reader.get(statsKey(partition, code))])
   const found = await withCaughtUp(reader, LINK_STATS_VIEW, partition, values)
   if (found === NOT_CAUGHT_UP || found[0] === null) return NOT_CAUGHT_UP

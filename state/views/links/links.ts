@@ -2,46 +2,47 @@ import type { Link } from '../../../schemas/links/types.ts'
 import { caughtUpKey, NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag } from '../view.ts'
 
 /**
- * Links by short code. Fed by `link-decisions`, partitioned as it is (see results.ts for what else lies there).
+ * Links by short code. Fed by `link-decisions` and partitioned like it. The partition also holds results of commands:
+ * see results.ts.
  *
  * | key | value |
  * |---|---|
- * | `{links:<p>}:link:<short_code>` | JSON of a StoredLink; gone: deleted |
+ * | `{links:<p>}:link:<short_code>` | JSON of a StoredLink; no key means that the link was deleted |
  */
 export const LINKS_VIEW = 'links'
 
-/** Short names, since there is one per link; absent fields have the usual value. */
+/** One record per link, so field names are short and fields with their default value are absent. */
 interface StoredLink {
   /** URL. */
   readonly u: string
-  /** Host of the short domain. */
+  /** Host name of the short domain. */
   readonly d: string
-  /** Created, epoch ms. */
+  /** Creation time, epoch ms. */
   readonly c: number
-  /** Expires, epoch ms; absent: never. */
+  /** Expiry time, epoch ms; absent when the link never expires. */
   readonly e?: number
-  /** Where visitors go after it has expired; absent: nowhere. */
+  /** Redirect target after expiry; absent when there is none. */
   readonly x?: string
-  /** Owner's id; absent: anonymous. */
+  /** Id of the owner; absent for anonymous links. */
   readonly o?: string
-  /** 0: switched off. */
+  /** 0 when the link is switched off. */
   readonly a?: 0
-  /** 0: clicks are not counted. */
+  /** 0 when clicks are not counted. */
   readonly n?: 0
 }
 
-/** A link as clients may know it. Times in epoch ms. */
+/** The data of a link that clients may see. Times are in epoch ms. */
 export interface LinkRecord {
   readonly longUrl: string
   readonly domain: string
   readonly createdAt: number
   readonly expiresAt: number | undefined
   readonly expiredUrl: string | undefined
-  /** In decimal; undefined: anonymous. */
+  /** Decimal; undefined for anonymous links. */
   readonly userId: string | undefined
-  /** False: switched off by its owner. */
+  /** False when the owner has switched the link off. */
   readonly isActive: boolean
-  /** Its clicks are counted. */
+  /** True when clicks are counted. */
   readonly analytics: boolean
 }
 
@@ -71,7 +72,7 @@ export function parseLink(text: string): LinkRecord {
   return { longUrl: u, domain: d, createdAt: c, expiresAt: e, expiredUrl: x, userId: o, isActive: a !== 0, analytics: n !== 0 }
 }
 
-/** One read for a link that is there; absence is believed only of a view that is caught up. */
+/** Takes one read when the link exists. A missing key counts as absent only when the view has caught up. */
 export async function readLink(
   reader: Pick<ViewReader, 'get'>,
   partition: number,

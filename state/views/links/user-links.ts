@@ -7,8 +7,8 @@ import { type LinkRecord, parseLink, storedLink } from './links.ts'
  *
  * | key | value |
  * |---|---|
- * | `{user-links:<p>}:codes:<user_id>` | sorted set: short codes by time of creation |
- * | `{user-links:<p>}:links:<user_id>` | hash: link by short code, as in the view of links |
+ * | `{user-links:<p>}:codes:<user_id>` | sorted set: short codes by creation time |
+ * | `{user-links:<p>}:links:<user_id>` | hash: link by short code, in the format of the links view |
  */
 export const USER_LINKS_VIEW = 'user-links'
 
@@ -36,7 +36,7 @@ export interface ListedLinks {
   readonly links: readonly { readonly code: string; readonly link: LinkRecord }[]
 }
 
-/** @param from of the first link, counted from 0 */
+/** @param from index of the first link, starting at 0 */
 export async function readUserLinks(
   reader: ViewReader & ListReader,
   partition: number,
@@ -53,7 +53,7 @@ export async function readUserLinks(
   if (caughtUp === null) return NOT_CAUGHT_UP
   if (page.length === 0) return { total, links: [] }
   const texts = await reader.hmget(linksKey(partition, user), page)
-  // One that was deleted in between is left out.
+  // Skips links that were deleted between the two reads.
   return { total, links: page.flatMap((code, index) => (texts[index] === null ? [] : [{ code, link: parseLink(texts[index]) }])) }
 }
 

@@ -2,11 +2,11 @@ import type { BlobReferences } from '../../../schemas/snippets/types.ts'
 import { caughtUpKey, type View, type ViewOperation, viewTag } from '../view.ts'
 
 /**
- * Which blobs snippets refer to. Fed by `snippet-blobs`, partitioned as it is.
+ * Reference counts of blobs. Fed by `snippet-blobs` and partitioned like it.
  *
  * | key | value |
  * |---|---|
- * | `{snippet-blobs:<p>}:blob:<hash>` | how many snippets of the partition have it; gone: none |
+ * | `{snippet-blobs:<p>}:blob:<hash>` | number of snippets in the partition that refer to the blob; no key means none |
  */
 const SNIPPET_BLOBS_VIEW = 'snippet-blobs'
 
@@ -17,22 +17,22 @@ function operationsFor(partition: number, hash: string, references: BlobReferenc
   return references === null ? [{ op: 'del', key }] : [{ op: 'set', key, value: String(references.snippets) }]
 }
 
-/** What is asked of Redis. */
+/** The Redis command that this lookup needs. */
 interface ExistenceReader {
   exists(key: string): Promise<number>
 }
 
 /**
- * Those of the hashes that a snippet of any partition refers to.
- * Throws when a partition is not caught up: what is absent from it may still come.
+ * Returns the hashes that a snippet of any partition refers to.
+ * @throws Error when a partition has not caught up, because a reference may still be missing from it
  */
 export async function referencedBlobs(reader: ExistenceReader, partitions: number, hashes: readonly string[]): Promise<Set<string>> {
   const referenced = new Set<string>()
   for (let partition = 0; partition < partitions; partition++) {
     const found = await Promise.all(hashes.map((hash) => reader.exists(blobKey(partition, hash))))
-    // Asked afterwards: a Redis that was emptied in between has no flag any more.
+    // The flag is read after the keys: if Redis was emptied in between, the flag is gone as well.
     if ((await reader.exists(caughtUpKey(SNIPPET_BLOBS_VIEW, partition))) === 0)
-      throw new Error(`references of partition ${partition} are still being read`)
+      throw new Error(`the references of partition ${partition} have not caught up yet`)
     for (const [index, count] of found.entries()) if (count > 0) referenced.add(hashes[index])
   }
   return referenced

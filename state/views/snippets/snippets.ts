@@ -3,22 +3,25 @@ import type { Snippet, Visibility } from '../../../schemas/snippets/types.ts'
 import { caughtUpKey, type ListReader, NOT_CAUGHT_UP, type View, type ViewOperation, type ViewReader, viewTag } from '../view.ts'
 
 /**
- * Snippets by id, and the lists that they stand in. Fed by `snippet-decisions`, partitioned as it is (see results.ts for what else lies
- * there). All snippets of a user lie in one partition, so that the lists of a user change together with the snippets.
+ * Snippets by id, and the lists that contain them. Fed by `snippet-decisions` and partitioned like it. The partition
+ * also holds results of commands: see results.ts. All snippets of a user are in one partition, so that the user's
+ * lists change atomically with the snippets.
  *
  * | key | value |
  * |---|---|
- * | `{snippets:<p>}:snippet:<id>` | JSON of a StoredSnippet; gone: expired or deleted |
- * | `{snippets:<p>}:public` | sorted set: ids of public snippets by time of creation |
- * | `{snippets:<p>}:user:<user_id>:<scope>:<order>` | sorted set of a user's snippets; scope `all` or `public`; order `created`, `views`, `title` |
- * | `{snippets:<p>}:versions:<id>` | sorted set: later versions of that first one by time of creation |
+ * | `{snippets:<p>}:snippet:<id>` | JSON of a StoredSnippet; no key means that it has expired or was deleted |
+ * | `{snippets:<p>}:public` | sorted set: ids of public snippets by creation time |
+ * | `{snippets:<p>}:user:<user_id>:<scope>:<order>` | sorted set: a user's snippets (scopes and orders below) |
+ * | `{snippets:<p>}:versions:<id>` | sorted set: later versions of this first version by creation time |
+ *
+ * The scope is `all` or `public`; the order is `created`, `views` or `title`.
  */
 export const SNIPPETS_VIEW = 'snippets'
 
-/** A snippet as clients may know it. Times in epoch ms. */
+/** The data of a snippet that clients may see. Times are in epoch ms. */
 export interface SnippetRecord {
   readonly id: string
-  /** In decimal; undefined: anonymous. */
+  /** Decimal; undefined for anonymous snippets. */
   readonly userId: string | undefined
   readonly username: string | undefined
   readonly title: string | undefined
@@ -29,10 +32,10 @@ export interface SnippetRecord {
   readonly expiresAt: number | undefined
   readonly createdAt: number
   readonly views: number
-  /** undefined: as often as one likes. */
+  /** Undefined when reads are unlimited. */
   readonly readsLeft: number | undefined
   readonly predecessor: string | undefined
-  /** The first version; undefined: this is it. */
+  /** Id of the first version; undefined when this is the first version. */
   readonly root: string | undefined
 }
 
@@ -40,7 +43,7 @@ export type SnippetScope = 'all' | 'public'
 export type SnippetOrder = 'created' | 'views' | 'title'
 
 const SCOPES: readonly SnippetScope[] = ['all', 'public']
-/** Titles are ordered by their beginnings. */
+/** Titles are sorted by this many leading characters. */
 const TITLE_KEY_CHARACTERS = 64
 const TITLE_END = '\0'
 
@@ -65,11 +68,11 @@ interface Place {
   readonly member: string
 }
 
-/** Where the snippet stands, or stood. */
+/** The lists that contain the snippet, with its score and member in each. */
 function placesOf(partition: number, snippet: Snippet): Place[] {
   const { paste_id: id, user_id, visibility, created_at, view_count, title, root, reads_left } = snippet
   const places: Place[] = []
-  // Whoever lists what burns would let strangers burn it.
+  // Snippets with limited reads are not listed, because strangers could use up their reads.
   const isListed = visibility === 'public' && reads_left === null
   if (isListed) places.push({ list: publicKey(partition), score: created_at, member: id })
   if (root !== null) places.push({ list: versionsKey(partition, root), score: created_at, member: id })
@@ -84,7 +87,7 @@ function placesOf(partition: number, snippet: Snippet): Place[] {
   return places
 }
 
-/** Sorts by title in any case, those without one last; ends with the id. */
+/** A member that sorts by title regardless of case, puts untitled snippets last and ends with the id. */
 function titleMember(title: string | null, id: string): string {
   if (title === null) return `1${TITLE_END}${id}`
   const folded = [...title.normalize('NFKC').toLowerCase()].slice(0, TITLE_KEY_CHARACTERS).join('')
@@ -110,7 +113,7 @@ export function snippetRecord(snippet: Snippet | ReadSnippet): SnippetRecord {
   }
 }
 
-/** Absence is believed only of a view that is caught up. */
+/** A missing key counts as absent only when the view has caught up. */
 export async function readSnippet(
   reader: ViewReader,
   partition: number,
@@ -121,7 +124,7 @@ export async function readSnippet(
   return (await reader.get(caughtUpKey(SNIPPETS_VIEW, partition))) === null ? NOT_CAUGHT_UP : undefined
 }
 
-/** Those of the given snippets that are there, in their order. */
+/** Returns the given snippets that exist, in the given order. */
 export async function readSnippets(
   reader: ViewReader,
   placed: readonly (readonly [partition: number, id: string])[],
@@ -140,7 +143,7 @@ export interface UserListQuery {
   readonly scope: SnippetScope
   readonly order: SnippetOrder
   readonly descending: boolean
-  /** Of the first snippet, counted from 0. */
+  /** Index of the first snippet, starting at 0. */
   readonly from: number
   readonly count: number
 }
@@ -168,7 +171,7 @@ export async function readUserSnippets(
   }
 }
 
-/** The newest public snippets of all partitions together. Costs grow with `from`: callers bound it. */
+/** The newest public snippets of all partitions. The cost grows with `from`, so callers must limit it. */
 export async function readNewest(
   reader: ViewReader & ListReader,
   partitions: number,
@@ -196,10 +199,13 @@ export async function readNewest(
   return { total, snippets: snippets.sort((a, b) => b.createdAt - a.createdAt || compare(a.id, b.id)).slice(from, from + count) }
 }
 
-/** Read with every snippet, so there is a bound: of more versions the newest are told. */
+/**
+ * Every read of a snippet includes its versions, so their number is bounded. Of more versions, only the newest are
+ * returned.
+ */
 export const MAX_VERSIONS = 100
 
-/** The later versions of a first one, the newest MAX_VERSIONS of them, oldest first. */
+/** The newest MAX_VERSIONS later versions of a first version, oldest first. */
 export async function readVersions(reader: ViewReader & ListReader, partition: number, root: string): Promise<SnippetRecord[]> {
   const ids = await reader.zrevrange(versionsKey(partition, root), 0, MAX_VERSIONS - 1)
   return await readSnippets(

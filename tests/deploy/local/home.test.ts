@@ -48,7 +48,7 @@ test('a reset refuses a folder that was not made by Millrace, and one that holds
   expect(() => resetHome(path)).toThrow(/no file millrace-home/)
   const home = openHome(path)
   writeFileSync(join(path, 'thesis.txt'), '')
-  expect(() => resetHome(path)).toThrow(/it holds thesis.txt/)
+  expect(() => resetHome(path)).toThrow(/it contains thesis.txt/)
   expect(existsSync(home.data)).toBe(true)
 })
 

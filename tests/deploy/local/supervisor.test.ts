@@ -65,7 +65,7 @@ test('a crashed process is started again, and it is told', async () => {
   crash()
   await settle()
   expect(started).toHaveLength(1)
-  expect(said).toEqual(['broker has ended (SIGKILL; log: broker.log); starting it again in 1 s', 'broker runs again'])
+  expect(said).toEqual(['broker has ended (SIGKILL; log: broker.log); restarting it in 1 s', 'broker is running again'])
 })
 
 test('pauses double while it does not recover, and begin anew once it has', async () => {

@@ -114,7 +114,7 @@ describe('hostile bytes', () => {
   test('a block that is not as long as it says is refused', () => {
     const schema = { type: 'array', items: 'long' }
     expect(decoded(schema, [3, 4, 2, 4, 0])).toEqual([1, 2])
-    expect(() => decoded(schema, [3, 2, 2, 4, 0])).toThrow('not as long as it says')
+    expect(() => decoded(schema, [3, 2, 2, 4, 0])).toThrow('does not have its declared size')
     expect(() => decoded(schema, [3, 40, 2, 4, 0])).toThrow('larger than the remaining bytes')
     expect(() => decoded(schema, [3, 1, 2, 4, 0])).toThrow('larger than the remaining bytes')
   })
@@ -139,7 +139,7 @@ describe('hostile bytes', () => {
     ['invalid UTF-8', 'string', [4, 0xc3, 0x28], 'not valid UTF-8'],
     ['an overlong form', 'string', [4, 0xc0, 0x80], 'not valid UTF-8'],
     ['a surrogate', 'string', [6, 0xed, 0xa0, 0x80], 'not valid UTF-8'],
-    ['a boolean of 2', 'boolean', [2], 'neither 0 nor 1'],
+    ['a boolean of 2', 'boolean', [2], 'must be 0 or 1'],
     ['a union index', ['null', 'int'], [4], 'branch 2 of a union of 2'],
     ['a negative union index', ['null', 'int'], [1], 'branch -1 of a union of 2'],
     ['an enum index', { type: 'enum', name: 'E', symbols: ['A'] }, [2], 'symbol 1 of an enum of 1'],
@@ -164,7 +164,7 @@ describe('hostile bytes', () => {
 })
 
 test('positions outside the buffer are refused', () => {
-  expect(() => compileDecoder('string')(Buffer.from([2]), 0, 2)).toThrow('lies outside')
+  expect(() => compileDecoder('string')(Buffer.from([2]), 0, 2)).toThrow('is outside the buffer')
 })
 
 test('bytes are copies: they do not change with the buffer they came from', () => {

@@ -17,10 +17,10 @@ const letters = { type: 'enum', name: 'E', symbols: ['A', 'B'] }
 test.each<[string, AvroSchema, unknown, string]>([
   ['null', 'null', 0, 'null expected'],
   ['boolean', 'boolean', 1, 'a boolean expected'],
-  ['int with a fraction', 'int', 1.5, 'an integer of 32 bits expected'],
-  ['int outside 32 bits', 'int', 2 ** 31, 'an integer of 32 bits expected'],
-  ['int NaN', 'int', Number.NaN, 'an integer of 32 bits expected'],
-  ['int as text', 'int', '1', 'an integer of 32 bits expected'],
+  ['int with a fraction', 'int', 1.5, 'a 32-bit integer expected'],
+  ['int outside 32 bits', 'int', 2 ** 31, 'a 32-bit integer expected'],
+  ['int NaN', 'int', Number.NaN, 'a 32-bit integer expected'],
+  ['int as text', 'int', '1', 'a 32-bit integer expected'],
   ['long outside 53 bits', 'long', 2 ** 53, 'an integer within ±(2^53-1) expected'],
   ['long as bigint', 'long', 1n, 'an integer within ±(2^53-1) expected'],
   ['int64 as number', int64, 1, 'a bigint expected'],
@@ -64,7 +64,7 @@ test('errors name the path, and leave the writer as it was', () => {
   const out = byteWriter(8)
   out.length = 5
   const write = compileEncoder(nested)
-  expect(() => write({ lines: [{ count: 1 }, { count: 0.5 }] }, out)).toThrow('Order.lines[1].count: an integer of 32 bits expected')
+  expect(() => write({ lines: [{ count: 1 }, { count: 0.5 }] }, out)).toThrow('Order.lines[1].count: a 32-bit integer expected')
   expect(() => write({ lines: [], notes: { a: 'b', c: 1 } }, out)).toThrow('Order.notes{c}: one of null, string expected')
   expect(() => write({ notes: {} }, out)).toThrow('Order.lines: the field is missing and has no default')
   expect(out.length).toBe(5)

@@ -223,7 +223,7 @@ describe('unions', () => {
 
   test('a branch that the reader does not know is an error when it is met', () => {
     expect(through(['int', 'string'], ['null', 'int'], 3)).toBe(3)
-    expect(() => through(['int', 'string'], ['null', 'int'], 'x')).toThrow('string fits no branch of the union null, int')
+    expect(() => through(['int', 'string'], ['null', 'int'], 'x')).toThrow('string matches no branch of the union null, int')
     expect(() => compileDecoder(['boolean', 'string'], ['null', 'int'])).toThrow(IncompatibleSchemaError)
   })
 

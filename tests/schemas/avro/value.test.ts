@@ -63,7 +63,7 @@ test.each([
   ['another magic byte', [1, 0, 0, 0, 1, 2, 2], 'begins with byte 1'],
   ['JSON', [...Buffer.from('{"x":1}')], 'begins with byte 123'],
   ['a truncated body', [0, 0, 0, 0, 1, 2], 'Point.y: the bytes end inside the value'],
-  ['a rest', [0, 0, 0, 0, 1, 2, 2, 0], 'Point: 1 bytes are left behind the value'],
+  ['a rest', [0, 0, 0, 0, 1, 2, 2, 0], 'Point: 1 bytes are left after the value'],
 ])('%s is a codec error', (_, bytes, message) => {
   const codec = avroValue<Point>(schema).open(1, lookup())
   const buffer = Buffer.from(bytes)
@@ -75,6 +75,6 @@ test('a value that does not fit leaves the writer as it was', () => {
   const out = byteWriter(4)
   out.length = 2
   const codec = avroValue<Point>(schema).open(1, lookup())
-  expect(() => codec.encode({ x: 1.5, y: 0 }, out)).toThrow('Point.x: an integer of 32 bits expected')
+  expect(() => codec.encode({ x: 1.5, y: 0 }, out)).toThrow('Point.x: a 32-bit integer expected')
   expect(out.length).toBe(2)
 })

@@ -117,8 +117,8 @@ describe('a full set', () => {
 test.each([
   [{ capacity: 0 }, 'capacity must be a positive integer'],
   [{ capacity: 1.5 }, 'capacity must be a positive integer'],
-  [{ errorRate: 0 }, 'errorRate must lie between 0 and 1'],
-  [{ errorRate: 1 }, 'errorRate must lie between 0 and 1'],
+  [{ errorRate: 0 }, 'errorRate must be between 0 and 1'],
+  [{ errorRate: 1 }, 'errorRate must be between 0 and 1'],
 ])('%o is refused', (wrong, message) => {
   expect(() => seenSetStore(STORE, { key: utf8, item: utf8, capacity: 10, errorRate: 0.01, ...wrong })).toThrow(message)
 })

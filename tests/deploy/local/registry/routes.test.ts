@@ -134,7 +134,7 @@ test('what is no schema, or not supported, has its code and a reason', async () 
   expect(await register('s', {})).toEqual(refused(42201))
   expect(await register('s', { schema: '{}', schemaType: 'PROTOBUF' })).toEqual({
     status: 422,
-    body: { error_code: 42201, message: 'Schema type PROTOBUF is not supported here: AVRO only' },
+    body: { error_code: 42201, message: 'Schema type PROTOBUF is not supported here; only AVRO is' },
   })
   expect(await register('s', { ...V1, references: [{ name: 'a', subject: 'b', version: 1 }] })).toEqual({
     status: 422,
