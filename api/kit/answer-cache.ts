@@ -1,6 +1,6 @@
 import type { Answer } from './answer.ts'
 
-/** Enough for every region and a few limits; beyond it the oldest answers go. */
+/** Enough for every region at a few limits. Above this number the cache evicts its oldest answers. */
 const MAX_KEPT_ANSWERS = 4_096
 
 export interface KeptAnswer {
@@ -11,8 +11,8 @@ export interface KeptAnswer {
 }
 
 /**
- * Answers that depend on nothing but the request target (method GET, no token), kept for a moment.
- * They are sent without routing, validation or rendering: the read path of a hot address.
+ * A short-lived cache of answers that depend only on the request target (method GET, no token).
+ * A hit is sent without routing, validation or rendering, which makes it the fast path for hot addresses.
  */
 export interface AnswerCache {
   get(target: string, now: number): KeptAnswer | undefined

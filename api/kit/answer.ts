@@ -1,19 +1,22 @@
 import { gzipSync } from 'node:zlib'
 import { etagOf } from './etag.ts'
 
-/** What a handler returns: plain data, so that it can be tested, kept and sent without a framework. */
+/** What a handler returns. Plain data, so it can be tested, cached and sent without a framework. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string | Uint8Array | ReadableStream<Uint8Array> | null
-  /** The same body compressed, for those who accept it; `headers` then name Accept-Encoding in Vary. Compressed at the first call. */
+  /**
+   * Returns the same body compressed, for clients that accept gzip. The first call compresses it.
+   * `headers` must then name Accept-Encoding in Vary.
+   */
   readonly gzip?: () => Uint8Array
   /**
-   * Epoch ms until which the same request target gets this very answer without running the handler again.
-   * Only for answers that depend on nothing but the target: never on the caller.
+   * Epoch ms until which the server may send this answer again for the same request target without running the
+   * handler. Set it only if the answer depends on nothing but the target, and in particular not on the caller.
    */
   readonly reusableUntil?: number
-  /** Asked before each reuse: false ends it. Default: nothing else ends it. */
+  /** Called before each reuse; false stops the reuse. Without it, the answer is reusable until `reusableUntil`. */
   readonly isReusable?: () => boolean
 }
 
@@ -27,11 +30,11 @@ export function noContent(): Answer {
   return { status: 204, headers: {}, body: null }
 }
 
-/** Smaller bodies fit into one packet anyway. */
+/** Smaller bodies fit into one packet even without compression. */
 const COMPRESSED_FROM_BYTES = 1_024
 
 /**
- * An answer that others may keep: with its tag, and compressed once for all who ask for that.
+ * An answer that clients and proxies may cache. It carries an ETag, and its body is compressed at most once.
  * @param headers Content-Type and Cache-Control
  */
 export function cacheableAnswer(body: string | Uint8Array, headers: Readonly<Record<string, string>>): Answer {

@@ -34,29 +34,29 @@ export interface AppOptions {
   readonly metrics: HttpMetrics
   readonly readiness: Readiness
   readonly answers: AnswerCache
-  /** undefined: nobody is limited. */
+  /** Without it, no request is limited. */
   readonly limits?: RequestLimits
-  /** Base of absolute URLs, shown in the documentation. */
+  /** Base of absolute URLs, as the documentation shows it. */
   readonly publicUrl: string
   /** Monotonic milliseconds, for durations. */
   readonly monotonic: () => number
-  /** Proxies that are believed when they say for whom they ask. Default: those of this machine. */
+  /** Proxies whose X-Forwarded-For the app believes. Default: those on this machine. */
   readonly trusted?: TrustedProxies
-  /** A whole body must arrive within this. Default 10 s. */
+  /** Time limit for receiving the whole body. Default 10 s. */
   readonly bodyTimeoutMs?: number
 }
 
-/** JSON bodies are small unless a route says otherwise. */
+/** JSON bodies are small, so a route that needs more must say so. */
 const DEFAULT_BODY_BYTES = 1_048_576
 const DEFAULT_BODY_TIMEOUT_MS = 10_000
 const DEFAULT_HANDLER_TIMEOUT_MS = 10_000
-/** The route label of requests that match no route: addresses must not become labels. */
+/** The route label of requests that match no route. Using the requested path would create unbounded labels. */
 const NO_ROUTE = '(none)'
 const MS_PER_SECOND = 1_000
 const NO_SCOPES: ReadonlySet<string> = new Set()
 const ANYBODY: AuthRule = { kind: 'optional' }
 
-/** Makes the answer. @param added headers that go with it even if it is an error */
+/** Makes the answer. @param added receives headers to send with the answer, even if it is an error */
 type Answering = (requestId: string, added: Record<string, string>) => Answer | Promise<Answer>
 
 function arrivingBody(c: Context, streamed: StreamedBody | undefined, maxBytes: number): ArrivingBody | undefined {
@@ -65,17 +65,17 @@ function arrivingBody(c: Context, streamed: StreamedBody | undefined, maxBytes: 
 }
 
 function tookTooLong(): ApiError {
-  return new ApiError(errors.unavailable, { message: 'The answer took too long: try again shortly.' })
+  return new ApiError(errors.unavailable, { message: 'The request took too long to process. Try again shortly.' })
 }
 
-/** The HTTP application: every request in, one answer out, whatever happens. */
+/** The HTTP application. Every request gets exactly one answer, even if its handler throws. */
 export function createApp(options: AppOptions): OpenAPIHono {
   const app = new OpenAPIHono()
   const paths = pathTable()
   const trusted = options.trusted ?? trustedProxies(LOOPBACK)
   const bodyTimeoutMs = options.bodyTimeoutMs ?? DEFAULT_BODY_TIMEOUT_MS
 
-  /** Runs `answer` and sends what it returns or throws, measured and logged. */
+  /** Runs `answer`, sends what it returns or throws, and records metrics and a log line. */
   async function exchange(c: Context, route: string, answer: Answering): Promise<Response> {
     const startedAt = options.monotonic()
     const requestId = requestIdFrom(c.req.header('x-request-id'))
@@ -174,15 +174,17 @@ export function createApp(options: AppOptions): OpenAPIHono {
 
   function authorized(c: Context, auth: AuthRule, isUserId: UserIdForm): Promise<Caller | undefined> {
     const authorizing = authorize(auth, c.req.header('authorization') ?? null, options.verifier, isUserId)
-    // A request that is answered before its token is checked leaves this rejection unhandled.
+    // If the request is answered before its token is checked, nobody awaits this promise. Its rejection must not
+    // crash us.
     authorizing.catch(() => undefined)
     return authorizing
   }
 
   /**
-   * Counts the request before any work is done for it. A request whose token is refused counts by its address.
-   * @param added receives the headers that go with the answer, whatever it is
-   * @param path the path that rules are matched with
+   * Counts the request against its rate limits before any other work. A request with a rejected token counts by
+   * address.
+   * @param added receives headers to send with the answer, even if it is an error
+   * @param path the path to match rules with
    * @returns undefined if limits do not cover the path
    */
   async function limit(
@@ -208,7 +210,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return admission.caller
   }
 
-  /** Whatever no route took: OPTIONS, another method, or nothing there. */
+  /** Answers requests that no route accepts: OPTIONS, a wrong method, or an unknown address. */
   function elsewhere(c: Context): Answer {
     const allow = paths.allowed(new URL(c.req.url).pathname)
     if (allow.length === 0) throw new ApiError(errors.not_found)
@@ -217,7 +219,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return { status: 204, headers: optionsHeaders(allow, isPreflight), body: null }
   }
 
-  /** An address without a route belongs to no service, so the user id of any of them identifies the caller. */
+  /** An address without a route belongs to no service, so a user id in any service's form identifies the caller. */
   const isAnyUserId: UserIdForm = (subject) => options.services.some((service) => service.isUserId(subject))
 
   const operations = operationsService(options.readiness, options.metrics)

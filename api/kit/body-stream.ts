@@ -3,13 +3,14 @@ import { ApiError, errors } from './errors.ts'
 
 export interface BodyLimits {
   readonly maxBytes: number
-  /** The whole body must have arrived by then. */
+  /** Time limit for the whole body. */
   readonly timeoutMs: number
 }
 
 /**
- * The body as it arrives. Throws ApiError: 413 as soon as it is too large (reading stops there), 408 when it comes too slowly, 400 when it
- * breaks off. Nothing is buffered: whoever does not take the next piece holds the client back.
+ * Yields the body as it arrives. Throws ApiError: 413 as soon as the body is too large (it then stops reading), 408
+ * if it arrives too slowly, 400 if the connection breaks off. Nothing is buffered, so a slow consumer holds the
+ * client back.
  */
 export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGenerator<Uint8Array, void, undefined> {
   const announced = Number(request.headers.get('content-length') ?? 0)
@@ -23,7 +24,9 @@ export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGe
     giveUp?.()
   }, limits.timeoutMs)
 
-  /** Not a race with one promise for the whole body: that one would hold every piece until the body has ended. */
+  /**
+   * Does not race each read with one promise for the whole body, which would retain every piece until the body's end.
+   */
   function next(): ReturnType<typeof reader.read> {
     return new Promise((resolve, reject) => {
       giveUp = () => reject(new ApiError(errors.request_timeout))
@@ -45,27 +48,27 @@ export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGe
     isWhole = true
   } finally {
     clearTimeout(timer)
-    // Not awaited: a client that sends no more would hold the answer back.
+    // Not awaited, because a client that stops sending would delay the answer.
     if (!isWhole) reader.cancel().catch(() => undefined)
   }
 }
 
 /**
- * A body that fits into memory, with the errors of `bodyPieces`. One whose length is announced is read in one go: as a stream it costs as much
- * as the rest of a small request.
+ * Reads a body that fits into memory, with the errors of `bodyPieces`. If its length is announced, reads it in one
+ * call, because streaming it would cost as much as the rest of a small request.
  */
 export async function wholeBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const announced = request.headers.get('content-length')
   if (announced === null) return Buffer.concat(await Array.fromAsync(bodyPieces(request, limits)))
   if (Number(announced) > limits.maxBytes) throw tooLarge(limits.maxBytes)
-  // The HTTP parser takes no byte more than was announced.
+  // Node's HTTP parser accepts no more bytes than announced.
   const bytes = await withDeadline(request.arrayBuffer(), limits.timeoutMs, () => new ApiError(errors.request_timeout)).catch(brokenOff)
   return new Uint8Array(bytes)
 }
 
 function brokenOff(cause: unknown): never {
   if (cause instanceof ApiError) throw cause
-  throw new ApiError(errors.invalid_request, { message: 'The body broke off before its end.', cause })
+  throw new ApiError(errors.invalid_request, { message: 'The connection broke off before the end of the body.', cause })
 }
 
 function tooLarge(maxBytes: number): ApiError {

@@ -14,9 +14,9 @@ const REQUEST_TIMEOUT_MS = 6_000
 const MAX_CONNECTIONS = 20
 const UNKNOWN_TABLE = '60'
 
-/** The ClickHouse that holds the tables, for readers: failures are answers of the catalogue. */
+/** Connects to the ClickHouse that holds the tables, for reading. Failures become errors of the catalogue. */
 export function connectTables(config: ClickhouseSettings): Tables {
-  // What fails is answered and logged by us, once.
+  // The API answers and logs each failure once, so the client logs nothing.
   const client = createClient({
     log: { level: ClickHouseLogLevel.OFF },
     ...config,
@@ -30,7 +30,7 @@ export function connectTables(config: ClickhouseSettings): Tables {
       return await work()
     } catch (cause) {
       if (cause instanceof ClickHouseError && cause.code === UNKNOWN_TABLE) throw new ApiError(errors.not_ready, { cause })
-      throw new ApiError(errors.unavailable, { message: 'The history store does not answer: try again shortly.', cause })
+      throw new ApiError(errors.unavailable, { message: 'The history store does not respond. Try again shortly.', cause })
     }
   }
 

@@ -1,12 +1,12 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import type { Context } from 'hono'
 
-/** Proxies whose `X-Forwarded-For` is believed. */
+/** Proxies whose `X-Forwarded-For` the app believes. */
 export interface TrustedProxies {
   includes(address: string): boolean
 }
 
-/** An IPv6 customer has at least a /64, so single addresses cost nothing. */
+/** An IPv6 customer has at least a /64, so a caller can switch between single addresses at no cost. */
 const IPV6_PREFIX_GROUPS = 4
 const IPV6_GROUPS = 8
 /** No real chain of proxies is longer. */
@@ -36,9 +36,9 @@ export function trustedProxies(ranges: readonly string[]): TrustedProxies {
 }
 
 /**
- * Finds the client of a request: the connection's other end or, if that is a trusted proxy, the rightmost address of
- * X-Forwarded-For that is not one. Proxies append to the header, so addresses that a client forges stand further left
- * and are never reached.
+ * Finds the client of a request: the peer of the connection or, if that is a trusted proxy, the rightmost address in
+ * X-Forwarded-For that is not a trusted proxy. Proxies append to the header, so addresses that a client forges are
+ * further left and are never reached.
  * @param remote the socket's address; undefined if the socket is closed
  */
 export function clientAddress(remote: string | undefined, forwardedFor: string | undefined, trusted: TrustedProxies): string {
@@ -53,22 +53,20 @@ export function clientAddress(remote: string | undefined, forwardedFor: string |
   return address
 }
 
-/** Whether the connection's other end is a trusted proxy. */
+/** Whether the peer of the connection is a trusted proxy. */
 export function isFromProxy(remote: string | undefined, trusted: TrustedProxies): boolean {
   const address = plainAddress(remote ?? '')
   return address !== undefined && trusted.includes(address)
 }
 
-/** The address of the connection's other end, if the server is Node's. */
+/** The address of the connection's peer, if the app runs on Node's server. */
 export function remoteAddress(c: Context): string | undefined {
   return c.env?.incoming?.socket?.remoteAddress
 }
 
 const UNKNOWN_ADDRESS = '0.0.0.0'
 
-/**
- * Strips brackets, port and zone, and turns IPv4 in IPv6 into IPv4. @returns undefined if the text is not an address
- */
+/** Strips brackets, port and zone, and unwraps IPv4-mapped IPv6. @returns undefined if the text is not an address */
 function plainAddress(text: string): string | undefined {
   let address = text.trim()
   const bracketed = /^\[(.+)\](?::\d+)?$/.exec(address)
@@ -80,7 +78,7 @@ function plainAddress(text: string): string | undefined {
   return isIP(address) === 0 ? undefined : address
 }
 
-/** The address that limits count by: IPv4 as it is, IPv6 as its /64 in its shortest form. */
+/** The address that limits count by: IPv4 unchanged, IPv6 as its /64 in the shortest form. */
 export function limitedAddress(address: string): string {
   if (!address.includes(':')) return address
   const groups = expanded(address).slice(0, IPV6_PREFIX_GROUPS)
@@ -96,7 +94,7 @@ function expanded(address: string): number[] {
   return [...head, ...Array.from({ length: IPV6_GROUPS - head.length - tail.length }, () => 0), ...tail]
 }
 
-/** The last group may be an IPv4 address, which takes the place of two groups. */
+/** The last group may be an IPv4 address, which replaces two groups. */
 function groupsOf(text: string): number[] {
   if (text === '') return []
   return text.split(':').flatMap((group) => {

@@ -7,7 +7,7 @@ export interface Preconditions {
   readonly acceptEncoding: string | undefined
 }
 
-/** What this caller gets of a 200 to GET or HEAD: the answer, its compressed form, or 304. */
+/** Chooses the form of a 200 answer to GET or HEAD: as it is, compressed, or 304. */
 export function variantFor(answer: Answer, { ifNoneMatch, acceptEncoding }: Preconditions): Answer {
   const variant = answer.gzip !== undefined && acceptsGzip(acceptEncoding) ? compressed(answer, answer.gzip()) : answer
   const etag = answer.headers.ETag
@@ -15,12 +15,12 @@ export function variantFor(answer: Answer, { ifNoneMatch, acceptEncoding }: Prec
   return isUnchanged(ifNoneMatch, etag) ? notModified(variant) : variant
 }
 
-/** Whether a read with this If-None-Match is answered with 304. */
+/** Whether a read with this If-None-Match gets a 304. */
 export function isUnchanged(ifNoneMatch: string, etag: string): boolean {
   return etagMatches(ifNoneMatch, etag) || etagMatches(ifNoneMatch, gzipTag(etag))
 }
 
-/** Other bytes, so another strong tag. */
+/** The compressed bytes differ, so they need a different strong ETag. */
 function compressed(answer: Answer, gzip: Uint8Array): Answer {
   const { ETag } = answer.headers
   const headers: Record<string, string> = { ...answer.headers, 'Content-Encoding': 'gzip' }
@@ -32,7 +32,7 @@ function gzipTag(etag: string): string {
   return `${etag.slice(0, -1)}-gzip"`
 }
 
-/** True when gzip is named, or everything is, and not with weight 0 (RFC 9110, 12.5.3). */
+/** True if the header lists gzip, or else `*`, with a weight other than 0 (RFC 9110, 12.5.3). */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined) return false
   let star = false
@@ -48,14 +48,14 @@ export function acceptsGzip(acceptEncoding: string | undefined): boolean {
 /** Headers that a 304 repeats (RFC 9110, 15.4.5). */
 const KEPT_ON_NOT_MODIFIED = ['Cache-Control', 'Content-Location', 'ETag', 'Expires', 'Vary'] as const
 
-/** True when `If-None-Match` names the tag (weak comparison, as RFC 9110 13.1.2 asks for GET and HEAD). */
+/** Whether `If-None-Match` matches the ETag (weak comparison, which RFC 9110, 13.1.2 requires for GET and HEAD). */
 function etagMatches(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch === etag) return true
   if (ifNoneMatch.trim() === '*') return true
   return ifNoneMatch.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
 }
 
-/** The 304 that stands for `answer`. */
+/** The 304 that replaces `answer`. */
 function notModified(answer: Answer): Answer {
   const headers: Record<string, string> = {}
   for (const name of KEPT_ON_NOT_MODIFIED) {

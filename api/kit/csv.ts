@@ -1,8 +1,8 @@
-/** Spreadsheets take cells that begin so for formulas, and run them (OWASP, "CSV injection"). */
+/** Spreadsheets execute cells with these first characters as formulas (OWASP, "CSV injection"). */
 const FORMULA = /^[=+\-@\t\r]/
 const NEEDS_QUOTES = /[",\r\n]/
 
-/** One line (RFC 4180). Cells that a spreadsheet would run get an apostrophe in front. */
+/** One line (RFC 4180). An apostrophe in front keeps spreadsheets from executing a cell. */
 export function csvLine(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`
 }

@@ -1,6 +1,6 @@
 /**
- * Waits for `work` at most so long, then throws what `late` makes. Work that is done at once pays nothing.
- * Nothing is cancelled: what comes later is dropped, its failure too.
+ * Waits for `work` up to the time limit, then throws the error that `late` makes. A value that is no promise costs no
+ * timer. Late work is not cancelled; its result or error is ignored.
  */
 export async function withDeadline<T>(work: T | Promise<T>, timeoutMs: number, late: () => Error): Promise<T> {
   if (!(work instanceof Promise)) return work

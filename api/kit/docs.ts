@@ -14,10 +14,13 @@ export interface DocumentationRoute {
 
 const VERSION = '1.0.0'
 
-/** The page runs only what this server serves: it works without internet. It may call the public address, and Swagger UI sets inline styles. */
+/**
+ * The page runs only scripts from this server, so it works offline. "Try it out" may call the public address, and
+ * Swagger UI sets inline styles.
+ */
 const PAGE_POLICY =
   "default-src 'none'; connect-src *; img-src 'self' data:; script-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
-/** Files of a pinned package change only with a release. */
+/** Assets of a pinned package change only with a release. */
 const ASSET_CACHING = 'public, max-age=3600'
 
 const PAGE = `<!doctype html>
@@ -63,7 +66,7 @@ export function documentationRoutes(app: OpenAPIHono, services: readonly Service
         return document
       },
     },
-    // Whoever opens the API in a browser wants to know what is here.
+    // A person who opens the base URL in a browser is looking for the documentation.
     { path: '/', answer: async () => ({ status: 302, headers: { Location: '/docs' }, body: null }) },
     { path: '/docs', answer: async () => page(PAGE, 'text/html; charset=utf-8') },
     { path: '/docs/start.js', answer: async () => page(START_SCRIPT, 'text/javascript; charset=utf-8') },
@@ -76,7 +79,7 @@ function openApiDocument(app: OpenAPIHono, services: readonly ServiceRoutes[], p
     type: 'http',
     scheme: 'bearer',
     bearerFormat: 'JWT',
-    description: 'A JWT signed with RS256, ES256 or EdDSA. `sub` is the user id, `scope` a space-separated list.',
+    description: 'A JWT signed with RS256, ES256 or EdDSA. `sub` is the user id, `scope` a space-separated list of scopes.',
   })
   return app.getOpenAPI31Document({
     openapi: '3.1.0',

@@ -1,15 +1,18 @@
 import { RATE_LIMIT_EXCEEDED } from './rate-limit-exceeded.ts'
 
-/** One entry of the error catalogue. The catalogue is the contract: every code is documented, tested and never reused. */
+/**
+ * One entry of the error catalogue, which is part of the API contract. Every code is documented and tested; none is
+ * reused.
+ */
 export interface ErrorDefinition {
   /** The `error` field of the body. */
   readonly code: string
   readonly status: number
-  /** True: the same request may succeed later without being changed. */
+  /** Whether the same request may succeed later unchanged. */
   readonly retryable: boolean
-  /** When it is answered, as one sentence of the documentation. */
+  /** When the API gives this error, as a clause for the documentation. */
   readonly when: string
-  /** Default `message`: cause and cure. */
+  /** Default `message`, with cause and cure. */
   readonly message: string
 }
 
@@ -27,18 +30,18 @@ export const errors = defineErrors({
     status: 400,
     retryable: false,
     when: 'a parameter, header or body field is missing, malformed or out of range; `details` names each',
-    message: 'The request is not valid: see details.',
+    message: 'The request is not valid. See details.',
   },
   invalid_encoding: {
     status: 400,
     retryable: false,
-    when: 'the path, query or body is not valid UTF-8, or text holds NUL or a lone surrogate',
+    when: 'the path, query or body is not valid UTF-8, or text contains NUL or a lone surrogate',
     message: 'Text must be valid UTF-8 without NUL.',
   },
   unauthorized: {
     status: 401,
     retryable: false,
-    when: 'a token is required and missing, or the token given is malformed, expired, or not signed for this API',
+    when: 'a required token is missing, or the given token is malformed, expired, or not signed for this API',
     message: 'A valid bearer token is required.',
   },
   invalid_api_key: {
@@ -53,35 +56,35 @@ export const errors = defineErrors({
     when: 'the token is valid, but its scope, owner or subject does not allow this',
     message: 'This token does not allow the request.',
   },
-  not_found: { status: 404, retryable: false, when: 'nothing lives at this address', message: 'There is nothing at this address.' },
+  not_found: { status: 404, retryable: false, when: 'nothing exists at this address', message: 'There is nothing at this address.' },
   method_not_allowed: {
     status: 405,
     retryable: false,
-    when: 'the address exists, but not with this method; `Allow` lists those that do',
-    message: 'This address does not take this method: see the Allow header.',
+    when: 'the address does not accept this method; `Allow` lists those it accepts',
+    message: 'This address does not accept this method. See the Allow header.',
   },
   request_timeout: {
     status: 408,
     retryable: true,
     when: 'the request did not arrive in time',
-    message: 'The request did not arrive in time: send it faster or in smaller parts.',
+    message: 'The request did not arrive in time. Send it faster or in smaller parts.',
   },
   idempotency_conflict: {
     status: 409,
     retryable: false,
-    when: 'an Idempotency-Key was used before with another body',
-    message: 'This Idempotency-Key was used with another body: use a new one.',
+    when: 'the Idempotency-Key was used before for a different request',
+    message: 'This Idempotency-Key was used for a different request. Use a new key.',
   },
   content_too_large: {
     status: 413,
     retryable: false,
-    when: 'the body is larger than the address allows',
+    when: 'the body exceeds the maximum size for this address',
     message: 'The body is too large.',
   },
   unsupported_media_type: {
     status: 415,
     retryable: false,
-    when: 'the body has a Content-Type that the address does not take',
+    when: 'this address does not accept the Content-Type of the body',
     message: 'Send the body as application/json in UTF-8.',
   },
   rate_limit_exceeded: RATE_LIMIT_EXCEEDED,
@@ -94,26 +97,26 @@ export const errors = defineErrors({
   internal_error: {
     status: 500,
     retryable: true,
-    when: 'the server has a fault; it is logged under the request id',
-    message: 'The server has a fault. Report it with the request id.',
+    when: 'an unexpected failure in the server, logged with the request id',
+    message: 'The server failed unexpectedly. Report it with the request id.',
   },
   not_ready: {
     status: 503,
     retryable: true,
-    when: 'the view that answers this is still being built; `Retry-After` says when to come back',
-    message: 'The data is still being loaded: try again shortly.',
+    when: 'the data for this request is still being loaded; `Retry-After` says when to try again',
+    message: 'The data is still being loaded. Try again shortly.',
   },
   unavailable: {
     status: 503,
     retryable: true,
-    when: 'a server that this one needs does not answer, or this one is stopping; `Retry-After` says when to come back',
-    message: 'The service is unavailable for the moment: try again shortly.',
+    when: 'a required backend does not respond, or this server is shutting down; `Retry-After` says when to try again',
+    message: 'The service is temporarily unavailable. Try again shortly.',
   },
 })
 
-/** One wrong part of a request. */
+/** One invalid part of a request. */
 export interface ErrorDetail {
-  /** Where: `query.woeid`, `path.term`, `header.idempotency-key`, `body.top_k[3].count`. */
+  /** The location: `query.woeid`, `path.term`, `header.idempotency-key`, `body.top_k[3].count`. */
   readonly path: string
   readonly message: string
 }
@@ -124,13 +127,13 @@ export interface ApiErrorOptions {
   /** Seconds, for 429 and 503. */
   readonly retryAfter?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** Further fields of the body, e.g. `command_id`. */
+  /** Additional fields of the body, such as `command_id`. */
   readonly fields?: Readonly<Record<string, unknown>>
-  /** Logged, never shown. */
+  /** Appears in the log, never in the answer. */
   readonly cause?: unknown
 }
 
-/** An answer from the catalogue, thrown by handlers and by the kit. */
+/** An error of the catalogue, thrown by handlers and by the kit. */
 export class ApiError extends Error {
   override readonly name = 'ApiError'
   readonly definition: ErrorDefinition
@@ -142,7 +145,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Clients that are told to wait come back no sooner than this. */
+/** Retry-After for errors that set none. */
 const DEFAULT_RETRY_AFTER_SECONDS = 1
 
 export interface ErrorBody {
@@ -158,7 +161,7 @@ export function errorBody(error: ApiError, requestId: string): ErrorBody {
   return error.options.details === undefined ? body : { ...body, details: error.options.details }
 }
 
-/** Headers that belong to the error itself: Retry-After on 429 and 503, and what the thrower added. */
+/** The error's headers: those its thrower set and, on 429 and 503, Retry-After. */
 export function errorHeaders(error: ApiError): Record<string, string> {
   const { status } = error.definition
   const headers: Record<string, string> = { ...error.options.headers }

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** 128 bits of a SHA-256: no two bodies of one address collide. */
+/** 128 bits of a SHA-256, so no two bodies of one address share a tag by chance. */
 const ETAG_BYTES = 16
 
-/** A strong entity tag: equal bytes, equal tag, in every process. */
+/** A strong entity tag. Equal bytes get equal tags in every process. */
 export function etagOf(body: string | Uint8Array): string {
   return `"${createHash('sha256').update(body).digest().subarray(0, ETAG_BYTES).toString('base64url')}"`
 }

@@ -6,36 +6,36 @@ import type { Logger } from './logging.ts'
 import { spacedWarning } from './spaced-warning.ts'
 
 /**
- * Facts that nobody waits for. They are sent in order per key and each once. What cannot be sent now is kept, up to a bound; what comes above
- * it, and what Kafka refuses for good, is dropped and counted.
+ * Sends facts that no request waits for, each exactly once and in order per key. Facts that cannot be sent yet are
+ * buffered up to a bound. Facts beyond the bound, and those that Kafka rejects permanently, are dropped and counted.
  */
 export interface FactBuffer<K, V> {
-  /** Costs next to nothing, whatever Kafka does. False: dropped, because the buffer is full. */
+  /** Cheap, even if Kafka does not respond. Returns false if the fact was dropped because the buffer is full. */
   offer(key: K, value: V): boolean
   readonly size: number
-  /** Waits until everything is sent, but no longer than this. */
+  /** Waits until everything is sent, or until the time limit. */
   close(timeoutMs: number): Promise<void>
 }
 
 export interface FactBufferOptions<K, V> {
-  /** Called with the first fact, and again after it rejects. */
+  /** Called for the first fact, and again each time it rejects. */
   readonly open: () => Promise<FactLog<K, V>>
   readonly capacity: number
   readonly registry: Registry
-  /** In the names of the metrics. */
+  /** Prefix of the metrics' names. */
   readonly name: string
   readonly log: Logger
 }
 
-/** Between tries to open the log. */
+/** The first and the longest pause between attempts to open the log. */
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 2_000
-/** Between two lines about what was dropped: a full buffer drops tens of thousands a second. */
+/** Interval between warnings about dropped facts. A full buffer may drop tens of thousands of facts a second. */
 const WARNING_EVERY_MS = 10_000
 
 export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBufferOptions<K, V>): FactBuffer<K, V> {
   let facts: FactLog<K, V> | undefined
-  /** Facts that come before Kafka has answered for the first time; the oldest first. */
+  /** Facts offered before the log is open, oldest first. */
   let early: (readonly [K, V])[] = []
   let pending = 0
   let isOpening = false
@@ -52,11 +52,11 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
     everyMs: WARNING_EVERY_MS,
     say: (count) => log.error({ buffer: name, count, reason: refusal }, 'facts_refused'),
   })
-  const sent = counter('sent', 'Facts that Kafka has acknowledged')
+  const sent = counter('sent', 'Facts that Kafka acknowledged')
   const dropped = counter('dropped', 'Facts that were lost, mostly because the buffer was full')
   new Gauge({
     name: `${name}_waiting`,
-    help: 'Facts that wait to be sent',
+    help: 'Facts waiting to be sent',
     registers: [registry],
     collect() {
       this.set(size())
@@ -71,12 +71,12 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
     return early.length + pending
   }
 
-  /** One for all facts of this buffer: the log keeps a count of them and no object for each. */
+  /** Shared by all facts of this buffer, so that the log keeps a count instead of an object per fact. */
   const receipt: Receipt = {
     settled(count, error) {
       pending -= count
       if (error === undefined) sent.inc(count)
-      // `close` has said how many are left.
+      // `close` has already logged how many facts are left.
       else if (isClosed) dropped.inc(count)
       else drop(count, error)
       if (size() === 0) onDrained?.()
@@ -89,7 +89,7 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
     for (let fact = 0; fact < count; fact++) refused.happened()
   }
 
-  /** False: dropped. */
+  /** @returns false if the fact was dropped */
   function append(to: FactLog<K, V>, key: K, value: V): boolean {
     try {
       to.append(key, value, receipt)
@@ -101,7 +101,7 @@ export function factBuffer<K, V>({ open, capacity, registry, name, log }: FactBu
         full.happened()
       } else if (error instanceof TransportError) drop(1, error)
       else if (error instanceof CodecError) {
-        // A bug.
+        // Only a bug can cause this.
         dropped.inc()
         log.error({ buffer: name, reason: error.message }, 'fact_cannot_be_encoded')
       } else throw error

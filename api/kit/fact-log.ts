@@ -3,14 +3,17 @@ import type { PublishAppender, Publisher, Receipt } from '../../kafka/transport.
 import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { Topic } from '../../schemas/topic.ts'
 
-/** A topic as far as its keys go. */
+/** The parts of a topic that concern its keys. */
 export type KeyedTopic<K> = Pick<Topic<K, unknown>, 'name' | 'key'>
 
-/** Writes facts of one topic. Each is encoded at once into the batch of its partition: a fact that waits costs its bytes and no objects. */
+/**
+ * Writes facts of one topic. Each fact is encoded immediately into the batch of its partition, so a waiting fact
+ * costs only its bytes.
+ */
 export interface FactLog<K, V> {
   /**
-   * @param receipt reports the fate of the fact
-   * @throws CodecError; TransportError when the publisher takes nothing now. The receipt is not used then.
+   * @param receipt reports whether the fact was written
+   * @throws CodecError; TransportError if the publisher accepts no facts now. In both cases, the receipt is not used.
    */
   append(key: K, value: V | null, receipt: Receipt): void
 }

@@ -9,59 +9,66 @@ import { type FactLog, factLog, type KeyedTopic } from './fact-log.ts'
 import type { Logger } from './logging.ts'
 import type { ReadinessProbe } from './readiness.ts'
 
-/** Publishes what has happened to Kafka. */
+/** Publishes facts to Kafka. */
 export interface Facts {
   /**
-   * Resolves when every in-sync replica has the record. Facts of one key arrive in the order of their calls, each once, even when answers are
-   * lost. Throws ApiError: `unavailable` when there is no acknowledgement in time (the record may still have been written), and
-   * `internal_error` for a record that Kafka refuses for good, such as one that is too large for its topic.
+   * Resolves when every in-sync replica has the record. Facts of one key are written in the order of the calls, each
+   * exactly once, even if acknowledgements get lost. Throws ApiError: `unavailable` if no acknowledgement arrives in
+   * time (the record may still have been written), `internal_error` for a record that Kafka rejects permanently, such
+   * as one that is too large for its topic.
    */
   publish<K, V>(topic: Topic<K, V>, key: K, value: V | null): Promise<void>
-  /** Throws ApiError `not_ready` until Kafka has been asked. Views are partitioned as the topics that feed them. */
+  /**
+   * The partition of a key. Views share the partitions of their input topics. Throws ApiError `not_ready` before
+   * Kafka has answered.
+   */
   partitionOf<K>(topic: KeyedTopic<K>, key: K): number
   partitionsOf(topic: { readonly name: string }): number
 }
 
 export interface KafkaFacts extends Facts {
-  /** For facts that nobody waits for. Waits until Kafka and the registry have answered. */
+  /** Opens a log for facts that no request waits for. Waits until Kafka and the registry have answered. */
   openLog<K, V>(topic: Topic<K, V>): Promise<FactLog<K, V>>
   readonly probe: ReadinessProbe
-  /** Ends publishing; the transport stays open. */
+  /** Stops publishing. The transport stays open. */
   close(): Promise<void>
 }
 
 export interface KafkaFactsOptions {
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** Every topic that is published to or asked for. */
+  /** All topics that are published to, or whose partitions are needed. */
   readonly topics: readonly AnyTopic[]
-  /** Where partition counts are kept for an API that starts while Kafka is away: it can still read views. */
+  /** Stores partition counts, so that an API that starts while Kafka is down can still read views. */
   readonly memory?: PartitionMemory
   readonly log: Logger
 }
 
 export interface PartitionMemory {
-  /** null: nothing is kept. */
+  /** null if nothing is stored. */
   load(): Promise<string | null>
   save(text: string): Promise<void>
 }
 
-/** A caller waits for its answer: better a 503 that it may repeat than a long silence. */
+/** A caller waits for the acknowledgement, and a 503 that it may retry is better than a long wait. */
 const PUBLISH_TIMEOUT_MS = 5_000
-/** A request that is not answered by then is given up with its connection. */
+/** After this, the client gives up the request and closes its connection. */
 const REQUEST_TIMEOUT_MS = 4_000
-/** Between two requests for acknowledged facts: at 500 a second, one request carries two or three, which spares the broker and every reader as many turns. */
+/**
+ * Least time between two requests for acknowledged facts. At 500 facts a second, a request then carries two or three,
+ * which saves the broker and each consumer as many round trips.
+ */
 const ACKNOWLEDGED_SPACING_MS = 5
-/** A caller that comes when this much waits is refused at once instead of after a long wait. */
+/** Above this much unacknowledged data, callers get a 503 immediately instead of after a long wait. */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
-/** Nobody waits for buffered facts, and twenty requests a second cost Kafka and its readers little. */
+/** No request waits for buffered facts, and twenty produce requests a second cost Kafka and its consumers little. */
 const BUFFERED_SPACING_MS = 50
-/** All buffers together; each has its own, smaller capacity. */
+/** For all buffers together. Each buffer has a smaller capacity. */
 const MAX_BUFFERED_BYTES = 128 * 1_048_576
-/** Between tries to reach Kafka and the registry after the start. */
+/** Pause between attempts to reach Kafka and the registry after the start. */
 const START_RETRY_MS = 1_000
 
-/** Starts connecting at once and tries until it succeeds; until then every call throws `not_ready`. */
+/** Connects in the background and retries until it succeeds. Until then, calls throw `not_ready`. */
 export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const { transport } = options
   const acknowledged = transport.publisher({
@@ -69,7 +76,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     maxPendingBytes: MAX_ACKNOWLEDGED_BYTES,
   })
-  // A publisher of its own: what nobody waits for never holds up what somebody does.
+  // Separate, so that buffered facts never delay those that a request waits for.
   const buffered = transport.publisher({
     spacingMs: BUFFERED_SPACING_MS,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
@@ -79,7 +86,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const logs = new Map<AnyTopic, FactLog<never, never>>()
   const stopping = new AbortController()
   let partitions: ReadonlyMap<string, number> | undefined
-  /** True once Kafka itself has given the partition counts; until then they may be remembered ones. */
+  /** True once Kafka has reported the partition counts. Before, they may come from memory. */
   let asked = false
   let serdes: Serdes | undefined
   let missing = 'not asked yet'
@@ -115,13 +122,19 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     return counts
   }
 
-  /** Partition counts do not change while views are served: a topic that grows needs its views rebuilt. */
+  /**
+   * Partition counts are constant while views are served, because adding partitions to a topic requires rebuilding
+   * its views.
+   */
   async function remember(counts: ReadonlyMap<string, number>): Promise<void> {
     const known = JSON.parse((await options.memory?.load().catch(() => null)) ?? '{}') as Record<string, number>
     await options.memory?.save(JSON.stringify({ ...known, ...Object.fromEntries(counts) })).catch(() => undefined)
   }
 
-  /** Until Kafka answers, the counts that an earlier process was given hold: views can be read by them while Kafka is away. */
+  /**
+   * Uses the counts that an earlier process stored until Kafka answers, so that views can be read while Kafka is
+   * down.
+   */
   async function recall(): Promise<void> {
     while (partitions === undefined && options.memory !== undefined && !stopping.signal.aborted) {
       const counts = await remembered()
@@ -138,7 +151,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
 
   function partitionsOf(topic: { readonly name: string }): number {
     const count = partitions?.get(topic.name)
-    if (count === undefined) throw new ApiError(errors.not_ready, { message: 'Kafka has not answered yet: try again shortly.' })
+    if (count === undefined) throw new ApiError(errors.not_ready, { message: 'Kafka has not answered yet. Try again shortly.' })
     return count
   }
 
@@ -147,7 +160,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     if (known !== undefined) return known as FactLog<K, V>
     const count = partitionsOf(topic)
     if (serdes === undefined)
-      throw new ApiError(errors.not_ready, { message: 'The schema registry has not answered yet: try again shortly.' })
+      throw new ApiError(errors.not_ready, { message: 'The schema registry has not answered yet. Try again shortly.' })
     const opened = factLog({ topic, codec: serdes.codecFor(topic), partitions: count, publisher: acknowledged, now: Date.now })
     logs.set(topic, opened as FactLog<never, never>)
     return opened
@@ -165,8 +178,8 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
       await promise
     } catch (cause) {
       if (!(cause instanceof TransportError)) throw cause
-      if (cause.fatal) throw new ApiError(errors.internal_error, { message: 'The event log refuses this record.', cause })
-      throw new ApiError(errors.unavailable, { message: 'The event log does not answer: try again shortly.', cause })
+      if (cause.fatal) throw new ApiError(errors.internal_error, { message: 'The event log rejected this record.', cause })
+      throw new ApiError(errors.unavailable, { message: 'The event log does not respond. Try again shortly.', cause })
     }
   }
 

@@ -6,11 +6,14 @@ import { ApiError, errors } from './errors.ts'
 import type { Logger } from './logging.ts'
 import type { ReadinessProbe } from './readiness.ts'
 
-/** A small compacted topic as a map in memory, the same in every process. */
+/** A small compacted topic as an in-memory map. Every process has the whole topic. */
 export interface GlobalTable<K, V> {
-  /** Throws ApiError `not_ready` until the topic was read to the end that it had at the start: absence means something only then. */
+  /**
+   * Throws ApiError `not_ready` until the table has read the topic up to the high watermarks of its start. Before
+   * that, a missing key would mean nothing.
+   */
   get(key: K): V | undefined
-  /** Everything, in no order. Throws as `get` does. */
+  /** All entries, in no particular order. Throws as `get` does. */
   entries(): Iterable<readonly [K, V]>
   readonly size: number
   readonly probe: ReadinessProbe
@@ -21,26 +24,26 @@ export interface GlobalTableOptions<K, V> {
   readonly transport: Transport
   readonly topic: Topic<K, V>
   readonly values: Codec<V>
-  /** Loads a schema that a value was written with, after UnknownSchemaError. */
+  /** Loads the schema with which a value was written, after UnknownSchemaError. */
   loadSchema(schemaId: number): Promise<unknown>
   readonly log: Logger
-  /** Told once, when the table may be read. */
+  /** Called once, when the table becomes readable. */
   onReady?(): void
-  /** Told after every change, in log order. */
+  /** Called after every change, in log order. */
   onChange?(key: K, value: V | undefined): void
 }
 
-/** Room for one key; longer ones grow it. */
+/** Initial buffer size for one key. Longer keys grow the buffer. */
 const KEY_BYTES = 64
-/** What comes ends the wait. */
+/** The longest wait for records. Arriving records end it. */
 const POLL_MS = 5_000
-/** After a failure of the transport or the registry. */
+/** Pause after a failure of the transport or the registry. */
 const RETRY_MS = 1_000
 
-/** Starts reading at once and goes on until it is closed. */
+/** Starts reading immediately and continues until it is closed. */
 export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTable<K, V> {
   const { transport, topic, values, log } = options
-  /** By the key's bytes as Latin-1: keys may be of any type. */
+  /** Keyed by the key's bytes as Latin-1, because keys may have any type. */
   const entries = new Map<string, readonly [K, V]>()
   const ends = new Map<string, number>()
   const positions = new Map<string, number>()
@@ -67,7 +70,7 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
     await fetcher?.close()
   }
 
-  /** From the positions reached so far: an interrupted reader repeats nothing. */
+  /** Opens a fetcher at the positions reached so far, so that a reader that was interrupted repeats no records. */
   async function open(): Promise<Fetcher> {
     const count = (await transport.partitionCounts([topic.name])).get(topic.name)
     if (count === undefined) throw new Error(`topic ${topic.name} does not exist`)
@@ -116,7 +119,7 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
     positions.set(partitionKey(data.topic, data.partition), data.nextOffset)
   }
 
-  /** @returns undefined for bytes that are no record of this topic; the entry keeps its last good value */
+  /** @returns undefined if the bytes are no valid record of this topic; the entry then keeps its last valid value */
   async function decoded(
     buffer: Buffer,
     keyStart: number,
@@ -139,7 +142,7 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
   function behind(): string | undefined {
     let records = 0
     for (const [key, end] of ends) records += Math.max(0, end - (positions.get(key) ?? 0))
-    return records === 0 ? undefined : `topic ${topic.name} is read to ${records} records before its end`
+    return records === 0 ? undefined : `topic ${topic.name} is ${records} records behind its high watermarks`
   }
 
   function assertReady(): void {

@@ -1,11 +1,11 @@
 import { RATE_LIMIT_HEADERS } from './rate-limits.ts'
 
-/** How long a browser may keep the answer to a preflight. Chromium caps it at two hours. */
+/** How long a browser may cache the answer to a preflight. Chromium caps it at two hours. */
 const PREFLIGHT_SECONDS = 7_200
 
 /**
- * On every answer. Any origin may call: callers are known by tokens, never by cookies, so a foreign page gains nothing.
- * Answers are data: they may not be sniffed, framed, or run.
+ * Headers of every answer. Any origin may call the API. Callers are identified by tokens, never by cookies, so a page
+ * from another origin gains nothing. Answers are data and must not be sniffed, framed or executed.
  */
 export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'Access-Control-Allow-Origin': '*',
@@ -16,10 +16,10 @@ export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 }
 
-/** An error, or anything else that nobody said may be kept, is not kept. */
+/** The default: errors, and all answers that do not allow caching explicitly. */
 export const NOT_CACHEABLE = 'no-store'
 
-/** Answers OPTIONS: to a preflight what may be asked, to anybody else the methods. */
+/** Answers OPTIONS: a preflight gets the allowed methods and headers, any other request the methods. */
 export function optionsHeaders(allow: readonly string[], isPreflight: boolean): Record<string, string> {
   const methods = allow.join(', ')
   if (!isPreflight) return { Allow: methods }

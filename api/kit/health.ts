@@ -9,18 +9,21 @@ import type { ServiceRoutes } from './service-routes.ts'
 const Status = z.object({ status: z.string() }).openapi('Status')
 const MissingPart = z.object({ name: z.string(), reason: z.string() })
 const ReadyStatus = z
-  .object({ status: z.string(), degraded: z.array(MissingPart).openapi({ description: 'parts without which some requests fail' }) })
+  .object({
+    status: z.string(),
+    degraded: z.array(MissingPart).openapi({ description: 'Parts that are down. Only some requests need them.' }),
+  })
   .openapi('ReadyStatus')
 
 const livez = defineRoute({
   method: 'get',
   path: '/livez',
   operationId: 'livez',
-  summary: 'Is the process alive',
-  description: 'Answers while the process can answer at all; looks at nothing else. Restart the process when it does not.',
+  summary: 'Report whether the process is alive',
+  description: 'Checks nothing but the process itself. Restart the process if it does not answer.',
   tag: 'operations',
   auth: { kind: 'open' },
-  answers: { 200: { description: 'alive', schema: Status, example: { status: 'alive' } } },
+  answers: { 200: { description: 'The process is alive.', schema: Status, example: { status: 'alive' } } },
   errors: [],
 })
 
@@ -28,12 +31,12 @@ const readyz = defineRoute({
   method: 'get',
   path: '/readyz',
   operationId: 'readyz',
-  summary: 'May this process get requests',
+  summary: 'Report whether the process accepts requests',
   description:
-    '503 `not_ready` names in `missing` what is not there yet: a server that does not answer, a view that is still being built, a process that is stopping.',
+    '503 `not_ready` lists in `missing` what the process waits for, such as a server that does not respond or a view that is still being built. A process that is shutting down is not ready either.',
   tag: 'operations',
   auth: { kind: 'open' },
-  answers: { 200: { description: 'ready', schema: ReadyStatus, example: { status: 'ready', degraded: [] } } },
+  answers: { 200: { description: 'The process accepts requests.', schema: ReadyStatus, example: { status: 'ready', degraded: [] } } },
   errors: [errors.not_ready],
 })
 
@@ -41,15 +44,15 @@ const metricsRoute = defineRoute({
   method: 'get',
   path: '/metrics',
   operationId: 'metrics',
-  summary: 'Metrics',
-  description: "Prometheus' text format.",
+  summary: 'Get metrics',
+  description: 'Metrics of this process in the text format of Prometheus.',
   tag: 'operations',
   auth: { kind: 'open' },
-  answers: { 200: { description: 'metrics', mediaType: 'text/plain' } },
+  answers: { 200: { description: 'The metrics.', mediaType: 'text/plain' } },
   errors: [],
 })
 
-/** What the machinery around the API asks for. */
+/** The routes for load balancers, orchestrators and Prometheus. */
 export function operationsService(readiness: Readiness, metrics: HttpMetrics): ServiceRoutes {
   async function answerReady() {
     const { missing, degraded } = await readiness.report()

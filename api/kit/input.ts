@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi'
 import { ApiError, type ErrorDetail, errors } from './errors.ts'
 
-/** Query parameters by name; one that is given twice becomes a list, which no single-valued schema takes. */
+/** Query parameters by name. A repeated parameter becomes a list, which single-valued schemas reject. */
 export function queryOf(url: string): Record<string, string | string[]> {
   const values: Record<string, string | string[]> = Object.create(null)
   const start = url.indexOf('?')
@@ -16,10 +16,10 @@ export function queryOf(url: string): Record<string, string | string[]> {
   return values
 }
 
-/** What a schema made of its input, or every problem it found. */
+/** The output of a schema, or the problems that it found. */
 export type Checked = { readonly value: unknown; readonly details: readonly ErrorDetail[] }
 
-/** @param place `query`, `path` or `body`: the first part of each problem's path */
+/** @param place `query`, `path` or `body`, the first part of each problem's path */
 export function check(schema: z.ZodType | undefined, input: unknown, place: string): Checked {
   if (schema === undefined) return { value: undefined, details: [] }
   const result = schema.safeParse(input)
@@ -31,7 +31,7 @@ function pathOf(place: string, path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, part) => (typeof part === 'number' ? `${text}[${part}]` : `${text}.${String(part)}`), place)
 }
 
-/** Longer lists of problems help nobody. */
+/** Longer lists of problems help no caller. */
 const MAX_DETAILS = 20
 
 export function assertValid(...checked: readonly Checked[]): void {
@@ -41,7 +41,7 @@ export function assertValid(...checked: readonly Checked[]): void {
 
 export const IDEMPOTENCY_KEY_PATTERN = /^[ -~]{1,128}$/
 
-/** A caller's own name for its request; undefined where it gave none. */
+/** Validates the Idempotency-Key. undefined if the caller sent none. */
 export function idempotencyKeyFrom(given: string | undefined): string | undefined {
   if (given === undefined || IDEMPOTENCY_KEY_PATTERN.test(given)) return given
   const message = 'must be 1 to 128 printable ASCII characters'

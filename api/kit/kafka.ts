@@ -9,10 +9,13 @@ export interface ApiTransportOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** Idle fetches wait for half of it, and five seconds of waiting cost little. */
+/** An idle fetch waits up to half of this, and five seconds of waiting cost little. */
 const REQUEST_TIMEOUT_MS = 10_000
 
-/** The Kafka client of an API process: facts, global tables and limits all use this one. Kafka may come later: whoever needs it first connects. */
+/**
+ * The Kafka client of an API process, shared by facts, global tables and limits. Kafka need not be up at the start.
+ * The first call that needs it connects.
+ */
 export function apiTransport({ brokers, log }: ApiTransportOptions): Transport {
   const transport = kafkaTransport(
     {

@@ -15,14 +15,17 @@ export interface KeptAnswerOptions {
   readonly now: () => number
 }
 
-/** An answer as it goes to the socket: names and values in turn, as `writeHead` takes them without copying. */
+/**
+ * An answer as sent to the socket. Header names and values alternate, which lets `writeHead` take them without
+ * copying.
+ */
 interface Wire {
   readonly status: number
   readonly headers: readonly string[]
   readonly body: Uint8Array
 }
 
-/** A kept answer's two forms, each made when first asked for. */
+/** The two forms of a kept answer. Each is rendered on first use. */
 interface Wires {
   plain?: Wire
   gzip?: Wire
@@ -32,9 +35,9 @@ const MS_PER_SECOND = 1_000
 const NO_BYTES = new Uint8Array()
 
 /**
- * The shortest way from a request to an answer: no routing, no validation, no rendering. It answers what the app answered to the
- * same target a moment ago, so it changes no answer; it only spares the work.
- * @returns a function that answers true when it has taken the request
+ * The fast path: sends a kept answer without routing, validation or rendering. The app gave the same answer to the
+ * same target a moment ago, so this only saves work.
+ * @returns a function that returns true if it has answered the request
  */
 export function keptAnswerSender(options: KeptAnswerOptions): (request: IncomingMessage, response: ServerResponse) => boolean {
   const wiresOf = new WeakMap<KeptAnswer, Wires>()

@@ -3,9 +3,9 @@ export interface LimitedCaller {
   /** The client of the API key, `user:<id>` or `ip:<address>`. */
   readonly clientId: string
   readonly tier: string
-  /** Identifies the API key without being it. */
+  /** Identifies the API key without revealing it. */
   readonly apiKeyId?: string
   readonly userId?: string
-  /** As `limitedAddress` gives it. */
+  /** The address in the form of `limitedAddress`. */
   readonly ip: string
 }

@@ -1,6 +1,6 @@
 import { type DestinationStream, type LevelWithSilent, pino } from 'pino'
 
-/** Structured logs: an event name in snake_case and its fields. */
+/** A structured log. Each line is an event name in snake_case and its fields. */
 export interface Logger {
   debug(fields: Record<string, unknown>, event: string): void
   info(fields: Record<string, unknown>, event: string): void
@@ -9,10 +9,10 @@ export interface Logger {
   child(fields: Record<string, unknown>): Logger
 }
 
-/** Never written, wherever they stand in the fields of a line. */
+/** Redacted at any depth of a line's fields. */
 const SECRET_FIELDS = new Set(['authorization', 'token', 'password', 'secret', 'cookie', 'api_key'])
 const CENSORED = '[redacted]'
-/** Fields of fields of fields: deeper ones are not looked at, and nothing of ours is. */
+/** Deeper fields are not searched for secrets. No line of the API nests deeper. */
 const MAX_DEPTH = 4
 
 /** @param destination default: standard output */
@@ -27,12 +27,17 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
   return destination === undefined ? pino(options) : pino(options, destination)
 }
 
-/** Standard output, written without waiting: a slow reader of the log must not slow requests. Flushed at exit. */
+/**
+ * Standard output, written asynchronously, so that a slow reader of the log does not slow requests. Flushed at exit.
+ */
 export function standardOutput(): DestinationStream {
   return pino.destination({ dest: 1, sync: false })
 }
 
-/** Copies only what it must change: most lines are flat and hold no secret. (pino's own redaction by paths costs ten times as much.) */
+/**
+ * Copies only objects that it must change, because most lines are flat and contain no secret. (pino's redaction by
+ * paths costs ten times as much.)
+ */
 function withoutSecrets(fields: Record<string, unknown>, depth = 1): Record<string, unknown> {
   let clean = fields
   for (const name in fields) {

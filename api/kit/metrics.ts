@@ -1,21 +1,21 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-/** From a cached answer to the time limit of a handler, seconds. */
+/** Seconds, from a cached answer to the time limit of handlers. */
 const LATENCY_BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 export interface HttpMetrics {
   readonly registry: Registry
-  /** @param route the route's template, never the address itself: labels must stay few */
+  /** @param route the route's template, never the requested path, because labels must have few values */
   observe(method: string, route: string, status: number, seconds: number): void
   countError(code: string): void
   readonly inFlight: Gauge
   readonly reused: Counter
-  /** Everything in the registry, in Prometheus' text format. */
+  /** All metrics of the registry in the text format of Prometheus. */
   text(): Promise<string>
 }
 
 /**
- * A registry of its own, so that several apps live in one process.
+ * Creates a separate registry, so that one process can run several apps.
  * @param options.process adds the metrics of the Node process (event loop, memory, garbage collection)
  */
 export function httpMetrics(options: { process: boolean }): HttpMetrics {
@@ -23,7 +23,7 @@ export function httpMetrics(options: { process: boolean }): HttpMetrics {
   if (options.process) collectDefaultMetrics({ register: registry })
   const duration = new Histogram({
     name: 'http_request_duration_seconds',
-    help: 'Time from the request line to the answer handed to the socket',
+    help: 'Time from the request line until the answer is handed to the socket',
     labelNames: ['method', 'route', 'status'],
     buckets: LATENCY_BUCKETS_SECONDS,
     registers: [registry],
@@ -34,13 +34,16 @@ export function httpMetrics(options: { process: boolean }): HttpMetrics {
     labelNames: ['code'],
     registers: [registry],
   })
-  const inFlight = new Gauge({ name: 'http_requests_in_flight', help: 'Requests being worked on', registers: [registry] })
+  const inFlight = new Gauge({ name: 'http_requests_in_flight', help: 'Requests that are being processed', registers: [registry] })
   const reused = new Counter({
     name: 'http_answers_reused_total',
     help: 'Requests answered with a kept answer, without running their handler',
     registers: [registry],
   })
-  /** Label lookup by object is the dearest part of prom-client: children are kept per route and status. */
+  /**
+   * Finding a child by its labels is the most expensive part of prom-client, so children are cached by route and
+   * status.
+   */
   const observers = new Map<string, (seconds: number) => void>()
 
   return {

@@ -8,27 +8,28 @@ export const SECURITY_SCHEME = 'bearer'
 
 const ErrorSchema = z
   .object({
-    error: z.string().openapi({ description: 'the code: stable, made for programs', example: 'invalid_request' }),
-    message: z.string().openapi({ description: 'cause and cure, made for people' }),
-    request_id: z.string().openapi({ description: 'also in X-Request-Id and in our logs' }),
+    error: z.string().openapi({ description: 'Stable code for programs.', example: 'invalid_request' }),
+    message: z.string().openapi({ description: 'Cause and cure, for people.' }),
+    request_id: z.string().openapi({ description: "The request's id, which X-Request-Id and the server's log also contain." }),
     details: z
       .array(z.object({ path: z.string().openapi({ example: 'query.limit' }), message: z.string() }))
       .optional()
-      .openapi({ description: 'each wrong part of the request' }),
+      .openapi({ description: 'The invalid parts of the request.' }),
     command_id: z
       .string()
       .optional()
-      .openapi({ description: '503 of what takes an Idempotency-Key: the one to ask again with; it may have been done' }),
+      .openapi({ description: 'On 503, the Idempotency-Key to repeat the request with, since it may have been executed.' }),
   })
   .openapi('Error')
 
 const IdempotencyHeaders = z.object({
   'Idempotency-Key': z.string().regex(IDEMPOTENCY_KEY_PATTERN).optional().openapi({
-    description: 'your own name for this request, for 24 hours: repeated with it, it is not done twice but answered as the first time',
+    description:
+      'A name that you choose for this request. A repetition with the same key within 24 hours is not executed again and gets the first answer.',
   }),
 })
 
-/** A path parameter makes every unmatched value, such as an empty one, an unknown address. */
+/** The errors that the kit itself adds to a route. With a path parameter, an empty or unmatched value gives a 404. */
 function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): ErrorDefinition[] {
   const takesInput =
     definition.query !== undefined || definition.params !== undefined || definition.body !== undefined || definition.streamed !== undefined
@@ -50,7 +51,7 @@ function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): Er
 }
 
 /**
- * Describes the operation for OpenAPI by the same schemas that validate it.
+ * Describes the operation for OpenAPI with the schemas that validate it.
  * @param isLimited whether rate limits cover its path
  */
 export function describeRoute(definition: BoundRoute['definition'], isLimited: boolean): RouteConfig {
@@ -111,22 +112,22 @@ function describeAnswer(answer: AnswerSpec, rateHeaders: Readonly<Record<string,
   const hasBody = answer.schema !== undefined || answer.mediaType !== undefined
   return {
     description: answer.description,
-    headers: headerSchemas({ 'X-Request-Id': 'the id of this request', ...rateHeaders, ...answer.headers }),
+    headers: headerSchemas({ 'X-Request-Id': 'The id of this request.', ...rateHeaders, ...answer.headers }),
     ...(hasBody && { content: Object.fromEntries([mediaType, ...(answer.otherMediaTypes ?? [])].map((type) => [type, content])) }),
   }
 }
 
-/** One response per status, naming every code that may stand in it. */
+/** One response per status. Its description lists all codes with this status. */
 function describeErrors(definitions: readonly ErrorDefinition[], hasPages: boolean) {
   const byStatus = Map.groupBy(new Set(definitions), (definition) => definition.status)
   return Object.fromEntries([...byStatus].map(([status, group]) => [status, describeErrorStatus(status, group, hasPages)]))
 }
 
 function describeErrorStatus(status: number, group: readonly ErrorDefinition[], hasPages: boolean) {
-  const waits: Record<string, string> = status === 429 || status === 503 ? { 'Retry-After': 'seconds to wait' } : {}
+  const waits: Record<string, string> = status === 429 || status === 503 ? { 'Retry-After': 'Seconds to wait.' } : {}
   return {
     description: group.map((definition) => `\`${definition.code}\`: ${definition.when}`).join('\n\n'),
-    headers: headerSchemas({ 'X-Request-Id': 'the id of this request', ...waits }),
+    headers: headerSchemas({ 'X-Request-Id': 'The id of this request.', ...waits }),
     content: {
       'application/json': {
         schema: ErrorSchema,

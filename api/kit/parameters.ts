@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 
-/** Digits of a safe integer: a longer number is refused before it is rounded. */
+/** Digits of the largest safe integer. Longer numbers are rejected, because parsing would round them. */
 const MAX_DIGITS = 16
 
 interface IntegerOptions {
@@ -11,7 +11,7 @@ interface IntegerOptions {
   readonly example?: number
 }
 
-/** An integer in a query, in its shortest decimal form. */
+/** An integer query parameter, in its shortest decimal form. */
 export function integerParameter(options: IntegerOptions) {
   const { minimum, maximum, description } = options
   const message = `must be an integer from ${minimum} to ${maximum}`
@@ -33,7 +33,7 @@ export function integerParameter(options: IntegerOptions) {
     })
 }
 
-/** `true` or `false` in a query. */
+/** A query parameter that is `true` or `false`. */
 export function booleanParameter(options: { readonly default: boolean; readonly description: string }) {
   return z
     .enum(['true', 'false'], 'must be true or false')
@@ -45,12 +45,12 @@ export function booleanParameter(options: { readonly default: boolean; readonly 
 const DEFAULT_PAGE_LIMIT = 20
 const MAX_PAGE_LIMIT = 100
 
-/** Which page of a list; every list of the project counts them from one. */
+/** The page of a list. All lists count pages from 1. */
 export function pageParameter(maximum: number) {
-  return integerParameter({ minimum: 1, maximum, default: 1, description: 'from 1' })
+  return integerParameter({ minimum: 1, maximum, default: 1, description: 'Page number, from 1.' })
 }
 
-/** How much of a list is on a page. @param what the things in the list, in the plural */
+/** The number of items on a page. @param what the items, in the plural */
 export function pageLimitParameter(what: string) {
-  return integerParameter({ minimum: 1, maximum: MAX_PAGE_LIMIT, default: DEFAULT_PAGE_LIMIT, description: `${what} per page` })
+  return integerParameter({ minimum: 1, maximum: MAX_PAGE_LIMIT, default: DEFAULT_PAGE_LIMIT, description: `Number of ${what} per page.` })
 }

@@ -1,9 +1,12 @@
-/** Which methods an address takes: tells 404 from 405, and answers OPTIONS. */
+/** The methods of each address, which distinguish 404 from 405 and answer OPTIONS. */
 export interface PathTable {
   add(method: string, path: string): void
-  /** In capitals, HEAD and OPTIONS included; empty: nothing lives there. */
+  /** In capitals, including HEAD and OPTIONS. Empty if nothing exists there. */
   allowed(path: string): string[]
-  /** True: a path with parameters fits too, but this very path has methods of its own, and this is none of them. */
+  /**
+   * True if a route without parameters has this exact path but not this method. A parameterized route must then not
+   * match.
+   */
   isTakenBefore(method: string, path: string): boolean
 }
 

@@ -4,21 +4,21 @@ import type { LimitedCaller } from './limited-caller.ts'
 /** The parts of a request that rate limits use. */
 export interface IncomingRequest {
   readonly method: string
-  /** As the router reads it. */
+  /** As the router parses it. */
   readonly path: string
   readonly apiKey: string | undefined
   readonly forwardedFor: string | undefined
-  /** The address of the socket's other end. */
+  /** The address of the socket's peer. */
   readonly remote: string | undefined
   /** The user of a valid token, if it has one. */
   readonly userId: string | undefined
   readonly scopes: ReadonlySet<string>
 }
 
-/** What rate limits decided about a request. */
+/** The decision of the rate limits about a request. */
 export interface Admission {
   readonly caller: LimitedCaller
-  /** Added to the answer, whatever it is. */
+  /** Headers to add to the answer, even if it is an error. */
   readonly headers: Readonly<Record<string, string>>
   /** If defined, the app answers with this error instead of doing the work. */
   readonly refusal: ApiError | undefined
@@ -34,10 +34,10 @@ export interface RequestLimits {
 
 /** Headers of answers to requests that a rule limits, by name, with their descriptions. */
 export const RATE_LIMIT_HEADERS: Readonly<Record<string, string>> = {
-  'X-RateLimit-Limit': 'requests per window, of the strictest rule',
-  'X-RateLimit-Remaining': 'requests left',
-  'X-RateLimit-Reset': "epoch seconds: the window's end, or when the bucket is full",
-  'X-RateLimit-Policy': '<limit>;w=<window seconds>',
-  RateLimit: 'the same as a structured field: "<rule>";r=<left>;t=<seconds until the reset>',
-  'RateLimit-Policy': '"<rule>";q=<limit>;w=<window seconds>',
+  'X-RateLimit-Limit': 'Requests per window of the strictest rule.',
+  'X-RateLimit-Remaining': 'Requests left.',
+  'X-RateLimit-Reset': 'Epoch seconds of the end of the window, or of when the bucket is full again.',
+  'X-RateLimit-Policy': '`<limit>;w=<window seconds>`',
+  RateLimit: 'The same as a structured field: `"<rule>";r=<left>;t=<seconds until the reset>`.',
+  'RateLimit-Policy': '`"<rule>";q=<limit>;w=<window seconds>`',
 }

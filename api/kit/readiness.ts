@@ -1,12 +1,14 @@
 import { missingPartitions, type ViewReader } from '../../state/views/view.ts'
 import { withDeadline } from './deadline.ts'
 
-/** One thing that must be there before requests can be answered. */
+/** Checks one dependency of the API. */
 export interface ReadinessProbe {
   readonly name: string
-  /** True: without it some requests fail, but the process still should get others. */
+  /** True if only some requests need it, so that the process should still get the others. */
   readonly optional?: boolean
-  /** undefined: there. Otherwise what is missing, in words. May throw: that is missing too. */
+  /**
+   * Returns undefined if the dependency is ready, otherwise what is missing. Throwing also means that it is missing.
+   */
   check(): Promise<string | undefined>
 }
 
@@ -16,7 +18,7 @@ export interface Missing {
 }
 
 export interface ReadinessReport {
-  /** Empty: ready. */
+  /** Empty if the process is ready. */
   readonly missing: readonly Missing[]
   /** Optional parts that are missing. */
   readonly degraded: readonly Missing[]
@@ -24,12 +26,12 @@ export interface ReadinessReport {
 
 export interface Readiness {
   report(): Promise<ReadinessReport>
-  /** From now on not ready: the process stops. */
+  /** Makes the process report that it is not ready, because it is shutting down. */
   startDraining(): void
   readonly draining: boolean
 }
 
-/** A probe that does not answer is a missing part, not a hanging health check. */
+/** A probe that hangs counts as missing, so that it does not block the health check. */
 const PROBE_TIMEOUT_MS = 2_000
 
 export function readiness(probes: readonly ReadinessProbe[], timeoutMs: number = PROBE_TIMEOUT_MS): Readiness {
@@ -62,12 +64,12 @@ export function readiness(probes: readonly ReadinessProbe[], timeoutMs: number =
 
 const STOPPING: Missing = { name: 'process', reason: 'stopping' }
 
-/** Knows how many partitions a topic has. */
+/** Gives the number of a topic's partitions. */
 interface PartitionCounts {
   partitionsOf(topic: { readonly name: string }): number
 }
 
-/** A view that is partitioned as `topic` is ready when every partition is caught up. */
+/** A view with the partitions of `topic` is ready when every partition has caught up. */
 export function viewProbe(views: ViewReader, facts: PartitionCounts, view: string, topic: { readonly name: string }): ReadinessProbe {
   return {
     name: `view ${view}`,

@@ -10,9 +10,9 @@ import { sharedReads, type ValueReader } from './shared-reads.ts'
 
 export interface ViewRedis {
   readonly reader: ViewReader & ListReader
-  /** The same for small values that are read very often: in no order with other reads. */
+  /** The same for small values that are read very often. Reads through it are not ordered with other reads. */
   readonly shared: ValueReader
-  /** What the API itself keeps in Redis: what idempotency keys are bound to, and partition counts. */
+  /** Data that the API itself stores in Redis: bindings of idempotency keys, and partition counts. */
   readonly bindings: SetIfAbsent
   readonly partitions: PartitionMemory
   readonly probe: ReadinessProbe
@@ -23,14 +23,14 @@ export interface ViewRedisOptions extends RedisPlace {
   readonly log: Logger
 }
 
-/** A view read takes well under a millisecond; one that takes this long is answered 503 instead. */
+/** A read takes well under a millisecond. One that takes this long gets a 503. */
 const COMMAND_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 2_000
 const PARTITIONS_KEY = 'api:partitions'
 
 /**
- * The Redis that holds the views, for readers. It connects by itself, now and after every loss; while it is away commands fail at once
- * (`unavailable`), so that nothing queues.
+ * Connects to the Redis that holds the views, for reading, and reconnects after every loss. While Redis is
+ * unreachable, commands fail immediately with `unavailable`, so that no requests queue up.
  */
 export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewRedis {
   const redis = connectRedis({
@@ -39,7 +39,7 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
     settings: {
       commandTimeout: COMMAND_TIMEOUT_MS,
       connectTimeout: CONNECT_TIMEOUT_MS,
-      // Commands of one turn of the loop go out in one write.
+      // Sends the commands of one event loop turn in one write.
       enableAutoPipelining: true,
     },
     onLost: (reason) => log.warn({ reason }, 'redis_lost'),
@@ -50,11 +50,11 @@ export function connectViewRedis({ url, cluster, log }: ViewRedisOptions): ViewR
     try {
       return await command
     } catch (cause) {
-      throw new ApiError(errors.unavailable, { message: 'The view store does not answer: try again shortly.', cause })
+      throw new ApiError(errors.unavailable, { message: 'The view store does not respond. Try again shortly.', cause })
     }
   }
 
-  /** Not through the pipelining of turns, which would put it off to the next one. */
+  /** Bypasses auto-pipelining, which would defer the command to the next event loop turn. */
   function readAll(keys: string[]): Promise<(string | null)[]> {
     const command = new Command('mget', keys, { replyEncoding: 'utf8' })
     return ask(redis.sendCommand(command) as Promise<(string | null)[]>)

@@ -6,12 +6,12 @@ import type { LimitedCaller } from './limited-caller.ts'
 import type { Logger } from './logging.ts'
 
 /**
- * Who may call.
- * - `open`: tokens are not looked at.
- * - `optional`: without a token the caller is anonymous; a bad token is still 401, and a subject that is no user id 403, unless the token
- *   holds the scope `anySubjectOf`.
- * - `user`: a token whose subject is a user id.
- * - `scope`: a token that holds the scope; its subject may be anything.
+ * Who may call a route.
+ * - `open`: everyone. Tokens are ignored.
+ * - `optional`: everyone. Without a token, the caller is anonymous. A bad token is still a 401, and a subject that is
+ *   not a user id a 403, unless the token has the scope `anySubjectOf`.
+ * - `user`: callers with a token whose subject is a user id.
+ * - `scope`: callers with a token that has the scope. Its subject may be anything.
  */
 export type AuthRule =
   | { readonly kind: 'open' }
@@ -25,31 +25,34 @@ type OutputOf<S> = S extends z.ZodType ? z.output<S> : undefined
 /** A documented success answer. */
 export interface AnswerSpec {
   readonly description: string
-  /** JSON body; absent: no body. */
+  /** Schema of the JSON body. Without it, the answer has no body. */
   readonly schema?: z.ZodType
   /** Default application/json. */
   readonly mediaType?: string
-  /** Others that the same answer may have. */
+  /** Further media types of the same answer. */
   readonly otherMediaTypes?: readonly string[]
   readonly headers?: Readonly<Record<string, string>>
   readonly example?: unknown
 }
 
-/** Described only: the handler itself checks what it reads. */
+/** Documents a streamed body. The handler itself validates it. */
 export interface StreamedBody {
   readonly content: Readonly<Record<string, { readonly schema: z.ZodType; readonly example?: unknown }>>
-  /** The whole body must have arrived within this. */
+  /** Time limit for receiving the whole body. */
   readonly timeoutMs: number
 }
 
-/** A body on its way. */
+/** A body that is still arriving. */
 export interface ArrivingBody {
   readonly contentType: string | undefined
-  /** May be taken once. Throws ApiError: `content_too_large` above the route's `maxBodyBytes`, `request_timeout`, `invalid_request`. */
+  /**
+   * Can be iterated once. Throws ApiError: `content_too_large` above the route's `maxBodyBytes`, `request_timeout`,
+   * `invalid_request`.
+   */
   readonly pieces: AsyncIterable<Uint8Array>
 }
 
-/** One operation: validated, typed and documented by this one definition. */
+/** One operation. The same definition validates, types and documents it. */
 export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyObject | undefined, B extends z.ZodType | undefined> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
   /** `/v1/trends/{term}/history` */
@@ -64,20 +67,23 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   /** JSON body. */
   readonly body?: B
   readonly bodyExample?: unknown
-  /** A body that the handler reads as it arrives, instead of `body`: what it may be, by media type. */
+  /** Replaces `body` if the handler reads the body as it arrives. */
   readonly streamed?: StreamedBody
-  /** True: takes an Idempotency-Key. */
+  /** Whether the route accepts an Idempotency-Key. */
   readonly idempotent?: boolean
-  /** The path that rate limits see instead of the request's own: what is a creation by another name is limited as one. */
+  /**
+   * The path that rate limits use instead of the request's path, so that every way of creating something is limited
+   * alike.
+   */
   readonly countsAs?: string
   /** Default 1 MiB. */
   readonly maxBodyBytes?: number
   /** Default 10 s. */
   readonly timeoutMs?: number
   readonly answers: Readonly<Record<number, AnswerSpec>>
-  /** True: the handler's own errors are pages for people. */
+  /** Whether the handler renders its own errors as HTML pages. */
   readonly htmlErrors?: boolean
-  /** Codes that the handler throws; what the kit itself answers is added. */
+  /** Errors that the handler throws. The kit adds its own. */
   readonly errors: readonly ErrorDefinition[]
 }
 
@@ -85,21 +91,21 @@ export interface HandlerInput<Q, P, B> {
   readonly query: OutputOf<Q>
   readonly params: OutputOf<P>
   readonly body: OutputOf<B>
-  /** undefined: anonymous. */
+  /** undefined if the caller is anonymous. */
   readonly caller: Caller | undefined
-  /** Who the rate limits say calls; undefined where nobody is limited. */
+  /** The identity by which rate limits count the request. undefined if no limits apply. */
   readonly limited: LimitedCaller | undefined
-  /** Where the request comes from. */
+  /** The client's address. */
   readonly address: string
-  /** In capitals; HEAD is handled as GET. */
+  /** In capitals. HEAD is handled as GET. */
   readonly method: string
-  /** If-None-Match, for those who must know whether the answer will be a 304. */
+  /** The If-None-Match header, for handlers that need to know whether the answer will be a 304. */
   readonly ifNoneMatch: string | undefined
-  /** Of routes whose body is streamed. */
+  /** Set for routes with a streamed body. */
   readonly arriving: ArrivingBody | undefined
-  /** Of routes that are idempotent. */
+  /** Set for idempotent routes if the caller sent a key. */
   readonly idempotencyKey: string | undefined
-  /** Of routes that are idempotent: the key given, or one that a 503 offers for the repetition. */
+  /** Set for idempotent routes: the caller's key, or else a new one that a 503 offers for repeating the request. */
   readonly offeredKey: string | undefined
   readonly requestId: string
   readonly log: Logger
@@ -107,14 +113,14 @@ export interface HandlerInput<Q, P, B> {
 
 export type Handler<Q, P, B> = (input: HandlerInput<Q, P, B>) => Answer | Promise<Answer>
 
-/** An operation that something else than the app answers; its errors are all that there are. */
+/** An operation that is answered outside the app. It has no errors but those of its definition. */
 export interface ElsewhereRoute {
   readonly definition: BoundRoute['definition']
-  /** Beginnings of its addresses. */
+  /** Base URLs of the servers that answer it. */
   readonly servers: readonly string[]
 }
 
-/** A route with its handler, types erased: what the app mounts. */
+/** A route with its handler and without their types, as the app mounts it. */
 export interface BoundRoute {
   readonly definition: RouteDefinition<AnyObject | undefined, AnyObject | undefined, z.ZodType | undefined>
   // biome-ignore lint/suspicious/noExplicitAny: the definition's own schemas produce exactly what its handler takes

@@ -12,11 +12,11 @@ import type { HttpMetrics } from './metrics.ts'
 import type { Readiness } from './readiness.ts'
 import { requestIdFrom } from './request-id.ts'
 
-/** Takes a request before the app sees it. True: it was taken. */
+/** May answer a request before the app. Returns true if it did. */
 export type FrontHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
 export interface ServerOptions {
-  /** Asked first. */
+  /** Gets each request first. */
   readonly front?: FrontHandler
   readonly app: OpenAPIHono
   readonly answers: AnswerCache
@@ -24,9 +24,9 @@ export interface ServerOptions {
   readonly readiness: Readiness
   readonly log: Logger
   readonly host: string
-  /** 0: any free one. */
+  /** 0 chooses any free port. */
   readonly port: number
-  /** The setting that a port in use is told with. Default API_PORT. */
+  /** The setting to name in the error for a port that is in use. Default API_PORT. */
   readonly portSetting?: string
   /** Epoch ms. */
   readonly now: () => number
@@ -34,13 +34,16 @@ export interface ServerOptions {
 }
 
 export interface ServerLimits {
-  /** The request line and headers must have arrived by then (slow-header attacks). */
+  /** Time limit for the request line and headers, against slow-header attacks. */
   readonly headersTimeoutMs: number
-  /** The whole request must have arrived by then. */
+  /** Time limit for the whole request. */
   readonly requestTimeoutMs: number
-  /** An idle connection is kept for the next request; longer than common load balancers' 60 s, or they meet a closed one. */
+  /**
+   * How long an idle connection stays open for the next request. Must exceed the 60 s of common load balancers, which
+   * otherwise send requests to closed connections.
+   */
   readonly keepAliveTimeoutMs: number
-  /** How often the limits above are looked at. */
+  /** Interval for checking the limits above. */
   readonly checkIntervalMs: number
 }
 
@@ -50,19 +53,19 @@ const DEFAULT_LIMITS: ServerLimits = {
   keepAliveTimeoutMs: 65_000,
   checkIntervalMs: 5_000,
 }
-/** HTTP/1.0 clients need not name a host. */
+/** HTTP/1.0 clients need not send a Host header. */
 const DEFAULT_HOST = 'localhost'
 const MAX_HEADER_BYTES = 16_384
-/** While draining, connections that have become idle are closed this often. */
+/** Interval for closing connections that have become idle during draining. */
 const DRAIN_SWEEP_MS = 50
 
 export interface RunningServer {
   /** `http://127.0.0.1:8080` */
   readonly url: string
-  /** Open connections, idle ones included. */
+  /** Number of open connections, including idle ones. */
   connections(): Promise<number>
   /**
-   * Takes no new connections, lets running requests end, then closes everything that is left.
+   * Stops accepting connections, waits for running requests, then closes the remaining connections.
    * @returns the number of connections that had to be cut
    */
   close(drainTimeoutMs: number): Promise<number>
@@ -78,13 +81,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     void serveApp(request, response)
   }
 
-  /** A Host or target that makes no address: the app never sees it. */
+  /** Answers a request whose Host header and target form no valid URL. The app never sees it. */
   function refuseRequest(cause: unknown): Response {
     const { status, headers, body } = refusal(errors.invalid_request, 'The Host header or the address is malformed.', cause)
     return new Response(body, { status, headers })
   }
 
-  /** Refused before there is a request: counted and logged, in the same form as every other error. */
+  /**
+   * The answer to a request that fails before the app. It has the same form as other errors, and is counted and
+   * logged.
+   */
   function refusal(definition: ErrorDefinition, message: string, cause: unknown) {
     const requestId = requestIdFrom(undefined)
     const fields = {
@@ -99,7 +105,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     return { status: answer.status, headers, body: answer.body as string }
   }
 
-  /** What Node's parser refuses has no response object: the answer is written by hand. */
+  /** When Node's parser rejects a request, there is no response object, so this writes the answer to the socket. */
   function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy()
@@ -120,7 +126,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       requestTimeout: limits.requestTimeoutMs,
       keepAliveTimeout: limits.keepAliveTimeoutMs,
       connectionsCheckingInterval: limits.checkIntervalMs,
-      // A request without a body is ended at once, not read to its end.
+      // Ends a request without a body immediately instead of reading to its end.
       optimizeEmptyRequests: true,
     },
     onRequest,
@@ -139,7 +145,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 function listen(server: Server, host: string, port: number, setting: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const cure = error.code === 'EADDRINUSE' ? `port ${port} on ${host} is in use: stop what uses it or set ${setting}` : error.message
+      const cure = error.code === 'EADDRINUSE' ? `port ${port} on ${host} is in use; stop its user or set ${setting}` : error.message
       reject(new Error(cure, { cause: error }))
     })
     server.listen(port, host, resolve)
@@ -153,7 +159,7 @@ function parserRefusal(code: string | undefined): { definition: ErrorDefinition;
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return { definition: errors.request_timeout, message: errors.request_timeout.message }
     case 'HPE_INVALID_URL':
-      return { definition: errors.invalid_request, message: 'The address must be ASCII: percent-encode everything else as UTF-8.' }
+      return { definition: errors.invalid_request, message: 'The address must be ASCII. Percent-encode all other characters as UTF-8.' }
     default:
       return { definition: errors.invalid_request, message: 'This is not a valid HTTP request.' }
   }

@@ -9,16 +9,16 @@ interface Waiting {
   readonly rejects: ((error: unknown) => void)[]
 }
 
-/** Keys per command: some tens of microseconds of Redis' one thread. */
+/** Keys per command. More would occupy Redis' only thread for too long; these take some tens of microseconds. */
 const MAX_KEYS = 200
 
 /**
- * Reads that are asked for in one turn of the event loop go out as one command: under load most of a small read's cost is that of a command, here
- * and in Redis. What is alone goes out as soon.
- * @param readAll values of keys that share a hash tag, in their order; null: absent
+ * Combines the reads of one event loop turn into one command, because under load the cost of a small read is mostly
+ * the cost of a command, here and in Redis. A single read is sent no later.
+ * @param readAll returns the values of keys that share a hash tag, in the order of the keys; null for an absent key
  */
 export function sharedReads(readAll: (keys: string[]) => Promise<(string | null)[]>): ValueReader {
-  /** By hash tag. */
+  /** The reads of the current turn by hash tag. */
   let turn = new Map<string, Waiting>()
 
   function send(): void {
@@ -56,7 +56,7 @@ export function sharedReads(readAll: (keys: string[]) => Promise<(string | null)
   }
 }
 
-/** `{links:3}` of `{links:3}:link:abc`: keys that share it lie on one shard. */
+/** `{links:3}` of `{links:3}:link:abc`. Keys with the same tag are on the same shard. */
 function hashTag(key: string): string {
   return key.slice(0, key.indexOf('}') + 1)
 }

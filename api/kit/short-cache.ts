@@ -1,4 +1,4 @@
-/** Remembers what a key's load gave for a short time; callers that come during a load wait for that one. */
+/** Caches loaded values for a short time. Callers that arrive during a load share it. */
 export interface ShortCache<K, V> {
   get(key: K): Promise<V>
 }
@@ -6,13 +6,13 @@ export interface ShortCache<K, V> {
 export interface ShortCacheOptions<K, V> {
   load(key: K): Promise<V>
   readonly keptMs: number
-  /** The oldest entries go beyond this. */
+  /** Above this number, the oldest entries are evicted. */
   readonly maxEntries: number
   /** Epoch ms. */
   now(): number
 }
 
-/** A failed load is not kept: the next caller tries again. */
+/** A failed load is not cached, so the next caller tries again. */
 export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K, V> {
   const entries = new Map<K, { readonly loading: Promise<V>; readonly startedAt: number }>()
 

@@ -2,8 +2,8 @@
 export type Later = (ms: number, run: () => void) => void
 
 /**
- * Reports how often something happened: the first time at once, then at intervals as long as it goes on. Each occurrence
- * is counted in one of the warnings.
+ * Reports how often something happens: the first time immediately, then at intervals for as long as it continues.
+ * Each occurrence is counted in exactly one warning.
  */
 export interface SpacedWarning {
   happened(): void

@@ -1,20 +1,24 @@
 import { isUtf8 } from 'node:buffer'
 import { ApiError, errors } from './errors.ts'
 
-/** JSON nested deeper than this is no request of ours. */
+/** No request body of the API is nested deeper. */
 const MAX_JSON_DEPTH = 64
 
-/** Strict UTF-8; a byte order mark at the start is dropped, as JSON readers may. */
+/** Decodes strict UTF-8. Drops a byte order mark at the start, as RFC 8259 allows for JSON. */
 export function decodeUtf8(bytes: Uint8Array): string {
   if (!isUtf8(bytes)) throw new ApiError(errors.invalid_encoding, { message: 'The body is not valid UTF-8.' })
   return new TextDecoder().decode(bytes)
 }
 
-/** Refuses NUL and lone surrogates anywhere in parsed JSON, names of fields included. Walks without recursion. */
+/**
+ * Rejects NUL and lone surrogates anywhere in parsed JSON, including field names. Avoids recursion, so that deep
+ * nesting cannot overflow the stack.
+ */
 export function assertCleanText(value: unknown): void {
   let level: unknown[] = [value]
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > MAX_JSON_DEPTH) throw new ApiError(errors.invalid_request, { message: `The body is nested deeper than ${MAX_JSON_DEPTH}.` })
+    if (depth > MAX_JSON_DEPTH)
+      throw new ApiError(errors.invalid_request, { message: `The body is nested deeper than ${MAX_JSON_DEPTH} levels.` })
     const next: unknown[] = []
     for (const item of level) {
       if (typeof item === 'string') assertCleanString(item)
@@ -31,11 +35,11 @@ export function assertCleanText(value: unknown): void {
 }
 
 function assertCleanString(text: string): void {
-  if (text.includes('\0')) throw new ApiError(errors.invalid_encoding, { message: 'Text must not hold NUL.' })
-  if (!text.isWellFormed()) throw new ApiError(errors.invalid_encoding, { message: 'Text must not hold lone surrogates.' })
+  if (text.includes('\0')) throw new ApiError(errors.invalid_encoding, { message: 'Text must not contain NUL.' })
+  if (!text.isWellFormed()) throw new ApiError(errors.invalid_encoding, { message: 'Text must not contain lone surrogates.' })
 }
 
-/** Percent-escapes of a path or query must be UTF-8 without NUL; the plus sign is left alone. */
+/** Requires the percent-escapes of a path or query to be UTF-8 without NUL. A plus sign stays as it is. */
 export function assertCleanUrl(url: string): void {
   if (!url.includes('%')) return
   let decoded: string
@@ -44,5 +48,5 @@ export function assertCleanUrl(url: string): void {
   } catch {
     throw new ApiError(errors.invalid_encoding, { message: 'The address is not valid percent-encoded UTF-8.' })
   }
-  if (decoded.includes('\0')) throw new ApiError(errors.invalid_encoding, { message: 'The address must not hold NUL.' })
+  if (decoded.includes('\0')) throw new ApiError(errors.invalid_encoding, { message: 'The address must not contain NUL.' })
 }

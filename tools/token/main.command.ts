@@ -1,7 +1,7 @@
 import { command } from '../../scripts/command-line/command.ts'
 import { number, required, text } from '../../scripts/command-line/option.ts'
 
-/** Less than this rounds to no second at all. */
+/** A shorter lifetime rounds to zero seconds. */
 const LEAST_HOURS = 1 / 3_600
 
 export default command({
@@ -9,11 +9,11 @@ export default command({
   description:
     'Prints a token that the local API accepts. Use it as: curl -H "Authorization: Bearer $(npm run --silent token -- --sub 42)" http://localhost:8080/...',
   options: {
-    sub: required(text('User id that the token is for.', { placeholder: 'ID' })),
+    sub: required(text('User id of the token.', { placeholder: 'ID' })),
     scope: text('Scopes, separated by spaces.', { placeholder: '"admin internal"' }),
     name: text('User name.', { placeholder: 'NAME' }),
     hours: number('Lifetime.', { default: 12, min: LEAST_HOURS }),
   },
-  environment: { MILLRACE_HOME: 'Folder of the key that signs. Default: .millrace.' },
+  environment: { MILLRACE_HOME: 'Folder that holds the signing key. Default: .millrace.' },
   examples: [['--sub 42 --scope admin', 'A token for an administrator.']],
 })

@@ -2,7 +2,7 @@ import { ApiError, errors } from '../errors.ts'
 import type { AuthRule } from '../route.ts'
 import { badToken, type Caller, type TokenVerifier } from './verify.ts'
 
-/** Whether a subject names a user of the service. */
+/** Whether a token's subject has the form of the service's user ids. */
 export type UserIdForm = (subject: string) => boolean
 
 const MAX_INT64 = 2n ** 63n - 1n
@@ -15,7 +15,7 @@ export function isDecimalUserId(subject: string): boolean {
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i
 
 /**
- * Applies a route's rule to the Authorization header.
+ * Checks the Authorization header against a route's rule.
  * @returns undefined for an anonymous caller
  */
 export async function authorize(
@@ -30,7 +30,7 @@ export async function authorize(
     throw new ApiError(errors.unauthorized, { headers: { 'WWW-Authenticate': 'Bearer realm="millrace"' } })
   }
   const token = BEARER.exec(authorization)?.[1]
-  if (token === undefined) throw badToken('the Authorization header does not hold a bearer token')
+  if (token === undefined) throw badToken('the Authorization header contains no bearer token')
   const caller = await verifier.verify(token)
   if (rule.kind === 'scope') assertScope(caller, rule.scope)
   else if (!isUserId(caller.subject) && !mayBeAnybody(rule, caller)) {
@@ -46,7 +46,7 @@ function mayBeAnybody(rule: AuthRule, { scopes }: Caller): boolean {
 function assertScope(caller: Caller, scope: string): void {
   if (caller.scopes.has(scope)) return
   throw new ApiError(errors.forbidden, {
-    message: `This needs a token with the scope ${scope}.`,
+    message: `This request needs a token with the scope ${scope}.`,
     headers: { 'WWW-Authenticate': `Bearer realm="millrace", error="insufficient_scope", scope="${scope}"` },
   })
 }

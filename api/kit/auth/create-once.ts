@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** Readable by its owner alone. */
+/** Only the owner may read it. */
 const PRIVATE_MODE = 0o600
 
 /**
- * A secret that is made on first use and kept in a file. Several processes may start at once: a hard link to an existing name
- * fails, so that exactly one of several writers succeeds, and nobody sees half a file.
+ * Reads a secret from a file, or creates it on first use. Several processes may start at once. Linking to an existing
+ * name fails, so exactly one of several writers succeeds, and no reader sees a partial file.
  */
 export async function createOnce(path: string, make: () => Promise<string>): Promise<string> {
   await mkdir(dirname(path), { recursive: true })

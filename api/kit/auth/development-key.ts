@@ -4,13 +4,13 @@ import { join } from 'node:path'
 import { exportJWK, generateKeyPair, type JSONWebKeySet, type JWK, SignJWT } from 'jose'
 import { createOnce } from './create-once.ts'
 
-/** The algorithm of the key that development tokens are signed with. */
+/** Signs development tokens. */
 const ALGORITHM = 'ES256'
 
 interface DevelopmentKeyPaths {
-  /** The private key: stays on this machine. */
+  /** The private key. It never leaves this machine. */
   readonly key: string
-  /** The public half, in the form of an identity provider's key set. */
+  /** The public key, as a key set like that of an identity provider. */
   readonly jwks: string
 }
 
@@ -19,8 +19,8 @@ export function developmentKeyPaths(home: string): DevelopmentKeyPaths {
 }
 
 /**
- * Makes the development key on first use. Several processes may start at once: the first one's key wins for all.
- * Callers refuse to come here in production.
+ * Creates the development key on first use. If several processes start at once, all of them use the key that was
+ * written first. Callers must never do this in production.
  * @returns the private key
  */
 export async function ensureDevelopmentKey(home: string): Promise<JWK> {

@@ -12,7 +12,7 @@ import { ApiError, errors } from '../errors.ts'
 export interface KeySet {
   /** Throws jose's JWKSNoMatchingKey when there is none. */
   keyFor(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey>
-  /** Grows with every new set of keys: what was decided with an older one is decided again. */
+  /** Grows with every key set that is loaded, so that callers can discard decisions made with an older one. */
   readonly generation: number
 }
 
@@ -20,16 +20,19 @@ export interface KeySetOptions {
   load(): Promise<JSONWebKeySet>
   /** Epoch ms. */
   now(): number
-  /** An unknown key id loads the set again, but no sooner than this after the last try: forged ids must not become a flood. */
+  /**
+   * A token with an unknown key id makes the set reload, but only this long after the last attempt. Otherwise, forged
+   * key ids would flood the identity provider.
+   */
   readonly cooldownMs?: number
-  /** A key that was taken out of the set stops being believed after this. */
+  /** The set reloads when it is older than this, so that tokens signed with a removed key are rejected. */
   readonly maxAgeMs?: number
 }
 
 const COOLDOWN_MS = 10_000
 const MAX_AGE_MS = 600_000
 
-/** A JWKS that is loaded when first needed, again for an unknown key id (rotation), and again when it is old. */
+/** A JWKS that is loaded on first use, for an unknown key id (key rotation), and when it is too old. */
 export function keySet(options: KeySetOptions): KeySet {
   const cooldownMs = options.cooldownMs ?? COOLDOWN_MS
   const maxAgeMs = options.maxAgeMs ?? MAX_AGE_MS
@@ -46,7 +49,7 @@ export function keySet(options: KeySetOptions): KeySet {
     generation++
   }
 
-  /** One load at a time; everybody who needs it waits for the same one. */
+  /** Allows one load at a time. Concurrent callers share it. */
   function reload(): Promise<void> {
     loading ??= load().finally(() => {
       loading = undefined
@@ -59,18 +62,18 @@ export function keySet(options: KeySetOptions): KeySet {
   }
 
   async function firstLoad(): Promise<void> {
-    if (coolingDown()) throw new ApiError(errors.unavailable, { message: 'The keys that tokens are checked with cannot be read.' })
+    if (coolingDown()) throw new ApiError(errors.unavailable, { message: 'The keys that verify tokens cannot be loaded.' })
     try {
       await reload()
     } catch (cause) {
-      throw new ApiError(errors.unavailable, { message: 'The keys that tokens are checked with cannot be read.', cause })
+      throw new ApiError(errors.unavailable, { message: 'The keys that verify tokens cannot be loaded.', cause })
     }
   }
 
   return {
     async keyFor(header, token) {
       if (find === undefined) await firstLoad()
-      // An old set is still good for what it knows; a failed refresh is tried again after the cooldown.
+      // If the refresh fails, the old set stays in use, and the next refresh follows after the cooldown.
       else if (options.now() - loadedAt > maxAgeMs && !coolingDown()) await reload().catch(() => undefined)
       try {
         return await find!(header, token)

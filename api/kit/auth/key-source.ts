@@ -4,10 +4,10 @@ import { developmentKeyPaths, ensureDevelopmentKey } from './development-key.ts'
 import { type KeySet, keySet } from './key-set.ts'
 import type { AuthSettings } from './settings.ts'
 
-/** An identity provider that hangs must not hang our callers. */
+/** Limits how long a hanging identity provider delays callers. */
 const FETCH_TIMEOUT_MS = 5_000
 
-/** The keys that the configuration names; makes the development key where it asks for that. */
+/** Returns the configured key set. Creates the development key if the configuration uses it. */
 export async function keySetFor(auth: AuthSettings, now: () => number): Promise<KeySet> {
   switch (auth.keys.kind) {
     case 'url':
@@ -30,7 +30,7 @@ function jwksFromUrl(url: string): () => Promise<JSONWebKeySet> {
   }
 }
 
-/** Reads a JWKS from a file: development, or keys that are mounted into a container. */
+/** Reads a JWKS from a file: the development key, or keys mounted into a container. */
 function jwksFromFile(path: string): () => Promise<JSONWebKeySet> {
   return async function readJwks() {
     return JSON.parse(await readFile(path, 'utf8')) as JSONWebKeySet

@@ -2,17 +2,19 @@ import { errors as jose, jwtVerify } from 'jose'
 import { ApiError, errors } from '../errors.ts'
 import type { KeySet } from './key-set.ts'
 
-/** Who calls, as its token says. */
+/** The caller of a request, as described by its token. */
 export interface Caller {
   /** The token's `sub`. */
   readonly subject: string
   readonly scopes: ReadonlySet<string>
-  /** `preferred_username` in NFC, without control characters, at most 128 characters; undefined: none. */
+  /**
+   * `preferred_username` in NFC, without control characters, at most 128 characters. undefined if the token has none.
+   */
   readonly username: string | undefined
 }
 
 export interface TokenVerifier {
-  /** Throws ApiError: `unauthorized` for a bad token, `unavailable` when there are no keys to check it with. */
+  /** Throws ApiError: `unauthorized` for a bad token, `unavailable` if the keys to verify it cannot be loaded. */
   verify(token: string): Promise<Caller>
 }
 
@@ -24,13 +26,13 @@ export interface TokenVerifierOptions {
   now(): number
 }
 
-/** Asymmetric only: whoever can check a token must not be able to make one. */
+/** Asymmetric algorithms only, because a party that can verify a token must not be able to sign one. */
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
-/** Clocks of two machines differ a little. */
+/** The clocks of two machines differ a little. */
 const CLOCK_TOLERANCE_SECONDS = 5
-/** Longer ones are no tokens of ours, only work. */
+/** No legitimate token is longer, so longer ones are rejected before any parsing. */
 const MAX_TOKEN_CHARACTERS = 8_192
-/** A signature costs some 100 µs to check: a caller that comes again with the same token is known for this long. */
+/** Verifying a signature costs about 100 µs, so a verified token is cached for this long. */
 const KNOWN_TOKEN_MS = 60_000
 const MAX_KNOWN_TOKENS = 10_000
 const MAX_USERNAME_CHARACTERS = 128
@@ -80,7 +82,9 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
   }
 }
 
-/** It is stored and shown: of what an identity provider lets its users choose only plain text of a bounded length is taken. */
+/**
+ * User names are stored and displayed, so only plain text of bounded length is kept of what users chose themselves.
+ */
 function usernameFrom(claim: unknown): string | undefined {
   if (typeof claim !== 'string') return undefined
   const plain = claim
@@ -91,7 +95,7 @@ function usernameFrom(claim: unknown): string | undefined {
   return [...plain].slice(0, MAX_USERNAME_CHARACTERS).join('') || undefined
 }
 
-/** 401 with the challenge of RFC 6750. */
+/** 401 with the challenge that RFC 6750 defines. */
 export function badToken(reason: string, cause?: unknown): ApiError {
   return new ApiError(errors.unauthorized, {
     message: `The bearer token is not valid: ${reason}.`,
@@ -100,7 +104,9 @@ export function badToken(reason: string, cause?: unknown): ApiError {
   })
 }
 
-/** A reason that helps its owner and tells a forger nothing. Quotes may not stand in the challenge. */
+/**
+ * A reason that helps the token's owner but not a forger. It must contain no quotes, because the challenge quotes it.
+ */
 function reasonOf(error: unknown): string {
   if (error instanceof jose.JWTExpired) return 'it has expired'
   if (error instanceof jose.JWTClaimValidationFailed) return `its claim ${error.claim} is missing or not accepted here`

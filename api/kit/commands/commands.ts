@@ -10,22 +10,22 @@ import { answering, type Bindings, commandIdOf, hashOf, idempotencyConflict, isU
 import type { ResultChannel } from './result-channel.ts'
 import { type Result, type ResultPlace, waitingRoom } from './waiting.ts'
 
-/** Who asks for what; a handler's input has the first four. */
+/** The caller of a command and its keys. A handler's input has the first four fields. */
 export interface CommandRequest {
   readonly caller: Caller | undefined
   readonly address: string
   readonly idempotencyKey: string | undefined
-  /** What the request can be repeated with: its caller is told on 503. undefined: made when a command is opened. */
+  /** The key for repeating the request, reported with a 503. If undefined, opening the command makes one. */
   readonly offeredKey?: string | undefined
   readonly requestId: string
 }
 
-/** Asks deciding topologies. */
+/** Sends commands to topologies that decide them, and waits for the decisions. */
 export interface Commands {
   /**
-   * Begins a command: gives it its id, and holds the caller's Idempotency-Key to this request for 24 hours.
-   * @param request what makes two requests the same: the operation and everything that it was given
-   * Throws ApiError: `idempotency_conflict` for a key of another request, `unavailable`.
+   * Opens a command: gives it an id and binds the caller's Idempotency-Key to this request for 24 hours.
+   * @param request identifies the request: the operation and all of its input
+   * Throws ApiError: `idempotency_conflict` if the key belongs to another request, `unavailable`.
    */
   open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand>
   readonly probe: ReadinessProbe
@@ -33,12 +33,14 @@ export interface Commands {
 }
 
 export interface OpenCommand {
-  /** The same for every repetition: names of new things are derived from it, so that a repetition asks for the same ones. */
+  /** The same for every repetition. Names of new things derive from it, so a repetition asks for the same names. */
   readonly id: string
   /**
-   * Sends the command and waits for the answer: when it comes, it is committed, and every API instance can read what it changed.
-   * A repeated command gets the first answer. One request may take several steps, each under a name of its own.
-   * Throws ApiError `unavailable` with `command_id` when there is no answer in time: it may still happen, and the same id asks again.
+   * Sends the command and waits for its answer. By then the decision is committed, and every API instance can read
+   * what it changed. A repeated command gets the first answer. A request may take several steps, each with a
+   * different name.
+   * Throws ApiError `unavailable` with `command_id` if no answer arrives in time. The command may still be executed
+   * later; repeating it with the same id returns its answer.
    */
   run<C, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C, step?: string): Promise<A>
 }
@@ -53,15 +55,18 @@ export interface CommandsDeps {
   readonly monotonic?: () => number
   readonly newKey?: () => string
   readonly timeoutMs?: number
-  /** Where durations are told. */
+  /** Receives the latency histograms. */
   readonly registry?: Registry
 }
 
-/** All steps of a command together; below the time limit of handlers. */
+/** For all steps of a command together. Shorter than the time limit of handlers. */
 const ANSWER_TIMEOUT_MS = 5_000
-/** Decided at the latest then: a command that waited longer in the log is dropped there. Longer than clocks differ. */
+/**
+ * Deadline for deciding a command. A command that waited longer in the log is dropped. Must exceed the difference
+ * between the clocks of two machines.
+ */
 const COMMAND_LIFE_MS = 30_000
-/** Each costs a timer and a look into Redis twice a second. */
+/** Each waiting command costs a timer and two reads from Redis per second. */
 const MAX_WAITING = 20_000
 const RETRY_AFTER_SECONDS = 1
 const LATENCY_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5]
@@ -72,8 +77,8 @@ export function createCommands(deps: CommandsDeps): Commands {
   const timeoutMs = deps.timeoutMs ?? ANSWER_TIMEOUT_MS
   const registers = deps.registry === undefined ? [] : [deps.registry]
   const seconds = (name: string, help: string) => new Histogram({ name, help, buckets: LATENCY_BUCKETS_SECONDS, registers })
-  const acknowledged = seconds('command_acknowledged_seconds', 'From sending a command until every replica has it')
-  const answered = seconds('command_answered_seconds', 'From sending a command until its result is there')
+  const acknowledged = seconds('command_acknowledged_seconds', 'From sending a command until every in-sync replica has it')
+  const answered = seconds('command_answered_seconds', 'From sending a command until its result arrives')
   const room = waitingRoom({ channel, reader: deps.reader, monotonic })
 
   async function open(from: CommandRequest, request: readonly unknown[]): Promise<OpenCommand> {
@@ -81,7 +86,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     const id = commandIdOf(from.caller, from.address, shownId)
     const requestHash = hashOf(request)
     const until = monotonic() + timeoutMs
-    // A key that was made here is nobody else's: it is bound when its caller is told of it.
+    // Nobody else can know a key that was made here, so it is bound only if a 503 reports it to the caller.
     const before = from.idempotencyKey === undefined ? undefined : await answering(shownId, () => bindings.bind(id, requestHash))
     if (before !== undefined && before !== requestHash) throw idempotencyConflict()
 
@@ -113,15 +118,15 @@ export function createCommands(deps: CommandsDeps): Commands {
     const known = isRepeated ? await room.look(place) : undefined
     if (known !== undefined) return known
     if (!channel.isOpen) throw unanswered('Results cannot be received at the moment.')
-    if (room.size >= MAX_WAITING) throw unanswered('Too many commands wait already.')
+    if (room.size >= MAX_WAITING) throw unanswered('Too many commands are already waiting.')
     const wait = room.wait(place, Math.max(0, until - monotonic()))
     try {
       const command = { command_id: commandId, reply_to: channel.name, request_hash: requestHash, deadline: now() + COMMAND_LIFE_MS, body }
-      // An acknowledgement that is late need not hold up a result that is there.
+      // A result may arrive before a late acknowledgement, and need not wait for it.
       const sentAt = monotonic()
       const sent = facts.publish(flow.commands, key, command).then(() => acknowledged.observe((monotonic() - sentAt) / MS_PER_SECOND))
       const result = await Promise.race([wait.result, sent.then(() => wait.result)])
-      if (result === undefined) throw unanswered('There was no answer in time: it may still happen.')
+      if (result === undefined) throw unanswered('No answer arrived in time. The request may still be executed.')
       answered.observe((monotonic() - sentAt) / MS_PER_SECOND)
       return result
     } finally {
@@ -129,11 +134,11 @@ export function createCommands(deps: CommandsDeps): Commands {
     }
   }
 
-  /** Throws `not_ready` until Kafka has been asked. */
+  /** Throws `not_ready` until the partition counts are known. */
   function partitionOf<C, V, A>(flow: CommandFlow<C, V, A>, key: string): number {
     const counts = [flow.commands, flow.decisions].map((topic) => facts.partitionsOf(topic))
     if (counts[0] !== counts[1])
-      throw new Error(`${flow.commands.name} has ${counts[0]} partitions and ${flow.decisions.name} ${counts[1]}: they must be equal`)
+      throw new Error(`${flow.commands.name} has ${counts[0]} partitions and ${flow.decisions.name} ${counts[1]}; they must be equal`)
     return facts.partitionOf(flow.commands as { name: string; key: typeof flow.commands.key }, key)
   }
 
@@ -150,7 +155,7 @@ export function createCommands(deps: CommandsDeps): Commands {
 
 function unanswered(message: string): ApiError {
   return new ApiError(errors.unavailable, {
-    message: `${message} Ask again with the command_id as Idempotency-Key.`,
+    message: `${message} Try again with the command_id as Idempotency-Key.`,
     retryAfter: RETRY_AFTER_SECONDS,
   })
 }

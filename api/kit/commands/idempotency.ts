@@ -3,23 +3,26 @@ import type { Caller } from '../auth/verify.ts'
 import { ApiError, errors } from '../errors.ts'
 
 /**
- * Which request an id belongs to. They may get lost: the deciding partition remembers it, too, as long as a repetition goes there. What a
- * command is about must therefore follow from the request and the id alone.
+ * Remembers which request an id belongs to. Bindings may get lost. As long as a repetition goes to the same
+ * partition, the topology that decides the command detects a conflict, too. A command's key must therefore follow
+ * from the request and the id alone.
  */
 export interface Bindings {
-  /** @returns the hash of the request that had the id before, undefined: this one has it now. Throws ApiError `unavailable`. */
+  /**
+   * @returns the hash of the request that the id was bound to before, or undefined. Throws ApiError `unavailable`.
+   */
   bind(commandId: string, requestHash: string): Promise<string | undefined>
 }
 
 /** Redis' SET with NX and GET. */
 export interface SetIfAbsent {
-  /** @returns the value that was there before; null: this one was set */
+  /** @returns the value that was there before; null if this call set it */
   setIfAbsent(key: string, value: string, seconds: number): Promise<string | null>
 }
 
 /** As long as the deciding partition remembers a command. */
 const BOUND_SECONDS = 24 * 3_600
-/** 128 bits: no two by chance. */
+/** 132 bits, so collisions do not happen by chance. */
 const HASH_CHARACTERS = 22
 
 export function redisBindings(redis: SetIfAbsent): Bindings {
@@ -30,7 +33,10 @@ export function redisBindings(redis: SetIfAbsent): Bindings {
   }
 }
 
-/** Ids are a caller's own: a stranger's key is another id. Anonymous callers are told apart by address. */
+/**
+ * Ids are scoped to the caller, so equal keys of two callers give different ids. The address identifies anonymous
+ * callers.
+ */
 export function commandIdOf(caller: Caller | undefined, address: string, key: string): string {
   return hashOf([caller === undefined ? 'address' : 'user', caller?.subject ?? address, key])
 }
@@ -47,7 +53,7 @@ export function isUnavailable(error: unknown): error is ApiError {
   return error instanceof ApiError && error.definition.status === errors.unavailable.status
 }
 
-/** Whoever is sent away is told the id to come back with. */
+/** Adds the id for repeating the request to an `unavailable` error. */
 export async function answering<T>(shownId: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -2,32 +2,32 @@ import { Cluster, Redis } from 'ioredis'
 import { parseResultMessage, RESULT_CHANNEL_PREFIX, type ResultMessage } from '../../../state/views/results.ts'
 import type { Logger } from '../logging.ts'
 
-/** Where results for this API instance arrive. */
+/** Receives the results of commands that this API instance sent. */
 export interface ResultChannel {
-  /** What commands carry as `reply_to`. */
+  /** Commands carry it as `reply_to`. */
   readonly name: string
-  /** False: results would be missed, so that nothing should be asked. */
+  /** While false, results would be missed, so no command should be sent. */
   readonly isOpen: boolean
-  /** @param opened told whenever it is open again: what came meanwhile was missed */
+  /** @param opened called whenever the channel opens; results published while it was closed were missed */
   listen(listener: (result: ResultMessage) => void, opened: () => void): void
   close(): void
 }
 
 export interface ResultChannelOptions {
   readonly url: string
-  /** True: `url` is any node of a cluster. */
+  /** True if `url` is any node of a cluster. */
   readonly cluster: boolean
-  /** Differs between API instances and their lives. */
+  /** Differs between API instances and between restarts. */
   readonly name: string
   readonly log: Logger
 }
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** Redis restarts in less; retries stay this near to it. */
+/** Redis restarts faster than this, so longer intervals would only delay the reconnect. */
 const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
 
-/** Subscribes on a connection of its own, now and after every loss. */
+/** Subscribes on a separate connection, at the start and after every loss. */
 export function redisResultChannel({ url, cluster, name, log }: ResultChannelOptions): ResultChannel {
   const channel = RESULT_CHANNEL_PREFIX + name
   const common = { connectTimeout: CONNECT_TIMEOUT_MS, autoResubscribe: false, maxRetriesPerRequest: 0 }
@@ -45,7 +45,7 @@ export function redisResultChannel({ url, cluster, name, log }: ResultChannelOpt
       isOpen = true
       onOpen()
     } catch (error) {
-      // The connection was lost again; the next one subscribes.
+      // The connection was lost again. The next one subscribes.
       log.warn({ reason: (error as Error).message }, 'results_not_subscribed')
     }
   }
@@ -54,7 +54,7 @@ export function redisResultChannel({ url, cluster, name, log }: ResultChannelOpt
   redis.on('close', () => {
     isOpen = false
   })
-  // The reader of views says what is wrong.
+  // The connection that reads views logs the same errors.
   redis.on('error', () => undefined)
   redis.on('message', (_channel: string, text: string) => onResult(parseResultMessage(text)))
 

@@ -2,7 +2,7 @@ import { readResult, type StoredResult } from '../../../state/views/results.ts'
 import type { ViewReader } from '../../../state/views/view.ts'
 import type { ResultChannel } from './result-channel.ts'
 
-/** Where a command's result will lie. */
+/** Where the result of a command will be stored. */
 export interface ResultPlace {
   readonly commandId: string
   readonly view: string
@@ -13,11 +13,11 @@ export type Result =
   | { readonly outcome: 'decided'; readonly answer: string; readonly requestHash?: string }
   | { readonly outcome: 'conflict' }
 
-/** Those who wait for results. */
+/** The requests that wait for results of commands. */
 export interface WaitingRoom {
-  /** Resolves with the result, or with undefined when it has not come by then. Begin to wait before you ask. */
+  /** Resolves with the result, or with undefined after the time limit. Call it before sending the command. */
   wait(place: ResultPlace, timeoutMs: number): Wait
-  /** A result that is there already. */
+  /** Reads a result that is already stored. */
   look(place: ResultPlace): Promise<Result | undefined>
   readonly size: number
   close(): void
@@ -33,7 +33,9 @@ interface Waiter extends ResultPlace {
   readonly since: number
 }
 
-/** A message may get lost (a connection that breaks, a cluster that changes): those who wait for long look themselves. */
+/**
+ * A message can get lost when a connection breaks or a cluster changes, so requests that wait longer read the view.
+ */
 const LOOK_EVERY_MS = 500
 
 export interface WaitingRoomDeps {
@@ -44,7 +46,7 @@ export interface WaitingRoomDeps {
 }
 
 export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): WaitingRoom {
-  /** By command id: one command may be asked for by several requests. */
+  /** By command id. Several requests may wait for the same command. */
   const waiters = new Map<string, Set<Waiter>>()
   let size = 0
   let timer: NodeJS.Timeout | undefined
@@ -59,7 +61,7 @@ export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): Wa
   }
 
   async function look(place: ResultPlace): Promise<Result | undefined> {
-    // A store that is away is as good as no result: the caller's time will tell.
+    // An unreachable store counts as no result. The caller's time limit still applies.
     const found: StoredResult | undefined = await readResult(reader, place.view, place.partition, place.commandId).catch(() => undefined)
     return found === undefined ? undefined : { outcome: 'decided', answer: found.answer, requestHash: found.requestHash }
   }
