@@ -8,10 +8,13 @@ export const apiSettings = settingsFragment({
   variables: {
     API_PORT: documented(port().prefault('8080'), 'all HTTP APIs; with `API_PROCESSES` the next ones are at 8180, 8280 …'),
     API_HOST: documented(z.string().prefault('127.0.0.1'), 'address that APIs listen on'),
-    PUBLIC_URL: documented(z.url('is no URL').prefault('http://localhost:8080'), 'base of absolute URLs'),
+    PUBLIC_URL: documented(
+      z.url('is no URL').prefault('http://localhost:8080'),
+      'beginning of addresses in answers and in the documentation',
+    ),
     TRUSTED_PROXIES: documented(
       list.pipe(z.array(z.string().refine(isAddressRange, 'must be addresses or CIDR ranges'))).prefault(LOOPBACK.join(',')),
-      'proxies that are believed in X-Forwarded-For: addresses and CIDR ranges',
+      'load balancers that are believed in X-Forwarded-For: addresses and CIDR ranges',
     ),
     API_DRAIN_DELAY_MS: documented(wholeNumber(0).prefault('0'), 'how long a stopping API answers on while it is not ready'),
     API_DRAIN_TIMEOUT_MS: documented(wholeNumber(0).prefault('10000'), 'how long its running requests may take then'),

@@ -27,7 +27,7 @@ function shortDomain(text: string, context: z.core.$RefinementCtx<string>): stri
 
 export const linksSettings = settingsFragment({
   variables: {
-    SHORT_PORT: documented(port().prefault('8090'), 'where short links are served, beside `API_PORT`'),
+    SHORT_PORT: documented(port().prefault('8090'), 'port of short links, which `API_PORT` serves too under their Host'),
     SHORT_DOMAINS: documented(
       list.pipe(z.array(z.string().transform(shortDomain))).prefault('localhost:8090'),
       'what short links begin with: hosts, or addresses like `https://sho.rt`',
@@ -43,7 +43,7 @@ export const linksSettings = settingsFragment({
         .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header')
         .toLowerCase()
         .optional(),
-      "header in which a CDN in front of the short domains says the visitor's country; believed of `TRUSTED_PROXIES` alone",
+      "header in which a CDN in front of the short domains says the visitor's country, such as `CF-IPCountry`; believed of `TRUSTED_PROXIES` alone",
     ),
   },
   rules(env, report, { isProduction }) {

@@ -290,7 +290,7 @@ describe('the API process', () => {
 
   test('a wrong setting stops the start with its cure', async () => {
     await expect(startApiProcess(join(folder.path), { ...env, REDIS_URL: 'nowhere', NODE_ENV: 'production' })).rejects.toThrow(
-      /ended with 1: the API cannot start: wrong settings:[\s\S]*REDIS_URL: must start with redis/,
+      /ended with 1: the API cannot start: wrong settings:[\s\S]*REDIS_URL: does not begin with redis/,
     )
   })
 })

@@ -17,10 +17,14 @@ const DEVELOPMENT_ISSUER = 'millrace'
 
 export const authSettings = settingsFragment({
   variables: {
-    AUTH_JWKS_URL: documented(z.url('is no URL').optional(), "the identity provider's keys", 'development key'),
-    AUTH_JWKS_FILE: documented(z.string().optional(), 'the same as a file'),
-    AUTH_ISSUER: documented(z.string().optional(), 'issuer that tokens must carry', DEVELOPMENT_ISSUER),
-    AUTH_AUDIENCE: documented(z.string().optional(), 'audience that tokens must carry', DEVELOPMENT_ISSUER),
+    AUTH_JWKS_URL: documented(
+      z.url('is no URL').optional(),
+      "where the identity provider's keys are; production needs this or `AUTH_JWKS_FILE`",
+      'made on first start',
+    ),
+    AUTH_JWKS_FILE: documented(z.string().optional(), 'the keys as a file'),
+    AUTH_ISSUER: documented(z.string().optional(), 'issuer that tokens must carry; needed with keys of your own', DEVELOPMENT_ISSUER),
+    AUTH_AUDIENCE: documented(z.string().optional(), 'audience that tokens must carry; needed with keys of your own', DEVELOPMENT_ISSUER),
   },
   rules(env, report, { isProduction }) {
     const hasKeys = env.AUTH_JWKS_URL !== undefined || env.AUTH_JWKS_FILE !== undefined

@@ -1,19 +1,29 @@
-import { expect, test } from 'vitest'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { topicSpecs } from '../../../deploy/local/provision.ts'
-import { trends } from '../../../pipelines/trends/topology.ts'
+import { declaredTopologies } from '../../../pipelines/service.ts'
+import { pipelineServices } from '../../../pipelines/services.ts'
 import { trendOutput, tweets } from '../../../schemas/trends/topics.ts'
 
-function partitionsFor(plan: 'local' | 'production'): Record<string, number> {
-  return Object.fromEntries(topicSpecs(plan).map(({ name, partitions }) => [name, partitions]))
+const topologies = pipelineServices.flatMap(declaredTopologies)
+
+function partitionsFor(plan: 'local' | 'production', existing?: ReadonlyMap<string, number>): Record<string, number> {
+  return Object.fromEntries(topicSpecs(plan, existing).map(({ name, partitions }) => [name, partitions]))
 }
 
-test('topics for production have the partitions that are planned, those between stages too', () => {
+test('topics for production have the partitions that are planned, those that topologies make for themselves too', () => {
   expect(partitionsFor('production')).toMatchObject({
     tweets: 32,
     'trend-output': 8,
     'trends-counts-repartition': 32,
     'trends-tracked-repartition': 32,
     'trends-candidates-repartition': 8,
+    'trends-users-changelog': 32,
+    'trends-terms-changelog': 32,
+    'trends-since-changelog': 8,
+    'links-records-changelog': 64,
     'limit-rules': 1,
   })
 })
@@ -21,5 +31,43 @@ test('topics for production have the partitions that are planned, those between 
 test('otherwise they are those that a worker would make', () => {
   const local = partitionsFor('local')
   expect(local).toMatchObject({ tweets: tweets.partitions, 'trend-output': trendOutput.partitions })
-  for (const { name, partitions } of trends.declare().repartitions.values()) expect(local[name]).toBe(partitions)
+  for (const topology of topologies) {
+    for (const { name, partitions } of topology.declare().repartitions.values()) expect(local[name]).toBe(partitions)
+  }
+})
+
+test('every topology has its repartition topics and changelogs', () => {
+  expect(topologies.map(({ name }) => name).sort()).toEqual(['clicks', 'limits', 'links', 'snippet-views', 'snippets', 'trends'])
+  const names = new Set(topicSpecs('production').map(({ name }) => name))
+  for (const topology of topologies) {
+    const { repartitions, stores } = topology.declare()
+    for (const topic of repartitions.values()) expect(names).toContain(topic.name)
+    for (const store of stores.values()) if (store.logged) expect(names).toContain(`${topology.name}-${store.name}-changelog`)
+  }
+})
+
+test('topics that are there keep their partitions, and changelogs follow those of their sources', () => {
+  const existing = new Map([
+    ['tweets', 5],
+    ['trends-counts-repartition', 3],
+    ['trends-tracked-repartition', 3],
+  ])
+  expect(partitionsFor('production', existing)).toMatchObject({
+    tweets: 5,
+    'trends-counts-repartition': 3,
+    'trends-users-changelog': 5,
+    'trends-terms-changelog': 3,
+    'trends-candidates-repartition': 8,
+  })
+})
+
+test('declaring topologies needs no secret and leaves no file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-declare-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  vi.stubEnv('MILLRACE_HOME', folder)
+  vi.stubEnv('NODE_ENV', 'production')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  expect(pipelineServices.flatMap(declaredTopologies)).toHaveLength(topologies.length)
+  expect(topicSpecs('production').length).toBeGreaterThan(50)
+  expect(readdirSync(folder)).toEqual([])
 })
