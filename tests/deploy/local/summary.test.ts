@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import { localConfig } from '../../../deploy/local/config.ts'
+import { openHome } from '../../../deploy/local/home.ts'
+import { summary } from '../../../deploy/local/summary.ts'
+import { guardedFolder } from '../../stack/folder.ts'
+
+const { path } = guardedFolder()
+const part = { name: 'api-0', kind: 'api', address: 'http://127.0.0.1:8080', logFile: undefined } as const
+
+test('what to try is what the services that run suggest', () => {
+  const home = openHome(path)
+  const all = summary(localConfig({ API_PORT: '8100' }), home, [part])
+  for (const words of ["curl 'http://localhost:8100/v1/trends?woeid=1'", 'a short link', 'a snippet', 'http://localhost:8100/docs'])
+    expect(all).toContain(words)
+  const chosen = summary(localConfig({ API_SERVICES: 'snippets, limits' }), home, [part])
+  expect(chosen).toContain('a snippet')
+  expect(chosen).not.toMatch(/trends|short link/)
+})

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { settingsFragment } from '../../settings/fragment.ts'
+import { readSettings, SettingsError } from '../../settings/read.ts'
+import { flag, list, namesOf, port, wholeNumber } from '../../settings/variables.ts'
+
+const range = settingsFragment({
+  variables: { LEAST: wholeNumber(0, 9).prefault('1'), MOST: wholeNumber(0, 9).prefault('5') },
+  rules({ LEAST, MOST }, report, { isProduction }) {
+    if (LEAST > MOST) report('LEAST', 'is more than MOST')
+    if (isProduction && MOST === 5) report('MOST', 'is missing')
+  },
+  value: ({ LEAST, MOST }, { home }) => ({ size: MOST - LEAST, home }),
+})
+const shared = settingsFragment({ variables: { LEAST: wholeNumber(0, 9).prefault('1') }, value: (env) => env.LEAST })
+
+function read(env: Record<string, string>, withRules = true) {
+  return readSettings(env, (reader) => {
+    const [first, second] = [reader.read(range, { withRules }), reader.read(shared)]
+    return () => ({ ...first.value(), least: second.value() })
+  })
+}
+
+test('defaults and given values; an empty variable counts as unset', () => {
+  expect(read({ MILLRACE_HOME: '/home/of' })).toEqual({ size: 4, home: '/home/of', least: 1 })
+  expect(read({ LEAST: '2', MOST: '', MILLRACE_HOME: '/x' })).toEqual({ size: 3, home: '/x', least: 2 })
+})
+
+test('every wrong variable has a line, once, though several fragments read it', () => {
+  expect(() => read({ LEAST: 'few', MOST: '10' })).toThrow(new SettingsError(['LEAST: is not a number', 'MOST: is more than 9']))
+})
+
+test('rules run where the variables by themselves are right, and where they are asked for', () => {
+  expect(() => read({ LEAST: '7' })).toThrow('wrong settings:\n  LEAST: is more than MOST')
+  expect(() => read({ NODE_ENV: 'production' })).toThrow('MOST: is missing')
+  expect(read({ LEAST: '7', NODE_ENV: 'production' }, false).size).toBe(-2)
+})
+
+test('no value of a wrong setting is shown: it may be a secret', () => {
+  const secret = settingsFragment({ variables: { SECRET: z.string().min(30, 'is too short') }, value: (env) => env.SECRET })
+  expect(() => readSettings({ SECRET: 'hunter2' }, (reader) => reader.read(secret).value)).toThrow(
+    /^wrong settings:\n {2}SECRET: is too short$/,
+  )
+})
+
+test.each([
+  [flag, '1', true],
+  [flag, 'yes', 'is neither 0 nor 1'],
+  [list, 'a, b,', ['a', 'b']],
+  [list, ' , ', 'is empty'],
+  [namesOf(['a', 'b']), 'b', ['b']],
+  [namesOf(['a', 'b']), 'a,c', 'names c, but there are: a, b'],
+  [port(), '0', 0],
+  [port(1), '0', 'is not a port'],
+  [port(), '65536', 'is not a port'],
+])('%# %s', (schema: z.ZodType, text, expected) => {
+  const result = schema.safeParse(text)
+  expect(result.success ? result.data : result.error.issues[0].message).toEqual(expected)
+})
