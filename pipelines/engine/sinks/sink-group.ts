@@ -190,6 +190,8 @@ export function sinkGroup(options: SinkGroupOptions, { transport, runtime }: Sin
   return {
     groupId,
     seat() {
+      /** Its part of the current assignment. */
+      let share: SinkAssignment | undefined
       const seat: SinkSeat = {
         take(sink) {
           expected.delete(seat)
@@ -201,7 +203,9 @@ export function sinkGroup(options: SinkGroupOptions, { transport, runtime }: Sin
           takeEvents()
           if (failure !== undefined) throw failure
           const topics = seated.get(seat)?.topics
-          return current && topics && { ...current, partitions: ofTopics(current.partitions, topics) }
+          if (current === undefined || topics === undefined) share = undefined
+          else if (share?.number !== current.number) share = { ...current, partitions: ofTopics(current.partitions, topics) }
+          return share
         },
         settle({ number }) {
           settled.set(seat, number)
