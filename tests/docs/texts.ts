@@ -73,6 +73,9 @@ export function textsOfCode(source: string): Text[] {
   return texts
 }
 
+/** The title of a test is judged in its own file. */
+const LINK_TO_TEST = /\[[^\]]*\]\([^)]*\.test\.ts\)/g
+
 /** The prose and the tables of Markdown without code, comments and the targets of links. */
 export function textsOfMarkdown(source: string): Text[] {
   const texts: Text[] = []
@@ -83,7 +86,7 @@ export function textsOfMarkdown(source: string): Text[] {
       continue
     }
     if (fenced || raw.startsWith('    ') || raw.startsWith('<!--')) continue
-    const shown = raw.replaceAll(/\]\([^)]*\)/g, ']()')
+    const shown = raw.replaceAll(LINK_TO_TEST, '').replaceAll(/\]\([^)]*\)/g, ']()')
     const text = shown.replaceAll(/`[^`]*`/g, '``')
     texts.push({ line: index + 1, kind: raw.startsWith('|') ? 'table' : 'prose', text, columns: shown.length })
   }

@@ -61,7 +61,14 @@ test('comments and prose avoid the words and widths that a pattern can find', ()
 })
 
 test('comments are found beside strings and regular expressions', () => {
-  const source = ["const url = 'http://a b' // one", "const slash = /[/]'/ // two", '/** three', ' * four */', 'const c = `', '// text`'].join('\n')
+  const source = [
+    "const url = 'http://a b' // one",
+    "const slash = /[/]'/ // two",
+    '/** three',
+    ' * four */',
+    'const c = `',
+    '// text`',
+  ].join('\n')
   const comments = textsOfCode(source).filter(({ kind }) => kind === 'comment')
   expect(comments.map(({ line, text }) => [line, text])).toEqual([
     [1, '// one'],
