@@ -5,26 +5,34 @@ import { FAULT_KINDS } from '../chaos/schedule.ts'
 
 const DOCS = join(import.meta.dirname, '../../docs')
 const CHAOS = '../tests/chaos/schedule.ts'
+/** More is a paragraph. */
+const MAX_CELL_CHARACTERS = 300
 const LINK = /\[([^\]]+)\]\(([^)]+)\)/g
 
-/** The rows of all tables, without their heads, as the links of their last cells. */
-function rows(): { text: string; links: { title: string; path: string }[] }[] {
-  const lines = readFileSync(join(DOCS, 'promises.md'), 'utf8').split('\n')
-  const isHead = (at: number) => lines[at + 1]?.startsWith('|---') === true || lines[at].startsWith('|---')
-  return lines.flatMap((text, at) => {
-    if (!text.startsWith('| ') || isHead(at)) return []
-    const last = text.split(' | ').at(-1) ?? ''
-    return [{ text, links: [...last.matchAll(LINK)].map(([, title, path]) => ({ title, path })) }]
+/** The promises, with the links in the list below each; what is not promised comes last. */
+function promises(): { text: string; links: { title: string; path: string }[] }[] {
+  const [promised] = readFileSync(join(DOCS, 'promises.md'), 'utf8').split('## What is not promised')
+  const [, ...items] = promised.split(/^- /m)
+  return items.map((item) => {
+    const [text, ...tests] = item.split(/^ {2}- /m)
+    return { text, links: tests.flatMap((line) => [...line.matchAll(LINK)].map(([, title, path]) => ({ title, path }))) }
   })
 }
 
 test('every promise has a test behind it', () => {
-  expect(rows().length).toBeGreaterThan(25)
-  expect(rows().filter(({ links }) => links.length === 0)).toEqual([])
+  expect(promises().length).toBeGreaterThan(25)
+  expect(promises().filter(({ links }) => links.length === 0)).toEqual([])
+})
+
+test('no cell of a table is longer than 300 characters', () => {
+  const rows = readFileSync(join(DOCS, 'promises.md'), 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('|'))
+  expect(rows.flatMap((row) => row.split('|')).filter((cell) => cell.length > MAX_CELL_CHARACTERS)).toEqual([])
 })
 
 test('every test named there exists under that title', () => {
-  const links = rows().flatMap((row) => row.links)
+  const links = promises().flatMap((promise) => promise.links)
   const broken = links.filter(({ title, path }) => {
     const file = join(DOCS, path)
     if (!existsSync(file)) return true
@@ -35,6 +43,6 @@ test('every test named there exists under that title', () => {
 })
 
 test('every fault of the chaos harness is promised something', () => {
-  const named = new Set(rows().flatMap(({ links }) => links.filter(({ path }) => path === CHAOS).map(({ title }) => title)))
+  const named = new Set(promises().flatMap(({ links }) => links.filter(({ path }) => path === CHAOS).map(({ title }) => title)))
   expect([...named].sort()).toEqual(FAULT_KINDS.map((kind) => `\`${kind}\``).sort())
 })
