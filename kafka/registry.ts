@@ -101,7 +101,7 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
       if (typeof failure !== 'string') return failure
       if (runtime.monotonic() + backoff >= deadline) {
         throw new RegistryUnreachableError(
-          `no answer from the schema registry at ${target.url} (${failure}). Is it running, and is SCHEMA_REGISTRY_URL right?`,
+          `no answer from the schema registry at ${target.url} (${failure}). Is it running, and is its address right (SCHEMA_REGISTRY_URL)?`,
         )
       }
       await runtime.sleep(backoff)

@@ -2,34 +2,26 @@
  * # 12. Running
  *
  * So far everything ran in memory. This chapter runs a topology on a real Kafka with its state in a real RocksDB, and looks at it from outside, as
- * those who operate it will. It needs a broker and a registry, which the test stack starts:
+ * its operators will. It needs a broker and a registry, which the test stack starts:
  *
  *     npx vitest run --project integration docs/guide/12
  *
  * You need chapters 1 and 2.
  */
-
 import { join } from 'node:path'
-import { Producer, stringSerializers } from '@platformatic/kafka'
+import { Consumer, Producer, stringDeserializers, stringSerializers } from '@platformatic/kafka'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import { kafkaTransport } from '../../kafka/client/index.ts'
-import { registryClient } from '../../kafka/registry.ts'
-import type { Transport } from '../../kafka/transport.ts'
 import {
   avroValue,
-  createWorker,
-  type Host,
   keyedStore,
-  memberIdentity,
+  type Log,
+  type RunningWorker,
   rawValue,
-  startHost,
-  systemRuntime,
+  run,
   type Topic,
   topology,
   utf8,
-  workerRunner,
 } from '../../pipelines/engine/index.ts'
-import { openRocksdbBackend } from '../../state/stores/rocksdb-backend.ts'
 import { guardedFolder } from '../../tests/stack/folder.ts'
 import { testStack, uniqueName } from '../../tests/stack/index.ts'
 
@@ -53,78 +45,44 @@ const stationCounts = topology(name, (t) => {
   )
 })
 
-/*
- * ## A worker process
- *
- * In the project you do none of what follows: list your topology in `pipelines/services.ts`, and `pipelines/main.ts` runs it (`npm start`, or in
- * production a container per process). By hand it takes five things:
- *
- * - a *transport*, connected to the brokers, and a *registry*
- * - a *backend*: the one RocksDB of the process, in a folder of its own
- * - an *identity*, kept in that folder: with it a restarted worker gets its partitions back at once and shuts out what is left of its earlier life
- * - a *worker* for the topology: it makes the topics that are missing, registers the schemas, joins the group, restores and runs
- * - a *host* around all workers and sinks of the process, which answers over HTTP
- */
 let brokers: string
-let registryUrl: string
+let registry: string
 const folder = guardedFolder()
 
 beforeAll(async () => {
   const stack = testStack()
   brokers = await stack.kafka()
-  registryUrl = await stack.registry()
+  registry = await stack.registry()
 })
 
-interface Process {
-  readonly transport: Transport
-  readonly host: Host
-  /** Asks the process over HTTP. */
-  get(path: string): Promise<Response>
-  stop(): Promise<void>
+/*
+ * ## A worker
+ *
+ * `run` starts one in a call. It connects to the brokers, opens the database in the state folder, creates the topics that are missing, registers the
+ * schemas and joins the group that has the topology's name. Give each worker process a state folder of its own: beside the database it holds the
+ * worker's identity, by which a restarted worker gets its partitions back at once and shuts out what is left of its earlier life.
+ *
+ * A program of yours is these lines, with your own addresses:
+ *
+ *     const worker = await run(stationCounts, { brokers: 'localhost:9092', registry: 'http://localhost:8081', stateFolder: './state', stopOnSignals: true })
+ *     await worker.done
+ *
+ * In the project you do not even write those: list your topology in `pipelines/services.ts`, and `pipelines/main.ts` runs it beside others on one
+ * database (`npm start`, or in production a container per process).
+ *
+ * Two more options here: a log, because the default writes JSON lines to stdout, and a port on which the worker answers over HTTP (0: a free one).
+ */
+const log: Log = { debug() {}, info() {}, warn() {}, error() {} }
+
+async function startWorker(): Promise<RunningWorker> {
+  const worker = await run(stationCounts, { brokers, registry, stateFolder: join(folder.path, 'worker-0'), healthPort: 0, log })
+  onTestFinished(worker.stop)
+  return worker
 }
 
-async function startProcess(): Promise<Process> {
-  const stateFolder = join(folder.path, 'worker-0')
-  const backend = await openRocksdbBackend({ folder: stateFolder })
-  const transport = kafkaTransport({ brokers: [brokers], clientId: 'guide' }, { runtime: systemRuntime() })
-  await transport.connect()
-  const registry = registryClient({ url: registryUrl })
-
-  const host = await startHost(
-    { healthPort: 0, healthHost: '127.0.0.1' },
-    {
-      backend,
-      runtime: systemRuntime(),
-      runners: (metrics) => [
-        workerRunner(
-          createWorker(
-            { topology: stationCounts },
-            {
-              transport,
-              registry,
-              backend,
-              identity: memberIdentity(stateFolder, name),
-              runtime: systemRuntime(),
-              onCommit: (seconds) => metrics.observeCommit(name, seconds),
-            },
-          ),
-        ),
-      ],
-    },
-  )
-
-  let stopped: Promise<void> | undefined
-  async function stopAll(): Promise<void> {
-    await host.stop()
-    await transport.close()
-    await backend.close()
-  }
-  const stop = () => {
-    stopped ??= stopAll()
-    return stopped
-  }
-  onTestFinished(stop)
-  return { transport, host, get: (path) => fetch(`http://127.0.0.1:${host.healthPort}${path}`), stop }
+/** Asks a worker over HTTP. */
+function ask(worker: RunningWorker, path: string): Promise<Response> {
+  return fetch(`http://127.0.0.1:${worker.healthPort}${path}`)
 }
 
 /** A dock: any Kafka client will do. */
@@ -134,30 +92,31 @@ async function bikesReturned(...stations: string[]): Promise<void> {
   await dock.close()
 }
 
-/** A reader that sees committed records only. */
-async function published(transport: Transport): Promise<string[]> {
-  const from = { topic: counts.name, partition: 0 }
-  const end = [...(await transport.offsets([from], 'end')).values()][0]
-  const fetcher = transport.fetcher({ isolation: 'read_committed' })
+/** Waits for so many committed results: a reader of its own, from the beginning. */
+async function published(count: number): Promise<string[]> {
+  const reader = new Consumer({
+    clientId: 'reader',
+    groupId: uniqueName('reader'),
+    bootstrapBrokers: [brokers],
+    deserializers: stringDeserializers,
+  })
   const found: string[] = []
-  fetcher.assign(from, 0, 'earliest')
-  for (let position = 0; position < end; ) {
-    for (const { chunks, nextOffset } of await fetcher.poll(100)) {
-      for (const { buffer, count, keyStart, keyEnd, valueStart, valueEnd } of chunks)
-        for (let i = 0; i < count; i++)
-          found.push(`${buffer.toString('utf8', keyStart[i], keyEnd[i])} ${buffer.toString('utf8', valueStart[i], valueEnd[i])}`)
-      position = nextOffset
-    }
+  for await (const { key, value } of await reader.consume({ topics: [counts.name], mode: 'earliest', isolationLevel: READ_COMMITTED })) {
+    found.push(`${key} ${value}`)
+    if (found.length === count) break
   }
-  await fetcher.close()
+  await reader.close(true)
   return found
 }
 
+const READ_COMMITTED = 1
 const DEADLINE_MS = 60_000
 const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 50 })
 
 /*
  * ## Looking at it
+ *
+ * `worker.status()` tells the program itself: state, readiness, tasks, restores, commits. Over HTTP everybody else learns it:
  *
  * | path | says |
  * |---|---|
@@ -167,15 +126,15 @@ const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeou
  * | `/tasks` | each task: state, positions, lag, event time; restores with their progress |
  * | `/metrics` | for Prometheus |
  */
-test('a process tells what it runs and how far it is', async () => {
-  const process = await startProcess()
-  await eventually(async () => (await process.get('/readyz')).status).toBe(200)
+test('a worker shows what it runs and how far it is', async () => {
+  const worker = await startWorker()
+  await eventually(async () => (await ask(worker, '/readyz')).status).toBe(200)
+  expect(worker.status().ready).toBe(true)
   await bikesReturned('harbour', 'museum', 'harbour')
-  await eventually(() => published(process.transport)).toHaveLength(3)
-  expect((await published(process.transport)).sort()).toEqual(['harbour 1', 'harbour 2', 'museum 1'])
+  expect((await published(3)).sort()).toEqual(['harbour 1', 'harbour 2', 'museum 1'])
 
-  expect(await (await process.get('/topology')).text()).toContain('process count (stores totals)')
-  expect(await (await process.get('/tasks')).json()).toMatchObject({
+  expect(await (await ask(worker, '/topology')).text()).toContain('process count (stores totals)')
+  await eventually(async () => (await ask(worker, '/tasks')).json()).toMatchObject({
     [name]: {
       kind: 'topology',
       state: 'running',
@@ -186,7 +145,7 @@ test('a process tells what it runs and how far it is', async () => {
       ],
     },
   })
-  const metrics = await (await process.get('/metrics')).text()
+  const metrics = await (await ask(worker, '/metrics')).text()
   expect(metrics).toContain(`millrace_records_processed_total{topology="${name}"} 3`)
 })
 
@@ -196,19 +155,30 @@ test('a process tells what it runs and how far it is', async () => {
  * The folder has the state, how old it is, and who the worker is. So the second start reads nothing that it knows already.
  */
 test('the next start continues where the last one ended', async () => {
-  const process = await startProcess()
-  await eventually(async () => (await process.get('/readyz')).status).toBe(200)
+  const worker = await startWorker()
   await bikesReturned('harbour')
-  await eventually(() => published(process.transport)).toContain('harbour 3')
+  expect(await published(4)).toContain('harbour 3')
 
-  await process.stop()
-  expect(await process.host.done).toBeUndefined()
+  await worker.stop()
+  expect(await worker.done).toBeUndefined()
 })
 
 /*
- * More power is more processes: give each a `WORKER_SLOT` and with it a folder of its own. The group spreads the partitions over them, and nothing
- * else has to be said.
+ * ## When it cannot run
  *
- * Read next: chapter 13, asking a running topology for its state. Sources: `pipelines/main.ts`, `pipelines/engine/worker/host.ts`,
- * `pipelines/engine/worker/introspection.ts`.
+ * Whatever is missing at the start is an error of one line with the cause and what to look at. Once the worker runs, brokers and registry may come
+ * and go: it waits for them. A failure of yours, such as a processor that throws, ends it: `done` rejects.
+ */
+test('a second worker needs a folder of its own', async () => {
+  await startWorker()
+  await expect(startWorker()).rejects.toThrow(
+    /the state folder .* is in use by another process: stop that worker, or give this one a folder/,
+  )
+})
+
+/*
+ * More power is more processes, each with a state folder of its own. The group spreads the partitions over them, and nothing else has to be said.
+ *
+ * Read next: chapter 13, asking a running topology for its state. Sources: `pipelines/engine/worker/run.ts`, `pipelines/main.ts`,
+ * `pipelines/engine/worker/host.ts`, `pipelines/engine/worker/introspection.ts`.
  */

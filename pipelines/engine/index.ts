@@ -3,51 +3,8 @@
  * imports this file and, in tests, `testing.ts`; the linter refuses every other path into the engine.
  */
 
-// What a process takes from its surroundings
-export type { Log, Runtime } from '../../runtime/runtime.ts'
-export { systemRuntime } from '../../runtime/system.ts'
-// Values and their formats
-export { avroValue } from '../../schemas/avro/value.ts'
-export type { ByteWriter, Codec } from '../../schemas/codec.ts'
-export { type Command, type CommandFlow, commandTopic, type Decision, decisionTopic } from '../../schemas/commands/topics.ts'
-export { compositeKey, idPart, type KeyPart, textPart, u32Part, u64Part } from '../../schemas/composite.ts'
-export { decimalId, decimalInt, utf8 } from '../../schemas/keys.ts'
-export { avro } from '../../schemas/load.ts'
-export { rawValue } from '../../schemas/raw.ts'
-export type { AnyTopic, AvroSchema, Topic, ValueFormat } from '../../schemas/topic.ts'
-
-// Stores
-export { type JoinBufferStore, joinBufferStore } from '../../state/stores/join-buffer-store.ts'
-export { type KeyedStore, type KeyRange, keyedStore } from '../../state/stores/keyed-store.ts'
-export { type SeenSetStore, seenSetStore } from '../../state/stores/seen-set-store.ts'
-export type { EngineStore } from '../../state/stores/store.ts'
-export { type Timer, type TimerStore, timerStore } from '../../state/stores/timer-store.ts'
-export { type TopKStore, topKStore } from '../../state/stores/top-k-store.ts'
-export { type WindowedCounterStore, windowedCounterStore } from '../../state/stores/windowed-counter-store.ts'
-// Commands
-export {
-  type Change,
-  type CommandFacts,
-  DECIDING,
-  type Decide,
-  type Decided,
-  type Deciding,
-  type DecidingOptions,
-  decideCommands,
-} from './commands/decide.ts'
-// Dead letters, for commands of people
-export { type DeadLetterFilter, type DeadLetterRecord, readDeadLetters } from './dlq/read.ts'
-export { replayDeadLetters } from './dlq/replay.ts'
-// Running
-export { QueryError, type StateQueries, type StateView } from './queries/queries.ts'
-// Sinks
-export { createSink, type Sink, type SinkDeps, type SinkOptions } from './sinks/sink.ts'
-export { type SinkGroup, type SinkSeat, sinkGroup } from './sinks/sink-group.ts'
-export { sinkRunner } from './sinks/sink-runner.ts'
-export { tableTarget } from './sinks/table-target.ts'
-export { type SinkBatch, type SinkTarget, TargetUnavailableError, type WriteResult } from './sinks/target.ts'
-export { viewTarget } from './sinks/view-target.ts'
 // Topologies
+
 export { type Sweep, sweep } from './state/sweep.ts'
 export { DEAD_LETTER_HEADERS, originalTimestamp } from './task/dead-letter.ts'
 export type {
@@ -74,9 +31,64 @@ export { ProcessorError, TopologyError } from './topology/errors.ts'
 export { deadLetterTopicName } from './topology/internal-topics.ts'
 export { deadLetter, drop, late } from './topology/outcome.ts'
 export { type Topology, type TopologyOptions, topology } from './topology/topology.ts'
+
+// Topics: keys, values and their formats
+
+export { avroValue } from '../../schemas/avro/value.ts'
+export type { ByteWriter, Codec } from '../../schemas/codec.ts'
+export { compositeKey, idPart, type KeyPart, textPart, u32Part, u64Part } from '../../schemas/composite.ts'
+export { decimalId, decimalInt, utf8 } from '../../schemas/keys.ts'
+export { avro } from '../../schemas/load.ts'
+export { rawValue } from '../../schemas/raw.ts'
+export type { AnyTopic, AvroSchema, Topic, ValueFormat } from '../../schemas/topic.ts'
+
+// Stores
+
+export { type JoinBufferStore, joinBufferStore } from '../../state/stores/join-buffer-store.ts'
+export { type KeyedStore, type KeyRange, keyedStore } from '../../state/stores/keyed-store.ts'
+export { type SeenSetStore, seenSetStore } from '../../state/stores/seen-set-store.ts'
+export type { EngineStore } from '../../state/stores/store.ts'
+export { type Timer, type TimerStore, timerStore } from '../../state/stores/timer-store.ts'
+export { type TopKStore, topKStore } from '../../state/stores/top-k-store.ts'
+export { type WindowedCounterStore, windowedCounterStore } from '../../state/stores/windowed-counter-store.ts'
+
+// Commands
+
+export { type Command, type CommandFlow, commandTopic, type Decision, decisionTopic } from '../../schemas/commands/topics.ts'
+export {
+  type Change,
+  type CommandFacts,
+  DECIDING,
+  type Decide,
+  type Decided,
+  type Deciding,
+  type DecidingOptions,
+  decideCommands,
+} from './commands/decide.ts'
+
+// Sinks
+
+export { createSink, type Sink, type SinkDeps, type SinkOptions } from './sinks/sink.ts'
+export { type SinkGroup, type SinkSeat, sinkGroup } from './sinks/sink-group.ts'
+export { sinkRunner } from './sinks/sink-runner.ts'
+export { tableTarget } from './sinks/table-target.ts'
+export { type SinkBatch, type SinkTarget, TargetUnavailableError, type WriteResult } from './sinks/target.ts'
+export { viewTarget } from './sinks/view-target.ts'
+
+// Dead letters, for commands of people
+
+export { type DeadLetterFilter, type DeadLetterRecord, readDeadLetters } from './dlq/read.ts'
+export { replayDeadLetters } from './dlq/replay.ts'
+
+// Running: `run` for one topology, the other parts for a process of several topologies and sinks
+
+export type { Log, Runtime } from '../../runtime/runtime.ts'
+export { systemRuntime } from '../../runtime/system.ts'
+export { type QueryAnswer, QueryError, type StateQueries, type StateView } from './queries/queries.ts'
 export { type Host, type HostDeps, type HostOptions, startHost } from './worker/host.ts'
 export type { EngineMetrics } from './worker/introspection.ts'
 export { memberIdentity } from './worker/member-identity.ts'
+export { type RunningWorker, type RunOptions, run } from './worker/run.ts'
 export type { Runner, Sample } from './worker/runner.ts'
 export { createWorker, type Worker, type WorkerStatus } from './worker/worker.ts'
 export type { Guarantee, MemberIdentity, WorkerConfig, WorkerDeps } from './worker/worker-parts.ts'

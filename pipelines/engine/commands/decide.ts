@@ -11,16 +11,16 @@ import type { Context, RecordContext, Stream, TopologyBuilder } from '../topolog
 import { drop } from '../topology/outcome.ts'
 import type { TopologyOptions } from '../topology/topology.ts'
 
-/** What a decide function makes of a command. It is pure: everything that it may know is given to it. */
+/** What a decide function returns. The function is pure: it sees only its arguments. */
 export interface Decided<S, A> {
-  /** Anything that JSON holds; a repeated command gets the first one again. */
+  /** Any JSON value. A repeated command gets the first answer again. */
   readonly answer: A
-  /** Left out: unchanged. null: forgotten. */
+  /** The new state. Left out: unchanged. null: deleted. */
   readonly state?: S | null
 }
 
 export interface CommandFacts {
-  /** Of what the command is about. */
+  /** Key of the state that the command is about. */
   readonly key: string
   /** Epoch ms: the time of the decision. */
   readonly now: number
@@ -31,14 +31,14 @@ export type Decide<C, S, A> = (state: S | undefined, command: C, facts: CommandF
 
 export interface DecidingOptions<C, S, V, A> {
   readonly flow: CommandFlow<C, V, A>
-  /** What is decided about, by key. */
+  /** The states, by key. */
   readonly store: KeyedStore<string, S>
   readonly decide: Decide<C, S, A>
-  /** What clients read of a state; null: nothing. */
+  /** The part of a state that clients read; null: nothing. */
   readonly view: (state: S, key: string) => V | null
-  /** Told of every change, to emit what else follows from it. */
+  /** Called after every change, to emit the records that follow from it. */
   readonly changed?: (change: Change<S>, ctx: Context) => void
-  /** What `changed` emits to, and the stores that it and the stream's ticks use. */
+  /** The topics that `changed` emits to, and the stores that `changed` and the stream's ticks use. Naming a store here declares it. */
   readonly emits?: readonly AnyTopic[]
   readonly stores?: readonly EngineStore[]
 }
@@ -46,16 +46,16 @@ export interface DecidingOptions<C, S, V, A> {
 export interface Change<S> {
   readonly key: string
   readonly before: S | undefined
-  /** undefined: forgotten. */
+  /** undefined: deleted. */
   readonly after: S | undefined
 }
 
 export interface Deciding<C, S> {
-  /** The stream of commands: hang ticks on it. They must name `stores` and `emits`. */
+  /** The stream of commands, for ticks. Ticks that call `change` name the `stores` and `emits` below. */
   readonly stream: Stream<string, Command<C>>
-  /** Changes a state without a command: state, view and what follows, as a decision would. For ticks. */
+  /** Changes a state without a command, with its view and what follows from it, as a decision would. For ticks. */
   change(key: string, state: S | null, ctx: Context): void
-  /** What ticks that call `change` use. */
+  /** The stores and topics that `change` uses. */
   readonly stores: readonly EngineStore[]
   readonly emits: readonly AnyTopic[]
 }

@@ -3,8 +3,8 @@ import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
 import type { EngineStore } from '../../../state/stores/store.ts'
 
 /**
- * What authors of a topology see. A topology is declared by a build function that is run once per task, so that its
- * closures and stores belong to one task alone; `describe()` runs it once more without opening anything.
+ * What authors of a topology see. A build function declares the topology. The engine runs it once per task, so that its closures and stores
+ * belong to one task alone; `describe()` runs it once more without opening anything.
  */
 export interface TopologyBuilder {
   /** Reads a topic of the catalogue, or a repartition topic of this topology. */
@@ -13,8 +13,8 @@ export interface TopologyBuilder {
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & Keyless): Stream<K | undefined, V>
   source<K, V>(topic: Topic<K, V>, options?: SourceOptions<K, V>): Stream<K, V>
   /**
-   * An internal topic `<topology>-<name>-repartition`: emit to it in one sub-topology, `source` it in another. Like any topic, one that is there keeps
-   * the partitions that it has: go by `Context.partitions`.
+   * An internal topic `<topology>-<name>-repartition`: one sub-topology emits to it, another has it as its source. A topic that exists keeps its
+   * partition count, so use `Context.partitions`.
    */
   repartition<K, V>(name: string, options: RepartitionOptions<K, V>): Topic<K, V>
 }

@@ -24,6 +24,8 @@ export interface HostDeps {
 /** One worker process: several topologies and sinks on one database, observable over HTTP. */
 export interface Host {
   readonly healthPort: number
+  /** Resolves when every worker has joined its group and every sink reads; rejects when one of them cannot start. */
+  readonly started: Promise<void>
   /** Resolves when all has stopped in order; rejects with the first failure, after everything else was stopped. */
   readonly done: Promise<void>
   stop(): Promise<void>
@@ -61,15 +63,15 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
     await Promise.allSettled(runners.map((runner) => runner.stop()))
   }
 
-  async function runOne(runner: Runner): Promise<void> {
-    await runner.start()
+  async function runOne(runner: Runner, starting: Promise<void>): Promise<void> {
+    await starting
     await runner.done
     if (!stopping) throw new Error(`${runner.name} ended by itself`)
   }
 
-  async function runAll(): Promise<void> {
+  async function runAll(starts: readonly Promise<void>[]): Promise<void> {
     try {
-      await Promise.all(runners.map(runOne))
+      await Promise.all(runners.map((runner, i) => runOne(runner, starts[i])))
     } catch (error) {
       if (stopping) return
       runtime.log.error({ err: error }, 'host_failed')
@@ -80,10 +82,14 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
     }
   }
 
-  const done = runAll()
-  done.catch(() => {}) // Whoever waits for `done` gets it.
+  const starts = runners.map((runner) => runner.start())
+  const started = Promise.all(starts).then(() => {})
+  const done = runAll(starts)
+  // Those who wait for these promises get the failure.
+  for (const promise of [started, done]) promise.catch(() => {})
   return {
     healthPort: introspection.port,
+    started,
     done,
     async stop() {
       await stop()

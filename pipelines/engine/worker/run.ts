@@ -1,0 +1,181 @@
+import type { KafkaOptions } from '../../../kafka/client/options.ts'
+import { registryClient } from '../../../kafka/registry.ts'
+import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
+import type { Transport } from '../../../kafka/transport.ts'
+import type { Log, Runtime } from '../../../runtime/runtime.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
+import type { StateQueries } from '../queries/queries.ts'
+import type { Topology } from '../topology/topology.ts'
+import { type HostOptions, startHost } from './host.ts'
+import { memberIdentity } from './member-identity.ts'
+import { createWorker, type Worker, type WorkerStatus } from './worker.ts'
+import type { WorkerConfig, WorkerDeps } from './worker-parts.ts'
+import { workerRunner } from './worker-runner.ts'
+
+export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'topology'> {
+  /** `host:port` of some brokers of the cluster, separated by commas or as a list. */
+  readonly brokers: string | readonly string[]
+  /** URL of the schema registry, or a client of it. */
+  readonly registry: string | SchemaRegistry
+  /**
+   * Folder of this worker alone: its database, and its identity in the consumer group. A worker that starts again with the same folder gets its
+   * partitions back at once and restores only what it missed.
+   */
+  readonly stateFolder: string
+  /**
+   * Memory of the database, bytes.
+   * @default 256 MiB
+   */
+  readonly memoryBudgetBytes?: number
+  /** How brokers know this client, TLS, SASL and time-outs. */
+  readonly kafka?: Omit<Partial<KafkaOptions>, 'brokers'>
+  /** @default JSON lines of level info and above on stdout */
+  readonly log?: Log
+  /**
+   * SIGTERM and SIGINT stop the worker in order; then the process can end by itself.
+   * @default false
+   */
+  readonly stopOnSignals?: boolean
+}
+
+/** A worker that runs. */
+export interface RunningWorker {
+  /** Resolves when the worker has stopped in order and everything is closed; rejects when the worker failed. */
+  readonly done: Promise<void>
+  /** Finishes the records in hand, commits, leaves the group and closes everything. */
+  stop(): Promise<void>
+  status(): WorkerStatus
+  /** Reads of the committed state; undefined once the worker has stopped. */
+  readonly queries: StateQueries | undefined
+  /** Where the process answers over HTTP; undefined unless a `healthPort` was given. */
+  readonly healthPort: number | undefined
+}
+
+const DEFAULT_HEALTH_HOST = '127.0.0.1'
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
+
+/** A worker that has joined its group. */
+interface Started {
+  readonly worker: Worker
+  readonly healthPort: number | undefined
+  readonly done: Promise<void>
+  stop(): Promise<void>
+}
+
+/**
+ * Runs one topology in this process: connects to the brokers, opens the state folder, creates missing topics, registers schemas and joins the
+ * group. With a `healthPort` the process answers over HTTP from the first moment.
+ * @returns the worker, once it has joined its group. Its tasks may still be restoring: see `status().ready`
+ * @throws Error of one line when brokers or registry do not answer, another process uses the state folder, or the topology cannot run here
+ * @example
+ * const worker = await run(trips, { brokers: 'localhost:9092', registry: 'http://localhost:8081', stateFolder: '/var/lib/trips' })
+ * await worker.done
+ */
+export async function run(topology: Topology, options: RunOptions): Promise<RunningWorker> {
+  // Loaded here so that processes that only declare topologies load neither the database nor the Kafka client.
+  const { withReplaceableState } = await import('../../../state/stores/replaceable-state.ts')
+  const runtime = systemRuntime(options.log ?? (await standardLog()))
+  const folder = options.stateFolder
+  const started = Promise.withResolvers<Started>()
+  const done = withReplaceableState(
+    { folder, memoryBudgetBytes: options.memoryBudgetBytes },
+    (reason) => runtime.log.error({ err: reason, folder }, 'state_deleted'),
+    async (backend) => {
+      const transport = await connect(topology, options, runtime)
+      try {
+        const worker = await start(topology, options, { transport, backend, runtime })
+        started.resolve(worker)
+        await worker.done
+      } finally {
+        await transport.close()
+      }
+    },
+  )
+  done.catch(started.reject)
+  const { worker, healthPort, stop: stopWorker } = await started.promise
+
+  async function stop(): Promise<void> {
+    await stopWorker()
+    await done.catch(() => {}) // `done` reports the failure.
+  }
+
+  if (options.stopOnSignals === true) stopOn(STOP_SIGNALS, stop, done)
+  return {
+    done,
+    stop,
+    status: () => worker.status(),
+    get queries() {
+      return worker.queries
+    },
+    healthPort,
+  }
+}
+
+async function standardLog(): Promise<Log> {
+  const { pino } = await import('pino')
+  const log: Log = pino({ messageKey: 'event', timestamp: pino.stdTimeFunctions.isoTime })
+  return log
+}
+
+async function connect(topology: Topology, { brokers, kafka }: RunOptions, runtime: Runtime): Promise<Transport> {
+  const { kafkaTransport } = await import('../../../kafka/client/index.ts')
+  const addresses = typeof brokers === 'string' ? brokers.split(',').map((address) => address.trim()) : [...brokers]
+  const transport = transportOf(() => kafkaTransport({ clientId: topology.name, ...kafka, brokers: addresses }, { runtime }))
+  try {
+    await transport.connect()
+    return transport
+  } catch (error) {
+    await transport.close()
+    throw error
+  }
+}
+
+/** The schema of the transport's options reports every fault with its path, as JSON over many lines. People get one line. */
+function transportOf(open: () => Transport): Transport {
+  try {
+    return open()
+  } catch (error) {
+    if (!(error instanceof Error && 'issues' in error)) throw error
+    const issues = error.issues as readonly { readonly path: readonly PropertyKey[]; readonly message: string }[]
+    throw new Error(issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`).join('; '), { cause: error })
+  }
+}
+
+async function start(
+  topology: Topology,
+  options: RunOptions,
+  deps: Pick<WorkerDeps, 'transport' | 'backend' | 'runtime'>,
+): Promise<Started> {
+  const registry = typeof options.registry === 'string' ? registryClient({ url: options.registry }) : options.registry
+  const identity = memberIdentity(options.stateFolder, topology.name, deps.runtime)
+  const create = (more: Pick<WorkerDeps, 'address' | 'onCommit'>) =>
+    createWorker({ ...options, topology }, { ...deps, registry, identity, ...more })
+  const { healthPort, healthHost = DEFAULT_HEALTH_HOST } = options
+  if (healthPort === undefined) {
+    const worker = create({})
+    await worker.start()
+    return { worker, healthPort, done: worker.done, stop: worker.stop }
+  }
+  const hosted: Worker[] = []
+  const host = await startHost(
+    { ...options, healthPort, healthHost },
+    {
+      ...deps,
+      runners(metrics, address) {
+        hosted.push(create({ address, onCommit: (seconds) => metrics.observeCommit(topology.name, seconds) }))
+        return hosted.map(workerRunner)
+      },
+    },
+  )
+  await host.started
+  return { worker: hosted[0], healthPort: host.healthPort, done: host.done, stop: host.stop }
+}
+
+function stopOn(signals: readonly NodeJS.Signals[], stop: () => Promise<void>, done: Promise<void>): void {
+  const listener = () => void stop()
+  for (const signal of signals) process.once(signal, listener)
+  const remove = () => {
+    for (const signal of signals) process.off(signal, listener)
+  }
+  done.then(remove, remove)
+}

@@ -1,0 +1,123 @@
+import { createServer } from 'node:net'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { registryClient } from '../../../../kafka/registry.ts'
+import { avroValue, keyedStore, type RunOptions, run, type Topic, topology, utf8 } from '../../../../pipelines/engine/index.ts'
+import { memoryRegistry } from '../../../../pipelines/engine/testing.ts'
+import { silentLog } from '../../../../runtime/system.ts'
+import { guardedFolder } from '../../../stack/folder.ts'
+import { testStack, uniqueName } from '../../../stack/index.ts'
+import { until } from '../harness.ts'
+import { textTopic } from '../words.ts'
+
+const SHORT_DEADLINE_MS = 300
+
+let brokers: string
+
+beforeAll(async () => {
+  brokers = await testStack().kafka()
+})
+
+/** An address where nobody listens. */
+async function nowhere(): Promise<string> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return `127.0.0.1:${port}`
+}
+
+function options(more: Partial<RunOptions> = {}): RunOptions {
+  return { brokers, registry: memoryRegistry(), stateFolder: guardedFolder().path, log: silentLog, ...more }
+}
+
+/** Counts the records of a topic that takes any text. */
+function counting(input: Topic<string, string> = textTopic(uniqueName('input'))) {
+  return topology(uniqueName('counting'), (t) => {
+    const seen = keyedStore('seen', { key: utf8, value: avroValue<number>('int') })
+    t.source(input).process('count', { stores: [seen] }, (_value, ctx) => seen.put(ctx.key, (seen.get(ctx.key) ?? 0) + 1))
+  })
+}
+
+async function failureOf(topology: ReturnType<typeof counting>, given: RunOptions): Promise<string> {
+  const error = await run(topology, given).then(
+    async (worker) => {
+      await worker.stop()
+      return new Error('it runs')
+    },
+    (reason: Error) => reason,
+  )
+  expect(error.message.split('\n')).toHaveLength(1)
+  return error.message
+}
+
+test('a worker without a port runs, answers queries and stops', async () => {
+  const worker = await run(counting(), options())
+  onTestFinished(worker.stop)
+  await until(() => worker.status().ready, 'it is ready', 60_000)
+  expect(worker.healthPort).toBeUndefined()
+  expect(await worker.queries?.getBytes('seen', Buffer.from('nobody'))).toMatchObject({ outcome: 'answered', value: undefined })
+  await worker.stop()
+  expect(await worker.done).toBeUndefined()
+  expect(worker.queries).toBeUndefined()
+})
+
+test('a signal stops a worker that was asked to listen to it', async () => {
+  const worker = await run(counting(), options({ stopOnSignals: true }))
+  const before = process.listenerCount('SIGTERM')
+  // Not the signal itself: other parts of the test's process listen to it too.
+  process.listeners('SIGTERM').at(-1)?.('SIGTERM')
+  await worker.done
+  expect(worker.status().state).toBe('stopped')
+  expect(process.listenerCount('SIGTERM')).toBe(before - 1)
+  expect(process.listenerCount('SIGINT')).toBe(process.listenerCount('SIGTERM'))
+})
+
+test('brokers that do not answer', async () => {
+  const address = await nowhere()
+  expect(await failureOf(counting(), options({ brokers: address }))).toMatch(
+    new RegExp(`none of the brokers ${address} can be reached: .*; is Kafka running, and are the addresses right\\?`),
+  )
+})
+
+test('an address that is none', async () => {
+  expect(await failureOf(counting(), options({ brokers: 'localhost' }))).toBe('brokers.0: a broker is host:port, e.g. 127.0.0.1:9092')
+})
+
+test('a registry that is away', async () => {
+  const url = `http://${await nowhere()}`
+  const registry = registryClient({ url, deadlineMs: SHORT_DEADLINE_MS })
+  expect(await failureOf(counting(), options({ registry }))).toMatch(`no answer from the schema registry at ${url}`)
+})
+
+test('a state folder that is in use, and can be used once its worker has stopped', async () => {
+  const given = options()
+  const tested = counting()
+  const worker = await run(tested, given)
+  expect(await failureOf(tested, given)).toBe(
+    `the state folder ${given.stateFolder} is in use by another process: stop that worker, or give this one a folder of its own`,
+  )
+  await worker.stop()
+  const next = await run(tested, given)
+  await next.stop()
+})
+
+test('a failed start leaves the folder and the port free', async () => {
+  const given = options({ healthPort: 0 })
+  await failureOf(counting(), { ...given, brokers: await nowhere() })
+  const worker = await run(counting(), given)
+  expect((await fetch(`http://127.0.0.1:${worker.healthPort}/livez`)).status).toBe(200)
+  await worker.stop()
+})
+
+test('a processor that throws ends the worker, with a port too', async () => {
+  for (const healthPort of [undefined, 0]) {
+    const input = textTopic(uniqueName('input'))
+    const failing = topology(uniqueName('failing'), (t) => {
+      t.source(input).tick('fail', { everyMs: 100, clock: 'wall' }, () => {
+        throw new Error('no more')
+      })
+    })
+    const worker = await run(failing, options({ healthPort }))
+    await expect(worker.done).rejects.toThrow('fail failed: no more')
+  }
+})
