@@ -213,7 +213,7 @@ test(
   TEST_TIMEOUT_MS,
 )
 
-test('a port in use, wrong settings and a server that is not there are told in one line, and nothing is left running', async () => {
+test('a port in use, wrong settings and a server that is not there stop the start with their cause, and nothing is left running', async () => {
   const where = await installation()
   const stranger = createServer().listen(Number(where.env.REDIS_PORT), LOOPBACK)
   await once(stranger, 'listening')
@@ -226,7 +226,7 @@ test('a port in use, wrong settings and a server that is not there are told in o
   expect(findChild(join(where.home, 'run'), 'kafka')).toBeUndefined()
 
   const wrong = await finished('start.ts', { ...where, env: { ...where.env, API_PORT: 'x' } })
-  expect(wrong).toEqual({ code: 1, output: 'millrace: API_PORT=x: is not a port\n' })
+  expect(wrong).toEqual({ code: 1, output: 'millrace: wrong settings:\n  API_PORT: is not a port\n' })
 
   const missing = await finished('start.ts', { ...where, env: { ...where.env, KAFKA_BROKERS: `${LOOPBACK}:1` } })
   expect(missing.code).toBe(1)
