@@ -5,5 +5,5 @@ import { serviceSchemas } from './topics.ts'
 /** Every public topic. */
 export const topics: readonly AnyTopic[] = serviceSchemas.flatMap((service) => service.topics)
 
-/** The rate limit rules of all services that apply from the start. */
+/** The initial rate limit rules of all services. */
 export const seededLimits: readonly LimitRule[] = serviceSchemas.flatMap(({ limits = [] }) => limits)

@@ -1,9 +1,9 @@
 import type { LimitRule } from './limit-rule.ts'
 import type { AnyTopic } from './topic.ts'
 
-/** What one service declares of data in motion. */
+/** The topics and initial rules that one service declares. */
 export interface ServiceSchemas {
   readonly topics: readonly AnyTopic[]
-  /** Rate limit rules that apply from the start. A stored rule of the same id replaces its seed, even if it is inactive. */
+  /** Initial rate limit rules. A stored rule with the same id replaces its seed, even if it is inactive. */
   readonly limits?: readonly LimitRule[]
 }

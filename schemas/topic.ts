@@ -3,52 +3,58 @@ import type { Codec } from './codec.ts'
 /** An Avro schema as parsed JSON. */
 export type AvroSchema = string | readonly AvroSchema[] | { readonly [property: string]: unknown }
 
-/** Loaded schemas by id; filled by whoever may wait for the registry, read synchronously by decoders. */
+/** Loaded schemas by id. Asynchronous code fills it from the registry; decoders read it synchronously. */
 export interface SchemaLookup {
-  /** The schema's JSON, undefined when it is not loaded. */
+  /** The schema as JSON; undefined when it is not loaded. */
   get(schemaId: number): AvroSchema | undefined
 }
 
 /**
- * How values of a topic or store become bytes.
- * Formats with a `schema` are Avro in the Confluent wire format (byte 0, schema id as 4 bytes, Avro binary) and need the schema to be registered;
- * those without one are raw bytes that need no registry.
+ * Converts values of a topic or store to and from bytes. Formats with a `schema` are Avro in the Confluent wire format
+ * (byte 0, schema id as 4 bytes, Avro binary) and require the schema to be registered. Formats without one are raw
+ * bytes and need no registry.
  */
 export interface ValueFormat<V> {
   readonly schema: AvroSchema | undefined
   /**
-   * @param schemaId the id under which `schema` is registered (ignored by raw formats)
-   * @param schemas for values that were written with other ids: the decoder resolves them to `schema`
+   * @param schemaId the id under which `schema` is registered; raw formats ignore it
+   * @param schemas the schemas of values that were written with other ids; the decoder resolves them to `schema`
    */
   open(schemaId: number, schemas: SchemaLookup): Codec<V>
 }
 
-/** A topic and what its keys and values are. schemas/topics.ts lists the services' topics; the engine makes internal ones. */
+/**
+ * A topic with the formats of its keys and values. schemas/topics.ts lists the services' topics; the engine creates
+ * internal topics.
+ */
 export interface Topic<K, V> {
   readonly name: string
   readonly key: Codec<K>
   readonly value: ValueFormat<V>
-  /** Where nobody has created it with another count. */
+  /** Number of partitions, unless the topic already exists with another number. */
   readonly partitions: number
-  /** What provisioning for production creates it with (PARTITIONS=production); absent: the same. docs/operations.md has the arithmetic. */
+  /**
+   * Number of partitions in production (PARTITIONS=production); defaults to `partitions`. docs/operations.md explains
+   * the numbers.
+   */
   readonly productionPartitions?: number
-  /** Broker configuration, e.g. `cleanup.policy`, `retention.ms`. */
+  /** Broker configuration, such as `cleanup.policy` or `retention.ms`. */
   readonly config?: Readonly<Record<string, string>>
 }
 
 const MIB = 1_048_576
 
-/** What a broker takes as one record batch where neither the topic nor the broker says otherwise (`message.max.bytes`): 1 MiB and a batch's overhead. */
+/** Maximum record batch that a broker accepts by default (`message.max.bytes`): 1 MiB plus the overhead of a batch. */
 export const DEFAULT_MAX_BATCH_BYTES = MIB + 12
 /**
- * Of topics whose records are made of what others send: state, parts of lists, records that were refused. Producers outside stay within the broker's
- * own 1 MiB; a record that holds the most of everything that a pipeline keeps is a few times as large. A topic's own limit is what counts,
- * also above the broker's `message.max.bytes`.
+ * Limit for topics whose records combine what others have sent: state, partial lists and rejected records. External
+ * producers stay within the broker's 1 MiB, and a record that combines the maximum of everything that a pipeline keeps
+ * is a few times as large. A topic's limit overrides the broker's `message.max.bytes`.
  */
 export const LARGE_MAX_BATCH_BYTES = 4 * MIB
-/** The topic configuration for it. */
+/** The topic configuration for this limit. */
 export const LARGE_RECORDS: Readonly<Record<string, string>> = { 'max.message.bytes': String(LARGE_MAX_BATCH_BYTES) }
 
-/** Any topic, where only its name and shape matter. */
+/** Any topic, for code that only needs its name and shape. */
 // biome-ignore lint/suspicious/noExplicitAny: keys and values are invariant, so no narrower type accepts every topic
 export type AnyTopic = Topic<any, any>

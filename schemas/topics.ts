@@ -4,7 +4,7 @@ import type { ServiceSchemas } from './service.ts'
 import { snippetsSchemas } from './snippets/topics.ts'
 import { trendsSchemas } from './trends/topics.ts'
 
-/** The public topics and seeded limits of every service: one line per service. */
+/** The public topics and initial rate limits of every service. */
 // biome-ignore format: one line per service
 export const serviceSchemas: readonly ServiceSchemas[] = [
   trendsSchemas,

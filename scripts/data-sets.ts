@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
 interface DataSet {
-  /** What it is and who published it, for people who want to fetch it. */
+  /** Content and publisher of the data set, for people who want to download it. */
   readonly origin: string
-  /** Below the folder that MILLRACE_DATA names. */
+  /** Path below the folder that MILLRACE_DATA names. */
   readonly path: string
 }
 
@@ -25,10 +25,13 @@ const DATA_SETS = {
 
 export type DataSetName = keyof typeof DATA_SETS
 
-/** Where a data set lies below the data folder. @throws Error that says what is missing and where it comes from */
+/**
+ * The path of a data set in the data folder.
+ * @throws Error that names the missing data set and its origin
+ */
 export function dataSet(folder: string, name: DataSetName): string {
   const { origin, path } = DATA_SETS[name]
   const file = join(folder, path)
-  if (!existsSync(file)) throw new Error(`${file} is missing: it holds ${origin}; set MILLRACE_DATA to the folder that holds ${path}`)
+  if (!existsSync(file)) throw new Error(`${file} is missing. It contains ${origin}. Set MILLRACE_DATA to the folder that contains ${path}`)
   return file
 }

@@ -1,4 +1,4 @@
-/** Towns of the public list (`<country code> <name>`) that GeoNames knows by another name. */
+/** Towns of the public list (`<country code> <name>`) whose names differ in GeoNames. */
 export const otherNames: Readonly<Record<string, string>> = {
   'BY Gomel': 'Homyel',
   'BY Grodno': 'Hrodna',

@@ -9,17 +9,22 @@ import { otherNames } from './place-names.ts'
 import declaration from './places.command.ts'
 
 /**
- * Builds schemas/trends/places/regions.json, the 551 regions of the trends service, from the public list of trend locations and GeoNames:
- * worldwide, the 50 countries with most towns in the list (ties by population) and 500 cities, the list's towns first,
- * then the largest cities of those countries. See places.command.ts.
+ * Builds schemas/trends/places/regions.json, the 551 regions of the trends service, from the public list of trend
+ * locations and GeoNames: the world, the 50 countries with the most towns in the list (ties by population) and 500
+ * cities. The cities are the list's towns, followed by the largest cities of those countries. See places.command.ts.
  */
 const COUNTRIES = 50
 const CITIES = 500
-/** Cities that are not in the public list get this plus their GeoNames id, far above every woeid of the list. */
+/**
+ * Cities that are missing in the public list get this number plus their GeoNames id, far above every woeid of the list.
+ */
 const GEONAMES_WOEID_BASE = 100_000_000
-/** GeoNames lists districts of big cities as places of their own; what lies this near to a larger region is a part of it. */
+/**
+ * GeoNames lists districts of big cities as separate places. A place this close to a larger region is considered part
+ * of it.
+ */
 const SAME_CITY_KM = 10
-/** The public list has two cities (Soweto, Ahsa) whose type it calls unknown. */
+/** The public list has two cities (Soweto, Ahsa) of type "Unknown". */
 const TOWN_TYPES = ['Town', 'Unknown']
 const SECTION_OF_A_CITY = 'PPLX'
 const EARTH_RADIUS_KM = 6371
@@ -81,7 +86,7 @@ function buildRegions(): Region[] {
     const place = { name: city.name, woeid: GEONAMES_WOEID_BASE + city.id, countryCode: city.country }
     cityRegions.push(region(place, 'Town', parent.woeid, city.population))
   }
-  if (cityRegions.length !== CITIES) throw new Error(`the lists hold only ${cityRegions.length} cities, ${CITIES} are needed`)
+  if (cityRegions.length !== CITIES) throw new Error(`the lists contain only ${cityRegions.length} cities, but ${CITIES} are needed`)
   const countryRegions = countries.map((country) => region(country, 'Country', worldwide.woeid, countryPopulation(country.countryCode)))
   const everybody = countryRegions.reduce((sum, country) => sum + country.population, 0)
   const world: Region = { ...region({ ...worldwide, countryCode: '' }, 'Supername', 0, everybody), parent: null }
@@ -117,7 +122,7 @@ function countryPopulation(code: string): number {
   return (citiesOf.get(code) ?? []).reduce((sum, city) => sum + city.population, 0)
 }
 
-/** The largest city of that name in the town's country. */
+/** The largest city with that name in the town's country. */
 function geoNamesCity(town: TrendLocation): City | undefined {
   const wanted = plain(otherNames[`${town.countryCode} ${town.name}`] ?? town.name)
   return bySize((citiesOf.get(town.countryCode) ?? []).filter((city) => plain(city.name) === wanted))[0]
@@ -127,7 +132,7 @@ function samePlace(a: City, b: City): boolean {
   return a.country === b.country && (plain(a.name) === plain(b.name) || kilometres(a, b) < SAME_CITY_KM)
 }
 
-/** Names differ in accents, hyphens and capitals between the two lists. */
+/** Normalizes a name, because the two lists differ in accents, hyphens and capitals. */
 function plain(name: string): string {
   return name
     .normalize('NFKD')
@@ -135,7 +140,7 @@ function plain(name: string): string {
     .replace(/[^\p{L}\p{N}]/gu, '')
 }
 
-/** Great-circle distance (haversine). */
+/** Great-circle distance in kilometres (haversine formula). */
 function kilometres(a: City, b: City): number {
   const dLat = (b.lat - a.lat) * RADIANS_PER_DEGREE
   const dLon = (b.lon - a.lon) * RADIANS_PER_DEGREE

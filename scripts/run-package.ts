@@ -7,12 +7,15 @@ export const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const BIN = join(ROOT, 'node_modules', '.bin')
 
 /**
- * Where the output of a command goes: `through` to ours as it comes; `lines`, whole lines of it, so that commands may run beside each other;
- * `at-end`, all of it when the command has ended.
+ * Destination of a command's output: `through` forwards it immediately; `lines` forwards whole lines, so that commands
+ * can run concurrently; `at-end` forwards everything when the command has ended.
  */
 export type Output = 'through' | 'lines' | 'at-end'
 
-/** Runs a program of a package with our Node. Answers its exit code. */
+/**
+ * Runs a package's program with the current Node.
+ * @returns its exit code
+ */
 export async function runPackage(command: string, args: readonly string[], output: Output): Promise<number> {
   const child = spawn(process.execPath, [join(BIN, command), ...args], {
     cwd: ROOT,
@@ -26,7 +29,7 @@ export async function runPackage(command: string, args: readonly string[], outpu
       else kept.push(`${line}\n`)
     })
   }
-  // Ctrl-C reaches the child by the terminal; a signal sent to this process alone would not.
+  // The terminal sends Ctrl-C to the child, but a signal to this process alone would not reach it.
   const forward = (signal: NodeJS.Signals) => child.kill(signal)
   process.on('SIGTERM', forward).on('SIGINT', forward)
   try {

@@ -1,7 +1,8 @@
 /**
- * What every `npm run` of this project goes through: sees to it that packages, Node 24 and the system's programs are there,
- * then runs the TypeScript file of the asked task with Node 24. Plain JavaScript without dependencies, because it runs before
- * anything is installed, on any Node from 18 up. Second runs take milliseconds.
+ * The entry point of every `npm run` command of this project. It makes sure that the packages, Node 24 and the system
+ * programs are installed, then runs the task's TypeScript file with Node 24. It is plain JavaScript without
+ * dependencies, because it runs before anything is installed, on any Node from version 18. Later runs take
+ * milliseconds.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -16,12 +17,12 @@ import { ensurePrograms } from './setup/programs.mjs'
 import { TASKS } from './tasks.mjs'
 import { sweepTrial, trialFolder, whenOrphaned } from './trial.mjs'
 
-/** Tasks that leave nothing behind, whatever ends them. */
+/** Tasks that clean up everything they started, even when they are killed. */
 const TRIAL = /^(test|bench:)/
 
-/** As most programs end when their command line is wrong. */
+/** Conventional exit code for a wrong command line. */
 const USAGE_EXIT_CODE = 2
-/** The first Node that this project runs its TypeScript on. */
+/** The minimum Node version that runs this project's TypeScript. */
 const NODE_MAJOR = 24
 const NODE_VERSION = Number(process.versions.node.split('.')[0])
 
@@ -30,7 +31,7 @@ async function main() {
   if (name === undefined || name === '--help' || name === '-h') return print(overview(), name === undefined ? USAGE_EXIT_CODE : 0)
   const task = TASKS[name] ?? { file: name }
   if (!TASKS[name] && !/\.ts$/.test(name)) return print(`millrace: ${unknown(name)}\n`, USAGE_EXIT_CODE)
-  if (!existsSync(join(ROOT, task.file))) throw new Failure(`there is no file ${task.file}`)
+  if (!existsSync(join(ROOT, task.file))) throw new Failure(`file ${task.file} does not exist`)
   const declaration = join(ROOT, task.file.replace(/\.ts$/, '.command.ts'))
   if (NODE_VERSION >= NODE_MAJOR && (await isAnswered(declaration, args))) return
   const { node, npm } = await ensureNode()
@@ -59,7 +60,7 @@ function unknown(name) {
   return `unknown command ${name}${guess} Commands: ${Object.keys(TASKS).join(', ')}`
 }
 
-/** Answers `--help` and wrong options before anything is installed or deleted. Declarations need no packages. */
+/** Handles `--help` and wrong options before anything is installed or deleted. Declarations need no packages. */
 async function isAnswered(declaration, args) {
   if (!existsSync(declaration)) return false
   const { answerOf } = await import('./command-line/check.ts')
@@ -68,7 +69,7 @@ async function isAnswered(declaration, args) {
   return exitCode !== undefined
 }
 
-/** The same with another Node, where this one cannot load TypeScript. */
+/** Does the same with another Node, when this one cannot load TypeScript. */
 function isAnsweredBy(node, declaration, args) {
   if (!existsSync(declaration)) return false
   const answer = fileURLToPath(new URL('./command-line/answer.ts', import.meta.url))
@@ -78,7 +79,10 @@ function isAnsweredBy(node, declaration, args) {
   return text !== ''
 }
 
-/** Runs the task in our place: its signals, its exit code. A task may get a signal twice (from the terminal, and from here). */
+/**
+ * Runs the task in place of this process, with its signals and exit code. The task may receive a signal twice, from the
+ * terminal and from here.
+ */
 function handOver(node, args, path, isTrial) {
   const folder = isTrial ? trialFolder() : undefined
   const child = spawn(node, args, {

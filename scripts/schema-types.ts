@@ -6,7 +6,10 @@ import { loadSchema, schemaFolders } from '../schemas/load.ts'
 import { commandLine } from './command-line/main.ts'
 import declaration from './schema-types.command.ts'
 
-/** Writes schemas/<folder>/types.ts from the .avsc files of each folder, and the settings into README.md (`npm run schemas`). */
+/**
+ * Writes schemas/<folder>/types.ts from the .avsc files of each folder, and the settings into README.md (`npm run
+ * schemas`).
+ */
 commandLine(declaration)
 const targets = [...schemaFolders()].map(([folder, files]) => {
   const target = fileURLToPath(new URL(`../schemas/${folder}/types.ts`, import.meta.url))
@@ -16,7 +19,7 @@ const targets = [...schemaFolders()].map(([folder, files]) => {
 })
 execFileSync('npx', ['biome', 'format', '--write', ...targets], { stdio: ['ignore', 'ignore', 'inherit'] })
 
-// Imported late: services load with the types that were just written.
+// Imported late, so that services load with the types just written.
 const { renewReadme } = await import('./settings-table.ts')
 renewReadme()
 process.stdout.write('settings → README.md\n')

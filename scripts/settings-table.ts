@@ -13,7 +13,7 @@ import { stateSettings } from '../state/settings.ts'
 
 const README = fileURLToPath(new URL('../README.md', import.meta.url))
 
-/** Everything that can be set, in the order of the table in README.md. */
+/** All settings, in the order of the table in README.md. */
 const GROUPS: readonly Variables[] = [
   LOCAL_VARIABLES,
   surroundingsSettings.variables,
@@ -23,7 +23,7 @@ const GROUPS: readonly Variables[] = [
   ...[...apiServices, ...pipelineServices].map(({ settings }) => settings.variables),
 ]
 
-/** README.md as it is, and with the settings as they are. */
+/** The current README.md, and the same with an up-to-date table of settings. */
 export function readmes(): { readonly present: string; readonly renewed: string } {
   const present = readFileSync(README, 'utf8')
   return { present, renewed: withSettingsTable(present, GROUPS) }

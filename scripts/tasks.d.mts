@@ -1,7 +1,7 @@
 interface Task {
-  /** In a few words, for the list of commands. */
+  /** A few words for the list of commands. */
   readonly does: string
-  /** From the repository's root. */
+  /** Path relative to the repository's root. */
   readonly file: string
   readonly programs?: readonly string[]
 }

@@ -1,21 +1,24 @@
 const STACK = ['java', 'maven', 'redis']
 const TESTS = [...STACK, 'python', 'chromium']
-/** Task → what it does, its file, and the programs that it needs beside Node. The options of `x.ts` are declared in `x.command.ts`. */
+/**
+ * Tasks by name: description, file, and the programs that they need in addition to Node. The options of `x.ts` are
+ * declared in `x.command.ts`.
+ */
 export const TASKS = {
-  start: { does: 'brings up everything and keeps it running until Ctrl-C', file: 'deploy/local/start.ts', programs: STACK },
-  status: { does: 'shows each part of the running stack, its health, address and lag', file: 'deploy/local/status.ts' },
-  test: { does: 'runs all checks and tests, or those of some paths', file: 'scripts/verify.ts', programs: TESTS },
-  'test:chaos': { does: 'plays random faults and compares every output with what it must be', file: 'tests/chaos/run.ts', programs: TESTS },
-  'test:soak': { does: 'watches memory and open files of workers under steady input', file: 'tests/chaos/soak.ts', programs: STACK },
-  demo: { does: 'plays a live stream of made-up tweets', file: 'tools/demo/main.ts' },
+  start: { does: 'starts everything and keeps it running until Ctrl-C', file: 'deploy/local/start.ts', programs: STACK },
+  status: { does: 'shows the health, address and lag of each part of the running stack', file: 'deploy/local/status.ts' },
+  test: { does: 'runs all checks and tests, or the tests of some paths', file: 'scripts/verify.ts', programs: TESTS },
+  'test:chaos': { does: 'injects random faults and compares outputs with the expected ones', file: 'tests/chaos/run.ts', programs: TESTS },
+  'test:soak': { does: 'monitors the memory and open files of workers under steady load', file: 'tests/chaos/soak.ts', programs: STACK },
+  demo: { does: 'plays a live stream of generated tweets', file: 'tools/demo/main.ts' },
   replay: { does: 'replays a file of recorded tweets', file: 'tools/replay/main.ts' },
-  topics: { does: 'creates topics and registers schemas on given servers', file: 'deploy/local/topics.ts' },
+  topics: { does: 'creates topics and registers schemas on external servers', file: 'deploy/local/topics.ts' },
   dlq: { does: 'lists, shows and replays dead letters', file: 'tools/dlq/main.ts' },
   token: { does: 'prints a token that the local API accepts', file: 'tools/token/main.ts' },
-  'package:limits': { does: 'builds and packs the rate limits for any Hono app', file: 'api/limits/package/build.ts' },
+  'package:limits': { does: 'builds and packs the rate limiter for any Hono app', file: 'api/limits/package/build.ts' },
   schemas: { does: 'writes the TypeScript types of the Avro schemas', file: 'scripts/schema-types.ts' },
-  'bench:engine': { does: 'measures throughput or latency of the engine, beside a peer', file: 'bench/engine/run.ts', programs: STACK },
-  'bench:stores': { does: 'measures what a store costs per key', file: 'bench/stores.ts' },
+  'bench:engine': { does: 'measures throughput or latency of the engine and a peer', file: 'bench/engine/run.ts', programs: STACK },
+  'bench:stores': { does: 'measures the cost of a store per key', file: 'bench/stores.ts' },
   'bench:trends': { does: 'measures the pipeline of the trends service', file: 'bench/trends/run.ts', programs: STACK },
   'bench:trends-read': {
     does: 'measures the read side of the trends service',
@@ -23,10 +26,10 @@ export const TASKS = {
     programs: [...STACK, 'wrk'],
   },
   'bench:snippets': { does: 'measures creations, reads and views of snippets', file: 'bench/snippets/run.ts', programs: STACK },
-  'bench:languages': { does: 'measures how often the language of a text is found', file: 'bench/languages/run.ts' },
-  'bench:limits': { does: 'measures speed and accuracy of the rate limits, beside peers', file: 'bench/limits/run.ts', programs: STACK },
+  'bench:languages': { does: 'measures how often the language of a text is detected', file: 'bench/languages/run.ts' },
+  'bench:limits': { does: 'measures speed and accuracy of the rate limits and peers', file: 'bench/limits/run.ts', programs: STACK },
   'bench:restart': { does: 'measures restarts, restores and failovers of workers', file: 'bench/restart/run.ts', programs: STACK },
-  'bench:clicks': { does: 'measures the pipeline of the clicks', file: 'bench/clicks/run.ts', programs: STACK },
-  'bench:links': { does: 'measures creates and redirects of links, beside peers', file: 'bench/links/run.ts', programs: STACK },
-  'bench:idle': { does: 'measures what npm start takes when nothing happens', file: 'bench/idle.ts', programs: STACK },
+  'bench:clicks': { does: 'measures the clicks pipeline', file: 'bench/clicks/run.ts', programs: STACK },
+  'bench:links': { does: 'measures link creation and redirects, here and in peers', file: 'bench/links/run.ts', programs: STACK },
+  'bench:idle': { does: 'measures the CPU and memory of an idle npm start', file: 'bench/idle.ts', programs: STACK },
 }

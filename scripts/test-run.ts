@@ -8,7 +8,10 @@ import type { TestTotals } from './verify-reporter.ts'
 const REPORTER = fileURLToPath(new URL('./verify-reporter.ts', import.meta.url))
 const NOTHING_RAN: TestTotals = { passed: 0, failed: 1, skipped: [], repeated: [], durations: [] }
 
-/** Runs each lane's vitest projects, the lanes beside each other: one that waits for servers leaves the processor to others. */
+/**
+ * Runs the vitest projects of each lane, all lanes concurrently, because a lane that waits for servers leaves the CPU
+ * to the others.
+ */
 export async function runLanes(lanes: readonly (readonly string[])[]): Promise<TestTotals> {
   const totals = await Promise.all(lanes.map((projects) => runTests(projects, [], 'lines')))
   return {
@@ -20,7 +23,7 @@ export async function runLanes(lanes: readonly (readonly string[])[]): Promise<T
   }
 }
 
-/** Runs the tests of these vitest projects, or those of them that lie at the given paths. */
+/** Runs the tests of these vitest projects, or only those at the given paths. */
 export async function runTests(projects: readonly string[], files: readonly string[], output: Output = 'through'): Promise<TestTotals> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-verify-'))
   const totalsFile = join(folder, 'totals.json')
@@ -36,10 +39,10 @@ export async function runTests(projects: readonly string[], files: readonly stri
     ]
     const code = await runPackage('vitest', args, output)
     const totals = JSON.parse(readFileSync(totalsFile, 'utf8')) as TestTotals
-    // Vitest knows failures that belong to no test, such as a global teardown's.
+    // Vitest also reports failures that belong to no test, such as those of a global teardown.
     return code !== 0 && totals.failed === 0 ? { ...totals, failed: 1 } : totals
   } catch (error) {
-    process.stdout.write(`the run of ${projects.join(', ')} did not come to its end: ${(error as Error).message}\n`)
+    process.stdout.write(`the run of ${projects.join(', ')} did not finish: ${(error as Error).message}\n`)
     return NOTHING_RAN
   } finally {
     rmSync(folder, { recursive: true, force: true })

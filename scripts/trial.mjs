@@ -2,31 +2,31 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** How often a trial looks whether anybody still waits for it. */
+/** How often a run checks whether its parent process still exists. */
 const PARENT_CHECK_MS = 1_000
 
 /**
- * The temporary folder of one run of a test or benchmark. Whatever the run starts inherits it, however deep: so what is left when the run was killed
- * (a broker, a Redis) is found by it.
+ * Creates the temporary folder of one run of a test or benchmark. All processes that the run starts inherit it at any
+ * depth, so processes left over from a killed run (a broker, a Redis) can be found by it.
  */
 export function trialFolder() {
   return mkdtempSync(join(tmpdir(), 'millrace-run-'))
 }
 
-/** Ends what a run has left behind, and removes its folder. Processes are found on Linux only. */
+/** Kills the processes that a run has left behind and removes its folder. Processes are only found on Linux. */
 export function sweepTrial(folder) {
   for (const pid of processIds()) {
     if (!knowsFolder(pid, folder)) continue
     try {
       process.kill(pid, 'SIGKILL')
     } catch {
-      // It has ended by itself.
+      // The process has already ended.
     }
   }
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Calls back once when the process that has started this one is gone: npm's shell does not hand on the signals that end it. */
+/** Calls back once when the parent process has ended, because npm's shell does not forward the signals that end it. */
 export function whenOrphaned(callback) {
   const parent = process.ppid
   const timer = setInterval(() => {

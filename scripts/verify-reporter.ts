@@ -1,25 +1,25 @@
 import { writeFileSync } from 'node:fs'
 import type { Reporter, TestModule, TestRunEndReason } from 'vitest/node'
 
-/** What a test run came to, for the last lines of `npm test`. */
+/** The result of a test run, for the last lines of `npm test`. */
 export interface TestTotals {
   readonly passed: number
   readonly failed: number
   readonly skipped: readonly { readonly name: string; readonly reason: string }[]
-  /** Passed, but not at the first try. */
+  /** Tests that passed, but not at the first attempt. */
   readonly repeated: readonly string[]
-  /** Of each test, and of what each file does before and after its tests. */
+  /** Durations of each test, and of the hooks of each file. */
   readonly durations: readonly { readonly name: string; readonly ms: number }[]
 }
 
-/** It runs files a second time in order to skip what needs public data: that is no news. */
+/** This project runs files again in order to skip tests that need public data, so its skips are not reported. */
 const SKIPS_ON_PURPOSE = 'without-data'
 
-/** Writes the totals of a vitest run into a file. Given in the command line of vitest, which makes it with `outputFile`. */
+/** A vitest reporter that writes the totals of a run to a file. The command line names it and passes `outputFile`. */
 export default class VerifyReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[], reason: TestRunEndReason): void {
     let passed = 0
-    // An error outside a test, and a file that cannot be loaded, are failures of their own.
+    // Errors outside tests and files that cannot be loaded count as failures.
     let failed = unhandled.length + (reason === 'interrupted' ? 1 : 0)
     const skipped: { name: string; reason: string }[] = []
     const repeated: string[] = []

@@ -6,12 +6,12 @@ export const ALL_PROJECTS = 'unit,integration,e2e'
 export default command({
   call: 'npm test --',
   description:
-    'Runs types, lint, dead exports and all tests, on servers of its own, and ends with one line of totals. With paths or projects it runs only those tests, without the checks.',
-  positionals: { PATH: repeated(text('Test files, or parts of their paths.')) },
+    'Checks types, lint and dead exports, runs all tests on separate servers, and ends with one line of totals. With paths or projects, it runs only those tests and no checks.',
+  positionals: { PATH: repeated(text('Test files or parts of their paths.')) },
   options: {
     projects: text('Kinds of tests, separated by commas: unit, integration, e2e, chaos.', { default: ALL_PROJECTS, placeholder: 'LIST' }),
-    'also-without-data': flag('Also runs the tests that read public data as if none were there, as CI does.'),
-    slowest: integer('How many of the slowest tests are listed. Default: 20 after a whole run, else none.'),
+    'also-without-data': flag('Also runs the tests that read public data as if it were missing, as CI does.'),
+    slowest: integer('Number of slowest tests to list. Default: 20 after a full run, otherwise none.'),
   },
   environment: {
     MILLRACE_DATA: 'Folder of the public data sets. Default: ../shared/data.',

@@ -11,22 +11,25 @@ import type { TestTotals } from './verify-reporter.ts'
 
 const MS_PER_SECOND = 1_000
 
-/** What has to be right beside the tests; each counts as one test. */
+/** Checks in addition to the tests; each counts as one test. */
 const CHECKS: readonly { readonly name: string; readonly command: string; readonly args: readonly string[] }[] = [
   { name: 'types', command: 'tsc', args: ['--noEmit'] },
   { name: 'lint and format', command: 'biome', args: ['check', '--error-on-warnings', '.'] },
   { name: 'dead exports', command: 'knip', args: ['--no-progress'] },
 ]
 /**
- * Run beside each other. Unit tests compute; the others mostly wait for servers and for intervals that the contracts of the
- * services set. The first lane ends first: what runs a second time comes behind it.
+ * These lanes run concurrently. Unit tests use the CPU; the others mostly wait for servers and for intervals that the
+ * services' contracts define. The first lane finishes first, so repeated tests run after it.
  */
 const LANES: readonly (readonly string[])[] = [['unit'], ['integration'], ['e2e']]
-/** The files that read public data once more, and it is not there. */
+/** The project that repeats the files that read public data, with the data missing. */
 const WITHOUT_DATA = 'without-data'
 const SLOWEST_OF_ALL = 20
 
-/** Runs everything, whatever fails, and ends with one line. Given paths or projects: only those tests, without the checks. */
+/**
+ * Runs everything, even after failures, and ends with one line. With paths or projects, runs only those tests and no
+ * checks.
+ */
 async function main(): Promise<number> {
   const { projects, slowest, 'also-without-data': isTwice, PATH: files } = commandLine(declaration)
   const isWhole = files.length === 0 && projects === ALL_PROJECTS
@@ -38,7 +41,7 @@ async function main(): Promise<number> {
   const checked = await checking
   tellSlowest(totals, slowest ?? (isWhole ? SLOWEST_OF_ALL : 0))
   for (const { name, reason } of totals.skipped) process.stdout.write(`skipped: ${name}: ${reason}\n`)
-  for (const name of totals.repeated) process.stdout.write(`passed at the second try only: ${name}\n`)
+  for (const name of totals.repeated) process.stdout.write(`passed only at the second attempt: ${name}\n`)
   const passed = checked.passed + totals.passed
   failed += checked.failed + totals.failed
   if (totals.skipped.length > 0) process.stdout.write(`${totals.skipped.length} skipped\n`)
@@ -70,7 +73,10 @@ function seconds(ms: number): string {
   return `${(ms / MS_PER_SECOND).toFixed(1)} s`
 }
 
-/** Downloads that tests would wait for, outside of their time limits: the broker, and the independent Python clients. */
+/**
+ * Downloads the broker and the independent Python clients, so that tests need not wait for them within their time
+ * limits.
+ */
 async function prepareTools(): Promise<boolean> {
   try {
     const broker = ensureKafkaJars(TOOLS).then(async (jars) => ensureClassArchive(await realpath(jars)))

@@ -5,13 +5,13 @@ import { settingsFragment } from '../settings/fragment.ts'
 import { addressOf, documented, flag } from '../settings/variables.ts'
 import type { BlobSettings } from './blobs/connect.ts'
 
-/** Where data at rest lies. */
+/** Addresses of the stores that hold data at rest. */
 export interface StateSettings {
   readonly redisUrl: string
-  /** True: `redisUrl` names any node of a cluster. */
+  /** True when `redisUrl` names any node of a cluster. */
   readonly redisCluster: boolean
   readonly clickhouse: ClickhouseSettings
-  /** Name of the cluster in ClickHouse's configuration; undefined: one server. */
+  /** Name of the cluster in ClickHouse's configuration; undefined for a single server. */
   readonly clickhouseCluster: string | undefined
   readonly blobs: BlobSettings
 }
@@ -27,7 +27,7 @@ export const stateSettings = settingsFragment({
   variables: {
     REDIS_URL: documented(
       addressOf('redis', 'rediss').prefault('redis://127.0.0.1:6379'),
-      'Redis; `npm start` uses a given one instead of a local one',
+      'Redis; if set, `npm start` uses it instead of starting a local one',
     ),
     REDIS_CLUSTER: documented(flag.prefault('0'), '1: `REDIS_URL` names a node of a Redis Cluster'),
     CLICKHOUSE_URL: documented(addressOf('http', 'https').prefault('http://127.0.0.1:8123'), 'ClickHouse, likewise'),
@@ -36,11 +36,11 @@ export const stateSettings = settingsFragment({
     CLICKHOUSE_PASSWORD: documented(z.string().prefault(''), 'password of that user'),
     CLICKHOUSE_CLUSTER: documented(z.string().optional(), 'name of the cluster in ClickHouse: tables are replicated', 'one server'),
     BLOBS_URL: documented(
-      z.url({ protocol: /^(file|s3)$/, error: 'is no file: or s3: URL' }).optional(),
-      'where large contents lie: a `file:` or `s3:` URL',
+      z.url({ protocol: /^(file|s3)$/, error: 'is not a file: or s3: URL' }).optional(),
+      'where large contents are stored: a `file:` or `s3:` URL',
       '`data/blobs` in `MILLRACE_HOME`',
     ),
-    BLOBS_ENDPOINT: documented(z.url('is no URL').optional(), 'a server other than AWS that speaks S3', 'AWS'),
+    BLOBS_ENDPOINT: documented(z.url('is not a URL').optional(), 'a server that speaks S3, other than AWS', 'AWS'),
   },
   value: (env, { home }): StateSettings => ({
     redisUrl: env.REDIS_URL,

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { readRunFile } from '../deploy/local/run-file.ts'
 
-/** Where events are sent. */
+/** The servers that events are sent to. */
 export interface StreamTarget {
   readonly brokers: readonly string[]
   readonly registryUrl: string
@@ -12,7 +12,7 @@ const DEFAULT_HOME = fileURLToPath(new URL('../.millrace', import.meta.url))
 const DEFAULT_BROKERS = '127.0.0.1:9092'
 const DEFAULT_REGISTRY_URL = 'http://127.0.0.1:8081'
 
-/** What the environment gives, else the stack that runs here, else its usual addresses. */
+/** Addresses from the environment; otherwise those of the running stack; otherwise the default ones. */
 export function streamTarget(env: NodeJS.ProcessEnv = process.env): StreamTarget {
   const home = env.MILLRACE_HOME ?? DEFAULT_HOME
   const parts = readRunFile({ run: join(home, 'run') })?.parts ?? []

@@ -1,23 +1,25 @@
-/** Sends events of a stream at their times. */
+/** Sends the events of a stream at their times. */
 export interface PaceOptions<Event extends { readonly at: number }> {
-  /** Undefined: the stream has ended. */
+  /** Returns undefined at the end of the stream. */
   readonly next: () => Event | undefined
   readonly send: (event: Event) => void
   readonly isFull: () => boolean
   readonly flush: () => Promise<void>
   /** Epoch ms. */
   readonly now: () => number
-  /** Resolves after `ms`, or at once when `stopped` becomes true. */
+  /** Resolves after `ms`, or immediately when `stopped` becomes true. */
   readonly pause: (ms: number) => Promise<void>
   readonly stopped: () => boolean
 }
 
-/** Events that became due together leave together: a tenth of a second is not seen and spares requests. */
+/**
+ * Events that become due within this time are sent together. A tenth of a second is not noticeable and saves requests.
+ */
 const STRIDE_MS = 100
 
 /**
- * Resolves when the stream has ended or was stopped. When sending takes longer than the events' times allow, they go out as fast as they are
- * taken: nothing queues here beyond one flush.
+ * Resolves when the stream has ended or was stopped. If sending cannot keep up with the events' times, events are sent
+ * as fast as they are accepted, and at most one flush is queued.
  */
 export async function playInTime<Event extends { readonly at: number }>(options: PaceOptions<Event>): Promise<void> {
   const { next, send, isFull, flush, now, pause, stopped } = options

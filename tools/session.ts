@@ -7,9 +7,9 @@ import { systemRuntime } from '../runtime/system.ts'
 import { runMain } from '../scripts/command-line/main.ts'
 import { type StreamTarget, streamTarget } from './config.ts'
 
-/** How long servers may take to answer at first: longer means that they are not there. */
+/** Time for the first response of the servers; without one, they are considered unreachable. */
 const CONNECT_TIMEOUT_MS = 15_000
-/** Before sending is tried again. */
+/** Pause before sending is retried. */
 const RETRY_MS = 2_000
 
 /** Opens a producer on connected servers. */
@@ -19,10 +19,11 @@ export type OpenProducer<P> = (transport: Transport, registry: SchemaRegistry) =
 export interface StreamSession {
   readonly say: (line: string) => void
   readonly stopped: () => boolean
-  /** Resolves after `ms`, or at once when the user stops. */
+  /** Resolves after `ms`, or immediately when the user stops. */
   readonly pause: (ms: number) => Promise<void>
   /**
-   * Runs `play` with a connected producer; when the servers fail meanwhile, says so and runs it again with a new one until it ends by itself.
+   * Runs `play` with a connected producer. If the servers fail, reports it and runs `play` again with a new producer,
+   * until it completes.
    * @throws UnreachableError when the servers cannot be reached at the start
    */
   produce<P extends ClosableProducer>(open: OpenProducer<P>, play: (producer: P) => Promise<void>): Promise<void>
@@ -32,7 +33,7 @@ interface ClosableProducer {
   close(): Promise<void>
 }
 
-/** Runs a command line: prints what goes wrong in one line, ends in order at the first Ctrl-C. */
+/** Runs a command: prints errors as one line, and shuts down gracefully at the first Ctrl-C. */
 export async function runStreamCommand(command: (session: StreamSession) => Promise<void>): Promise<void> {
   const stop = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
@@ -53,7 +54,7 @@ export async function runStreamCommand(command: (session: StreamSession) => Prom
         return
       } catch (error) {
         if (!wasConnected || !isPassing(error)) throw error
-        say(`sending failed (${(error as Error).message}); trying again in ${RETRY_MS / 1_000} s`)
+        say(`sending failed (${(error as Error).message}); retrying in ${RETRY_MS / 1_000} s`)
         await pause(RETRY_MS)
       } finally {
         await transport.close().catch(() => {})
@@ -69,7 +70,7 @@ export async function runStreamCommand(command: (session: StreamSession) => Prom
   await runMain(() => command({ say, stopped, pause, produce }))
 }
 
-/** The servers do not answer. */
+/** The servers do not respond. */
 class UnreachableError extends Error {
   override readonly name = 'UnreachableError'
 }
@@ -83,7 +84,7 @@ async function inTime<T>(connecting: Promise<T>, { brokers, registryUrl }: Strea
   const deadline = new AbortController()
   const late = sleep(CONNECT_TIMEOUT_MS, undefined, { signal: deadline.signal }).then(() => {
     throw new UnreachableError(
-      `neither Kafka at ${brokers.join(',')} nor the schema registry at ${registryUrl} answered in ${CONNECT_TIMEOUT_MS / 1_000} s: ${cure}`,
+      `Kafka at ${brokers.join(',')} or the schema registry at ${registryUrl} did not respond within ${CONNECT_TIMEOUT_MS / 1_000} s: ${cure}`,
     )
   })
   try {

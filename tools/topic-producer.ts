@@ -5,22 +5,25 @@ import type { RecordAppender, Transport } from '../kafka/transport.ts'
 import { byteWriter } from '../schemas/codec.ts'
 import type { Topic } from '../schemas/topic.ts'
 
-/** Bytes that may wait unsent before `isFull` asks for a flush. */
+/** Number of unsent bytes at which `isFull` requests a flush. */
 const FULL_BYTES = 4 * 1024 * 1024
 
-/** Sends records as any producer of the platform does: Avro in the registry's format, placed by murmur2 of the key. */
+/**
+ * Sends records like any producer of the platform: Avro in the registry's format, partitioned by the murmur2 hash of
+ * the key.
+ */
 export interface TopicProducer<K, V> {
-  /** Only queues: call `flush` when it is full, and from time to time. */
+  /** Only queues the record. Call `flush` when the producer is full, and from time to time. */
   send(key: K, value: V, timestamp: number): void
-  /** Bytes that the topic's format does not allow. */
+  /** Queues bytes that violate the topic's format. */
   sendBytes(key: string, value: Uint8Array, timestamp: number): void
   readonly isFull: boolean
-  /** Resolves when all is acknowledged. */
+  /** Resolves when all records are acknowledged. */
   flush(): Promise<void>
   close(): Promise<void>
 }
 
-/** Opens producers of a topic. They create it where it is missing, and register its schema. */
+/** Opens producers of a topic, which create the topic if it does not exist and register its schema. */
 export function topicProducer<K, V>(topic: Topic<K, V>) {
   return async function openTopicProducer(transport: Transport, registry: SchemaRegistry): Promise<TopicProducer<K, V>> {
     const { name, partitions, config } = topic

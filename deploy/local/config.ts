@@ -7,51 +7,54 @@ import { documented, flag, port, wholeNumber } from '../../settings/variables.ts
 import { stateSettings } from '../../state/settings.ts'
 import type { PartitionPlan } from './provision.ts'
 
-/** The environment that child processes start with. */
+/** The environment of child processes. */
 export function inheritedEnv(): NodeJS.ProcessEnv {
   return process.env
 }
 
-/** A server that is started here, or one that is given. */
+/** A server that is either provided externally (`given`) or started by this stack. */
 export type ServerChoice<Local> = { readonly given: string } | ({ readonly given: undefined } & Local)
 
-/** What `npm start` runs. */
+/** Configuration of `npm start`. */
 export interface LocalConfig {
-  /** Absolute. All local data, logs and downloaded tools. */
+  /** Absolute path of the folder for all local data, logs and downloaded tools. */
   readonly home: string
   readonly kafka: ServerChoice<{ readonly port: number; readonly controllerPort: number; readonly heapMb: number }>
   readonly redis: ServerChoice<{ readonly port: number }>
   readonly clickhouse: ServerChoice<{ readonly port: number }>
   readonly registry: ServerChoice<{ readonly port: number }>
-  /** Worker processes, and what they run; undefined: everything. */
+  /** Number of worker processes. */
   readonly workers: number
   readonly pipelines: string | undefined
-  /** The first worker's health port; each further worker has the next one. */
+  /** Health port of the first worker; each further worker uses the next port. */
   readonly workerHealthPort: number
-  /** Worker processes that decide commands, apart from the others; they run the same pipelines. */
+  /** Number of worker processes that only decide commands. They run the same pipelines. */
   readonly deciders: number
   readonly deciderHealthPort: number
   readonly apiProcesses: number
-  /** The first API process's port; further ones follow in steps of `API_PORT_STEP`. */
+  /** Port of the first API process; further processes use steps of `API_PORT_STEP`. */
   readonly apiPort: number
-  /** Further ports that each API process listens on, by their setting; of the first process, in the same steps. */
+  /**
+   * Further ports that each API process listens on, by setting. The values are those of the first process, with the
+   * same steps.
+   */
   readonly servicePorts: Readonly<Record<string, number>>
-  /** Settings of services where the user gives none. */
+  /** Default settings of services, for those that the user has not set. */
   readonly serviceEnv: Readonly<Record<string, string>>
   readonly apiServices: string | undefined
-  /** As given by the user; undefined: made from the API's port. */
+  /** The user's value; undefined derives it from the API's port. */
   readonly publicUrl: string | undefined
   readonly demo: boolean
-  /** What new topics are created with. */
+  /** Partition counts of new topics. */
   readonly partitions: PartitionPlan
 }
 
-/** Between two API processes: wide enough to step over the other default ports (8081, 8090, 8123). */
+/** Port distance of two API processes, large enough to skip the other default ports (8081, 8090, 8123). */
 export const API_PORT_STEP = 100
 
 /** The highest TCP port. */
 const MAX_PORT = 65_535
-/** More on one machine only wait for each other. */
+/** On one machine, more processes would only wait for each other. */
 const MAX_PROCESSES = 64
 const SMALLEST_HEAP_MB = 256
 const MAX_HEAP_MB = 65_536
@@ -65,7 +68,7 @@ const { REDIS_URL, CLICKHOUSE_URL } = stateSettings.variables
 
 const localServices = apiServices.flatMap(({ settings, local }) => (local === undefined ? [] : [{ settings, local }]))
 const servicePortNames = localServices.flatMap(({ local }) => local.ports)
-/** Ports of services, and the settings that follow from them where the user gives none. */
+/** Ports of services, and the settings derived from them that the user has not set. */
 const serviceVariables: Variables = Object.fromEntries(
   localServices.flatMap(({ settings, local }) => [
     ...local.ports.map((name) => [name, settings.variables[name]]),
@@ -82,10 +85,10 @@ const localSettings = settingsFragment({
     WORKERS: processes(1, 0, 'worker processes'),
     DECIDERS: processes(1, 0, 'worker processes that decide commands, apart from the others'),
     API_PROCESSES: processes(1, 0, 'API processes'),
-    MILLRACE_DEMO: documented(flag.prefault('1'), '0: no demo stream'),
+    MILLRACE_DEMO: documented(flag.prefault('1'), '0 disables the demo stream'),
     PARTITIONS: documented(
       z.enum(['local', 'production'], 'is neither local nor production').prefault('local'),
-      'what new topics are created with: local or production',
+      'partition counts of new topics: local or production',
     ),
     KAFKA_PORT: localPort(9092, 'port of the local broker'),
     KAFKA_CONTROLLER_PORT: localPort(9093, "port of the local broker's controller"),
@@ -97,9 +100,9 @@ const localSettings = settingsFragment({
     CLICKHOUSE_PORT: localPort(8123, 'port of the local ClickHouse'),
     SCHEMA_REGISTRY_PORT: localPort(8081, 'port of the local schema registry'),
     WORKER_HEALTH_PORT: localPort(9400, 'port of the first worker; each further one has the next'),
-    DECIDER_HEALTH_PORT: localPort(9480, 'port of the first worker that decides; each further one has the next'),
+    DECIDER_HEALTH_PORT: localPort(9480, 'port of the first worker that decides commands; each further one has the next'),
     API_PORT: localPort(8080, 'port of the first API; further ones follow in steps of 100'),
-    // Unset: a local server is started, or the processes' own default holds.
+    // If unset, a local server is started, or the default of the processes applies.
     KAFKA_BROKERS: KAFKA_BROKERS.unwrap().optional(),
     REDIS_URL: REDIS_URL.unwrap().optional(),
     CLICKHOUSE_URL: CLICKHOUSE_URL.unwrap().optional(),
@@ -113,10 +116,10 @@ const localSettings = settingsFragment({
     const users = new Map<number, string>()
     for (const [name, number] of portsOf(env)) {
       const other = users.get(number)
-      if (other) report(name, `is port ${number}, and so is ${other}: choose another one for one of them`)
+      if (other) report(name, `is port ${number}, and so is ${other}: change one of them`)
       users.set(number, name)
       if (number > MAX_PORT && Number((env as Values<Variables>)[name]) <= MAX_PORT) {
-        report(name, `leads to port ${number}: the highest is ${MAX_PORT}`)
+        report(name, `results in port ${number}, but the highest port is ${MAX_PORT}`)
       }
     }
     for (const name of servicePortNames) if (portOf(env, name) === 0) report(name, 'is not a port')
@@ -126,7 +129,7 @@ const localSettings = settingsFragment({
 
 type Settings = Values<typeof localSettings.variables>
 
-/** The variables of the local stack alone, for the table in README.md. */
+/** The variables of the local stack only, for the table in README.md. */
 export const LOCAL_VARIABLES: Variables = Object.fromEntries(
   Object.entries<z.ZodType>(localSettings.variables).filter(
     ([name, schema]) => schema.meta()?.description !== undefined && !(name in serviceVariables),
@@ -137,7 +140,7 @@ function portOf(env: Values<Variables>, name: string): number {
   return Number(env[name])
 }
 
-/** Every port that will be listened on, with the setting that it comes from. */
+/** Every port that the stack listens on, with its setting. */
 function portsOf(env: Settings): [setting: string, port: number][] {
   const ports: [string, number][] = []
   if (!env.KAFKA_BROKERS) ports.push(['KAFKA_PORT', env.KAFKA_PORT], ['KAFKA_CONTROLLER_PORT', env.KAFKA_CONTROLLER_PORT])

@@ -9,7 +9,7 @@ import type { Home } from './home.ts'
 import { LOOPBACK } from './ports.ts'
 import { serverComponent } from './server.ts'
 
-/** Where the servers are, as the processes of Millrace are told. */
+/** Addresses of the servers, as passed to the processes of Millrace. */
 export interface Addresses {
   readonly kafka: string
   readonly redis: string
@@ -18,23 +18,28 @@ export interface Addresses {
 }
 
 const START_TIMEOUT_MS = 60_000
-/** A worker finishes its batch and leaves its groups; an API drains its requests. */
+/** Time for a worker to finish its batch and leave its groups, or for an API to drain its requests. */
 const STOP_GRACE_MS = 15_000
 
-/** An fsync of an upload holds one of libuv's threads for up to tens of milliseconds; reads of others must not stand behind it. */
+/**
+ * An fsync of an upload blocks one libuv thread for up to tens of milliseconds, and other reads must not wait for it.
+ */
 const API_THREADS = 16
 
 const WORKER_MAIN = fileURLToPath(new URL('../../pipelines/main.ts', import.meta.url))
 const DEMO_MAIN = fileURLToPath(new URL('../../tools/demo/main.ts', import.meta.url))
 const API_MAIN = fileURLToPath(new URL('../../api/main.ts', import.meta.url))
 
-/** One worker slot: its state folder makes it the same worker at every start. It runs what decides nothing. */
+/**
+ * One worker slot, which runs everything except command decisions. Its state folder gives it the same identity at every
+ * start.
+ */
 export function workerProcess(slot: number, config: LocalConfig, home: Home, servers: Addresses): Component {
   const place = { name: `worker-${slot}`, port: config.workerHealthPort + slot, portOption: 'WORKER_HEALTH_PORT', stateDir: home.state }
   return pipelinesProcess('bulk', slot, place, config, home, servers)
 }
 
-/** One worker slot that decides commands: whoever waits for an answer waits for nothing else. */
+/** One worker slot that only decides commands, so that clients waiting for a decision do not wait for other work. */
 export function deciderProcess(slot: number, config: LocalConfig, home: Home, servers: Addresses): Component {
   const stateDir = join(home.state, 'deciding')
   const place = { name: `decider-${slot}`, port: config.deciderHealthPort + slot, portOption: 'DECIDER_HEALTH_PORT', stateDir }
@@ -69,7 +74,7 @@ function pipelinesProcess(
       ...(config.pipelines === undefined ? {} : { PIPELINES: config.pipelines }),
       WORKER_ROLE: role,
       WORKER_SLOT: String(slot),
-      // The worker adds its slot.
+      // The worker appends its slot.
       STATE_DIR: stateDir,
       HEALTH_PORT: String(port),
     },
@@ -98,7 +103,7 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
   })
 }
 
-/** The demo's stream of tweets, small: a three-hundredth of what one core of workers takes. */
+/** The small tweet stream of the demo: one three-hundredth of what one core of workers can process. */
 export function demoProcess(home: Home, servers: Addresses): Component {
   return serverComponent({
     name: 'demo',
@@ -111,7 +116,7 @@ export function demoProcess(home: Home, servers: Addresses): Component {
     stopGraceMs: STOP_GRACE_MS,
     reuse: false,
     prepare: async () => ({ command: process.execPath, args: [DEMO_MAIN], env: serverEnv(servers) }),
-    // It listens nowhere: that it runs is all there is to see.
+    // It has no listener, so a running process counts as healthy.
     isHealthy: async () => true,
   })
 }
@@ -136,10 +141,13 @@ interface NodeProcessOptions {
   readonly env: Readonly<Record<string, string>>
 }
 
-/** A process of ours: never taken over from an earlier run, whose code and settings may have been others. */
+/**
+ * A Node process of Millrace. It is never reused from an earlier run, because the code or settings may have changed.
+ */
 function nodeProcess({ name, port, portOption, nodeFlags = [], main, dataDir, home, env }: NodeProcessOptions): Component {
   const address = `http://${LOOPBACK}:${port}`
-  // A third of the CPU of a start, and with it of the stall of a restart, is compiling what was compiled before.
+  // Compilation takes a third of the CPU time of a start, and thus of the stall of a restart, so its results are
+  // cached.
   const compileCache = { NODE_COMPILE_CACHE: inheritedEnv().NODE_COMPILE_CACHE ?? join(home.path, 'compile-cache') }
   return serverComponent({
     name,
@@ -152,7 +160,7 @@ function nodeProcess({ name, port, portOption, nodeFlags = [], main, dataDir, ho
     stopGraceMs: STOP_GRACE_MS,
     reuse: false,
     prepare: async () => ({ command: process.execPath, args: [...nodeFlags, main], env: { ...compileCache, ...env } }),
-    // Alive is enough: it may be restoring for long, which `npm run status` shows.
+    // Liveness is sufficient, because a process may be restoring for a long time, which `npm run status` shows.
     isHealthy: () => answersOk(address, '/livez'),
   })
 }

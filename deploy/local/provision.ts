@@ -8,16 +8,17 @@ import { systemRuntime } from '../../runtime/system.ts'
 import { topics } from '../../schemas/catalogue.ts'
 import type { AnyTopic } from '../../schemas/topic.ts'
 
-/** For one machine, or as docs/operations.md plans. */
+/** Partition counts for one machine, or those planned in docs/operations.md. */
 export type PartitionPlan = 'local' | 'production'
-/** A plan, or a count for each topic. */
+/** A plan, or a function that returns the count of each topic. */
 type Partitions = PartitionPlan | ((topic: AnyTopic) => number)
 
 /**
- * Creates the public topics and those that topologies make for themselves, and registers the schemas of the public ones, so that any producer
- * finds both. Workers create missing topics too, but with the partitions of a small machine. Topics that are there keep their partitions,
- * because keys would move between them. Throws the reason of a refused schema.
- * @returns how many topics are public
+ * Creates the public topics and the internal topics of the topologies, and registers the schemas of the public ones, so
+ * that any producer finds both. Workers also create missing topics, but with the partition counts of a small machine.
+ * Existing topics keep their partitions, because otherwise keys would move between them.
+ * @returns the number of public topics
+ * @throws Error with the registry's reason when it rejects a schema
  */
 export async function provisionTopics(brokers: string, registryUrl: string, partitionsOf: Partitions = 'local'): Promise<number> {
   const transport = kafkaTransport({ brokers: brokers.split(','), clientId: 'millrace-start' }, { runtime: systemRuntime() })
@@ -36,8 +37,8 @@ export async function provisionTopics(brokers: string, registryUrl: string, part
 }
 
 /**
- * Every public, repartition and changelog topic.
- * @param existing partitions of the topics that are there; changelogs follow them
+ * All public, repartition and changelog topics.
+ * @param existing partition counts of existing topics, which determine those of their changelogs
  */
 export function topicSpecs(partitionsOf: Partitions, existing: ReadonlyMap<string, number> = new Map()): TopicSpec[] {
   const planned = typeof partitionsOf === 'string' ? countsOf(partitionsOf) : partitionsOf

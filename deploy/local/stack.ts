@@ -10,17 +10,20 @@ import { requireGiven, type ServerName, type StackServer, stackServers, withoutP
 import { supervisor } from './supervisor.ts'
 
 export interface Stack {
-  /** Brings up servers, topics, tables and processes. When a part does not come up, all are stopped again and its error is thrown. */
+  /**
+   * Starts servers, topics, tables and processes. If a part fails to start, it stops all of them and throws that part's
+   * error.
+   */
   start(): Promise<readonly RunPart[]>
-  /** Stops everything in the reverse order of its start, also in the middle of it. Servers that were given are left alone. */
+  /** Stops everything in reverse start order, even during a start. External servers are not stopped. */
   stop(): Promise<void>
 }
 
-/** Everything that `npm start` runs. */
+/** The stack that `npm start` runs. */
 export function localStack(config: LocalConfig, home: Home, progress: Progress): Stack {
   const servers = stackServers(config, home)
   const watch = supervisor((text) => progress.say(`  ${text}`))
-  /** In the order of their start; components that are started together are stopped together. */
+  /** Components in start order. Those that are started together are stopped together. */
   const started: Component[][] = []
   const parts: RunPart[] = []
   let stopping = false
@@ -35,7 +38,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress):
         await progress.step(
           component.name,
           () => component.start(),
-          (how) => `${component.address}${how === 'reused' ? '  (was running)' : ''}`,
+          (how) => `${component.address}${how === 'reused' ? '  (already running)' : ''}`,
         )
         watch.watch(component)
       }),
@@ -107,7 +110,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress):
   return { start, stop }
 }
 
-/** None where the chosen pipelines decide nothing. */
+/** Number of decider processes; 0 when the selected pipelines make no decisions. */
 function decidersOf({ deciders, pipelines = 'all' }: LocalConfig): number {
   const names = pipelines === 'all' ? [] : pipelines.split(',').map((name) => name.trim())
   return servicesFor('deciding', names).length === 0 ? 0 : deciders

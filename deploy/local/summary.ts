@@ -4,11 +4,11 @@ import type { LocalConfig } from './config.ts'
 import type { Home } from './home.ts'
 import type { RunPart } from './run-file.ts'
 
-/** What a newcomer reads when everything runs: what runs where, and what to type next. */
+/** Text for newcomers once everything runs: the running parts, and commands to try next. */
 export function summary(config: LocalConfig, home: Home, parts: readonly RunPart[]): string {
-  const running = parts.map(({ name, address, logFile }) => [name, address, logFile ?? '(given)'])
+  const running = parts.map(({ name, address, logFile }) => [name, address, logFile ?? '(external)'])
   return `
-What runs where
+Running
 ${columns(running)}
 
 What to try
@@ -28,7 +28,7 @@ function suggestions(config: LocalConfig, home: string): string[][] {
   ]
 }
 
-/** Rows under each other; the last column is ragged. */
+/** Aligns rows in columns; the last column is not padded. */
 function columns(rows: readonly string[][]): string {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)))
   return rows

@@ -5,7 +5,7 @@ export default command({
   description:
     'Creates the topics and registers the schemas on the given servers. Run it once before the first worker of a new environment starts. Existing topics are not changed.',
   environment: {
-    PARTITIONS: 'local or production: how many partitions new topics get. Default: local.',
+    PARTITIONS: 'Partition counts of new topics: local or production. Default: local.',
     KAFKA_BROKERS: 'Default: the local broker.',
     SCHEMA_REGISTRY_URL: 'Default: the local registry.',
   },

@@ -14,7 +14,7 @@ export const limitCommands: Topic<string, Command<LimitCommand>> = commandTopic(
   config: commandsKept,
 })
 
-/** Rules and API keys, and the results of commands about them; key: as in limit-commands. */
+/** Rules, API keys and the results of commands about them; keyed like limit-commands. */
 export const limitDecisions: Topic<string, Decision<LimitSetting>> = decisionTopic('limit-decisions', {
   value: avro('limits/LimitSetting'),
   partitions: 1,
@@ -40,7 +40,9 @@ export const limitClients: Topic<string, LimitClient> = {
   config: compacted,
 }
 
-/** Who changed which rule or key; key: rule:<rule_id> or key:<key_id>. A month: the table keeps it for longer. */
+/**
+ * Changes of rules and API keys; key: rule:<rule_id> or key:<key_id>. Kept for a month; the table keeps them longer.
+ */
 export const limitAudit: Topic<string, LimitChange> = {
   name: 'limit-audit',
   key: utf8,
@@ -49,7 +51,7 @@ export const limitAudit: Topic<string, LimitChange> = {
   config: keptFor(30 * DAY_MS, DAY_MS),
 }
 
-/** Requests over a limit; key: client_id. A day: enough to fill a repaired table. */
+/** Requests over a limit; key: client_id. Kept for a day, which is enough to refill a repaired table. */
 export const limitViolations: Topic<string, LimitViolation> = {
   name: 'limit-violations',
   key: utf8,
@@ -59,7 +61,7 @@ export const limitViolations: Topic<string, LimitViolation> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
-/** What was decided in each second; key: the API instance. Replays look back an hour. */
+/** Decisions of each second; key: the API instance. Replays look back an hour. */
 export const limitTraffic: Topic<string, LimitTraffic> = {
   name: 'limit-traffic',
   key: utf8,

@@ -10,8 +10,9 @@ const CLICK_DETAILS_DAYS = 3
 const LINK_DELETIONS_DAYS = 7
 
 /**
- * One event per counted redirect; key: short_code, so that one link's clicks are folded in one place. A day: enough to replay what a repaired
- * pipeline missed, and no longer than needed, because it is where visitors' addresses lie.
+ * One event per counted redirect; key: short_code, so that all clicks of a link are counted in one partition. Kept for
+ * a day: long enough to replay what a repaired pipeline missed, and no longer because the events contain visitors'
+ * addresses.
  */
 export const clicks: Topic<string, Click> = {
   name: 'clicks',
@@ -22,7 +23,10 @@ export const clicks: Topic<string, Click> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
-/** Every click without the visitor's address; key: short_code. Three days: a weekend, to fill a repaired table. */
+/**
+ * Every click without the visitor's address; key: short_code. Kept for three days, which covers a weekend, to refill a
+ * repaired table.
+ */
 export const clickDetails: Topic<string, ClickDetails> = {
   name: 'click-details',
   key: utf8,
@@ -32,7 +36,10 @@ export const clickDetails: Topic<string, ClickDetails> = {
   config: keptFor(CLICK_DETAILS_DAYS * DAY_MS, HOUR_MS),
 }
 
-/** Statistics per link; key: short_code, partitioned as the clicks are, so that a partition can say up to when it is counted. */
+/**
+ * Statistics per link; key: short_code. Partitioned like the clicks, so that each partition can report the time up to
+ * which it is counted.
+ */
 export const linkStats: Topic<string, LinkStats> = {
   name: 'link-stats',
   key: utf8,
@@ -42,7 +49,10 @@ export const linkStats: Topic<string, LinkStats> = {
   config: compacted,
 }
 
-/** Links that are gone for good; key: short_code, partitioned as their clicks are. A week: pipelines that were away for longer keep some numbers that nobody sees. */
+/**
+ * Permanently deleted links; key: short_code, partitioned like their clicks. Kept for a week. A pipeline that was down
+ * for longer keeps a few counts that nobody reads.
+ */
 export const linkDeletions: Topic<string, LinkDeletion> = {
   name: 'link-deletions',
   key: utf8,
@@ -53,13 +63,13 @@ export const linkDeletions: Topic<string, LinkDeletion> = {
 }
 
 /**
- * A transaction writes its end into every partition that it touches: decisions about links that come together lie in as few as the deciding
- * workers are. One worker decides thousands a second.
+ * A transaction writes a commit marker into every partition that it touches, so decisions are spread over as few
+ * partitions as there are deciding workers. One worker makes thousands of decisions per second.
  */
 const LINK_PARTITIONS = 1
 const LINK_PRODUCTION_PARTITIONS = 64
 
-/** Requests to make or change short links; key: short_code. */
+/** Requests to create or change short links; key: short_code. */
 export const linkCommands: Topic<string, Command<LinkCommand>> = commandTopic('link-commands', {
   value: avro('links/LinkCommand'),
   partitions: LINK_PARTITIONS,
@@ -75,7 +85,7 @@ export const linkDecisions: Topic<string, Decision<Link>> = decisionTopic('link-
   config: compacted,
 })
 
-/** The links of each user; key: <user_id>:<short_code>, partitioned by the user_id alone. */
+/** The links of each user; key: <user_id>:<short_code>, partitioned by user_id only. */
 export const userLinks: Topic<string, Link> = {
   name: 'user-links',
   key: utf8,

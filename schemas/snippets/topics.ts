@@ -7,7 +7,7 @@ import type { Topic } from '../topic.ts'
 import { SNIPPETS_LIMITS } from './limits.ts'
 import type { BlobReferences, Snippet, SnippetCommand, SnippetRead, SnippetText, SnippetViews } from './types.ts'
 
-/** Partitions of everything about snippets: state, views and counts of one snippet lie in the same one. */
+/** Partition count of all snippet topics, so that the state, reads and counts of a snippet share a partition number. */
 const SNIPPET_PARTITIONS = 4
 const SNIPPET_PRODUCTION_PARTITIONS = 32
 
@@ -27,7 +27,7 @@ export const snippetDecisions: Topic<string, Decision<Snippet>> = decisionTopic(
   config: compacted,
 })
 
-/** Which blobs are wanted; key: content_hash, partitioned as the snippets that want them. */
+/** Reference counts of blobs; key: content_hash, partitioned like the snippets that refer to them. */
 export const snippetBlobs: Topic<string, BlobReferences> = {
   name: 'snippet-blobs',
   key: utf8,
@@ -37,7 +37,7 @@ export const snippetBlobs: Topic<string, BlobReferences> = {
   config: compacted,
 }
 
-/** A content was sent to a reader; key: paste_id. */
+/** Reads of snippets: one record for each time that content was sent to a reader; key: paste_id. */
 export const snippetReads: Topic<string, SnippetRead> = {
   name: 'snippet-reads',
   key: utf8,
@@ -47,7 +47,7 @@ export const snippetReads: Topic<string, SnippetRead> = {
   config: keptFor(DAY_MS, HOUR_MS),
 }
 
-/** How often each snippet was read; key: paste_id. */
+/** Number of reads of each snippet; key: paste_id. */
 export const snippetViewCounts: Topic<string, SnippetViews> = {
   name: 'snippet-view-counts',
   key: utf8,
@@ -57,7 +57,10 @@ export const snippetViewCounts: Topic<string, SnippetViews> = {
   config: compacted,
 }
 
-/** What the search and analysts know of snippets; key: paste_id. Compacted: the newest of each fills a repaired table. */
+/**
+ * The snippet data for search and analysts; key: paste_id. Compacted, so that the newest record of each snippet can
+ * refill a repaired table.
+ */
 export const snippetTexts: Topic<string, SnippetText> = {
   name: 'snippet-texts',
   key: utf8,

@@ -6,8 +6,9 @@ import { LARGE_RECORDS, type Topic } from '../topic.ts'
 import type { TrendOutput, TrendVolume, Tweet, UserInterests } from './types.ts'
 
 /**
- * Tweet events; key: user_id, so that one user's events stay in order. A day: enough to replay what a repaired pipeline missed. Records bear the
- * time at which they came to the broker: whether a tweet is late must not be the sender's word (docs/adr/0019).
+ * Tweet events; key: user_id, so that the events of a user stay in order. Kept for a day, long enough to replay what a
+ * repaired pipeline missed. Records have the broker's timestamp, because the sender must not decide whether a tweet is
+ * late (docs/adr/0019).
  */
 export const tweets: Topic<bigint, Tweet> = {
   name: 'tweets',
@@ -28,10 +29,13 @@ export const userInterests: Topic<bigint, UserInterests> = {
   config: compacted,
 }
 
-/** A list of 500 longest terms, each with its longest spelling, takes 1.2 MB. */
+/** A list of 500 terms of maximum length, each with its longest spelling, takes 1.2 MB. */
 const listsKept = { ...keptFor(HOUR_MS, SHORT_SEGMENT_MS), ...LARGE_RECORDS }
 
-/** One ranked list per region and minute; key: woeid. Views are rebuilt from the last minutes, so an hour is plenty. */
+/**
+ * One ranked list per region and minute; key: woeid. Views are rebuilt from the last minutes, so one hour is
+ * sufficient.
+ */
 export const trendOutput: Topic<number, TrendOutput> = {
   name: 'trend-output',
   key: decimalInt,
@@ -41,7 +45,7 @@ export const trendOutput: Topic<number, TrendOutput> = {
   config: listsKept,
 }
 
-/** The same lists at the half minutes: they renew the view and are not history. */
+/** The same lists at the half minutes. They refresh the view but are not part of the history. */
 export const trendRenewals: Topic<number, TrendOutput> = {
   name: 'trend-renewals',
   key: decimalInt,
@@ -51,7 +55,10 @@ export const trendRenewals: Topic<number, TrendOutput> = {
   config: listsKept,
 }
 
-/** Counts per term, region and minute; key: <woeid>:<term>. The history of every term; a day, to fill a repaired table. */
+/**
+ * Counts per term, region and minute; key: <woeid>:<term>. They are the history of every term, and are kept for a day
+ * to refill a repaired table.
+ */
 export const trendVolumes: Topic<string, TrendVolume> = {
   name: 'trend-volumes',
   key: utf8,

@@ -1,6 +1,6 @@
 /**
- * Answers `--help` and wrong options for run.mjs when it runs on a Node that cannot load TypeScript:
- * `node scripts/command-line/answer.ts DECLARATION [argument ...]`. Prints nothing when the command may run.
+ * Handles `--help` and wrong options for run.mjs when it runs on a Node version that cannot load TypeScript: `node
+ * scripts/command-line/answer.ts DECLARATION [argument ...]`. Prints nothing when the command may run.
  */
 import { answerOf } from './check.ts'
 

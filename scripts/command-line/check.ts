@@ -2,17 +2,17 @@ import { pathToFileURL } from 'node:url'
 import type { Command } from './command.ts'
 import { UsageError } from './option.ts'
 
-/** Exit code for a wrong command line, as in most programs. */
+/** Conventional exit code for a wrong command line. */
 export const USAGE_EXIT_CODE = 2
 
-/** What a command line leads to before the command itself is loaded. */
+/** The result of checking a command line before the command is loaded. */
 export interface Answer {
   readonly text: string
-  /** Undefined: the command line is right, and the command may run. */
+  /** Undefined when the command line is valid and the command may run. */
   readonly exitCode: 0 | typeof USAGE_EXIT_CODE | undefined
 }
 
-/** Answers `--help` and wrong options. */
+/** Handles `--help` and wrong options. */
 export function answerTo(command: Command<unknown>, args: readonly string[]): Answer {
   try {
     return command.parse(args) === 'help' ? { text: command.help, exitCode: 0 } : { text: '', exitCode: undefined }
@@ -22,7 +22,7 @@ export function answerTo(command: Command<unknown>, args: readonly string[]): An
   }
 }
 
-/** Answers for the command that a file declares. */
+/** Handles them for the command that a file declares. */
 export async function answerOf(declaration: string, args: readonly string[]): Promise<Answer> {
   const { default: command } = (await import(pathToFileURL(declaration).href)) as { default: Command<unknown> }
   return answerTo(command, args)

@@ -5,30 +5,39 @@ import { type Option, UsageError } from './option.ts'
 
 type Options = Readonly<Record<string, Option<unknown>>>
 type Values<O> = { readonly [Name in keyof O]: O[Name] extends Option<infer T> ? T : never }
-/** What a command line of such a command holds, under the names of its declaration. */
+/** The parsed values of a command's options and arguments, by their declared names. */
 export type ValuesOf<C> = C extends Command<infer V> ? V : never
 
-/** What a command takes. Declarations import no package and start nothing, so that help works before anything is installed. */
+/**
+ * Declares the options and arguments of a command. Declarations import no packages and have no side effects, so that
+ * help works before anything is installed.
+ */
 export interface Declaration<O extends Options, P extends Options> {
-  /** What the user types before the options, such as `npm run demo --`. */
+  /** The text before the options, such as `npm run demo --`. */
   readonly call: string
-  /** What the command does, in whole sentences. */
+  /** Describes the command in whole sentences. */
   readonly description: string
   readonly options?: O
-  /** In their order; a repeated one may only be the last. */
+  /** Positional arguments in order. Only the last one may be repeated. */
   readonly positionals?: P
-  /** Environment variables that the command reads, with what they mean. */
+  /** The environment variables that the command reads, with descriptions. */
   readonly environment?: Readonly<Record<string, string>>
-  /** What may follow `call`, with what it does. */
+  /** Arguments to append to `call`, with descriptions. */
   readonly examples?: readonly (readonly [args: string, meaning: string])[]
-  /** Rules across options. @returns what is wrong, with its cure; undefined when all is well */
+  /**
+   * Checks rules across options.
+   * @returns the error and its remedy; undefined when the values are valid
+   */
   readonly check?: (values: Values<O & P>) => string | undefined
 }
 
 export interface Command<V> {
   readonly call: string
   readonly help: string
-  /** @returns the values, or `help` when the user asks for it @throws UsageError */
+  /**
+   * @returns the values, or `help` when the user requests it
+   * @throws UsageError
+   */
   parse(args: readonly string[]): V | 'help'
 }
 
@@ -105,7 +114,7 @@ export function command<O extends Options = typeof NOTHING, P extends Options = 
       if (value !== undefined) fail(`--${name} takes no value`)
       return ''
     }
-    // Without an equals sign, what follows is more likely the next option than this one's value.
+    // Without an equals sign, a word with two dashes is more likely the next option than this option's value.
     const isOption = value?.startsWith('--') === true && inlineValue !== true
     if (value === undefined || isOption) fail(`--${name} needs a value: --${name} ${option.placeholder}`)
     return value

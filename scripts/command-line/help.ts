@@ -1,9 +1,9 @@
 import type { Option } from './option.ts'
 
-/** Terminals have at least 80 columns, most have more. */
+/** Terminals have at least 80 columns, and most have more. */
 const WIDTH = 100
 const INDENT = '  '
-/** Longer names have their description on the next line. */
+/** The description of a longer name goes on the next line. */
 const LONGEST_NAME = 26
 
 interface Described {
@@ -15,7 +15,7 @@ interface Described {
   readonly examples?: readonly (readonly [args: string, meaning: string])[]
 }
 
-/** What `--help` prints. */
+/** The output of `--help`. */
 export function helpText({ call, description, options = {}, positionals = {}, environment = {}, examples = [] }: Described): string {
   const words = Object.entries(positionals).map(([name, { isRequired }]) => (isRequired ? name : `[${name}]`))
   const usage = [call, ...words, '[options]'].join(' ')

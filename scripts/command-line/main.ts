@@ -1,7 +1,7 @@
 import { answerTo } from './check.ts'
 import type { Command } from './command.ts'
 
-/** Errors of these kinds are faults of the program: only their stack helps. */
+/** Errors of these kinds are bugs, for which the stack trace is needed. */
 const BUGS = [TypeError, RangeError, ReferenceError]
 
 interface Issues {
@@ -9,8 +9,8 @@ interface Issues {
 }
 
 /**
- * The values of this process's command line. Call it before anything is started or created: for `--help` and for wrong options it prints the
- * answer and ends the process.
+ * Returns the values of this process's command line. Call it before starting or creating anything: for `--help` and for
+ * wrong options it prints the response and ends the process.
  */
 export function commandLine<V>(command: Command<V>): V {
   endWithReader()
@@ -23,8 +23,8 @@ export function commandLine<V>(command: Command<V>): V {
 }
 
 /**
- * Runs a program and prints its failure in one line.
- * @param work returns the exit code; nothing means 0
+ * Runs a program and prints an error as one line.
+ * @param work returns the exit code; undefined means 0
  */
 export async function runMain(work: () => Promise<number> | Promise<void>): Promise<void> {
   endWithReader()
@@ -36,21 +36,21 @@ export async function runMain(work: () => Promise<number> | Promise<void>): Prom
   }
 }
 
-/** The message for the user, or the stack of a bug. */
+/** The error message for the user, or the stack trace of a bug. */
 function failureText(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (BUGS.some((kind) => error instanceof kind)) return error.stack ?? error.message
   return hasIssues(error) ? error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ') : error.message
 }
 
-/** A ZodError's own message is JSON over many lines. */
+/** The message of a ZodError is JSON of many lines. */
 function hasIssues(error: Error): error is Error & Issues {
   return 'issues' in error && Array.isArray(error.issues)
 }
 
 let endsWithReader = false
 
-/** Without this, `npm run status | head` ends with the stack trace of an unhandled EPIPE. */
+/** Without this, `npm run status | head` would end with the stack trace of an unhandled EPIPE. */
 function endWithReader(): void {
   if (endsWithReader) return
   endsWithReader = true
@@ -60,7 +60,7 @@ function endWithReader(): void {
       if (error.code !== 'EPIPE') throw error
       if (isEnding) return
       isEnding = true
-      // A command that has started servers stops them when it gets this signal.
+      // A command that has started servers stops them on this signal.
       if (process.listenerCount('SIGTERM') > 0) process.kill(process.pid, 'SIGTERM')
       else process.exit(0)
     })

@@ -1,25 +1,28 @@
-/** The command line is wrong. The message gives the cause and the cure in one line. */
+/** The command line is invalid. The message contains the cause and the remedy in one line. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** How one option or positional argument is read, checked and described. */
+/** Reads, validates and describes one option or positional argument. */
 export interface Option<T> {
   readonly description: string
-  /** Stands for the value in the help text, such as `N`; undefined: the option takes no value. */
+  /** Placeholder for the value in the help text, such as `N`; undefined when the option takes no value. */
   readonly placeholder: string | undefined
-  /** The default as the user would write it; undefined: none. */
+  /** The default in the user's notation; undefined when there is none. */
   readonly fallback: string | undefined
   readonly isRequired: boolean
-  /** True: it may be given several times. */
+  /** True when the option may be given several times. */
   readonly isRepeated: boolean
-  /** @param given every value that was given, in order @throws UsageError that begins with what is wrong about the value */
+  /**
+   * @param given all values of the option, in order
+   * @throws UsageError whose message continues the option's name, such as "must not be empty"
+   */
   read(given: readonly string[]): T
 }
 
 interface Described<Default> {
   readonly default?: Default
-  /** Stands for the value in the help text. */
+  /** Placeholder for the value in the help text. */
   readonly placeholder?: string
 }
 
@@ -32,7 +35,7 @@ interface Bounds extends Described<number> {
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
 
-/** True when the option is given. */
+/** An option without a value: true when it is given. */
 export function flag(description: string): Option<boolean> {
   const read = (given: readonly string[]) => given.length > 0
   return { description, placeholder: undefined, fallback: undefined, isRequired: false, isRepeated: false, read }
@@ -47,7 +50,7 @@ export function text(description: string, described: Described<string> = {}): Op
   })
 }
 
-/** Any finite number within the bounds. */
+/** A finite number within the bounds. */
 export function number(description: string, bounds: Bounds & { readonly default: number }): Option<number>
 export function number(description: string, bounds?: Bounds): Option<number | undefined>
 export function number(description: string, bounds: Bounds = {}): Option<number | undefined> {
@@ -61,7 +64,7 @@ export function integer(description: string, bounds: Bounds = {}): Option<number
   return single(description, bounds.placeholder ?? 'N', written(bounds.default), (value) => parseNumber(value, bounds, 'integer'))
 }
 
-/** A number with a unit, such as `90s`, as milliseconds. */
+/** A number with a unit, such as `90s`; returned in milliseconds. */
 export function duration(description: string, described: Described<string> & { readonly default: string }): Option<number>
 export function duration(description: string, described?: Described<string>): Option<number | undefined>
 export function duration(description: string, described: Described<string> = {}): Option<number | undefined> {
@@ -91,7 +94,7 @@ export function choice<const T extends string>(
   return single(description, described.placeholder ?? of.join('|'), described.default, (value) => parseChoice(value, of))
 }
 
-/** Words separated by commas. */
+/** A comma-separated list of words. */
 export function choices<const T extends string>(
   description: string,
   of: readonly T[],
@@ -110,7 +113,7 @@ export function choices<const T extends string>(
   return { description: whole, placeholder: 'LIST', fallback: described?.default, isRequired: false, isRepeated: false, read }
 }
 
-/** Integers separated by commas. */
+/** A comma-separated list of integers. */
 export function integers(
   description: string,
   { default: fallback, ...bounds }: Omit<Bounds, 'default'> & { readonly default: string },
@@ -120,17 +123,17 @@ export function integers(
   return { description, placeholder: bounds.placeholder ?? 'N,N', fallback, isRequired: false, isRepeated: false, read }
 }
 
-/** May be given several times; as a positional argument, it takes all that remain. */
+/** Allows an option several times. A repeated positional argument takes all remaining words. */
 export function repeated<T>(option: Option<T | undefined>): Option<readonly T[]> {
   return { ...option, isRepeated: true, read: (given) => given.map((value) => option.read([value]) as T) }
 }
 
-/** Makes leaving out the option an error. */
+/** Makes an option mandatory. */
 export function required<T>(option: Option<T | undefined>): Option<T> {
   return { ...option, isRequired: true, read: (given) => option.read(given) as T }
 }
 
-/** The last value counts when an option is given twice, as in most programs. */
+/** If an option is given twice, the last value applies, as in most programs. */
 function single<T>(
   description: string,
   placeholder: string,

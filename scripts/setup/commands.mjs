@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, openSync, readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { ENV, ROOT, SETUP_LOG } from './config.mjs'
 
-/** A failure whose message is all that the user needs: cause and cure in one line. */
+/** An error whose message is meant for the user: cause and remedy in one line. */
 export class Failure extends Error {}
 
-/** Tells what is being done and how long it took. */
+/** Reports what is being installed and how long it took. */
 export async function step(what, work) {
   const start = Date.now()
   process.stderr.write(`  installing ${what} ...\n`)
@@ -14,7 +14,7 @@ export async function step(what, work) {
   process.stderr.write(`  installed ${what} in ${((Date.now() - start) / 1000).toFixed(1)} s\n`)
 }
 
-/** Runs a command with its output in the setup log; on failure the error carries that output. */
+/** Runs a command with its output in the setup log. On failure, the error contains that output. */
 export function logged(command, args, cwd = ROOT, env = {}) {
   mkdirSync(dirname(SETUP_LOG), { recursive: true })
   const start = existsSync(SETUP_LOG) ? readFileSync(SETUP_LOG).length : 0
@@ -25,7 +25,7 @@ export function logged(command, args, cwd = ROOT, env = {}) {
     child.on('exit', (code) => {
       if (code === 0) return done()
       const output = readFileSync(SETUP_LOG).subarray(start).toString()
-      fail(Object.assign(new Error(`${command} ended with ${code}`), { output }))
+      fail(Object.assign(new Error(`${command} exited with code ${code}`), { output }))
     })
   })
 }

@@ -1,7 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The environment, read here and nowhere else in the set-up. */
+/** The environment. No other part of the setup reads it. */
 export const ENV = process.env
 
 export const ROOT = resolve(dirname(fileURLToPath(import.meta.url)), '..', '..')

@@ -9,12 +9,12 @@ const NODE_MAJOR = 24
 const NPM_MAJOR = 11
 
 /**
- * Node 24 and an npm that runs on it: those of this machine, or, where its Node is older, both from the registry.
+ * Finds Node 24 and an npm that runs on it. If this machine's Node is older, both are installed from the registry.
  * @returns the executable of Node, and the command and first arguments of npm
  */
 export async function ensureNode() {
   if (Number(process.versions.node.split('.')[0]) >= NODE_MAJOR) return { node: process.execPath, npm: startingNpm() }
-  // The package that holds the binary itself: the `node` package would fetch it in an install script.
+  // This package contains the binary. The `node` package would download it in an install script.
   const binary = `node-${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`
   const folder = join(TOOLS, `node-${NODE_MAJOR}`)
   const node = join(folder, 'node_modules', binary, 'bin', 'node')
@@ -27,7 +27,7 @@ export async function ensureNode() {
     writeFileSync(join(folder, 'package.json'), '{"private":true}')
     const packages = [`${binary}@^${NODE_MAJOR}`, `npm@^${NPM_MAJOR}`]
     await runNpm(startingNpm(), ['install', '--no-save', '--ignore-scripts', ...packages], folder)
-    if (!isRunnable(node)) throw new Failure(`the downloaded ${node} does not run: install Node ${NODE_MAJOR} by hand`)
+    if (!isRunnable(node)) throw new Failure(`the downloaded ${node} does not run; install Node ${NODE_MAJOR} manually`)
   })
   return toolchain
 }

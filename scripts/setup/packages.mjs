@@ -5,12 +5,14 @@ import { Failure, step } from './commands.mjs'
 import { ROOT } from './config.mjs'
 import { runNpm } from './npm.mjs'
 
-/** Packages 1.2 GB, broker 45 MB, and room for data. */
+/** Covers 1.2 GB of packages, 45 MB for the broker, and room for data. */
 const FREE_BYTES_FOR_SETUP = 3e9
 
 /**
- * Installs what the lockfile says when it has changed since the last one; the stamp lies in node_modules and disappears with it.
- * @param npm command and first arguments of npm, on Node 24: on an older Node it leaves out binaries that want a newer one
+ * Installs the packages of the lockfile if it has changed since the last installation. The stamp is in node_modules and
+ * is deleted with it.
+ * @param npm command and first arguments of an npm that runs on Node 24; on an older Node, npm omits binaries that
+ * require a newer one
  */
 export async function ensurePackages(npm) {
   const lock = readFileSync(join(ROOT, 'package-lock.json'))
@@ -20,15 +22,16 @@ export async function ensurePackages(npm) {
   if (!isInstalled(JSON.parse(lock.toString()))) {
     await step('npm packages', async () => {
       requireSpace()
-      // No package needs its install script: native ones bring their binaries. `npm ci` would refuse a lockfile without the
-      // binaries of every other platform, which a registry mirror need not have; this installs exactly what is locked, too.
+      // No package needs its install script, because native packages include their binaries. `npm ci` would reject a
+      // lockfile without the binaries of all other platforms, which a registry mirror may lack. This command also
+      // installs exactly the locked versions.
       await runNpm(npm, ['install', '--no-save', '--ignore-scripts'], ROOT)
     })
   }
   writeFileSync(stamp, hash)
 }
 
-/** True when everything that the lockfile asks for is there already, whoever installed it. */
+/** True when all packages of the lockfile are already installed. */
 function isInstalled(lock) {
   const hidden = join(ROOT, 'node_modules', '.package-lock.json')
   if (!existsSync(hidden)) return false
@@ -38,7 +41,7 @@ function isInstalled(lock) {
   )
 }
 
-/** An optional package is needed where it is the binary for this machine. */
+/** An optional package is needed if it is the binary for this machine. */
 function isNeeded({ optional, devOptional, peer, os, cpu, libc }) {
   if (!optional) return !devOptional && !peer
   const isHere = os?.includes(process.platform) && cpu?.includes(process.arch)
@@ -52,7 +55,7 @@ function requireSpace() {
   if (bavail * bsize < FREE_BYTES_FOR_SETUP) {
     const free = ((bavail * bsize) / 1e9).toFixed(1)
     throw new Failure(
-      `only ${free} GB are free in ${ROOT}; setting up takes ${FREE_BYTES_FOR_SETUP / 1e9} GB. Free some space and start again`,
+      `only ${free} GB are free in ${ROOT}; the setup needs ${FREE_BYTES_FOR_SETUP / 1e9} GB. Free some space and try again`,
     )
   }
 }

@@ -7,8 +7,8 @@ import { ENV, ROOT, SETUP_LOG, TOOLS } from './config.mjs'
 const JAVA_MAJOR = 17
 
 /**
- * Sees to it that the programs are there; installs them when root.
- * @returns the java to use
+ * Makes sure that the programs are installed; installs missing ones when running as root.
+ * @returns the java executable to use
  */
 export async function ensurePrograms(wanted) {
   const names = wanted.filter((name) => !OPTIONAL.has(name))
@@ -20,13 +20,13 @@ export async function ensurePrograms(wanted) {
   return names.includes('java') ? findJava() : undefined
 }
 
-/** What needs these says so and does without. */
+/** Tasks that use these programs report their absence and run without them. */
 const OPTIONAL = new Set(['chromium'])
 
 async function tryOptional(missing) {
   if (missing.length === 0) return
   await installPrograms(missing).catch(({ message }) =>
-    process.stderr.write(`millrace: goes on without ${missing.join(', ')}: ${message}\n`),
+    process.stderr.write(`millrace: continuing without ${missing.join(', ')}: ${message}\n`),
   )
 }
 
@@ -50,7 +50,7 @@ const APT_PACKAGES = {
 function missingPrograms(names) {
   return names.filter((name) => {
     const { given, present } = PROGRAMS[name]
-    // Tests start their own servers, whatever is given.
+    // Tests start their own servers, even if external ones are set.
     const isGiven = given && !names.includes('python') && ENV[given]
     return !isGiven && !present()
   })
@@ -63,12 +63,12 @@ async function installPrograms(missing) {
     const fail = (failure) => {
       const output = (failure.output ?? failure.message).trim().split('\n')
       const reason = output.reverse().find((line) => line.startsWith('E:')) ?? output[0]
-      throw new Failure(`system packages could not be installed: ${reason}. Check the network and start again; details in ${SETUP_LOG}`)
+      throw new Failure(`system packages could not be installed: ${reason}. Check the network and try again; details are in ${SETUP_LOG}`)
     }
     await logged('apt-get', ['update'], ROOT, env).catch(fail)
     const packages = missing.map((name) => APT_PACKAGES[name]())
     await logged('apt-get', ['install', '-y', '--no-install-recommends', ...packages], ROOT, env).catch(fail)
-    // Debian starts an installed Redis at once and at every boot, on the port that ours uses.
+    // Debian starts an installed Redis immediately and at every boot, on the port that the local Redis uses.
     if (missing.includes('redis') && existsSync('/run/systemd/system')) {
       spawnSync('systemctl', ['disable', '--now', 'redis-server'], { stdio: 'ignore' })
     }
@@ -81,7 +81,7 @@ function cureFor(missing) {
   return `missing on this machine: ${needed}. As root: apt-get update && apt-get install -y --no-install-recommends ${packages.join(' ')}`
 }
 
-/** The newest runtime that this Debian has. */
+/** The newest Java runtime that this Debian release offers. */
 function javaPackage() {
   const known = ['openjdk-25-jre-headless', 'openjdk-21-jre-headless', 'openjdk-17-jre-headless']
   const isOffered = (name) => /Candidate: [^(]/.test(spawnSync('apt-cache', ['policy', name], { encoding: 'utf8' }).stdout ?? '')
@@ -95,7 +95,7 @@ function findJava() {
 }
 
 function javaMajor(java) {
-  // The version goes to standard error: `openjdk version "17.0.15" ...`.
+  // The version is printed to standard error: `openjdk version "17.0.15" ...`.
   const { stderr } = spawnSync(java, ['-version'], { encoding: 'utf8' })
   return Number(/version "(\d+)/.exec(stderr ?? '')?.[1] ?? 0)
 }

@@ -3,8 +3,9 @@ import { readRows, type TableReader } from './reader.ts'
 import { type ClusterOptions, ddlParts } from './table.ts'
 
 /**
- * Which Kafka partitions a table has been filled from up to the end that their log had: until all are there the table is being built, and what it
- * lacks is not absent. Rows belong to one identity of the table, so that those of a table that was dropped say nothing about its successor.
+ * Records the Kafka partitions with which a table has caught up. Until all partitions are recorded, the table is being
+ * built and missing rows do not mean absent data. Records belong to one identity of the table, so a table that is
+ * dropped and created again starts without any.
  */
 const CATCH_UPS_TABLE = 'table_catch_ups'
 
@@ -23,7 +24,7 @@ ENGINE = ${engine}
 ORDER BY (table_name, identity, kafka_topic, kafka_partition)`
 }
 
-/** Repeating it changes nothing. */
+/** Recording a catch-up again changes nothing. */
 export async function recordCatchUp(client: ClickHouseClient, { table, identity, topic, partition }: CatchUp): Promise<void> {
   await client.insert({
     table: CATCH_UPS_TABLE,
@@ -39,7 +40,9 @@ FROM ${CATCH_UPS_TABLE}
 WHERE table_name = {table:String}
   AND identity IN (SELECT comment FROM system.tables WHERE database = currentDatabase() AND name = {table:String})`
 
-/** @returns how many partitions the table as it is now has caught up with; 0 when there is no table */
+/**
+ * @returns the number of partitions that the table in its current identity has caught up with; 0 when there is no table
+ */
 export async function caughtUpPartitions(reader: TableReader, table: string): Promise<number> {
   const [row] = await readRows<[number]>(reader, CAUGHT_UP_QUERY, { table })
   return row?.[0] ?? 0

@@ -1,4 +1,4 @@
-/** ClickHouse stops a query that takes longer; its caller has answered 503 by then. */
+/** ClickHouse aborts queries that take longer; by then the API has already answered 503. */
 const MAX_EXECUTION_SECONDS = 5
 
 /** The part of a ClickHouse client that readers use. */
@@ -12,9 +12,9 @@ export interface TableReader {
 }
 
 /**
- * Runs one query and returns its rows as arrays, in the order of the selected columns. 64-bit integers arrive as numbers: convert those that
- * may exceed 2^53 to text in the query.
- * @param settings further ClickHouse settings of this query
+ * Runs one query and returns its rows as arrays, in the order of the selected columns. 64-bit integers are returned as
+ * numbers, so convert those that may exceed 2^53 to text in the query.
+ * @param settings additional ClickHouse settings for this query
  */
 export async function readRows<Row>(
   reader: TableReader,

@@ -157,7 +157,7 @@ test(
 
     const second = run('start.ts', where)
     await second.ready()
-    expect(second.output()).toMatch(/kafka .*\(was running\)/)
+    expect(second.output()).toMatch(/kafka .*\(already running\)/)
     expect(pidOf('kafka')).toBe(broker)
     expect(pidOf('api-0')).not.toBe(api)
 

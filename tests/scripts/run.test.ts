@@ -57,7 +57,7 @@ test("apt-get's own reason is told in one line, the rest is in the log", ({ skip
   expect(stderr).toMatch(
     /installing system packages: maven, redis \.\.\.\nmillrace: system packages could not be installed: E: Unable to locate package/,
   )
-  expect(stderr).toMatch(/Check the network and start again; details in .*setup\.log\n$/)
+  expect(stderr).toMatch(/Check the network and try again; details are in .*setup\.log\n$/)
   expect(failing.log()).toContain('Reading package lists...')
 })
 

@@ -7,13 +7,13 @@ export interface DemoOptions {
   readonly seed: number
   /** Epoch ms. */
   readonly startAt: number
-  /** Epoch ms; Infinity: until stopped. */
+  /** Epoch ms; Infinity plays until stopped. */
   readonly endAt: number
 }
 
-/** The part of one service in the demonstration. */
+/** The demo stream of one service. */
 export interface DemoService {
   readonly name: string
-  /** Sends its stream to the service's topics. Resolves at the end of the time, or when the user stops. */
+  /** Sends the stream to the service's topics. Resolves at `endAt` or when the user stops. */
   play(session: StreamSession, options: DemoOptions): Promise<void>
 }

@@ -1,7 +1,7 @@
 import type { DemoService } from './service.ts'
 import { trendsDemo } from './trends/play.ts'
 
-/** Every service that has a stream to show: one line per service. */
+/** All services with a demo stream. */
 // biome-ignore format: one line per service
 export const demoServices: readonly DemoService[] = [
   trendsDemo,

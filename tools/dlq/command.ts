@@ -6,14 +6,14 @@ import type declaration from './main.command.ts'
 
 export interface DlqDeps {
   readonly transport: Transport
-  /** Names of everything that has a dead-letter topic. */
+  /** Names of all topologies and sinks that have a dead-letter topic. */
   readonly names: () => Promise<readonly string[]>
-  /** Decodes a value of the schema registry's format; undefined for other bytes. */
+  /** Decodes values in the schema registry's format; returns undefined for other bytes. */
   readonly decoder: (letters: readonly DeadLetterRecord[]) => Promise<(value: Buffer) => unknown>
   readonly print: (text: string) => void
 }
 
-/** Runs what the command line asks for. */
+/** Runs the requested command. */
 export async function runDlq(asked: ValuesOf<typeof declaration>, deps: DlqDeps): Promise<void> {
   const { COMMAND: command, NAME: name, offset: offsets, code, source, processor, limit } = asked
   const filter: DeadLetterFilter = { offsets: offsets.length === 0 ? undefined : new Set(offsets), code, source, processor }
@@ -39,14 +39,14 @@ async function show(name: string, filter: DeadLetterFilter, limit: number, { tra
   const decode = await decoder(shown)
   print(shown.map((letter) => formatDeadLetter(letter, decode)).join('\n'))
   if (letters.length > shown.length) print(`\n${letters.length - shown.length} more: raise --limit\n`)
-  if (letters.length === 0) print('no dead letter fits\n')
+  if (letters.length === 0) print('no dead letter matches\n')
 }
 
 async function replay(name: string, filter: DeadLetterFilter & { readonly again: boolean }, { transport, print }: DlqDeps): Promise<void> {
   const result = await replayDeadLetters(transport, name, filter)
   const { replayed, skippedReplayed, skippedReturned, skippedCut } = result
   print(`replayed ${replayed}\n`)
-  if (skippedReplayed > 0) print(`left out ${skippedReplayed} that were replayed before\n`)
-  if (skippedReturned > 0) print(`left out ${skippedReturned} that came back after a replay: mend the cause, then use --again\n`)
-  if (skippedCut > 0) print(`left out ${skippedCut} that are not whole: they were too large, and were cut (show tells)\n`)
+  if (skippedReplayed > 0) print(`skipped ${skippedReplayed} that were already replayed\n`)
+  if (skippedReturned > 0) print(`skipped ${skippedReturned} that failed again after a replay: fix the cause, then use --again\n`)
+  if (skippedCut > 0) print(`skipped ${skippedCut} that were too large and have been truncated (see show)\n`)
 }

@@ -1,7 +1,10 @@
 import { type KafkaSettings, kafkaSettings } from '../../kafka/settings.ts'
 import { type Environment, readSettings } from '../../settings/read.ts'
 
-/** Where dead letters are. @throws SettingsError */
+/**
+ * The servers that hold the dead letters.
+ * @throws SettingsError
+ */
 export function readDlqConfig(env: Environment = process.env): KafkaSettings {
   return readSettings(env, ({ read }) => read(kafkaSettings).value)
 }

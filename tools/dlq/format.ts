@@ -11,7 +11,7 @@ export function formatSummary(name: string, letters: readonly DeadLetterRecord[]
   return `${name}: ${open.length} dead letters\n${lines.map((line) => `${line}\n`).join('')}${rest}`
 }
 
-/** One dead letter with everything that is known of it. */
+/** Formats one dead letter with all of its details. */
 export function formatDeadLetter(letter: DeadLetterRecord, decode: (value: Buffer) => unknown): string {
   const { source, headers } = letter
   const fields: [string, string][] = [
@@ -19,9 +19,9 @@ export function formatDeadLetter(letter: DeadLetterRecord, decode: (value: Buffe
     ['came from', `${source.topic}-${source.partition} offset ${source.offset}, ${timeText(letter.timestamp)}`],
     ['code', letter.code],
     ['message', letter.message],
-    ['processor', letter.processor === '' ? '(none: it was refused before)' : letter.processor],
-    ...(letter.replays > 0 ? [['replays', `${letter.replays} before it came here again`] as [string, string]] : []),
-    ...(letter.cut === undefined ? [] : [['cut', `it was too large; bytes before: ${letter.cut}`] as [string, string]]),
+    ['processor', letter.processor === '' ? '(none: it was rejected earlier)' : letter.processor],
+    ...(letter.replays > 0 ? [['replays', `${letter.replays} before it failed again`] as [string, string]] : []),
+    ...(letter.cut === undefined ? [] : [['cut', `it was too large; original size in bytes: ${letter.cut}`] as [string, string]]),
     ['key', bytesText(letter.key)],
     ['value', valueText(letter.value, decode)],
     ...headers.map(({ key, value }): [string, string] => [`header ${key}`, bytesText(value)]),
@@ -39,7 +39,7 @@ function bytesText(bytes: Buffer | null): string {
   return isPrintable(bytes) ? JSON.stringify(bytes.toString('utf8')) : `0x${bytes.toString('hex')}`
 }
 
-/** Control characters mean that it is no text, whatever UTF-8 says. */
+/** Bytes with control characters are not text, even if they are valid UTF-8. */
 function isPrintable(bytes: Buffer): boolean {
   return isUtf8(bytes) && bytes.every((byte) => byte >= 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d)
 }

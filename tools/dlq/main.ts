@@ -17,7 +17,7 @@ import declaration from './main.command.ts'
 
 const CLIENT_ID = 'millrace-dlq'
 const SUFFIX = deadLetterTopicName('')
-/** Confluent's wire format: a zero byte, then the schema's id. */
+/** Length of the header in Confluent's wire format: a zero byte and the schema's id. */
 const WIRE_FORMAT_BYTES = 5
 
 async function namesWithDeadLetters({ brokers }: KafkaSettings): Promise<string[]> {
@@ -34,7 +34,7 @@ function schemaIdOf(value: Buffer | null): number | undefined {
   return value !== null && value.length >= WIRE_FORMAT_BYTES && value[0] === 0 ? value.readInt32BE(1) : undefined
 }
 
-/** Loads the schemas that the values name, as far as the registry has them. */
+/** Loads the schemas of the values that the registry knows. */
 async function decoderFor(config: KafkaSettings, letters: readonly DeadLetterRecord[]): Promise<(value: Buffer) => unknown> {
   const registry = registryClient({ url: config.schemaRegistryUrl })
   const codecs = new Map<number, Codec<unknown>>()

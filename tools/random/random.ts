@@ -1,9 +1,9 @@
-/** Numbers 0 ≤ x < 1 that a seed decides: the same stream at every run. */
+/** Returns numbers from 0 (inclusive) to 1 (exclusive). A seed determines the sequence. */
 export type Random = () => number
 
 const TWO_32 = 2 ** 32
 
-/** mulberry32: 32 bits of state, good enough for made-up tweets and fast. */
+/** mulberry32: fast, with 32 bits of state, and sufficient for generated tweets. */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0
   return function next() {
@@ -14,7 +14,7 @@ export function seededRandom(seed: number): Random {
   }
 }
 
-/** A whole number from 0 to `below` - 1. */
+/** An integer from 0 to `below` - 1. */
 export function integer(random: Random, below: number): number {
   return Math.floor(random() * below)
 }

@@ -1,9 +1,9 @@
 import type { Random } from './random.ts'
 
-/** Draws an index in proportion to its weight. */
+/** Draws an index with a probability proportional to its weight. */
 export type WeightedPick = (random: Random) => number
 
-/** Vose's alias method: one draw costs two random numbers, however many weights there are. */
+/** Vose's alias method: one draw takes two random numbers, regardless of the number of weights. */
 export function weightedPick(weights: readonly number[]): WeightedPick {
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   const scaled = weights.map((weight) => (weight * weights.length) / total)
@@ -26,7 +26,7 @@ export function weightedPick(weights: readonly number[]): WeightedPick {
   }
 }
 
-/** Weights by Zipf's law: the k-th is 1 / k^exponent. */
+/** Weights by Zipf's law: the k-th weight is 1 / k^exponent. */
 export function zipfWeights(count: number, exponent: number): number[] {
   return Array.from({ length: count }, (_, rank) => 1 / (rank + 1) ** exponent)
 }

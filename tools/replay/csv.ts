@@ -3,7 +3,10 @@ import { createGunzip } from 'node:zlib'
 
 const QUOTE = '"'
 
-/** Rows of a CSV file (RFC 4180; gzipped when its name ends with .gz) as objects by the header's names, one at a time. */
+/**
+ * Reads a CSV file (RFC 4180; gzipped if its name ends with .gz) row by row. Each row is an object by the header's
+ * names.
+ */
 export async function* readCsv(path: string): AsyncGenerator<Record<string, string>> {
   const bytes = createReadStream(path)
   const text = path.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes
@@ -26,7 +29,7 @@ async function* rowsOf(input: AsyncIterable<Buffer>): AsyncGenerator<string[]> {
   if (rest.trim() !== '') yield fieldsOf(rest.replace(/\r?\n$/, ''))
 }
 
-/** Splits at line ends that are not inside quotes. */
+/** Splits the text at line ends outside of quotes. */
 function takeRows(text: string): { rows: string[][]; unfinished: string } {
   const rows: string[][] = []
   let start = 0

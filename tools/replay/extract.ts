@@ -1,4 +1,4 @@
-/** Words that carry no topic: an n-gram neither begins nor ends with one. */
+/** Words without topical meaning: phrases neither begin nor end with one. */
 const STOP_WORDS = new Set(
   `a about after again all also am an and any are aren't as at be because been before being but by can can't come could did didn't do does doesn't
 doing don't done down for from get gets getting go goes going gonna got had has have haven't having he he's her here him his how i i'd i'll i'm
@@ -8,26 +8,27 @@ there there's these they they're thing things think this those though thru time 
 way we we're well went were what what's when where which while who why will with won't would yeah yes you you're your`.split(/\s+/),
 )
 const HASHTAG = /[#＃]([\p{L}\p{N}_]*\p{L}[\p{L}\p{N}_]*)/gu
-/** Links, mentions and hashtags end a run of words, as punctuation does. */
+/** Links, mentions and hashtags end a sequence of words, as punctuation does. */
 const NO_WORDS = /https?:\S+|www\.\S+|[@#＃]\S+|&\w+;/giu
 const WORD_OR_BREAK = /[\p{L}\p{N}](?:[\p{L}\p{N}'’-]*[\p{L}\p{N}])?|[^\s\p{L}\p{N}]+/gu
 const IS_WORD = /^[\p{L}\p{N}]/u
 const ONLY_DIGITS = /^\d+$/
 const SHORTEST_WORD = 2
 const LONGEST_PHRASE_WORDS = 3
-/** Of one tweet, at most; the first ones. */
+/** Maximum number of phrases per tweet; the first ones are kept. */
 const MAX_PHRASES = 20
 
 export interface Extracted {
-  /** As written, with their #. */
+  /** As written, including #. */
   readonly hashtags: string[]
-  /** N-grams of two or three words, as written. */
+  /** Sequences of two or three words, as written. */
   readonly phrases: string[]
 }
 
 /**
- * Hashtags and phrases of a text, as an extractor upstream of the platform would find them. A phrase is two or three neighbouring words with no
- * punctuation, link, mention or hashtag between them, that neither begins nor ends with a stop word, a number or a single letter.
+ * Extracts the hashtags and phrases of a text, like an extractor upstream of the platform. A phrase consists of two or
+ * three adjacent words without punctuation, links, mentions or hashtags between them. It neither begins nor ends with a
+ * stop word, a number or a single letter.
  */
 export function extractTerms(text: string): Extracted {
   const hashtags = [...text.matchAll(HASHTAG)].map(([, tag]) => `#${tag}`)

@@ -9,7 +9,7 @@ import { replayTimes } from './replay-times.ts'
 
 const MS_PER_SECOND = 1_000
 const REPORT_EVERY_MS = 10_000
-/** Rows held at a time. */
+/** Maximum number of rows in memory. */
 const STRETCH_ROWS = 1_000
 
 const {
@@ -21,7 +21,7 @@ const {
 } = commandLine(declaration)
 
 await runStreamCommand(async function replay({ say, stopped, pause, produce }) {
-  if (!existsSync(file)) throw new Error(`${file} is not there: name a CSV file of tweets`)
+  if (!existsSync(file)) throw new Error(`${file} does not exist. Pass a CSV file of tweets`)
   const speed = spreadMs === undefined ? values.speed : (await lengthOf(file, limit, longestGapMs)) / spreadMs
   const startAt = Date.now() - (spreadMs ?? 0)
   let sent = 0
@@ -30,7 +30,7 @@ await runStreamCommand(async function replay({ say, stopped, pause, produce }) {
   const reporting = setInterval(() => say(`${sent} tweets sent`), REPORT_EVERY_MS)
 
   await produce(tweetProducer, async function playRecording(producer) {
-    // After a failure it goes on behind the last tweet that is known to have arrived.
+    // After a failure, the replay continues after the last confirmed tweet.
     const arrived = sent
     let unconfirmed = sent
     let read = 0
@@ -62,10 +62,10 @@ await runStreamCommand(async function replay({ say, stopped, pause, produce }) {
       if (stopped()) break
     }
   }).finally(() => clearInterval(reporting))
-  say(`${sent} tweets sent${bad > 0 ? `, ${bad} rows left out that are no tweets` : ''}`)
+  say(`${sent} tweets sent${bad > 0 ? `, ${bad} rows skipped that are not tweets` : ''}`)
 })
 
-/** The rows in stretches, so that no more than one is held. */
+/** Groups rows into batches, so that at most one batch is in memory. */
 async function* stretches<T>(rows: AsyncIterable<T>, limit: number): AsyncGenerator<T[]> {
   let stretch: T[] = []
   let read = 0
@@ -79,7 +79,7 @@ async function* stretches<T>(rows: AsyncIterable<T>, limit: number): AsyncGenera
   if (stretch.length > 0) yield stretch
 }
 
-/** Ms of the recording, silences cut. */
+/** Duration of the recording in ms, with gaps shortened. */
 async function lengthOf(file: string, limit: number, longestGapMs: number): Promise<number> {
   const times = replayTimes(1, longestGapMs)
   let length = 0

@@ -4,7 +4,7 @@ import { type CityPick, cities, citiesOf, cityPick } from '../tweets/places.ts'
 import { readCsv } from './csv.ts'
 import { extractTerms } from './extract.ts'
 
-/** What a row of a recording must have. */
+/** The required data of a row. */
 export interface RecordedTweet {
   readonly tweet_id: bigint
   /** Epoch ms. */
@@ -16,24 +16,27 @@ export interface RecordedTweet {
 const REQUIRED = ['tweet_id', 'created_at', 'text']
 const ID = /^\d{1,19}$/
 
-/** Tweets of a CSV file with the columns tweet_id, created_at, text and, if it likes, event. Rows that are no tweets are told. */
+/**
+ * Reads tweets from a CSV file with the columns tweet_id, created_at, text and optionally event. Reports rows that are
+ * not tweets.
+ */
 export async function* readRecording(path: string, onBadRow: (reason: string) => void): AsyncGenerator<RecordedTweet> {
   let line = 1
   for await (const row of readCsv(path)) {
     line++
     const missing = REQUIRED.filter((column) => row[column] === undefined)
-    if (missing.length > 0) throw new Error(`${path} has no column ${missing.join(', ')}: it needs ${REQUIRED.join(', ')}`)
+    if (missing.length > 0) throw new Error(`${path} lacks the columns ${missing.join(', ')}; it must have ${REQUIRED.join(', ')}`)
     const recordedAt = Date.parse(row.created_at)
     if (!ID.test(row.tweet_id) || Number.isNaN(recordedAt)) onBadRow(`row ${line}: tweet_id ${row.tweet_id}, created_at ${row.created_at}`)
     else yield { tweet_id: BigInt(row.tweet_id), recordedAt, event: row.event ?? '', text: row.text }
   }
 }
 
-/** People who wrote the recording's tweets, about as many as there are tweets in it. */
+/** Number of users, roughly the number of tweets in the recording. */
 const USERS = 40_000
-/** The languages of the recording are spoken there. */
+/** Countries that speak the language of the recording. */
 const ENGLISH_SPEAKING = ['US', 'GB', 'CA', 'AU', 'IE', 'NZ', 'ZA', 'IN', 'PH', 'NG']
-/** Where an event is talked about most, by a part of its name. */
+/** The country that tweets most about an event, by a part of the event's name. */
 const HOME_OF_EVENT: readonly [part: string, country: string][] = [
   ['Sandy', 'US'],
   ['Boston', 'US'],
@@ -42,12 +45,12 @@ const HOME_OF_EVENT: readonly [part: string, country: string][] = [
   ['Queensland', 'AU'],
   ['Alberta', 'CA'],
 ]
-/** So much of an event's tweets come from its own country, the rest from anywhere that speaks its language. */
+/** Share of an event's tweets from its country; the others come from any country that speaks the language. */
 const HOME_SHARE = 0.5
 
 /**
- * Makes platform tweets of recorded ones. The recording names neither users nor places: both are decided by the tweet's id alone, so that every
- * replay gives the same.
+ * Converts recorded tweets to tweets of the platform. The recording contains neither users nor places. Both are derived
+ * from the tweet's id, so every replay produces the same tweets.
  */
 export function tweetMaker(): (recorded: RecordedTweet, createdAt: number) => Tweet {
   const anywhere = cityPick(citiesOf(ENGLISH_SPEAKING))

@@ -1,16 +1,17 @@
-/** When the tweets of a recording are played. */
+/** Computes the play times of recorded tweets. */
 export interface ReplayTimes {
   /**
-   * @param recordedAt epoch ms; never earlier than the last one
-   * @returns ms after the beginning
+   * @param recordedAt epoch ms; must not decrease
+   * @returns ms since the start of the replay
    */
   next(recordedAt: number): number
 }
 
 /**
- * The recording's own rhythm, faster. Silences are cut short: between the six events of the set lie months.
- * @param speed ms of the recording per ms of playing
- * @param longestGapMs of the recording; longer silences last as long as this
+ * Follows the rhythm of the recording at a higher speed. Long gaps are shortened, because months separate the six
+ * events of the data set.
+ * @param speed ms of the recording per ms of the replay
+ * @param longestGapMs longest gap in ms of the recording; longer gaps are shortened to it
  */
 export function replayTimes(speed: number, longestGapMs: number): ReplayTimes {
   let before: number | undefined

@@ -1,17 +1,20 @@
 import { authSettings } from '../../api/kit/auth/settings.ts'
 import { type Environment, readSettings } from '../../settings/read.ts'
 
-/** What tokens of this machine's own key must carry, and where the key lies. */
+/** Required claims of tokens signed with this machine's key, and the folder of the key. */
 export interface DevelopmentAuth {
   readonly issuer: string
   readonly audience: string
   readonly home: string
 }
 
-/** Refused in production: there is no development key there. */
+/**
+ * Reads the settings of development tokens.
+ * @throws Error in production, which has no development key
+ */
 export function readDevelopmentAuth(env: Environment = process.env): DevelopmentAuth {
   const development = { ...env, AUTH_JWKS_URL: undefined, AUTH_JWKS_FILE: undefined, NODE_ENV: 'development' }
-  if (env.NODE_ENV === 'production') throw new Error('NODE_ENV is production: development tokens are neither made nor accepted there')
+  if (env.NODE_ENV === 'production') throw new Error('NODE_ENV is production, where development tokens are neither issued nor accepted')
   return readSettings(development, ({ read, surroundings }) => {
     const auth = read(authSettings)
     return () => {

@@ -12,8 +12,8 @@ export default command({
     sub: required(text('User id of the token.', { placeholder: 'ID' })),
     scope: text('Scopes, separated by spaces.', { placeholder: '"admin internal"' }),
     name: text('User name.', { placeholder: 'NAME' }),
-    hours: number('Lifetime.', { default: 12, min: LEAST_HOURS }),
+    hours: number('Lifetime in hours.', { default: 12, min: LEAST_HOURS }),
   },
-  environment: { MILLRACE_HOME: 'Folder that holds the signing key. Default: .millrace.' },
-  examples: [['--sub 42 --scope admin', 'A token for an administrator.']],
+  environment: { MILLRACE_HOME: 'Folder of the signing key. Default: .millrace.' },
+  examples: [['--sub 42 --scope admin', 'Prints a token for an administrator.']],
 })

@@ -2,10 +2,10 @@ import { type Region, regions } from '../../schemas/trends/places/regions.ts'
 import type { Random } from '../random/random.ts'
 import { weightedPick } from '../random/weighted.ts'
 
-/** Inhabitants taken for cities of which the table knows none. */
+/** Population assumed for cities without a known one. */
 const ASSUMED_POPULATION = 300_000
 
-/** Draws cities in proportion to their inhabitants. */
+/** Draws cities with a probability proportional to their population. */
 export type CityPick = (random: Random) => Region
 
 export function cityPick(cities: readonly Region[]): CityPick {

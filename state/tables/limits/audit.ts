@@ -6,7 +6,7 @@ import type { Page } from './page.ts'
 
 const AUDIT_YEARS = 2
 
-/** Who changed which rule or API key. Fed by `limit-audit`. */
+/** The history of changes to rules and API keys. Fed by `limit-audit`. */
 export const limitAuditTable: Table<string, LimitChange> = {
   name: 'limit_audit',
   columns: [
@@ -17,7 +17,7 @@ export const limitAuditTable: Table<string, LimitChange> = {
     'before Nullable(String)',
     'after Nullable(String)',
   ],
-  // Two changes of one subject may have one time.
+  // Two changes of one subject may have the same time.
   orderBy: '(subject, at, kafka_partition, kafka_offset)',
   partitionBy: 'toYYYYMM(at)',
   ttl: `toDateTime(at) + INTERVAL ${AUDIT_YEARS} YEAR`,
@@ -32,7 +32,10 @@ WHERE {subject:String} = '' OR subject = {subject:String}
 ORDER BY at DESC, kafka_partition DESC, kafka_offset DESC
 LIMIT {limit:UInt32} OFFSET {offset:UInt32}`
 
-/** Changes of rules and API keys, newest first. @param subject undefined: all */
+/**
+ * Changes of rules and API keys, newest first.
+ * @param subject undefined selects all subjects
+ */
 export async function readAudit(reader: TableReader, subject: string | undefined, page: Page) {
   type Found = [string, string, string, number, string | null, string | null]
   const rows = await readRows<Found>(reader, AUDIT_QUERY, { subject: subject ?? '', ...page })

@@ -1,4 +1,4 @@
-/** A part of a list that is read page by page. */
+/** Selects one page of a list. */
 export interface Page {
   readonly offset: number
   readonly limit: number

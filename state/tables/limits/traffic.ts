@@ -3,13 +3,13 @@ import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
 
 /**
- * Replays look back an hour. Callers' addresses are kept no longer than this here; a violation names a caller without key or token by the
- * address.
+ * Replays look back an hour, so callers' addresses are stored here no longer than this. A violation identifies a caller
+ * without a key or token by the address.
  */
 const TRAFFIC_HOURS = 2
 const HOUR_MS = 3_600_000
 const MS_PER_SECOND = 1_000
-/** A replay of so many rows takes a second or two. */
+/** A replay of this many rows takes a second or two. */
 const MAX_TRAFFIC_ROWS = 500_000
 
 /** Requests by second, caller and path, for replays against draft rules. Fed by `limit-traffic`. */
@@ -35,7 +35,7 @@ export const limitTrafficTable: Table<string, LimitTraffic> = {
   rowsOf(_node, traffic) {
     if (traffic === null) return []
     const { second, node, entries, left_out } = traffic
-    // Said once, by the first row.
+    // Only the first row carries `left_out`, so that sums count it once.
     return entries.map((entry, index) => ({ second: new Date(second).toISOString(), node, ...entry, left_out: index === 0 ? left_out : 0 }))
   },
   partitionOf: (_node, { second }) => Math.floor(second / HOUR_MS),
@@ -45,13 +45,13 @@ export interface TrafficQuery {
   /** Epoch ms. */
   readonly from: number
   readonly to: number
-  /** A pattern's parts; `path` is the exact path or the prefix. */
+  /** The parts of a rule's pattern; `path` is an exact path or a prefix. */
   readonly pattern: { readonly method: string | undefined; readonly kind: 'exact' | 'prefix' | 'global'; readonly path: string }
-  /** `*`: all. */
+  /** `*` selects all tiers. */
   readonly tier: string
 }
 
-/** Requests of one caller in one second. */
+/** The requests of one caller in one second. */
 export interface TrafficRow {
   /** Epoch seconds. */
   readonly second: number
@@ -79,7 +79,7 @@ LIMIT {rows:UInt32}`
 const LEFT_OUT_QUERY = `
 SELECT sum(left_out) FROM limit_traffic FINAL WHERE second >= toDateTime({from:UInt32}) AND second < toDateTime({to:UInt32})`
 
-/** Requests that a rule of that pattern and tier would apply to, oldest first. */
+/** The requests that a rule with this pattern and tier would apply to, oldest first. */
 export async function readTraffic(
   reader: TableReader,
   { from, to, pattern, tier }: TrafficQuery,

@@ -4,14 +4,18 @@ import type { Table } from '../table.ts'
 import { isoDay } from '../time.ts'
 import { clickDaysStatements } from './click-days.ts'
 
-/** A quarter of raw clicks; the days of `click_days` stay longer. */
+/** Raw clicks are kept for a quarter; the daily totals in `click_days` are kept longer. */
 const RETENTION_DAYS = 90
-/** Rows of a page: about 1 MB of JSON. A page bounds memory and the time of a query, however many clicks a link has. */
+/**
+ * Rows per page, about 1 MB of JSON. Pages bound the memory and the duration of a query, regardless of a link's number
+ * of clicks.
+ */
 const PAGE_ROWS = 10_000
 
 /**
- * Every counted click, for analysts: one row each, 90 days. Fed by `click-details`. Without the visitor's address, unless the operator keeps
- * addresses. Partitioned by day, so that the roll-up reads the days that changed and expiry drops whole parts. Read it with FINAL.
+ * Every counted click, one row each, kept for 90 days for analysts. Fed by `click-details`. Rows contain the visitor's
+ * address only if the operator chooses to store addresses. The table is partitioned by day, so that the roll-up reads
+ * only days that changed and expiry drops whole parts. Read it with FINAL.
  */
 export const clicksTable: Table<string, ClickDetails> = {
   name: 'clicks',
@@ -46,7 +50,7 @@ export interface LinkClick {
   readonly bot: boolean
 }
 
-/** Where the next page begins: behind the last row of the one before. */
+/** The position after the last row of a page, where the next page begins. */
 export interface ClickCursor {
   /** Epoch ms. */
   readonly clickedAt: number
@@ -57,7 +61,7 @@ export interface ClickCursor {
 
 export interface ClickPage {
   readonly clicks: readonly LinkClick[]
-  /** Undefined: this was the last one. */
+  /** Undefined after the last page. */
   readonly next: ClickCursor | undefined
 }
 
@@ -80,7 +84,7 @@ type ClickRow = [
   bot: boolean,
 ]
 
-/** The order is the table's own, so that a page is read where it lies. FINAL: each click once. */
+/** The order is the table's sort order, so that a page is one range of the table. FINAL returns each click once. */
 const PAGE_QUERY = `
 SELECT toUnixTimestamp64Milli(clicked_at), kafka_partition, toString(kafka_offset), referrer, country, browser, device, bot
 FROM clicks FINAL
@@ -90,7 +94,7 @@ WHERE short_code = {code:String}
 ORDER BY short_code, clicked_at, kafka_partition, kafka_offset
 LIMIT {limit:UInt32}`
 
-/** @param after the last page's `next`; undefined: from the beginning */
+/** @param after the `next` of the previous page; undefined starts from the beginning */
 export async function readClicks(
   reader: TableReader,
   { code, from, to }: ClickRange,

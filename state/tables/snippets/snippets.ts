@@ -4,8 +4,8 @@ import type { Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 
 /**
- * Every snippet, and the beginning of those that are public. Fed by `snippet-texts`: the newest row of a snippet is the one that counts, so
- * read it with FINAL. Rows of deleted snippets have no text.
+ * All snippets, with the beginning of the content of public ones. Fed by `snippet-texts`. Read it with FINAL, because
+ * the newest row of a snippet is the current one. Rows of deleted snippets have no text.
  */
 export const snippetsTable: Table<string, SnippetText> = {
   name: 'snippets',
@@ -24,7 +24,7 @@ export const snippetsTable: Table<string, SnippetText> = {
   ],
   orderBy: 'paste_id',
   partitionBy: 'toYYYYMM(created_at)',
-  // Three letters of a word tell most granules apart that cannot hold it.
+  // Trigrams of a word rule out most granules that cannot contain it.
   parts: ['INDEX searched_ngrams searched TYPE ngrambf_v1(3, 65536, 2, 0) GRANULARITY 4'],
   rowsOf(_id, text) {
     if (text === null) return []
@@ -41,7 +41,7 @@ export const snippetsTable: Table<string, SnippetText> = {
   partitionOf: (_id, { created_at }) => isoMonth(created_at),
 }
 
-/** ClickHouse stops a search that takes longer: its caller answers 503. */
+/** ClickHouse aborts searches that take longer; the API then answers 503. */
 const MAX_EXECUTION_SECONDS = 3
 
 const SEARCH_QUERY = `
@@ -53,7 +53,7 @@ ORDER BY created_at DESC, paste_id
 LIMIT {count:UInt32} OFFSET {from:UInt32}`
 
 export interface SnippetSearch {
-  /** In lower case; a snippet must hold all of them. */
+  /** In lower case. A snippet must contain all of them. */
   readonly words: readonly string[]
   readonly from: number
   readonly count: number
@@ -61,7 +61,7 @@ export interface SnippetSearch {
   readonly now: number
 }
 
-/** Ids of public snippets, newest first. `total` is 0 for a page behind the last one. */
+/** Ids of public snippets, newest first. `total` is 0 for a page after the last one. */
 export async function searchSnippets(reader: TableReader, search: SnippetSearch): Promise<{ total: number; ids: string[] }> {
   const longest = search.words.reduce((a, b) => (b.length > a.length ? b : a), '')
   const { words, from, count, now } = search

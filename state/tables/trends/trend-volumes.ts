@@ -3,12 +3,13 @@ import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 
-/** As long as the snapshots: GET /v1/trends/{term}/history answers for at most 2,160 hours. */
+/** As long as the snapshots, because GET /v1/trends/{term}/history covers at most 2,160 hours. */
 const RETENTION_DAYS = 90
 const MS_PER_SECOND = 1_000
 
 /**
- * How often each term was counted, per region and minute: each row holds the count so far, the greatest is the count. Fed by `trend-volumes`.
+ * The count of each term per region and minute. Each row holds the count so far, and the greatest one is final. Fed by
+ * `trend-volumes`.
  */
 export const trendVolumesTable: Table<string, TrendVolume> = {
   name: 'trend_volumes',
@@ -24,13 +25,13 @@ export const trendVolumesTable: Table<string, TrendVolume> = {
 
 export interface VolumeRange {
   readonly woeid: number
-  /** Folded form. */
+  /** The folded term. */
   readonly term: string
-  /** Epoch ms, multiple of stepMs: the first step's start. */
+  /** Start of the first step in epoch ms; a multiple of stepMs. */
   readonly from: number
   /** Epoch ms, exclusive. */
   readonly to: number
-  /** A multiple of a minute. */
+  /** Must be a multiple of one minute. */
   readonly stepMs: number
 }
 

@@ -4,22 +4,22 @@ import { type CityPick, cities, citiesOf, cityPick } from '../../tweets/places.t
 import { madeUpWord } from './vocabulary.ts'
 
 const MINUTE_MS = 60_000
-/** Mean time between two beginnings. */
+/** Mean time between the starts of two bursts. */
 const BEGINS_EVERY_MS = 4 * MINUTE_MS
 const SHORTEST_MS = 8 * MINUTE_MS
 const LONGEST_MS = 25 * MINUTE_MS
-/** Of all tweets, at its peak. */
+/** Shares of all tweets at a burst's peak. */
 const SMALLEST_PEAK = 0.01
 const GREATEST_PEAK = 0.06
-/** A burst rises in the first part of its time and fades in the rest. */
+/** A burst rises during the first part of its time and fades during the rest. */
 const RISE_SHARE = 0.25
 const CITY_SHARE = 0.5
 const COUNTRY_SHARE = 0.85
 
-/** Invented and cheerful: with the names of real places, bad news would read as if it were true. */
+/** Invented, cheerful events, because bad news about real places could be mistaken for facts. */
 const THINGS = ['Final', 'Concert', 'Derby', 'Parade', 'Premiere', 'Marathon', 'Festival', 'Regatta', 'Fair', 'Picnic', 'Tour', 'Album']
 
-/** Something happens in one place, and people there talk about it. */
+/** An event in one place that people there tweet about. */
 export interface Burst {
   readonly hashtag: string
   readonly phrase: string
@@ -31,9 +31,9 @@ export interface Burst {
   readonly peak: number
 }
 
-/** What happens when. The seed decides. */
+/** The sequence of bursts, determined by the seed. */
 export interface Bursts {
-  /** The burst that a tweet of this moment is about, if any. */
+  /** The burst that a tweet at this time is about, if any. */
   at(time: number): Burst | undefined
   active(time: number): readonly Burst[]
 }
@@ -67,7 +67,7 @@ export function bursts(random: Random, startAt: number): Bursts {
   return { at, active }
 }
 
-/** Its share of all tweets: up to the peak quickly, down again slowly. */
+/** The burst's share of all tweets: rises quickly to the peak and fades slowly. */
 function shareAt({ begins, ends, peak }: Burst, time: number): number {
   const progress = (time - begins) / (ends - begins)
   return peak * (progress < RISE_SHARE ? progress / RISE_SHARE : ((1 - progress) / (1 - RISE_SHARE)) ** 2)

@@ -5,10 +5,13 @@ import { demoEvents } from './report.ts'
 import { demoStream } from './stream.ts'
 
 const REPORT_EVERY_MS = 15_000
-/** Bytes in the place of a tweet: the first is no format byte, the second names a schema that does not exist. */
+/**
+ * Bytes in place of a tweet: the first sequence has no valid format byte; the second names a schema that does not
+ * exist.
+ */
 const MALFORMED = [Buffer.from('not a tweet'), Buffer.from([0, 0x7f, 0xff, 0xff, 0xff, 1, 2, 3])]
 
-/** Tweets of made-up people in real places. */
+/** Tweets of generated users in real places. */
 export const trendsDemo: DemoService = {
   name: 'trends',
   async play({ say, stopped, pause, produce }, { rate, seed, startAt, endAt }) {
@@ -17,7 +20,7 @@ export const trendsDemo: DemoService = {
     const reporting = setInterval(() => say(report.line(Date.now(), stream)), REPORT_EVERY_MS)
     try {
       await produce(tweetProducer, async function playTweets(producer) {
-        // After an interruption the stream goes on from now: what was missed is not made up for.
+        // After an interruption, the stream continues at the current time and skips what was missed.
         let event = stream.next()
         while (event.at < Date.now() - REPORT_EVERY_MS) event = stream.next()
         let first: typeof event | undefined = event

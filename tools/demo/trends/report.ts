@@ -2,10 +2,10 @@ import type { DemoKind, DemoStream } from './stream.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
-/** Happenings named in one line. */
+/** Number of bursts named per line. */
 const NAMED = 3
 
-/** What has been sent, for people to look at. */
+/** Counts sent events for the progress output. */
 export interface DemoEvents {
   sent(kind: DemoKind): void
   line(now: number, stream: Pick<DemoStream, 'happening'>): string
@@ -27,7 +27,7 @@ export function demoEvents(startAt: number): DemoEvents {
       const happening = named.map(
         ({ hashtag, place, ends }) => `${hashtag} (${place.name}, ${Math.ceil((ends - now) / MINUTE_MS)} min left)`,
       )
-      return `${total} events, ${(total / seconds).toFixed(1)}/s; ${odd.join(', ') || 'nothing odd yet'}; trending: ${happening.join(', ') || 'nothing'}`
+      return `${total} events, ${(total / seconds).toFixed(1)}/s; ${odd.join(', ') || 'nothing unusual yet'}; trending: ${happening.join(', ') || 'nothing'}`
     },
   }
 }

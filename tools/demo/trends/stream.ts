@@ -9,7 +9,7 @@ import { vocabulary } from './vocabulary.ts'
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 
-/** Some users write much more than others, but nobody most of it. */
+/** Some users tweet much more than others, but none dominates. */
 const USERS = 100_000
 const USER_ZIPF_EXPONENT = 0.6
 /** Shares of all events. */
@@ -19,9 +19,9 @@ const LATE_SHARE = 0.01
 const TOO_LATE_SHARE = 0.002
 const AHEAD_SHARE = 0.0005
 const MALFORMED_SHARE = 0.0005
-/** Of what an ordinary tweet talks about. */
+/** Share of ordinary tweets whose topic is local. */
 const LOCAL_SHARE = 0.4
-/** One tweet is passed on by many, for half a minute, every now and then. */
+/** From time to time, many users retweet the same tweet for half a minute. */
 const STORM_EVERY_MS = 6 * MINUTE_MS
 const STORM_MS = 30 * SECOND_MS
 const STORM_SHARE = 0.2
@@ -31,7 +31,7 @@ const ALLOWED_AHEAD_MS = 5 * MINUTE_MS
 const BOT_USERS = 200
 const LEAST_BOT_SCORE = 0.75
 const GREATEST_HUMAN_SCORE = 0.6
-/** User ids of people, of bots and of spammers begin here, so that one can tell them apart when looking at the data. */
+/** The first user ids of people, bots and spammers, so that they can be distinguished in the data. */
 const FIRST_USER = 1_000_000
 const FIRST_BOT = 9_000_000
 const SPAMMER = 8_000_000
@@ -41,16 +41,16 @@ export type DemoKind = 'ordinary' | 'burst' | 'storm' | 'bot' | 'spammer' | 'lat
 
 export interface DemoEvent {
   readonly kind: DemoKind
-  /** Epoch ms at which it is sent. */
+  /** Send time, epoch ms. */
   readonly at: number
-  /** Undefined: something that is no tweet. */
+  /** Undefined for malformed events. */
   readonly tweet: Tweet | undefined
 }
 
 export interface DemoStream {
-  /** The next event; times never go back. */
+  /** Returns the next event; times never decrease. */
   next(): DemoEvent
-  /** What is happening, strongest first. */
+  /** The active bursts, strongest first. */
   happening(time: number): readonly Burst[]
 }
 
@@ -62,7 +62,9 @@ export interface DemoOptions {
   readonly startAt: number
 }
 
-/** An endless stream of tweets as a platform sees them, the same for the same seed, rate and start. */
+/**
+ * An endless stream of tweets like that of a real platform. Equal seeds, rates and start times produce equal streams.
+ */
 export function demoStream({ seed, rate, startAt }: DemoOptions): DemoStream {
   const random = seededRandom(seed)
   const words = vocabulary(seed)
@@ -148,7 +150,7 @@ export function demoStream({ seed, rate, startAt }: DemoOptions): DemoStream {
     return tweet(time, user, homeOf(user).woeid, [SPAM_TAGS[user % SPAM_TAGS.length]], botScore)
   }
 
-  /** A user's place is decided by the user alone. */
+  /** A user's place depends only on the user. */
   function homeOf(user: number) {
     return pickCity(seededRandom(seed ^ Math.imul(user, 0x9e3779b1)))
   }

@@ -1,7 +1,7 @@
 import { integer, type Random, seededRandom } from '../../random/random.ts'
 import { weightedPick, zipfWeights } from '../../random/weighted.ts'
 
-/** What people always talk about: the head of the vocabulary, most frequent first. */
+/** Everyday topics: the head of the vocabulary, most frequent first. */
 const EVERYDAY = `good morning|#love|coffee time|#music|#nowplaying|last night|#photography|happy birthday|#fashion|#travel|my heart|
 #food|so tired|#fitness|new album|#football|#sunset|best friend|#art|movie night|#cats|long day|#tbt|bus stop|#nature|#style|#beach|
 right now|#gaming|#dogs|weekend plans|#weather|first time|#news|#coffee|#running|new shoes|#books|#jobs|#rain|home office|#yoga|
@@ -15,17 +15,20 @@ const SYLLABLES =
   )
 const SHORTEST_SYLLABLES = 2
 const MORE_SYLLABLES = 3
-/** Together with the head: enough that most terms are rare, as in life. */
+/** Size including the head. It is large enough that most terms are rare, as in reality. */
 const VOCABULARY = 20_000
 const ZIPF_EXPONENT = 1
 const HASHTAG_SHARE = 0.6
 const PHRASE_SHARE = 0.5
 
-/** A vocabulary by Zipf's law that a seed decides. Every country puts it in an order of its own, so that places differ. */
+/**
+ * A vocabulary with frequencies by Zipf's law, determined by a seed. Each country orders it differently, so that places
+ * differ.
+ */
 export interface Vocabulary {
-  /** A term of everybody. */
+  /** Draws a term with the global frequencies. */
   common(random: Random): string
-  /** A term as a country prefers it. */
+  /** Draws a term with the country's frequencies. */
   local(random: Random, country: string): string
 }
 
@@ -41,7 +44,7 @@ export function vocabulary(seed: number): Vocabulary {
   }
 }
 
-/** Where in the vocabulary a country begins. */
+/** The country's starting position in the vocabulary. */
 function placeOf(country: string): number {
   const [first, second] = [country.charCodeAt(0), country.charCodeAt(1)]
   return EVERYDAY.length + (((first * 31 + second) * 97) % (VOCABULARY / 2))
@@ -52,7 +55,7 @@ function madeUpTerm(random: Random): string {
   return random() < PHRASE_SHARE ? `${madeUpWord(random)} ${madeUpWord(random)}` : madeUpWord(random)
 }
 
-/** A word nobody has used, for what has just happened. */
+/** A new word, for an event that has just begun. */
 export function madeUpWord(random: Random): string {
   const length = SHORTEST_SYLLABLES + integer(random, MORE_SYLLABLES)
   let word = ''

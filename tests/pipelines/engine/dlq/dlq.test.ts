@@ -127,10 +127,10 @@ test('a dead letter that is not whole is shown so and never replayed', async () 
   let out = ''
   const deps = { transport, decoder: async () => () => undefined, names: async () => [], print: (text: string) => (out += text) }
   await runDlq(asked('show', 'doubling', '--offset', String(offset)), deps)
-  expect(out).toContain('cut: it was too large; bytes before: value=9\n')
+  expect(out).toContain('cut: it was too large; original size in bytes: value=9\n')
   out = ''
   await runDlq(asked('replay', 'doubling', '--offset', String(offset), '--again'), deps)
-  expect(out).toBe('replayed 0\nleft out 1 that are not whole: they were too large, and were cut (show tells)\n')
+  expect(out).toBe('replayed 0\nskipped 1 that were too large and have been truncated (see show)\n')
   expect(driver.broker.records('numbers')).toHaveLength(before)
 })
 
@@ -172,7 +172,7 @@ header trace: "t1"
   await dlq('replay', 'doubling', '--code', 'too_small')
   expect(out).toBe('replayed 2\n')
   await dlq('replay', 'doubling', '--code', 'too_small')
-  expect(out).toBe('replayed 0\nleft out 2 that were replayed before\n')
+  expect(out).toBe('replayed 0\nskipped 2 that were already replayed\n')
   await dlq('list', 'doubling')
   expect(out).toBe('doubling: 1 dead letters\n  undecodable_value: 1, offsets 2 to 2\n  replayed: 2\n')
 })
@@ -180,7 +180,7 @@ header trace: "t1"
 test.each([
   [[], 'COMMAND is missing'],
   [['show'], 'show needs the NAME of a topology or sink'],
-  [['replay', 'doubling'], 'say which to replay: give a condition, or --all'],
+  [['replay', 'doubling'], 'select the dead letters to replay with a condition or --all'],
   [['replay', 'doubling', '--offset', 'x'], '--offset must be an integer of at least 0, not "x"'],
   [['list', '--loud'], 'unknown option --loud'],
   [['list', 'a', 'b'], 'unexpected argument "b"'],

@@ -170,6 +170,6 @@ test('an undecodable record lands in the dead letters, the stream goes on, and n
   })
   const { stdout: again } = await run(process.execPath, [main, 'replay', bench.topology, '--all'], { env })
   expect(again).toBe(
-    'replayed 0\nleft out 1 that were replayed before\nleft out 1 that came back after a replay: mend the cause, then use --again\n',
+    'replayed 0\nskipped 1 that were already replayed\nskipped 1 that failed again after a replay: fix the cause, then use --again\n',
   )
 })
