@@ -145,7 +145,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 function listen(server: Server, host: string, port: number, setting: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      const cure = error.code === 'EADDRINUSE' ? `port ${port} on ${host} is in use; stop its user or set ${setting}` : error.message
+      const cure = error.code === 'EADDRINUSE' ? `port ${port} on ${host} is in use: stop what uses it or set ${setting}` : error.message
       reject(new Error(cure, { cause: error }))
     })
     server.listen(port, host, resolve)

@@ -6,20 +6,20 @@ import type { Limiter, Verdict } from './core/limiter.ts'
 import { rateHeaders } from './core/rate-headers.ts'
 import type { CheckInput } from './model.ts'
 
-/** Stands for the address that a gateway did not send. */
+/** Replaces the address if a gateway sends none. */
 const NO_ADDRESS = ''
 const KEYS_NOT_READY: Verdict = { outcome: 'undecided', reason: 'rules_not_ready' }
 const REASONS = { unlimited: 'no_rule', undecided: 'limiter_unavailable', allowed: 'within_limits', refused: 'over_limit' } as const
 
 /**
- * Decides for another gateway as this one decides for its own routes.
+ * Decides about a request of another gateway with the rules that apply to requests of this API.
  * @param limiter must fail open, as `failOpenLimiter` does
  */
 export async function checkFor(input: CheckInput, limiter: Limiter, clients: ApiClients) {
   const { method, path, cost, api_key: apiKey, user_id: userId } = input
   const ip = addressOf(input)
   const { caller, isKeyRefused, areKeysLoading } = callerOf({ apiKey, userId, ip }, clients)
-  // Until the keys have been read, callers who are known by nothing but a key must not share one counter.
+  // Until the keys are loaded, callers identified only by a key must not share one counter.
   const isNobody = areKeysLoading && userId === undefined && ip === NO_ADDRESS
   const verdict: Verdict = isNobody ? KEYS_NOT_READY : await limiter.decide({ method, path, caller, cost })
   const isDecided = 'violations' in verdict

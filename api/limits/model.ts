@@ -22,7 +22,7 @@ const RuleId = z
   .regex(/^[A-Za-z0-9._:-]{1,100}$/, `must be 1 to ${MAX_RULE_ID} of A-Z a-z 0-9 . _ : -`)
   .openapi({ example: 'search-free' })
 
-/** `user:` and `ip:` begin the ids of callers without a key. */
+/** Excludes `user:` and `ip:`, which are the prefixes for callers without a key. */
 const ClientId = z
   .string()
   .regex(
@@ -31,28 +31,27 @@ const ClientId = z
   )
   .openapi({ example: 'acme' })
 
-const limit = z.int().min(1).max(MAX_INT32).openapi({ description: 'requests per window' })
+const limit = z.int().min(1).max(MAX_INT32).openapi({ description: 'Requests per window.' })
 const windowSeconds = z.int().min(1).max(MAX_WINDOW_SECONDS)
 
 const Match = z.strictObject({
   tier: z
     .enum([...TIERS, '*'])
     .default('*')
-    .openapi({ description: 'of the caller; * for all' }),
+    .openapi({ description: "The caller's tier, or `*` for all tiers." }),
   endpoint_pattern: z
     .string()
     .max(MAX_PATTERN)
-    .refine(
-      (text) => parsePattern(text) !== undefined,
-      'must be an exact path, /a/prefix/* or *, with a method before it if need be: POST /a/*',
-    )
-    .openapi({ description: '`/exact/path`, `/a/prefix/*` or `*`; a method may stand before it', example: 'GET /api/v1/products/*' }),
+    .refine((text) => parsePattern(text) !== undefined, 'must be an exact path, /a/prefix/* or *, optionally after a method: POST /a/*')
+    .openapi({ description: '`/exact/path`, `/a/prefix/*` or `*`, optionally after a method.', example: 'GET /api/v1/products/*' }),
   key: z
     .array(z.enum(['client', 'api_key', 'user', 'ip', 'endpoint']))
     .min(1)
     .max(5)
     .default(['client'])
-    .openapi({ description: 'what is counted together; a rule by `ip` alone is for callers who are known by nothing else' }),
+    .openapi({
+      description: 'Requests with the same values share a counter. A rule by `ip` alone applies only to callers with no other identity.',
+    }),
 })
 
 const ruleFields = {
@@ -65,7 +64,7 @@ const ruleFields = {
     .min(0)
     .max(MAX_INT32)
     .default(0)
-    .openapi({ description: 'above 0: a token bucket of limit + burst_allowance, refilled at limit per window' }),
+    .openapi({ description: 'Above 0, the rule is a token bucket of limit + burst_allowance tokens, refilled at limit per window.' }),
 }
 
 function fitsTogether(rule: { limit: number; burst_allowance: number }): boolean {
@@ -91,7 +90,7 @@ export const RuleSchema = z
     status: z.enum(['active', 'inactive']),
     created_at: z.string(),
     updated_at: z.string(),
-    warnings: z.array(z.string()).openapi({ description: 'possible mistakes; the rule applies nevertheless' }),
+    warnings: z.array(z.string()).openapi({ description: 'Possible mistakes. The rule applies nevertheless.' }),
   })
   .openapi('RateLimitRule')
 
@@ -115,10 +114,9 @@ const KeySchema = z.object(keyFields).openapi('ApiKey')
 export const IssuedKeySchema = z
   .object({
     ...keyFields,
-    api_key: z
-      .string()
-      .nullable()
-      .openapi({ description: 'the key, shown this once; null when this request is repeated with its Idempotency-Key' }),
+    api_key: z.string().nullable().openapi({
+      description: 'The key, which no other answer contains. null if the request repeats an earlier one with its Idempotency-Key.',
+    }),
   })
   .openapi('IssuedApiKey')
 export const KeyListSchema = z.object({ clients: z.array(KeySchema), total: z.int(), page: z.int(), limit: z.int() }).openapi('ApiKeys')
@@ -134,15 +132,20 @@ export const CheckBody = z
   .strictObject({
     method: z.string().regex(/^[A-Z]{3,10}$/, 'must be a method in capitals'),
     path: z.string().regex(/^\//, 'must begin with /').max(MAX_PATH),
-    api_key: z.string().min(1).max(256).optional().openapi({ description: "the caller's X-Api-Key" }),
+    api_key: z.string().min(1).max(256).optional().openapi({ description: "The caller's X-Api-Key." }),
     user_id: z
       .string()
       .regex(/^[A-Za-z0-9._-]{1,100}$/, 'must be 1 to 100 of A-Z a-z 0-9 . _ -')
       .optional(),
     ip: z.string().max(MAX_ADDRESS).optional(),
-    cost: z.int().min(1).max(MAX_COST).default(1).openapi({ description: 'requests that it counts for; more than one is a penalty' }),
+    cost: z
+      .int()
+      .min(1)
+      .max(MAX_COST)
+      .default(1)
+      .openapi({ description: 'The number of requests to count. Use more than 1 as a penalty.' }),
   })
-  .refine(({ api_key, user_id, ip }) => (api_key ?? user_id ?? ip) !== undefined, 'must hold api_key, user_id or ip')
+  .refine(({ api_key, user_id, ip }) => (api_key ?? user_id ?? ip) !== undefined, 'must contain api_key, user_id or ip')
   .openapi('RateLimitCheck')
 export type CheckInput = z.output<typeof CheckBody>
 
@@ -152,8 +155,8 @@ export const CheckSchema = z
     reason: z.enum(['within_limits', 'over_limit', 'no_rule', 'limiter_unavailable', 'invalid_api_key']),
     client_id: z.string(),
     rule_id: z.string().nullable(),
-    headers: z.record(z.string(), z.string()).openapi({ description: 'for the answer to the caller' }),
-    violations: z.array(z.string()).openapi({ description: 'rules without room, those that only log too' }),
+    headers: z.record(z.string(), z.string()).openapi({ description: 'Headers to add to the answer that the caller gets.' }),
+    violations: z.array(z.string()).openapi({ description: 'Ids of exhausted rules, including those that only log.' }),
   })
   .openapi('RateLimitDecision')
 
@@ -162,12 +165,14 @@ export const SimulationSchema = z
   .object({
     from: z.string(),
     to: z.string(),
-    requests: z.int().openapi({ description: 'that the draft would apply to' }),
+    requests: z.int().openapi({ description: 'Requests to which the draft would apply.' }),
     would_reject: z.int(),
-    callers: z.int().openapi({ description: 'counters that the draft would have' }),
+    callers: z.int().openapi({ description: 'Counters that the draft would need.' }),
     most_rejected: z.array(z.object({ key: z.string(), requests: z.int(), would_reject: z.int() })),
-    left_out: z.int().openapi({ description: 'requests of the hour that were too many kinds to be recorded' }),
-    truncated: z.boolean().openapi({ description: 'true: the newest part of the hour was too much to replay' }),
+    left_out: z.int().openapi({ description: 'Requests of the hour that were not recorded because there were too many different ones.' }),
+    truncated: z
+      .boolean()
+      .openapi({ description: 'Whether the newest part of the hour was left out because there was too much to replay.' }),
   })
   .openapi('RateLimitSimulation')
 
@@ -203,7 +208,7 @@ export const ViolationsSchema = z
   })
   .openapi('RateLimitViolations')
 
-/** The pipeline that decides sets the times. */
+/** Times are zero until the deciding topology sets them. */
 export function ruleFrom(ruleId: string, { match, limit, window_seconds, action, burst_allowance }: RuleInput): LimitRule {
   const { tier, endpoint_pattern, key } = match
   const counts = { limit_count: limit, window_seconds, burst_allowance }
@@ -220,9 +225,9 @@ export function ruleFrom(ruleId: string, { match, limit, window_seconds, action,
   }
 }
 
-/** Other gateways may use such a rule through `check`, so it is not an error. */
+/** Only a warning, because other gateways may use such a rule through `check`. */
 const NOT_LIMITED_HERE =
-  'No path that this pattern matches is limited by this process: the rule applies only to requests that a gateway asks about (POST /api/v1/rate-limits/check).'
+  'This process limits no path that the pattern matches, so the rule applies only to requests that a gateway asks about (POST /api/v1/rate-limits/check).'
 
 /** @param paths the paths that this process limits */
 export function ruleJson(rule: LimitRule, paths: Pick<LimitedPaths, 'canApply'>): z.output<typeof RuleSchema> {

@@ -8,7 +8,7 @@ import { compileRule } from './core/rule.ts'
 
 const HOUR_MS = 3_600_000
 const MOST_REJECTED = 20
-/** A few milliseconds of replay, after which other requests get their turn. */
+/** Takes a few milliseconds, after which the event loop handles other requests. */
 const ROWS_PER_TURN = 2_000
 
 interface Tally {
@@ -16,7 +16,7 @@ interface Tally {
   rejected: number
 }
 
-/** What a counter holds in a replay. */
+/** The state of a counter during a replay. */
 interface Held {
   index: number
   current: number
@@ -25,7 +25,7 @@ interface Held {
   since: number
 }
 
-/** Replays the last hour of decided requests, second by second, against a rule that does not exist yet. */
+/** Replays the last hour of decided requests, second by second, against a draft of a rule. */
 export async function simulate(draft: LimitRule, reader: TableReader, now: number) {
   const pattern = parsePattern(draft.endpoint_pattern)!
   const range = { from: now - HOUR_MS, to: now }
@@ -58,7 +58,7 @@ export async function simulate(draft: LimitRule, reader: TableReader, now: numbe
   }
 }
 
-/** Counts how many requests of a second the rule lets through. Refused ones take nothing. */
+/** Returns how many requests of one second the rule allows. Rejected requests consume nothing. */
 function admitted(limit: Limit, counters: Map<string, Held>, identity: string, nowUs: number, requests: number): number {
   const index = windowIndexAt(nowUs, limit.windowSeconds)
   const held = counters.get(identity) ?? { index, current: 0, previous: 0, tokens: capacityOf(limit), since: nowUs }

@@ -12,13 +12,13 @@ import { limitsErrors } from './errors.ts'
 
 export interface UsageDeps {
   readonly settings: LimitSettings
-  /** The store itself and not its leases, whose unspent units count as used. */
+  /** The store without leases, which means that unspent units of leases count as used. */
   readonly counters: CounterStore
   /** Deletes counters. */
   forget(keys: readonly string[]): Promise<void>
 }
 
-/** Counters that one question reads. */
+/** Counters per read. */
 const PEEKED_TOGETHER = 100
 const MS_PER_SECOND = 1_000
 const FREE_TIER = 'free'
@@ -26,7 +26,7 @@ const NO_ADDRESS = ''
 const USER = 'user:'
 const ADDRESS = 'ip:'
 
-/** Normalises a client id as requests are counted: all addresses of an IPv6 /64 are one client. */
+/** Normalises a client id as the counters do, which treat all addresses of an IPv6 /64 as one client. */
 export function limitedClientId(clientId: string): string {
   if (!clientId.startsWith(ADDRESS)) return clientId
   const address = clientId.slice(ADDRESS.length)
@@ -34,7 +34,7 @@ export function limitedClientId(clientId: string): string {
 }
 
 export function usage({ settings, counters, forget }: UsageDeps) {
-  /** A client with several keys is several callers. Throws `client_not_found`. */
+  /** Callers of a client. Each key of a client is a different caller. Throws `client_not_found`. */
   function callersOf(clientId: string): LimitedCaller[] {
     if (clientId.startsWith(USER)) return [{ clientId, tier: FREE_TIER, userId: clientId.slice(USER.length), ip: NO_ADDRESS }]
     if (clientId.startsWith(ADDRESS)) {
@@ -46,7 +46,7 @@ export function usage({ settings, counters, forget }: UsageDeps) {
     return keys.map(({ key_id, tier }) => ({ clientId, tier, apiKeyId: key_id, ip: NO_ADDRESS }))
   }
 
-  /** All counters that count only requests of this client. */
+  /** All counters that count requests of this client only. */
   function countersOf(clientId: string, rules: readonly LimitRule[]): { rule: LimitRule; counter: Counter }[] {
     const found = new Map<string, { rule: LimitRule; counter: Counter }>()
     const callers = callersOf(clientId)
@@ -68,7 +68,7 @@ export function usage({ settings, counters, forget }: UsageDeps) {
     for (let from = 0; from < watched.length; from += PEEKED_TOGETHER) {
       const asks = watched.slice(from, from + PEEKED_TOGETHER).map(({ counter }) => ({ mode: 'soft' as const, counter, units: 0 }))
       const outcome = await counters.decide(asks)
-      if ('undecided' in outcome) throw new ApiError(errors.unavailable, { message: 'The counters do not answer: try again shortly.' })
+      if ('undecided' in outcome) throw new ApiError(errors.unavailable, { message: 'The counters do not respond. Try again shortly.' })
       readings.push(...outcome)
     }
     return readings
@@ -93,7 +93,7 @@ export function usage({ settings, counters, forget }: UsageDeps) {
       try {
         await forget(keys)
       } catch (cause) {
-        throw new ApiError(errors.unavailable, { message: 'The counters do not answer: try again shortly.', cause })
+        throw new ApiError(errors.unavailable, { message: 'The counters do not respond. Try again shortly.', cause })
       }
     },
   }

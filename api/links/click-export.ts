@@ -8,14 +8,15 @@ export const CSV_TYPE = 'text/csv; charset=utf-8; header=present'
 const HEADER = csvLine(['clicked_at', 'referrer', 'country', 'browser', 'device', 'bot'])
 
 /**
- * The clicks of a range, oldest first, as CSV. The first page is read before the answer begins, so that what fails then is an answer of the
- * catalogue; later ones as the client takes them. A failure in between cuts the connection: a file that ends early is never taken for whole.
+ * Streams the clicks of a range as CSV, oldest first. Reads the first page before the answer begins, so that a
+ * failure then gives an error of the catalogue. Reads later pages as the client consumes them. A failure then cuts
+ * the connection, so that no client mistakes a partial file for a complete one.
  */
 export async function clickExport(reader: TableReader, range: ClickRange): Promise<Answer> {
   let page: ClickPage | undefined = await readClicks(reader, range, undefined)
   const encoder = new TextEncoder()
 
-  /** The page in hand, after which the next one is read. */
+  /** The lines of a page. The next page is read only after they are sent. */
   function linesOf({ clicks }: ClickPage): Uint8Array {
     return encoder.encode(clicks.map(lineOf).join(''))
   }

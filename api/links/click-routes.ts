@@ -12,33 +12,39 @@ const entries = z.array(
   z.object({
     value: z.string(),
     clicks: z.int(),
-    over: z.int().openapi({ description: '`clicks` may be too great by this much; 0: exact. A link with more than 256 values has some' }),
+    over: z
+      .int()
+      .openapi({ description: '`clicks` may be too high by up to this number. It is 0 unless the link has more than 256 values.' }),
   }),
 )
 
 const LinkStatsSchema = z
   .object({
     short_code: z.string().openapi({ example: '3xK9dQa' }),
-    total_clicks: z.int().openapi({ description: 'all clicks, those of bots included' }),
-    clicks_today: z.int().openapi({ description: 'since midnight UTC, those of bots included' }),
-    bot_clicks: z.int().openapi({ description: 'the part of total_clicks that crawlers, link previews and programs made' }),
-    unique_clicks: z.int().openapi({ description: 'visitors per UTC day, bots left out' }),
-    unique_is_exact: z.boolean().openapi({ description: 'false above 1,024 visitors: then an estimate with a standard error of 1.15 %' }),
+    total_clicks: z.int().openapi({ description: 'All clicks, including those of bots.' }),
+    clicks_today: z.int().openapi({ description: 'Clicks since midnight UTC, including those of bots.' }),
+    bot_clicks: z.int().openapi({ description: 'Clicks made by crawlers, link previews and programs.' }),
+    unique_clicks: z.int().openapi({ description: 'Visitors per UTC day, without bots.' }),
+    unique_is_exact: z
+      .boolean()
+      .openapi({ description: 'false above 1,024 visitors. `unique_clicks` is then an estimate with a standard error of 1.15 %.' }),
     top_referrers: z
       .array(z.string())
-      .openapi({ description: 'registrable hosts, best first, bots left out; `direct` without a referrer' }),
-    top_countries: z.array(z.string()).openapi({ description: 'ISO 3166-1 alpha-2 or `unknown`' }),
+      .openapi({ description: 'Registrable hosts, most clicks first, without bots. `direct` counts clicks without a referrer.' }),
+    top_countries: z.array(z.string()).openapi({ description: 'ISO 3166-1 alpha-2 codes, or `unknown`.' }),
     top_browsers: z.array(z.string()),
-    top_devices: z.array(z.string()).openapi({ description: 'desktop, mobile, tablet, tv, unknown' }),
+    top_devices: z.array(z.string()).openapi({ description: '`desktop`, `mobile`, `tablet`, `tv` or `unknown`.' }),
     counts: z
       .object({ referrers: entries, countries: entries, browsers: entries, devices: entries })
-      .openapi({ description: 'the same lists with their clicks' }),
+      .openapi({ description: 'The same lists with their numbers of clicks.' }),
     clicks_per_hour: z
       .array(z.object({ hour: timestamp, clicks: z.int() }))
-      .openapi({ description: 'the last 48 hours, the running one included, oldest first; those of bots included' }),
-    analytics: z.boolean().openapi({ description: 'false: this link is not counted' }),
+      .openapi({ description: 'The last 48 hours including the current one, oldest first, including clicks of bots.' }),
+    analytics: z.boolean().openapi({ description: 'false if the clicks of this link are not counted.' }),
     created_at: timestamp,
-    as_of: timestamp.openapi({ description: 'every click that had reached the log by then is counted; seconds ago' }),
+    as_of: timestamp.openapi({
+      description: 'The statistics include every click that had reached the log by this time, which is seconds ago.',
+    }),
   })
   .openapi('LinkStats')
 
@@ -46,13 +52,13 @@ export const statsRoute = defineRoute({
   method: 'get',
   path: '/api/v1/urls/{short_code}/stats',
   operationId: 'linkStats',
-  summary: 'Who clicks a link',
+  summary: "Get a link's statistics",
   description:
-    'Of your own links, or of any with the scope `admin`; of expired and switched off ones too. A click is counted within seconds: see `as_of`.',
+    'For your own links or, with the scope `admin`, for all links, including those that are expired or switched off. A click is counted within seconds: see `as_of`.',
   tag: TAG,
   auth: { kind: 'user' },
   params: codeParams,
-  answers: { 200: { description: 'its statistics', schema: LinkStatsSchema } },
+  answers: { 200: { description: 'The statistics.', schema: LinkStatsSchema } },
   errors: [linksErrors.url_not_found, errors.not_ready],
 })
 
@@ -60,16 +66,16 @@ export const exportRoute = defineRoute({
   method: 'get',
   path: '/api/v1/urls/{short_code}/clicks.csv',
   operationId: 'exportClicks',
-  summary: 'Every click of a link as CSV',
+  summary: 'Export the clicks of a link as CSV',
   description:
-    'Of your own links, or of any with the scope `admin`: the last 90 days, oldest first, without addresses. Cells that a spreadsheet would take for a formula begin with an apostrophe.',
+    'For your own links or, with the scope `admin`, for all links. Covers the last 90 days, oldest first, without addresses. Cells that a spreadsheet would execute as formulas begin with an apostrophe.',
   tag: TAG,
   auth: { kind: 'user' },
   params: codeParams,
   query: z.object({
-    from: timestamp.optional().openapi({ description: 'first moment; default: 90 days ago' }),
-    to: timestamp.optional().openapi({ description: 'first moment that is left out; default: now' }),
+    from: timestamp.optional().openapi({ description: 'Start of the range (inclusive). Default: 90 days ago.' }),
+    to: timestamp.optional().openapi({ description: 'End of the range (exclusive). Default: now.' }),
   }),
-  answers: { 200: { description: 'clicked_at, referrer, country, browser, device, bot', mediaType: CSV_TYPE } },
+  answers: { 200: { description: 'Columns: clicked_at, referrer, country, browser, device, bot.', mediaType: CSV_TYPE } },
   errors: [linksErrors.url_not_found, errors.not_ready, errors.unavailable],
 })

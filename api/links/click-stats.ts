@@ -3,10 +3,10 @@ import type { ReadLinkStats } from '../../state/views/links/link-stats.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** The running hour included. */
+/** Includes the current hour. */
 const SHOWN_HOURS = 48
 
-/** What the answer needs to know of the link itself. */
+/** The properties of a link that its statistics need. */
 export interface CountedLink {
   /** Epoch ms. */
   readonly createdAt: number
@@ -44,7 +44,7 @@ function clicksSince(hours: readonly LinkStatsHour[], start: number): number {
   return hours.reduce((sum, hour) => (hour.start >= start ? sum + hour.clicks : sum), 0)
 }
 
-/** Zero-filled, oldest first. */
+/** Clicks per hour, zero-filled, oldest first. */
 function lastHours(hours: readonly LinkStatsHour[], now: number): { hour: string; clicks: number }[] {
   const counted = new Map(hours.map(({ start, clicks }) => [start, clicks]))
   const current = Math.floor(now / HOUR_MS) * HOUR_MS

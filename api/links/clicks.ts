@@ -14,9 +14,9 @@ import { clickExport } from './click-export.ts'
 import { exportRoute, statsRoute } from './click-routes.ts'
 import { type CountedLink, clickStats } from './click-stats.ts'
 
-/** A link as far as its clicks are concerned. */
+/** The properties of a link that decide who may see its clicks. */
 export interface OwnedLink extends CountedLink {
-  /** In decimal; undefined: anonymous. */
+  /** In decimal. undefined if the link was created anonymously. */
   readonly userId: string | undefined
 }
 
@@ -31,23 +31,23 @@ export interface ClicksDeps {
 }
 
 const DAY_MS = 86_400_000
-/** As long as the table keeps them. */
+/** The retention of the table. */
 const EXPORTED_DAYS = 90
-/** A table that is being filled takes a while. */
+/** Filling a table takes a while. */
 const RETRY_AFTER_SECONDS = 10
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
-/** What owners see of their links' clicks. */
+/** The routes that show clicks to the owners of links. */
 export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): { routes: BoundRoute[]; probe: ReadinessProbe } {
   async function ownLink(code: string, caller: Caller): Promise<OwnedLink> {
     const link = await linkOf(code)
     if (link.userId !== caller.subject && !caller.scopes.has('admin'))
-      throw new ApiError(errors.forbidden, { message: 'This link belongs to somebody else.' })
+      throw new ApiError(errors.forbidden, { message: 'This link belongs to another user.' })
     return link
   }
 
   async function stats(code: string, caller: Caller): Promise<Answer> {
-    // Together, so that statistics cost one round trip; what is not to be seen is thrown away.
+    // Reads both in parallel to save a round trip. If the caller may not see the statistics, they are discarded.
     const reading = readLinkStats(views, facts.partitionOf(linkStats, code), code)
     const [link, found] = await Promise.all([ownLink(code, caller), reading])
     if (found === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
@@ -59,10 +59,10 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
     const end = to === undefined ? now() : Date.parse(to)
     const start = from === undefined ? now() - EXPORTED_DAYS * DAY_MS : Date.parse(from)
     const answer = await clickExport(tables, { code, from: start, to: end })
-    // Asked after the first page was read: a table that is dropped in between is another one by then.
+    // Runs after the first page is read. If the table was recreated in between, the check sees the new table.
     if ((await caughtUpPartitions(tables, clicksTable.name)) < facts.partitionsOf(clickDetails))
       throw new ApiError(errors.not_ready, {
-        message: 'The clicks are still being loaded: try again shortly.',
+        message: 'The clicks are still being loaded. Try again shortly.',
         retryAfter: RETRY_AFTER_SECONDS,
       })
     return answer
@@ -73,7 +73,7 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
       bind(statsRoute, ({ params, caller }) => stats(params.short_code, caller!)),
       bind(exportRoute, ({ params, query, caller }) => exported(params.short_code, caller!, query.from, query.to)),
     ],
-    // Links are created and followed without it.
+    // Optional, because creating and following links does not need it.
     probe: { ...viewProbe(views, facts, LINK_STATS_VIEW, linkStats), optional: true },
   }
 }

@@ -1,14 +1,17 @@
 import { createHmac } from 'node:crypto'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
-/** 62^7 = 3.5 × 10^12: a hundred million new links a day meet a taken code once in 35,000 while a day's links are there, and then try again. */
+/**
+ * There are 62^7 = 3.5 × 10^12 codes. With a hundred million links, a new link hits a used code once in 35,000 times
+ * and then tries another one.
+ */
 const CODE_LENGTH = 7
-/** Bytes from here up would make the first characters likelier. */
+/** Higher byte values are skipped, because they would favour the first characters of the alphabet. */
 const EVEN_BYTES = 256 - (256 % BASE62.length)
-/** What a short code or alias can look like at all. */
+/** The form of all short codes and aliases. */
 const CODE_PATTERN = /^[0-9A-Za-z_-]{3,10}$/
 
-/** Paths of ours, and names that would mislead. */
+/** Paths of the API, and names that would mislead visitors. */
 const RESERVED: ReadonlySet<string> = new Set(
   [
     ...['api', 'v1', 'v2', 'docs', 'doc', 'openapi', 'swagger', 'health', 'healthz', 'livez', 'readyz', 'metrics', 'status', 'version'],
@@ -24,14 +27,14 @@ export function isCode(text: string): boolean {
   return CODE_PATTERN.test(text)
 }
 
-/** In any spelling: `API` reads like `api`. */
+/** Ignores case, because `API` reads like `api`. */
 export function isReserved(code: string): boolean {
   return RESERVED.has(code.toLowerCase())
 }
 
 /**
- * A code that nobody without the secret can tell in advance, and that the same parts always find again.
- * Uniform over base62: bytes that would favour some characters are skipped.
+ * Derives a code that cannot be predicted without the secret. The same parts always give the same code. Codes are
+ * uniform over base62, because bytes that would favour some characters are skipped.
  */
 export function derivedCode(secret: string, parts: readonly (string | number)[]): string {
   for (let round = 0; ; round++) {

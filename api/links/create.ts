@@ -20,23 +20,23 @@ export interface LinkCreationDeps {
 
 export interface LinkCreation {
   create(from: CommandRequest, body: NewLink): Promise<ReturnType<typeof linkJson>>
-  /** Each for itself; a link that could not be had is its error. */
+  /** Creates each link independently. A link that could not be created is returned as its error. */
   createMany(from: CommandRequest, bodies: readonly NewLink[]): Promise<(ReturnType<typeof linkJson> | ApiError)[]>
 }
 
-/** What was asked for, checked. */
+/** A validated request. */
 interface Wanted {
   readonly command: LinkCommand
   readonly domain: ShortDomain
   readonly alias: string | undefined
 }
 
-/** A user who made and deleted one link so often gets unrelated codes from then on. */
+/** A user who has created and deleted the same link this often gets unrelated codes. */
 const MAX_OWN_CODES = 8
-/** Taken by chance so often in a row: once in 10^30. */
+/** So many codes in a row are all used with a probability of about 10^-30. */
 const MAX_OTHER_CODES = 8
 
-/** Only an update means these. */
+/** Only updates use these fields. */
 const NOT_AN_UPDATE = { sets_expiry: false, is_active: null, sets_expired_url: false }
 
 export function linkCreation({ commands, domains, secret, now }: LinkCreationDeps): LinkCreation {
@@ -57,7 +57,7 @@ export function linkCreation({ commands, domains, secret, now }: LinkCreationDep
     if (given === undefined) return domains.first
     const known = typeof given === 'string' ? domains.byHost(given) : undefined
     if (known !== undefined) return known
-    throw new ApiError(linksErrors.invalid_domain, { details: [{ path: `${path}.domain`, message: 'is none of the short domains' }] })
+    throw new ApiError(linksErrors.invalid_domain, { details: [{ path: `${path}.domain`, message: 'is not one of the short domains' }] })
   }
 
   function aliasOf(given: unknown, path: string): string | undefined {
@@ -66,11 +66,11 @@ export function linkCreation({ commands, domains, secret, now }: LinkCreationDep
       throw new ApiError(linksErrors.invalid_alias, {
         details: [{ path: `${path}.custom_alias`, message: linksErrors.invalid_alias.message }],
       })
-    if (isReserved(given)) throw new ApiError(linksErrors.alias_taken, { message: 'This alias is reserved: choose another one.' })
+    if (isReserved(given)) throw new ApiError(linksErrors.alias_taken, { message: 'This alias is reserved. Choose another one.' })
     return given
   }
 
-  /** Codes in the order in which they are tried: the same for every repetition of the command. */
+  /** Codes to try, in order. Every repetition of the command tries the same ones. */
   function* candidates({ command, domain, alias }: Wanted, commandId: string): Generator<string> {
     if (alias !== undefined) {
       yield alias
@@ -81,7 +81,7 @@ export function linkCreation({ commands, domains, secret, now }: LinkCreationDep
     for (let attempt = 0; attempt < MAX_OTHER_CODES; attempt++) yield derivedCode(secret, ['command', commandId, attempt])
   }
 
-  /** @param item of a bulk request */
+  /** @param item index in a bulk request */
   async function make(open: OpenCommand, asked: Wanted, from: CommandRequest, item?: number) {
     let attempt = 0
     for (const code of candidates(asked, item === undefined ? open.id : `${open.id}:${item}`)) {
@@ -89,7 +89,7 @@ export function linkCreation({ commands, domains, secret, now }: LinkCreationDep
       if (answer.outcome === 'created') return created(code, answer.link, from)
       if (asked.alias !== undefined) throw new ApiError(linksErrors.alias_taken)
     }
-    throw new ApiError(errors.unavailable, { message: 'No free short code was found: try again.' })
+    throw new ApiError(errors.unavailable, { message: 'No free short code was found. Try again.' })
   }
 
   function created(code: string, link: LinkFields, from: CommandRequest) {

@@ -1,8 +1,8 @@
 /** One short domain. */
 export interface ShortDomain {
-  /** As in the Host header: lower case, with the port where it is not the usual one. */
+  /** As in the Host header: lower case, with the port unless it is the default. */
   readonly host: string
-  /** What its links begin with, without the last slash. */
+  /** The beginning of its short URLs, without the trailing slash. */
   readonly base: string
 }
 
@@ -10,7 +10,7 @@ export interface ShortDomains {
   readonly first: ShortDomain
   readonly all: readonly ShortDomain[]
   byHost(host: string): ShortDomain | undefined
-  /** True when a URL leads back to one of them. */
+  /** Whether a URL points to one of the short domains. */
   leadsBack(url: URL): boolean
 }
 
@@ -25,13 +25,13 @@ export function shortDomains(bases: readonly string[]): ShortDomains {
     byHost: (host) => byHost.get(host.toLowerCase()),
     leadsBack(url) {
       const name = withoutRootDot(url.hostname)
-      // Where no port is named, whatever answers there under that name may be ours.
+      // A short domain without a port matches all ports, because any server under that name may belong to it.
       return urls.some(({ hostname, port }) => hostname === name && (port === '' || port === url.port))
     },
   }
 }
 
-/** `example.com.` is `example.com`. */
+/** Turns `example.com.` into `example.com`. */
 export function withoutRootDot(hostname: string): string {
   return hostname.endsWith('.') ? hostname.slice(0, -1) : hostname
 }

@@ -1,35 +1,35 @@
 import { defineErrors } from '../kit/errors.ts'
 
-/** The links service's own entries of the error catalogue. */
+/** Errors of the links service. */
 export const linksErrors = defineErrors({
   invalid_url: {
     status: 400,
     retryable: false,
-    when: 'a URL to be shortened is missing, malformed or not allowed: http or https, at most 2,048 characters, a host with a dot or an address, no user name, not one of our own short domains',
-    message: 'This is no URL that can be shortened.',
+    when: 'a URL is missing, malformed or not allowed: it must use http or https, have at most 2,048 characters, a host with a dot or an address, no user name, and not point to one of the short domains',
+    message: 'This URL cannot be shortened.',
   },
   invalid_alias: {
     status: 400,
     retryable: false,
-    when: 'a custom alias is not 3 to 10 of the characters 0-9 a-z A-Z - _',
-    message: 'An alias has 3 to 10 of the characters 0-9 a-z A-Z - _.',
+    when: 'a custom alias does not consist of 3 to 10 characters from 0-9 a-z A-Z - _',
+    message: 'An alias must consist of 3 to 10 characters from 0-9 a-z A-Z - _.',
   },
   invalid_domain: {
     status: 400,
     retryable: false,
-    when: 'the short domain asked for is none of ours',
+    when: 'the requested short domain is not served here',
     message: 'This short domain is not served here.',
   },
   url_not_found: {
     status: 404,
     retryable: false,
-    when: 'there is no such short link, or it is deleted, switched off or expired',
-    message: 'There is no such short link.',
+    when: 'the short link does not exist, or is deleted, switched off or expired',
+    message: 'This short link does not exist.',
   },
   alias_taken: {
     status: 409,
     retryable: false,
-    when: 'the custom alias is reserved or was given away before; aliases are never given twice',
-    message: 'This alias is taken: choose another one.',
+    when: 'the custom alias is reserved or was used before; an alias is never used for a second link',
+    message: 'This alias is taken. Choose another one.',
   },
 })

@@ -2,32 +2,38 @@ import { z } from '@hono/zod-openapi'
 import { EXPIRATIONS } from './expirations.ts'
 import { MAX_URL_CHARACTERS } from './long-url.ts'
 
-/** Each link of a bulk request is a command of its own: docs/services/links.md#bulk-creation */
+/** Each link of a bulk request is a separate command: docs/services/links.md#bulk-creation */
 const MAX_BULK_LINKS = 100
 
 const LONG_URL = 'https://example.com/a/long/path?with=parameters'
 
-/** Missing or of another type, these have error codes of their own: they are checked by the handler. */
+/** The handler validates these fields, because they have specific error codes. */
 const givenUrl = (description: string) =>
   z.unknown().openapi({ type: 'string', format: 'uri', maxLength: MAX_URL_CHARACTERS, description, example: LONG_URL })
-/** Said here, since it is the handler that misses it. */
+/** Declared here for the documentation, because the handler checks it. */
 const REQUIRED = { required: ['long_url'] }
 const expiration = z.enum(EXPIRATIONS)
 
 const newLinkFields = {
-  long_url: givenUrl('http or https; stored as a browser would write it').optional(),
+  long_url: givenUrl('An http or https URL. Stored as a browser would normalise it.').optional(),
   custom_alias: z
     .unknown()
     .optional()
-    .openapi({ type: 'string', pattern: '^[0-9A-Za-z_-]{3,10}$', description: 'the short code that you want; case-sensitive' }),
+    .openapi({ type: 'string', pattern: '^[0-9A-Za-z_-]{3,10}$', description: 'The short code to use. Case-sensitive.' }),
   expiration: expiration.default('never'),
   domain: z
     .unknown()
     .optional()
-    .openapi({ type: 'string', description: 'one of the short domains; default: the first', example: 'localhost:8090' }),
-  analytics: z.boolean().default(true).openapi({ description: 'false: clicks are not counted, and browsers may keep the redirect (301)' }),
-  deduplicate: z.boolean().default(true).openapi({ description: 'signed in: the same URL gives the same link again' }),
-  expired_url: givenUrl('where visitors are sent once the link has expired').optional(),
+    .openapi({ type: 'string', description: 'One of the short domains. Default: the first.', example: 'localhost:8090' }),
+  analytics: z
+    .boolean()
+    .default(true)
+    .openapi({ description: 'If false, clicks are not counted, and browsers may cache the redirect (301).' }),
+  deduplicate: z
+    .boolean()
+    .default(true)
+    .openapi({ description: 'If true and the caller has a token, the same URL gives the same link again.' }),
+  expired_url: givenUrl('Where visitors are redirected after the link has expired.').optional(),
 }
 
 export const NewLinkBody = z.object(newLinkFields).openapi('NewLink', REQUIRED)
@@ -37,12 +43,12 @@ export const BulkBody = z.object({ urls: z.array(NewLinkBody).min(1).max(MAX_BUL
 
 export const LinkPatchBody = z
   .object({
-    expiration: expiration.optional().openapi({ description: 'counted from now' }),
+    expiration: expiration.optional().openapi({ description: 'Counted from now.' }),
     is_active: z.boolean().optional(),
     expired_url: z
       .unknown()
       .optional()
-      .openapi({ type: ['string', 'null'], format: 'uri', description: 'null: none' }),
+      .openapi({ type: ['string', 'null'], format: 'uri', description: 'null removes it.' }),
   })
   .refine((patch) => Object.values(patch).some((value) => value !== undefined), 'must change something')
   .openapi('LinkPatch')
@@ -56,9 +62,9 @@ export const LinkSchema = z
     short_code: z.string().openapi({ example: '3xK9dQa' }),
     long_url: z.string().openapi({ example: LONG_URL }),
     created_at: timestamp,
-    expires_at: timestamp.nullable().openapi({ description: 'null: never' }),
+    expires_at: timestamp.nullable().openapi({ description: 'null if the link never expires.' }),
     domain: z.string().openapi({ example: 'localhost:8090' }),
-    is_active: z.boolean().openapi({ description: 'it leads somewhere now' }),
+    is_active: z.boolean().openapi({ description: 'Whether the link currently redirects to its long URL.' }),
     analytics: z.boolean(),
     expired_url: z.string().nullable(),
   })
@@ -66,7 +72,7 @@ export const LinkSchema = z
 
 export const LinkListSchema = z
   .object({
-    urls: z.array(LinkSchema).openapi({ description: 'newest first' }),
+    urls: z.array(LinkSchema).openapi({ description: 'Newest first.' }),
     total: z.int(),
     page: z.int(),
     limit: z.int(),
@@ -79,4 +85,6 @@ export const BulkResultSchema = z
       z.union([LinkSchema.extend({ status: z.literal(201) }), z.object({ status: z.int(), error: z.string(), message: z.string() })]),
     ),
   })
-  .openapi('BulkResult', { description: 'in the order of the request; 503: ask for all again with the same Idempotency-Key' })
+  .openapi('BulkResult', {
+    description: 'Results in the order of the request. If any has status 503, repeat the whole request with the same Idempotency-Key.',
+  })

@@ -4,10 +4,12 @@ import { encode } from 'uqr'
 export const QR_FORMATS = ['svg', 'png'] as const
 export type QrFormat = (typeof QR_FORMATS)[number]
 
-/** The smallest code of a short link has 25 modules and its margin 8: below this a module were less than two pixels. */
+/**
+ * The smallest code has 25 modules plus a margin of 8. With fewer pixels, a module would be smaller than two pixels.
+ */
 export const MIN_QR_PIXELS = 64
 export const MAX_QR_PIXELS = 2_048
-/** The standard's quiet zone, in modules. */
+/** The quiet zone that the standard requires, in modules. */
 const QUIET_ZONE = 4
 
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
@@ -22,19 +24,19 @@ export function qrCode(text: string, format: QrFormat, pixels: number): string |
   return format === 'svg' ? svgOf(data, pixels) : pngOf(data, pixels)
 }
 
-/** One path of unit squares: sharp at every size. */
+/** Draws one path of unit squares, which is sharp at every size. */
 function svgOf(modules: readonly (readonly boolean[])[], pixels: number): string {
   const path = modules.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('')
   const size = modules.length
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${pixels}" height="${pixels}" viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${size}v${size}H0z"/><path d="${path}"/></svg>`
 }
 
-/** Modules of one size, centred: a scanner reads even edges. */
+/** Draws all modules at the same size and centres them, because scanners need even edges. */
 function pngOf(modules: readonly (readonly boolean[])[], pixels: number): Uint8Array {
   const scale = Math.floor(pixels / modules.length)
   const offset = Math.floor((pixels - scale * modules.length) / 2)
   const rowBytes = Math.ceil(pixels / BITS_PER_BYTE)
-  /** Each row begins with its filter, none. */
+  /** Each row begins with its filter type, which is 0 (none). */
   const lines = Buffer.alloc(pixels * (rowBytes + 1), 0xff)
   for (let y = 0; y < pixels; y++) {
     const line = y * (rowBytes + 1)

@@ -25,7 +25,7 @@ export interface RedirectDeps {
   readonly clicks: Pick<FactBuffer<string, Click>, 'offer'>
   readonly domains: ShortDomains
   readonly trusted: TrustedProxies
-  /** In lower case: where trusted proxies say which country a visitor is in; undefined: nowhere. */
+  /** Header, in lower case, in which trusted proxies give the visitor's country. undefined if there is none. */
   readonly countryHeader: string | undefined
   readonly metrics: HttpMetrics
   readonly log: Logger
@@ -34,27 +34,29 @@ export interface RedirectDeps {
 }
 
 export interface Redirects {
-  /** Takes every request: the listener of the short domains. */
+  /** Handles every request of the short domains' own port. */
   readonly listener: FrontHandler
-  /** Takes what is meant for a short link on a short domain: in front of the API. */
+  /** Runs in front of the API and handles only requests for short links on a short domain. */
   readonly front: FrontHandler
 }
 
 /** The route's label in metrics. */
 const ROUTE = '/{short_code}'
 const METHODS = ['GET', 'HEAD', 'OPTIONS']
-/** How long browsers may keep a redirect whose clicks are not counted: so long a deletion may go unnoticed. */
+/** How long browsers may cache a redirect that is not counted. A deletion may go unnoticed for this long. */
 const PERMANENT_SECONDS = 3_600
 const MS_PER_SECOND = 1_000
-/** Header fields as they may stand in an event. */
+/** Longest values that a click event stores. */
 const MAX_USER_AGENT = 512
 const MAX_REFERRER = 2_048
 const COUNTRY = /^[A-Za-z0-9]{2}$/
 const PREFETCH = /prefetch|prerender|preview/i
 
-/** Written by hand, around the app: it is by far the most frequent request, and needs next to nothing of it. */
+/**
+ * Answers short links outside the app. They are by far the most frequent requests and need almost nothing of the app.
+ */
 export function redirects({ views, facts, clicks, domains, trusted, countryHeader, metrics, log, now }: RedirectDeps): Redirects {
-  /** Of ISO timestamps the last one: many clicks share a millisecond. */
+  /** The last ISO timestamp, because many clicks share a millisecond. */
   let stampedAt = -1
   let stamp = ''
 
@@ -95,7 +97,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
     const hasExpired = isExpired(link, at)
     const location = hasExpired ? link.expiredUrl : link.longUrl
     if (location === undefined) throw new ApiError(linksErrors.url_not_found)
-    // Where an expired link leads may change: nobody keeps that.
+    // The target of an expired link may change, so its redirect must not be cached.
     if (!link.analytics && !hasExpired) return send(request, response, 301, location, `public, max-age=${keptSeconds(link, at)}`)
     const status = send(request, response, 302, location, 'private, no-store')
     if (link.analytics && request.method === 'GET' && !isPrefetch(request)) count(request, code, at)
@@ -114,7 +116,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
     })
   }
 
-  /** Empty: the pipeline looks the address up. */
+  /** The country that a trusted proxy gives. If empty, the pipeline looks up the address. */
   function countryOf(given: string | string[] | undefined, remote: string | undefined): string {
     return typeof given === 'string' && COUNTRY.test(given) && isFromProxy(remote, trusted) ? given.toUpperCase() : ''
   }
@@ -136,7 +138,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
   }
 
   function start(request: IncomingMessage, response: ServerResponse, domain: ShortDomain | undefined, code: string): true {
-    // A body has no business here; read, it would hold the connection for the next request.
+    // Discards the request's body, which would otherwise block the connection for the next request.
     request.resume()
     void answer(request, response, domain, code)
     return true
@@ -153,7 +155,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
   }
 }
 
-/** Names and values in turn, as `writeHead` takes them without copying. */
+/** Header names and values alternate, which lets `writeHead` take them without copying. */
 function send(request: IncomingMessage, response: ServerResponse, status: 301 | 302, location: string, cacheControl: string): number {
   const requestId = requestIdOf(request)
   const forAll = ['Access-Control-Allow-Origin', '*', 'Content-Length', '0'] as const
@@ -178,13 +180,13 @@ function keptSeconds({ expiresAt }: LinkRecord, now: number): number {
   return Math.min(PERMANENT_SECONDS, Math.floor((expiresAt - now) / MS_PER_SECOND))
 }
 
-/** What a browser fetches before anybody has clicked. */
+/** Whether a browser requests the link before anybody has clicked. */
 function isPrefetch({ headers }: IncomingMessage): boolean {
   const purpose = headers['sec-purpose'] ?? headers.purpose
   return typeof purpose === 'string' && PREFETCH.test(purpose)
 }
 
-/** The path without its slash; what follows `?` is not for us. */
+/** The path without its leading slash and without the query. */
 function codeOf(url: string): string {
   const end = url.indexOf('?')
   return end < 0 ? url.slice(1) : url.slice(1, end)

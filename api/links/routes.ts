@@ -7,26 +7,29 @@ import { BulkBody, BulkResultSchema, LinkListSchema, LinkPatchBody, LinkSchema, 
 import { MAX_QR_PIXELS, MIN_QR_PIXELS, QR_FORMATS } from './qr.ts'
 
 const TAG = 'links'
-/** 2^53 / 100: the offset of a page stays exact. */
+/** 2^53 / 100, so that the offset of a page stays a safe integer. */
 const MAX_PAGE = 90_000_000_000_000
 const DEFAULT_QR_PIXELS = 256
 
 const codeParams = z.object({ short_code: z.string().openapi({ example: '3xK9dQa' }) })
 
-/** Answered by redirect.ts on the short domains. */
+/** redirect.ts answers it on the short domains. */
 export const redirectRoute = defineRoute({
   method: 'get',
   path: '/{short_code}',
   operationId: 'followLink',
-  summary: 'Leads to the long URL',
+  summary: 'Redirect to the long URL',
   description:
-    'On the short domains. Counted as a click, unless the link was made with `analytics: false`, it is HEAD, or a browser asks before anybody has clicked (`Sec-Purpose: prefetch`). An expired link leads to its `expired_url`, which is a redirect like any other and counted so.',
+    'Served on the short domains. The request counts as a click unless the link has `analytics: false`, the method is HEAD, or the browser only prefetches (`Sec-Purpose: prefetch`). An expired link redirects to its `expired_url`, which counts as a click, too.',
   tag: TAG,
   auth: { kind: 'open' },
   params: codeParams,
   answers: {
-    302: { description: 'the long URL', headers: { Location: 'the long URL' } },
-    301: { description: 'the long URL of a link whose clicks are not counted: kept for an hour', headers: { Location: 'the long URL' } },
+    302: { description: 'Redirects to the long URL.', headers: { Location: 'The long URL.' } },
+    301: {
+      description: 'Redirects to the long URL of a link whose clicks are not counted. Cacheable for an hour.',
+      headers: { Location: 'The long URL.' },
+    },
   },
   errors: [
     linksErrors.url_not_found,
@@ -42,15 +45,15 @@ export const createRoute = defineRoute({
   method: 'post',
   path: '/api/v1/urls',
   operationId: 'createLink',
-  summary: 'Shortens a URL',
+  summary: 'Shorten a URL',
   description:
-    'With a token the link is yours, and the same URL gives the same link again. Aliases are case-sensitive and never given twice. When it is answered, the link works everywhere.',
+    'With a token, the link belongs to you, and the same URL gives the same link again. Aliases are case-sensitive and never reused. By the time of the answer, the link works everywhere.',
   tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
   body: NewLinkBody,
   bodyExample: { long_url: 'https://example.com/a/long/path?with=parameters', expiration: '30d' },
-  answers: { 201: { description: 'the link', schema: LinkSchema } },
+  answers: { 201: { description: 'The link.', schema: LinkSchema } },
   errors: [linksErrors.invalid_url, linksErrors.invalid_alias, linksErrors.invalid_domain, linksErrors.alias_taken, errors.not_ready],
 })
 
@@ -58,14 +61,14 @@ export const bulkRoute = defineRoute({
   method: 'post',
   path: '/api/v1/urls/bulk',
   operationId: 'createLinks',
-  summary: 'Shortens up to 100 URLs',
-  description: 'Each as `createLink` does, independently of the others.',
+  summary: 'Shorten up to 100 URLs',
+  description: 'Creates each link as `createLink` does, independently of the others.',
   tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
   body: BulkBody,
   bodyExample: { urls: [{ long_url: 'https://example.com/1' }, { long_url: 'https://example.com/2', custom_alias: 'second' }] },
-  answers: { 200: { description: 'what became of each', schema: BulkResultSchema } },
+  answers: { 200: { description: 'The result for each URL.', schema: BulkResultSchema } },
   errors: [errors.not_ready],
 })
 
@@ -73,15 +76,15 @@ export const listRoute = defineRoute({
   method: 'get',
   path: '/api/v1/urls',
   operationId: 'listLinks',
-  summary: 'Your links, newest first',
-  description: 'Switched off and expired ones included, deleted ones not. New links appear within a second.',
+  summary: 'List your links, newest first',
+  description: 'Includes links that are switched off or expired, but not deleted ones. New links appear within a second.',
   tag: TAG,
   auth: { kind: 'user' },
   query: z.object({
     page: pageParameter(MAX_PAGE),
     limit: pageLimitParameter('links'),
   }),
-  answers: { 200: { description: 'one page', schema: LinkListSchema } },
+  answers: { 200: { description: 'A page of links.', schema: LinkListSchema } },
   errors: [errors.not_ready],
 })
 
@@ -89,15 +92,16 @@ export const patchRoute = defineRoute({
   method: 'patch',
   path: '/api/v1/urls/{short_code}',
   operationId: 'changeLink',
-  summary: 'Changes when a link expires, or switches it on or off',
-  description: 'Yours, or any with the scope `admin`. A new expiration counts from now, and revives an expired link.',
+  summary: "Change a link's expiration or switch it on or off",
+  description:
+    'For your own links or, with the scope `admin`, for all links. A new expiration counts from now and reactivates an expired link.',
   tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,
   params: codeParams,
   body: LinkPatchBody,
   bodyExample: { expiration: '7d' },
-  answers: { 200: { description: 'the link as it is now', schema: LinkSchema } },
+  answers: { 200: { description: 'The changed link.', schema: LinkSchema } },
   errors: [linksErrors.invalid_url, linksErrors.url_not_found, errors.not_ready],
 })
 
@@ -105,13 +109,13 @@ export const deleteRoute = defineRoute({
   method: 'delete',
   path: '/api/v1/urls/{short_code}',
   operationId: 'deleteLink',
-  summary: 'Deletes a link',
-  description: 'Yours, or any with the scope `admin`. Its code is not given away again.',
+  summary: 'Delete a link',
+  description: 'For your own links or, with the scope `admin`, for all links. The code is never reused.',
   tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,
   params: codeParams,
-  answers: { 204: { description: 'it leads nowhere any more' } },
+  answers: { 204: { description: 'Deleted.' } },
   errors: [linksErrors.url_not_found, errors.not_ready],
 })
 
@@ -119,8 +123,8 @@ export const qrRoute = defineRoute({
   method: 'get',
   path: '/api/v1/urls/{short_code}/qr',
   operationId: 'linkQrCode',
-  summary: 'The short link as a QR code',
-  description: 'For print and screens; error correction level M, four modules of margin.',
+  summary: 'Get the short link as a QR code',
+  description: 'For print and screens. Error correction level M, with a margin of four modules.',
   tag: TAG,
   auth: { kind: 'open' },
   params: codeParams,
@@ -130,9 +134,9 @@ export const qrRoute = defineRoute({
       minimum: MIN_QR_PIXELS,
       maximum: MAX_QR_PIXELS,
       default: DEFAULT_QR_PIXELS,
-      description: 'width and height in pixels; a PNG has the greatest whole number of pixels per module that fits',
+      description: 'Width and height in pixels. In a PNG, a module has the largest whole number of pixels that fits.',
     }),
   }),
-  answers: { 200: { description: 'the picture', mediaType: 'image/svg+xml', otherMediaTypes: ['image/png'] } },
+  answers: { 200: { description: 'The image.', mediaType: 'image/svg+xml', otherMediaTypes: ['image/png'] } },
   errors: [linksErrors.url_not_found, errors.not_ready],
 })

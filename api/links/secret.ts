@@ -5,8 +5,8 @@ import { createOnce } from '../kit/auth/create-once.ts'
 const SECRET_BYTES = 32
 
 /**
- * The secret that short codes are derived with, made on first start of a development machine. All API instances share it.
- * @param home the folder of all local data
+ * The secret that short codes derive from, created on first use in development. All API instances share it.
+ * @param home the folder for all local data
  */
 export async function developmentSecret(home: string): Promise<string> {
   return await createOnce(join(home, 'auth', 'links-secret'), async () => randomBytes(SECRET_BYTES).toString('base64url'))

@@ -1,17 +1,17 @@
 import { defineErrors } from '../kit/errors.ts'
 
-/** The trends service's own entries of the error catalogue. */
+/** Errors of the trends service. */
 export const trendsErrors = defineErrors({
   unknown_location: {
     status: 404,
     retryable: false,
-    when: 'the woeid is none of those that GET /v1/trends/available lists',
-    message: 'There is no such location: GET /v1/trends/available lists them all.',
+    when: 'the woeid is not in the list of GET /v1/trends/available',
+    message: 'This location does not exist. GET /v1/trends/available lists all locations.',
   },
   trends_stale: {
     status: 503,
     retryable: true,
-    when: 'the newest list of the location is older than 3 minutes, and such lists are never served',
-    message: 'The trends of this location are out of date and being recomputed: try again shortly.',
+    when: 'the newest list of the location is more than 3 minutes old, so it must not be served',
+    message: 'The trends of this location are out of date and are being recomputed. Try again shortly.',
   },
 })

@@ -10,32 +10,32 @@ export const RESOLUTIONS = Object.keys(STEP_MS) as [Resolution, ...Resolution[]]
 
 export const DEFAULT_RESOLUTION: Resolution = '5m'
 export const DEFAULT_HOURS = 24
-/** 90 days: what is kept. */
+/** 90 days, the retention of the table. */
 export const MAX_HOURS = 2_160
-/** A longer series is no chart but an export. */
+/** A longer series is an export rather than a chart. */
 const MAX_STEPS = 10_000
 
 export interface Steps {
   readonly stepMs: number
   /** Start of the first step, epoch ms. */
   readonly from: number
-  /** End of the running step, epoch ms. */
+  /** End of the current step, epoch ms. */
   readonly to: number
 }
 
-/** The steps that cover the last `hours`, the running one included, aligned to multiples of their length (UTC). */
+/** The steps that cover the last `hours`, including the current step, aligned to multiples of their length in UTC. */
 export function stepsOf(now: number, hours: number, resolution: Resolution): Steps {
   const stepMs = STEP_MS[resolution]
   const count = Math.ceil((hours * HOUR_MS) / stepMs)
   if (count > MAX_STEPS) {
-    const message = `${hours} hours in steps of ${resolution} are ${count} points; at most ${MAX_STEPS}: take fewer hours or longer steps`
+    const message = `${hours} hours in steps of ${resolution} are ${count} points, but at most ${MAX_STEPS} are allowed; use fewer hours or longer steps`
     throw new ApiError(errors.invalid_request, { details: [{ path: 'query.resolution', message }] })
   }
   const to = Math.floor(now / stepMs) * stepMs + stepMs
   return { stepMs, from: to - count * stepMs, to }
 }
 
-/** Every step with its volume, 0 where there is none. */
+/** All steps with their volumes, which are 0 for steps without events. */
 export function zeroFilled(steps: Steps, volumes: ReadonlyMap<number, number>): { ts: string; volume: number }[] {
   const points: { ts: string; volume: number }[] = []
   for (let at = steps.from; at < steps.to; at += steps.stepMs) points.push({ ts: new Date(at).toISOString(), volume: volumes.get(at) ?? 0 })

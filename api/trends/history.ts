@@ -24,18 +24,18 @@ export interface HistoryOptions {
   now(): number
 }
 
-/** Many ask for what trends right now: one query per series and this time. */
+/** Many callers ask for what is trending right now, so each series is queried at most once in this time. */
 const KEPT_MS = 5_000
 const MAX_KEPT_SERIES = 256
 const RETRY_AFTER_SECONDS = 5
 
-/** The volume series of a term. */
+/** Reads the volume series of terms. */
 export function history({ reader, facts, now }: HistoryOptions): (query: HistoryQuery) => Promise<Answer> {
   const series = shortCache({ load, keptMs: KEPT_MS, maxEntries: MAX_KEPT_SERIES, now })
 
   async function load(key: string): Promise<Answer> {
     const { woeid, term, hours, resolution } = JSON.parse(key) as HistoryQuery
-    // What cannot be a term was never counted: its series is all zero.
+    // Text that is no valid term was never counted, so its series is all zeros.
     const folded = foldTerm(term) ?? term
     const steps = stepsOf(now(), hours, resolution)
     const volumes = await readVolumes(reader, { woeid, term: folded, from: steps.from, to: steps.to, stepMs: steps.stepMs })
@@ -44,11 +44,14 @@ export function history({ reader, facts, now }: HistoryOptions): (query: History
     return cacheableAnswer(body, { 'Content-Type': JSON_TYPE, 'Cache-Control': 'public, max-age=60' })
   }
 
-  /** Asked after the series was read: a table that is dropped in between is another one by then. */
+  /**
+   * Runs after the series is read. If the table was dropped and recreated in between, the check sees the new table,
+   * which has not caught up.
+   */
   async function mustBeWhole(): Promise<void> {
     const partitions = facts.partitionsOf(trendVolumes)
     if ((await caughtUpPartitions(reader, trendVolumesTable.name)) >= partitions) return
-    const message = 'The history is still being built: try again shortly.'
+    const message = 'The history is still being built. Try again shortly.'
     throw new ApiError(errors.not_ready, { message, retryAfter: RETRY_AFTER_SECONDS })
   }
 

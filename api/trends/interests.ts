@@ -8,7 +8,7 @@ import { type Answer, jsonAnswer } from '../kit/answer.ts'
 import { ApiError, type ErrorDetail, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 
-/** A profile is a page of preferences, not a data set. */
+/** A profile holds a person's preferences, not a data set. */
 const MAX_TOPICS = 1_000
 const MAX_WEIGHT = 1_000
 
@@ -18,13 +18,13 @@ export const InterestsBody = z
       .record(z.string(), z.number().min(0).max(MAX_WEIGHT))
       .default({})
       .refine((weights) => Object.keys(weights).length <= MAX_TOPICS, `at most ${MAX_TOPICS} topics`)
-      .openapi({ description: `weight by topic, 0 to ${MAX_WEIGHT}; kept as 32-bit floats` }),
-    exclude_topics: z.array(z.string().min(1)).max(MAX_TOPICS).default([]).openapi({ description: 'muted topics' }),
+      .openapi({ description: `Weight by topic, 0 to ${MAX_WEIGHT}, stored as a 32-bit float.` }),
+    exclude_topics: z.array(z.string().min(1)).max(MAX_TOPICS).default([]).openapi({ description: 'Muted topics.' }),
   })
   .openapi('UserInterests')
 
 export interface Interests {
-  /** An empty profile where the user has set none. Throws `not_ready` while the view is being built. */
+  /** Returns an empty profile if the user has set none. Throws `not_ready` while the view is being built. */
   of(userId: bigint): Promise<InterestProfile>
   read(userId: bigint): Promise<Answer>
   write(userId: bigint, body: z.output<typeof InterestsBody>): Promise<Answer>
@@ -35,14 +35,14 @@ export interface InterestsOptions {
   readonly facts: Facts
   /** Epoch ms. */
   now(): number
-  /** Waits between two looks at the view. Default: real time. */
+  /** Waits between two reads of the view. Default: real time. */
   sleep?(ms: number): Promise<unknown>
 }
 
 const EMPTY: InterestProfile = { topic_weights: {}, exclude_topics: [], updated_at: 0 }
-/** Nobody else may see or keep a profile. */
+/** Profiles are private and must not be cached. */
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
-/** A write is usually readable after some 100 ms; its caller is told so, or that it will be soon. */
+/** A write is usually readable after about 100 ms. The answer says whether it is readable already. */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 25
 
@@ -50,11 +50,11 @@ export function interests({ reader, facts, now, sleep = delay }: InterestsOption
   async function find(userId: bigint): Promise<InterestProfile | undefined> {
     const found = await readInterests(reader, facts.partitionOf(userInterests, userId), userId)
     if (found === NOT_CAUGHT_UP)
-      throw new ApiError(errors.not_ready, { message: 'Interest profiles are still being loaded: try again shortly.' })
+      throw new ApiError(errors.not_ready, { message: 'Interest profiles are still being loaded. Try again shortly.' })
     return found
   }
 
-  /** True when a reader would see this write, or a later one. */
+  /** Whether the view contains this write or a later one. Waits up to READABLE_WITHIN_MS. */
   async function isReadable(userId: bigint, updatedAt: number): Promise<boolean> {
     for (let waited = 0; waited <= READABLE_WITHIN_MS; waited += LOOK_EVERY_MS) {
       const found = await find(userId).catch(() => undefined)
@@ -91,7 +91,7 @@ function profileBody(userId: bigint, profile: InterestProfile) {
   }
 }
 
-/** Topics are terms: each must fold to one, and no weight may be given twice. Muted topics are a set. */
+/** Checks that each topic folds to a term, and that no topic has two weights. Removes duplicate muted topics. */
 function checkedTopics(body: z.output<typeof InterestsBody>): Pick<InterestProfile, 'topic_weights' | 'exclude_topics'> {
   const details: ErrorDetail[] = []
   const weights = new Map<string, string>()

@@ -18,11 +18,11 @@ import { trendsErrors } from './errors.ts'
 import { type Stand, stands } from './stands.ts'
 
 export interface TrendLists {
-  /** The plain list; its bytes depend on the view's record and the limit alone. */
+  /** The plain list. Its bytes depend only on the view's record and the limit. */
   plain(region: Region, limit: number): Promise<Answer>
-  /** End of the served list's window, epoch ms; undefined when there is no list. */
+  /** End of the served list's window, epoch ms. undefined if there is no list. */
   servedEnd(region: Region): Promise<number | undefined>
-  /** All candidates of the region, to be reranked. */
+  /** All candidates of the region, for reranking. */
   candidates(region: Region): Promise<CandidateList>
 }
 
@@ -35,12 +35,12 @@ export interface TrendListsOptions {
 
 /** Older lists are never served: docs/services/trends.md#freshness */
 const STALE_AFTER_MS = 180_000
-/** What a list says about its own lifetime, and how long others may keep it. */
+/** The lifetime that a list announces, which is also how long caches may keep it. */
 const LIST_TTL_SECONDS = 60
-/** Parsed candidates of every region would be some 200 MB: keep those that are asked for. */
+/** Parsed candidates of all regions would need about 200 MB, so only those of requested regions are cached. */
 const MAX_CANDIDATE_LISTS = 64
 const MS_PER_SECOND = 1_000
-/** Clients that are told a list is missing or stale come back when the next one may be there. */
+/** Time until a missing or stale list may have been replaced. */
 const RETRY_AFTER_SECONDS = 5
 
 interface Rendering {
@@ -48,7 +48,7 @@ interface Rendering {
   readonly byLimit: Map<number, Answer>
 }
 
-/** What was read when the partition stood there; a failed reading is not kept. */
+/** A list that was read at this position of its partition. Failed reads are not cached. */
 interface Reading<T> {
   readonly stand: Stand
   readonly list: Promise<T>
@@ -59,10 +59,10 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
   const view = stands(reader, now)
   const served = new Map<number, Reading<ServedList>>()
   const candidateLists = new Map<number, Reading<CandidateList>>()
-  /** What was rendered for each region: a list that has not changed is not rendered again. */
+  /** Rendered answers by region, reused until the list changes. */
   const renderings = new Map<number, Rendering>()
 
-  /** The partition is looked at first: a list that is written meanwhile is found with the next look. */
+  /** Reads the partition's position first, so that the next check finds a list that is written in the meantime. */
   async function current<T>(
     woeid: number,
     readings: Map<number, Reading<T>>,
@@ -119,7 +119,7 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
       const maxAge = Math.min(LIST_TTL_SECONDS, Math.floor(remainingMs / MS_PER_SECOND))
       const headers = { ...answer.headers, 'Cache-Control': `public, max-age=${maxAge}` }
       const partition = partitionOf(region.woeid)
-      // max-age shrinks by the second once less than the full one remains.
+      // Once less than the full lifetime remains, max-age shrinks every second.
       const reusableMs = Math.max(remainingMs - LIST_TTL_SECONDS * MS_PER_SECOND, Math.min(remainingMs, MS_PER_SECOND))
       return { ...answer, headers, reusableUntil: now() + reusableMs, isReusable: () => view.isStill(partition, stand) }
     },
@@ -135,13 +135,13 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
   }
 }
 
-/** A list as it was ranked for one user: nobody else may see it. */
+/** A list that was reranked for one user. No cache may store it. */
 export function personalAnswer(windowEnd: number, region: Region, candidates: readonly Candidate[]): Answer {
   const body = listBody(windowEnd, region, true, candidates.map(candidateText))
   return { status: 200, headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-store' }, body }
 }
 
-/** Joined text: entries were rendered by the view's writer. */
+/** Concatenates text, because the writer of the view has already rendered the entries. */
 function listBody(windowEnd: number, region: Region, personalized: boolean, entries: readonly EntryText[]): string {
   const location = JSON.stringify({ woeid: region.woeid, name: region.name })
   const asOf = new Date(windowEnd).toISOString()
@@ -151,7 +151,7 @@ function listBody(windowEnd: number, region: Region, personalized: boolean, entr
 function caughtUp<T>(found: T | typeof NOT_CAUGHT_UP): T {
   if (found === NOT_CAUGHT_UP)
     throw new ApiError(errors.not_ready, {
-      message: 'The trends view is still being built: try again shortly.',
+      message: 'The trends view is still being built. Try again shortly.',
       retryAfter: RETRY_AFTER_SECONDS,
     })
   return found
@@ -160,11 +160,11 @@ function caughtUp<T>(found: T | typeof NOT_CAUGHT_UP): T {
 function present<T>(found: T | undefined | typeof NOT_CAUGHT_UP): T {
   const list = caughtUp(found)
   if (list === undefined)
-    throw new ApiError(errors.not_ready, { message: 'This location has no list yet: try again shortly.', retryAfter: RETRY_AFTER_SECONDS })
+    throw new ApiError(errors.not_ready, { message: 'This location has no list yet. Try again shortly.', retryAfter: RETRY_AFTER_SECONDS })
   return list
 }
 
-/** Milliseconds that the list may still be served. */
+/** Milliseconds for which the list may still be served. Throws `trends_stale` if it is too old. */
 function freshFor(windowEnd: number, now: number): number {
   const remainingMs = windowEnd + STALE_AFTER_MS - now
   if (remainingMs < 0) throw new ApiError(trendsErrors.trends_stale, { retryAfter: RETRY_AFTER_SECONDS })

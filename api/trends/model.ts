@@ -4,26 +4,32 @@ const timestamp = (description: string) => z.iso.datetime().openapi({ descriptio
 
 const TrendEntrySchema = z
   .object({
-    rank: z.int().min(1).openapi({ description: '1-based' }),
-    name: z.string().openapi({ description: 'the hashtag or phrase as most people write it', example: '#MondayMotivation' }),
-    query: z.string().openapi({ description: 'URL-encoded form of name', example: '%23MondayMotivation' }),
-    term: z.string().openapi({ description: 'what is counted: folded, without #; the {term} of the history', example: 'mondaymotivation' }),
-    tweet_volume: z.int().openapi({ description: 'in the last 60 minutes' }),
+    rank: z.int().min(1).openapi({ description: 'Rank, from 1.' }),
+    name: z.string().openapi({ description: 'The hashtag or phrase in its most common spelling.', example: '#MondayMotivation' }),
+    query: z.string().openapi({ description: 'URL-encoded form of name.', example: '%23MondayMotivation' }),
+    term: z.string().openapi({
+      description: 'The folded form without #, by which tweets are counted. Use it as {term} for the history.',
+      example: 'mondaymotivation',
+    }),
+    tweet_volume: z.int().openapi({ description: 'Tweets in the last 60 minutes.' }),
     volume_24h: z.int(),
-    velocity: z.number().openapi({ description: 'volume now / volume one hour ago' }),
-    velocity_vs_usual: z.number().openapi({ description: 'count / what is usual at this hour of the week' }),
-    label: z.enum(['Trending', 'Viral']).nullable().openapi({ description: 'above 3 and above 10 times the usual' }),
-    trending_since: timestamp('when it entered the top 30'),
-    sample_tweets: z.array(z.string()).openapi({ description: 'ids of the newest tweets, at most 3', example: ['1234567890123456789'] }),
+    velocity: z.number().openapi({ description: 'Current volume divided by the volume one hour ago.' }),
+    velocity_vs_usual: z.number().openapi({ description: 'Current volume divided by the usual volume at this hour of the week.' }),
+    label: z
+      .enum(['Trending', 'Viral'])
+      .nullable()
+      .openapi({ description: '`Trending` above 3 times the usual volume, `Viral` above 10 times.' }),
+    trending_since: timestamp('When the term entered the top 30.'),
+    sample_tweets: z.array(z.string()).openapi({ description: 'Ids of the newest tweets, at most 3.', example: ['1234567890123456789'] }),
   })
   .openapi('TrendEntry')
 
 export const TrendListSchema = z
   .object({
-    as_of: timestamp("the window's end"),
+    as_of: timestamp('End of the counted window.'),
     ttl_s: z.int().openapi({ example: 60 }),
     location: z.object({ woeid: z.int(), name: z.string() }).openapi({ example: { woeid: 1, name: 'Worldwide' } }),
-    personalized: z.boolean().openapi({ description: "true: reranked by the caller's interests" }),
+    personalized: z.boolean().openapi({ description: "Whether the list is reranked by the caller's interests." }),
     trends: z.array(TrendEntrySchema),
   })
   .openapi('TrendList')
@@ -33,18 +39,18 @@ export const LocationSchema = z
     woeid: z.int(),
     name: z.string(),
     type: z.enum(['Supername', 'Country', 'Town']),
-    parent: z.int().nullable().openapi({ description: 'woeid of the region around this one' }),
-    country_code: z.string().nullable().openapi({ description: 'ISO 3166-1 alpha-2' }),
+    parent: z.int().nullable().openapi({ description: 'Woeid of the enclosing region.' }),
+    country_code: z.string().nullable().openapi({ description: 'ISO 3166-1 alpha-2.' }),
   })
   .openapi('Location')
 
 export const HistorySchema = z
   .object({
-    term: z.string().openapi({ description: 'as asked for' }),
+    term: z.string().openapi({ description: 'The term as given in the request.' }),
     woeid: z.int(),
     resolution: z.string(),
     data_points: z.array(
-      z.object({ ts: timestamp('start of the step'), volume: z.int().openapi({ description: 'events counted in the step' }) }),
+      z.object({ ts: timestamp('Start of the step.'), volume: z.int().openapi({ description: 'Events counted in the step.' }) }),
     ),
   })
   .openapi('TrendHistory')
@@ -54,6 +60,6 @@ export const InterestsSchema = z
     user_id: z.string(),
     topic_weights: z.record(z.string(), z.number()).openapi({ example: { football: 2, politics: 0.1 } }),
     exclude_topics: z.array(z.string()).openapi({ example: ['spoilers'] }),
-    updated_at: timestamp('last change; null: never set').nullable(),
+    updated_at: timestamp('Time of the last change. null if the interests were never set.').nullable(),
   })
   .openapi('UserInterestProfile')

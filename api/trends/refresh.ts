@@ -8,14 +8,14 @@ import type { Facts } from '../kit/facts.ts'
 import type { TrendLists } from './lists.ts'
 import { knownRegion } from './regions.ts'
 
-/** As many as the pipeline keeps per region: docs/services/trends.md#posted-lists */
+/** The number of entries that the pipeline keeps per region: docs/services/trends.md#posted-lists */
 const MAX_ENTRIES = 500
 const SAMPLES_PER_ENTRY = 3
-/** More are accepted and dropped, up to this. */
+/** Samples up to this number are accepted; those beyond SAMPLES_PER_ENTRY are dropped. */
 const MAX_SAMPLES_SENT = 100
-/** Clocks differ a little; a list from further ahead would keep every later one of ours out. */
+/** Allows for clock differences. A list from further ahead would block all later lists of the pipeline. */
 const MAX_AHEAD_MS = 300_000
-/** Snapshots are told apart by the second. */
+/** Snapshots are identified by the second. */
 const MS_PER_SECOND = 1_000
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_INT64 = 2n ** 63n - 1n
@@ -32,21 +32,21 @@ export const RefreshBody = z
     woeid: z.int().min(0).max(MAX_INT32),
     window_end: z.iso
       .datetime({ offset: true })
-      .openapi({ description: 'end of the window that was counted: a whole second, at most 5 minutes ahead' }),
+      .openapi({ description: 'End of the counted window, a whole second at most 5 minutes ahead.' }),
     top_k: z
       .array(
         z.object({
           term: z
             .string()
             .min(1)
-            .openapi({ description: `at most ${MAX_TERM_CODE_POINTS} characters` }),
+            .openapi({ description: `At most ${MAX_TERM_CODE_POINTS} characters.` }),
           count: z.int().min(0),
           velocity: z.number().min(0),
-          sample_ids: z.array(SampleId).max(MAX_SAMPLES_SENT).openapi({ description: 'the first 3 are kept' }),
+          sample_ids: z.array(SampleId).max(MAX_SAMPLES_SENT).openapi({ description: 'The first 3 are kept.' }),
         }),
       )
       .max(MAX_ENTRIES)
-      .openapi({ description: 'best first' }),
+      .openapi({ description: 'Best first.' }),
   })
   .openapi('TrendRefresh')
 
@@ -57,12 +57,15 @@ export interface RefreshDeps {
   readonly lists: Pick<TrendLists, 'servedEnd'>
 }
 
-/** Writes a posted list where the pipeline writes its own. One older than the list that is served is accepted and changes nothing, history included. */
+/**
+ * Publishes a posted list to the topic that the pipeline writes. A list older than the served one is accepted, but
+ * changes neither the list nor the history.
+ */
 export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now: number): Promise<Answer> {
   const region = knownRegion(body.woeid)
   const windowEnd = Date.parse(body.window_end)
   const details: ErrorDetail[] = []
-  if (windowEnd > now + MAX_AHEAD_MS) details.push({ path: 'body.window_end', message: 'must not lie more than 5 minutes ahead' })
+  if (windowEnd > now + MAX_AHEAD_MS) details.push({ path: 'body.window_end', message: 'must not be more than 5 minutes ahead' })
   if (windowEnd % MS_PER_SECOND !== 0) details.push({ path: 'body.window_end', message: 'must be a whole second' })
   const entries = entriesOf(body, windowEnd, details)
   if (details.length > 0) throw new ApiError(errors.invalid_request, { details })
@@ -72,7 +75,7 @@ export async function refresh(body: Refresh, { facts, lists }: RefreshDeps, now:
   return noContent()
 }
 
-/** One entry per term: two that fold to the same would be one trend with two ranks. */
+/** Rejects duplicate terms, because two that fold to the same term would be one trend with two ranks. */
 function entriesOf(body: Refresh, windowEnd: number, details: ErrorDetail[]): TrendEntry[] {
   const seen = new Map<string, number>()
   return body.top_k.map((given, index) => {
@@ -85,7 +88,10 @@ function entriesOf(body: Refresh, windowEnd: number, details: ErrorDetail[]): Tr
   })
 }
 
-/** The sender knows one velocity: it stands for both, and decides score and label by the formulas of our own pipeline. */
+/**
+ * The sender gives one velocity, which is used for both velocities and, with the pipeline's formulas, for score and
+ * label.
+ */
 function entryOf(given: Refresh['top_k'][number], term: string, windowEnd: number): TrendEntry {
   return {
     term,

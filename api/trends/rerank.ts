@@ -2,12 +2,12 @@ import { foldTerm } from '../../schemas/trends/term.ts'
 import type { InterestProfile } from '../../state/views/trends/interests.ts'
 import type { Candidate } from '../../state/views/trends/trends.ts'
 
-/** Weight of a topic that the profile does not mention: a topic with weight 1 already stands out. */
+/** Weight of topics that the profile does not mention. Lower than 1, so that a topic with weight 1 rises. */
 const UNWEIGHTED = 0.5
 
 /**
- * Ranks the candidates for one user (docs/services/trends.md#personalized-lists). Skips muted ones and orders the others by
- * trend score × topic weight; equal ones keep their order.
+ * Ranks the candidates for one user (docs/services/trends.md#personalized-lists). Skips muted topics and orders the
+ * others by score × topic weight. Ties keep their order.
  */
 export function rerank(candidates: readonly Candidate[], profile: InterestProfile, limit: number): Candidate[] {
   const weights = new Map<string | undefined, number>()
@@ -17,7 +17,7 @@ export function rerank(candidates: readonly Candidate[], profile: InterestProfil
   for (const candidate of candidates) {
     if (muted.has(candidate.term)) continue
     const score = candidate.score * (weights.get(candidate.term) ?? UNWEIGHTED)
-    // Most candidates stop here: they come best first, and few weights lift one over thirty others.
+    // Most candidates end here, because they arrive best first, and few weights lift one above a full list.
     if (best.length === limit && score <= best[limit - 1].score) continue
     let at = best.length === limit ? limit - 1 : best.length
     while (at > 0 && best[at - 1].score < score) at--

@@ -11,41 +11,41 @@ import { HistorySchema, InterestsSchema, LocationSchema, TrendListSchema } from 
 import { RefreshBody } from './refresh.ts'
 
 const TAG = 'trends'
-/** woeids are 32-bit: the largest one made here is 100,000,000 + a GeoNames id. */
+/** Woeids are 32-bit. The largest one assigned by this project is 100,000,000 plus a GeoNames id. */
 const MAX_WOEID = 2 ** 31 - 1
 
 const woeid = integerParameter({
   minimum: 0,
   maximum: MAX_WOEID,
   default: WORLDWIDE,
-  description: 'the location; 1 is worldwide. GET /v1/trends/available lists them all',
+  description: 'The location, by default 1 (worldwide). GET /v1/trends/available lists all locations.',
 })
 
 export const listRoute = defineRoute({
   method: 'get',
   path: '/v1/trends',
   operationId: 'listTrends',
-  summary: 'What trends in a location',
+  summary: 'List the trends of a location',
   description:
-    'The newest list, at most 3 minutes old, renewed twice a minute. With `personalized=true` and a token, the 500 candidates of the location reranked by the interests of the caller, muted topics left out; without a token the plain list.',
+    'Returns the newest list, which is at most 3 minutes old and updated twice a minute. With `personalized=true` and a token, the 500 candidates of the location are reranked by the interests of the caller, without muted topics. Without a token, `personalized` has no effect.',
   tag: TAG,
   auth: { kind: 'optional' },
   query: z.object({
     woeid,
-    limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'how many entries' }),
-    personalized: booleanParameter({ default: false, description: 'rerank by the interests of the caller' }),
+    limit: integerParameter({ minimum: 1, maximum: SERVED_ENTRIES, default: SERVED_ENTRIES, description: 'Number of entries.' }),
+    personalized: booleanParameter({ default: false, description: 'Whether to rerank by the interests of the caller.' }),
   }),
   answers: {
     200: {
-      description: 'the list',
+      description: 'The list.',
       schema: TrendListSchema,
       headers: {
-        'Cache-Control': '`public, max-age=60` or less; `private, no-store` when personalized',
-        ETag: 'of the plain list; send it back in If-None-Match',
-        Vary: '`Authorization` when personalized=true',
+        'Cache-Control': '`public, max-age=60` or less; `private, no-store` if personalized.',
+        ETag: 'Identifies the plain list. Send it in If-None-Match.',
+        Vary: '`Authorization` with personalized=true.',
       },
     },
-    304: { description: 'the list has not changed since the ETag in If-None-Match' },
+    304: { description: 'The list has not changed since the ETag in If-None-Match.' },
   },
   errors: [trendsErrors.unknown_location, trendsErrors.trends_stale, errors.not_ready],
 })
@@ -54,17 +54,17 @@ export const locationsRoute = defineRoute({
   method: 'get',
   path: '/v1/trends/available',
   operationId: 'listLocations',
-  summary: 'All locations that have trends',
-  description: 'Worldwide, 50 countries and 500 cities.',
+  summary: 'List all locations with trends',
+  description: 'Returns Worldwide, 50 countries and 500 cities.',
   tag: TAG,
   auth: { kind: 'optional' },
   answers: {
     200: {
-      description: 'the locations',
+      description: 'The locations.',
       schema: z.array(LocationSchema),
-      headers: { 'Cache-Control': '`public, max-age=3600`', ETag: 'of the table' },
+      headers: { 'Cache-Control': '`public, max-age=3600`', ETag: 'Identifies the list of locations.' },
     },
-    304: { description: 'unchanged since the ETag in If-None-Match' },
+    304: { description: 'Not changed since the ETag in If-None-Match.' },
   },
   errors: [],
 })
@@ -73,27 +73,29 @@ export const historyRoute = defineRoute({
   method: 'get',
   path: '/v1/trends/{term}/history',
   operationId: 'termHistory',
-  summary: 'How often a term was used',
+  summary: 'Get the volume history of a term',
   description:
-    'Steps without events have volume 0, so a term that was never seen is all zero. The last step is the running one. At most 10,000 steps.',
+    'Steps without events have volume 0, so a term that never occurred gets only zeros. The last step is the current one, which is still counting. At most 10,000 steps.',
   tag: TAG,
   auth: { kind: 'optional' },
-  params: z.object({ term: z.string().openapi({ description: 'URL-encoded; # and case do not matter', example: 'mondaymotivation' }) }),
+  params: z.object({
+    term: z.string().openapi({ description: 'URL-encoded. A leading # and case do not matter.', example: 'mondaymotivation' }),
+  }),
   query: z.object({
     woeid,
-    hours: integerParameter({ minimum: 1, maximum: MAX_HOURS, default: DEFAULT_HOURS, description: 'how far back' }),
+    hours: integerParameter({ minimum: 1, maximum: MAX_HOURS, default: DEFAULT_HOURS, description: 'Length of the history in hours.' }),
     resolution: z
       .enum(RESOLUTIONS, `must be one of ${RESOLUTIONS.join(', ')}`)
       .default(DEFAULT_RESOLUTION)
-      .openapi({ description: 'length of a step' }),
+      .openapi({ description: 'Length of a step.' }),
   }),
   answers: {
     200: {
-      description: 'the series, oldest first',
+      description: 'The series, oldest first.',
       schema: HistorySchema,
-      headers: { 'Cache-Control': '`public, max-age=60`', ETag: 'of the series' },
+      headers: { 'Cache-Control': '`public, max-age=60`', ETag: 'Identifies the series.' },
     },
-    304: { description: 'unchanged since the ETag in If-None-Match' },
+    304: { description: 'Not changed since the ETag in If-None-Match.' },
   },
   errors: [trendsErrors.unknown_location, errors.not_ready],
 })
@@ -104,7 +106,7 @@ export const refreshRoute = defineRoute({
   operationId: 'refreshTrends',
   summary: 'Replace the list of a location',
   description:
-    'For other computations than ours: writes the record that our own pipeline writes. The newer window_end wins; of the same window this list wins; an older one is accepted and changes nothing. Ranks are the order given.',
+    'For other systems that compute trends. Publishes the same record as the trends pipeline. The list with the newer window_end wins, and for equal ones the posted list. An older list is accepted but has no effect. Ranks follow the order of the entries.',
   tag: TAG,
   auth: { kind: 'scope', scope: 'internal' },
   body: RefreshBody,
@@ -113,7 +115,7 @@ export const refreshRoute = defineRoute({
     window_end: '2026-01-15T12:00:00.000Z',
     top_k: [{ term: '#MondayMotivation', count: 1200, velocity: 4.2, sample_ids: ['1234567890123456789'] }],
   },
-  answers: { 204: { description: 'written' } },
+  answers: { 204: { description: 'The list is published.' } },
   errors: [trendsErrors.unknown_location, errors.not_ready],
 })
 
@@ -121,11 +123,11 @@ export const readInterestsRoute = defineRoute({
   method: 'get',
   path: '/v1/me/interests',
   operationId: 'readInterests',
-  summary: 'The interests of the caller',
-  description: 'Empty where none were set.',
+  summary: 'Get the interests of the caller',
+  description: 'Returns an empty profile if none is set.',
   tag: TAG,
   auth: { kind: 'user' },
-  answers: { 200: { description: 'the profile', schema: InterestsSchema, headers: { 'Cache-Control': '`private, no-store`' } } },
+  answers: { 200: { description: 'The profile.', schema: InterestsSchema, headers: { 'Cache-Control': '`private, no-store`' } } },
   errors: [errors.not_ready],
 })
 
@@ -135,14 +137,14 @@ export const writeInterestsRoute = defineRoute({
   operationId: 'writeInterests',
   summary: 'Set the interests of the caller',
   description:
-    'Replaces the whole profile. A topic is a term: case, width and a leading # do not matter. A weight multiplies the score of the topic (0.5 for topics without one); excluded topics are muted.',
+    'Replaces the whole profile. A topic is a term, so case, width and a leading # do not matter. A weight multiplies the score of its topic (0.5 for topics without a weight). Excluded topics are muted.',
   tag: TAG,
   auth: { kind: 'user' },
   body: InterestsBody,
   bodyExample: { topic_weights: { football: 2, politics: 0.1 }, exclude_topics: ['spoilers'] },
   answers: {
-    200: { description: 'stored; every later read sees it', schema: InterestsSchema },
-    202: { description: 'stored; reads will see it shortly', schema: InterestsSchema },
+    200: { description: 'Stored. All later reads return it.', schema: InterestsSchema },
+    202: { description: 'Stored. Reads will return it shortly.', schema: InterestsSchema },
   },
   errors: [errors.not_ready],
 })

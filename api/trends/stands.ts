@@ -3,20 +3,26 @@ import { readStand } from '../../state/views/stand.ts'
 import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 
-/** Where a partition of the view stands; undefined: it cannot be told, so that nothing known of it may be used again. */
+/** A position of a partition of the view. If undefined, the position is unknown, and no cached list may be reused. */
 export type Stand = string | undefined
 
-/** Tells for all lists of a partition at once whether they may have changed: one look instead of hundreds. */
+/**
+ * Detects with one read per partition, instead of one per region, whether any of the partition's lists may have
+ * changed.
+ */
 export interface Stands {
-  /** At most LOOK_EVERY_MS old; callers that come together share a look. */
+  /** Returns the position, at most LOOK_EVERY_MS old. Concurrent callers share a read. */
   of(partition: number): Promise<Stand | typeof NOT_CAUGHT_UP>
-  /** Whether the partition stood there a moment ago. Looks again beside the work, so that callers never wait while they keep coming. */
+  /**
+   * Whether the partition was at this position a moment ago. Refreshes the position in the background, so that
+   * frequent callers never wait.
+   */
   isStill(partition: number, stand: Stand): boolean
 }
 
-/** What a look tells is believed for so long. */
+/** How long a position counts as current. */
 const LOOK_EVERY_MS = 1_000
-/** From then on it is renewed in the background. */
+/** Age from which a position is refreshed in the background. */
 const RENEW_AFTER_MS = 500
 
 interface Look {
@@ -27,7 +33,7 @@ interface Look {
 /** @param now epoch ms */
 export function stands(reader: ViewReader, now: () => number): Stands {
   const looks = new Map<number, Look>()
-  /** The last answers, and when they were asked for. */
+  /** The last known positions, with the times at which they were requested. */
   const known = new Map<number, { readonly stand: Stand; readonly at: number }>()
 
   function look(partition: number): Look {
@@ -41,13 +47,13 @@ export function stands(reader: ViewReader, now: () => number): Stands {
     return begun
   }
 
-  /** Nothing is believed, and the next caller looks again. */
+  /** Discards the position, so that the next caller reads it again. */
   function forget(partition: number, failed: Look): void {
     known.delete(partition)
     if (looks.get(partition) === failed) looks.delete(partition)
   }
 
-  /** The last look, or a new one when that is older. */
+  /** Returns the last read if it is younger than `ms`, otherwise a new one. */
   function lookWithin(partition: number, ms: number): Look {
     const last = looks.get(partition)
     return last !== undefined && now() - last.at < ms ? last : look(partition)
