@@ -19,7 +19,7 @@ export interface Stack {
 /** Everything that `npm start` runs. */
 export function localStack(config: LocalConfig, home: Home, progress: Progress): Stack {
   const servers = stackServers(config, home)
-  const watch = supervisor((text) => progress.say(`  ${text}`))
+  const processes = supervisor((text) => progress.say(`  ${text}`))
   /** In the order of their start; components that are started together are stopped together. */
   const started: Component[][] = []
   const parts: RunPart[] = []
@@ -37,7 +37,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress):
           () => component.start(),
           (how) => `${component.address}${how === 'reused' ? '  (was running)' : ''}`,
         )
-        watch.watch(component)
+        processes.keepRunning(component)
       }),
     )
   }
@@ -61,7 +61,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress):
 
   async function stop(): Promise<void> {
     stopping = true
-    await watch.release()
+    await processes.release()
     for (const stage of started.toReversed()) await Promise.all(stage.map((component) => component.stop()))
     removeRunFile(home)
   }

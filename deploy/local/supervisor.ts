@@ -10,7 +10,7 @@ const MS_PER_SECOND = 1_000
 
 export interface Supervisor {
   /** From now on the started component is started again whenever it ends. */
-  watch(component: Component): void
+  keepRunning(component: Component): void
   /** Lets everything end in peace: to be awaited before the first stop, so that nothing comes up behind it. */
   release(): Promise<void>
 }
@@ -37,7 +37,7 @@ export function supervisor(say: (text: string) => void, deps: SupervisorDeps = {
     }
   }
 
-  async function keepRunning(component: Component): Promise<void> {
+  async function restartWhenItEnds(component: Component): Promise<void> {
     let pause = FIRST_PAUSE_MS
     let startedAt = now()
     for (;;) {
@@ -66,7 +66,7 @@ export function supervisor(say: (text: string) => void, deps: SupervisorDeps = {
   }
 
   return {
-    watch: (component) => void keepRunning(component),
+    keepRunning: (component) => void restartWhenItEnds(component),
     async release() {
       ending.abort()
       await Promise.allSettled(starting)

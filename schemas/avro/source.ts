@@ -22,8 +22,8 @@ const RUNTIME = {
   misfit(path: string, reason: string = cursor.why): Misfit {
     return new Misfit(path, reason)
   },
-  /** Puts the place of a nested value before what it complained of. */
-  within(path: string, error: unknown): unknown {
+  /** Prepends the path of a nested value to its error. */
+  withPath(path: string, error: unknown): unknown {
     return error instanceof Misfit ? new Misfit(path + error.path, error.reason) : error
   },
 }

@@ -46,7 +46,7 @@ test.each([
   ['state/stores/windowed-counter-store.ts', 'WindowedCounterOptions'],
   ['state/stores/timer-store.ts', 'TimerStoreOptions'],
   ['state/stores/top-k-store.ts', 'TopKOptions'],
-  ['pipelines/engine/worker/worker-parts.ts', 'WorkerConfig'],
+  ['pipelines/engine/worker/worker-config.ts', 'WorkerConfig'],
   ['state/stores/rocksdb-backend.ts', 'RocksdbOptions'],
   ['pipelines/engine/sinks/sink.ts', 'SinkOptions'],
 ])('%s: every option of %s', (path, name) => {

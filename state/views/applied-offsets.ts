@@ -2,11 +2,11 @@ import { positionsKey } from './apply.ts'
 import { NOT_CAUGHT_UP, type ViewReader, withCaughtUp } from './view.ts'
 
 /**
- * How far each of its topics has been applied to a view's partition, as text: between two equal ones nothing was written. One small look
- * tells readers that all that they know of the partition is still so.
- * @returns undefined when nothing is known of it
+ * The offsets up to which each topic has been applied to a partition of a view, as text. While the text stays the same, nothing was written:
+ * with one small read, readers learn that everything they know of the partition is still current.
+ * @returns undefined when nothing is known of the partition
  */
-export async function readStand(
+export async function readAppliedOffsets(
   reader: ViewReader,
   view: string,
   partition: number,
