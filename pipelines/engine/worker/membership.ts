@@ -15,7 +15,7 @@ import type { Topology } from '../topology/topology.ts'
 import type { Committer } from './committer.ts'
 import { idsWithoutMember, transactionalIdPrefix } from './member-identity.ts'
 import type { TaskSet } from './task-set.ts'
-import { askFacts, type TaskFacts, type TaskStarts } from './task-starts.ts'
+import { fetchStartOffsets, type TaskOffsets, type TaskStarts } from './task-starts.ts'
 import { partitionsOfPart } from './worker-topics.ts'
 
 /** More fences than this within the window, and the machine or its brokers are not fit to work. */
@@ -27,8 +27,8 @@ const OPEN_TRANSACTIONS_LOOK_MS = 1_000
 
 /** The worker's place in its group, and what follows from it for its tasks. All of it runs inside the worker's loop. */
 export interface Membership {
-  /** Looks for a group event and for answers to questions asked beside the loop, and acts on them. */
-  attend(): Promise<void>
+  /** Acts on the next event of the group and on answers that have arrived meanwhile. */
+  handleEvents(): Promise<void>
   /** Answers are there to be attended to. */
   readonly hasNews: boolean
   /** Begins anew from the last commit, as a new life of the producer and the member. @throws FencedError when the place was lost too often */
@@ -60,7 +60,7 @@ export interface MembershipDeps {
 }
 
 /** Everything that happens beside the loop ends as news for it. */
-type News = { readonly tasks: readonly StreamTask[]; readonly facts: TaskFacts } | { readonly error: unknown }
+type News = { readonly tasks: readonly StreamTask[]; readonly offsets: TaskOffsets } | { readonly error: unknown }
 
 /** Passing failures of the cluster: waiting and asking again cures them. */
 export function isPassing(error: unknown): boolean {
@@ -84,7 +84,7 @@ export function membership(deps: MembershipDeps): Membership {
     for (const { generation: of, news } of arrived) {
       if (of !== generation) continue
       if ('error' in news) throw news.error
-      starts.begin(news.tasks.filter(tasks.has), news.facts)
+      starts.begin(news.tasks.filter(tasks.has), news.offsets)
     }
   }
 
@@ -138,8 +138,8 @@ export function membership(deps: MembershipDeps): Membership {
   function askFor(fresh: readonly StreamTask[]): void {
     if (fresh.length === 0) return
     const of = generation
-    factsOf(fresh)
-      .then((facts): News => ({ tasks: fresh, facts }))
+    startOffsetsOf(fresh)
+      .then((offsets): News => ({ tasks: fresh, offsets }))
       .catch((error): News => ({ error }))
       .then((news) => {
         inbox.push({ generation: of, news })
@@ -147,11 +147,11 @@ export function membership(deps: MembershipDeps): Membership {
       })
   }
 
-  async function factsOf(fresh: readonly StreamTask[]): Promise<TaskFacts> {
+  async function startOffsetsOf(fresh: readonly StreamTask[]): Promise<TaskOffsets> {
     const known = new AbortController()
-    if (deps.exactlyOnce) void endTransactionsOfTheDead(known.signal)
+    if (deps.exactlyOnce) void abortAbandonedTransactions(known.signal)
     try {
-      return await askFactsUntilAnswered(fresh)
+      return await fetchOffsetsUntilAnswered(fresh)
     } finally {
       known.abort()
     }
@@ -161,7 +161,7 @@ export function membership(deps: MembershipDeps): Membership {
    * A transaction is open only in a life that was a member before, and a life that is no member any more never becomes one again (it takes a new producer
    * epoch first): so whoever is missing after its transaction was seen is gone, or a zombie.
    */
-  async function endTransactionsOfTheDead(known: AbortSignal): Promise<void> {
+  async function abortAbandonedTransactions(known: AbortSignal): Promise<void> {
     const isGone = async (ids: readonly string[]) => {
       const members = await group.members()
       return idsWithoutMember(
@@ -181,10 +181,10 @@ export function membership(deps: MembershipDeps): Membership {
     }
   }
 
-  async function askFactsUntilAnswered(fresh: readonly StreamTask[]): Promise<TaskFacts> {
+  async function fetchOffsetsUntilAnswered(fresh: readonly StreamTask[]): Promise<TaskOffsets> {
     for (;;) {
       try {
-        return await askFacts(deps.transport, group, fresh, deps)
+        return await fetchStartOffsets(deps.transport, group, fresh, deps)
       } catch (error) {
         if (!isPassing(error)) throw error
         log.warn({ err: error, topology: topology.name }, 'start_positions_not_known')
@@ -239,7 +239,7 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   return {
-    async attend() {
+    async handleEvents() {
       await takeEvent()
       takeNews()
     },

@@ -1,0 +1,68 @@
+import type { PartitionData } from '../../../kafka/transport.ts'
+import type { Codecs } from '../topology/codecs.ts'
+import type { Declaration, StreamDeclaration } from '../topology/declaration.ts'
+import { timeStagesInto } from '../topology/sub-topology.ts'
+import { RecordQueue } from './record-queue.ts'
+
+/** The source partitions of one task together. */
+export interface TaskSources {
+  /** One per stream, in the order declared. */
+  readonly queues: readonly RecordQueue[]
+  of(topic: string): RecordQueue | undefined
+  /** Takes what a poll returned. @returns the index of its source */
+  push(data: PartitionData): number
+  /** Next offset of each source to process. */
+  positions(): number[]
+  movedSince(positions: readonly number[]): boolean
+  readonly queuedRecords: number
+  readonly queuedBytes: number
+  /** Everything that the broker was known to have is processed. */
+  readonly caughtUp: boolean
+  /** When the high watermarks of all sources were known, epoch ms; undefined while one is not. */
+  readonly fetchedAt: number | undefined
+}
+
+export interface TaskSourceOptions {
+  readonly declaration: Declaration
+  readonly partition: number
+  readonly codecs: Codecs
+  readonly isMissing: (schemaId: number) => boolean
+}
+
+export function taskSources(streams: readonly StreamDeclaration[], options: TaskSourceOptions): TaskSources {
+  const { declaration, partition, codecs, isMissing } = options
+  const queues = streams.map((stream) => {
+    const seesMarkers = timeStagesInto(declaration, stream.topic.name).length > 0
+    const valueCodec = codecs.topicValue(stream.topic)
+    return new RecordQueue(stream, { partition, keyCodec: stream.topic.key, valueCodec, isMissing, seesMarkers })
+  })
+
+  return {
+    queues,
+    of: (topic) => queues.find((queue) => queue.topic === topic),
+    push(data) {
+      const index = queues.findIndex((queue) => queue.topic === data.topic)
+      queues[index].push(data)
+      return index
+    },
+    positions: () => queues.map((queue) => queue.position),
+    movedSince: (positions) => queues.some((queue, i) => queue.position !== positions[i]),
+    get queuedRecords() {
+      return queues.reduce((sum, queue) => sum + queue.queuedRecords, 0)
+    },
+    get queuedBytes() {
+      return queues.reduce((sum, queue) => sum + queue.queuedBytes, 0)
+    },
+    get caughtUp() {
+      return queues.every((queue) => queue.queuedRecords === 0 && queue.position >= queue.highWatermark)
+    },
+    get fetchedAt() {
+      let least: number | undefined
+      for (const { fetchedAt } of queues) {
+        if (fetchedAt === undefined) return undefined
+        if (least === undefined || fetchedAt < least) least = fetchedAt
+      }
+      return least
+    },
+  }
+}
