@@ -1,8 +1,8 @@
 /**
  * # 12. Running
  *
- * So far everything ran in memory. This chapter runs a topology on a real Kafka with its state in a real RocksDB, and looks at it from outside, as
- * its operators will. It needs a broker and a registry, which the test stack starts:
+ * So far everything ran in memory. This chapter runs a topology on a real Kafka with its state in a real RocksDB, and
+ * looks at it from outside, as its operators will. It needs a broker and a registry, which the test stack starts:
  *
  *     npx vitest run --project integration docs/guide/12
  *
@@ -58,19 +58,22 @@ beforeAll(async () => {
 /*
  * ## A worker
  *
- * `run` starts one in a call. It connects to the brokers, opens the database in the state folder, creates the topics that are missing, registers the
- * schemas and joins the group that has the topology's name. Give each worker process a state folder of its own: beside the database it holds the
- * worker's identity, by which a restarted worker gets its partitions back at once and shuts out what is left of its earlier life.
+ * `run` starts one in a call. It connects to the brokers, opens the database in the state folder, creates the topics
+ * that are missing, registers the schemas and joins the group that has the topology's name. Give each worker process a
+ * state folder of its own: beside the database it holds the worker's identity, by which a restarted worker gets its
+ * partitions back at once and shuts out what is left of its earlier life.
  *
  * A program of yours is these lines, with your own addresses:
  *
- *     const worker = await run(stationCounts, { brokers: 'localhost:9092', registry: 'http://localhost:8081', stateFolder: './state', stopOnSignals: true })
+ *     const [brokers, registry] = ['localhost:9092', 'http://localhost:8081']
+ *     const worker = await run(stationCounts, { brokers, registry, stateFolder: './state', stopOnSignals: true })
  *     await worker.done
  *
- * In the project you do not even write those: list your topology in `pipelines/services.ts`, and `pipelines/main.ts` runs it beside others on one
- * database (`npm start`, or in production a container per process).
+ * In the project you do not even write those: list your topology in `pipelines/services.ts`, and `pipelines/main.ts`
+ * runs it beside others on one database (`npm start`, or in production a container per process).
  *
- * Two more options here: a log, because the default writes JSON lines to stdout, and a port on which the worker answers over HTTP (0: a free one).
+ * Two more options here: a log, because the default writes JSON lines to stdout, and a port on which the worker answers
+ * over HTTP (0: a free one).
  */
 const log: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -116,7 +119,8 @@ const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeou
 /*
  * ## Looking at it
  *
- * `worker.status()` tells the program itself: state, readiness, tasks, restores, commits. Over HTTP everybody else learns it:
+ * `worker.status()` gives the program its state, readiness, tasks, restores and commits. Everybody else reads them over
+ * HTTP:
  *
  * | path | says |
  * |---|---|
@@ -152,7 +156,8 @@ test('a worker shows what it runs and how far it is', async () => {
 /*
  * ## Starting again
  *
- * The folder has the state, how old it is, and who the worker is. So the second start reads nothing that it knows already.
+ * The folder has the state, how old it is, and who the worker is. So the second start reads nothing that it knows
+ * already.
  */
 test('the next start continues where the last one ended', async () => {
   const worker = await startWorker()
@@ -166,8 +171,9 @@ test('the next start continues where the last one ended', async () => {
 /*
  * ## When it cannot run
  *
- * Whatever is missing at the start is an error of one line with the cause and what to look at. Once the worker runs, brokers and registry may come
- * and go: it waits for them. A failure of yours, such as a processor that throws, ends it: `done` rejects.
+ * Whatever is missing at the start is an error of one line with the cause and what to look at. Once the worker runs,
+ * brokers and registry may come and go: it waits for them. A failure of yours, such as a processor that throws, ends
+ * it: `done` rejects.
  */
 test('a second worker needs a folder of its own', async () => {
   await startWorker()
@@ -177,8 +183,9 @@ test('a second worker needs a folder of its own', async () => {
 })
 
 /*
- * More power is more processes, each with a state folder of its own. The group spreads the partitions over them, and nothing else has to be said.
+ * More power is more processes, each with a state folder of its own. The group spreads the partitions over them, and
+ * nothing else has to be said.
  *
- * Read next: chapter 13, asking a running topology for its state. Sources: `pipelines/engine/worker/run.ts`, `pipelines/main.ts`,
- * `pipelines/engine/worker/host.ts`, `pipelines/engine/worker/introspection.ts`.
+ * Read next: chapter 13, asking a running topology for its state. Sources: `pipelines/engine/worker/run.ts`,
+ * `pipelines/main.ts`, `pipelines/engine/worker/host.ts`, `pipelines/engine/worker/introspection.ts`.
  */

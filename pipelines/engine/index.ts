@@ -1,6 +1,7 @@
 /**
- * The engine's front door: everything that an author of topologies, commands and sinks needs, and what starts them. Code outside the engine
- * imports this file and, in tests, `testing.ts`; the linter refuses every other path into the engine.
+ * The engine's front door: everything that an author of topologies, commands and sinks needs, and what starts them.
+ * Code outside the engine imports this file and, in tests, `testing.ts`; the linter refuses every other path into the
+ * engine.
  */
 
 // Topologies

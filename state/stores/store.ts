@@ -48,8 +48,9 @@ export interface StoreLookup<K, V> {
 export type AnyStoreLookup = StoreLookup<any, any>
 
 /**
- * Who uses the stores of a task at this moment. A store asks before each use, so that a node which did not declare the store in its `stores`
- * fails at once. Otherwise it would read and write state that may belong to another sub-topology, and no description would show it.
+ * Who uses the stores of a task at this moment. A store asks before each use, so that a node which did not declare the
+ * store in its `stores` fails at once. Otherwise it would read and write state that may belong to another sub-topology,
+ * and no description would show it.
  */
 export interface StoreAccess {
   /** The node whose code runs; undefined while none does, for instance when a test reads a store. */

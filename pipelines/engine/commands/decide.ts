@@ -38,7 +38,10 @@ export interface DecidingOptions<C, S, V, A> {
   readonly view: (state: S, key: string) => V | null
   /** Called after every change, to emit the records that follow from it. */
   readonly changed?: (change: Change<S>, ctx: Context) => void
-  /** The topics that `changed` emits to, and the stores that `changed` and the stream's ticks use. Naming a store here declares it. */
+  /**
+   * The topics that `changed` emits to, and the stores that `changed` and the stream's ticks use. Naming a store here
+   * declares it.
+   */
   readonly emits?: readonly AnyTopic[]
   readonly stores?: readonly EngineStore[]
 }

@@ -18,7 +18,9 @@ export class TaskContext implements RecordContext<unknown>, StoreAccess {
   key: unknown
   timestamp = -1
   offset = -1
-  /** The node whose code runs; undefined while the engine works. Topics and stores are checked against what it declared. */
+  /**
+   * The node whose code runs; undefined while the engine works. Topics and stores are checked against what it declared.
+   */
   node: EmittingNode | undefined
   /** Timestamp of emitted records that are given none. */
   emitTimestamp = 0

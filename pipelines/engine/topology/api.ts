@@ -3,8 +3,8 @@ import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
 import type { EngineStore } from '../../../state/stores/store.ts'
 
 /**
- * What authors of a topology see. A build function declares the topology. The engine runs it once per task, so that its closures and stores
- * belong to one task alone; `describe()` runs it once more without opening anything.
+ * What authors of a topology see. A build function declares the topology. The engine runs it once per task, so that its
+ * closures and stores belong to one task alone; `describe()` runs it once more without opening anything.
  */
 export interface TopologyBuilder {
   /** Reads a topic of the catalogue, or a repartition topic of this topology. */
@@ -13,8 +13,8 @@ export interface TopologyBuilder {
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & Keyless): Stream<K | undefined, V>
   source<K, V>(topic: Topic<K, V>, options?: SourceOptions<K, V>): Stream<K, V>
   /**
-   * An internal topic `<topology>-<name>-repartition`: one sub-topology emits to it, another has it as its source. A topic that exists keeps its
-   * partition count, so use `Context.partitions`.
+   * An internal topic `<topology>-<name>-repartition`: one sub-topology emits to it, another has it as its source. A
+   * topic that exists keeps its partition count, so use `Context.partitions`.
    */
   repartition<K, V>(name: string, options: RepartitionOptions<K, V>): Topic<K, V>
 }
@@ -47,8 +47,8 @@ export interface Stream<K, V> {
    * A named processor: runs once per record, synchronously, in offset order. Several processors of one stream run one after the
    * other on the same record; an outcome (drop, dead letter, late) ends the record, so that later ones do not see it.
    * @param options.reads names the state a record needs (call `store.prefetch(key)`), so that a whole batch is read by one multi-get
-   * @param options.stores every store it uses, also in `reads`. Naming a store here declares it; a use that is not named throws ProcessorError.
-   *   Streams whose nodes name the same store form one sub-topology.
+   * @param options.stores every store it uses, also in `reads`. Naming a store here declares it; using another one
+   *   throws ProcessorError. Streams whose nodes name the same store form one sub-topology.
    * @param options.emits every topic it emits to; any other throws ProcessorError
    */
   process(name: string, options: ProcessOptions<K, V>, processor: Processor<K, V>): Stream<K, V>

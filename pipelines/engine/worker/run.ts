@@ -18,8 +18,8 @@ export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'to
   /** URL of the schema registry, or a client of it. */
   readonly registry: string | SchemaRegistry
   /**
-   * Folder of this worker alone: its database, and its identity in the consumer group. A worker that starts again with the same folder gets its
-   * partitions back at once and restores only what it missed.
+   * Folder of this worker alone: its database, and its identity in the consumer group. A worker that starts again with
+   * the same folder gets its partitions back at once and restores only what it missed.
    */
   readonly stateFolder: string
   /**
@@ -63,12 +63,14 @@ interface Started {
 }
 
 /**
- * Runs one topology in this process: connects to the brokers, opens the state folder, creates missing topics, registers schemas and joins the
- * group. With a `healthPort` the process answers over HTTP from the first moment.
+ * Runs one topology in this process: connects to the brokers, opens the state folder, creates missing topics, registers
+ * schemas and joins the group. With a `healthPort` the process answers over HTTP from the first moment.
  * @returns the worker, once it has joined its group. Its tasks may still be restoring: see `status().ready`
- * @throws Error of one line when brokers or registry do not answer, another process uses the state folder, or the topology cannot run here
+ * @throws Error of one line when brokers or registry do not answer, another process uses the state folder, or the
+ *   topology cannot run here
  * @example
- * const worker = await run(trips, { brokers: 'localhost:9092', registry: 'http://localhost:8081', stateFolder: '/var/lib/trips' })
+ * const [brokers, registry] = ['localhost:9092', 'http://localhost:8081']
+ * const worker = await run(trips, { brokers, registry, stateFolder: '/var/lib/trips' })
  * await worker.done
  */
 export async function run(topology: Topology, options: RunOptions): Promise<RunningWorker> {
@@ -130,7 +132,10 @@ async function connect(topology: Topology, { brokers, kafka }: RunOptions, runti
   }
 }
 
-/** The schema of the transport's options reports every fault with its path, as JSON over many lines. People get one line. */
+/**
+ * The schema of the transport's options reports every fault with its path, as JSON over many lines. People get one
+ * line.
+ */
 function transportOf(open: () => Transport): Transport {
   try {
     return open()

@@ -28,7 +28,9 @@ const NODES: Readonly<Record<string, (stream: Stream<string, string>, declared: 
   beforeCommit: (stream, declared, use) => stream.beforeCommit('node', declared, use),
 }
 
-/** `other` declares the store that `node` uses, in the same sub-topology: the store is open, and only its user is wrong. */
+/**
+ * `other` declares the store that `node` uses, in the same sub-topology: the store is open, and only its user is wrong.
+ */
 function withNode(
   kind: string,
   declared: (store: KeyedStore<string, number>) => Declared,
