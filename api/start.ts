@@ -26,7 +26,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
   const now = Date.now
   const monotonic = () => performance.now()
   const metrics = httpMetrics({ process: true })
-  /** Closes what was opened, in the order of opening. Each part uses only parts before it. */
+  /** Each closes one part, in the order of opening. A part uses only parts before it, so `stop` begins with the last. */
   const closing: (() => unknown)[] = []
 
   const transport = apiTransport({ brokers: kafka.brokers, log })

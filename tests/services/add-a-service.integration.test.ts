@@ -13,7 +13,7 @@ import { stepsOf } from './page.ts'
 
 /** Several processes start on a machine that is busy otherwise. */
 const SOON = { timeout: 60_000, interval: 100 }
-const TEST_TIMEOUT_MS = 240_000
+const TEST_TIMEOUT_MS = 300_000
 const PAGE = join(import.meta.dirname, '../../docs/add-a-service.md')
 /** What production has of the service that the page builds. */
 const PARTITIONS = { 'votes-cast': 6, 'vote-counts': 3, 'votes-by-choice-repartition': 3, 'votes-totals-changelog': 3 }
