@@ -3,9 +3,11 @@ import type { AvroSchema } from '../topic.ts'
 import { cursor } from './cursor.ts'
 import { defaultSource } from './default.ts'
 import { parseSchema } from './parse.ts'
+import { primitiveReader } from './primitive-source.ts'
 import { type Plan, type RecordPlan, resolve } from './resolve.ts'
+import { skipGenerator } from './skip-source.ts'
 import { compileSource, extended, literal, MAX_DEPTH, Misfit, type SourceBuilder, sourceBuilder } from './source.ts'
-import { type AvroType, isRecursive, minimumBytes, type PrimitiveKind, unqualified } from './types.ts'
+import { isRecursive, unqualified } from './types.ts'
 
 /**
  * Longer arrays grow while they are read, so that malicious nested counts cannot allocate memory for items that are not
@@ -61,9 +63,10 @@ function generateDecoder(plan: Plan): RawDecode {
  */
 function decoderGenerator(out: SourceBuilder) {
   const recordFunctions = new Map<RecordPlan, string>()
-  const skipFunctions = new Map<AvroType, string>()
   const pending: (() => void)[] = []
   const { line, fresh } = out
+  const readPrimitive = primitiveReader(out)
+  const skip = skipGenerator(out, readPrimitive, pending)
 
   /** Emits the pending functions after their callers are complete. */
   function finish(): void {
@@ -141,49 +144,6 @@ function decoderGenerator(out: SourceBuilder) {
     }
   }
 
-  function readPrimitive(from: PrimitiveKind, to: PrimitiveKind, target: string, path: string): void {
-    switch (from) {
-      case 'null':
-        line(`${target} = null`)
-        return
-      case 'boolean':
-        line(`if (p >= e) throw misfit(${path}, TRUNCATED)`)
-        line(`if (b[p] > 1) throw misfit(${path}, 'a boolean must be 0 or 1')`)
-        line(`${target} = b[p++] === 1`)
-        return
-      case 'int':
-        readVarint('readInt', to === 'int64', target, path)
-        return
-      case 'long':
-      case 'int64': {
-        const readers: { [kind in PrimitiveKind]?: string } = { int64: 'readInt64', float: 'readLongAsDouble', double: 'readLongAsDouble' }
-        readVarint(readers[to] ?? 'readLong', to === 'int64', target, path)
-        return
-      }
-      case 'float':
-      case 'double': {
-        const size = from === 'float' ? 4 : 8
-        line(`if (e - p < ${size}) throw misfit(${path}, TRUNCATED)`)
-        line(`${target} = ${from === 'float' ? 'readFloat' : 'readDouble'}(b, p); p += ${size}`)
-        return
-      }
-      case 'string':
-      case 'bytes':
-        line(`${target} = ${to === 'string' ? 'readString' : 'readBytes'}(b, p, e)`)
-        line(`if (cursor.at < 0) throw misfit(${path}); p = cursor.at`)
-        return
-    }
-  }
-
-  /** Inlines the one-byte case, which covers most counts, indexes and small numbers, and emits a call for the rest. */
-  function readVarint(reader: string, big: boolean, target: string, path: string): void {
-    const small = '(b[p] >>> 1) ^ -(b[p] & 1)'
-    line(`if (p < e && b[p] < 128) { ${target} = ${big ? `BigInt(${small})` : small}; p++ } else {`)
-    const value = `${reader}(b, p, e)`
-    line(`${target} = ${big && reader === 'readInt' ? `BigInt(${value})` : value}`)
-    line(`if (cursor.at < 0) throw misfit(${path}); p = cursor.at }`)
-  }
-
   function readEnum(symbols: readonly (string | undefined)[], target: string, path: string): void {
     const index = fresh('symbol')
     line(`let ${index}`)
@@ -237,82 +197,6 @@ function decoderGenerator(out: SourceBuilder) {
     for (const field of plan.defaults) line(`${variables.get(field)} = ${defaultSource(field.type, field.default)}`)
     const properties = plan.reader.fields.map((field) => `${literal(field.name)}: ${variables.get(field)}`)
     line(`cursor.at = p; return { ${properties.join(', ')} } }`)
-  }
-
-  /** Skips a value that the reader does not need. Its content is only checked as far as finding its end requires. */
-  function skip(type: AvroType, path: string): void {
-    switch (type.kind) {
-      case 'null':
-        return
-      case 'string':
-      case 'bytes':
-        line(`{ const length = readLength(b, p, e); if (cursor.at < 0) throw misfit(${path}); p = cursor.at + length }`)
-        return
-      case 'int':
-      case 'long':
-      case 'int64':
-      case 'enum':
-        line(`readInt64(b, p, e); if (cursor.at < 0) throw misfit(${path}); p = cursor.at`)
-        return
-      case 'boolean':
-      case 'float':
-      case 'double':
-      case 'fixed': {
-        const size = minimumBytes(type)
-        line(`if (e - p < ${size}) throw misfit(${path}, TRUNCATED); p += ${size}`)
-        return
-      }
-      case 'array':
-        skipBlocks(minimumBytes(type.items), path, () => skip(type.items, path))
-        return
-      case 'map':
-        skipBlocks(1 + minimumBytes(type.values), path, () => {
-          skip({ kind: 'string' }, path)
-          skip(type.values, path)
-        })
-        return
-      case 'union': {
-        const branch = fresh('branch')
-        line(`let ${branch}`)
-        readPrimitive('int', 'int', branch, path)
-        line(`switch (${branch}) {`)
-        type.branches.forEach((each, index) => {
-          line(`case ${index}: {`)
-          skip(each, path)
-          line('break }')
-        })
-        line(`default: throw misfit(${path}, 'branch ' + ${branch} + ' of a union of ${type.branches.length}') }`)
-        return
-      }
-      case 'record': {
-        let name = skipFunctions.get(type)
-        if (!name) {
-          name = fresh('skip')
-          skipFunctions.set(type, name)
-          const declared = name
-          pending.push(() => {
-            line(`function ${declared}(b, p, e, d) {`)
-            line(`if (d > ${MAX_DEPTH}) throw misfit('', 'records are nested deeper than ${MAX_DEPTH}')`)
-            for (const field of type.fields) skip(field.type, extended("''", `.${field.name}`))
-            line('return p }')
-          })
-        }
-        line(`try { p = ${name}(b, p, e, d + 1) } catch (error) { throw within(${path}, error) }`)
-        return
-      }
-    }
-  }
-
-  /** Skips a block at once when it declares its size. */
-  function skipBlocks(itemBytes: number, path: string, skipItem: () => void): void {
-    const count = fresh('count')
-    line(`for (;;) { let ${count} = readBlockCount(b, p, e, ${itemBytes})`)
-    line(`if (cursor.at < 0) throw misfit(${path}); p = cursor.at`)
-    line(`if (${count} === 0) break`)
-    line(`if (lastBlockEnd() >= 0) { p = lastBlockEnd(); continue }`)
-    line(`for (; ${count} > 0; ${count}--) {`)
-    skipItem()
-    line('} }')
   }
 
   return { read, finish }

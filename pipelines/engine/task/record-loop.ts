@@ -2,20 +2,17 @@ import type { RecordChunk } from '../../../kafka/transport.ts'
 import { UnknownSchemaError } from '../../../schemas/codec.ts'
 import type { EngineStore } from '../../../state/stores/store.ts'
 import type { TaskTicks, TimeClosing } from '../time/task-time.ts'
-import type { DeadLetter, Outcome } from '../topology/api.ts'
 import { ProcessorError } from '../topology/errors.ts'
-import { deadLetterTopicName } from '../topology/internal-topics.ts'
-import { deadLetterParts, lateHeaders } from './dead-letter.ts'
 import { FAULTY, MARKER, type SourceIntake } from './intake.ts'
 import { increase, type TaskMetrics } from './metrics.ts'
 import type { Outputs } from './outputs.ts'
+import { recordOutcomes } from './record-outcomes.ts'
 import type { TaskContext } from './task-context.ts'
 
 /** Records decoded at a time: enough that one multi-get pays, few enough that their objects stay young. */
 const SLICE_RECORDS = 4_096
 /** Records between two looks at the clock. */
 const RECORDS_PER_CLOCK_CHECK = 64
-const DEAD_LETTER_PARTITION = 0
 
 export interface RecordLoopParts {
   readonly topology: string
@@ -52,15 +49,10 @@ export function processorFailed(topology: string, context: TaskContext, error: u
   return new ProcessorError(`${topology}/${failed} failed${place}: ${reason}`, { cause: error })
 }
 
-/** What came back in place of an outcome. */
-function described(result: unknown): string {
-  return result instanceof Promise ? 'a promise, but processors are synchronous' : `a ${typeof result} that is no outcome`
-}
-
 export function recordLoop(parts: RecordLoopParts): RecordLoop {
   const { topology, intakes, closings, stores, ticks, context, outputs, metrics } = parts
   const single = intakes.length === 1 ? intakes[0] : undefined
-  const deadLetters = deadLetterTopicName(topology)
+  const outcomes = recordOutcomes(topology, context, outputs, metrics)
   /** A multi-get stopped at a value whose schema is not loaded: it is repeated before anything is processed. */
   let prefetchPending = false
   let waitsForSchema: number | undefined
@@ -210,46 +202,12 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       context.node = node
       const outcome = node.process(value, context)
       if (outcome === undefined) continue
-      if (!settle(intake, outcome)) return
+      if (!outcomes.settle(intake, outcome)) return
       break
     }
     if (timestamp <= context.streamTime) return
     context.streamTime = timestamp
     if (timestamp >= ticks.nextEvent) ticks.runEvent(timestamp)
-  }
-
-  /** @returns false when the record was rejected: its time does not count */
-  function settle(intake: SourceIntake, outcome: Exclude<Outcome, void>): boolean {
-    switch (outcome.outcome) {
-      case 'drop':
-        increase(metrics.dropped, outcome.reason)
-        return true
-      case 'late':
-        metrics.late++
-        sendLate(intake)
-        return true
-      case 'dead-letter':
-        reject(intake, outcome, context.node?.name ?? '')
-        return false
-      default:
-        throw new ProcessorError(`it returned ${described(outcome satisfies never)}: return nothing, drop(), deadLetter() or late`)
-    }
-  }
-
-  function sendLate(intake: SourceIntake): void {
-    const { lateOutput } = intake.stream.options
-    if (lateOutput === undefined) return
-    const chunk = intake.chunk as RecordChunk
-    outputs.copy(lateOutput.name, undefined, chunk, intake.row, lateHeaders(chunk, intake.row))
-  }
-
-  function reject(intake: SourceIntake, { code, message }: Pick<DeadLetter, 'code' | 'message'>, processor: string): void {
-    if (intake.stream.options.onBadRecord === 'fail')
-      throw new ProcessorError(`the record was refused (${code}: ${message}) and the source's policy for bad records is to fail`)
-    const chunk = intake.chunk as RecordChunk
-    metrics.deadLetters++
-    const letter = deadLetterParts(chunk, intake.row, { topology, processor, code, message })
-    outputs.copy(deadLetters, DEAD_LETTER_PARTITION, chunk, intake.row, letter.headers, letter)
   }
 
   /** Records that no processor sees. */
@@ -258,7 +216,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     context.node = undefined
     if (kind === FAULTY) {
       const fault = intake.faults.get(intake.slot)
-      if (fault !== undefined) reject(intake, fault, '')
+      if (fault !== undefined) outcomes.reject(intake, fault, '')
       return
     }
     if (kind === MARKER) {

@@ -2,19 +2,18 @@ import type { OffsetToCommit, PartitionData } from '../../../kafka/transport.ts'
 import { partitionKey } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { EngineStore, StateSession } from '../../../state/stores/store.ts'
+import { taskMarks } from '../time/task-marks.ts'
 import { caughtUpTicks, taskTicks, timeClosing } from '../time/task-time.ts'
-import { type TimeMark, timeMark } from '../time/time-mark.ts'
-import { timeMarkerHeaders } from '../time/time-marker.ts'
 import type { Codecs } from '../topology/codecs.ts'
 import { changelogTopicName } from '../topology/internal-topics.ts'
 import { forwardingStagesInto, type SubTopology, timeStagesInto } from '../topology/sub-topology.ts'
 import type { Topology } from '../topology/topology.ts'
-import { SourceIntake } from './intake.ts'
 import type { TaskMetrics } from './metrics.ts'
 import { type AppenderSource, taskOutputs } from './outputs.ts'
 import { processorFailed, type RunResult, recordLoop } from './record-loop.ts'
 import { TaskContext } from './task-context.ts'
 import { type TaskPlace, taskPlace } from './task-place.ts'
+import { taskSources } from './task-sources.ts'
 import { type TaskState, taskStateMachine } from './task-state.ts'
 
 export interface TaskDeps {
@@ -117,11 +116,8 @@ export function streamTask(deps: TaskDeps): StreamTask {
   const partitions = deps.partitionCounts.get(part.sources[0]) ?? part.partitions
   const context = new TaskContext(partition, partitions, outputs, metrics)
 
-  const intakes = streams.map((stream) => {
-    const stages = timeStagesInto(declaration, stream.topic.name)
-    const options = { partition, keyCodec: stream.topic.key, valueCodec: codecs.topicValue(stream.topic), isMissing: deps.isMissing }
-    return new SourceIntake(stream, { ...options, seesMarkers: stages.length > 0 })
-  })
+  const sources = taskSources(streams, { declaration, partition, codecs, isMissing: deps.isMissing })
+  const { intakes } = sources
   const ticks = taskTicks(streams, context)
   const settledTicks = caughtUpTicks(streams, intakes, context)
   const closings = streams.map((stream) => {
@@ -130,17 +126,11 @@ export function streamTask(deps: TaskDeps): StreamTask {
     const stages = { all: timeStagesInto(declaration, into), forwarding: forwardingStagesInto(declaration, into) }
     return timeClosing(stream, stages, context, outputs, partitions)
   })
-  const marks = streams.flatMap((stream) =>
-    stream.timeMarks.map((node) => ({ node, stage: stream.topic.name, mark: timeMark(node.everyMs, node.delayMs, intakes.length) })),
-  )
+  const marks = taskMarks(streams, intakes, context, outputs)
   const loop = recordLoop({ topology: topology.name, intakes, closings, stores, ticks, context, outputs, metrics })
 
   /** Of the last commit that was begun. */
   let committedPositions: number[] = []
-
-  function readyMark(mark: TimeMark): number | undefined {
-    return mark.ready(intakes)
-  }
 
   function runHooks(): void {
     try {
@@ -152,15 +142,6 @@ export function streamTask(deps: TaskDeps): StreamTask {
       context.node = undefined
     } catch (error) {
       throw processorFailed(topology.name, context, error)
-    }
-  }
-
-  function sendMarks(): void {
-    for (const { node, stage, mark } of marks) {
-      const time = readyMark(mark)
-      if (time === undefined) continue
-      outputs.mark(node.to, time, timeMarkerHeaders({ stage, partition, partitions, time }))
-      mark.sent()
     }
   }
 
@@ -205,7 +186,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
         intake.position = start.offset
         context.streamTime = Math.max(context.streamTime, start.streamTime)
       }
-      committedPositions = intakes.map((intake) => intake.position)
+      committedPositions = sources.positions()
       for (const closing of closings) closing?.start()
       context.now = runtime.now()
       ticks.start(context.now, context.streamTime)
@@ -213,10 +194,9 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
     accept(data) {
       state.expect('RUNNING', 'accepting records')
-      const index = intakes.findIndex((intake) => intake.topic === data.topic)
-      intakes[index].push(data)
+      const index = sources.push(data)
       const now = runtime.now()
-      for (const { mark } of marks) mark.observe(index, data.fetchedAt, data.highWatermark, now)
+      marks.observe(index, data.fetchedAt, data.highWatermark, now)
       settledTicks.observe(index, data.fetchedAt, data.highWatermark, now)
     },
 
@@ -228,7 +208,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
     get asksFrom() {
       if (state.current !== 'RUNNING') return Infinity
-      return marks.reduce((least, { mark }) => Math.min(least, mark.asksFrom), settledTicks.asksFrom)
+      return Math.min(marks.asksFrom, settledTicks.asksFrom)
     },
 
     get nextTickAt() {
@@ -258,7 +238,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
     get hasWork() {
       if (state.current !== 'RUNNING') return false
       if (loop.processed > 0 || context.emitted > 0 || settledTicks.due) return true
-      return marks.some(({ mark }) => readyMark(mark) !== undefined) || stores.some((store) => store.dirtyKeys > 0)
+      return marks.due || stores.some((store) => store.dirtyKeys > 0)
     },
 
     get dirtyKeys() {
@@ -266,19 +246,19 @@ export function streamTask(deps: TaskDeps): StreamTask {
     },
 
     get positionsMoved() {
-      return state.current === 'RUNNING' && intakes.some((intake, i) => intake.position !== committedPositions[i])
+      return state.current === 'RUNNING' && sources.movedSince(committedPositions)
     },
 
     get queuedRecords() {
-      return intakes.reduce((sum, intake) => sum + intake.queuedRecords, 0)
+      return sources.queuedRecords
     },
 
     get queuedBytes() {
-      return intakes.reduce((sum, intake) => sum + intake.queuedBytes, 0)
+      return sources.queuedBytes
     },
 
     get caughtUp() {
-      return intakes.every((intake) => intake.queuedRecords === 0 && intake.position >= intake.highWatermark)
+      return sources.caughtUp
     },
 
     prepareCommit() {
@@ -286,9 +266,9 @@ export function streamTask(deps: TaskDeps): StreamTask {
       if (!loop.atRest) throw new Error(`task ${id} cannot commit in the middle of a time handler`)
       context.now = runtime.now()
       runHooks()
-      sendMarks()
+      marks.send()
       flushStores()
-      committedPositions = intakes.map((intake) => intake.position)
+      committedPositions = sources.positions()
       context.emitted = 0
       loop.processed = 0
       return progress()
@@ -300,15 +280,10 @@ export function streamTask(deps: TaskDeps): StreamTask {
       for (const store of stores) store.committed()
     },
 
-    position: (topic) => intakes.find((intake) => intake.topic === topic)?.position ?? -1,
-    highWatermark: (topic) => intakes.find((intake) => intake.topic === topic)?.highWatermark ?? -1,
+    position: (topic) => sources.of(topic)?.position ?? -1,
+    highWatermark: (topic) => sources.of(topic)?.highWatermark ?? -1,
     get fetchedAt() {
-      let least: number | undefined
-      for (const { fetchedAt } of intakes) {
-        if (fetchedAt === undefined) return undefined
-        if (least === undefined || fetchedAt < least) least = fetchedAt
-      }
-      return least
+      return sources.fetchedAt
     },
     get streamTime() {
       return context.streamTime

@@ -2,22 +2,22 @@ import { type MemoryBroker, memoryBroker } from '../../../kafka/memory/broker.ts
 import type { LogRecord } from '../../../kafka/memory/log.ts'
 import { type MemoryProducer, memoryProducer } from '../../../kafka/memory/producer.ts'
 import { partitionFor } from '../../../kafka/partitioner.ts'
-import type { AnyValueTopic } from '../../../kafka/serdes.ts'
 import { partitionKey, type RecordHeader, type TopicPartition, type TopicSpec } from '../../../kafka/transport.ts'
 import { manualRuntime } from '../../../runtime/manual.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import { byteWriter, type Codec } from '../../../schemas/codec.ts'
-import type { AnyTopic, AvroSchema, Topic, ValueFormat } from '../../../schemas/topic.ts'
+import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
 import { memoryBackend } from '../../../state/stores/memory-backend.ts'
 import type { EngineStore, StateBackend } from '../../../state/stores/store.ts'
-import { changelogCopy } from '../state/copy-changelog.ts'
-import { planRestore, putRestored, type StartFacts, startPositions } from '../state/restore.ts'
 import { type TaskMetrics, taskMetrics } from '../task/metrics.ts'
 import { type StreamTask, streamTask } from '../task/task.ts'
 import { topicsOf, topologyCodecs } from '../topology/codecs.ts'
+import type { Declaration } from '../topology/declaration.ts'
 import { changelogSpec, deadLetterSpec, deadLetterTopicName, repartitionSpec } from '../topology/internal-topics.ts'
 import type { Topology } from '../topology/topology.ts'
 import { type CommitFaultPoint, encodeCommit, writeCommit } from '../worker/commit.ts'
+import { localCodecs } from './local-codecs.ts'
+import { restoreTask } from './restore-task.ts'
 
 export interface TestDriverOptions {
   /** Epoch ms at which the clock begins. Default 2026-01-01T00:00Z. */
@@ -158,33 +158,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     tasks = topology.subTopologies.flatMap((part) =>
       Array.from({ length: partitionsOf(part.sources[0]) }, (_, partition) => streamTask({ ...deps, part, partition, cachedObjects })),
     )
-    for (const task of tasks) restore(task)
-  }
-
-  function restore(task: StreamTask): void {
-    const session = backend.session(topology.name)
-    const logs = task.changelogs.map((changelog) => broker.log(changelog.topic, changelog.partition))
-    const keys = task.changelogs.map((changelog) => partitionKey(changelog.topic, changelog.partition))
-    const facts: StartFacts = {
-      committed: broker.groups.committed(topology.name),
-      changelogStarts: new Map(logs.map((log, i) => [keys[i], log.startOffset])),
-      changelogEnds: new Map(logs.map((log, i) => [keys[i], log.endOffset])),
-      now: runtime.now(),
-      exactlyOnce: true,
-    }
-    const copy = changelogCopy(session)
-    task.beginRestore()
-    for (const { changelog, from, to } of planRestore(session, task, facts)) {
-      copy(changelog, broker.fetch(changelog.topic, changelog.partition, from, ALL_RECORDS))
-      putRestored(session, task, changelog, to, runtime.now())
-    }
-    session.write()
-    const positions = startPositions(session, task, facts)
-    for (const source of task.sources) {
-      const key = partitionKey(source.topic, source.partition)
-      if (!positions.has(key)) positions.set(key, { offset: broker.log(source.topic, source.partition).startOffset, streamTime: -1 })
-    }
-    task.start(positions)
+    for (const task of tasks) restoreTask(task, topology.name, session, broker, runtime.now())
   }
 
   function fault(step: CommitFaultPoint): void {
@@ -258,16 +232,6 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     })
   }
 
-  /** The earliest time after `now` at which a tick or a time marker is due. */
-  function nextDue(): number {
-    const marks = declaration.streams.flatMap(({ timeMarks, ticks }) => [
-      ...timeMarks,
-      ...ticks.flatMap(({ clock, everyMs }) => (clock === 'caught-up' ? [{ everyMs, delayMs: 0 }] : [])),
-    ])
-    const markTimes = marks.map(({ everyMs, delayMs }) => (Math.floor((runtime.now() - delayMs) / everyMs) + 1) * everyMs + delayMs)
-    return Math.min(...markTimes, ...tasks.map((task) => task.nextTickAt))
-  }
-
   return {
     get now() {
       return runtime.now()
@@ -288,7 +252,8 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     readDeadLetters: () => newRecords(deadLetterTopicName(topology.name)),
     advanceWallClock(ms) {
       const end = runtime.now() + ms
-      for (let due = nextDue(); due <= end; due = nextDue()) {
+      const next = () => nextDue(runtime.now(), declaration, tasks)
+      for (let due = next(); due <= end; due = next()) {
         runtime.advance(due - runtime.now())
         for (const task of tasks) task.runWallTicks(due)
         run()
@@ -330,29 +295,12 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   }
 }
 
-/** Codecs with schema ids of the driver's own, known to all: a topic may hold what several versions of its schema wrote. */
-function localCodecs(): (topic: AnyValueTopic) => Codec<unknown> {
-  const schemas = new Map<number, AvroSchema>()
-  const lookup = { get: (schemaId: number) => schemas.get(schemaId) }
-  const byFormat = new WeakMap<ValueFormat<unknown>, Codec<unknown>>()
-  /** Stores make a format of the same schema anew for every task. */
-  const bySchema = new Map<string, Codec<unknown>>()
-
-  function open(name: string, value: ValueFormat<unknown>): Codec<unknown> {
-    if (value.schema === undefined) return value.open(0, lookup)
-    const subject = `${name} ${JSON.stringify(value.schema)}`
-    const known = bySchema.get(subject)
-    if (known !== undefined) return known
-    const id = schemas.size + 1
-    schemas.set(id, value.schema)
-    const codec = value.open(id, lookup)
-    bySchema.set(subject, codec)
-    return codec
-  }
-
-  return ({ name, value }) => {
-    const codec = byFormat.get(value) ?? open(name, value)
-    byFormat.set(value, codec)
-    return codec
-  }
+/** The earliest time after `now` at which a tick or a time marker is due. */
+function nextDue(now: number, { streams }: Declaration, tasks: readonly StreamTask[]): number {
+  const marks = streams.flatMap(({ timeMarks, ticks }) => [
+    ...timeMarks,
+    ...ticks.flatMap(({ clock, everyMs }) => (clock === 'caught-up' ? [{ everyMs, delayMs: 0 }] : [])),
+  ])
+  const markTimes = marks.map(({ everyMs, delayMs }) => (Math.floor((now - delayMs) / everyMs) + 1) * everyMs + delayMs)
+  return Math.min(...markTimes, ...tasks.map((task) => task.nextTickAt))
 }

@@ -1,0 +1,92 @@
+import type { PrimitiveReader } from './primitive-source.ts'
+import { extended, MAX_DEPTH, type SourceBuilder } from './source.ts'
+import { type AvroType, minimumBytes } from './types.ts'
+
+/**
+ * Emits statements that skip a value that the reader does not need. Its content is only checked as far as finding its end requires.
+ * @param pending functions to emit after their callers are complete
+ */
+export function skipGenerator(
+  { line, fresh }: SourceBuilder,
+  readPrimitive: PrimitiveReader,
+  pending: (() => void)[],
+): (type: AvroType, path: string) => void {
+  const skipFunctions = new Map<AvroType, string>()
+
+  function skip(type: AvroType, path: string): void {
+    switch (type.kind) {
+      case 'null':
+        return
+      case 'string':
+      case 'bytes':
+        line(`{ const length = readLength(b, p, e); if (cursor.at < 0) throw misfit(${path}); p = cursor.at + length }`)
+        return
+      case 'int':
+      case 'long':
+      case 'int64':
+      case 'enum':
+        line(`readInt64(b, p, e); if (cursor.at < 0) throw misfit(${path}); p = cursor.at`)
+        return
+      case 'boolean':
+      case 'float':
+      case 'double':
+      case 'fixed': {
+        const size = minimumBytes(type)
+        line(`if (e - p < ${size}) throw misfit(${path}, TRUNCATED); p += ${size}`)
+        return
+      }
+      case 'array':
+        skipBlocks(minimumBytes(type.items), path, () => skip(type.items, path))
+        return
+      case 'map':
+        skipBlocks(1 + minimumBytes(type.values), path, () => {
+          skip({ kind: 'string' }, path)
+          skip(type.values, path)
+        })
+        return
+      case 'union': {
+        const branch = fresh('branch')
+        line(`let ${branch}`)
+        readPrimitive('int', 'int', branch, path)
+        line(`switch (${branch}) {`)
+        type.branches.forEach((each, index) => {
+          line(`case ${index}: {`)
+          skip(each, path)
+          line('break }')
+        })
+        line(`default: throw misfit(${path}, 'branch ' + ${branch} + ' of a union of ${type.branches.length}') }`)
+        return
+      }
+      case 'record': {
+        let name = skipFunctions.get(type)
+        if (!name) {
+          name = fresh('skip')
+          skipFunctions.set(type, name)
+          const declared = name
+          pending.push(() => {
+            line(`function ${declared}(b, p, e, d) {`)
+            line(`if (d > ${MAX_DEPTH}) throw misfit('', 'records are nested deeper than ${MAX_DEPTH}')`)
+            for (const field of type.fields) skip(field.type, extended("''", `.${field.name}`))
+            line('return p }')
+          })
+        }
+        line(`try { p = ${name}(b, p, e, d + 1) } catch (error) { throw within(${path}, error) }`)
+        return
+      }
+    }
+  }
+
+  /** Skips a block at once when it declares its size. */
+  function skipBlocks(itemBytes: number, path: string, skipItem: () => void): void {
+    const count = fresh('count')
+    line(`for (;;) { let ${count} = readBlockCount(b, p, e, ${itemBytes})`)
+    line(`if (cursor.at < 0) throw misfit(${path}); p = cursor.at`)
+    line(`if (${count} === 0) break`)
+    line(`if (lastBlockEnd() >= 0) { p = lastBlockEnd(); continue }`)
+    line(`for (; ${count} > 0; ${count}--) {`)
+    skipItem()
+    line('} }')
+  }
+
+  return skip
+}
