@@ -15,7 +15,7 @@ import { type Answer, cacheableAnswer, JSON_TYPE } from '../kit/answer.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 import { trendsErrors } from './errors.ts'
-import { type Stand, stands } from './stands.ts'
+import { type ViewVersion, viewVersions } from './view-versions.ts'
 
 export interface TrendLists {
   /** The plain list. Its bytes depend only on the view's record and the limit. */
@@ -50,13 +50,13 @@ interface Rendering {
 
 /** A list that was read at this position of its partition. Failed reads are not cached. */
 interface Reading<T> {
-  readonly stand: Stand
+  readonly version: ViewVersion
   readonly list: Promise<T>
 }
 
 export function trendLists({ reader, facts, now }: TrendListsOptions): TrendLists {
   const partitionOf = (woeid: number) => facts.partitionOf(trendOutput, woeid)
-  const view = stands(reader, now)
+  const view = viewVersions(reader, now)
   const served = new Map<number, Reading<ServedList>>()
   const candidateLists = new Map<number, Reading<CandidateList>>()
   /** Rendered answers by region, reused until the list changes. */
@@ -67,18 +67,18 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
     woeid: number,
     readings: Map<number, Reading<T>>,
     read: (partition: number, known: T | undefined) => Promise<T | undefined | typeof NOT_CAUGHT_UP>,
-  ): Promise<{ list: T; stand: Stand }> {
+  ): Promise<{ list: T; version: ViewVersion }> {
     const partition = partitionOf(woeid)
-    const stand = caughtUp(await view.of(partition))
+    const version = caughtUp(await view.of(partition))
     const last = readings.get(woeid)
-    if (last !== undefined && stand !== undefined && last.stand === stand) return { list: await last.list, stand }
-    const reading = { stand, list: readAfter(last, (known) => read(partition, known)) }
+    if (last !== undefined && version !== undefined && last.version === version) return { list: await last.list, version }
+    const reading = { version, list: readAfter(last, (known) => read(partition, known)) }
     readings.delete(woeid)
     readings.set(woeid, reading)
     reading.list.catch(() => {
       if (readings.get(woeid) === reading) readings.delete(woeid)
     })
-    return { list: await reading.list, stand }
+    return { list: await reading.list, version }
   }
 
   async function readAfter<T>(last: Reading<T> | undefined, read: (known: T | undefined) => Promise<T | undefined | typeof NOT_CAUGHT_UP>) {
@@ -113,7 +113,7 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
 
   return {
     async plain(region, limit) {
-      const { list, stand } = await currentServed(region.woeid)
+      const { list, version } = await currentServed(region.woeid)
       const remainingMs = freshFor(list.windowEnd, now())
       const answer = rendered(list, region, limit)
       const maxAge = Math.min(LIST_TTL_SECONDS, Math.floor(remainingMs / MS_PER_SECOND))
@@ -121,7 +121,7 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
       const partition = partitionOf(region.woeid)
       // Once less than the full lifetime remains, max-age shrinks every second.
       const reusableMs = Math.max(remainingMs - LIST_TTL_SECONDS * MS_PER_SECOND, Math.min(remainingMs, MS_PER_SECOND))
-      return { ...answer, headers, reusableUntil: now() + reusableMs, isReusable: () => view.isStill(partition, stand) }
+      return { ...answer, headers, reusableUntil: now() + reusableMs, isReusable: () => view.isCurrent(partition, version) }
     },
     async servedEnd({ woeid }) {
       const list = caughtUp(await readServed(reader, partitionOf(woeid), woeid, undefined))

@@ -22,7 +22,7 @@ export interface Stack {
 /** The stack that `npm start` runs. */
 export function localStack(config: LocalConfig, home: Home, progress: Progress): Stack {
   const servers = stackServers(config, home)
-  const watch = supervisor((text) => progress.say(`  ${text}`))
+  const processes = supervisor((text) => progress.say(`  ${text}`))
   /** Components in start order. Those that are started together are stopped together. */
   const started: Component[][] = []
   const parts: RunPart[] = []
@@ -40,7 +40,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress):
           () => component.start(),
           (how) => `${component.address}${how === 'reused' ? '  (already running)' : ''}`,
         )
-        watch.watch(component)
+        processes.keepRunning(component)
       }),
     )
   }
@@ -64,7 +64,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress):
 
   async function stop(): Promise<void> {
     stopping = true
-    await watch.release()
+    await processes.release()
     for (const stage of started.toReversed()) await Promise.all(stage.map((component) => component.stop()))
     removeRunFile(home)
   }

@@ -10,7 +10,7 @@ const MS_PER_SECOND = 1_000
 
 export interface Supervisor {
   /** Restarts the started component whenever it ends. */
-  watch(component: Component): void
+  keepRunning(component: Component): void
   /**
    * Stops restarting components. Await this before stopping the first component, so that none is restarted behind it.
    */
@@ -39,7 +39,7 @@ export function supervisor(say: (text: string) => void, deps: SupervisorDeps = {
     }
   }
 
-  async function keepRunning(component: Component): Promise<void> {
+  async function restartWhenItEnds(component: Component): Promise<void> {
     let pause = FIRST_PAUSE_MS
     let startedAt = now()
     for (;;) {
@@ -68,7 +68,7 @@ export function supervisor(say: (text: string) => void, deps: SupervisorDeps = {
   }
 
   return {
-    watch: (component) => void keepRunning(component),
+    keepRunning: (component) => void restartWhenItEnds(component),
     async release() {
       ending.abort()
       await Promise.allSettled(starting)

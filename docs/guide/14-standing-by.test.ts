@@ -129,5 +129,5 @@ test('the worker that takes over reads nothing: it has the state already', async
  * `KEEP_PLACE_ON_STOP` says that it will be back.
  *
  * Read next: chapter 15, commands. What options, metrics and endpoints there are stands in `docs/engine-reference.md`. Sources:
- * `pipelines/engine/state/standby.ts`, `pipelines/engine/state/placement.ts`, `pipelines/engine/state/kept-state.ts`.
+ * `pipelines/engine/state/standby.ts`, `pipelines/engine/state/placement.ts`, `pipelines/engine/state/state-cleaner.ts`.
  */

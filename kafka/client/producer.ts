@@ -93,8 +93,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     )
   }
 
-  /** Runs a step; a fence makes every later step fail until `init`. */
-  async function guarded<Result>(step: () => Promise<Result>): Promise<Result> {
+  /** Runs a step. After a fence, every later step fails until `init`. */
+  async function fenceAware<Result>(step: () => Promise<Result>): Promise<Result> {
     requireReady()
     try {
       return await step()
@@ -105,7 +105,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   }
 
   async function flushFull(): Promise<void> {
-    await guarded(async () => {
+    await fenceAware(async () => {
       if (phase.committing) return
       for (const known of appenders.values()) known.sealLarge()
       await sender.drain()
@@ -118,7 +118,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     }
     if (phase.committing) throw new Error('the producer is committing: a transaction can be committed when the one before it is over')
     try {
-      return await guarded(() => commitPending(offsets, member))
+      return await fenceAware(() => commitPending(offsets, member))
     } catch (error) {
       phase.committing = false
       for (const known of appenders.values()) known.stopHolding()

@@ -66,7 +66,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   }
 
   /** Sends until the answer is good. Every part of the answer counts; a fatal part wins. */
-  async function persist<Answer>(
+  async function sendUntilAnswered<Answer>(
     doing: string,
     until: number,
     request: () => Promise<Answer>,
@@ -103,7 +103,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   }
 
   async function init(): Promise<ProducerId> {
-    const answer = await persist(
+    const answer = await sendUntilAnswered(
       `InitProducerId of ${transactionalId}`,
       deadline(),
       () => coordinator.send(initProducerIdV4.api, transactionalId, timeoutMs, UNKNOWN_PRODUCER_ID, UNKNOWN_EPOCH),
@@ -114,7 +114,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   }
 
   async function isReplaced({ producerId, producerEpoch }: ProducerId): Promise<boolean> {
-    const { transactionStates } = await persist(
+    const { transactionStates } = await sendUntilAnswered(
       `DescribeTransactions of ${transactionalId}`,
       deadline(),
       () => coordinator.send(describeTransactionsV0.api, [transactionalId]),
@@ -138,7 +138,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     }))
     // Noted before it is sent: an unanswered request may have opened the transaction.
     opened = true
-    await persist(
+    await sendUntilAnswered(
       `AddPartitionsToTxn of ${transactionalId}`,
       deadline(),
       () =>
@@ -159,7 +159,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     const { groupId } = member
     if (!offsetGroups.has(groupId)) {
       opened = true
-      await persist(
+      await sendUntilAnswered(
         `AddOffsetsToTxn of ${transactionalId}`,
         deadline(),
         () => coordinator.send(addOffsetsToTxnV4.api, transactionalId, BigInt(id.producerId), id.producerEpoch, groupId),
@@ -209,7 +209,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
 
   async function end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<void> {
     // No deadline: once it was sent, only an answer tells whether the transaction is committed.
-    await persist(
+    await sendUntilAnswered(
       `EndTxn (${outcome}) of ${transactionalId}`,
       Number.POSITIVE_INFINITY,
       () => coordinator.send(endTxnV4.api, transactionalId, BigInt(id.producerId), id.producerEpoch, outcome === 'commit'),

@@ -14,7 +14,7 @@ interface Assigned extends TopicPartition {
   position: number
   paused: boolean
   /** High watermark that the reader knows; -1 before the first answer. */
-  told: number
+  knownHighWatermark: number
 }
 
 /** A poll that waits ends after this: with the empty answers that a broker gives now and then, and in time for group events. */
@@ -45,9 +45,9 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
       if (budget <= 0) break
       if (each.paused) continue
       const data = broker.fetch(each.topic, each.partition, each.position, MAX_POLL_RECORDS, budget)
-      if (!all && data.nextOffset === each.position && data.highWatermark === each.told) continue
+      if (!all && data.nextOffset === each.position && data.highWatermark === each.knownHighWatermark) continue
       each.position = data.nextOffset
-      each.told = data.highWatermark
+      each.knownHighWatermark = data.highWatermark
       result.push(data)
       if (data.chunks.length === 0) continue
       budget -= data.chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0)
@@ -75,7 +75,7 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
   return {
     assign(partition, offset, reset) {
       const position = startOf(partition, offset, reset)
-      assigned.set(partitionKey(partition.topic, partition.partition), { ...partition, position, paused: false, told: -1 })
+      assigned.set(partitionKey(partition.topic, partition.partition), { ...partition, position, paused: false, knownHighWatermark: -1 })
     },
     unassign({ topic, partition }) {
       assigned.delete(partitionKey(topic, partition))

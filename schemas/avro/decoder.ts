@@ -178,7 +178,7 @@ function decoderGenerator(out: SourceBuilder) {
       pending.push(() => writeRecord(declared, plan))
     }
     if (path === "''") line(`${target} = ${name}(b, p, e, d + 1); p = cursor.at`)
-    else line(`try { ${target} = ${name}(b, p, e, d + 1); p = cursor.at } catch (error) { throw within(${path}, error) }`)
+    else line(`try { ${target} = ${name}(b, p, e, d + 1); p = cursor.at } catch (error) { throw withPath(${path}, error) }`)
   }
 
   function writeRecord(name: string, plan: RecordPlan): void {

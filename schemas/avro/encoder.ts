@@ -232,7 +232,7 @@ function encoderGenerator(out: SourceBuilder) {
       pending.push(() => writeRecord(declared, type))
     }
     const call = `p = ${name}(${value}, out, p, d + 1); b = out.buffer`
-    line(path === "''" ? call : `try { ${call} } catch (error) { throw within(${path}, error) }`)
+    line(path === "''" ? call : `try { ${call} } catch (error) { throw withPath(${path}, error) }`)
   }
 
   function writeRecord(name: string, type: RecordType): void {

@@ -70,7 +70,7 @@ export function skipGenerator(
             line('return p }')
           })
         }
-        line(`try { p = ${name}(b, p, e, d + 1) } catch (error) { throw within(${path}, error) }`)
+        line(`try { p = ${name}(b, p, e, d + 1) } catch (error) { throw withPath(${path}, error) }`)
         return
       }
     }

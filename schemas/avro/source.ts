@@ -26,7 +26,7 @@ const RUNTIME = {
     return new Misfit(path, reason)
   },
   /** Prepends the path of the enclosing value to the path of a nested error. */
-  within(path: string, error: unknown): unknown {
+  withPath(path: string, error: unknown): unknown {
     return error instanceof Misfit ? new Misfit(path + error.path, error.reason) : error
   },
 }

@@ -61,10 +61,10 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
 
   function* rows(range: ByteRange): Generator<readonly [Buffer, Buffer]> {
     const options = { reverse: range.reverse ?? false, limit: range.limit ?? -1, keyEncoding: 'buffer', valueEncoding: 'buffer' } as const
-    const iterator = guarded(() => binding.iterator_init(database, { ...bounds(range), ...options }))
+    const iterator = translatingErrors(() => binding.iterator_init(database, { ...bounds(range), ...options }))
     try {
       for (;;) {
-        const fetched = guarded(() => binding.iterator_nextv_sync(iterator, ROWS_PER_FETCH))
+        const fetched = translatingErrors(() => binding.iterator_nextv_sync(iterator, ROWS_PER_FETCH))
         for (let row = 0; row < fetched.rows.length; row += 2) {
           yield [fetched.rows[row].subarray(PREFIX_BYTES), fetched.rows[row + 1]]
         }
@@ -75,7 +75,7 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
     }
   }
 
-  function guarded<T>(read: () => T): T {
+  function translatingErrors<T>(read: () => T): T {
     try {
       return read()
     } catch (error) {
@@ -94,7 +94,7 @@ export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (
         prefixed.push(packed.subarray(to, end))
         to = end
       }
-      return guarded(() => binding.db_get_many_sync(database, prefixed, undefined))
+      return translatingErrors(() => binding.db_get_many_sync(database, prefixed, undefined))
     },
 
     scan(range) {

@@ -47,7 +47,7 @@ test.each([
   ['state/stores/timer-store.ts', 'TimerStoreOptions'],
   ['state/stores/top-k-store.ts', 'TopKOptions'],
   ['pipelines/engine/worker/run.ts', 'RunOptions'],
-  ['pipelines/engine/worker/worker-parts.ts', 'WorkerConfig'],
+  ['pipelines/engine/worker/worker-config.ts', 'WorkerConfig'],
   ['state/stores/rocksdb-backend.ts', 'RocksdbOptions'],
   ['pipelines/engine/sinks/sink.ts', 'SinkOptions'],
   ['pipelines/engine/sinks/sink-group.ts', 'SinkGroupOptions'],

@@ -51,7 +51,8 @@ export interface Ordeal {
 
 export function ordeal(system: System, say: (text: string) => void, nextEvent: () => LiveEvent): Ordeal {
   const watch = supervisor(say)
-  for (const part of [system.kafka, system.redis, system.clickhouse, system.registry, ...system.workers, ...system.apis]) watch.watch(part)
+  for (const part of [system.kafka, system.redis, system.clickhouse, system.registry, ...system.workers, ...system.apis])
+    watch.keepRunning(part)
   const live = liveTweets(system, nextEvent)
   const reader = logReader(system)
   const log: LoggedTweet[] = []

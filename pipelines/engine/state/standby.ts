@@ -31,8 +31,8 @@ export interface StandbyCopy {
 
 /** Keeps copies of the state of tasks that run on other workers, by following their changelogs. Only the worker's loop calls it. */
 export interface Standbys {
-  /** Looks now and then which copies belong here, takes what has arrived of their changelogs and writes it. */
-  attend(): Promise<void>
+  /** Checks once in a while which copies belong here, and writes what has arrived of their changelogs. */
+  maintain(): Promise<void>
   /** The task is to run here: its copy is given up to it. */
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined
@@ -203,7 +203,7 @@ export function standbys(deps: StandbyDeps): Standbys {
   }
 
   return {
-    async attend() {
+    async maintain() {
       lookBeside()
       const arrived = answers
       answers = []

@@ -2,7 +2,7 @@ import { openSerdes, type Serdes } from '../../../kafka/serdes.ts'
 import type { Fetcher, GroupMember, OffsetReset, WorkerProducer } from '../../../kafka/transport.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { type StateQueries, stateQueries } from '../queries/queries.ts'
-import { type StateCare, stateCare } from '../state/state-care.ts'
+import { type InactiveState, inactiveState } from '../state/inactive-state.ts'
 import type { TaskMetrics } from '../task/metrics.ts'
 import { type StreamTask, streamTask } from '../task/task.ts'
 import { topologyCodecs, valueTopicsOf } from '../topology/codecs.ts'
@@ -13,7 +13,7 @@ import { type Membership, membership } from './membership.ts'
 import { schemaWaits } from './schema-waits.ts'
 import { type TaskSet, taskSet } from './task-set.ts'
 import { type TaskStarts, taskStarts } from './task-starts.ts'
-import type { WorkerConfig, WorkerDeps } from './worker-parts.ts'
+import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { prepareTopics } from './worker-topics.ts'
 
 /** Kafka Streams' interval under exactly once: what readers wait for at most beside the work itself. */
@@ -43,7 +43,7 @@ export interface Assembly {
   readonly committer: Committer
   readonly membership: Membership
   readonly queries: StateQueries
-  readonly care: StateCare
+  readonly inactiveState: InactiveState
 }
 
 /**
@@ -93,11 +93,11 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const view = groupView(group, runtime)
   const memberId = () => group.memberId
   const keepStateMs = config.keepStateMs ?? DEFAULT_KEEP_STATE_MS
-  const ofCare = { topology, declaration, partitionCounts, transport, session: copySession, keepStateMs, exactlyOnce }
-  const care = stateCare({ ...ofCare, group: view, memberId, runsHere: tasks.hasId, runtime })
+  const ofInactiveState = { topology, declaration, partitionCounts, transport, session: copySession, keepStateMs, exactlyOnce }
+  const inactive = inactiveState({ ...ofInactiveState, group: view, memberId, runsHere: tasks.hasId, runtime })
   function createTask(part: number, partition: number): StreamTask {
     const task = streamTask({ ...taskDeps, part: topology.subTopologies[part], partition })
-    care.release(task.id)
+    inactive.release(task.id)
     return task
   }
 
@@ -137,11 +137,24 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
     codecs,
     session,
     tasks: tasks.all,
-    standby: care.copy,
+    standby: inactive.copy,
     copies: topology.options.standby ?? 0,
     group: view,
     memberId,
     loadSchema: serdes.schemas.load,
   })
-  return { serdes, session, copySession, producer, fetcher, group, tasks, starts, committer: commits, membership: member, queries, care }
+  return {
+    serdes,
+    session,
+    copySession,
+    producer,
+    fetcher,
+    group,
+    tasks,
+    starts,
+    committer: commits,
+    membership: member,
+    queries,
+    inactiveState: inactive,
+  }
 }

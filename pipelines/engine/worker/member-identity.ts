@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { slotOf } from '../../../kafka/member-ids.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
-import type { MemberIdentity } from './worker-parts.ts'
+import type { MemberIdentity } from './worker-config.ts'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 

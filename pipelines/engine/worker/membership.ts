@@ -27,8 +27,8 @@ const OPEN_TRANSACTIONS_LOOK_MS = 1_000
 
 /** The worker's place in its group, and what follows from it for its tasks. All of it runs inside the worker's loop. */
 export interface Membership {
-  /** Looks for a group event and for answers to questions asked beside the loop, and acts on them. */
-  attend(): Promise<void>
+  /** Acts on the next event of the group and on answers that have arrived meanwhile. */
+  handleEvents(): Promise<void>
   /** Answers are there to be attended to. */
   readonly hasNews: boolean
   /** Begins anew from the last commit, as a new life of the producer and the member. @throws FencedError when the place was lost too often */
@@ -149,7 +149,7 @@ export function membership(deps: MembershipDeps): Membership {
 
   async function factsOf(fresh: readonly StreamTask[]): Promise<TaskFacts> {
     const known = new AbortController()
-    if (deps.exactlyOnce) void endTransactionsOfTheDead(known.signal)
+    if (deps.exactlyOnce) void abortAbandonedTransactions(known.signal)
     try {
       return await askFactsUntilAnswered(fresh)
     } finally {
@@ -161,7 +161,7 @@ export function membership(deps: MembershipDeps): Membership {
    * A transaction is open only in a life that was a member before, and a life that is no member any more never becomes one again (it takes a new producer
    * epoch first): so whoever is missing after its transaction was seen is gone, or a zombie.
    */
-  async function endTransactionsOfTheDead(known: AbortSignal): Promise<void> {
+  async function abortAbandonedTransactions(known: AbortSignal): Promise<void> {
     const isGone = async (ids: readonly string[]) => {
       const members = await group.members()
       return idsWithoutMember(
@@ -239,7 +239,7 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   return {
-    async attend() {
+    async handleEvents() {
       await takeEvent()
       takeNews()
     },

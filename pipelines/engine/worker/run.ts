@@ -9,7 +9,7 @@ import type { Topology } from '../topology/topology.ts'
 import { type HostOptions, startHost } from './host.ts'
 import { memberIdentity } from './member-identity.ts'
 import { createWorker, type Worker, type WorkerStatus } from './worker.ts'
-import type { WorkerConfig, WorkerDeps } from './worker-parts.ts'
+import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { workerRunner } from './worker-runner.ts'
 
 export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'topology'> {

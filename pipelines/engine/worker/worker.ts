@@ -8,7 +8,7 @@ import type { Topology } from '../topology/topology.ts'
 import { type Assembly, assemble } from './assembly.ts'
 import { isPassing } from './membership.ts'
 import type { RestoreProgress } from './task-starts.ts'
-import type { WorkerConfig, WorkerDeps } from './worker-parts.ts'
+import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 
 /** A poll that waits is cut short at this: while nothing comes, what is done once a second or less often is looked after. */
 const LONGEST_POLL_MS = 1_000
@@ -122,10 +122,10 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   async function turn(parts: Assembly): Promise<void> {
     const { tasks, starts } = parts
     try {
-      await parts.membership.attend()
+      await parts.membership.handleEvents()
       await takeInput(parts)
       starts.finish()
-      await parts.care.attend()
+      await parts.inactiveState.maintain()
       // While a time handler holds the commit back, the others must not fill the memory.
       const worked = tasks.work(!tasks.atRest && parts.committer.isFull)
       tasks.tick(runtime.now())
@@ -183,7 +183,16 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 
   /** Gives everything back; what was not committed is dropped. */
-  async function release({ tasks, session, copySession, producer, group, fetcher, care, committer: commits }: Assembly): Promise<void> {
+  async function release({
+    tasks,
+    session,
+    copySession,
+    producer,
+    group,
+    fetcher,
+    inactiveState,
+    committer: commits,
+  }: Assembly): Promise<void> {
     await commits.settle()
     for (const task of tasks.all()) tasks.close(task)
     session.dropBatch()
@@ -191,7 +200,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     // The member id is the newer life's too: a goodbye would take its partitions away.
     const keepPlace = replaced || (config.keepPlaceOnStop === true && state === 'stopped')
     const leave = () => group.leave({ keepPlace })
-    for (const step of [producer.abort, leave, producer.close, fetcher.close, care.close])
+    for (const step of [producer.abort, leave, producer.close, fetcher.close, inactiveState.close])
       await step().catch((error) => log.warn({ err: error, topology: topology.name }, 'release_failed'))
   }
 
@@ -217,7 +226,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
         ready: state === 'running' && assigned && tasks.every((task) => task.state === 'RUNNING'),
         tasks,
         restoring: opened?.starts.progress() ?? [],
-        standbys: opened?.care.copies() ?? [],
+        standbys: opened?.inactiveState.copies() ?? [],
         metrics,
         commits: opened?.committer.commits ?? 0,
         fences: opened?.membership.fences ?? 0,

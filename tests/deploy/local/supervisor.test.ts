@@ -61,7 +61,7 @@ const settle = () => new Promise((resolve) => setImmediate(resolve))
 test('a crashed process is started again, and it is told', async () => {
   const { component, started, crash } = fakeComponent()
   const { said, watch } = watched()
-  watch.watch(component)
+  watch.keepRunning(component)
   crash()
   await settle()
   expect(started).toHaveLength(1)
@@ -71,7 +71,7 @@ test('a crashed process is started again, and it is told', async () => {
 test('pauses double while it does not recover, and begin anew once it has', async () => {
   const { component, crash, failNext } = fakeComponent()
   const { pauses, watch } = watched()
-  watch.watch(component)
+  watch.keepRunning(component)
   failNext(6)
   crash()
   await settle()
@@ -85,7 +85,7 @@ test('pauses double while it does not recover, and begin anew once it has', asyn
 test('nothing is started again after the release', async () => {
   const { component, started, crash } = fakeComponent()
   const { watch } = watched()
-  watch.watch(component)
+  watch.keepRunning(component)
   await watch.release()
   crash()
   await settle()

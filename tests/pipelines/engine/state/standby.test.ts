@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { MemberIdentity } from '../../../../pipelines/engine/worker/worker-parts.ts'
+import type { MemberIdentity } from '../../../../pipelines/engine/worker/worker-config.ts'
 import type { Log } from '../../../../runtime/runtime.ts'
 import { silentLog, systemRuntime } from '../../../../runtime/system.ts'
 import { utf8 } from '../../../../schemas/keys.ts'

@@ -6,7 +6,7 @@ import { NOT_CAUGHT_UP, type ViewReader, withCaughtUp } from './view.ts'
  * between, so one small read shows a reader that everything it has cached of the partition is still current.
  * @returns undefined when a topic has no position yet
  */
-export async function readStand(
+export async function readAppliedOffsets(
   reader: ViewReader,
   view: string,
   partition: number,

@@ -1,23 +1,23 @@
 import { trendOutput, trendRenewals } from '../../schemas/trends/topics.ts'
-import { readStand } from '../../state/views/stand.ts'
+import { readAppliedOffsets } from '../../state/views/applied-offsets.ts'
 import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 
 /** A position of a partition of the view. If undefined, the position is unknown, and no cached list may be reused. */
-export type Stand = string | undefined
+export type ViewVersion = string | undefined
 
 /**
  * Detects with one read per partition, instead of one per region, whether any of the partition's lists may have
  * changed.
  */
-export interface Stands {
+export interface ViewVersions {
   /** Returns the position, at most LOOK_EVERY_MS old. Concurrent callers share a read. */
-  of(partition: number): Promise<Stand | typeof NOT_CAUGHT_UP>
+  of(partition: number): Promise<ViewVersion | typeof NOT_CAUGHT_UP>
   /**
    * Whether the partition was at this position a moment ago. Refreshes the position in the background, so that
    * frequent callers never wait.
    */
-  isStill(partition: number, stand: Stand): boolean
+  isCurrent(partition: number, version: ViewVersion): boolean
 }
 
 /** How long a position counts as current. */
@@ -26,22 +26,22 @@ const LOOK_EVERY_MS = 1_000
 const RENEW_AFTER_MS = 500
 
 interface Look {
-  readonly found: Promise<Stand | typeof NOT_CAUGHT_UP>
+  readonly found: Promise<ViewVersion | typeof NOT_CAUGHT_UP>
   readonly at: number
 }
 
 /** @param now epoch ms */
-export function stands(reader: ViewReader, now: () => number): Stands {
+export function viewVersions(reader: ViewReader, now: () => number): ViewVersions {
   const looks = new Map<number, Look>()
   /** The last known positions, with the times at which they were requested. */
-  const known = new Map<number, { readonly stand: Stand; readonly at: number }>()
+  const known = new Map<number, { readonly version: ViewVersion; readonly at: number }>()
 
   function look(partition: number): Look {
     const at = now()
-    const begun = { at, found: readStand(reader, TRENDS_VIEW, partition, [trendOutput.name, trendRenewals.name]) }
+    const begun = { at, found: readAppliedOffsets(reader, TRENDS_VIEW, partition, [trendOutput.name, trendRenewals.name]) }
     looks.set(partition, begun)
     begun.found.then(
-      (stand) => (stand === NOT_CAUGHT_UP ? forget(partition, begun) : known.set(partition, { stand, at })),
+      (version) => (version === NOT_CAUGHT_UP ? forget(partition, begun) : known.set(partition, { version, at })),
       () => forget(partition, begun),
     )
     return begun
@@ -61,10 +61,10 @@ export function stands(reader: ViewReader, now: () => number): Stands {
 
   return {
     of: (partition) => lookWithin(partition, LOOK_EVERY_MS).found,
-    isStill(partition, stand) {
+    isCurrent(partition, version) {
       lookWithin(partition, RENEW_AFTER_MS)
       const last = known.get(partition)
-      return stand !== undefined && last !== undefined && last.stand === stand && now() - last.at < LOOK_EVERY_MS
+      return version !== undefined && last !== undefined && last.version === version && now() - last.at < LOOK_EVERY_MS
     },
   }
 }

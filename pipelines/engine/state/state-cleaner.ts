@@ -5,13 +5,13 @@ import { deleteState, stateWrittenAt } from './restore.ts'
 
 const LOOK_EVERY_MS = 60_000
 
-/** State of tasks that have moved to another worker: kept for a while, since partitions often come back, then deleted. */
-export interface KeptState {
-  /** Looks now and then; deletes at most one task's state per call. */
-  attend(): void
+/** Deletes the state of tasks that have moved to another worker, after a while: partitions often come back. */
+export interface StateCleaner {
+  /** Checks once in a while. Deletes the state of at most one task per call. */
+  cleanUp(): void
 }
 
-export interface KeptStateDeps {
+export interface StateCleanerDeps {
   readonly topology: string
   readonly places: readonly TaskPlace[]
   /** State that is written now and then, by a task or as a standby copy, does not get old. */
@@ -21,7 +21,7 @@ export interface KeptStateDeps {
   readonly runtime: Runtime
 }
 
-export function keptState(deps: KeptStateDeps): KeptState {
+export function stateCleaner(deps: StateCleanerDeps): StateCleaner {
   const { session, runtime, keepMs } = deps
   const lookEveryMs = Math.min(LOOK_EVERY_MS, keepMs)
   /** When a task was first seen not to be used. How old its state is does not say it: a silent task writes once an hour. */
@@ -41,7 +41,7 @@ export function keptState(deps: KeptStateDeps): KeptState {
   }
 
   return {
-    attend() {
+    cleanUp() {
       if (runtime.monotonic() < nextLook) return
       const [old] = deps.places.filter(isOld)
       if (old === undefined) {

@@ -6,21 +6,23 @@ import type { Declaration } from '../topology/declaration.ts'
 import type { Topology } from '../topology/topology.ts'
 import type { GroupView } from '../worker/group-view.ts'
 import { partitionsOfPart } from '../worker/worker-topics.ts'
-import { keptState } from './kept-state.ts'
 import { type StandbyCopy, standbys } from './standby.ts'
+import { stateCleaner } from './state-cleaner.ts'
 
-/** What a worker does with state of tasks that it does not run: it keeps standby copies, and for a while what was left behind. */
-export interface StateCare {
-  /** Part of every turn of the loop. */
-  attend(): Promise<void>
-  /** A task is to run here: its state is now its own. */
+/**
+ * The state on this worker of tasks that run elsewhere: standby copies, and the state of tasks that have moved away, which is kept for a while.
+ */
+export interface InactiveState {
+  /** Continues the copies and removes state that has become too old. Called in every turn of the worker's loop. */
+  maintain(): Promise<void>
+  /** The task is about to run here: its state is no longer touched from here. */
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined
   copies(): readonly StandbyCopy[]
   close(): Promise<void>
 }
 
-export interface StateCareDeps {
+export interface InactiveStateDeps {
   readonly topology: Topology
   readonly declaration: Declaration
   readonly partitionCounts: ReadonlyMap<string, number>
@@ -35,7 +37,7 @@ export interface StateCareDeps {
   readonly runtime: Runtime
 }
 
-export function stateCare(deps: StateCareDeps): StateCare {
+export function inactiveState(deps: InactiveStateDeps): InactiveState {
   const { topology, declaration, runsHere } = deps
   const copies = topology.options.standby ?? 0
   const partitionsOf = ({ part }: Pick<TaskPlace, 'part'>) => partitionsOfPart(topology.name, part.sources, deps.partitionCounts)
@@ -45,12 +47,12 @@ export function stateCare(deps: StateCareDeps): StateCare {
   const common = { ...deps, topology: topology.name, places }
   const standby = copies === 0 ? undefined : standbys({ ...common, copies, partitionsOf })
   const isUsed = (taskId: string) => runsHere(taskId) || standby?.copy(taskId) !== undefined
-  const kept = keptState({ ...common, isUsed, keepMs: deps.keepStateMs })
+  const cleaner = stateCleaner({ ...common, isUsed, keepMs: deps.keepStateMs })
 
   return {
-    async attend() {
-      await standby?.attend()
-      kept.attend()
+    async maintain() {
+      await standby?.maintain()
+      cleaner.cleanUp()
     },
     release: (taskId) => standby?.release(taskId),
     copy: (taskId) => standby?.copy(taskId),

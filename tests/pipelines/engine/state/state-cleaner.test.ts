@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { keptState } from '../../../../pipelines/engine/state/kept-state.ts'
 import { putRestored } from '../../../../pipelines/engine/state/restore.ts'
+import { stateCleaner } from '../../../../pipelines/engine/state/state-cleaner.ts'
 import { taskPlace } from '../../../../pipelines/engine/task/task-place.ts'
 import { manualRuntime } from '../../../../runtime/manual.ts'
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
@@ -16,7 +16,7 @@ test('state is kept for its time from when the task went, however long ago the s
   const session = memoryBackend().session('words')
   const runtime = manualRuntime()
   let used = true
-  const kept = keptState({
+  const cleaner = stateCleaner({
     topology: 'words',
     places: [place],
     isUsed: () => used,
@@ -31,7 +31,7 @@ test('state is kept for its time from when the task went, however long ago the s
   session.write()
   const pass = (ms: number) => {
     for (let passed = 0; passed < ms; passed += MINUTE_MS) {
-      kept.attend()
+      cleaner.cleanUp()
       runtime.advance(MINUTE_MS)
     }
   }
