@@ -1,73 +1,77 @@
 import { partitionKey, type TopicPartition } from '../transport.ts'
 
-/** The partitions of one membership: what the coordinator wants owned here, what is owned, and what of it the coordinator has heard. */
+/** The partitions of one member: its target assignment, the ones it owns, and the ones it has last reported to the coordinator. */
 export interface Assignment {
-  /** Takes what an answer says. @param anew the member has just joined: everything is news. @returns whether it is news */
-  want(partitions: readonly TopicPartition[], anew: boolean): boolean
-  /** What is wanted, once after each change. */
-  takeNews(): TopicPartition[] | undefined
-  /** What the coordinator wants given up is given up. */
-  own(partitions: readonly TopicPartition[]): void
-  /** What a heartbeat has to say. */
-  claim(): Claim
-  /** What the coordinator has heard is unknown: the next claim says everything. */
-  unheard(): void
+  /**
+   * Takes the target assignment from an answer.
+   * @param joined the member has just joined, so that even an unchanged target counts as changed
+   * @returns whether it has changed
+   */
+  setTarget(partitions: readonly TopicPartition[], joined: boolean): boolean
+  /** The target assignment, once after each change. */
+  takeChangedTarget(): TopicPartition[] | undefined
+  /** The member has given up everything else. */
+  setOwned(partitions: readonly TopicPartition[]): void
+  /** What the next heartbeat has to report. */
+  nextReport(): OwnershipReport
+  /** What the coordinator knows is unknown: the next report is a full one. */
+  forgetReported(): void
   /** The membership is over: nothing is owned. */
-  forget(): void
+  clear(): void
 }
 
-export interface Claim {
-  /** The coordinator must be told everything, not only the partitions. */
+export interface OwnershipReport {
+  /** The heartbeat must carry every field, not only the partitions. */
   readonly full: boolean
-  /** Undefined: as it has heard. */
+  /** Undefined: unchanged since the last report. */
   readonly owned: readonly TopicPartition[] | undefined
-  /** It was answered. */
-  heard(): void
+  /** The coordinator has answered it. */
+  confirmed(): void
 }
 
 export function openAssignment(): Assignment {
   let target: readonly TopicPartition[] | undefined
-  let news = false
+  let changed = false
   let owned: readonly TopicPartition[] = []
-  /** `owned` as the coordinator last heard it. */
+  /** `owned` as it was last reported. */
   let reported: string | undefined
-  /** Claims that were made before the last `unheard` do not say what has changed since. */
-  let lastUnheard = 0
+  /** Reports from before the last `forgetReported` confirm nothing. */
+  let lastForgotten = 0
 
   return {
-    want(partitions, anew) {
-      if (!anew && target !== undefined && describe(target) === describe(partitions)) return false
+    setTarget(partitions, joined) {
+      if (!joined && target !== undefined && describe(target) === describe(partitions)) return false
       target = partitions
-      news = true
+      changed = true
       return true
     },
-    takeNews() {
-      if (!news || target === undefined) return undefined
-      news = false
+    takeChangedTarget() {
+      if (!changed || target === undefined) return undefined
+      changed = false
       return [...target]
     },
-    own(partitions) {
+    setOwned(partitions) {
       owned = [...partitions]
     },
-    claim() {
+    nextReport() {
       const full = reported === undefined
       const described = describe(owned)
-      const madeAt = lastUnheard
+      const madeAt = lastForgotten
       return {
         full,
         owned: full || described !== reported ? owned : undefined,
-        heard() {
-          if (madeAt === lastUnheard) reported = described
+        confirmed() {
+          if (madeAt === lastForgotten) reported = described
         },
       }
     },
-    unheard() {
-      lastUnheard++
+    forgetReported() {
+      lastForgotten++
       reported = undefined
     },
-    forget() {
+    clear() {
       target = undefined
-      news = false
+      changed = false
       owned = []
     },
   }

@@ -61,9 +61,9 @@ export function openGroupMember(
 
   async function exchange(): Promise<void> {
     const joining = state === 'joining'
-    const claim = assignment.claim()
+    const report = assignment.nextReport()
     try {
-      const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, claim.full, claim.owned)
+      const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, report.full, report.owned)
       // Of a life that has ended meanwhile.
       if (isLeft() || (!joining && !isMember())) return
       const name = errorName(answer.errorCode)
@@ -78,11 +78,11 @@ export function openGroupMember(
       epoch = answer.memberEpoch
       if (answer.heartbeatIntervalMs > 0) intervalMs = answer.heartbeatIntervalMs
       const assigned = await heartbeats.partitionsOf(answer)
-      claim.heard()
-      if (assigned !== undefined && assignment.want(assigned, joining)) options.onEvent?.()
+      report.confirmed()
+      if (assigned !== undefined && assignment.setTarget(assigned, joining)) options.onEvent?.()
     } catch (error) {
-      // What the coordinator has heard, or what it wants, is unknown now: say everything next time, and hear everything again.
-      assignment.unheard()
+      // Neither side knows what the other has received: the next heartbeat is a full one, and brings a full answer.
+      assignment.forgetReported()
       throw error
     }
   }
@@ -113,7 +113,7 @@ export function openGroupMember(
 
   function end(as: 'fenced' | 'failed', event: GroupEvent): void {
     state = as
-    assignment.forget()
+    assignment.clear()
     pendingEnd = event
     options.onEvent?.()
   }
@@ -133,8 +133,8 @@ export function openGroupMember(
     state = 'joining'
     epoch = JOIN_EPOCH
     pendingEnd = undefined
-    assignment.forget()
-    assignment.unheard()
+    assignment.clear()
+    assignment.forgetReported()
     await cluster.refresh(topics).catch(rethrowFatal)
     await heartbeat.sendWhile(isJoining)
     const ending = ended()
@@ -157,13 +157,13 @@ export function openGroupMember(
       pendingEnd = undefined
       return event
     }
-    const partitions = assignment.takeNews()
+    const partitions = assignment.takeChangedTarget()
     return partitions && { type: 'assignment', partitions }
   }
 
   function acknowledge(partitions: readonly TopicPartition[]): void {
     if (state !== 'member') return
-    assignment.own(partitions)
+    assignment.setOwned(partitions)
     // Others wait for what was given up: the coordinator must know now, not at the next interval.
     heartbeat.hurry()
   }
@@ -171,7 +171,7 @@ export function openGroupMember(
   function subscribe(to: readonly string[]): void {
     topics = to
     // The next heartbeat carries all fields.
-    assignment.unheard()
+    assignment.forgetReported()
     heartbeat.hurry()
   }
 
