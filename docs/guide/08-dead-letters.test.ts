@@ -190,5 +190,5 @@ test('a source may fail instead', () => {
  *
  * A replayed record says in its header `dead-letter.replays` how often it has been through this.
  *
- * Read next: chapter 9, schemas. Sources: `pipelines/engine/task/dead-letter.ts`, `pipelines/engine/task/intake.ts`, `pipelines/engine/topology/outcome.ts`.
+ * Read next: chapter 9, schemas. Sources: `pipelines/engine/task/dead-letter.ts`, `pipelines/engine/task/record-queue.ts`, `pipelines/engine/topology/outcome.ts`.
  */

@@ -77,7 +77,7 @@ const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeou
  * `worker.queries.get(store, key)`: the key is typed, and so is the value. An answer has one of three outcomes:
  *
  * - `answered`: the value (undefined: no such key), and the state it was read from
- * - `elsewhere`: another worker has the partition; its address
+ * - `other-worker`: another worker has the partition; its address
  * - `not-ready`: the partition is being moved or restored. Ask again
  *
  * Only committed state is seen: never the middle of a transaction, never something that is taken back. `state.position` says which offsets of the

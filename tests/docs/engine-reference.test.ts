@@ -146,7 +146,7 @@ test('the environment and its defaults', () => {
 
 test('outcomes, codes and headers', () => {
   const listed = firstCells('Outcomes and dead letters')
-  const code = /readonly code: ((?:'\w+'(?: \| )?)+)/.exec(source('pipelines/engine/task/intake.ts'))?.[1] ?? ''
+  const code = /readonly code: ((?:'\w+'(?: \| )?)+)/.exec(source('pipelines/engine/task/record-queue.ts'))?.[1] ?? ''
   const codes = [...code.matchAll(/'(\w+)'/g)].map((match) => match[1])
   const headers = [...Object.values(DEAD_LETTER_HEADERS), REPLAY_HEADER, SENT_AT_HEADER]
   const outcomes = ['nothing', 'drop(reason)', 'late', 'deadLetter(code, message)', '(it throws)']

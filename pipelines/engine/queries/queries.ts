@@ -37,13 +37,13 @@ export interface StateView {
 
 export type QueryAnswer<V> =
   | { readonly outcome: 'answered'; readonly value: V | undefined; readonly state: StateView }
-  | Elsewhere
+  | OnOtherWorker
   /** Ask again: the partition is being moved or restored. */
   | { readonly outcome: 'not-ready'; readonly partition: number; readonly reason: string }
 
 /** Ask there. */
-export interface Elsewhere {
-  readonly outcome: 'elsewhere'
+export interface OnOtherWorker {
+  readonly outcome: 'other-worker'
   readonly partition: number
   readonly memberId: string
   /** Undefined for a worker that gives none. */
@@ -173,7 +173,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     if (owner === undefined) return { outcome: 'not-ready', partition, reason: 'no worker has it at the moment' }
     const { memberId, address } = owner
     if (memberId === deps.memberId()) return { outcome: 'not-ready', partition, reason: 'it is about to start here' }
-    return { outcome: 'elsewhere', partition, memberId, address, standbys: standbys.flatMap((each) => each.address ?? []) }
+    return { outcome: 'other-worker', partition, memberId, address, standbys: standbys.flatMap((each) => each.address ?? []) }
   }
 
   async function answer(known: Known, key: Buffer, row: Buffer, options: QueryOptions): Promise<QueryAnswer<unknown>> {

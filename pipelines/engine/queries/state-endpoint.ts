@@ -111,7 +111,7 @@ async function lookUp(url: URL, topology: string, store: string, queries: StateQ
         return jsonAnswer(404, { error: 'key_not_found', message: 'the state has no such key', ...asked, ...described(state) })
       return jsonAnswer(200, { ...asked, value, ...described(state) })
     }
-    case 'elsewhere': {
+    case 'other-worker': {
       const { memberId, address, partition, standbys } = answer
       if (address === undefined) return notReady(`partition ${partition} is at worker ${memberId}, which tells no address`)
       const where = {

@@ -18,7 +18,7 @@ export interface RestoreRange {
 }
 
 /** What the broker and the group know before a task starts, by partition key. */
-export interface StartFacts {
+export interface StartOffsets {
   readonly committed: ReadonlyMap<string, { readonly offset: number; readonly metadata: string }>
   readonly changelogStarts: ReadonlyMap<string, number>
   readonly changelogEnds: ReadonlyMap<string, number>
@@ -74,17 +74,17 @@ export function putPositions(
  * @param inputKnown false: nobody knows where the input stood. What state there is (a copy, or of a life that committed nothing) is loaded anew, so
  * that the records found tell whether the changelog holds any.
  */
-export function planRestore(session: StateSession, task: TaskPlace, facts: StartFacts, inputKnown = true): RestoreRange[] {
+export function planRestore(session: StateSession, task: TaskPlace, offsets: StartOffsets, inputKnown = true): RestoreRange[] {
   const writtenAt = session.position(writtenAtName(task)) ?? -Infinity
-  const age = facts.now - writtenAt
+  const age = offsets.now - writtenAt
   const tooOld = age > CHANGELOG_DELETE_RETENTION_MS || age < -CLOCK_CORRECTION_MS
-  dropStaleUnlogged(session, task, facts)
+  dropStaleUnlogged(session, task, offsets)
   return task.changelogs.map((changelog) => {
     const key = partitionKey(changelog.topic, changelog.partition)
-    const start = facts.changelogStarts.get(key) ?? 0
-    const to = facts.changelogEnds.get(key) ?? 0
+    const start = offsets.changelogStarts.get(key) ?? 0
+    const to = offsets.changelogEnds.get(key) ?? 0
     const stored = session.position(changelog.positionName)
-    const usable = inputKnown && stored !== undefined && stored >= start && stored <= to && (!tooOld || isCurrent(stored, to, facts))
+    const usable = inputKnown && stored !== undefined && stored >= start && stored <= to && (!tooOld || isCurrent(stored, to, offsets))
     if (usable) return { changelog, from: stored, to, bulk: false }
     session.clear(changelog.store, changelog.partition, [changelog.positionName])
     return { changelog, from: start, to, bulk: true }
@@ -92,14 +92,14 @@ export function planRestore(session: StateSession, task: TaskPlace, facts: Start
 }
 
 /** Nobody has written since: at most the marker of our own last transaction lies behind the stored position. */
-function isCurrent(stored: number, end: number, { exactlyOnce }: StartFacts): boolean {
+function isCurrent(stored: number, end: number, { exactlyOnce }: StartOffsets): boolean {
   return end - stored <= (exactlyOnce ? 1 : 0)
 }
 
 /** State without a changelog is only right if nobody else has processed the partition since. */
-function dropStaleUnlogged(session: StateSession, task: TaskPlace, facts: StartFacts): void {
+function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: StartOffsets): void {
   const current = task.sources.every((source) => {
-    const committed = facts.committed.get(partitionKey(source.topic, source.partition))
+    const committed = offsets.committed.get(partitionKey(source.topic, source.partition))
     return committed === undefined || committed.offset === session.position(sourceName(source))
   })
   if (!current) for (const store of task.unloggedStores) session.clear(store, task.partition)
@@ -157,11 +157,11 @@ export function putRestored(session: StateSession, task: TaskPlace, changelog: C
  * Where each source begins: after the group's committed offset, or, where it has expired, after the offset in the state. Absent: nowhere
  * known, so that the source's own policy decides.
  */
-export function startPositions(session: StateSession, task: TaskPlace, facts: StartFacts): Map<string, StartPosition> {
+export function startPositions(session: StateSession, task: TaskPlace, offsets: StartOffsets): Map<string, StartPosition> {
   const positions = new Map<string, StartPosition>()
   for (const source of task.sources) {
     const key = partitionKey(source.topic, source.partition)
-    const committed = facts.committed.get(key)
+    const committed = offsets.committed.get(key)
     const stored = session.position(sourceName(source))
     if (committed !== undefined) positions.set(key, { offset: committed.offset, streamTime: streamTimeOf(committed.metadata) })
     else if (stored !== undefined) positions.set(key, { offset: stored, streamTime: session.position(streamTimeName(task)) ?? -1 })

@@ -5,7 +5,7 @@ import type { Changelog, TaskPlace } from '../task/task-place.ts'
 import type { GroupView } from '../worker/group-view.ts'
 import { changelogCopy } from './copy-changelog.ts'
 import { standbyOwners } from './placement.ts'
-import { forgetSources, planRestore, putRestored, type StartFacts } from './restore.ts'
+import { forgetSources, planRestore, putRestored, type StartOffsets } from './restore.ts'
 
 /** Who is in the group is looked at this often: a member that died is known after the session time-out anyway. */
 const LOOK_EVERY_MS = 2_000
@@ -124,13 +124,13 @@ export function standbys(deps: StandbyDeps): Standbys {
     const changelogs = fresh.flatMap((place) => place.changelogs)
     const now = runtime.now()
     Promise.all([deps.transport.offsets(changelogs, 'earliest'), deps.transport.offsets(changelogs, 'end')])
-      .then(([changelogStarts, changelogEnds]): StartFacts => {
+      .then(([changelogStarts, changelogEnds]): StartOffsets => {
         return { committed: new Map(), changelogStarts, changelogEnds, now, exactlyOnce: deps.exactlyOnce }
       })
       .then(
-        (facts) =>
+        (offsets) =>
           answers.push(() => {
-            for (const place of fresh) follow(place, facts)
+            for (const place of fresh) follow(place, offsets)
           }),
         (error) => {
           log.debug({ err: error, topology }, 'standby_offsets_not_known')
@@ -141,13 +141,13 @@ export function standbys(deps: StandbyDeps): Standbys {
       )
   }
 
-  function follow(place: TaskPlace, facts: StartFacts): void {
+  function follow(place: TaskPlace, offsets: StartOffsets): void {
     const copy = copies.get(place.id)
     // Ended meanwhile, or ended and begun again.
     if (copy === undefined || copy.following || deps.runsHere(place.id)) return
     copy.following = true
     forgetSources(session, place)
-    for (const { changelog, from, to } of planRestore(session, place, facts)) {
+    for (const { changelog, from, to } of planRestore(session, place, offsets)) {
       const key = partitionKey(changelog.topic, changelog.partition)
       putRestored(session, place, changelog, from, runtime.now())
       copy.logs.set(key, { changelog, position: from, behind: to - from, completeAt: undefined })

@@ -3,10 +3,10 @@ import { UnknownSchemaError } from '../../../schemas/codec.ts'
 import type { EngineStore } from '../../../state/stores/store.ts'
 import type { TaskTicks, TimeClosing } from '../time/task-time.ts'
 import { ProcessorError } from '../topology/errors.ts'
-import { FAULTY, MARKER, type SourceIntake } from './intake.ts'
 import { increase, type TaskMetrics } from './metrics.ts'
 import type { Outputs } from './outputs.ts'
 import { recordOutcomes } from './record-outcomes.ts'
+import { FAULTY, MARKER, type RecordQueue } from './record-queue.ts'
 import type { TaskContext } from './task-context.ts'
 
 /** Records decoded at a time: enough that one multi-get pays, few enough that their objects stay young. */
@@ -17,7 +17,7 @@ const RECORDS_PER_CLOCK_CHECK = 64
 export interface RecordLoopParts {
   readonly topology: string
   /** One per source, in the order declared. */
-  readonly intakes: readonly SourceIntake[]
+  readonly queues: readonly RecordQueue[]
   /** By the same index; undefined where the stream has no time handlers. */
   readonly closings: readonly (TimeClosing | undefined)[]
   readonly stores: readonly EngineStore[]
@@ -50,8 +50,8 @@ export function processorFailed(topology: string, context: TaskContext, error: u
 }
 
 export function recordLoop(parts: RecordLoopParts): RecordLoop {
-  const { topology, intakes, closings, stores, ticks, context, outputs, metrics } = parts
-  const single = intakes.length === 1 ? intakes[0] : undefined
+  const { topology, queues, closings, stores, ticks, context, outputs, metrics } = parts
+  const single = queues.length === 1 ? queues[0] : undefined
   const outcomes = recordOutcomes(topology, context, outputs, metrics)
   /** A multi-get stopped at a value whose schema is not loaded: it is repeated before anything is processed. */
   let prefetchPending = false
@@ -100,10 +100,10 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   function refill(): boolean {
     waitsForSchema = undefined
     let ready = false
-    for (const intake of intakes) {
-      if (intake.slot === intake.slots && intake.chunk !== undefined && intake.decode(SLICE_RECORDS) > 0) announceReads(intake)
-      if (intake.slot < intake.slots) ready = true
-      else if (intake.chunk !== undefined) waitsForSchema = intake.waitsForSchema
+    for (const queue of queues) {
+      if (queue.slot === queue.slots && queue.chunk !== undefined && queue.decode(SLICE_RECORDS) > 0) announceReads(queue)
+      if (queue.slot < queue.slots) ready = true
+      else if (queue.chunk !== undefined) waitsForSchema = queue.waitsForSchema
     }
     // One source that waits holds the others too: records of several sources are taken in the order of their times.
     if (waitsForSchema !== undefined) return false
@@ -111,15 +111,15 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     return ready
   }
 
-  function announceReads(intake: SourceIntake): void {
-    const { values, keys, timestamps, slots } = intake
-    for (const node of intake.stream.processors) {
+  function announceReads(queue: RecordQueue): void {
+    const { values, keys, timestamps, slots } = queue
+    for (const node of queue.stream.processors) {
       const { reads } = node
       if (reads === undefined) continue
       prefetchPending = true
       context.leaveRecord(node, context.now)
       try {
-        for (let slot = intake.slot; slot < slots; slot++) {
+        for (let slot = queue.slot; slot < slots; slot++) {
           if (typeof values[slot] !== 'symbol') reads(values[slot], keys[slot], timestamps[slot])
         }
       } catch (error) {
@@ -145,15 +145,15 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     let untilCheck = RECORDS_PER_CLOCK_CHECK
     try {
       for (;;) {
-        const intake = single ?? earliest()
-        if (intake === undefined || intake.slot === intake.slots) return false
-        const value = intake.values[intake.slot]
-        if (typeof value === 'symbol') processSpecial(intake, value)
-        else processRecord(intake, value)
-        intake.advance()
+        const queue = single ?? earliest()
+        if (queue === undefined || queue.slot === queue.slots) return false
+        const value = queue.values[queue.slot]
+        if (typeof value === 'symbol') processSpecial(queue, value)
+        else processRecord(queue, value)
+        queue.advance()
         loop.processed++
         if (value === MARKER && loop.closingDue) return false
-        if (intake.slot === intake.slots) return false
+        if (queue.slot === queue.slots) return false
         if (--untilCheck === 0) {
           if (expired()) return true
           untilCheck = RECORDS_PER_CLOCK_CHECK
@@ -165,44 +165,44 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   }
 
   /** The source whose next record is oldest; the first declared when times are equal. */
-  function earliest(): SourceIntake | undefined {
-    let best: SourceIntake | undefined
+  function earliest(): RecordQueue | undefined {
+    let best: RecordQueue | undefined
     let least = Infinity
-    for (const intake of intakes) {
-      if (intake.slot === intake.slots) continue
-      const timestamp = (intake.chunk as RecordChunk).timestamps[intake.row]
+    for (const queue of queues) {
+      if (queue.slot === queue.slots) continue
+      const timestamp = (queue.chunk as RecordChunk).timestamps[queue.row]
       if (timestamp < least) {
         least = timestamp
-        best = intake
+        best = queue
       }
     }
     return best
   }
 
-  function enterRecord(intake: SourceIntake, chunk: RecordChunk): number {
-    const { row } = intake
+  function enterRecord(queue: RecordQueue, chunk: RecordChunk): number {
+    const { row } = queue
     const timestamp = chunk.timestamps[row]
     context.chunk = chunk
     context.row = row
-    context.topic = intake.topic
-    context.key = intake.keys[intake.slot]
+    context.topic = queue.topic
+    context.key = queue.keys[queue.slot]
     context.timestamp = timestamp
     context.offset = chunk.offsets[row]
     context.emitTimestamp = timestamp
     return timestamp
   }
 
-  function processRecord(intake: SourceIntake, value: unknown): void {
-    const chunk = intake.chunk as RecordChunk
-    const timestamp = enterRecord(intake, chunk)
-    const { processors } = intake.stream
+  function processRecord(queue: RecordQueue, value: unknown): void {
+    const chunk = queue.chunk as RecordChunk
+    const timestamp = enterRecord(queue, chunk)
+    const { processors } = queue.stream
     metrics.processed++
     for (let i = 0; i < processors.length; i++) {
       const node = processors[i]
       context.node = node
       const outcome = node.process(value, context)
       if (outcome === undefined) continue
-      if (!outcomes.settle(intake, outcome)) return
+      if (!outcomes.settle(queue, outcome)) return
       break
     }
     if (timestamp <= context.streamTime) return
@@ -211,17 +211,17 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   }
 
   /** Records that no processor sees. */
-  function processSpecial(intake: SourceIntake, kind: symbol): void {
-    enterRecord(intake, intake.chunk as RecordChunk)
+  function processSpecial(queue: RecordQueue, kind: symbol): void {
+    enterRecord(queue, queue.chunk as RecordChunk)
     context.node = undefined
     if (kind === FAULTY) {
-      const fault = intake.faults.get(intake.slot)
-      if (fault !== undefined) outcomes.reject(intake, fault, '')
+      const fault = queue.faults.get(queue.slot)
+      if (fault !== undefined) outcomes.reject(queue, fault, '')
       return
     }
     if (kind === MARKER) {
-      const marker = intake.markers.get(intake.slot)
-      if (marker !== undefined) closings[intakes.indexOf(intake)]?.accept(marker)
+      const marker = queue.markers.get(queue.slot)
+      if (marker !== undefined) closings[queues.indexOf(queue)]?.accept(marker)
       return
     }
     increase(metrics.dropped, 'tombstone')

@@ -2,13 +2,13 @@ import type { PartitionData } from '../../../kafka/transport.ts'
 import type { Codecs } from '../topology/codecs.ts'
 import type { Declaration, StreamDeclaration } from '../topology/declaration.ts'
 import { timeStagesInto } from '../topology/sub-topology.ts'
-import { SourceIntake } from './intake.ts'
+import { RecordQueue } from './record-queue.ts'
 
 /** The source partitions of one task together. */
 export interface TaskSources {
   /** One per stream, in the order declared. */
-  readonly intakes: readonly SourceIntake[]
-  of(topic: string): SourceIntake | undefined
+  readonly queues: readonly RecordQueue[]
+  of(topic: string): RecordQueue | undefined
   /** Takes what a poll returned. @returns the index of its source */
   push(data: PartitionData): number
   /** Next offset of each source to process. */
@@ -31,34 +31,34 @@ export interface TaskSourceOptions {
 
 export function taskSources(streams: readonly StreamDeclaration[], options: TaskSourceOptions): TaskSources {
   const { declaration, partition, codecs, isMissing } = options
-  const intakes = streams.map((stream) => {
+  const queues = streams.map((stream) => {
     const seesMarkers = timeStagesInto(declaration, stream.topic.name).length > 0
     const valueCodec = codecs.topicValue(stream.topic)
-    return new SourceIntake(stream, { partition, keyCodec: stream.topic.key, valueCodec, isMissing, seesMarkers })
+    return new RecordQueue(stream, { partition, keyCodec: stream.topic.key, valueCodec, isMissing, seesMarkers })
   })
 
   return {
-    intakes,
-    of: (topic) => intakes.find((intake) => intake.topic === topic),
+    queues,
+    of: (topic) => queues.find((queue) => queue.topic === topic),
     push(data) {
-      const index = intakes.findIndex((intake) => intake.topic === data.topic)
-      intakes[index].push(data)
+      const index = queues.findIndex((queue) => queue.topic === data.topic)
+      queues[index].push(data)
       return index
     },
-    positions: () => intakes.map((intake) => intake.position),
-    movedSince: (positions) => intakes.some((intake, i) => intake.position !== positions[i]),
+    positions: () => queues.map((queue) => queue.position),
+    movedSince: (positions) => queues.some((queue, i) => queue.position !== positions[i]),
     get queuedRecords() {
-      return intakes.reduce((sum, intake) => sum + intake.queuedRecords, 0)
+      return queues.reduce((sum, queue) => sum + queue.queuedRecords, 0)
     },
     get queuedBytes() {
-      return intakes.reduce((sum, intake) => sum + intake.queuedBytes, 0)
+      return queues.reduce((sum, queue) => sum + queue.queuedBytes, 0)
     },
     get caughtUp() {
-      return intakes.every((intake) => intake.queuedRecords === 0 && intake.position >= intake.highWatermark)
+      return queues.every((queue) => queue.queuedRecords === 0 && queue.position >= queue.highWatermark)
     },
     get fetchedAt() {
       let least: number | undefined
-      for (const { fetchedAt } of intakes) {
+      for (const { fetchedAt } of queues) {
         if (fetchedAt === undefined) return undefined
         if (least === undefined || fetchedAt < least) least = fetchedAt
       }

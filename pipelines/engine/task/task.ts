@@ -117,17 +117,17 @@ export function streamTask(deps: TaskDeps): StreamTask {
   const context = new TaskContext(partition, partitions, outputs, metrics)
 
   const sources = taskSources(streams, { declaration, partition, codecs, isMissing: deps.isMissing })
-  const { intakes } = sources
+  const { queues } = sources
   const ticks = taskTicks(streams, context)
-  const settledTicks = caughtUpTicks(streams, intakes, context)
+  const settledTicks = caughtUpTicks(streams, queues, context)
   const closings = streams.map((stream) => {
     if (stream.timeHandlers.length === 0) return undefined
     const into = stream.topic.name
     const stages = { all: timeStagesInto(declaration, into), forwarding: forwardingStagesInto(declaration, into) }
     return timeClosing(stream, stages, context, outputs, partitions)
   })
-  const marks = taskMarks(streams, intakes, context, outputs)
-  const loop = recordLoop({ topology: topology.name, intakes, closings, stores, ticks, context, outputs, metrics })
+  const marks = taskMarks(streams, queues, context, outputs)
+  const loop = recordLoop({ topology: topology.name, queues, closings, stores, ticks, context, outputs, metrics })
 
   /** Of the last commit that was begun. */
   let committedPositions: number[] = []
@@ -162,7 +162,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
   function progress(): TaskProgress {
     const { streamTime } = context
     const metadata = streamTime < 0 ? undefined : `${STREAM_TIME_PREFIX}${streamTime}`
-    return { offsets: intakes.map((intake) => ({ topic: intake.topic, partition, offset: intake.position, metadata })), streamTime }
+    return { offsets: queues.map((queue) => ({ topic: queue.topic, partition, offset: queue.position, metadata })), streamTime }
   }
 
   return {
@@ -180,10 +180,10 @@ export function streamTask(deps: TaskDeps): StreamTask {
       for (const store of stores) {
         store.open({ column: session.column(store.name, partition), codec: codecs.storeValue(store), cachedObjects, access: context })
       }
-      for (const intake of intakes) {
-        const start = positions.get(partitionKey(intake.topic, partition))
-        if (start === undefined) throw new Error(`task ${id} was started without a position of ${intake.topic}`)
-        intake.position = start.offset
+      for (const queue of queues) {
+        const start = positions.get(partitionKey(queue.topic, partition))
+        if (start === undefined) throw new Error(`task ${id} was started without a position of ${queue.topic}`)
+        queue.position = start.offset
         context.streamTime = Math.max(context.streamTime, start.streamTime)
       }
       committedPositions = sources.positions()

@@ -2,7 +2,7 @@ import type { MemoryBroker } from '../../../kafka/memory/broker.ts'
 import { partitionKey } from '../../../kafka/transport.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { changelogCopy } from '../state/copy-changelog.ts'
-import { planRestore, putRestored, type StartFacts, startPositions } from '../state/restore.ts'
+import { planRestore, putRestored, type StartOffsets, startPositions } from '../state/restore.ts'
 import type { StreamTask } from '../task/task.ts'
 
 const ALL_RECORDS = Number.MAX_SAFE_INTEGER
@@ -11,7 +11,7 @@ const ALL_RECORDS = Number.MAX_SAFE_INTEGER
 export function restoreTask(task: StreamTask, group: string, session: StateSession, broker: MemoryBroker, now: number): void {
   const logs = task.changelogs.map((changelog) => broker.log(changelog.topic, changelog.partition))
   const keys = task.changelogs.map((changelog) => partitionKey(changelog.topic, changelog.partition))
-  const facts: StartFacts = {
+  const offsets: StartOffsets = {
     committed: broker.groups.committed(group),
     changelogStarts: new Map(logs.map((log, i) => [keys[i], log.startOffset])),
     changelogEnds: new Map(logs.map((log, i) => [keys[i], log.endOffset])),
@@ -20,12 +20,12 @@ export function restoreTask(task: StreamTask, group: string, session: StateSessi
   }
   const copy = changelogCopy(session)
   task.beginRestore()
-  for (const { changelog, from, to } of planRestore(session, task, facts)) {
+  for (const { changelog, from, to } of planRestore(session, task, offsets)) {
     copy(changelog, broker.fetch(changelog.topic, changelog.partition, from, ALL_RECORDS))
     putRestored(session, task, changelog, to, now)
   }
   session.write()
-  const positions = startPositions(session, task, facts)
+  const positions = startPositions(session, task, offsets)
   for (const source of task.sources) {
     const key = partitionKey(source.topic, source.partition)
     if (!positions.has(key)) positions.set(key, { offset: broker.log(source.topic, source.partition).startOffset, streamTime: -1 })

@@ -15,7 +15,7 @@ import type { Topology } from '../topology/topology.ts'
 import type { Committer } from './committer.ts'
 import { idsWithoutMember, transactionalIdPrefix } from './member-identity.ts'
 import type { TaskSet } from './task-set.ts'
-import { askFacts, type TaskFacts, type TaskStarts } from './task-starts.ts'
+import { fetchStartOffsets, type TaskOffsets, type TaskStarts } from './task-starts.ts'
 import { partitionsOfPart } from './worker-topics.ts'
 
 /** More fences than this within the window, and the machine or its brokers are not fit to work. */
@@ -60,7 +60,7 @@ export interface MembershipDeps {
 }
 
 /** Everything that happens beside the loop ends as news for it. */
-type News = { readonly tasks: readonly StreamTask[]; readonly facts: TaskFacts } | { readonly error: unknown }
+type News = { readonly tasks: readonly StreamTask[]; readonly offsets: TaskOffsets } | { readonly error: unknown }
 
 /** Passing failures of the cluster: waiting and asking again cures them. */
 export function isPassing(error: unknown): boolean {
@@ -84,7 +84,7 @@ export function membership(deps: MembershipDeps): Membership {
     for (const { generation: of, news } of arrived) {
       if (of !== generation) continue
       if ('error' in news) throw news.error
-      starts.begin(news.tasks.filter(tasks.has), news.facts)
+      starts.begin(news.tasks.filter(tasks.has), news.offsets)
     }
   }
 
@@ -138,8 +138,8 @@ export function membership(deps: MembershipDeps): Membership {
   function askFor(fresh: readonly StreamTask[]): void {
     if (fresh.length === 0) return
     const of = generation
-    factsOf(fresh)
-      .then((facts): News => ({ tasks: fresh, facts }))
+    startOffsetsOf(fresh)
+      .then((offsets): News => ({ tasks: fresh, offsets }))
       .catch((error): News => ({ error }))
       .then((news) => {
         inbox.push({ generation: of, news })
@@ -147,11 +147,11 @@ export function membership(deps: MembershipDeps): Membership {
       })
   }
 
-  async function factsOf(fresh: readonly StreamTask[]): Promise<TaskFacts> {
+  async function startOffsetsOf(fresh: readonly StreamTask[]): Promise<TaskOffsets> {
     const known = new AbortController()
     if (deps.exactlyOnce) void abortAbandonedTransactions(known.signal)
     try {
-      return await askFactsUntilAnswered(fresh)
+      return await fetchOffsetsUntilAnswered(fresh)
     } finally {
       known.abort()
     }
@@ -181,10 +181,10 @@ export function membership(deps: MembershipDeps): Membership {
     }
   }
 
-  async function askFactsUntilAnswered(fresh: readonly StreamTask[]): Promise<TaskFacts> {
+  async function fetchOffsetsUntilAnswered(fresh: readonly StreamTask[]): Promise<TaskOffsets> {
     for (;;) {
       try {
-        return await askFacts(deps.transport, group, fresh, deps)
+        return await fetchStartOffsets(deps.transport, group, fresh, deps)
       } catch (error) {
         if (!isPassing(error)) throw error
         log.warn({ err: error, topology: topology.name }, 'start_positions_not_known')

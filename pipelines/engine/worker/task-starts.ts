@@ -9,7 +9,7 @@ import {
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StateSession } from '../../../state/stores/store.ts'
 import { changelogCopy } from '../state/copy-changelog.ts'
-import { planRestore, putRestored, type StartFacts, startPositions } from '../state/restore.ts'
+import { planRestore, putRestored, type StartOffsets, startPositions } from '../state/restore.ts'
 import type { StartPosition, StreamTask } from '../task/task.ts'
 import type { Changelog } from '../task/task-place.ts'
 import { TopologyError } from '../topology/errors.ts'
@@ -24,7 +24,7 @@ export interface RestoreProgress {
   readonly recordsPerSecond: number
 }
 
-export interface TaskFacts extends StartFacts {
+export interface TaskOffsets extends StartOffsets {
   /** First and next offset of sources for which nothing is committed. */
   readonly sourceStarts: ReadonlyMap<string, number>
   readonly sourceEnds: ReadonlyMap<string, number>
@@ -51,7 +51,7 @@ interface OpenChangelog {
 /** Brings tasks from CREATED to RUNNING while others work: reads their changelogs with the worker's own fetcher. */
 export interface TaskStarts {
   /** Plans the restore of the tasks that are still wanted; those with nothing to read are started at once. */
-  begin(tasks: readonly StreamTask[], facts: TaskFacts): void
+  begin(tasks: readonly StreamTask[], offsets: TaskOffsets): void
   /** Takes fetched changelog records into the session's open batch. @returns false when the partition is none of a restoring task */
   take(data: PartitionData): boolean
   /** Writes what was taken and starts the tasks that are complete. */
@@ -77,12 +77,12 @@ export interface TaskStartDeps {
  * Asks for everything that must be known before tasks start. The committed offsets come first: they wait until open transactions on them have
  * ended, so that the changelogs' ends are beyond everything that those transactions wrote.
  */
-export async function askFacts(
+export async function fetchStartOffsets(
   transport: Transport,
   group: GroupMember,
   tasks: readonly StreamTask[],
   { runtime, exactlyOnce }: Pick<TaskStartDeps, 'runtime' | 'exactlyOnce'>,
-): Promise<TaskFacts> {
+): Promise<TaskOffsets> {
   const sources = tasks.flatMap((task) => task.sources)
   const changelogs = tasks.flatMap((task) => task.changelogs)
   const committed = await group.committed(sources)
@@ -104,19 +104,19 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
   const tasks = new Set<Restoring>()
   let taken = false
 
-  function begin(task: StreamTask, facts: TaskFacts): void {
+  function begin(task: StreamTask, offsets: TaskOffsets): void {
     task.beginRestore()
-    const known = startPositions(session, task, facts)
+    const known = startPositions(session, task, offsets)
     const restoring: Restoring = {
       task,
-      positions: withResets(task, known, facts),
-      committed: task.sources.some(({ topic, partition }) => facts.committed.has(partitionKey(topic, partition))),
+      positions: withResets(task, known, offsets),
+      committed: task.sources.some(({ topic, partition }) => offsets.committed.has(partitionKey(topic, partition))),
       startedAt: runtime.monotonic(),
       open: 0,
       records: 0,
     }
     tasks.add(restoring)
-    for (const { changelog, from, to, bulk } of planRestore(session, task, facts, known.size > 0)) {
+    for (const { changelog, from, to, bulk } of planRestore(session, task, offsets, known.size > 0)) {
       putRestored(session, task, changelog, from, runtime.now())
       taken = true
       if (from >= to) continue
@@ -127,22 +127,22 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
     }
   }
 
-  function withResets(task: StreamTask, known: ReadonlyMap<string, StartPosition>, facts: TaskFacts): Map<string, StartPosition> {
+  function withResets(task: StreamTask, known: ReadonlyMap<string, StartPosition>, offsets: TaskOffsets): Map<string, StartPosition> {
     const positions = new Map(known)
     for (const source of task.sources) {
       const key = partitionKey(source.topic, source.partition)
-      if (!positions.has(key)) positions.set(key, { offset: resetOffset(source, key, facts), streamTime: -1 })
+      if (!positions.has(key)) positions.set(key, { offset: resetOffset(source, key, offsets), streamTime: -1 })
     }
     return positions
   }
 
-  function resetOffset({ topic }: TopicPartition, key: string, facts: TaskFacts): number {
+  function resetOffset({ topic }: TopicPartition, key: string, offsets: TaskOffsets): number {
     const reset = deps.resetOf(topic)
     if (reset === 'fail')
       throw new TopologyError(
         `topology ${topology}: no offset of ${key} is known to the group or the state, and its offset reset is "fail": commit one for group ${topology} or choose earliest or latest`,
       )
-    const offset = (reset === 'latest' ? facts.sourceEnds : facts.sourceStarts).get(key)
+    const offset = (reset === 'latest' ? offsets.sourceEnds : offsets.sourceStarts).get(key)
     if (offset === undefined) throw new Error(`the first offset of ${key} was not asked for`)
     return offset
   }
@@ -165,8 +165,8 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
   }
 
   return {
-    begin(wanted, facts) {
-      for (const task of wanted) begin(task, facts)
+    begin(wanted, offsets) {
+      for (const task of wanted) begin(task, offsets)
     },
     take(data) {
       const key = partitionKey(data.topic, data.partition)

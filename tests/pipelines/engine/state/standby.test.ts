@@ -78,12 +78,12 @@ test('a copy answers queries when asked to, and says how far it is', async () =>
       ['standby', 0],
     ])
     // Who has what is remembered for a moment: an answer may be as old as the rebalance.
-    await until(async () => (await ask(false)).some(({ outcome }) => outcome === 'elsewhere'), `the owner of ${key} is known`)
+    await until(async () => (await ask(false)).some(({ outcome }) => outcome === 'other-worker'), `the owner of ${key} is known`)
     const outcomes = (await ask(false)).map(({ outcome }) => outcome)
-    expect(outcomes.sort()).toEqual(['answered', 'elsewhere'])
-    const elsewhere = (await ask(false)).find((answer) => answer.outcome === 'elsewhere')
+    expect(outcomes.sort()).toEqual(['answered', 'other-worker'])
+    const other = (await ask(false)).find((answer) => answer.outcome === 'other-worker')
     // The one that was asked keeps the only copy itself.
-    expect(elsewhere).toMatchObject({ address: expect.stringMatching(/^http:/), standbys: [] })
+    expect(other).toMatchObject({ address: expect.stringMatching(/^http:/), standbys: [] })
   }
 })
 

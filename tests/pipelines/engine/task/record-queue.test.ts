@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import type { RecordChunk } from '../../../../kafka/transport.ts'
-import { SourceIntake } from '../../../../pipelines/engine/task/intake.ts'
+import { RecordQueue } from '../../../../pipelines/engine/task/record-queue.ts'
 import { topology } from '../../../../pipelines/engine/topology/topology.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { lines } from '../words.ts'
@@ -36,7 +36,7 @@ test('a queue that never runs empty lets go of what is processed', async () => {
   const [stream] = topology('reader', (t) => {
     t.source(lines, { keys: 'optional' }).process('read', {}, () => {})
   }).declare().streams
-  const intake = new SourceIntake(stream, {
+  const queue = new RecordQueue(stream, {
     partition: 0,
     keyCodec: utf8,
     valueCodec: utf8,
@@ -51,17 +51,17 @@ test('a queue that never runs empty lets go of what is processed', async () => {
     offset += RECORDS
     processed.push(new WeakRef(next.buffer))
     const end = { nextOffset: offset, highWatermark: offset + 1_000, lastStableOffset: offset + 1_000, fetchedAt: 0 }
-    intake.push({ topic: lines.name, partition: 0, chunks: [next], ...end })
+    queue.push({ topic: lines.name, partition: 0, chunks: [next], ...end })
   }
 
   push()
   for (let round = 0; round < 500; round++) {
     push()
-    if (intake.slot === intake.slots) intake.decode(RECORDS)
-    for (let i = 0; i < RECORDS; i++) intake.advance()
+    if (queue.slot === queue.slots) queue.decode(RECORDS)
+    for (let i = 0; i < RECORDS; i++) queue.advance()
   }
-  expect(intake.queuedRecords).toBe(RECORDS)
-  expect(intake.position).toBe(offset - RECORDS)
+  expect(queue.queuedRecords).toBe(RECORDS)
+  expect(queue.position).toBe(offset - RECORDS)
   await new Promise((resolve) => setImmediate(resolve))
   collectGarbage()
   const kept = processed.filter((buffer) => buffer.deref() !== undefined).length

@@ -19,7 +19,7 @@ export interface Fault {
   readonly message: string
 }
 
-export interface IntakeOptions {
+export interface RecordQueueOptions {
   readonly partition: number
   readonly keyCodec: Codec<unknown>
   readonly valueCodec: Codec<unknown>
@@ -32,7 +32,7 @@ export interface IntakeOptions {
  * The records of one source partition that wait for their task. A slice of them is decoded at a time into reused arrays;
  * `slot` walks over the slice while `chunk` and `row` walk over the records' places beside it.
  */
-export class SourceIntake {
+export class RecordQueue {
   readonly stream: StreamDeclaration
   readonly topic: string
   readonly partition: number
@@ -57,7 +57,7 @@ export class SourceIntake {
   /** Set when decoding stopped at a record whose schema is not loaded. */
   waitsForSchema: number | undefined
 
-  readonly #options: IntakeOptions
+  readonly #options: RecordQueueOptions
   readonly #needsKey: boolean
   readonly #tombstone: typeof TOMBSTONE | typeof FAULTY | null
   #chunks: RecordChunk[] = []
@@ -65,7 +65,7 @@ export class SourceIntake {
   #after: number[] = []
   #head = 0
 
-  constructor(stream: StreamDeclaration, options: IntakeOptions) {
+  constructor(stream: StreamDeclaration, options: RecordQueueOptions) {
     this.stream = stream
     this.topic = stream.topic.name
     this.partition = options.partition
