@@ -3,20 +3,26 @@ import { readAppliedOffsets } from '../../state/views/applied-offsets.ts'
 import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 
-/** Changes whenever a partition of the view does. Undefined when it is unknown: then nothing read from the partition may be reused. */
+/** A position of a partition of the view. If undefined, the position is unknown, and no cached list may be reused. */
 export type ViewVersion = string | undefined
 
-/** Says for all lists of a partition at once whether they may have changed: one read of Redis instead of hundreds. */
+/**
+ * Detects with one read per partition, instead of one per region, whether any of the partition's lists may have
+ * changed.
+ */
 export interface ViewVersions {
-  /** At most LOOK_EVERY_MS old; concurrent callers share one read. */
+  /** Returns the position, at most LOOK_EVERY_MS old. Concurrent callers share a read. */
   of(partition: number): Promise<ViewVersion | typeof NOT_CAUGHT_UP>
-  /** Whether the partition had this version a moment ago. Refreshes in the background, so callers never wait while they keep coming. */
+  /**
+   * Whether the partition was at this position a moment ago. Refreshes the position in the background, so that
+   * frequent callers never wait.
+   */
   isCurrent(partition: number, version: ViewVersion): boolean
 }
 
-/** How long an answer is trusted. */
+/** How long a position counts as current. */
 const LOOK_EVERY_MS = 1_000
-/** An older answer is refreshed in the background. */
+/** Age from which a position is refreshed in the background. */
 const RENEW_AFTER_MS = 500
 
 interface Look {
@@ -27,7 +33,7 @@ interface Look {
 /** @param now epoch ms */
 export function viewVersions(reader: ViewReader, now: () => number): ViewVersions {
   const looks = new Map<number, Look>()
-  /** The last answers, and when they were requested. */
+  /** The last known positions, with the times at which they were requested. */
   const known = new Map<number, { readonly version: ViewVersion; readonly at: number }>()
 
   function look(partition: number): Look {
@@ -41,13 +47,13 @@ export function viewVersions(reader: ViewReader, now: () => number): ViewVersion
     return begun
   }
 
-  /** The next caller reads again. */
+  /** Discards the position, so that the next caller reads it again. */
   function forget(partition: number, failed: Look): void {
     known.delete(partition)
     if (looks.get(partition) === failed) looks.delete(partition)
   }
 
-  /** The last read, or a new one when that is older. */
+  /** Returns the last read if it is younger than `ms`, otherwise a new one. */
   function lookWithin(partition: number, ms: number): Look {
     const last = looks.get(partition)
     return last !== undefined && now() - last.at < ms ? last : look(partition)

@@ -35,7 +35,7 @@ export function openAssignment(): Assignment {
   let owned: readonly TopicPartition[] = []
   /** `owned` as it was last reported. */
   let reported: string | undefined
-  /** A report that was made before the last `forgetReported` does not confirm what changed since. */
+  /** Reports from before the last `forgetReported` confirm nothing. */
   let lastForgotten = 0
 
   return {

@@ -39,7 +39,7 @@ export function primitiveReader({ line }: SourceBuilder): PrimitiveReader {
     }
   }
 
-  /** One byte inline, which most counts, indexes and small numbers are; a call for the rest. */
+  /** Inlines the one-byte case, which covers most counts, indexes and small numbers, and emits a call for the rest. */
   function readVarint(reader: string, big: boolean, target: string, path: string): void {
     const small = '(b[p] >>> 1) ^ -(b[p] & 1)'
     line(`if (p < e && b[p] < 128) { ${target} = ${big ? `BigInt(${small})` : small}; p++ } else {`)

@@ -3,8 +3,8 @@ import { extended, MAX_DEPTH, type SourceBuilder } from './source.ts'
 import { type AvroType, minimumBytes } from './types.ts'
 
 /**
- * Emits statements that step over a value that the reader does not want. Its inside is only checked as far as its length requires.
- * @param pending functions that are written when their callers are complete
+ * Emits statements that skip a value that the reader does not need. Its content is only checked as far as finding its end requires.
+ * @param pending functions to emit after their callers are complete
  */
 export function skipGenerator(
   { line, fresh }: SourceBuilder,
@@ -76,7 +76,7 @@ export function skipGenerator(
     }
   }
 
-  /** A block that tells its size is stepped over at once. */
+  /** Skips a block at once when it declares its size. */
   function skipBlocks(itemBytes: number, path: string, skipItem: () => void): void {
     const count = fresh('count')
     line(`for (;;) { let ${count} = readBlockCount(b, p, e, ${itemBytes})`)
