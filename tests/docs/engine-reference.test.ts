@@ -156,7 +156,7 @@ test('outcomes, codes and headers', () => {
   expect(listed.sort()).toEqual([first, ...outcomes, second, ...codes, third, ...headers].sort())
 })
 
-/** Folders whose errors an author or operator may meet; those of the Kafka client leave it as FencedError or TransportError. */
+/** Folders whose errors reach authors or operators. Those of the Kafka client become FencedError or TransportError. */
 const ERROR_FOLDERS = ['pipelines/engine', 'state/stores', 'kafka', 'schemas']
 
 test('every error', () => {

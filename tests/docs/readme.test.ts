@@ -19,7 +19,10 @@ function samplesOf(page: string): string[] {
   return blocks.filter((block) => /from '\.\//.test(block))
 }
 
-/** Compiles texts as if they were files in the root of the checkout. @returns the compiler's messages, each with the name of its file */
+/**
+ * Compiles texts as if they were files in the root of the checkout.
+ * @returns the compiler's messages, each with the name of its file
+ */
 async function faultsOf(files: Readonly<Record<string, string>>): Promise<string[]> {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder.path, name), text)
   symlinkSync(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'))
