@@ -104,13 +104,13 @@ test('defaults and limits are those of the code', () => {
     ],
     [
       'unsent output of one call',
-      `above ${constant('pipelines/engine/task/outputs.ts', 'MAX_UNSENT_BYTES') / MIB} MiB the worker stops with a ProcessorError: do the work in parts`,
+      `above ${constant('pipelines/engine/task/outputs.ts', 'MAX_UNSENT_BYTES') / MIB} MiB the worker stops with a ProcessorError; split the work`,
     ],
     [
       'fetched records that wait in a worker',
-      `no poll above ${constant(worker, 'MAX_QUEUED_BYTES') / MIB} MiB; a task above ${constant('pipelines/engine/worker/task-set.ts', 'PAUSE_TASK_BYTES') / MIB} MiB is paused`,
+      `no poll above ${constant(worker, 'MAX_QUEUED_BYTES') / MIB} MiB; a task is paused above ${constant('pipelines/engine/worker/task-set.ts', 'PAUSE_TASK_BYTES') / MIB} MiB`,
     ],
-    ['one round of work', `${constant('pipelines/engine/worker/task-set.ts', 'ROUND_MS')} ms, then sockets and heartbeats`],
+    ['one turn of work', `${constant('pipelines/engine/worker/task-set.ts', 'ROUND_MS')} ms, then sockets and heartbeats`],
     ['transaction time-out', `${constant('kafka/client/producer.ts', 'TRANSACTION_TIMEOUT_MS') / 1_000} s`],
   ])
 })
