@@ -34,9 +34,11 @@ function errorTable(definitions: readonly ErrorDefinition[]): string {
   const rule = line(widths.map((width) => '-'.repeat(width)))
   return `# Error catalogue
 
-Every error has the body \`{"error", "message", "request_id"}\`; \`invalid_request\` adds \`details\`, a list of \`{"path", "message"}\`.
-\`error\` is made for programs and never changes its meaning; \`message\` is made for people. Retry: the same request may succeed later.
-The table is written by \`npx vitest run tests/api/documentation.test.ts --update\`.
+Every error has the body \`{"error", "message", "request_id"}\`. \`invalid_request\` adds \`details\`, a list of
+\`{"path", "message"}\`.
+\`error\` is for programs and never changes its meaning; \`message\` is for people. Where "retry" is "yes", the same
+request may succeed later.
+\`npx vitest run tests/api/documentation.test.ts --update\` writes this file.
 
 ${[line(header), rule, ...rows.map(line)].join('\n')}
 `

@@ -104,13 +104,13 @@ test('defaults and limits are those of the code', () => {
     ],
     [
       'unsent output of one call',
-      `above ${constant('pipelines/engine/task/outputs.ts', 'MAX_UNSENT_BYTES') / MIB} MiB the worker stops with a ProcessorError: do the work in parts`,
+      `above ${constant('pipelines/engine/task/outputs.ts', 'MAX_UNSENT_BYTES') / MIB} MiB the worker stops with a ProcessorError; split the work`,
     ],
     [
       'fetched records that wait in a worker',
-      `no poll above ${constant(worker, 'MAX_QUEUED_BYTES') / MIB} MiB; a task above ${constant('pipelines/engine/worker/task-set.ts', 'PAUSE_TASK_BYTES') / MIB} MiB is paused`,
+      `no poll above ${constant(worker, 'MAX_QUEUED_BYTES') / MIB} MiB; a task is paused above ${constant('pipelines/engine/worker/task-set.ts', 'PAUSE_TASK_BYTES') / MIB} MiB`,
     ],
-    ['one round of work', `${constant('pipelines/engine/worker/task-set.ts', 'ROUND_MS')} ms, then sockets and heartbeats`],
+    ['one turn of work', `${constant('pipelines/engine/worker/task-set.ts', 'ROUND_MS')} ms, then sockets and heartbeats`],
     ['transaction time-out', `${constant('kafka/client/producer.ts', 'TRANSACTION_TIMEOUT_MS') / 1_000} s`],
   ])
 })
@@ -156,7 +156,7 @@ test('outcomes, codes and headers', () => {
   expect(listed.sort()).toEqual([first, ...outcomes, second, ...codes, third, ...headers].sort())
 })
 
-/** Folders whose errors an author or operator may meet; those of the Kafka client leave it as FencedError or TransportError. */
+/** Folders whose errors reach authors or operators. Those of the Kafka client become FencedError or TransportError. */
 const ERROR_FOLDERS = ['pipelines/engine', 'state/stores', 'kafka', 'schemas']
 
 test('every error', () => {

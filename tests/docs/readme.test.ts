@@ -20,8 +20,8 @@ function samplesOf(page: string): string[] {
 }
 
 /**
- * Compiles texts as if they were files in the root of the checkout. @returns the compiler's messages, each with the
- * name of its file
+ * Compiles texts as if they were files in the root of the checkout.
+ * @returns the compiler's messages, each with the name of its file
  */
 async function faultsOf(files: Readonly<Record<string, string>>): Promise<string[]> {
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder.path, name), text)
