@@ -65,7 +65,7 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
     return groups
   }
 
-  /** Returns a character, the requirements of a group, or an empty string for something that consumes no text. */
+  /** Returns a character, the requirements of a group, or `assertion` for something that consumes no text. */
   function atom(before: string): string | string[][] {
     const character = source[at++]
     switch (character) {

@@ -4,8 +4,8 @@ export interface Language {
   readonly name: string
   readonly aliases: readonly string[]
   /**
-   * Patterns that indicate the language. Keep them short: `*` and `+` match at most 60 times, and a repeated group must not
-   * contain them.
+   * Patterns that indicate the language. Keep them short, because `*` and `+` match at most 60 times. A repeated group
+   * must not contain them.
    */
   readonly patterns: readonly Pattern[]
 }
