@@ -14,14 +14,14 @@ export interface ChosenService {
   readonly settings: unknown
 }
 
-/** What an API process needs to know. */
+/** The configuration of an API process. */
 export interface ApiConfig {
   readonly host: string
-  /** 0: any free one. */
+  /** 0 chooses any free port. */
   readonly port: number
   /** Base of absolute URLs. */
   readonly publicUrl: string
-  /** Proxies that are believed in X-Forwarded-For: addresses and CIDR ranges. */
+  /** Proxies whose X-Forwarded-For the API believes, as addresses and CIDR ranges. */
   readonly trustedProxies: readonly string[]
   readonly drainDelayMs: number
   readonly drainTimeoutMs: number
@@ -42,10 +42,10 @@ const choiceSettings = settingsFragment({
   value: (env) => env.API_SERVICES,
 })
 
-/** The variables of APIs, whichever services they run. */
+/** The variables that every API process reads, regardless of its services. */
 export const API_VARIABLES: readonly Variables[] = [choiceSettings.variables, apiSettings.variables, authSettings.variables]
 
-/** @throws SettingsError that names every wrong setting with its cure */
+/** @throws SettingsError that lists every wrong setting with its cure */
 export function readApiConfig(env: Environment = process.env): ApiConfig {
   return readSettings(env, ({ read, surroundings }) => {
     const choice = read(choiceSettings)
@@ -53,7 +53,7 @@ export function readApiConfig(env: Environment = process.env): ApiConfig {
     const services = apiServices.map((service) => ({
       service,
       isChosen: chosen.includes(service.name),
-      // The others are checked too, as far as their variables are set.
+      // The variables of services that do not run are checked, too, if they are set.
       settings: read(service.settings, { withRules: chosen.includes(service.name) }),
     }))
     const [api, auth, kafka, state] = [read(apiSettings), read(authSettings), read(kafkaSettings), read(stateSettings)]

@@ -8,7 +8,7 @@ async function main(): Promise<void> {
   const api = await startApi(config, log)
   let isStopping = false
 
-  /** A second signal means impatience. */
+  /** The second signal exits immediately, without draining. */
   function onSignal(): void {
     if (isStopping) process.exit(1)
     isStopping = true

@@ -17,10 +17,10 @@ import type { FrontHandler } from './kit/server.ts'
 import type { ServiceRoutes } from './kit/service-routes.ts'
 import type { ValueReader } from './kit/shared-reads.ts'
 
-/** What an API process has opened for all of its services. */
+/** What an API process opens once and shares among its services. */
 export interface ServiceKit {
   readonly views: ViewReader & ListReader
-  /** For small values that are read very often: reads have no order among each other. */
+  /** For small values that are read very often. These reads are not ordered among each other. */
   readonly sharedViews: ValueReader
   readonly tables: TableReader
   readonly facts: KafkaFacts
@@ -38,9 +38,9 @@ export interface ServiceKit {
   monotonic(): number
 }
 
-/** What a guard is opened with. */
+/** What `openGuard` gets. */
 export interface GuardKit extends Pick<ServiceKit, 'facts' | 'trusted' | 'state' | 'log' | 'now' | 'monotonic'> {
-  /** The process's own. It stays open. */
+  /** The transport of the process, which stays open when the guard closes. */
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly metrics: Registry
@@ -48,63 +48,65 @@ export interface GuardKit extends Pick<ServiceKit, 'facts' | 'trusted' | 'state'
   readonly limitedPaths: readonly string[]
 }
 
-/** Decides about requests before they reach any service. */
+/** Decides about requests before they reach a service. */
 export interface Guard {
   readonly requests: RequestLimits
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<void>
 }
 
-/** A port beside the API's own. */
+/** A port in addition to the API's own. */
 export interface ExtraListener {
-  /** The field of the log line `api_started` that holds its address. */
+  /** The field of the log line `api_started` that contains its address. */
   readonly logField: string
   readonly port: number
-  /** The setting that the port comes from, for messages. */
+  /** The setting that configures the port, for messages. */
   readonly portSetting: string
-  /** Takes the requests of this port; what it leaves goes to the app. */
+  /** Gets the requests of this port first. Those that it does not handle go to the app. */
   readonly front: FrontHandler
 }
 
 /** A running service. */
 export interface OpenService extends ServiceRoutes {
-  /** Takes requests to the API's own port before the app sees them. */
+  /** Gets requests on the API's own port before the app. */
   readonly front?: FrontHandler
   readonly listeners?: readonly ExtraListener[]
-  /** Called when no request runs any more, before the kit is closed. */
+  /** Called after the last request has ended, before the kit closes. */
   close?(): Promise<unknown>
 }
 
-/** What the local stack, which runs several API processes on one machine, must know of a service. */
+/** What the local stack, which runs several API processes on one machine, needs to know about a service. */
 export interface LocalNeeds {
-  /** Settings with a port that each process listens on: the local stack gives every process its own. */
+  /** Settings of ports that each process listens on. The local stack gives each process different ones. */
   readonly ports: readonly string[]
-  /** Settings where the user gives none. @param first the ports of the first API process */
+  /** Default values of settings in the local stack. @param first the ports of the first API process */
   env(first: Readonly<Record<string, number>>): Readonly<Record<string, string>>
 }
 
-/** A command for newcomers to try. */
+/** A command that a new user can try. */
 export interface Example {
   readonly what: string
   readonly command: string
 }
 
 /**
- * Describes one service to an API process. A description is light: it loads no code of the service, since everything that derives from the
- * list of services reads all descriptions. `open` loads the code.
+ * Describes one service to an API process. A description must not import the service's code, because everything that
+ * derives from the list of services loads all descriptions. `open` imports the code.
  */
 export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> {
-  /** As `API_SERVICES` names it. */
+  /** The name in `API_SERVICES`. */
   readonly name: string
   readonly settings: SettingsFragment<Settings>
-  /** Topics that it publishes to, or whose partitions its views and tables have. */
+  /** Topics that the service publishes to, or whose partitions its views and tables share. */
   readonly topics: readonly AnyTopic[]
-  /** Paths of this service that rate limits cover. Unknown addresses that match count too. */
+  /** Path patterns of this service that rate limits cover, including unknown addresses that match. */
   readonly limitedPaths: readonly string[]
-  /** `npm start` shows them. @param api the API's address */
+  /** Commands that `npm start` suggests. @param api the API's base URL */
   examples(api: string): readonly Example[]
   readonly local?: LocalNeeds
-  /** Opens what guards all services of a process, even where the process leaves this one out. One service has it. */
+  /**
+   * Opens the guard of all services in a process, even if this service does not run there. Only one service has it.
+   */
   openGuard?(kit: GuardKit): Promise<OwnGuard>
   /** @param guard the guard of the process */
   open(kit: ServiceKit, settings: Settings, guard: OwnGuard): Promise<OpenService>

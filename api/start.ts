@@ -20,13 +20,16 @@ import { type FrontHandler, type RunningServer, startServer } from './kit/server
 import type { Guard, GuardKit, OpenService, ServiceKit } from './service.ts'
 import { apiServices } from './services.ts'
 
-/** Starts the API of the services that the configuration names. Servers that it needs may come later: it answers 503 until they are there. */
+/**
+ * Starts the API with the configured services. The servers that it depends on may start later; until they are up,
+ * requests that need them get a 503.
+ */
 export async function startApi(config: ApiConfig, log: Logger) {
   const { kafka, state, surroundings, publicUrl } = config
   const now = Date.now
   const monotonic = () => performance.now()
   const metrics = httpMetrics({ process: true })
-  /** Each closes one part, in the order of opening. A part uses only parts before it, so `stop` begins with the last. */
+  /** Close functions in the order of opening. Each part depends only on earlier ones, so they run in reverse. */
   const closing: (() => unknown)[] = []
 
   const transport = apiTransport({ brokers: kafka.brokers, log })
@@ -81,7 +84,10 @@ export async function startApi(config: ApiConfig, log: Logger) {
   }
   log.info({ url: servers[0].url, ...addresses, services: config.services.map(({ service }) => service.name) }, 'api_started')
 
-  /** Becomes unready at once, so that no new requests are sent here; lets running ones end; then closes everything, the last opened first. */
+  /**
+   * Stops the API: reports not ready, so that no new requests are routed here, waits for running requests, then
+   * closes everything in reverse order of opening.
+   */
   async function stop(): Promise<void> {
     ready.startDraining()
     log.info({ delay_ms: config.drainDelayMs, timeout_ms: config.drainTimeoutMs }, 'api_draining')
@@ -94,7 +100,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
   return { stop }
 }
 
-/** Asks one service after the other. Undefined where none has a front handler. */
+/** Tries the front handlers in order. undefined if no service has one. */
 function joinedFronts(services: readonly OpenService[]): FrontHandler | undefined {
   const fronts = services.flatMap(({ front }) => front ?? [])
   if (fronts.length <= 1) return fronts[0]

@@ -8,12 +8,12 @@ export interface ServiceRoutes {
   readonly name: string
   /** Shown in the documentation. */
   readonly description: string
-  /** Which subjects of tokens are user ids. A route that needs a user answers 403 to any other. */
+  /** Whether a token's subject is a user id of this service. Routes that need a user answer 403 to other subjects. */
   readonly isUserId: UserIdForm
   readonly routes: readonly BoundRoute[]
-  /** What is answered around the app: only documented here. */
+  /** Operations that are answered outside the app. They appear only in the documentation. */
   readonly elsewhere?: readonly ElsewhereRoute[]
-  /** Its own entries of the error catalogue. */
+  /** The service's entries in the error catalogue. */
   readonly errors: readonly ErrorDefinition[]
   readonly probes: readonly ReadinessProbe[]
 }

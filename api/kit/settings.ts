@@ -3,21 +3,18 @@ import { settingsFragment } from '../../settings/fragment.ts'
 import { documented, list, logLevel, port, wholeNumber } from '../../settings/variables.ts'
 import { isAddressRange, LOOPBACK } from './client-address.ts'
 
-/** The settings of an API process, whichever services it runs. */
+/** The settings that every API process has, regardless of its services. */
 export const apiSettings = settingsFragment({
   variables: {
-    API_PORT: documented(port().prefault('8080'), 'all HTTP APIs; with `API_PROCESSES` the next ones are at 8180, 8280 …'),
-    API_HOST: documented(z.string().prefault('127.0.0.1'), 'address that APIs listen on'),
-    PUBLIC_URL: documented(
-      z.url('is no URL').prefault('http://localhost:8080'),
-      'beginning of addresses in answers and in the documentation',
-    ),
+    API_PORT: documented(port().prefault('8080'), 'port of all HTTP APIs; further `API_PROCESSES` use 8180, 8280 …'),
+    API_HOST: documented(z.string().prefault('127.0.0.1'), 'address that the APIs listen on'),
+    PUBLIC_URL: documented(z.url('is no URL').prefault('http://localhost:8080'), 'base of URLs in answers and in the documentation'),
     TRUSTED_PROXIES: documented(
       list.pipe(z.array(z.string().refine(isAddressRange, 'must be addresses or CIDR ranges'))).prefault(LOOPBACK.join(',')),
-      'load balancers that are believed in X-Forwarded-For: addresses and CIDR ranges',
+      'addresses and CIDR ranges of load balancers whose X-Forwarded-For is believed',
     ),
-    API_DRAIN_DELAY_MS: documented(wholeNumber(0).prefault('0'), 'how long a stopping API answers on while it is not ready'),
-    API_DRAIN_TIMEOUT_MS: documented(wholeNumber(0).prefault('10000'), 'how long its running requests may take then'),
+    API_DRAIN_DELAY_MS: documented(wholeNumber(0).prefault('0'), 'how long a stopping API reports not ready before it refuses connections'),
+    API_DRAIN_TIMEOUT_MS: documented(wholeNumber(0).prefault('10000'), 'how long running requests may then continue'),
     LOG_LEVEL: logLevel,
   },
   value: (env) => ({

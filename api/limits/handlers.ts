@@ -57,11 +57,11 @@ export interface LimitsDeps {
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 const KEY_PREFIX = 'mr_'
 const KEY_BYTES = 24
-/** 72 bits. */
+/** 12 base64url characters hold 72 bits. */
 const KEY_ID_CHARACTERS = 12
-/** A client that uses one Idempotency-Key day after day needs another one at some time. */
+/** Bounds the ids tried for a client that reuses one Idempotency-Key day after day. */
 const MAX_KEY_IDS = 8
-/** A change reaches this instance's own memory some milliseconds after its commit. */
+/** A change reaches this instance's memory a few milliseconds after its commit. */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 
@@ -100,13 +100,13 @@ export function limitsHandlers({ settings, limiter, counters, paths, forget, com
     const client = { ...body, key_hash, created_at: 0, revoked_at: null }
     const issued = await decideKey(open, client, from.caller!.subject)
     await untilSeen(() => settings.clients.find(issued.key_hash) !== undefined)
-    // For a repeated request nobody but the reader of the first answer knows the key.
+    // A repeated request cannot return the key, because it was only in the first answer.
     return jsonAnswer(201, { ...keyJson(issued), api_key: issued.key_hash === key_hash ? apiKey : null }, PRIVATE)
   }
 
   /**
-   * The command determines the ids, so that a repeated one asks for the same. A taken id belongs to the same command
-   * more than a day ago.
+   * The ids derive from the command, so a repetition asks for the same ones. A taken id belongs to an execution of
+   * the same command more than a day ago.
    */
   async function decideKey(open: OpenCommand, client: Omit<LimitClient, 'key_id'>, actor: string): Promise<LimitClient> {
     for (let attempt = 0; attempt < MAX_KEY_IDS; attempt++) {
@@ -115,7 +115,7 @@ export function limitsHandlers({ settings, limiter, counters, paths, forget, com
       const answer = await open.run(limitFlow, keySubject(key_id), command, attempt === 0 ? undefined : `id-${attempt}`)
       if (answer.outcome === 'done') return answer.client!
     }
-    throw new ApiError(errors.unavailable, { message: 'No free id was found: try again with another Idempotency-Key.' })
+    throw new ApiError(errors.unavailable, { message: 'No free id was found. Try again with another Idempotency-Key.' })
   }
 
   async function revokeKey(from: CommandRequest, keyId: string): Promise<Answer> {
@@ -133,14 +133,14 @@ export function limitsHandlers({ settings, limiter, counters, paths, forget, com
     const isOwn = limited !== undefined && limited.clientId === limitedClientId(clientId)
     if (isOwn || caller?.scopes.has('admin') === true) return
     if (caller === undefined && limited?.apiKeyId === undefined) throw new ApiError(errors.unauthorized)
-    throw new ApiError(errors.forbidden, { message: 'This usage belongs to somebody else.' })
+    throw new ApiError(errors.forbidden, { message: 'This usage belongs to another client.' })
   }
 
   return {
     name: 'rate limits',
     isUserId: isDecimalUserId,
     description:
-      'Limits on requests. A caller is identified by `X-Api-Key`, else by its token, else by its address. 429 `rate_limit_exceeded` says when to come back.',
+      'Limits on requests. A caller is identified by `X-Api-Key`, else by its token, else by its address. 429 `rate_limit_exceeded` says when to try again.',
     errors: Object.values(limitsErrors),
     probes: [],
     routes: [

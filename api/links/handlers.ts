@@ -31,14 +31,14 @@ export interface LinksDeps {
   readonly facts: Facts
   readonly commands: Commands
   readonly domains: ShortDomains
-  /** What short codes are derived with. */
+  /** The secret that short codes derive from. */
   readonly secret: string
   /** Epoch ms. */
   now(): number
 }
 
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
-/** A picture of an address that never changes. */
+/** The image shows a short URL, which never changes. */
 const QR_HEADERS = { 'Cache-Control': 'public, max-age=86400' }
 const MEDIA_TYPES: Readonly<Record<QrFormat, string>> = { svg: 'image/svg+xml', png: 'image/png' }
 const NO_CHANGE: LinkCommand = {
@@ -61,7 +61,7 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
   const creation = linkCreation({ commands, domains, secret, now })
   const ofClicks = clickRoutes({ views, tables, facts, linkOf: known, now })
 
-  /** A change by its owner, or by an admin. */
+  /** Changes a link for its owner or an admin. */
   async function change(from: CommandRequest, code: string, operation: string, command: Partial<LinkCommand>, asked: unknown) {
     if (!isCode(code)) throw new ApiError(linksErrors.url_not_found)
     const open = await commands.open(from, [operation, code, asked])
@@ -69,7 +69,7 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
     const who = { user_id: BigInt(caller.subject), is_admin: caller.scopes.has('admin') }
     const answer = await open.run(linkFlow, code, { ...NO_CHANGE, ...who, ...command })
     if (answer.outcome === 'not_found') throw new ApiError(linksErrors.url_not_found)
-    if (answer.outcome === 'forbidden') throw new ApiError(errors.forbidden, { message: 'This link belongs to somebody else.' })
+    if (answer.outcome === 'forbidden') throw new ApiError(errors.forbidden, { message: 'This link belongs to another user.' })
     return answer
   }
 
@@ -80,7 +80,7 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
       ...(body.expired_url !== undefined && { sets_expired_url: true, expired_url: expiredUrlOf(body.expired_url) }),
     }
     const answer = await change(from, code, 'changeLink', command, body)
-    if (answer.outcome !== 'updated') throw new Error(`a link was to be updated, and was ${answer.outcome}`)
+    if (answer.outcome !== 'updated') throw new Error(`the outcome of a link update was ${answer.outcome}`)
     return jsonAnswer(200, linkJson(code, recordOf(answer.link, undefined), domains, now()), PRIVATE)
   }
 
@@ -88,7 +88,7 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
     return given === null ? null : checkedUrl(given, domains, 'body.expired_url')
   }
 
-  /** Throws `url_not_found`. */
+  /** Reads a link. Throws `url_not_found`, `not_ready`. */
   async function known(code: string): Promise<LinkRecord> {
     const link = isCode(code) ? await readLink(views, facts.partitionOf(linkFlow.commands, code), code) : undefined
     if (link === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
@@ -113,7 +113,7 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
     name: 'links',
     isUserId: isDecimalUserId,
     description:
-      'Short links. GET /{short_code} on a short domain answers 302 to the long URL, 404 `url_not_found` where there is none, and counts the click.',
+      'Short links. GET /{short_code} on a short domain redirects to the long URL with 302 and counts the click. It gives 404 `url_not_found` if the link does not exist.',
     errors: Object.values(linksErrors),
     elsewhere: [{ definition: redirectRoute, servers: domains.all.map(({ base }) => base) }],
     probes: [

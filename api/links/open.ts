@@ -7,12 +7,12 @@ import { redirects } from './redirect.ts'
 import { developmentSecret } from './secret.ts'
 import type { LinksSettings } from './settings.ts'
 
-/** Clicks that wait for Kafka: some 30 MB, encoded. */
+/** Clicks that may wait for Kafka, about 30 MB encoded. */
 const CLICKS_CAPACITY = 100_000
-/** What a Kafka that is there takes for them. */
+/** Enough for a reachable Kafka to accept them. */
 const LAST_CLICKS_MS = 2_000
 
-/** Routes on the API's port, and redirects on it and on a port of their own. */
+/** Opens the routes on the API's port, and the redirects on it and on a separate port. */
 export async function openLinks(kit: ServiceKit, settings: LinksSettings): Promise<OpenService> {
   const { facts, sharedViews, surroundings, trusted, metrics, log, now } = kit
   const domains = shortDomains(settings.domains)

@@ -2,7 +2,7 @@ import { clickDetails, clicks, linkCommands, linkDecisions, linkStats, userLinks
 import type { ApiService } from '../service.ts'
 import { type LinksSettings, linksSettings } from './settings.ts'
 
-/** Short links, and statistics of their clicks. */
+/** Short links and statistics of their clicks. */
 export const linksService: ApiService<LinksSettings> = {
   name: 'links',
   settings: linksSettings,
@@ -16,7 +16,8 @@ export const linksService: ApiService<LinksSettings> = {
   ],
   local: {
     ports: ['SHORT_PORT'],
-    // The first process's: a short link is the same whichever process made it.
+    // All processes use the domain of the first one, because a short link does not depend on the process that created
+    // it.
     env: ({ SHORT_PORT }) => ({ SHORT_DOMAINS: `localhost:${SHORT_PORT}` }),
   },
   async open(kit, settings) {

@@ -3,20 +3,22 @@ import { settingsFragment } from '../../settings/fragment.ts'
 import { documented, list, port } from '../../settings/variables.ts'
 
 export interface LinksSettings {
-  /** The header in which trusted proxies say which country a visitor is in, in lower case; undefined: none does. */
+  /** Header, in lower case, in which trusted proxies give the visitor's country. undefined if there is none. */
   readonly countryHeader: string | undefined
-  /** Where the short domains are served besides the API's own port; 0: any free one. */
+  /** Additional port that serves the short domains. 0 chooses any free port. */
   readonly shortPort: number
-  /** What short links begin with, the first one where nobody chooses: `https://sho.rt`. */
+  /** Base URLs of short links, such as `https://sho.rt`. The first is the default. */
   readonly domains: readonly string[]
-  /** What short codes are derived with: whoever knows it can foretell them. Undefined: one is made on first start. */
+  /**
+   * Short codes derive from it, so anyone who knows it can predict them. If undefined, one is created on first start.
+   */
   readonly secret: string | undefined
 }
 
-/** 128 bits as text, at least. */
+/** At least 128 bits as text. */
 const MIN_SECRET_CHARACTERS = 22
 
-/** A host, or the whole beginning of short links where that is not http. */
+/** Parses a host, or a base URL if the scheme is not http. */
 function shortDomain(text: string, context: z.core.$RefinementCtx<string>): string {
   const base = /^https?:\/\//i.test(text) ? text : `http://${text}`
   const url = URL.canParse(base) ? new URL(base) : undefined
@@ -27,14 +29,17 @@ function shortDomain(text: string, context: z.core.$RefinementCtx<string>): stri
 
 export const linksSettings = settingsFragment({
   variables: {
-    SHORT_PORT: documented(port().prefault('8090'), 'port of short links, which `API_PORT` serves too under their Host'),
+    SHORT_PORT: documented(
+      port().prefault('8090'),
+      'additional port for short links; `API_PORT` serves them, too, for requests with their Host',
+    ),
     SHORT_DOMAINS: documented(
       list.pipe(z.array(z.string().transform(shortDomain))).prefault('localhost:8090'),
-      'what short links begin with: hosts, or addresses like `https://sho.rt`',
+      'domains of short links, as hosts or as base URLs like `https://sho.rt`',
     ),
     LINKS_SECRET: documented(
       z.string().min(MIN_SECRET_CHARACTERS, 'is too short: give at least 22 random characters').optional(),
-      'what short codes are derived with; production needs one, the same for all APIs',
+      'secret that short codes derive from; production requires one, the same for all APIs',
       'made',
     ),
     CLICKS_COUNTRY_HEADER: documented(
@@ -43,12 +48,12 @@ export const linksSettings = settingsFragment({
         .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header')
         .toLowerCase()
         .optional(),
-      "header in which a CDN in front of the short domains says the visitor's country, such as `CF-IPCountry`; believed of `TRUSTED_PROXIES` alone",
+      "header in which a CDN gives the visitor's country, such as `CF-IPCountry`; believed only from `TRUSTED_PROXIES`",
     ),
   },
   rules(env, report, { isProduction }) {
     if (!isProduction || env.LINKS_SECRET !== undefined) return
-    report('LINKS_SECRET', 'is missing: with NODE_ENV=production no secret is made here; set the same random text for all API instances')
+    report('LINKS_SECRET', 'is missing: with NODE_ENV=production no secret is created; set the same random text for all API instances')
   },
   value: (env): LinksSettings => ({
     countryHeader: env.CLICKS_COUNTRY_HEADER,

@@ -20,7 +20,7 @@ export function isOwner(snippet: SnippetRecord, caller: Caller | undefined): boo
   return snippet.userId !== undefined && snippet.userId === caller?.subject
 }
 
-/** Who may read which snippet. */
+/** Decides who may read which snippet. */
 export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   const partitionOf = (id: string) => facts.partitionOf(snippetFlow.commands, id)
 
@@ -38,8 +38,9 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   }
 
   /**
-   * As `find`; also one that is gone because its reads were all given, one of them to this very request: whoever repeats it with its key has
-   * not had the answer. Deleted and expired ones are gone for everybody.
+   * Like `find`, but also returns a snippet whose reads are used up if one of them went to this request. A caller who
+   * repeats the request with its key may not have received the answer. Deleted and expired snippets are gone for
+   * everybody.
    */
   async function findForRead(from: CommandRequest, id: string): Promise<SnippetRecord> {
     try {
@@ -54,7 +55,7 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   async function readBefore(from: CommandRequest, id: string): Promise<SnippetRecord> {
     const open = await openRead(from, id)
     const first = await open.take()
-    // After the last read only its time can end it; before, its owner may have deleted it.
+    // After the last read, only its expiry can remove the snippet. Before that, the owner may have deleted it.
     if (first.readsLeft !== 0 && (await open.ask('then')).outcome !== 'burnt') throw new ApiError(snippetErrors.paste_not_found)
     if (!isAlive(first)) throw new ApiError(snippetErrors.paste_not_found)
     return first
@@ -65,7 +66,7 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
     const user_id = from.caller === undefined ? null : BigInt(from.caller.subject)
     const ask = (step?: string) => open.run(snippetFlow, id, { action: 'read', user_id, snippet: null }, step)
 
-    /** Throws ApiError: `paste_not_found`, `private_paste`. @returns the snippet as it is after this read */
+    /** Throws ApiError: `paste_not_found`, `private_paste`. @returns the snippet in its state after this read */
     async function take(): Promise<SnippetRecord> {
       const answer = await ask()
       if (answer.outcome === 'read') return snippetRecord(answer.snippet)
@@ -75,7 +76,10 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
     return { ask, take }
   }
 
-  /** Takes one of the reads that are left; a repeated request has its own again. Throws ApiError as `find` does: another may have had the last. */
+  /**
+   * Uses one of the remaining reads. A repeated request uses no further one. Throws ApiError as `find` does, because
+   * another reader may have used the last one.
+   */
   async function takeRead(from: CommandRequest, id: string): Promise<SnippetRecord> {
     return await (await openRead(from, id)).take()
   }
@@ -85,7 +89,7 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
     const open = await commands.open(from, ['deleteSnippet', id])
     const answer = await open.run(snippetFlow, id, { action: 'delete', user_id: BigInt(from.caller!.subject), snippet: null })
     if (answer.outcome === 'not_found' || answer.outcome === 'burnt') throw new ApiError(snippetErrors.paste_not_found)
-    if (answer.outcome === 'forbidden') throw new ApiError(errors.forbidden, { message: 'This snippet belongs to somebody else.' })
+    if (answer.outcome === 'forbidden') throw new ApiError(errors.forbidden, { message: 'This snippet belongs to another user.' })
   }
 
   return { find, findForRead, takeRead, remove, isAlive, partitionOf }

@@ -18,7 +18,7 @@ import type { Streams } from './streams.ts'
 
 export interface CreationDeps {
   readonly blobs: BlobStore
-  /** Contents on their way in. */
+  /** Limits concurrent uploads of long contents. */
   readonly incoming: Streams
   readonly commands: Commands
   readonly facts: Facts
@@ -27,35 +27,39 @@ export interface CreationDeps {
 
 export interface CreationRequest extends CommandRequest {
   readonly arriving: ArrivingBody | undefined
-  /** Options that a bare text has no place for. */
+  /** Options of a plain text body, which has no other place for them. */
   readonly query: Readonly<Record<string, unknown>>
 }
 
-/** What the search reads of a public content. */
+/** The part of a public content that the search indexes. */
 const EXCERPT_CHARACTERS = 2_048
-/** Taken by chance so often in a row: once in 10^30. */
+/** So many ids in a row are all used with a probability of about 10^-30. */
 const MAX_IDS = 4
 
-/** The snippet that a new version follows; its record is away when it is gone, and only what was made before can be told. */
+/**
+ * The snippet that a new version replaces. If it is gone, `record` is undefined, and only an earlier answer can be
+ * repeated.
+ */
 export interface Predecessor {
   readonly id: string
   readonly record: SnippetRecord | undefined
 }
 
-/** Creates snippets: the content goes to the blob store first, then the command that refers to it. */
+/** Creates snippets. The content is stored in the blob store first, then the command that refers to it is sent. */
 export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }: CreationDeps) {
   const partitionOf = (id: string) => facts.partitionOf(snippetFlow.commands, id)
 
-  /** @param predecessor of a new version */
+  /** @param predecessor set for a new version */
   async function create(request: CreationRequest, predecessor?: Predecessor): Promise<ReturnType<typeof createdJson>> {
-    // Asked now: while nothing can be decided, nothing is stored.
+    // Throws `not_ready` before anything is stored, because without Kafka no command can be decided.
     facts.partitionsOf(snippetFlow.commands)
     const taken = await takeBody(request.arriving!, { blobs, incoming })
     try {
       const options = checkedOptions({ ...request.query, ...taken.fields })
       const head = taken.content.head()
       const { hash, bytes } = await answeringBlobs(() => blobs.keep(taken.draft))
-      // What was given, and nothing that follows from it: a repetition is the same request whatever has become of the predecessor.
+      // Hashes only the input, nothing derived, so that a repetition matches even if the predecessor has changed
+      // since.
       const open = await commands.open(request, ['createSnippet', predecessor?.id ?? null, options, hash, bytes])
       const isMade = predecessor === undefined || predecessor.record !== undefined
       const snippet = isMade ? newSnippet(request.caller, options, { head, hash, bytes }, predecessor?.record) : null
@@ -67,12 +71,12 @@ export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }:
   }
 
   /**
-   * Ids are random, and lie in a partition that follows from the user or the command: there a repeated command is known, whatever id it
-   * comes with, and gets the id of the first time.
-   * @param snippet null: none is made; who asks wants to know of the one that was
+   * Ids are random, but in a partition that follows from the user or the command. That partition recognises a
+   * repeated command, whichever id it proposes, and answers with the id of the first time.
+   * @param snippet null creates nothing and only asks for the answer of an earlier execution
    */
   async function decide(open: OpenCommand, caller: Caller | undefined, snippet: NewSnippet | null): Promise<CreatedSnippet> {
-    // All snippets of a user lie in one partition, so that they and the user's lists change in one step.
+    // All snippets of a user are in one partition, so that they and the user's lists change atomically.
     const home = partitionOf(caller === undefined ? open.id : caller.subject)
     const user_id = caller === undefined ? null : BigInt(caller.subject)
     for (let attempt = 0; attempt < MAX_IDS; attempt++) {
@@ -81,14 +85,14 @@ export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }:
       if (answer.outcome === 'created') return answer.snippet
       if (answer.outcome === 'not_found') throw new ApiError(snippetErrors.paste_not_found)
     }
-    throw new ApiError(errors.unavailable, { message: 'No free id was found: try again.' })
+    throw new ApiError(errors.unavailable, { message: 'No free id was found. Try again.' })
   }
 
   return { create }
 }
 
 interface KeptContent {
-  /** Its beginning. */
+  /** The first part of the content as text. */
   readonly head: string
   readonly hash: string
   readonly bytes: number
@@ -117,7 +121,7 @@ function newSnippet(
   }
 }
 
-/** The search knows no two spellings of a character. */
+/** Normalises the excerpt, because the search does not match different encodings of a character. */
 function excerptOf(head: string): string {
   return head.slice(0, EXCERPT_CHARACTERS).toWellFormed().normalize('NFC')
 }

@@ -1,12 +1,12 @@
 import { defineErrors } from '../kit/errors.ts'
 
-/** The snippets service's own entries of the error catalogue. */
+/** Errors of the snippets service. */
 export const snippetErrors = defineErrors({
   paste_not_found: {
     status: 404,
     retryable: false,
-    when: 'there is no snippet of that id: never, deleted, expired, or read as often as it may be',
-    message: 'There is no such snippet.',
+    when: 'no snippet has this id, or it is deleted, expired, or was read as often as allowed',
+    message: 'This snippet does not exist.',
   },
   private_paste: {
     status: 403,
@@ -23,8 +23,8 @@ export const snippetErrors = defineErrors({
   invalid_language: {
     status: 400,
     retryable: false,
-    when: 'the language of a snippet is none that is known here',
-    message: 'There is no such language here: leave it out, and it is detected.',
+    when: 'the language of a snippet is unknown',
+    message: 'This language is unknown. Omit it to have it detected.',
   },
   not_comparable: {
     status: 422,

@@ -66,10 +66,10 @@ export function snippetsHandlers(deps: SnippetsDeps): ServiceRoutes {
   async function ownPredecessor({ caller, idempotencyKey }: CreationRequest, id: string): Promise<Predecessor> {
     try {
       const record = await access.find(id, caller)
-      if (!isOwner(record, caller)) throw new ApiError(errors.forbidden, { message: 'This snippet belongs to somebody else.' })
+      if (!isOwner(record, caller)) throw new ApiError(errors.forbidden, { message: 'This snippet belongs to another user.' })
       return { id, record }
     } catch (error) {
-      // The version may have been made before its predecessor went: then it is told again.
+      // The predecessor may have disappeared after the version was created. A repetition then still gets its answer.
       const isGone = error instanceof ApiError && error.definition === snippetErrors.paste_not_found
       if (!isGone || idempotencyKey === undefined || !isSnippetId(id)) throw error
       return { id, record: undefined }

@@ -3,7 +3,9 @@ import { randomBytes } from 'node:crypto'
 /** 2 x 10^14 ids of base62 characters: docs/services/snippets.md#ids */
 const ID_LENGTH = 8
 const BASE62 = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
-/** The greatest multiple of 62 below 256: bytes above it would make some characters likelier. */
+/**
+ * The largest multiple of 62 below 256. Higher byte values are skipped, because they would favour some characters.
+ */
 const FAIR_BELOW = 248
 const ID = /^[0-9A-Za-z]{8}$/
 
@@ -22,8 +24,8 @@ function randomId(): string {
 }
 
 /**
- * An id that nobody can tell in advance, in the partition wanted. It takes as many tries as there are partitions, a microsecond each, and
- * leaves an id of 32 partitions 1 of 6 x 10^12.
+ * Generates an unpredictable id in the wanted partition. On average this takes as many attempts as there are
+ * partitions, about a microsecond each. With 32 partitions, there are 6 x 10^12 ids per partition.
  */
 export function newSnippetId(isWanted: (id: string) => boolean): string {
   for (;;) {

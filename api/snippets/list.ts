@@ -20,11 +20,11 @@ export const SORTS = {
 } as const satisfies Record<string, { readonly order: SnippetOrder; readonly descending: boolean }>
 export type Sort = keyof typeof SORTS
 
-/** The newest snippets of all partitions are merged up to here; who looks further back knows what he is looking for. */
+/** How many of the newest snippets can be listed across all partitions. Looking further back requires a search. */
 export const MAX_NEWEST = 2_000
-/** Words of a search; ClickHouse looks for each of them. */
+/** Words of a search. ClickHouse matches each of them separately. */
 export const MAX_WORDS = 8
-/** A table that is being filled takes a while. */
+/** Filling a table takes a while. */
 const RETRY_AFTER_SECONDS = 5
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
@@ -44,7 +44,7 @@ export interface Paging {
 
 export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   function answer({ total, snippets }: SnippetPage, { page, limit }: Paging): Answer {
-    // Between its time and the next tick an expired one still stands in the list.
+    // The list may still contain an expired snippet until the pipeline's next tick.
     const pastes = snippets.filter(access.isAlive).map(listedJson)
     return jsonAnswer(200, { pastes, total, page, limit }, PRIVATE)
   }
@@ -61,7 +61,7 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
   async function newest(paging: Paging): Promise<Answer> {
     const from = (paging.page - 1) * paging.limit
     if (from + paging.limit > MAX_NEWEST) {
-      const message = `the newest ${MAX_NEWEST} can be listed: search with q, or ask for an earlier page`
+      const message = `only the newest ${MAX_NEWEST} can be listed; search with q or request an earlier page`
       throw new ApiError(errors.invalid_request, { details: [{ path: 'query.page', message }] })
     }
     const found = await readNewest(views, facts.partitionsOf(snippetFlow.decisions), from, paging.limit)
@@ -69,7 +69,7 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
     return answer(found, paging)
   }
 
-  /** ClickHouse finds; what it found is shown as it is now: deleted ones left out, views up to date. */
+  /** ClickHouse finds the snippets, and the view provides their current state, without deleted ones. */
   async function search(text: string, paging: Paging): Promise<Answer> {
     const words = wordsOf(text)
     if (words.length === 0) return await newest(paging)
@@ -82,17 +82,17 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
     return answer({ total: found.total, snippets: snippets.filter(({ visibility }) => visibility === 'public') }, paging)
   }
 
-  /** Asked after the search: a table that is dropped in between is another one by then. */
+  /** Runs after the search. If the table was recreated in between, the check sees the new table. */
   async function mustBeWhole(): Promise<void> {
     if ((await caughtUpPartitions(tables, snippetsTable.name)) >= facts.partitionsOf(snippetTexts)) return
-    const message = 'The search is still being built: try again shortly.'
+    const message = 'The search index is still being built. Try again shortly.'
     throw new ApiError(errors.not_ready, { message, retryAfter: RETRY_AFTER_SECONDS })
   }
 
   return { ofUser, newest, search }
 }
 
-/** In the form in which titles and texts are kept for the search. Throws `invalid_request` for too many. */
+/** Normalises words as the table normalises titles and texts. Throws `invalid_request` for too many words. */
 function wordsOf(text: string): string[] {
   const all = text.normalize('NFC').toLowerCase().split(/\s+/)
   const words = [...new Set(all.filter((word) => word !== ''))]

@@ -4,21 +4,21 @@ import { MAX_VERSIONS } from '../../state/views/snippets/snippets.ts'
 const id = z.string().openapi({ example: '8fQz03Ls' })
 const timestamp = z.iso.datetime()
 const visibility = z.enum(['public', 'unlisted', 'private'])
-const views = z.int().openapi({ description: 'how often the content was read, to within a minute' })
+const views = z.int().openapi({ description: 'Number of reads, accurate to within a minute.' })
 
 export const CreatedSnippetSchema = z
   .object({
     paste_id: id,
-    url: z.url().openapi({ description: 'the page' }),
+    url: z.url().openapi({ description: 'The HTML page.' }),
     raw_url: z.url(),
     created_at: timestamp,
     expires_at: timestamp.nullable().openapi({ description: 'null: never' }),
     visibility,
     language: z.string(),
     content_size: z.int().openapi({ description: 'bytes' }),
-    content_hash: z.string().openapi({ description: 'SHA-256 in hex' }),
+    content_hash: z.string().openapi({ description: 'SHA-256 in hex.' }),
     burn_after_reads: z.int().nullable(),
-    predecessor: id.nullable().openapi({ description: 'the version that this one follows' }),
+    predecessor: id.nullable().openapi({ description: 'The previous version.' }),
   })
   .openapi('CreatedSnippet')
 
@@ -38,10 +38,10 @@ export const SnippetSchema = z
     author: Author,
     content_size: z.int(),
     content_hash: z.string(),
-    reads_left: z.int().nullable().openapi({ description: 'null: as often as one likes' }),
+    reads_left: z.int().nullable().openapi({ description: 'null for unlimited reads.' }),
     predecessor: id.nullable(),
     versions: z.array(Version).openapi({
-      description: `those that the caller may see, oldest first: the first and the newest ${MAX_VERSIONS}; empty where there is one only`,
+      description: `Versions that the caller may see, oldest first: the first one and the newest ${MAX_VERSIONS}. Empty if there is only one version.`,
     }),
   })
   .openapi('Snippet')
@@ -69,6 +69,6 @@ export const DiffSchema = z
     to: id,
     added: z.int().openapi({ description: 'lines' }),
     removed: z.int().openapi({ description: 'lines' }),
-    diff: z.string().openapi({ description: 'unified, with three lines of context' }),
+    diff: z.string().openapi({ description: 'Unified format with three lines of context.' }),
   })
   .openapi('SnippetDiff')

@@ -7,12 +7,12 @@ import { snippetsHandlers } from './handlers.ts'
 import { threadHighlighter } from './page/highlighter.ts'
 import { contentStreams } from './streams.ts'
 
-/** Reads of snippets that wait for Kafka: some 20 MB. */
+/** Snippet reads that may wait for Kafka, about 20 MB. */
 const READS_CAPACITY = 100_000
-/** What a Kafka that is there takes for them. */
+/** Enough for a reachable Kafka to accept them. */
 const LAST_READS_MS = 2_000
 
-/** Routes, the store of contents, and the threads that highlight and compare. */
+/** Opens the routes, the blob store, and the threads for highlighting and comparing. */
 export async function openSnippets(kit: ServiceKit): Promise<OpenService> {
   const { facts, state, metrics, log } = kit
   const counted = factBuffer({

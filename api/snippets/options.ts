@@ -7,10 +7,10 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const DAYS_OF_WEEK = 7
-/** `1M` is a fixed time, as the other lifetimes are. */
+/** `1M` is a fixed duration like the other lifetimes. */
 const DAYS_OF_MONTH = 30
 
-/** Lifetimes in ms; null: for ever. */
+/** Lifetimes in ms. null means unlimited. */
 const LIFETIMES = {
   '10m': 10 * MINUTE_MS,
   '1h': HOUR_MS,
@@ -24,7 +24,7 @@ const VISIBILITIES = ['public', 'unlisted', 'private'] as const
 const MAX_TITLE_CHARACTERS = 255
 const MAX_BURN_READS = 1_000
 
-/** Numbers stand as text in forms and queries. */
+/** Accepts numbers as text, because forms and queries contain only text. */
 const burnAfterReads = z
   .union([
     z.int(),
@@ -35,39 +35,44 @@ const burnAfterReads = z
   ])
   .pipe(z.int().min(1).max(MAX_BURN_READS, `must be at most ${MAX_BURN_READS}`))
   .nullish()
-  .openapi({ type: 'integer', minimum: 1, maximum: MAX_BURN_READS, description: 'deleted with this read; never listed or searched' })
+  .openapi({
+    type: 'integer',
+    minimum: 1,
+    maximum: MAX_BURN_READS,
+    description: 'The snippet is deleted after this many reads. It is never listed or found.',
+  })
 
-/** Everything about a snippet but its content. */
+/** All options of a snippet, without its content. */
 export const SnippetOptions = z.object({
   title: z
     .string()
     .transform((text) => text.normalize('NFC'))
     .refine((text) => [...text].length <= MAX_TITLE_CHARACTERS, `must have at most ${MAX_TITLE_CHARACTERS} characters`)
-    .refine((text) => !/\p{Cc}/u.test(text), 'must not hold control characters')
+    .refine((text) => !/\p{Cc}/u.test(text), 'must not contain control characters')
     .nullish()
     .openapi({ type: 'string', maxLength: MAX_TITLE_CHARACTERS }),
   language: z
     .unknown()
     .optional()
-    .openapi({ type: 'string', description: 'a name or alias of the highlighter; left out: detected', example: 'python' }),
+    .openapi({ type: 'string', description: 'A name or alias of a highlight.js language. Detected if omitted.', example: 'python' }),
   expiration: z
     .enum(EXPIRATIONS, `must be one of ${EXPIRATIONS.join(', ')}`)
     .nullish()
-    .openapi({ description: 'left out: never' }),
+    .openapi({ description: 'Default: never.' }),
   visibility: z
     .enum(VISIBILITIES, `must be one of ${VISIBILITIES.join(', ')}`)
     .nullish()
-    .openapi({ description: 'left out: unlisted' }),
+    .openapi({ description: 'Default: unlisted.' }),
   burn_after_reads: burnAfterReads,
 })
 
 export interface CheckedOptions {
   readonly title: string | null
-  /** undefined: to be detected. */
+  /** undefined if the language is to be detected. */
   readonly language: string | undefined
-  /** null: for ever. */
+  /** null for an unlimited lifetime. */
   readonly lifetimeMs: number | null
-  /** undefined: as usual. */
+  /** undefined for the default. */
   readonly visibility: (typeof VISIBILITIES)[number] | undefined
   readonly readsLeft: number | null
 }

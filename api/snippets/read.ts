@@ -15,7 +15,7 @@ export interface ReadDeps {
   readonly access: SnippetAccess
   readonly contents: Contents
   readonly views: ViewReader & ListReader
-  /** Told of every read; never waits. */
+  /** Counts every read. Never waits. */
   readonly counted: { offer(id: string, read: SnippetRead): boolean }
   /** Epoch ms. */
   now(): number
@@ -26,7 +26,7 @@ export interface ReadRequest extends CommandRequest {
   readonly ifNoneMatch: string | undefined
 }
 
-/** One read of a snippet: its record as it is after this read, and its content. */
+/** One read of a snippet: the record in its state after this read, and the content. */
 export interface SnippetReading {
   readonly snippet: SnippetRecord
   readonly blob: OpenBlob
@@ -35,14 +35,14 @@ export interface SnippetReading {
 const JSON_HEADERS = { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'private, no-store' }
 const RAW_HEADERS = {
   'Content-Type': 'text/plain; charset=utf-8',
-  // Whatever somebody stored here, no browser runs it.
+  // Keeps browsers from executing stored content.
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
 }
 
 export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
-   * Counts the read. The content is opened first, and of a snippet that burns touched: after the last read nothing refers to it any more, and
-   * whoever has lost the answer may still ask again for a day.
+   * Counts the read. Opens the content first and, for a snippet with limited reads, refreshes its blob. After the
+   * last read nothing refers to the blob, but a caller who lost the answer may repeat the request for a day.
    */
   async function read(from: CommandRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     const blob = await openContent(contents, snippet)
@@ -61,7 +61,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
 
   async function asJson(from: ReadRequest, id: string): Promise<Answer> {
     const isHead = from.method === 'HEAD'
-    // Asked for together with the snippet itself: most are the first of their versions, which all are found by.
+    // Starts before the snippet is read, because most ids are those of first versions, by which versions are indexed.
     const ofFirst = isHead || !isSnippetId(id) ? undefined : laterVersions(id)
     ofFirst?.catch(() => undefined)
     if (isHead) {
@@ -95,18 +95,18 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     return { status: 200, headers: { ...headers, 'Content-Length': String(snippet.bytes) }, body: streamOf(content.pieces, blob) }
   }
 
-  /** All versions but the first. */
+  /** All versions except the first. */
   async function laterVersions(root: string): Promise<SnippetRecord[]> {
     return await readVersions(views, access.partitionOf(root), root)
   }
 
-  /** All versions that the caller may know of; none where there is only this one. */
+  /** The versions that the caller may see. Empty if this is the only one. */
   async function shownVersions(snippet: SnippetRecord, later: SnippetRecord[], caller: Caller | undefined): Promise<SnippetRecord[]> {
     if (later.length === 0) return []
     const root = snippet.root ?? snippet.id
     const first = snippet.root === undefined ? snippet : await access.find(root, caller).catch(() => undefined)
     return [...(first === undefined ? [] : [first]), ...later].filter((version) => {
-      // A link to an unlisted version is not for readers of a public one.
+      // Readers of a public version must not learn the ids of unlisted ones.
       const isShown = version.visibility === 'public' || version.visibility === snippet.visibility
       return access.isAlive(version) && (isOwner(snippet, caller) || isShown)
     })
@@ -117,7 +117,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
 
 export type SnippetReads = ReturnType<typeof snippetReads>
 
-/** A body that is read as the client takes it. Closes the blob however it ends; when the content is damaged, the answer breaks off. */
+/** Streams the content as the client consumes it. Always closes the blob. Damaged content breaks off the answer. */
 function streamOf(pieces: AsyncIterable<Uint8Array>, blob: OpenBlob): ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(

@@ -9,15 +9,15 @@ import { CreatedSnippetSchema, DiffSchema, SnippetListSchema, SnippetSchema } fr
 import { SnippetOptions } from './options.ts'
 
 const TAG = 'snippets'
-/** 2^53 / 100: the offset of a page stays exact. */
+/** 2^53 / 100, so that the offset of a page stays a safe integer. */
 const MAX_PAGE = 90_000_000_000_000
-/** A search goes through what it finds: nobody reads further than this. */
+/** The cost of a search grows with the page number, and nobody reads further than this. */
 const MAX_SEARCH_PAGE = 1_000
 const MAX_QUERY_CHARACTERS = 100
-/** Ten megabytes over a slow line; the server itself ends requests after 30 s. */
+/** Allows ten megabytes over a slow line. The server itself ends requests after 30 s. */
 const BODY_TIMEOUT_MS = 25_000
 const CREATE_TIMEOUT_MS = 40_000
-/** Every character may be escaped in six bytes. */
+/** JSON may escape every character with six bytes. */
 const MAX_BODY_BYTES = 6 * MAX_CONTENT_BYTES + 131_072
 
 const idParams = z.object({ paste_id: z.string().openapi({ example: '8fQz03Ls' }) })
@@ -27,7 +27,7 @@ const NewSnippetBody = SnippetOptions.extend({
   content: z
     .string()
     .min(1)
-    .openapi({ description: `at most ${MAX_CONTENT_BYTES} bytes of UTF-8` }),
+    .openapi({ description: `At most ${MAX_CONTENT_BYTES} bytes of UTF-8.` }),
 }).openapi('NewSnippet')
 
 const streamed: StreamedBody = {
@@ -50,9 +50,9 @@ export const createRoute = defineRoute({
   method: 'post',
   path: CREATION_PATH,
   operationId: 'createSnippet',
-  summary: 'Stores a text',
+  summary: 'Create a snippet',
   description:
-    'As JSON, as a form (`curl -F content=@file`), or as the bare text with the options in the query (`curl --data-binary @file`). The content is stored byte for byte. When it is answered, every instance can read it.',
+    'Send the content as JSON, as a form (`curl -F content=@file`), or as plain text with the options in the query (`curl --data-binary @file`). It is stored byte for byte. By the time of the answer, every instance can read it.',
   tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
@@ -60,7 +60,7 @@ export const createRoute = defineRoute({
   streamed,
   maxBodyBytes: MAX_BODY_BYTES,
   timeoutMs: CREATE_TIMEOUT_MS,
-  answers: { 201: { description: 'the snippet', schema: CreatedSnippetSchema } },
+  answers: { 201: { description: 'The snippet.', schema: CreatedSnippetSchema } },
   errors: creationErrors,
 })
 
@@ -69,9 +69,9 @@ export const versionRoute = defineRoute({
   path: '/api/v1/pastes/{paste_id}/versions',
   countsAs: CREATION_PATH,
   operationId: 'createSnippetVersion',
-  summary: 'Stores a new version of your snippet',
+  summary: 'Create a new version of your snippet',
   description:
-    'Under an id of its own, which names its predecessor. Title, language and visibility are those of the predecessor where they are left out. Counts as a creation for rate limits.',
+    'The version gets a new id and refers to its predecessor. Omitted title, language and visibility are those of the predecessor. For rate limits, the request counts as a creation.',
   tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,
@@ -80,7 +80,7 @@ export const versionRoute = defineRoute({
   streamed,
   maxBodyBytes: MAX_BODY_BYTES,
   timeoutMs: CREATE_TIMEOUT_MS,
-  answers: { 201: { description: 'the new version', schema: CreatedSnippetSchema } },
+  answers: { 201: { description: 'The new version.', schema: CreatedSnippetSchema } },
   errors: [...creationErrors, snippetErrors.paste_not_found, snippetErrors.private_paste],
 })
 
@@ -88,15 +88,15 @@ export const readRoute = defineRoute({
   method: 'get',
   path: '/api/v1/pastes/{paste_id}',
   operationId: 'readSnippet',
-  summary: 'A snippet with its content',
+  summary: 'Get a snippet with its content',
   description:
-    'Counts as a view; HEAD does not. Of a snippet with `burn_after_reads` this takes one of the reads: with an Idempotency-Key the same read can be asked for again for a day, also after the last one, unless its time is over or it was deleted.',
+    'Counts as a view, except with HEAD. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated for a day without using another one, even after the last read, unless the snippet has expired or was deleted.',
   tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,
   timeoutMs: CREATE_TIMEOUT_MS,
-  answers: { 200: { description: 'the snippet', schema: SnippetSchema } },
+  answers: { 200: { description: 'The snippet.', schema: SnippetSchema } },
   errors: readErrors,
 })
 
@@ -104,8 +104,8 @@ export const rawRoute = defineRoute({
   method: 'get',
   path: '/api/v1/pastes/{paste_id}/raw',
   operationId: 'readSnippetContent',
-  summary: 'The content and nothing else',
-  description: 'Byte for byte as it was stored. Counts as a view, as `readSnippet` does.',
+  summary: 'Get only the content',
+  description: 'Returns the content byte for byte as stored. Counts as a view, like `readSnippet`.',
   tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
@@ -113,11 +113,11 @@ export const rawRoute = defineRoute({
   timeoutMs: CREATE_TIMEOUT_MS,
   answers: {
     200: {
-      description: 'the content',
+      description: 'The content.',
       mediaType: 'text/plain',
-      headers: { ETag: 'the SHA-256 of the content; not on snippets that burn', 'Content-Security-Policy': '`sandbox`' },
+      headers: { ETag: 'SHA-256 of the content. Absent for snippets with limited reads.', 'Content-Security-Policy': '`sandbox`' },
     },
-    304: { description: 'the content is the one of the ETag in If-None-Match' },
+    304: { description: 'The content matches the ETag in If-None-Match.' },
   },
   errors: readErrors,
 })
@@ -126,13 +126,13 @@ export const deleteRoute = defineRoute({
   method: 'delete',
   path: '/api/v1/pastes/{paste_id}',
   operationId: 'deleteSnippet',
-  summary: 'Deletes your snippet',
-  description: 'Nobody can read it any more when this is answered. Snippets of anonymous callers belong to nobody.',
+  summary: 'Delete your snippet',
+  description: 'By the time of the answer, nobody can read it. Snippets of anonymous callers have no owner who could delete them.',
   tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,
   params: idParams,
-  answers: { 204: { description: 'it is gone' } },
+  answers: { 204: { description: 'Deleted.' } },
   errors: [snippetErrors.paste_not_found, errors.not_ready],
 })
 
@@ -140,13 +140,14 @@ export const diffRoute = defineRoute({
   method: 'get',
   path: '/api/v1/pastes/{paste_id}/diff',
   operationId: 'compareSnippets',
-  summary: 'What is different between two snippets',
-  description: 'From this one to the one in `with`, by lines. Up to 1 MiB each; not of snippets that burn. Counts as no view.',
+  summary: 'Compare two snippets',
+  description:
+    'Compares this snippet with the one in `with`, line by line. Each may have up to 1 MiB and must not have limited reads. Does not count as a view.',
   tag: TAG,
   auth: { kind: 'optional' },
   params: idParams,
   query: z.object({ with: z.string().openapi({ example: '8fQz03Lt' }) }),
-  answers: { 200: { description: 'the difference', schema: DiffSchema } },
+  answers: { 200: { description: 'The difference.', schema: DiffSchema } },
   errors: [...readErrors, snippetErrors.not_comparable],
 })
 
@@ -154,8 +155,8 @@ export const userListRoute = defineRoute({
   method: 'get',
   path: '/api/v1/users/{user_id}/pastes',
   operationId: 'listUserSnippets',
-  summary: 'The snippets of a user',
-  description: 'All of them to their owner, the public ones to everybody else. Nothing for a user who is not known.',
+  summary: 'List the snippets of a user',
+  description: 'Owners get all of their snippets, other callers only the public ones. The list is empty for an unknown user.',
   tag: TAG,
   auth: { kind: 'optional' },
   params: z.object({ user_id: z.string().openapi({ example: '42' }) }),
@@ -165,9 +166,9 @@ export const userListRoute = defineRoute({
     sort: z
       .enum(Object.keys(SORTS) as [Sort, ...Sort[]], `must be one of ${Object.keys(SORTS).join(', ')}`)
       .default('created_at_desc')
-      .openapi({ description: 'without a title last' }),
+      .openapi({ description: 'Snippets without a title come last.' }),
   }),
-  answers: { 200: { description: 'one page', schema: SnippetListSchema } },
+  answers: { 200: { description: 'A page of snippets.', schema: SnippetListSchema } },
   errors: [errors.not_ready],
 })
 
@@ -175,8 +176,8 @@ export const searchRoute = defineRoute({
   method: 'get',
   path: '/api/v1/pastes',
   operationId: 'searchSnippets',
-  summary: 'Public snippets, newest first',
-  description: `With \`q\`: those that hold all its words, at most ${MAX_WORDS}, in title, language or the first 2,048 characters; new ones are found within seconds. Without: the newest ${MAX_NEWEST}. What burns is in neither.`,
+  summary: 'List or search public snippets, newest first',
+  description: `With \`q\`, finds snippets that contain all of its words, at most ${MAX_WORDS}, in title, language or the first 2,048 characters. New snippets are found within seconds. Without \`q\`, lists the newest ${MAX_NEWEST}. Snippets with limited reads are never included.`,
   tag: TAG,
   auth: { kind: 'optional' },
   query: z.object({
@@ -184,7 +185,7 @@ export const searchRoute = defineRoute({
     page: pageParameter(MAX_SEARCH_PAGE),
     limit,
   }),
-  answers: { 200: { description: 'one page', schema: SnippetListSchema } },
+  answers: { 200: { description: 'A page of snippets.', schema: SnippetListSchema } },
   errors: [errors.not_ready],
 })
 
@@ -192,13 +193,13 @@ export const pageRoute = defineRoute({
   method: 'get',
   path: '/p/{paste_id}',
   operationId: 'snippetPage',
-  summary: 'A page for people',
+  summary: 'Show a snippet as an HTML page',
   description:
-    'Highlighted, with a link to each line. A snippet that burns is shown only after a button was pressed, since previews of links open pages, too.',
+    'The content is highlighted, and each line can be linked. A snippet with limited reads is shown only after the reader presses a button, because link previews open pages, too.',
   tag: TAG,
   auth: { kind: 'optional' },
   params: idParams,
-  answers: { 200: { description: 'the page', mediaType: 'text/html' } },
+  answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
   htmlErrors: true,
   errors: readErrors,
 })
@@ -207,12 +208,12 @@ export const revealRoute = defineRoute({
   method: 'post',
   path: '/p/{paste_id}',
   operationId: 'revealSnippetPage',
-  summary: 'The page of a snippet that burns',
-  description: 'Takes one of its reads.',
+  summary: 'Reveal a snippet with limited reads',
+  description: 'Uses one of its reads.',
   tag: TAG,
   auth: { kind: 'optional' },
   params: idParams,
-  answers: { 200: { description: 'the page', mediaType: 'text/html' } },
+  answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
   htmlErrors: true,
   errors: readErrors,
 })

@@ -3,36 +3,36 @@ import type { SnippetRecord } from '../../state/views/snippets/snippets.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Streams } from './streams.ts'
 
-/** Up to this size content is read before the answer begins, so that a damaged blob is a 500 and not a broken answer; longer content streams. */
+/** Content up to this size is read before the answer begins, so that damage gives a 500. Longer content streams. */
 export const WHOLE_BYTES = 65_536
-/** A reader that takes nothing for so long has gone; its place is somebody else's. */
+/** A client that reads nothing for this long is considered gone, and its slot is freed. */
 const STALLED_MS = 60_000
 const QUOTE = '"'
 
-/** The content of a snippet: small ones whole, others as they are read. */
+/** The content of a snippet, in memory if it is small and as a stream otherwise. */
 export type StoredContent =
   | { readonly kind: 'whole'; readonly bytes: Buffer }
   | { readonly kind: 'streamed'; readonly pieces: AsyncIterable<Buffer> }
 
-/** Failures of the blob store as answers of the catalogue. */
+/** Turns failures of the blob store into errors of the catalogue. */
 export async function answeringBlobs<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (cause) {
     if (!(cause instanceof BlobsUnavailableError)) throw cause
-    throw new ApiError(errors.unavailable, { message: 'The content store does not answer: try again shortly.', cause })
+    throw new ApiError(errors.unavailable, { message: 'The content store does not respond. Try again shortly.', cause })
   }
 }
 
 export interface Contents {
   readonly blobs: BlobStore
-  /** Contents on their way out. */
+  /** Limits concurrent downloads of long contents. */
   readonly outgoing: Streams
 }
 
 /**
- * Opens the content without reading it; it can then be read even when it is removed meanwhile. Long content waits for a place first. Throws
- * ApiError `unavailable`; another error when the content is not there: a fault.
+ * Opens the content without reading it. It stays readable even if it is deleted in the meantime. Long content waits
+ * for a slot first. Throws ApiError `unavailable`, or another error if the content is missing, which is a bug.
  */
 export async function openContent({ blobs, outgoing }: Contents, { hash, id, bytes }: SnippetRecord): Promise<OpenBlob> {
   const giveBack = bytes > WHOLE_BYTES ? await outgoing.take() : undefined
@@ -46,7 +46,7 @@ export async function openContent({ blobs, outgoing }: Contents, { hash, id, byt
   }
 }
 
-/** Gives the place back when the content was read to its end, is closed, or nobody takes what was read. */
+/** Frees the slot when the content is read completely or closed, or when its reader stalls. */
 function inPlace(blob: OpenBlob, giveBack: () => void): OpenBlob {
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
@@ -69,7 +69,7 @@ function inPlace(blob: OpenBlob, giveBack: () => void): OpenBlob {
       for await (const piece of blob.content()) {
         closeUnlessTaken()
         yield piece
-        if (isClosed) throw new Error('the reader took nothing for too long')
+        if (isClosed) throw new Error('the reader stalled for too long')
       }
     } finally {
       close()
@@ -91,7 +91,7 @@ export async function wholeContent(blob: OpenBlob): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-/** An object as JSON with the content as its last field, in pieces. */
+/** Yields an object as JSON in pieces, with the content as its last field. */
 export async function* jsonWithContent(fields: object, pieces: AsyncIterable<Buffer>): AsyncGenerator<Uint8Array, void, undefined> {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   yield Buffer.from(`${JSON.stringify(fields).slice(0, -1)},"content":${QUOTE}`)

@@ -1,33 +1,33 @@
 import { ApiError, errors } from '../kit/errors.ts'
 
-/** Bounds how many long contents stream at once, and with that the memory that they take. */
+/** Limits how many long contents stream at once, and thereby the memory that they use. */
 export interface Streams {
   /**
-   * Waits for a place; the client is held back meanwhile. Throws ApiError `unavailable`.
-   * @returns gives the place back; may be called again
+   * Waits for a slot, which holds the client back. Throws ApiError `unavailable`.
+   * @returns frees the slot; further calls have no effect
    */
   take(): Promise<() => void>
-  /** That are under way. */
+  /** Slots in use. */
   readonly running: number
 }
 
 export interface StreamsOptions {
   readonly places: number
-  /** How many more may wait. */
+  /** How many requests may wait for a slot. */
   readonly maxWaiting: number
   readonly waitMs: number
 }
 
-/** Of content on its way in: most of ten megabytes take a fraction of a second. */
+/** Concurrent uploads. Most uploads of ten megabytes take a fraction of a second. */
 const PLACES_IN = 32
-/** Of content on its way out: a slow reader has its place for as long as it takes. */
+/** Concurrent downloads. A slow reader occupies its slot until it is done. */
 const PLACES_OUT = 128
 const MAX_WAITING = 256
-/** Below the time-outs of clients and of bodies. */
+/** Shorter than the time-outs of clients and of bodies. */
 const WAIT_MS = 5_000
 const RETRY_AFTER_SECONDS = 2
 
-/** Of the content of snippets, one process. */
+/** The streams of snippet contents in one process. */
 export interface ContentStreams {
   readonly incoming: Streams
   readonly outgoing: Streams
@@ -56,7 +56,7 @@ export function streams({ places, maxWaiting, waitMs }: StreamsOptions): Streams
 
   function busy(): ApiError {
     return new ApiError(errors.unavailable, {
-      message: 'Too many long contents are under way: try again shortly.',
+      message: 'Too many long contents are being transferred. Try again shortly.',
       retryAfter: RETRY_AFTER_SECONDS,
     })
   }

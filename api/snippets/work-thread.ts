@@ -1,16 +1,16 @@
 import { parentPort, Worker } from 'node:worker_threads'
 
-/** Work that would hold up every other request of the process, in a thread of its own. */
+/** Runs work that would block all other requests of the process in a separate thread. */
 export interface WorkThread<Q, A> {
-  /** undefined: it took too long, failed, or too many wait already. */
+  /** Resolves with undefined if the work took too long or failed, or if too many requests were waiting. */
   ask(request: Q): Promise<A | undefined>
   close(): Promise<void>
 }
 
 export interface WorkThreadOptions {
-  /** What takes longer is stopped, with all that wait behind it. */
+  /** Time limit per request. Exceeding it stops the thread and fails all waiting requests. */
   readonly timeoutMs: number
-  /** Who comes while so many wait is not served. */
+  /** Further requests are rejected while this many wait. */
   readonly maxWaiting: number
 }
 
@@ -26,13 +26,16 @@ interface Told<A> {
 
 interface Thread {
   readonly worker: Worker
-  /** Resolves when it takes requests: what its start takes is nobody's fault. False: it was stopped before. */
+  /**
+   * Resolves when the thread accepts requests, so that its start-up does not count against a request. False if it was
+   * stopped.
+   */
   readonly ready: Promise<boolean>
   stopped(): void
 }
 
 /**
- * One thread, started when first needed and again when it had to be stopped.
+ * A single thread, started on first use and restarted after it was stopped.
  * @param module calls `answerRequests`
  */
 export function workThread<Q, A>(module: URL, { timeoutMs, maxWaiting }: WorkThreadOptions): WorkThread<Q, A> {
@@ -99,7 +102,9 @@ export function workThread<Q, A>(module: URL, { timeoutMs, maxWaiting }: WorkThr
   }
 }
 
-/** The thread's side, called when everything is loaded: from then on requests take their own time only. */
+/**
+ * The thread's side. The module calls it when everything is loaded, so that loading does not count against a request.
+ */
 export function answerRequests<Q, A>(work: (request: Q) => A): void {
   parentPort!.on('message', ({ sequence, request }: Asked<Q>) =>
     parentPort!.postMessage({ sequence, answer: work(request) } satisfies Told<A>),

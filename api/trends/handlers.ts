@@ -25,7 +25,7 @@ export interface TrendsDeps {
   readonly facts: Facts
   /** Epoch ms. */
   now(): number
-  /** For tests: waits between two looks at a view. */
+  /** Replaces the pause between two reads of a view in tests. */
   sleep?(ms: number): Promise<unknown>
 }
 
@@ -46,14 +46,14 @@ export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps)
   return {
     name: 'trends',
     isUserId: isDecimalUserId,
-    description: 'What people talk about now, by location; renewed twice a minute.',
+    description: 'What people are talking about now, by location, updated twice a minute.',
     errors: Object.values(trendsErrors),
     probes: [viewProbe(views, facts, TRENDS_VIEW, trendOutput), viewProbe(views, facts, INTERESTS_VIEW, userInterests)],
     routes: [
       bind(listRoute, async ({ query, caller }) => {
         const personalFor = query.personalized && caller !== undefined ? BigInt(caller.subject) : undefined
         const answer = await list(query.woeid, query.limit, personalFor)
-        // A shared cache must not give the plain list of a caller without a token to one with a token.
+        // Otherwise, a shared cache could serve the plain list of an anonymous caller to a caller with a token.
         return query.personalized ? withVary(answer, 'Authorization') : answer
       }),
       bind(locationsRoute, () => locations),
@@ -70,7 +70,7 @@ function withVary(answer: Answer, name: string): Answer {
   return { ...answer, headers: { ...answer.headers, Vary: Vary === undefined ? name : `${Vary}, ${name}` } }
 }
 
-/** The table changes only with a release. */
+/** The list of locations, which changes only with a release. */
 function locationsAnswer(): Answer {
   const body = JSON.stringify(
     regions.map(({ woeid, name, type, parent, country_code }) => ({

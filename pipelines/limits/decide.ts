@@ -5,7 +5,7 @@ import type { CommandFacts, Decided } from '../engine/index.ts'
 
 type LimitDecision = Decided<LimitSetting, LimitAnswer>
 
-/** Everything that is ever decided about one rule or one API key. */
+/** Decides every command about one rule or one API key. */
 export function decideLimit(stored: LimitSetting | undefined, command: LimitCommand, { key, now }: CommandFacts): LimitDecision {
   const rule = stored?.rule ?? seededRule(key)
   const { actor: changed_by, action } = command
@@ -36,7 +36,7 @@ export function decideLimit(stored: LimitSetting | undefined, command: LimitComm
   }
 }
 
-/** Rules that are there without ever having been created. */
+/** Rules that exist without having been created. */
 export function seededRule(key: string): LimitRule | undefined {
   return seededLimits.find(({ rule_id }) => key === `rule:${rule_id}`)
 }

@@ -6,10 +6,10 @@ import { limitsView } from '../../state/views/limits/limits.ts'
 import { decisionView } from '../../state/views/results.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
-/** The results of commands, for the API that waits for them. */
+/** Sinks of the results of commands, for the API instances that wait for them. */
 export const limitSinks: readonly SinkDeclaration[] = [viewSink('limits-view', decisionView(limitsView), [limitDecisions])]
 
-/** Changes, violations and decided requests, for those who look back. */
+/** Sinks of changes, violations and decided requests, for later analysis. */
 export const limitRecordSinks: readonly SinkDeclaration[] = [
   tableSink('limit-audit-table', limitAuditTable, limitAudit),
   tableSink('limit-violations-table', limitViolationsTable, limitViolations),

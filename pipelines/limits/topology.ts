@@ -4,7 +4,10 @@ import type { LimitSetting } from '../../schemas/limits/types.ts'
 import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, topology, utf8 } from '../engine/index.ts'
 import { decideLimit, seededRule } from './decide.ts'
 
-/** The one place where rules and API keys are changed: decision, compacted topic and audit record are one transaction. */
+/**
+ * The only topology that changes rules and API keys. A decision, its compacted record and its audit record are one
+ * transaction.
+ */
 export const limits = topology(
   'limits',
   function declareLimits(t) {
@@ -31,7 +34,7 @@ function publish({ key, before, after }: Change<LimitSetting>, ctx: Context): vo
   ctx.emit(limitAudit, key, change, { timestamp: at })
 }
 
-/** The hash of a key identifies it: it is nobody's business. */
+/** The audit text of a setting. Omits a key's hash, which could identify the key. */
 function auditText(setting: LimitSetting | undefined, key: string): string | null {
   const shown = setting?.rule ?? setting?.client ?? seededRule(key)
   if (shown === undefined) return null

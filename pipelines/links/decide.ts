@@ -4,7 +4,7 @@ import type { CommandFacts, Decided } from '../engine/index.ts'
 
 type LinkDecision = Decided<Link, LinkAnswer>
 
-/** Everything that is ever decided about one short code. */
+/** Decides every command about one short code. */
 export function decideLink(link: Link | undefined, command: LinkCommand, facts: CommandFacts): LinkDecision {
   switch (command.action) {
     case 'create':
@@ -23,7 +23,7 @@ function isExpired(link: Pick<Link, 'expires_at'>, now: number): boolean {
   return link.expires_at !== null && link.expires_at <= now
 }
 
-/** A code is never given twice, whatever became of its link. */
+/** A code is never reused, even after its link was deleted. */
 function create(link: Link | undefined, command: LinkCommand, { key, now }: CommandFacts): LinkDecision {
   if (link !== undefined) {
     return command.reuses && isOwnCopy(link, command, now)
@@ -42,7 +42,7 @@ function isOwnCopy(link: Link, command: LinkCommand, now: number): boolean {
   return isAlive && isSame && link.user_id !== null && link.user_id === command.user_id
 }
 
-/** Links of anonymous callers belong to nobody: only an admin changes them. */
+/** Only an admin can change links of anonymous callers. */
 function whenAllowed(link: Link | undefined, command: LinkCommand, decide: (link: Link) => LinkDecision): LinkDecision {
   if (link === undefined || link.is_deleted) return { answer: { outcome: 'not_found' } }
   const isOwner = link.user_id !== null && link.user_id === command.user_id

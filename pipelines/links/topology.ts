@@ -4,15 +4,16 @@ import type { Link } from '../../schemas/links/types.ts'
 import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, timerStore, topology, utf8 } from '../engine/index.ts'
 import { decideLink } from './decide.ts'
 
-/** Readers compare the time themselves, so marking may lag: docs/services/links.md#expiry */
+/** Marking expired links may lag, because readers compare times themselves: docs/services/links.md#expiry */
 const EXPIRE_EVERY_MS = 1_000
 /**
- * A tick holds up commands: this many take some milliseconds, and the next tick goes on. Nine times a partition's share of the target's peak
- * (3,500 new links a second over 64 partitions), so that expiry keeps up when every link has one.
+ * A tick delays commands. This many expirations take a few milliseconds, and the next tick continues. It is nine
+ * times a partition's share of the target's peak (3,500 new links a second over 64 partitions), so that expiry keeps
+ * up even if every link expires.
  */
 const EXPIRED_PER_TICK = 500
 
-/** The one place where short codes are given away and links are changed. */
+/** The only topology that assigns short codes and changes links. */
 export const links = topology(
   'links',
   function declareLinks(t) {
@@ -51,7 +52,9 @@ export const links = topology(
   DECIDING,
 )
 
-/** Sinks rebuild the list from the newest record of each link; all links of a user lie in one partition. */
+/**
+ * Emits the newest record of a link, from which sinks rebuild the user's list. All links of a user share a partition.
+ */
 function listForOwner(link: Link, userId: bigint, ctx: Context): void {
   const owner = String(userId)
   ctx.emit(userLinks, `${owner}:${link.short_code}`, link.is_deleted ? null : link, { partitionBy: owner, timestamp: ctx.now })

@@ -1,13 +1,14 @@
 import type { BlobReferences, Snippet } from '../../schemas/snippets/types.ts'
 import type { Context, KeyedStore, Topic } from '../engine/index.ts'
 
-/** Keeps count of the snippets of a partition that have a blob as their content, so that the sweep knows which blobs are wanted. */
+/** Counts the snippets of a partition that refer to each blob, so that the sweep knows which blobs are in use. */
 export function blobReferences(store: KeyedStore<string, BlobReferences>, topic: Topic<string, BlobReferences>) {
   function add(hash: string, by: number, ctx: Context): void {
     const snippets = (store.get(hash)?.snippets ?? 0) + by
     if (snippets > 0) store.put(hash, { snippets })
     else store.delete(hash)
-    // Beside the snippets, whatever its key: each partition speaks for its own.
+    // Stays in the partition of the snippets regardless of its key, because each partition reports its own
+    // references.
     ctx.emit(topic, hash, snippets > 0 ? { snippets } : null, { partition: ctx.partition, timestamp: ctx.now })
   }
 

@@ -8,7 +8,7 @@ const NOT_FOUND: SnippetDecision = { answer: { outcome: 'not_found' } }
 const BURNT: SnippetDecision = { answer: { outcome: 'burnt' } }
 const FORBIDDEN: SnippetDecision = { answer: { outcome: 'forbidden' } }
 
-/** Everything that is ever decided about one snippet. */
+/** Decides every command about one snippet. */
 export function decideSnippet(snippet: Snippet | undefined, command: SnippetCommand, facts: CommandFacts): SnippetDecision {
   switch (command.action) {
     case 'create':
@@ -20,9 +20,9 @@ export function decideSnippet(snippet: Snippet | undefined, command: SnippetComm
   }
 }
 
-/** An id is never given twice, whatever became of its snippet. */
+/** An id is never reused, even after its snippet was deleted. */
 function create(snippet: Snippet | undefined, { user_id, snippet: asked }: SnippetCommand, { key, now }: CommandFacts): SnippetDecision {
-  // Only what was decided before is asked for, and nothing was.
+  // The command only asks for an earlier decision, and there is none.
   if (asked === null) return NOT_FOUND
   if (snippet !== undefined) return { answer: { outcome: 'taken' } }
   const { lifetime_ms, ...what }: NewSnippet = asked
@@ -51,12 +51,12 @@ function whenAlive(snippet: Snippet | undefined, now: number, decide: (alive: Sn
   return decide(snippet)
 }
 
-/** Of what nobody can read any more no part of the content is kept. */
+/** Marks a snippet as gone. Removes its excerpt, because nothing of an unreadable content may be kept. */
 export function gone(snippet: Snippet, how: { readonly is_deleted: true } | { readonly is_expired: true }): Snippet {
   return { ...snippet, ...how, excerpt: '' }
 }
 
-/** Snippets of anonymous callers belong to nobody. */
+/** Snippets of anonymous callers have no owner. */
 function isOwner(snippet: Snippet, command: SnippetCommand): boolean {
   return snippet.user_id !== null && snippet.user_id === command.user_id
 }
@@ -66,7 +66,7 @@ function remove(snippet: Snippet, command: SnippetCommand): SnippetDecision {
   return { answer: { outcome: 'deleted' }, state: gone(snippet, { is_deleted: true }) }
 }
 
-/** One of the reads that are left is given to whoever asks first; the last one deletes the snippet. */
+/** Uses one of the remaining reads. The last one deletes the snippet. */
 function read(snippet: Snippet, command: SnippetCommand): SnippetDecision {
   if (snippet.visibility === 'private' && !isOwner(snippet, command)) return FORBIDDEN
   const view_count = snippet.view_count + 1

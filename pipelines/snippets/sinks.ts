@@ -5,10 +5,10 @@ import { snippetBlobsView } from '../../state/views/snippets/snippet-blobs.ts'
 import { snippetsView } from '../../state/views/snippets/snippets.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
-/** Snippets with the results of commands, for the API. */
+/** Sinks of snippets with the results of commands, for the API. */
 export const snippetSinks: readonly SinkDeclaration[] = [viewSink('snippets-view', decisionView(snippetsView), [snippetDecisions])]
 
-/** What nobody waits for: the search, and which blobs are wanted. */
+/** Sinks that no request waits for: those of the search and of blob references. */
 export const snippetBulkSinks: readonly SinkDeclaration[] = [
   viewSink('snippet-blobs-view', snippetBlobsView, [snippetBlobs]),
   tableSink('snippets-table', snippetsTable, snippetTexts),

@@ -7,14 +7,14 @@ import { referencedBlobs } from '../../state/views/snippets/snippet-blobs.ts'
 import type { Runner } from '../engine/index.ts'
 import type { SinkContext } from '../sinks.ts'
 
-/** Blobs wait a day before they are looked at: an hour more or less is nothing. */
+/** Blobs are removed after a day, so an hour more or less does not matter. */
 const SWEEP_EVERY_MS = 3_600_000
 const NAME = 'snippet-blobs-sweep'
 
 /**
- * Removes blobs that no snippet refers to and nobody has touched for a day: of creations that came to nothing, and of snippets that are gone;
- * and drafts of writers that were killed.
- * Runs in the first worker slot of each machine; that several sweep does no harm.
+ * Removes blobs that no snippet refers to and that have not been touched for a day, such as those of failed creations
+ * and deleted snippets, and drafts of writers that were killed. Runs in the first worker slot of each machine.
+ * Several sweeps at once do no harm.
  */
 export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
   const { log } = runtime
@@ -44,7 +44,7 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
         await sweep(blobs)
         failure = undefined
       } catch (error) {
-        // Nothing was removed that should not be; the next sweep finds what is left.
+        // A failed sweep removes nothing that is referenced, and the next sweep finds the rest.
         failure = (error as Error).message
         log.warn({ reason: failure }, 'blobs_not_swept')
       }
@@ -67,7 +67,7 @@ export function blobSweep({ config, transport, runtime }: SinkContext): Runner {
     describe: () => undefined,
     report: () => ({ swept, failure }),
     samples: () => [
-      { name: 'blobs_swept_total', help: 'Blobs removed that nothing referred to', type: 'counter', labels: { sink: NAME }, value: swept },
+      { name: 'blobs_swept_total', help: 'Unreferenced blobs that were removed', type: 'counter', labels: { sink: NAME }, value: swept },
     ],
   }
 }

@@ -1,6 +1,6 @@
 import type { Snippet, SnippetText } from '../../schemas/snippets/types.ts'
 
-/** What search and analysts may know of a snippet. */
+/** The part of a snippet that search and analysts may see. */
 export function snippetText(snippet: Snippet): SnippetText {
   const { paste_id, user_id, title, language, content_size, visibility, created_at, expires_at, is_deleted, excerpt } = snippet
   const isSearched = visibility === 'public' && !is_deleted

@@ -17,15 +17,15 @@ import { blobReferences } from './blob-references.ts'
 import { decideSnippet, gone } from './decide.ts'
 import { snippetText } from './text.ts'
 
-/** Lists lose what has expired within this; readers look at the time themselves. */
+/** Lists contain expired snippets up to this long, because readers compare times themselves. */
 const EXPIRE_EVERY_MS = 10_000
-/** A tick holds up commands: this many take some milliseconds, and the next tick goes on. */
+/** A tick delays commands. This many take a few milliseconds, and the next tick continues. */
 const EXPIRED_PER_TICK = 500
-/** A bound per run keeps a mass expiry from holding up commands: docs/services/snippets.md#expiry */
+/** A bound per run keeps a mass expiry from delaying commands: docs/services/snippets.md#expiry */
 const CLEANUP_EVERY_MS = 300_000
 const CLEANED_PER_RUN = 1_000
 
-/** The only writer of snippets: creations, deletions, counted reads, expiry, and how often each was viewed. */
+/** The only writer of snippets: creations, deletions, counted reads, expiry, and view counts. */
 export const snippets = topology(
   'snippets',
   function declareSnippets(t) {
@@ -68,7 +68,7 @@ export const snippets = topology(
     }
 
     function cleanUp(now: number, ctx: Context): void {
-      // The shares of all partitions add up to it, however many there are.
+      // The shares of all partitions add up to the bound, however many there are.
       const share = Math.floor((CLEANED_PER_RUN + ctx.partition) / ctx.partitions)
       for (const { key } of cleanups.takeDue(now, share)) {
         const snippet = records.get(key)

@@ -3,12 +3,12 @@ import type { SnippetRead } from '../../schemas/snippets/types.ts'
 import { avro, type Context, keyedStore, type RecordContext, topology, utf8 } from '../engine/index.ts'
 
 /**
- * Reads of this interval are counted together, so that a popular snippet costs one record per commit. It is far below the
- * minute within which views are current: docs/services/snippets.md#views
+ * Reads within this interval are counted together, so that a popular snippet costs one record per commit. Views are
+ * accurate to within a minute, which is much longer: docs/services/snippets.md#views
  */
 const COMMIT_INTERVAL_MS = 5_000
 
-/** Reads → how often each snippet was viewed. A snippet that everybody reads is one addition per read, and one record per commit. */
+/** Reads → view counts of snippets. A read costs one addition, and a popular snippet one record per commit. */
 export const snippetViews = topology(
   'snippet-views',
   function declareSnippetViews(t) {

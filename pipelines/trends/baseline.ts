@@ -4,17 +4,17 @@ import { hourOfWeek, sameHourOfWeekBefore, weekOf } from './time.ts'
 /** Weight of the newest week in the exponentially weighted mean: docs/services/trends.md#baseline */
 const NEWEST_WEIGHT = 0.3
 
-/** A baseline that has seen nothing; every hour from `hour` on is observed, the silent ones as zero. */
+/** An empty baseline. Every hour from `hour` on counts as observed, silent hours as zero. */
 export function newBaseline(hour: number): TermBaseline {
   return { since_hour: hour, seen_hour: hour, hours_of_week: [], means: [], weeks: [] }
 }
 
-/** Whether a term tracked since then has been observed in an earlier week at this hour. */
+/** Whether a term tracked since `sinceHour` has been observed at this hour of the week in an earlier week. */
 export function isKnownAt(sinceHour: number, hour: number): boolean {
   return sinceHour !== 0 && sinceHour <= sameHourOfWeekBefore(hour)
 }
 
-/** What is usual in this hour of the week, from the weeks before; undefined when none was observed. */
+/** The usual count in this hour of the week, from earlier weeks. undefined if none was observed. */
 export function usualAt(baseline: TermBaseline, hour: number): number | undefined {
   if (!isKnownAt(baseline.since_hour, hour)) return undefined
   const place = baseline.hours_of_week.indexOf(hourOfWeek(hour))
@@ -22,8 +22,8 @@ export function usualAt(baseline: TermBaseline, hour: number): number | undefine
 }
 
 /**
- * Takes an hour's final count into the mean of its hour of the week. Silent hours need not be told: they count as zero by themselves.
- * Hours of one hour of the week must come in order.
+ * Adds an hour's final count to the mean of its hour of the week. Call it only for hours with contributions, because
+ * silent hours count as zero automatically. Calls for the same hour of the week must be in order.
  */
 export function learn(baseline: TermBaseline, hour: number, count: number): void {
   const place = baseline.hours_of_week.indexOf(hourOfWeek(hour))
@@ -40,7 +40,7 @@ export function learn(baseline: TermBaseline, hour: number, count: number): void
   }
 }
 
-/** The mean after the silent weeks between its last update and `week`. */
+/** The mean after decaying for the silent weeks between its last update and `week`. */
 function fadedMean(baseline: TermBaseline, place: number, week: number): number {
   const silentWeeks = week - baseline.weeks[place] - 1
   return baseline.means[place] * (1 - NEWEST_WEIGHT) ** Math.max(0, silentWeeks)

@@ -1,29 +1,29 @@
 import type { UserContributions } from '../../schemas/trends/types.ts'
 import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
 
-/** One user adds at most this much to one term in any window, all regions together: docs/services/trends.md#spam-cap */
+/** The most that a user adds to a term in any window, over all regions: docs/services/trends.md#spam-cap */
 export const MAX_PER_USER = 3
 
 /**
- * Terms remembered per user: some two thousand phrases in two hours, more than a person writes. At 560 bytes for the longest term, and nine minutes
- * of each, a user's state stays below 1.3 MB.
+ * Terms remembered per user: about two thousand phrases in two hours, more than a person writes. With at most 560
+ * bytes per term and nine minutes each, the state of a user stays below 1.3 MB.
  */
 export const MAX_TERMS_PER_USER = 2_000
 
 /**
- * Contributions this much older than a user's newest can share no window with anything still to come: a tweet is at most a window old
- * when it is counted, its windows reach back one more, and the newest may be dated ahead.
+ * Contributions this much older than a user's newest share no window with any future one. A tweet is at most one
+ * window old when it is counted, its windows reach back one more, and the newest may be dated ahead.
  */
 export const REMEMBERED_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES
 
-/** Whether one more term can be remembered of the user, or it is one of those that are. */
+/** Whether the user has room for one more term, or the term is remembered already. */
 export function hasRoomFor(user: UserContributions, term: string): boolean {
   return user.terms.length < MAX_TERMS_PER_USER || user.terms.some((each) => each.term === term)
 }
 
 /**
- * Counts a contribution of the user, unless some window of 60 minutes would then hold more than three of them for this term.
- * Order of arrival decides; late contributions are held against the windows on both sides of them.
+ * Counts a contribution of the user unless some window of 60 minutes would then contain more than three for this
+ * term. The order of arrival decides. Late contributions are checked against the windows before and after them.
  * @returns whether it counts
  */
 export function admit(user: UserContributions, term: string, minute: number): boolean {
@@ -40,7 +40,7 @@ export function admit(user: UserContributions, term: string, minute: number): bo
   return true
 }
 
-/** The most contributions in one window that contains `minute`, once it were counted. */
+/** The most contributions in any window that contains `minute`, including one in `minute`. */
 function fullestWindowWith(minutes: readonly number[], minute: number): number {
   const near = minutes.filter((known) => Math.abs(known - minute) < WINDOW_MINUTES)
   near.push(minute)
@@ -54,14 +54,14 @@ function fullestWindowWith(minutes: readonly number[], minute: number): number {
   return fullest
 }
 
-/** The minute of the newest counted contribution; -1 when there is none. */
+/** The minute of the newest counted contribution, or -1 if there is none. */
 export function newestContribution(user: UserContributions): number {
   let newest = -1
   for (const { minutes } of user.terms) newest = Math.max(newest, minutes[minutes.length - 1])
   return newest
 }
 
-/** Forgets contributions before `oldest`, and terms that have none left. */
+/** Deletes contributions before `oldest`, and terms without contributions. */
 export function forgetBefore(user: UserContributions, oldest: number): void {
   let kept = 0
   for (const each of user.terms) {

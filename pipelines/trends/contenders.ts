@@ -1,53 +1,55 @@
-/** The terms of one region that can be among its best, out of any number. */
+/** The terms of one region that may be among its best, selected from any number of terms. */
 export interface Contenders {
   /**
-   * A term's greatest possible value from now on, unless it is offered again; 0: none.
-   * Every term must be offered whenever its value may have grown.
+   * Records the greatest value that a term can have until it is offered again; 0 if it has none.
+   * Offer every term whenever its value may have grown.
    */
   offer(term: string, bound: number): void
   /**
-   * The best `count` terms by value, then by term; terms of value 0 are left out.
-   * @param evaluate asked for terms whose bounds leave it open
-   * @returns undefined when terms that are not remembered might be among them: `restart`, then offer every term again
+   * Returns the best `count` terms by value, then by term, without terms of value 0.
+   * @param evaluate called for terms whose bounds do not decide
+   * @returns undefined if forgotten terms might be among the best; then call `restart` and offer every term again
    */
   best(count: number, evaluate: (terms: readonly string[]) => readonly Evaluation[]): Best | undefined
-  /** Forgets everything. */
+  /** Forgets all terms. */
   restart(): void
   readonly size: number
 }
 
 export interface Evaluation {
-  /** Now, exactly. */
+  /** The exact current value. */
   readonly value: number
-  /** What it can be from now on without being offered again; at least the value. */
+  /** The greatest value until the term is offered again; at least `value`. */
   readonly bound: number
 }
 
 export interface Best {
   readonly terms: readonly string[]
-  /** No term that was left out has a greater value. */
+  /** Upper bound for the value of any omitted term. */
   readonly rest: number
 }
 
 interface Member {
   readonly term: string
   bound: number
-  /** The value where it is known, else the bound. */
+  /** The value if it is known, otherwise the bound. */
   value: number
   exact: boolean
 }
 
-/** How many times `keep` are remembered before they are trimmed, so that trimming is rare. */
+/** Terms are trimmed to `keep` when this many times `keep` are remembered, which makes trimming rare. */
 const TRIM_FACTOR = 2
 
 /**
- * Remembers at most 2 × `keep` terms. Values fall as the window moves on and grow only by contributions, which are offered; so a term
- * that was below the floor when it was last offered is below it still, and the best above the floor are exact.
- * @param keep more than are ever asked for: the margin is what may fall below the floor before everything must be offered again
+ * Remembers at most 2 × `keep` terms. Values fall as the window advances, and grow only by contributions, which are
+ * offered. A term that was below the floor when it was last offered is therefore still below it, and the best terms
+ * above the floor are exact.
+ * @param keep more than are ever requested; the margin may fall below the floor before all terms must be offered
+ * again
  */
 export function contenders(keep: number): Contenders {
   const members = new Map<string, Member>()
-  /** Everything from here upwards is remembered; undefined: everything is. */
+  /** All terms above it are remembered. undefined means that all terms are. */
   let floor: { readonly term: string; readonly value: number } | undefined
 
   function offer(term: string, bound: number): void {
@@ -67,7 +69,7 @@ export function contenders(keep: number): Contenders {
     const sorted = [...members.values()].sort(byRank)
     for (const member of sorted.slice(keep)) members.delete(member.term)
     const last = { term: sorted[keep - 1].term, value: sorted[keep - 1].bound }
-    // It never falls: what was left out under a higher one may still be worth as much.
+    // The floor never falls, because a term that was forgotten under a higher floor may still have that value.
     if (floor === undefined || comesBefore(last, floor.term, floor.value)) floor = last
   }
 

@@ -1,6 +1,6 @@
 import type { Best } from './contenders.ts'
 
-/** The best terms by value, then by term, of any number that are told once each. */
+/** Selects the best terms by value, then by term, from any number of distinct terms. */
 export interface ExactTop {
   tell(term: string, value: number): void
   best(): Best

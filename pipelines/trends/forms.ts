@@ -1,9 +1,9 @@
 import type { TermForm } from '../../schemas/trends/types.ts'
 
-/** Spellings remembered per term: people use two or three, and a flood of odd ones must not fill the state. */
+/** Spellings per term. People use two or three, and a flood of odd ones must not fill the state. */
 export const MAX_FORMS = 16
 
-/** Counts a spelling. When there are too many, the rarest (of equal ones the greatest) makes room. */
+/** Counts a spelling. If there are too many, the rarest is removed (of equally rare ones, the greatest). */
 export function addForm(forms: TermForm[], form: string, count: number): void {
   for (const known of forms) {
     if (known.form !== form) continue
@@ -18,7 +18,7 @@ export function addForm(forms: TermForm[], form: string, count: number): void {
   forms[forms.indexOf(rarest)] = { form, count }
 }
 
-/** The spelling most people use; of equally frequent ones the smallest. */
+/** The most common spelling. Of equally common ones, the smallest. */
 export function mostFrequentForm(forms: readonly TermForm[]): string {
   return forms.reduce((best, form) => (comesBefore(form, best) ? form : best)).form
 }

@@ -2,23 +2,23 @@ import type { Buckets } from '../../schemas/trends/types.ts'
 import { bucketBefore, bucketFrom } from '../../state/stores/buckets.ts'
 import { WINDOW_MINUTES } from './time.ts'
 
-/** Sum and number of the window counts of many terms, without visiting them. */
+/** The sum and number of the window counts of many terms, without visiting them. */
 export interface NewTerms {
-  /** Before `count` is added to a term's `minute`. */
+  /** Call it before adding `count` to a term's `minute`. */
   adding(minutes: Buckets, minute: number, count: number): void
-  /** Over the window whose newest bucket is `lastMinute`; never earlier than asked before. */
+  /** Totals of the window whose newest bucket is `lastMinute`, which must not decrease between calls. */
   totals(lastMinute: number): { volume: number; terms: number }
 }
 
 /**
- * A term with contributions in minute b is in the windows b … b+59. When a minute gets its first contribution, only the windows that
- * no neighbouring minute had already put it in are new: they are noted as +1 at their first and -1 after their last. So late
- * contributions and those dated ahead are exact too.
+ * A term with contributions in minute b is in the windows b … b+59. When a minute gets its first contribution, only
+ * those windows are new in which no neighbouring minute had already put the term. They are recorded as +1 at the
+ * first and -1 after the last. The totals are therefore exact for late contributions and for those dated ahead, too.
  */
 export function newTerms(): NewTerms {
   const volumes = new Map<number, number>()
   const changes = new Map<number, number>()
-  /** Terms in the window of `settled`. */
+  /** Number of terms in the window of `settled`. */
   let terms = 0
   let settled = -Infinity
 

@@ -2,10 +2,12 @@ import type { TermCounts, Tweet } from '../../schemas/trends/types.ts'
 import { addForm } from './forms.ts'
 import { addSample } from './samples.ts'
 
-/** Contributions since the last commit, put together by term and region: what a burst repeats is sent once. */
+/**
+ * Contributions since the last commit, combined by term and region, so that repeated terms of a burst are sent once.
+ */
 export interface PendingCounts {
   add(key: string, original: string, minute: number, tweet: Tweet): void
-  /** Hands over everything and is empty then. */
+  /** Passes on all contributions and clears them. */
   drain(take: (key: string, counts: TermCounts) => void): void
   readonly size: number
 }

@@ -3,13 +3,13 @@ import { labelOf, trendScore, velocityOf, velocityVsUsual } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 import { MINUTE_MS } from './time.ts'
 
-/** Candidates kept per region, which personalized lists choose from: docs/services/trends.md#personalized-lists */
+/** Candidates kept per region, from which personalized lists are made: docs/services/trends.md#personalized-lists */
 export const KEPT_TERMS = 500
 
-/** Moments remembered: enough that one from a minute ago is among them, at two a minute. */
+/** Moments to remember. With two a minute, one from a minute ago is always among them. */
 const KEPT_MOMENTS = 6
 
-/** A ranked candidate, before it is known since when it trends. */
+/** A ranked candidate before its trending_since is known. */
 export interface RankedTerm {
   readonly candidate: TrendCandidate
   readonly score: number
@@ -17,8 +17,9 @@ export interface RankedTerm {
 }
 
 /**
- * The best terms of a region, by score, then by term. Terms without baseline are measured against the mean of all such terms a minute ago.
- * @param candidates of all partitions of the terms
+ * Ranks the terms of a region by score, then by term. Terms without a baseline are compared with the mean of all such
+ * terms a minute ago.
+ * @param candidates the candidates of all partitions
  */
 export function rankTerms(candidates: readonly TrendCandidate[], meanOfNewTerms: number): RankedTerm[] {
   const ranked = candidates.map((candidate): RankedTerm => {
@@ -44,14 +45,17 @@ export function entryOf({ candidate, score, velocityVsUsual: velocity }: RankedT
   }
 }
 
-/** Candidates for each partition so that the region's best are surely among them all (see `candidatesPerPartition`). */
+/**
+ * Spread, in standard deviations, for which the candidates of all partitions still contain the region's best terms.
+ */
 const SPREAD_DEVIATIONS = 6
-/** The served terms are complete whatever the spread, with some to spare. */
+/** Guarantees, with some margin, that the served terms are complete for any spread. */
 const LEAST_CANDIDATES = 30
 
 /**
- * How many candidates of a region a partition sends. Terms are spread over partitions by hash, so each holds about its share of the best 500; six
- * standard deviations above it are exceeded once in a billion regions, and then the lowest ranks alone can be wrong, which the merge notices and counts.
+ * How many candidates of a region a partition sends. Terms are distributed over partitions by hash, so each has about
+ * its share of the best 500. Six standard deviations above it are exceeded once in a billion regions. Only the lowest
+ * ranks can then be wrong, which the merge detects and counts.
  */
 export function candidatesPerPartition(partitions: number): number {
   const share = KEPT_TERMS / partitions
@@ -71,7 +75,10 @@ export function addTotals(moments: NewTermMoment[], windowEnd: number, volume: n
   if (moments.length > KEPT_MOMENTS) moments.splice(0, moments.length - KEPT_MOMENTS)
 }
 
-/** Mean window count of a term without baseline, a minute before `windowEnd` or the last time that all partitions reported before that; 0 when never. */
+/**
+ * Mean window count of terms without baseline a minute before `windowEnd`, or at the last earlier moment that all
+ * partitions reported. 0 if there is none.
+ */
 export function meanOfNewTerms(moments: readonly NewTermMoment[], windowEnd: number): number {
   const partitions = Math.max(0, ...moments.map((moment) => moment.partitions))
   const before = moments.findLast((moment) => moment.window_end <= windowEnd - MINUTE_MS && moment.partitions === partitions)

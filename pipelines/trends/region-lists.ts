@@ -8,31 +8,32 @@ import { MINUTE_MS } from './time.ts'
 import { noteTrending, SERVED_TERMS } from './trending-since.ts'
 
 const TOTALS_KEY = 'last'
-/** Lists made between two pauses, in which heartbeats get through. */
+/** Lists made between two pauses, which let the event loop send heartbeats. */
 const LISTS_PER_PAUSE = 16
 
 export interface RegionListsOptions {
-  /** What each partition has reported, by `arrivalKey`. */
+  /** The report of each partition, by `arrivalKey`. */
   readonly arrived: KeyedStore<string, RegionCandidates>
   readonly totals: KeyedStore<string, NewTermTotals>
   readonly since: KeyedStore<number, TrendingSince>
   readonly tracked: Topic<string, TermTracked>
-  /** Lists at whole minutes. */
+  /** Topic of the lists at whole minutes. */
   readonly snapshots: Topic<number, TrendOutput>
-  /** Lists between them. */
+  /** Topic of the lists in between. */
   readonly renewals: Topic<number, TrendOutput>
 }
 
-/** The third stage: one partition of the regions, and their ranked lists. */
+/** The third stage: one partition of the regions, with their ranked lists. */
 export interface RegionLists {
   arrive(report: RegionCandidates): void
-  /** Once every partition has reported the window that ends at `windowEnd`. */
+  /** Call it when every partition has reported the window that ends at `windowEnd`. */
   publish(windowEnd: number, ctx: Context): Generator<void, void, void>
 }
 
 /**
- * Partitions run apart: one may report the next window before the last one has reported this. Each report lies by itself, so that it is
- * written once as it came and never read before its window is complete; those of one region and window are neighbours.
+ * Partitions progress independently, so one may report the next window before another has reported this one. Each
+ * report has a separate key, so that it is written once as received, and read only when its window is complete.
+ * Reports of one region and window are adjacent.
  */
 function arrivalKey({ window_end, woeid, partition }: RegionCandidates): string {
   return `${window_end}:${woeid}:${partition}`
@@ -95,7 +96,7 @@ export function regionLists(options: RegionListsOptions): RegionLists {
     return found
   }
 
-  /** Counts lists whose last ranks may miss a term that its partition left out. */
+  /** Counts lists whose last ranks may be wrong because a partition omitted a term. */
   function countUncertain({ rest_new, rest_known }: RegionCandidates, leastScore: number, mean: number, ctx: Context): void {
     if (trendScore(rest_new, mean) > leastScore || rest_known > leastScore) ctx.count('trends_lists_with_uncertain_tail')
   }

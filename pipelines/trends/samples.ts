@@ -4,8 +4,8 @@ import type { SampleTweet } from '../../schemas/trends/types.ts'
 export const SAMPLES = 3
 
 /**
- * Keeps the newest tweets of distinct users, newest first. Exact however often and in whatever order samples are added:
- * a user that fell out can only come back with a newer tweet.
+ * Keeps the newest tweets of distinct users, newest first. The result does not depend on the order or repetition of
+ * samples, because a user who was removed can only return with a newer tweet.
  */
 export function addSample(samples: SampleTweet[], sample: SampleTweet): void {
   const own = samples.findIndex((known) => known.user_id === sample.user_id)
@@ -20,7 +20,7 @@ export function addSample(samples: SampleTweet[], sample: SampleTweet): void {
   if (samples.length > SAMPLES) samples.length = SAMPLES
 }
 
-/** Two tweets of one millisecond: the greater id is the newer one. */
+/** For tweets of the same millisecond, the greater id is the newer one. */
 function isNewer(a: SampleTweet, b: SampleTweet): boolean {
   return a.created_at > b.created_at || (a.created_at === b.created_at && a.tweet_id > b.tweet_id)
 }

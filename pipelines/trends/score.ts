@@ -1,13 +1,13 @@
-/** Labels tell how far a term is above the usual: docs/services/trends.md#velocity-score-and-label */
+/** Velocities at which a term gets a label: docs/services/trends.md#velocity-score-and-label */
 const TRENDING_ABOVE = 3
 const VIRAL_ABOVE = 10
 
-/** A divisor is never below 1, so that a rare term does not get an enormous velocity from a tiny baseline or mean. */
+/** At least 1, so that a tiny baseline or mean does not give a rare term an enormous velocity. */
 function divisorOf(usual: number): number {
   return Math.max(1, usual)
 }
 
-/** How many times the usual count. It decides score and label. */
+/** The count as a multiple of the usual count. Decides score and label. */
 export function velocityVsUsual(count: number, usual: number): number {
   return count / divisorOf(usual)
 }
@@ -17,7 +17,7 @@ export function trendScore(count: number, usual: number): number {
   return count * Math.log2(1 + velocityVsUsual(count, usual))
 }
 
-/** The response's velocity: the window now against the window one hour ago. */
+/** The velocity in API answers: the current window divided by the window one hour ago. */
 export function velocityOf(count: number, hourAgo: number): number {
   return count / divisorOf(hourAgo)
 }

@@ -5,7 +5,7 @@ import { interestsView } from '../../state/views/trends/interests.ts'
 import { trendsView } from '../../state/views/trends/trends.ts'
 import { type SinkDeclaration, tableSink, viewSink } from '../sinks.ts'
 
-/** Lists and profiles for the API, snapshots and counts for analysts. */
+/** Sinks of lists and profiles for the API, and of snapshots and counts for analysts. */
 export const trendSinks: readonly SinkDeclaration[] = [
   viewSink('trends-view', trendsView, [trendOutput, trendRenewals]),
   viewSink('interests-view', interestsView, [userInterests]),

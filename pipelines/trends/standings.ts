@@ -10,52 +10,53 @@ import { trendScore } from './score.ts'
 import { candidateOf, greatestCountFrom, NO_BASELINE, unchangedThrough, windowCount } from './term-state.ts'
 import { hourOfMinute } from './time.ts'
 
-/** Contenders remembered beyond those asked for, as a share: how far a region may fall before its terms are all visited again. */
+/** Contenders to keep beyond those requested, as a share. They delay the next visit to all terms of a region. */
 const SPARE_SHARE = 0.25
-/** Terms visited between two pauses, in which heartbeats get through. */
+/** Terms visited between two pauses, which let the event loop send heartbeats. */
 const TERMS_PER_PAUSE = 2_000
 /** Regions ranked between two pauses. */
 const REGIONS_PER_PAUSE = 8
 
 export interface StandingsOptions {
   readonly terms: Pick<KeyedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
-  /** What is usual for a known term in an hour (since 1970). */
+  /** The usual count of a known term in an hour (hours since 1970). */
   readonly usualOf: (key: string, hour: number) => number
-  /** Reads at once what `usualOf` will be asked for. */
+  /** Reads in one batch the values that `usualOf` will need. */
   readonly prefetchUsual: (keys: readonly string[]) => void
-  /** Candidates per region and kind (with and without baseline). */
+  /** Candidates per region for each kind of term (with and without baseline). */
   readonly perRegion: number
 }
 
-/** What a partition sends of one region. */
+/** A partition's report about one region. */
 export interface RegionStanding {
   readonly woeid: number
   readonly entries: TrendCandidate[]
-  /** No term without baseline that was left out has a greater count. */
+  /** Upper bound for the count of any omitted term without baseline. */
   readonly restNew: number
-  /** No term with baseline that was left out has a greater score. */
+  /** Upper bound for the score of any omitted term with baseline. */
   readonly restKnown: number
 }
 
 /**
- * Which terms of a partition lead in each region, kept up to date with every change instead of visiting all terms at every renewal.
- * Terms without a baseline are ranked by count: the divisor that turns it into a score is one for all of them, and is not known here.
- * Terms with a baseline are ranked by score. Which kind a term is changes only with the hour.
+ * The leading terms of a partition in each region. Every change updates them, so a renewal need not visit all terms.
+ * Terms without a baseline are ranked by count, because the divisor that turns their count into a score is the same
+ * for all of them and is not known here. Terms with a baseline are ranked by score. A term's kind changes only with
+ * the hour.
  *
- * Lives in memory; `rebuild` makes it from the stored terms.
+ * The standings are in memory. `rebuild` derives them from the stored terms.
  */
 export interface Standings {
-  /** False after a start and when a new hour may have made terms known: `rebuild` first. */
+  /** False after a start, and when a new hour may give terms a baseline. Then call `rebuild` first. */
   readyFor(lastMinute: number): boolean
-  /** Visits every term. Pauses now and then. */
+  /** Visits every term. Yields at intervals. */
   rebuild(lastMinute: number, visit: (key: string, state: TermState) => void): Generator<void, void, void>
-  /** Before contributions are added to a term's minute. */
+  /** Call it before adding contributions to a term's minute. */
   adding(state: TermState, minute: number, count: number): void
-  /** After they were. */
+  /** Call it after adding contributions to a term. */
   changed(woeid: number, term: string, state: TermState): void
-  /** Sum and number of window counts of the terms without baseline. */
+  /** The sum and number of window counts of the terms without baseline. */
   newTermTotals(lastMinute: number): { volume: number; terms: number }
-  /** The candidates of every region that has any. Pauses now and then. */
+  /** Reports the candidates of every region that has any. Yields at intervals. */
   rank(lastMinute: number, take: (standing: RegionStanding) => void): Generator<void, void, void>
   readonly contenders: number
 }
@@ -63,16 +64,16 @@ export interface Standings {
 interface RegionContenders {
   readonly fresh: Contenders
   readonly known: Contenders
-  /** The terms that led last: most have not changed when they are looked at again, and need not be read and decoded. */
+  /** The last leading terms. Most are unchanged at the next renewal and need not be read and decoded again. */
   looks: Map<string, Look>
 }
 
-/** What a term looks like until something changes. */
+/** The evaluation of a term, valid until something changes. */
 interface Look {
   readonly candidate: TrendCandidate
-  /** Its greatest possible count from now on. */
+  /** The greatest count that the term can have from now on without further contributions. */
   readonly greatest: number
-  /** Newest bucket of the last window in which it looks so, if no contribution comes. */
+  /** Newest bucket of the last window for which this is valid, if no contribution comes. */
   readonly through: number
 }
 
@@ -81,11 +82,11 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
   const keep = Math.ceil(perRegion * (1 + SPARE_SHARE))
   let totals: NewTerms = newTerms()
   let built = false
-  /** The hour (since 1970) that decides which terms are known. */
+  /** The hour (since 1970) that decides which terms have a baseline. */
   let hour = 0
-  /** The window's newest bucket when it was last looked at. */
+  /** The window's newest bucket at the last ranking. */
   let lastMinute = 0
-  /** Until a week after it no term is known. */
+  /** The earliest hour from which a term is tracked. No term has a baseline until a week later. */
   let earliestTracked = Infinity
 
   function isKnown(state: TermState): boolean {
@@ -131,7 +132,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     built = true
   }
 
-  /** Tells the totals about a term as if its minutes came one by one. */
+  /** Adds a term to the totals as if its minutes arrived one by one. */
   function addWhole(state: TermState): void {
     const { first, at, counts } = state.minutes
     const sofar = { first, at: [] as number[], counts: [] as number[] }
@@ -184,12 +185,12 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     })
   }
 
-  /** What ranks a term among those of its kind. */
+  /** The value that ranks a term among those of its kind. */
   function worthOf(count: number, baseline: number): number {
     return baseline === NO_BASELINE || count === 0 ? count : trendScore(count, baseline)
   }
 
-  /** Reads the terms whose looks are unknown or may have changed. */
+  /** Reads the terms whose evaluation is missing or may have changed. */
   function lookAt(woeid: number, region: RegionContenders, names: readonly string[]): void {
     const { looks } = region
     const changedOnes = names.filter((term) => !((looks.get(term)?.through ?? 0) >= lastMinute))
@@ -210,7 +211,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     return { candidate, greatest: greatestCountFrom(state, lastMinute), through: unchangedThrough(state, lastMinute) }
   }
 
-  /** Contenders have run out, or have too many contributions dated ahead: the region's terms are all looked at. */
+  /** Visits all terms of a region, because its contenders have run out or have too many contributions dated ahead. */
   function revisit(woeid: number, region: RegionContenders): RegionStanding {
     region.fresh.restart()
     region.known.restart()

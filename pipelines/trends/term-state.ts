@@ -4,13 +4,13 @@ import { addForm, mostFrequentForm } from './forms.ts'
 import { addSample } from './samples.ts'
 import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 
-/** The window and the one an hour ago, seen from a newest bucket that may be dated ahead. */
+/** The current window and the one an hour before, as seen from a newest bucket that may be dated ahead. */
 const KEPT_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES + 1
-/** The last 24 whole hours and the current one, and one that a tweet dated ahead may have opened. */
+/** The last 24 whole hours, the current one, and one that a tweet dated ahead may have opened. */
 const KEPT_HOURS = 26
 const DAY_HOURS = 24
 
-/** No baseline for this hour of the week, in a TrendCandidate. */
+/** In a TrendCandidate, means that there is no baseline for this hour of the week. */
 export const NO_BASELINE = -1
 
 export function newTermState(): TermState {
@@ -18,15 +18,15 @@ export function newTermState(): TermState {
 }
 
 export interface MinuteListener {
-  /** Before a contribution is added to its minute. */
+  /** Called before a contribution is added to its minute. */
   adding(state: TermState, minute: number, count: number): void
-  /** The minute's count after it; 0 when it is too old to be kept by the minute. */
+  /** Called with the minute's new count, or 0 if the minute is too old to be kept. */
   added(minute: number, volume: number): void
-  /** A minute falls out of the two hours that are kept. */
+  /** Called when a minute leaves the kept two hours. */
   dropping(minute: number, volume: number): void
 }
 
-/** Takes in what was counted since the last time. */
+/** Adds the counts of a term to its state. */
 export function applyCounts(state: TermState, counts: TermCounts, listener: MinuteListener): void {
   for (let i = 0; i < counts.minutes.length; i++) {
     const minute = counts.minutes[i]
@@ -45,19 +45,21 @@ export function windowCount(state: TermState, lastMinute: number): number {
   return sumOf(state.minutes, lastMinute - WINDOW_MINUTES + 1, lastMinute)
 }
 
-/** What the window can hold at `lastMinute` or any time later without a further contribution: buckets dated ahead included. */
+/**
+ * The greatest count of any window from `lastMinute` on without further contributions. Includes buckets dated ahead.
+ */
 export function greatestCountFrom(state: TermState, lastMinute: number): number {
   return sumOf(state.minutes, lastMinute - WINDOW_MINUTES + 1, Infinity)
 }
 
-/** The 24 whole hours before the hour of `lastMinute` and that hour up to `lastMinute`. */
+/** Contributions in the 24 whole hours before the hour of `lastMinute`, and in that hour up to `lastMinute`. */
 function dayCount(state: TermState, lastMinute: number): number {
   const hour = hourOfMinute(lastMinute)
   const ahead = sumOf(state.minutes, lastMinute + 1, (hour + 1) * MINUTES_PER_HOUR - 1)
   return sumOf(state.hours, hour - DAY_HOURS, hour) - ahead
 }
 
-/** All that the ranked list needs of a term. */
+/** Everything that the ranked list needs to know about a term. */
 export function candidateOf(term: string, state: TermState, count: number, usual: number | undefined, lastMinute: number): TrendCandidate {
   const windowStart = (lastMinute - WINDOW_MINUTES + 1) * MINUTE_MS
   return {
@@ -73,8 +75,9 @@ export function candidateOf(term: string, state: TermState, count: number, usual
 }
 
 /**
- * Newest bucket of the last window for which all that `candidateOf` tells stays the same, if no contribution comes: until a bucket enters the
- * window, moves from it into the one of an hour ago, or leaves that one too, and at most until the hour ends.
+ * Newest bucket of the last window for which `candidateOf` gives the same result, if no contribution comes. The
+ * result changes when a bucket enters the window, moves from it into the one an hour before, or leaves that one, and
+ * when the hour ends.
  */
 export function unchangedThrough(state: TermState, lastMinute: number): number {
   const { first, at } = state.minutes
@@ -88,7 +91,7 @@ export function unchangedThrough(state: TermState, lastMinute: number): number {
   return next - 1
 }
 
-/** Whether nothing of it can show any more: no contribution within the day that volume_24h looks back. */
+/** Whether the term has no contribution within the day that volume_24h covers, so that its state has no effect. */
 export function isSilent(state: TermState, hour: number): boolean {
   return newestOf(state.hours) < hour - DAY_HOURS
 }

@@ -18,14 +18,19 @@ import { applyCounts, isSilent, newTermState } from './term-state.ts'
 import { hourOfMinute, lastMinuteOf, MINUTE_MS } from './time.ts'
 import { type PublishVolume, volumeRounds } from './volumes.ts'
 
-/** Totals of a partition travel beside the candidates, under a woeid that no place has. */
+/** Totals of a partition are sent with the candidates, under a woeid that no place has. */
 export const TOTALS_WOEID = 0
 
-/** An hour is learned when it is this many hours old: later contributions to it are older than the window and are not counted. */
+/**
+ * Age in hours at which an hour's count is final, because later contributions are older than the window and do not
+ * count.
+ */
 const LEARNED_AFTER_HOURS = 2
-/** A baseline is forgotten after four weeks of silence: its means have faded to a quarter by then. */
+/** A baseline is deleted after four silent weeks, when its means have decayed to a quarter. */
 const BASELINE_KEPT_HOURS = 4 * 7 * 24
-/** Visited at every renewal until all were, once an hour: up to four million terms per partition, at 1-3 µs each. */
+/**
+ * Keys visited per renewal, so that each hour's sweep covers up to four million terms per partition at 1-3 µs each.
+ */
 const TERMS_SWEPT = 32_768
 const BASELINES_SWEPT = 16_384
 
@@ -37,9 +42,9 @@ export interface TermWindowsOptions {
   readonly volumes: Topic<string, TrendVolume>
 }
 
-/** The second stage: one partition of the terms of all regions, their windows, baselines and volumes. */
+/** The second stage: one partition of all regions' terms, with their windows, baselines and volumes. */
 export interface TermWindows {
-  /** Announces what `count` and `track` will read. */
+  /** Prefetches the state that `count` and `track` will read. */
   prefetch(key: string): void
   count(counts: TermCounts, ctx: RecordContext<string>): void
   track(tracked: TermTracked, ctx: RecordContext<string>): void
@@ -52,7 +57,7 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
   const { terms, baselines, candidates, volumes } = options
   const rounds = volumeRounds(options.volumesRound)
   let standing: Standings | undefined
-  /** The hour of the last report: what has been silent for a day before it is dropped. */
+  /** The hour of the last report. Terms are deleted when they have been silent for a day before it. */
   let reportedHour = 0
   const termSweep = sweep(terms, { keysPerRun: TERMS_SWEPT, isExpired: isTermExpired })
   const baselineSweep = sweep(baselines, {
@@ -60,7 +65,7 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
     isExpired: (_key, baseline) => baseline.seen_hour < reportedHour - BASELINE_KEPT_HOURS,
   })
 
-  /** Made when it is known how many partitions share the terms. */
+  /** Created when the number of partitions is known. */
   function leadersOf({ partitions }: Context): Standings {
     standing ??= standings({ terms, usualOf, prefetchUsual, perRegion: candidatesPerPartition(partitions) })
     return standing
@@ -71,7 +76,9 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
     return (baseline && usualAt(baseline, hour)) ?? 0
   }
 
-  /** Baselines too: a term without state may have one, and asking for each by itself costs ten times as much. */
+  /**
+   * Also prefetches the baseline, because a term without state may have one, and single reads cost ten times as much.
+   */
   function prefetch(key: string): void {
     terms.prefetch(key)
     baselines.prefetch(key)
@@ -160,7 +167,7 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
         rest_known: standing.restKnown,
       })
     })
-    // Regions without any tweet get their empty list too: the partitions share out who reports them.
+    // Regions without tweets get an empty list. The partitions share the work of reporting these regions.
     for (const woeid of silent) ctx.emit(candidates, woeid, noCandidates(woeid, windowEnd, ctx.partition))
     if (windowEnd % MINUTE_MS === 0) rounds.publish(publish)
     termSweep.run(reportedHour)

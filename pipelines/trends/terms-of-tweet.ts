@@ -1,14 +1,17 @@
 import { foldTerm } from '../../schemas/trends/term.ts'
 import type { Tweet } from '../../schemas/trends/types.ts'
 
-/** A tweet has room for some hundred n-grams; more is a producer's fault or an attack, and each costs state in three regions. */
+/**
+ * A tweet has room for a few hundred n-grams. More are a producer's bug or an attack, and each costs state in three
+ * regions.
+ */
 const MAX_TERMS_PER_TWEET = 500
-/** Most terms are written the same way again and again: folding them once is enough. */
+/** Most terms are spelled the same way again and again, so folding them once is enough. */
 const REMEMBERED_FOLDS = 50_000
 
-/** The terms of tweets, each once per tweet, with the spelling that came first. Remembers recent foldings. */
+/** Extracts the distinct terms of a tweet, each with its first spelling. Caches recent foldings. */
 export interface TermReader {
-  /** Term → original. Valid until the next call. */
+  /** Maps each term to its original spelling. Valid until the next call. */
   termsOf(tweet: Tweet): ReadonlyMap<string, string>
 }
 
@@ -33,7 +36,7 @@ export function termReader(): TermReader {
     const known = folds.get(original)
     if (known !== undefined) return known
     const term = foldTerm(original)
-    // What is no term may be of any length.
+    // Not cached, because text that is not a term may have any length.
     if (term === undefined) return undefined
     if (folds.size === REMEMBERED_FOLDS) folds.clear()
     folds.set(original, term)

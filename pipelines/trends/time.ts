@@ -1,13 +1,13 @@
-/** Times as the trends service counts them: minutes, hours and weeks since 1970, UTC. */
+/** Units of time in the trends service: minutes, hours and weeks since 1970, UTC. */
 export const MINUTE_MS = 60_000
 export const MINUTES_PER_HOUR = 60
 const HOURS_PER_WEEK = 168
 
 /** One-minute buckets in the sliding window, including the current one: docs/services/trends.md#window-and-volumes */
 export const WINDOW_MINUTES = 60
-/** Every second renewal is the minute's snapshot: docs/services/trends.md#freshness */
+/** Every second renewal is the snapshot of its minute: docs/services/trends.md#freshness */
 export const RENEWAL_MS = 30_000
-/** Tweets that are further ahead of the clock go to the dead letters: docs/services/trends.md#what-counts */
+/** Tweets further ahead of the clock become dead letters: docs/services/trends.md#what-counts */
 export const MAX_AHEAD_MINUTES = 5
 export const MAX_AHEAD_MS = MAX_AHEAD_MINUTES * MINUTE_MS
 
@@ -15,7 +15,10 @@ export function minuteOf(ms: number): number {
   return Math.floor(ms / MINUTE_MS)
 }
 
-/** The newest bucket of the window that ends at `windowEnd`: at a whole minute the one before, at a half minute the running one. */
+/**
+ * The newest bucket of the window that ends at `windowEnd`. For a whole minute this is the bucket before it, for a
+ * half minute the current one.
+ */
 export function lastMinuteOf(windowEnd: number): number {
   return Math.floor((windowEnd - 1) / MINUTE_MS)
 }
@@ -24,7 +27,7 @@ export function hourOfMinute(minute: number): number {
   return Math.floor(minute / MINUTES_PER_HOUR)
 }
 
-/** 0-167; the week begins where 1970 did, on a Thursday, which is as good as any day. */
+/** 0-167. Weeks begin on Thursday, as 1970 did, because any day works. */
 export function hourOfWeek(hour: number): number {
   return hour % HOURS_PER_WEEK
 }

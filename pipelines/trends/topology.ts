@@ -5,18 +5,18 @@ import { termWindows } from './term-windows.ts'
 import { RENEWAL_MS } from './time.ts'
 import { tweetCounts } from './tweet-counts.ts'
 
-/** Of the terms of all regions together. The arithmetic of production is in docs/operations.md. */
+/** Partitions of the terms of all regions. docs/operations.md derives the numbers for production. */
 const TERM_PARTITIONS = { partitions: 4, productionPartitions: 32 }
 const REGION_PARTITIONS = { partitions: 4, productionPartitions: 8 }
 
-/** Contributions are put together for so long before they go on: it bounds how often a popular term is sent, and delays it as much. */
+/** Contributions are combined for this long. It bounds how often a popular term is sent, and delays it as much. */
 const COMMIT_INTERVAL_MS = 1_000
-/** Tweets that were sent before a renewal have arrived by then. */
+/** Enough for tweets that were sent before a renewal to arrive. */
 const ARRIVAL_DELAY_MS = 2_000
-/** A look at some of the users, for those who have been silent. */
+/** Interval of the sweep for silent users. */
 const FORGET_EVERY_MS = 60_000
 
-/** Tweets → what counts, per user → windows, per term and region → ranked lists, per region. */
+/** Tweets → contributions per user → windows per term and region → ranked lists per region. */
 export const trends = topology(
   'trends',
   function declareTrends(t) {
@@ -26,7 +26,8 @@ export const trends = topology(
 
     const users = keyedStore('users', { key: decimalId, value: avro('trends/UserContributions') })
     const tweet = tweetCounts({ users, counts })
-    // Users are told apart by the event's user_id. Where a producer sets no key, the cap per user holds in each partition by itself.
+    // The event's user_id identifies users. If a producer sets no key, the cap per user applies to each partition
+    // separately.
     t.source(tweets, { keys: 'optional' })
       .process('count-tweet', { stores: [users], reads: ({ user_id }) => users.prefetch(user_id) }, tweet.count)
       .tick('forget-users', { everyMs: FORGET_EVERY_MS, clock: 'wall', stores: [users] }, (_now, ctx) => tweet.forget(ctx))

@@ -1,14 +1,14 @@
 import type { TrendingSince } from '../../schemas/trends/types.ts'
 import { MINUTE_MS } from './time.ts'
 
-/** A term trends while it is among those that are served: docs/services/trends.md#trending-since */
+/** A term is trending while it is among the served terms: docs/services/trends.md#trending-since */
 export const SERVED_TERMS = 30
-/** A term that comes back within this time keeps its start: the end of a list flickers. */
+/** A term that returns within this time keeps its start, because the last ranks of a list fluctuate. */
 const GAP_MS = 10 * MINUTE_MS
 
 /**
- * Notes which terms trend now.
- * @returns since when each does, and whether anything changed that must be stored
+ * Records which terms are trending.
+ * @returns the start of each trend, and whether anything changed that must be stored
  */
 export function noteTrending(
   known: TrendingSince,

@@ -20,7 +20,9 @@ import { hourOfMinute, MAX_AHEAD_MS, minuteOf, WINDOW_MINUTES } from './time.ts'
 
 /** Tweets with a higher bot score do not count: docs/services/trends.md#what-counts */
 const MAX_BOT_SCORE = 0.7
-/** Users looked at per run: with a run every minute, over a million an hour and partition, at about a microsecond each. */
+/**
+ * Users visited per run. With a run every minute, this is over a million per hour and partition, at about 1 µs each.
+ */
 const USERS_SWEPT = 20_000
 const ONLY_WORLDWIDE = [WORLDWIDE]
 
@@ -29,12 +31,12 @@ export interface TweetCountsOptions {
   readonly counts: Topic<string, TermCounts>
 }
 
-/** The first stage: which tweets and terms count, and where. */
+/** The first stage: decides which tweets and terms count, and where. */
 export interface TweetCounts {
   count(tweet: Tweet, ctx: RecordContext<bigint | undefined>): Outcome
-  /** Sends what was counted since the last commit. */
+  /** Sends the counts since the last commit. */
   send(ctx: Context): void
-  /** Forgets users who have been silent. */
+  /** Deletes the state of users who have been silent. */
   forget(ctx: Context): void
 }
 
@@ -49,7 +51,7 @@ export function tweetCounts({ users, counts }: TweetCountsOptions): TweetCounts 
     if (tweet.created_at > ctx.now + MAX_AHEAD_MS)
       return deadLetter(
         'created_in_the_future',
-        `created_at is ${tweet.created_at - ctx.now} ms ahead of the clock: correct the producer's clock`,
+        `created_at is ${tweet.created_at - ctx.now} ms ahead of the clock; correct the producer's clock`,
       )
     const minute = minuteOf(tweet.created_at)
     if (minute <= minuteOf(arrivedAt(ctx)) - WINDOW_MINUTES) return late
@@ -75,8 +77,9 @@ export function tweetCounts({ users, counts }: TweetCountsOptions): TweetCounts 
   }
 
   /**
-   * A tweet is late when it was older than the window already when it came to the broker (whose time the records of `tweets` bear), so that what
-   * waited here while the pipeline was down still enters the history and the volume of the day.
+   * A tweet is late if it was already older than the window when the broker received it. The records of `tweets`
+   * carry the broker's time, so tweets that waited while the pipeline was down still count for the history and the
+   * daily volume.
    */
   function arrivedAt(ctx: RecordContext<bigint | undefined>): number {
     const timestamp = originalTimestamp(ctx)
@@ -95,7 +98,7 @@ export function tweetCounts({ users, counts }: TweetCountsOptions): TweetCounts 
   }
 
   function forget(ctx: Context): void {
-    // By event time, not by the clock: while a backlog is worked off, its users are not silent.
+    // Uses event time, because during a backlog, the clock would make active users look silent.
     if (ctx.streamTime < 0) return
     oldestRemembered = minuteOf(Math.min(ctx.streamTime, ctx.now)) - REMEMBERED_MINUTES
     userSweep.run(hourOfMinute(oldestRemembered))

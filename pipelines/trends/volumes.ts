@@ -2,29 +2,29 @@ import type { TermState, VolumesRound } from '../../schemas/trends/types.ts'
 import { eachBucket } from '../../state/stores/buckets.ts'
 import type { KeyedStore } from '../engine/index.ts'
 
-/** Minutes that wait to be published, at most: reached only while time markers are held back, for example by a backlog. */
+/** Most minutes that wait to be published. Reached only if time markers are held back, for example by a backlog. */
 const MAX_WAITING = 50_000
 const ROUND_KEY = 'round'
 
 export type PublishVolume = (key: string, minute: number, volume: number) => void
 
 /**
- * Publishes how often each term was counted in each minute that changed, once a minute, for exact history. Volumes are absolute and only
- * grow, so publishing one twice changes nothing.
+ * Publishes once a minute how often each term was counted in each changed minute, for the exact history. Volumes are
+ * absolute and only grow, so publishing one twice has no effect.
  *
- * What waits is in memory. Every term's state carries the round in which it changed last; after a restart the terms of the round that was
- * never finished are published whole (`catchUp`).
+ * Waiting volumes are in memory. Each term's state contains the round of its last change. After a restart, the terms
+ * of the unfinished round are published completely (`catchUp`).
  */
 export interface VolumeRounds {
-  /** Stamps a change. */
+  /** Records a change of a minute's volume. */
   changed(key: string, state: TermState, minute: number, volume: number): void
-  /** A minute leaves the state; publishes it at once when it has not been published. */
+  /** Call it when a minute leaves the state. Publishes its volume unless it was published before. */
   dropping(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void
-  /** A term as it was found after a restart. */
+  /** Call it for each term after a restart. */
   catchUp(key: string, state: TermState, publish: PublishVolume): void
-  /** After every term has been through `catchUp`. */
+  /** Call it when every term has been through `catchUp`. */
   caughtUp(): void
-  /** Publishes what waits; with `onlyWhenFull`, only when there is too much of it. */
+  /** Publishes waiting volumes; with `onlyWhenFull`, only if there are too many. */
   publish(publish: PublishVolume, onlyWhenFull?: boolean): void
 }
 
@@ -41,7 +41,7 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>): VolumeRou
 
   function changed(key: string, state: TermState, minute: number, volume: number): void {
     state.volumes_round = currentRound()
-    // Until all terms have been through `catchUp`, the stamp alone says what waits.
+    // Until all terms have been through `catchUp`, the round in their state is enough to find the waiting volumes.
     if (!isCaughtUp) return
     const minutes = waiting.get(key)
     if (minutes === undefined) {

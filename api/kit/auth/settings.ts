@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { settingsFragment } from '../../../settings/fragment.ts'
 import { documented } from '../../../settings/variables.ts'
 
-/** Whose tokens the API accepts. */
+/** Determines whose tokens the API accepts. */
 export interface AuthSettings {
   readonly issuer: string
   readonly audience: string
-  /** Where the identity provider's keys are; `development`: a key made here on first start. */
+  /** The source of the identity provider's keys. `development` uses a key that is created on first start. */
   readonly keys:
     | { readonly kind: 'url'; readonly url: string }
     | { readonly kind: 'file'; readonly path: string }
@@ -19,12 +19,12 @@ export const authSettings = settingsFragment({
   variables: {
     AUTH_JWKS_URL: documented(
       z.url('is no URL').optional(),
-      "where the identity provider's keys are; production needs this or `AUTH_JWKS_FILE`",
+      "URL of the identity provider's keys (JWKS); production requires it or `AUTH_JWKS_FILE`",
       'made on first start',
     ),
-    AUTH_JWKS_FILE: documented(z.string().optional(), 'the keys as a file'),
-    AUTH_ISSUER: documented(z.string().optional(), 'issuer that tokens must carry; needed with keys of your own', DEVELOPMENT_ISSUER),
-    AUTH_AUDIENCE: documented(z.string().optional(), 'audience that tokens must carry; needed with keys of your own', DEVELOPMENT_ISSUER),
+    AUTH_JWKS_FILE: documented(z.string().optional(), 'file with the keys, instead of a URL'),
+    AUTH_ISSUER: documented(z.string().optional(), 'required issuer of tokens; must be set together with the keys', DEVELOPMENT_ISSUER),
+    AUTH_AUDIENCE: documented(z.string().optional(), 'required audience of tokens; must be set together with the keys', DEVELOPMENT_ISSUER),
   },
   rules(env, report, { isProduction }) {
     const hasKeys = env.AUTH_JWKS_URL !== undefined || env.AUTH_JWKS_FILE !== undefined

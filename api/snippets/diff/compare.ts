@@ -5,7 +5,7 @@ import { snippetErrors } from '../errors.ts'
 import { type Contents, openContent, wholeContent } from '../stored-content.ts'
 import type { Comparer } from './comparer.ts'
 
-/** Both contents and their difference are in memory at once. */
+/** Both contents and their difference are in memory at the same time. */
 const MAX_COMPARED_BYTES = 1_048_576
 
 export interface CompareDeps {
@@ -13,16 +13,16 @@ export interface CompareDeps {
   readonly comparer: Comparer
 }
 
-/** The difference of two snippets that the caller may read. Throws ApiError: `not_comparable`, `unavailable`. */
+/** Compares two snippets that the caller may read. Throws ApiError: `not_comparable`, `unavailable`. */
 export async function compareSnippets({ contents, comparer }: CompareDeps, from: SnippetRecord, to: SnippetRecord): Promise<Answer> {
-  // A comparison would be a read that nobody counts.
+  // A comparison would be an uncounted read.
   const burns = from.readsLeft !== undefined || to.readsLeft !== undefined
   if (burns || Math.max(from.bytes, to.bytes) > MAX_COMPARED_BYTES) throw new ApiError(snippetErrors.not_comparable)
-  // One after the other: comparisons that each hold one place and want a second would wait for each other.
+  // In sequence, because comparisons that each hold one slot while waiting for a second could deadlock.
   const before = await textOf(contents, from)
   const after = await textOf(contents, to)
   const patch = await comparer.ask({ from: from.id, to: to.id, before, after })
-  if (patch === undefined) throw new ApiError(errors.unavailable, { message: 'Too many are comparing: try again shortly.' })
+  if (patch === undefined) throw new ApiError(errors.unavailable, { message: 'Too many comparisons are running. Try again shortly.' })
   if (patch === null) throw new ApiError(snippetErrors.not_comparable)
   return jsonAnswer(200, { from: from.id, to: to.id, ...patch }, { 'Cache-Control': 'private, no-store' })
 }

@@ -1,10 +1,10 @@
 import { type WorkThread, workThread } from '../work-thread.ts'
 import type { Patch, PatchRequest } from './patch.ts'
 
-/** Compares two texts. null: they are too different; undefined: too many others wait for that. */
+/** Compares two texts. null if they are too different; undefined if too many requests wait. */
 export type Comparer = WorkThread<PatchRequest, Patch | null>
 
-/** A comparison ends itself after a quarter of a second: those that wait before it take no longer than this. */
+/** A comparison gives up after a quarter of a second, so this many take less than the time limit below. */
 const MAX_WAITING = 10
 const MAX_WAIT_MS = 5_000
 const WORKER = new URL('./patch-worker.ts', import.meta.url)

@@ -1,7 +1,7 @@
 import { formatPatch, structuredPatch } from 'diff'
 
 export interface PatchRequest {
-  /** Names in the patch. */
+  /** The names of the two texts in the patch. */
   readonly from: string
   readonly to: string
   readonly before: string
@@ -11,16 +11,16 @@ export interface PatchRequest {
 export interface Patch {
   readonly added: number
   readonly removed: number
-  /** In unified form. */
+  /** In unified format. */
   readonly diff: string
 }
 
-/** Lines that differ. Myers' algorithm takes time by the square of them. */
+/** Number of differing lines. The time of Myers' algorithm grows with its square. */
 const MAX_EDITS = 5_000
 const MAX_COMPARE_MS = 250
 const CONTEXT_LINES = 3
 
-/** @returns null: they are too different */
+/** @returns null if the texts are too different */
 export function patchOf({ from, to, before, after }: PatchRequest): Patch | null {
   const bounds = { context: CONTEXT_LINES, maxEditLength: MAX_EDITS, timeout: MAX_COMPARE_MS }
   const patch = structuredPatch(from, to, before, after, undefined, undefined, bounds)

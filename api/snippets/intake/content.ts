@@ -4,19 +4,19 @@ import { refuseNul } from './utf8.ts'
 
 /** 10 x 1024 x 1024 bytes of UTF-8: docs/services/snippets.md#content */
 export const MAX_CONTENT_BYTES = 10_485_760
-/** What the language is guessed from. */
+/** The part of the content from which the language is detected. */
 const HEAD_BYTES = 32_768
 
-/** Where the content of a snippet goes while it is being read. */
+/** Receives the content of a snippet while it arrives. */
 export interface ContentSink {
-  /** Throws ApiError: `content_too_large`, `invalid_encoding`. Resolves when more may come. */
+  /** Throws ApiError: `content_too_large`, `invalid_encoding`. Resolves when it accepts more. */
   write(bytes: Uint8Array): Promise<void>
   readonly bytes: number
-  /** Its beginning as text. */
+  /** The beginning of the content as text. */
   head(): string
 }
 
-/** @param draft takes what has passed */
+/** @param draft receives the validated content */
 export function contentSink(draft: BlobDraft): ContentSink {
   const head: Uint8Array[] = []
   let headBytes = 0
@@ -36,7 +36,7 @@ export function contentSink(draft: BlobDraft): ContentSink {
       return draft.bytes
     },
     head() {
-      // The cut may go through a character: a streaming decoder leaves its first half out.
+      // If the cut splits a character, the streaming decoder drops the incomplete part.
       return new TextDecoder().decode(Buffer.concat(head), { stream: true })
     },
   }

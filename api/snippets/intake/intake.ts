@@ -10,11 +10,11 @@ import { jsonContentReader } from './json-content.ts'
 import { boundaryOf, type MultipartHandler, readMultipart } from './multipart.ts'
 import { refuseNul, utf8Check } from './utf8.ts'
 
-/** A body that was read to its end and found good; its content is a draft that somebody must keep or discard. */
+/** A complete and valid body. Its content is a draft that the caller must keep or discard. */
 export interface TakenBody {
   readonly draft: BlobDraft
   readonly content: ContentSink
-  /** What the body said beside the content; strings where the form knows nothing else. */
+  /** The other fields of the body. Forms contain only strings. */
   readonly fields: Readonly<Record<string, unknown>>
 }
 
@@ -25,21 +25,22 @@ export interface SnippetBody {
 
 export interface IntakeDeps {
   readonly blobs: BlobStore
-  /** Contents on their way in. */
+  /** Limits concurrent uploads of long contents. */
   readonly incoming: Streams
 }
 
 /** Options are short. */
 const MAX_FIELD_BYTES = 4_096
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
-/** The second is what curl says when it is told nothing. */
+/** The second is curl's default. */
 const TEXT_TYPES = new Set(['text/plain', 'application/x-www-form-urlencoded'])
 const BODY_TYPES = ['application/json', 'text/plain', 'multipart/form-data'] as const
 
 /**
- * Reads a snippet from a body: JSON, the bare text, or a form. Memory is bounded whatever the size: content goes to the draft as it comes.
- * Throws ApiError and discards the draft: `unsupported_media_type`, `content_too_large`, `invalid_encoding`, `invalid_content`,
- * `invalid_request`, `request_timeout`, `unavailable`.
+ * Reads a snippet from a body, which may be JSON, plain text or a form. Memory is bounded regardless of the size,
+ * because the content goes to the draft as it arrives.
+ * Throws ApiError and discards the draft: `unsupported_media_type`, `content_too_large`, `invalid_encoding`,
+ * `invalid_content`, `invalid_request`, `request_timeout`, `unavailable`.
  */
 export async function takeBody(body: SnippetBody, { blobs, incoming }: IntakeDeps): Promise<TakenBody> {
   const draft = inPlace(blobs.draft(), incoming)
@@ -54,7 +55,7 @@ export async function takeBody(body: SnippetBody, { blobs, incoming }: IntakeDep
   }
 }
 
-/** A draft that waits for a place before it takes more than fits into memory at once. */
+/** A draft that waits for a slot before it accepts more content than a small buffer holds. */
 function inPlace(draft: BlobDraft, incoming: Streams): BlobDraft {
   let giveBack: (() => void) | undefined
   return {
@@ -82,10 +83,10 @@ function readFields({ contentType, pieces }: SnippetBody, content: ContentSink):
   if (JSON_TYPE.test(type)) return fromJson(pieces, content)
   if (TEXT_TYPES.has(type)) return fromText(pieces, content)
   if (type === 'multipart/form-data') return fromForm(pieces, contentType!, content)
-  throw new ApiError(errors.unsupported_media_type, { message: `Send one of ${BODY_TYPES.join(', ')}, in UTF-8.` })
+  throw new ApiError(errors.unsupported_media_type, { message: `Send one of ${BODY_TYPES.join(', ')} in UTF-8.` })
 }
 
-/** Of another charset than UTF-8: none. */
+/** Returns an empty type if the charset is not UTF-8. */
 function mediaType(contentType: string | undefined): string {
   const [type, ...parameters] = (contentType ?? '').toLowerCase().split(';')
   const charset = parameters.map((parameter) => parameter.trim()).find((parameter) => parameter.startsWith('charset='))

@@ -2,15 +2,15 @@ import { ApiError, errors } from '../../kit/errors.ts'
 import { assertCleanText } from '../../kit/text.ts'
 import { invalidJson, type JsonEscapes, jsonEscapes } from './json-escapes.ts'
 
-/** A JSON body whose string `content` is too long to be held: it is decoded as it passes. */
+/** Reads a JSON body whose string `content` is too long to hold in memory. Decodes the content as it arrives. */
 export interface JsonContentReader {
-  /** @returns the content's bytes that this piece of the body holds. Throws ApiError. */
+  /** @returns the decoded bytes of the content in this piece of the body. Throws ApiError. */
   piece(bytes: Uint8Array): Uint8Array[]
-  /** @returns the body without its content. Throws ApiError when the whole was no JSON. */
+  /** @returns the body without its content. Throws ApiError if the body was not valid JSON. */
   end(): { readonly fields: unknown; readonly hasContent: boolean }
 }
 
-/** Everything but the content. */
+/** For the body without the content. */
 const MAX_REST_BYTES = 65_536
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -24,13 +24,14 @@ const SPACE = 0x20
 const EMPTY_STRING = Buffer.from('""')
 const CONTENT = 'content'
 
-/** Where the reader is: between strings, in one, or in the content. */
+/** Whether the reader is between strings, in a string, or in the content. */
 const places = { between: 0, string: 1, content: 2 } as const
 type Place = (typeof places)[keyof typeof places]
 
 /**
- * Finds the value of the outermost object's `content` by brackets and quotes alone, takes it out, and leaves `""` in its place; whether all
- * that was JSON is asked of JSON.parse in the end. A body that is none may therefore yield some content first: nothing of it is kept.
+ * Finds the value of `content` in the outermost object by brackets and quotes alone, and replaces it by `""`. At the
+ * end, JSON.parse validates the rest. An invalid body may therefore yield some content first, which the caller must
+ * discard.
  */
 export function jsonContentReader(): JsonContentReader {
   const rest: Buffer[] = []
@@ -38,7 +39,7 @@ export function jsonContentReader(): JsonContentReader {
   let place: Place = places.between
   let depth = 0
   let isObject = false
-  /** At depth 1: what stands between a comma and a colon is a name. */
+  /** At depth 1, a string between a comma and a colon is a field's name. */
   let isName = true
   let isFirstOfValue = false
   let name: Buffer[] = []
@@ -49,7 +50,7 @@ export function jsonContentReader(): JsonContentReader {
   function keep(bytes: Uint8Array): void {
     restBytes += bytes.byteLength
     if (restBytes > MAX_REST_BYTES)
-      throw new ApiError(errors.content_too_large, { message: `What stands beside content is larger than ${MAX_REST_BYTES} bytes.` })
+      throw new ApiError(errors.content_too_large, { message: `The body without content is larger than ${MAX_REST_BYTES} bytes.` })
     const copy = Buffer.from(bytes)
     rest.push(copy)
     if (place === places.string && depth === 1 && isName) name.push(copy)
@@ -66,7 +67,7 @@ export function jsonContentReader(): JsonContentReader {
     return found
   }
 
-  /** @returns where the string has ended, or the piece */
+  /** @returns the position after the string's end, or the end of the piece */
   function inString(bytes: Uint8Array, from: number): number {
     for (let at = from; at < bytes.byteLength; at++) {
       if (isEscaped) isEscaped = false
@@ -88,7 +89,7 @@ export function jsonContentReader(): JsonContentReader {
     return end
   }
 
-  /** Up to the next quote, that included. */
+  /** Reads up to and including the next quote. */
   function between(bytes: Uint8Array, from: number): number {
     for (let at = from; at < bytes.byteLength; at++) {
       const byte = bytes[at]

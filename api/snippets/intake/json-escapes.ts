@@ -1,10 +1,11 @@
 import { ApiError, errors } from '../../kit/errors.ts'
 
-/** Decodes the inside of a JSON string that comes in pieces. */
+/** Decodes the inside of a JSON string that arrives in pieces. */
 export interface JsonEscapes {
   /**
-   * @param out gets the decoded bytes
-   * @returns where the string's closing quote was passed; undefined: it goes on in the next piece. Throws ApiError.
+   * @param out receives the decoded bytes
+   * @returns the position after the closing quote, or undefined if the string continues in the next piece. Throws
+   * ApiError.
    */
   decode(bytes: Uint8Array, from: number, out: Uint8Array[]): number | undefined
 }
@@ -17,26 +18,26 @@ const HEX_DIGITS = 4
 const OUTSIDE = -2
 const AFTER_BACKSLASH = -1
 const NO_DIGIT = 255
-/** By the byte after a backslash: what it stands for; 0: nothing. */
+/** The character of an escape by the byte after the backslash. 0 marks an invalid escape. */
 const ESCAPES = new Uint8Array(256)
 for (const [index, letter] of [...'"\\/bfnrt'].entries()) ESCAPES[letter.charCodeAt(0)] = '"\\/\b\f\n\r\t'.charCodeAt(index)
 const HEX = new Uint8Array(256).fill(NO_DIGIT)
 for (const digit of '0123456789abcdefABCDEF') HEX[digit.charCodeAt(0)] = Number.parseInt(digit, 16)
-/** Most text has few escapes; what lies between them is passed on as it is. */
+/** Most text has few escapes, and the runs between them are passed on without copying. */
 const ESCAPED_BYTES = 4_096
 
 export function jsonEscapes(): JsonEscapes {
-  /** Digits that were read of an escape, or where else the reader is. */
+  /** The number of digits read of an escape, or a state outside of it. */
   let digits = OUTSIDE
   let unit = 0
   /** The first half of a surrogate pair. */
   let high: number | undefined
-  /** Decoded escapes that follow each other closely are collected: a piece for each would cost more than it holds. */
+  /** Collects escapes that follow each other closely, because a buffer for each would cost more than its content. */
   let gathered = Buffer.alloc(0)
   let length = 0
 
   function put(code: number): void {
-    if (code === 0) throw new ApiError(errors.invalid_encoding, { message: 'Text must not hold NUL.' })
+    if (code === 0) throw new ApiError(errors.invalid_encoding, { message: 'Text must not contain NUL.' })
     if (code < 0x80) gathered[length++] = code
     else length += gathered.write(String.fromCodePoint(code), length)
   }
@@ -87,7 +88,7 @@ export function jsonEscapes(): JsonEscapes {
       length = 0
     }
 
-    /** Hands on the plain text before `end`; a short one is cheaper to copy than to hand on. */
+    /** Passes on the plain text before `end`. Copies short runs, which is cheaper. */
     function passRun(end: number): void {
       if (end === run) return
       if (high !== undefined) throw loneSurrogate()
@@ -114,7 +115,7 @@ export function jsonEscapes(): JsonEscapes {
         pass()
         if (high !== undefined) throw loneSurrogate()
         return at + 1
-      } else if (byte < FIRST_PRINTABLE) throw invalidJson('a control character in content that is not escaped')
+      } else if (byte < FIRST_PRINTABLE) throw invalidJson('an unescaped control character in content')
     }
     if (digits === OUTSIDE) passRun(at)
     pass()
@@ -125,7 +126,7 @@ export function jsonEscapes(): JsonEscapes {
 }
 
 function loneSurrogate(): ApiError {
-  return new ApiError(errors.invalid_encoding, { message: 'Text must not hold lone surrogates.' })
+  return new ApiError(errors.invalid_encoding, { message: 'Text must not contain lone surrogates.' })
 }
 
 export function invalidJson(reason: string): ApiError {

@@ -1,15 +1,15 @@
 import { ApiError, errors } from '../../kit/errors.ts'
 
-/** Takes what a multipart body holds, in order. */
+/** Receives the parts of a multipart body in order. */
 export interface MultipartHandler {
   part(name: string): void
-  /** Bytes of the part that came last. */
+  /** Bytes of the most recent part. */
   data(bytes: Uint8Array): Promise<void>
 }
 
 type Place = 'preamble' | 'mark' | 'headers' | 'body' | 'end'
 
-/** Name and type of a part. */
+/** For the name and type of a part. */
 const MAX_HEADER_BYTES = 8_192
 const MAX_PARTS = 32
 /** RFC 2046, 5.1.1. */
@@ -19,7 +19,7 @@ const HEADER_END = Buffer.from('\r\n\r\n')
 const DASHES = Buffer.from('--')
 const MARK_BYTES = 2
 
-/** The boundary that a Content-Type names. Throws ApiError `invalid_request`. */
+/** The boundary in a Content-Type. Throws ApiError `invalid_request`. */
 export function boundaryOf(contentType: string): string {
   const found = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(contentType)
   const boundary = found?.[1] ?? found?.[2] ?? ''
@@ -27,15 +27,18 @@ export function boundaryOf(contentType: string): string {
   return boundary
 }
 
-/** Reads multipart/form-data as it arrives (RFC 7578); at most a header and a boundary are held. Throws ApiError `invalid_request`. */
+/**
+ * Reads multipart/form-data as it arrives (RFC 7578). Buffers at most a header and a boundary. Throws ApiError
+ * `invalid_request`.
+ */
 export async function readMultipart(pieces: AsyncIterable<Uint8Array>, boundary: string, handler: MultipartHandler): Promise<void> {
   const delimiter = Buffer.from(`\r\n--${boundary}`)
-  // The first boundary need not follow a line break.
+  // A leading line break in the buffer allows the first boundary to come without one.
   let held: Buffer = CRLF
   let place: Place = 'preamble'
   let parts = 0
 
-  /** @returns false: more bytes are needed */
+  /** @returns false if it needs more bytes */
   async function step(): Promise<boolean> {
     switch (place) {
       case 'preamble':
@@ -53,7 +56,7 @@ export async function readMultipart(pieces: AsyncIterable<Uint8Array>, boundary:
 
   async function content(): Promise<boolean> {
     const at = held.indexOf(delimiter)
-    // The delimiter may begin at the end of what is there.
+    // The end of the buffer may be the beginning of a delimiter.
     const sure = at < 0 ? Math.max(0, held.length - delimiter.length + 1) : at
     if (place === 'body' && sure > 0) await handler.data(held.subarray(0, sure))
     held = held.subarray(at < 0 ? sure : at + delimiter.length)
@@ -67,7 +70,7 @@ export async function readMultipart(pieces: AsyncIterable<Uint8Array>, boundary:
     if (two.equals(DASHES)) place = 'end'
     else if (two.equals(CRLF)) place = 'headers'
     else throw invalidMultipart('a boundary is followed by other text')
-    // The line break stays: headers may be missing.
+    // Keeps the line break, because a part may have no headers.
     if (place === 'end') held = held.subarray(MARK_BYTES)
     return true
   }

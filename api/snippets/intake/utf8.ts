@@ -1,16 +1,16 @@
 import { isUtf8 } from 'node:buffer'
 import { ApiError, errors } from '../../kit/errors.ts'
 
-/** Checks bytes that come in pieces: a character may lie in two of them. */
+/** Validates bytes that arrive in pieces. A character may span two of them. */
 export interface Utf8Check {
   /** Throws ApiError `invalid_encoding`. */
   piece(bytes: Uint8Array): void
-  /** No more comes. Throws ApiError `invalid_encoding`. */
+  /** Call it after the last piece. Throws ApiError `invalid_encoding`. */
   end(): void
 }
 
 const NO_BYTES = new Uint8Array()
-/** Bytes of a character after its first. */
+/** The most bytes of a character after its first. */
 const MAX_FOLLOWING = 3
 
 export function utf8Check(): Utf8Check {
@@ -29,7 +29,7 @@ export function utf8Check(): Utf8Check {
   }
 }
 
-/** Bytes at the end that begin a character without ending it. */
+/** The number of bytes at the end that begin a character without completing it. */
 function cutOff(bytes: Uint8Array): number {
   const first = Math.max(0, bytes.byteLength - MAX_FOLLOWING)
   for (let at = bytes.byteLength - 1; at >= first; at--) {
@@ -48,5 +48,5 @@ function invalidUtf8(): ApiError {
 }
 
 export function refuseNul(bytes: Uint8Array): void {
-  if (bytes.includes(0)) throw new ApiError(errors.invalid_encoding, { message: 'Text must not hold NUL.' })
+  if (bytes.includes(0)) throw new ApiError(errors.invalid_encoding, { message: 'Text must not contain NUL.' })
 }

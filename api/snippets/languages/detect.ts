@@ -3,17 +3,17 @@ import { type Language, languages } from './table.ts'
 
 export const PLAINTEXT = 'plaintext'
 
-/** The beginning says it; what follows only costs. */
+/** The beginning is enough to detect a language. More would only cost time. */
 export const EXAMINED_CHARACTERS = 8_192
-/** Fewer matches than this are chance: docs/services/snippets.md#language */
+/** Fewer matches may be chance: docs/services/snippets.md#language */
 const MIN_MATCHES = 2
-/** Two matches that many languages share, such as a call and a comment, are still chance. */
+/** Two matches that many languages share, such as a call and a comment, may still be chance. */
 const MIN_SCORE = 3
-/** Further matches of one pattern say nothing new. */
+/** Further matches of the same pattern add no information. */
 const MAX_MATCHES = 6
-/** Sums of the same numbers in another order differ by less. */
+/** Sums of the same numbers in a different order differ by less than this. */
 const ROUNDING = 1e-6
-/** What `*` and `+` mean in the table, so that no text takes longer than its length times this. */
+/** Upper bound for `*` and `+` in the table's patterns, so that the time is linear in the length of the text. */
 const MAX_REPEATS = 60
 
 interface CompiledPattern {
@@ -27,7 +27,7 @@ interface CompiledLanguage {
   readonly patterns: readonly CompiledPattern[]
 }
 
-/** A language with those of its patterns that may match, and the most that these could say. */
+/** A language with the patterns that may match, and the highest score that they could reach. */
 interface Candidate {
   readonly order: number
   readonly name: string
@@ -41,8 +41,8 @@ const compiled: readonly CompiledLanguage[] = languages.map(({ name, patterns }:
 }))
 
 /**
- * The pattern as it is run: everywhere in the text, by line, and with an end to every repetition. A pattern whose repetitions do not
- * contain each other then takes at most a constant number of steps from each position.
+ * Compiles a pattern to match everywhere in the text, by line, and with bounded repetitions. A pattern without nested
+ * repetitions then takes at most a constant number of steps from each position.
  */
 export function bounded({ source, flags }: RegExp): RegExp {
   let inClass = false
@@ -64,9 +64,10 @@ export function bounded({ source, flags }: RegExp): RegExp {
 }
 
 /**
- * The language that most patterns speak for, by their weights; a pattern that matches again and again says a little more each time.
- * Fewer than two matches: plaintext. Patterns whose literals the text does not hold are not run, nor are languages that could not win any
- * more: the answer is the same, for a tenth of the work.
+ * Detects the language with the highest score. Each matching pattern contributes its weight, and a little more for
+ * each repeated match. Fewer than two matches give plaintext. Patterns whose required literals are missing from the
+ * text, and languages that can no longer win, are skipped. This takes a tenth of the work and does not change the
+ * result.
  */
 export function detectLanguage(text: string): string {
   const examined = text.slice(0, EXAMINED_CHARACTERS)
@@ -80,7 +81,7 @@ export function detectLanguage(text: string): string {
   return best.name
 }
 
-/** Most promising ones first. */
+/** The candidates with the highest possible scores first. */
 function candidatesFor(text: string): Candidate[] {
   const grams = gramsOf(text)
   const gramsInSmallLetters = gramsOf(text.toLowerCase())
@@ -93,7 +94,7 @@ function candidatesFor(text: string): Candidate[] {
     .sort((a, b) => b.most - a.most)
 }
 
-/** @returns 0 where fewer than two match, or where it could not reach `wanted` any more */
+/** @returns 0 if fewer than two patterns match, or if the score cannot reach `wanted` */
 function scoreOf({ patterns, most }: Candidate, text: string, wanted: number): number {
   let matches = 0
   let score = 0

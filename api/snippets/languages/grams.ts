@@ -1,18 +1,18 @@
 import { LINE_START, type Requirement, requirementOf } from './required.ts'
 
 /**
- * The characters, pairs and triples of characters that a text holds, each as a slot of a table. Two may share a slot: what is said to be
- * there may not be.
+ * A hash table of the characters, pairs and triples of characters in a text. Two may share a slot, so a used slot
+ * does not prove that the text contains them.
  */
 export type Grams = Uint8Array
 
-/** Says whether the pattern may match a text with these grams; false is sure. */
+/** Returns whether the pattern may match a text with these grams. Only false is certain. */
 export type MayMatch = (grams: Grams) => boolean
 
-/** Of each kind: eight thousand characters of code have some three thousand different triples. */
+/** Slots per kind of gram. Eight thousand characters of code have about three thousand different triples. */
 const SLOTS = 32_768
 const MASK = SLOTS - 1
-/** Odd, and larger than the characters that are common. */
+/** Odd, and larger than the codes of common characters. */
 const SPREAD = 1_009
 const NEW_LINE = LINE_START.charCodeAt(0)
 const TAB = 9
@@ -22,7 +22,7 @@ export function gramsOf(text: string): Grams {
   const grams = new Uint8Array(3 * SLOTS)
   let before = 0
   let last = NEW_LINE
-  // What they are when blanks at the beginning of a line are passed over.
+  // The previous characters without the blanks at the beginning of a line.
   let beforeInLine = 0
   let lastInLine = NEW_LINE
   for (let at = 0; at < text.length; at++) {
@@ -46,7 +46,7 @@ export function mayMatch(pattern: RegExp): MayMatch {
   return (grams) => groups.every((literals) => literals.some((slots) => slots.every((slot) => grams[slot] === 1)))
 }
 
-/** Those that a text which holds the literal has. */
+/** The slots that are used in every text with this literal. */
 function slotsOf(literal: Requirement[number][number]): number[] {
   const codes = Array.from({ length: literal.length }, (_, index) => literal.charCodeAt(index))
   if (codes.length === 1) return [codes[0] & MASK]

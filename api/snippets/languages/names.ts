@@ -10,7 +10,7 @@ const known = new Map<string, string>([
   ['toml', 'toml'],
 ])
 
-/** The language of that name or alias, in whatever case; undefined: none here. */
+/** Finds a language by its name or alias, ignoring case. */
 export function knownLanguage(name: string): string | undefined {
   return known.get(name.toLowerCase())
 }

@@ -1,25 +1,26 @@
 /**
- * What a text must hold for a pattern to match it: at least one literal of each group. Found without running the pattern, so that most
- * patterns need not be run at all. Empty: nothing is known. A literal that begins with LINE_START stands at the beginning of a line, maybe
- * behind blanks.
+ * The literals without which a pattern cannot match a text: the text must contain at least one literal of each group.
+ * They are derived without running the pattern, so most patterns never need to run. Empty if nothing is known. A
+ * literal that begins with LINE_START must be at the beginning of a line, possibly after blanks.
  */
 export type Requirement = readonly (readonly string[])[]
 
 export const LINE_START = '\n'
-/** What may stand between LINE_START and the rest. */
+/** May occur between LINE_START and the rest. */
 const BLANKS = '[ \\t]*'
 
 /**
- * Reads a pattern of the table: characters, classes, groups, alternatives, repetitions, assertions. What is required of a pattern that
- * ignores case is in small letters. Throws for escapes by number: the table has none.
+ * Parses a pattern of the table: characters, classes, groups, alternatives, repetitions, assertions. The literals of
+ * a pattern that ignores case are in lower case. Throws for numeric escapes, which the table does not use.
  */
 export function requirementOf({ source, flags }: RegExp): Requirement {
   const ignoresCase = flags.includes('i')
   let at = 0
 
   /**
-   * @param before what surely stands before them
-   * @returns what one of the alternatives up to the closing bracket, or to the end, must hold, with what stands before
+   * @param before the text that certainly precedes the alternatives
+   * @returns the requirements of the alternatives up to the closing bracket or the end, including the text before
+   * them
    */
   function alternatives(before: string): string[][] {
     const all = [sequence(before)]
@@ -51,7 +52,7 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
       if (found === 'assertion') continue
       const { least, isOne } = repetition()
       if (typeof found === 'string') {
-        // Blanks at the beginning of a line are passed over.
+        // Skips blanks at the beginning of a line.
         if (run === LINE_START && /[ \t]/.test(found)) run = ''
         else if (least > 0) run += found
         if (!isOne) endRun()
@@ -64,7 +65,7 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
     return groups
   }
 
-  /** A character, what a group requires, or something that takes no room. */
+  /** Returns a character, the requirements of a group, or `assertion` for something that consumes no text. */
   function atom(before: string): string | string[][] {
     const character = source[at++]
     switch (character) {
@@ -85,7 +86,7 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
 
   function literal(character: string): string | string[][] {
     if (!ignoresCase) return character
-    // Beyond ASCII, letters that differ only by case are not told by toLowerCase alone.
+    // Beyond ASCII, toLowerCase alone does not equate all letters that differ only by case.
     return character < '\x80' ? character.toLowerCase() : []
   }
 
@@ -125,7 +126,7 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
   return alternatives('')
 }
 
-/** The group that fewest texts satisfy, by the length of its shortest literal. */
+/** The group that the fewest texts are likely to satisfy, judged by the length of its shortest literal. */
 function mostTelling(groups: readonly string[][]): string[] | undefined {
   const shortest = (group: readonly string[]) => Math.min(...group.map(({ length }) => length))
   return groups.toSorted((a, b) => shortest(b) - shortest(a) || a.length - b.length)[0]

@@ -1,16 +1,21 @@
-/** One language: what it is called, and what its text looks like. */
+/** One language, with its names and the patterns of its text. */
 export interface Language {
-  /** As the highlighter knows it. */
+  /** Its name in highlight.js. */
   readonly name: string
   readonly aliases: readonly string[]
-  /** What speaks for it. Short is good: `*` and `+` mean at most 60 times, and groups that repeat must not hold such. */
+  /**
+   * Patterns that indicate the language. Keep them short, because `*` and `+` match at most 60 times. A repeated group
+   * must not contain them.
+   */
   readonly patterns: readonly Pattern[]
 }
 
-/** A pattern, and how much one match of it says; 1 where a few other languages look alike, 2 where hardly any does, 4 where none does. */
+/**
+ * A pattern and the weight of a match: 1 if a few other languages match it, too, 2 if hardly any does, 4 if none does.
+ */
 type Pattern = readonly [RegExp, number]
 
-/** The languages that are detected, one entry each. Order decides between equals. */
+/** The languages that are detected, one entry each. The first of equal scores wins. */
 export const languages: readonly Language[] = [
   {
     name: 'javascript',
@@ -1187,7 +1192,7 @@ export const languages: readonly Language[] = [
   },
 ]
 
-/** Accepted when a request names them, but not detected. */
+/** Languages that a request may name, but that are not detected. */
 export const furtherLanguages: readonly string[] = [
   'ada',
   'apache',

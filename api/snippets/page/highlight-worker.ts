@@ -6,5 +6,5 @@ export interface HighlightRequest {
   readonly language: string
 }
 
-/** In a thread of its own: grammars are regular expressions of others, and some text takes them long. */
+/** Runs in a separate thread, because highlight.js' grammars are regular expressions that are slow for some texts. */
 answerRequests(({ text, language }: HighlightRequest) => hljs.highlight(text, { language, ignoreIllegals: true }).value)

@@ -1,23 +1,23 @@
 import { workThread } from '../work-thread.ts'
 import type { HighlightRequest } from './highlight-worker.ts'
 
-/** Makes text of a language into HTML of nothing but text and `<span class="hljs-…">`. */
+/** Turns source text into HTML that contains only text and `<span class="hljs-…">`. */
 export interface Highlighter {
-  /** undefined: it took too long or failed; the text is shown as it is. */
+  /** undefined if highlighting took too long or failed. The page then shows plain text. */
   highlight(text: string, language: string): Promise<string | undefined>
   close(): Promise<void>
 }
 
-/** Longer texts are shown plain. */
+/** Longer texts are shown without highlighting. */
 export const MAX_HIGHLIGHTED_BYTES = 131_072
-/** A hundred kilobytes take some 50 ms; what takes this long is meant to. */
+/** A hundred kilobytes take about 50 ms. Only malicious text takes this long. */
 const MAX_HIGHLIGHT_MS = 1_000
-/** Pages that come while so many wait are shown plain. */
+/** Further pages are shown without highlighting while this many wait. */
 const MAX_WAITING = 50
 
 const WORKER = new URL('./highlight-worker.ts', import.meta.url)
 
-/** @param timeoutMs what takes longer is shown plain */
+/** @param timeoutMs texts that take longer are shown without highlighting */
 export function threadHighlighter(timeoutMs: number = MAX_HIGHLIGHT_MS): Highlighter {
   const thread = workThread<HighlightRequest, string>(WORKER, { timeoutMs, maxWaiting: MAX_WAITING })
   return { highlight: (text, language) => thread.ask({ text, language }), close: thread.close }

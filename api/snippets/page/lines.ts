@@ -1,4 +1,4 @@
-/** Text as HTML. */
+/** Escapes text for HTML. */
 export function escapeHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;').replaceAll("'", '&#39;')
 }
@@ -6,8 +6,9 @@ export function escapeHtml(text: string): string {
 const CLOSE = '</span>'
 
 /**
- * Highlighted HTML line by line: what is open at the end of a line is closed there and opened again on the next one.
- * @param html nothing but text, `<span …>` and `</span>`, as the highlighter makes it
+ * Splits highlighted HTML into lines. Spans that are open at the end of a line are closed there and reopened on the
+ * next.
+ * @param html contains only text, `<span …>` and `</span>`, as the highlighter returns it
  */
 export function linesOf(html: string): string[] {
   const open: string[] = []

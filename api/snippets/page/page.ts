@@ -9,7 +9,7 @@ import { escapeHtml } from './lines.ts'
 import { errorPage, revealPage, type ShownContent, snippetPage } from './render.ts'
 import { PAGE_POLICY } from './style.ts'
 
-/** More than a browser shows well; the rest is a link away. */
+/** Browsers show longer pages badly. The page links to the complete content. */
 const MAX_SHOWN_BYTES = 524_288
 
 export interface PageDeps {
@@ -45,7 +45,7 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       const { status, code } = error.definition
-      return htmlAnswer(status, errorPage(TITLES[code] ?? 'This does not work now', error.message), errorHeaders(error))
+      return htmlAnswer(status, errorPage(TITLES[code] ?? 'Something went wrong', error.message), errorHeaders(error))
     }
   }
 }
@@ -69,6 +69,6 @@ async function beginningOf(content: AsyncIterable<Buffer>): Promise<string> {
     bytes += piece.byteLength
     if (bytes > MAX_SHOWN_BYTES) break
   }
-  // A cut through a character leaves its first half out.
+  // If the cut splits a character, the streaming decoder drops the incomplete part.
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.concat(pieces).subarray(0, MAX_SHOWN_BYTES), { stream: true })
 }

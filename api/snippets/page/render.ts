@@ -5,20 +5,20 @@ import { SCRIPT_ELEMENT, STYLE_ELEMENT } from './style.ts'
 const KIB = 1_024
 
 export interface ShownContent {
-  /** Escaped, perhaps highlighted. */
+  /** Escaped and, if possible, highlighted. */
   readonly html: string
-  /** Only the beginning of the content. */
+  /** Whether this is only the beginning of the content. */
   readonly isCut: boolean
 }
 
-/** A snippet for people. */
+/** The HTML page of a snippet. */
 export function snippetPage(snippet: SnippetRecord, content: ShownContent): string {
   const burns = snippet.readsLeft !== undefined
   const raw = `/api/v1/pastes/${snippet.id}/raw`
   const notes = [
     burns ? note(readsNote(snippet.readsLeft!)) : '',
     content.isCut
-      ? note(`This is only the beginning. <a href="${raw}">The whole content</a> has ${escapeHtml(sizeOf(snippet.bytes))}.`)
+      ? note(`This is only the beginning. The <a href="${raw}">complete content</a> has ${escapeHtml(sizeOf(snippet.bytes))}.`)
       : '',
   ].join('')
   const links = burns ? '' : `<a href="${raw}">Raw</a>`
@@ -30,12 +30,12 @@ export function snippetPage(snippet: SnippetRecord, content: ShownContent): stri
   )
 }
 
-/** Before the first read of a snippet that burns: previews of links open pages too. */
+/** The page before a read of a snippet with limited reads, because link previews open pages, too. */
 export function revealPage(snippet: SnippetRecord): string {
   const often = snippet.readsLeft === 1 ? 'once' : `${snippet.readsLeft} times`
   return document(
-    'A snippet that burns',
-    `<main><h1>A snippet that burns</h1><p class="note">It can be read ${often} more, then it is deleted.</p>
+    'A snippet with limited reads',
+    `<main><h1>A snippet with limited reads</h1><p class="note">It can be read ${often} more before it is deleted.</p>
 <form method="post" action="/p/${snippet.id}"><button id="reveal" type="submit">Read it now</button></form></main>`,
   )
 }
@@ -77,7 +77,7 @@ function sizeOf(bytes: number): string {
 }
 
 function readsNote(left: number): string {
-  if (left === 0) return 'This was the last read: the snippet is deleted now. Copy it while you see it.'
+  if (left === 0) return 'This was the last read, and the snippet is now deleted. Copy it while you can see it.'
   return `It can be read ${left === 1 ? 'once' : `${left} times`} more.`
 }
 
@@ -85,7 +85,7 @@ function note(html: string): string {
   return `<p class="note">${html}</p>`
 }
 
-/** Numbers are drawn by the style, so that copied text has none; a last line break begins no line. */
+/** The style sheet draws the line numbers, so that copied text has none. A trailing line break begins no line. */
 function numbered(html: string): string {
   const lines = linesOf(html)
   const endsWithBreak = lines.length > 1 && lines.at(-1)!.replaceAll(/<[^>]*>/g, '') === ''

@@ -31,7 +31,7 @@ code{display:block;min-width:max-content;font:inherit}
 .hljs-emphasis{font-style:italic}.hljs-strong{font-weight:600}
 `
 
-/** The page is whole without it; it only copies. */
+/** Only adds the copy button. The page works without it. */
 const SCRIPT = `
 const button=document.getElementById('copy');
 if(button){button.hidden=false;button.addEventListener('click',async()=>{
@@ -45,7 +45,7 @@ const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).di
 export const STYLE_ELEMENT = `<style>${STYLE}</style>`
 export const SCRIPT_ELEMENT = `<script>${SCRIPT}</script>`
 
-/** Nothing runs and nothing styles but what stands above, whatever a snippet holds. */
+/** Allows only the style and the script above, regardless of a snippet's content. */
 export const PAGE_POLICY = [
   "default-src 'none'",
   `style-src ${hashOf(STYLE)}`,

@@ -9,7 +9,7 @@ import { MAX_AHEAD_MS } from './time.ts'
 import { addVisitors, noVisitors } from './visitors.ts'
 
 export interface ClickCountsOptions {
-  /** Asked at records only: a topology that is only declared has none. */
+  /** Called only when records arrive, because a topology that is only declared has no reader. */
   readonly reader: () => ClickReader
   readonly totals: KeyedStore<string, ClickTotals>
   readonly visitors: KeyedStore<string, LinkVisitors>
@@ -20,25 +20,25 @@ export interface ClickCountsOptions {
 export interface ClickCounts {
   prefetch(code: string): void
   count(click: Click, ctx: RecordContext<string>): Outcome
-  /** Everything that lay in the source at `time` is counted by the next commit. */
+  /** Call it when the next commit includes every click that was in the source at `time`. */
   caughtUp(time: number): void
-  /** Brings what was put together into the state and sends statistics. */
+  /** Applies the combined clicks to the state and emits statistics. */
   apply(ctx: Context): void
-  /** Nothing is left of the link's clicks, also where clients read. */
+  /** Deletes the clicks of a link, including those that clients can read. */
   forget(code: string, ctx: Context): void
 }
 
-/** Codes and aliases: what a store, a view and a URL can hold. Others were never redirected. */
+/** The codes that stores, views and URLs support. Others were never redirected. */
 const SHORT_CODE = /^[0-9A-Za-z_-]{1,10}$/
 /**
- * Links put together before their state is touched, at most: their state was read with their records, and must still be among the 10,000
- * objects that a store keeps.
+ * Most links in a batch. Their state is prefetched with their records and must still be among the 10,000 objects that
+ * a store caches.
  */
 const MAX_PENDING_LINKS = 1_000
 
 export function clickCounts({ reader, totals, visitors, details, stats }: ClickCountsOptions): ClickCounts {
   const pending = pendingClicks()
-  /** Links whose statistics changed since the last commit. */
+  /** Links whose statistics have changed since the last commit. */
   let changed = new Set<string>()
   let asOf: number | undefined
 
@@ -74,7 +74,7 @@ export function clickCounts({ reader, totals, visitors, details, stats }: ClickC
     }
     changed = new Set()
     if (asOf === undefined) return
-    // Behind the statistics that it vouches for.
+    // Emitted after the statistics to which it applies.
     ctx.emit(stats, AS_OF_KEY, asOfRecord(asOf), { partition: ctx.partition })
     asOf = undefined
   }

@@ -5,12 +5,12 @@ import type { ClickSettings } from './settings.ts'
 import { userAgentReader } from './user-agent.ts'
 import { visitorHasher } from './visitor.ts'
 
-/** How clicks are read: the settings, with the secret that is in force. */
+/** The settings of clicks, with the secret that is in use. */
 export interface ClickReaderOptions extends ClickSettings {
   readonly visitorSecret: string
 }
 
-/** What a click tells, without the visitor's address. @param time its timestamp, epoch ms */
+/** Derives the details of a click, without the visitor's address. @param time the click's timestamp, epoch ms */
 export type ClickReader = (click: Click, time: number) => ClickDetails
 
 export function clickReader({ visitorSecret, countryDatabase, keepAddresses }: ClickReaderOptions): ClickReader {

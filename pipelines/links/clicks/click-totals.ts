@@ -4,8 +4,8 @@ import { addToTally, emptyTally } from './tally.ts'
 import { KEPT_HOURS } from './time.ts'
 
 /**
- * Places of each list of values: a value of the true top 10 with more than 0.4 % of a link's clicks is always found, and no count is too great
- * by more than that. About 6 KB for a link with so many referrers.
+ * Places of each list of values. A value with more than 0.4 % of a link's clicks is always included, and no count is
+ * too high by more than that. A link with this many referrers needs about 6 KB.
  */
 const TALLY_PLACES = 256
 
@@ -31,7 +31,7 @@ export function addBatch(totals: ClickTotals, batch: ClickBatch): void {
   addToTally(totals.devices, batch.devices, TALLY_PLACES)
 }
 
-/** Keeps the hours ascending and drops those that are KEPT_HOURS or more behind the newest. */
+/** Keeps the hours in ascending order and removes those that are at least KEPT_HOURS older than the newest. */
 function addHour(hours: HourOfClicks[], hour: number, clicks: number): void {
   let place = hours.length
   while (place > 0 && hours[place - 1].hour > hour) place--

@@ -3,23 +3,26 @@ import { createRequire } from 'node:module'
 import { type CountryResponse, Reader } from 'mmdb-lib'
 import { UNKNOWN } from './user-agent.ts'
 
-/** Registries' data (NRO, CC BY 4.0), 8 MB in memory, IPv4 and IPv6. */
+/** Data of the regional registries (NRO, CC BY 4.0): 8 MB in memory, IPv4 and IPv6. */
 const BUNDLED = '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb'
 
-/** A dual-stack socket shows IPv4 visitors so. */
+/** The form in which a dual-stack socket reports IPv4 addresses. */
 const MAPPED_IPV4 = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i
 const COUNTRY_CODE = /^[A-Z]{2}$/
-/** What content delivery networks send for "no country": unknown, Tor, and the codes that ISO 3166-1 leaves to users. */
+/**
+ * Codes that content delivery networks send for "no country": unknown, Tor, and user-assigned codes of ISO 3166-1.
+ */
 const NO_COUNTRY = new Set(['XX', 'T1', 'ZZ', 'A1', 'A2', 'AP', 'EU'])
 
-/** A record of the two usual shapes: MaxMind's and DB-IP's, and the flat one of the bundled database. */
+/** A record in one of the two usual forms: that of MaxMind and DB-IP, or the flat one of the bundled database. */
 type CountryRecord = Partial<CountryResponse> & { readonly country_code?: string }
 
 /**
- * Countries of visitors.
- * @param path a MaxMind DB file with countries; undefined: the bundled one
- * @returns ISO 3166-1 alpha-2, or `unknown`. `given` is what the producer knew, and wins; `ip` may be anything.
- * @throws Error when the file cannot be read or is no MaxMind DB
+ * Finds the countries of visitors.
+ * @param path a MaxMind DB file with countries; undefined for the bundled one
+ * @returns ISO 3166-1 alpha-2, or `unknown`. `given` is the producer's information and takes precedence; `ip` may be
+ * any text.
+ * @throws Error if the file cannot be read or is not a MaxMind DB
  */
 export function countryReader(path: string | undefined): (given: string, ip: string) => string {
   const file = path ?? createRequire(import.meta.url).resolve(BUNDLED)
@@ -27,7 +30,7 @@ export function countryReader(path: string | undefined): (given: string, ip: str
   try {
     database = new Reader<CountryResponse>(readFileSync(file))
   } catch (error) {
-    throw new Error(`the country database ${file} cannot be read (${(error as Error).message}): give a MaxMind DB file with GEOIP_DATABASE`)
+    throw new Error(`the country database ${file} cannot be read (${(error as Error).message}); set GEOIP_DATABASE to a MaxMind DB file`)
   }
 
   return function readCountry(given, ip) {

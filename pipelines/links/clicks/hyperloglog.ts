@@ -1,24 +1,24 @@
 /**
- * HyperLogLog (Flajolet and others 2007) over 64-bit hashes, estimated as Ertl does ("New cardinality estimation algorithms for HyperLogLog
- * sketches", 2017, algorithm 6): no bias tables, one formula from zero to the end. 8,192 registers of one byte: standard error
- * 1.04 / sqrt(8192) = 1.15 %.
+ * HyperLogLog (Flajolet et al. 2007) over 64-bit hashes, with the estimator of Ertl ("New cardinality estimation
+ * algorithms for HyperLogLog sketches", 2017, algorithm 6), which needs no bias tables and covers the whole range
+ * with one formula. With 8,192 registers of one byte, the standard error is 1.04 / sqrt(8192) = 1.15 %.
  */
 export const REGISTERS = 8_192
 
 const INDEX_BITS = 13
-/** Bits of a hash behind the register's number. */
+/** Bits of a hash after the register's number. */
 const RANK_BITS = 64 - INDEX_BITS
-/** Greatest value of a register: no bit set behind its number. */
+/** The greatest value of a register, reached if no bit is set after its number. */
 const MAX_RANK = RANK_BITS + 1
 const HIGH_REST_BITS = 32 - INDEX_BITS
 const HIGH_REST_MASK = (1 << HIGH_REST_BITS) - 1
-/** Of infinitely many registers. */
+/** The constant for infinitely many registers. */
 const ALPHA = 0.5 / Math.LN2
 
 /**
  * @param high upper 32 bits of the hash
  * @param low lower 32 bits
- * @returns true when a register has changed
+ * @returns whether a register has changed
  */
 export function addHash(registers: Buffer, high: number, low: number): boolean {
   const register = high >>> HIGH_REST_BITS
@@ -29,7 +29,7 @@ export function addHash(registers: Buffer, high: number, low: number): boolean {
   return true
 }
 
-/** How many different hashes were added. */
+/** Estimates the number of distinct hashes. */
 export function estimate(registers: Buffer): number {
   const multiplicity = new Uint32Array(MAX_RANK + 1)
   for (const rank of registers) multiplicity[rank]++

@@ -1,27 +1,27 @@
 import type { ClickDetails } from '../../../schemas/links/types.ts'
 import { HOUR_MS } from './time.ts'
 
-/** Clicks of one link, put together. */
+/** Combined clicks of one link. */
 export interface ClickBatch {
   total: number
   bots: number
   /** All clicks by hour since 1970. */
   readonly hours: Map<number, number>
-  /** The following without bots. */
+  /** The following fields exclude bots. */
   readonly referrers: Map<string, number>
   readonly countries: Map<string, number>
   readonly browsers: Map<string, number>
   readonly devices: Map<string, number>
-  /** Hashes of those who clicked. */
+  /** Hashes of the visitors. */
   readonly visitors: Set<string>
 }
 
-/** Clicks since the last commit by link: however often a link is clicked, its state is touched once. */
+/** Clicks since the last commit by link, so that the state of a link is updated once per commit. */
 export interface PendingClicks {
   add(click: ClickDetails): void
-  /** Hands over everything and is empty then. */
+  /** Passes on all batches and clears them. */
   drain(take: (code: string, batch: ClickBatch) => void): void
-  /** Links. */
+  /** Number of links. */
   readonly size: number
 }
 

@@ -2,22 +2,22 @@ import { parse } from 'tldts'
 import { objectCache } from '../../../state/stores/object-cache.ts'
 import { UNKNOWN } from './user-agent.ts'
 
-/** Of clicks without a referrer. */
+/** The value for clicks without a referrer. */
 const DIRECT = 'direct'
 
-/** Android apps name themselves by their package instead of a host. */
+/** Mobile apps give their package instead of a host. */
 const APP = /^(?:android|ios)-app:\/\/([\w.-]+)/
-/** Longer ones are not looked at: browsers cut referrers at 4,096. */
+/** Longer referrers are ignored. Browsers truncate referrers to 4,096 characters. */
 const MAX_LENGTH = 4_096
-/** A host's longest form (RFC 1035). */
+/** The greatest length of a host name (RFC 1035). */
 const MAX_HOST_LENGTH = 253
-/** About 2 MB. A page that links is clicked again. */
+/** About 2 MB. A page with a link is usually the source of several clicks. */
 const CACHED_REFERRERS = 10_000
 
 /**
- * Which site a referrer belongs to: its registrable host by the public suffix list, private suffixes included (ann.github.io is another site
- * than bob.github.io), the package of an Android app, the host itself where nothing is registrable (addresses, local names).
- * `direct` without a referrer, `unknown` where there is no host in it.
+ * Finds the site of a referrer: its registrable host by the public suffix list including private suffixes
+ * (ann.github.io and bob.github.io are different sites), the package of a mobile app, or the host itself if nothing
+ * is registrable (addresses, local names). Gives `direct` without a referrer, and `unknown` if it contains no host.
  */
 export function referrerReader(): (referrer: string) => string {
   const known = objectCache<string, string>(CACHED_REFERRERS, () => {})

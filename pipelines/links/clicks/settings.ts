@@ -3,26 +3,29 @@ import { settingsFragment } from '../../../settings/fragment.ts'
 import { documented, flag } from '../../../settings/variables.ts'
 
 export interface ClickSettings {
-  /** Key of the hashes that stand for visitors; undefined: one is made in the state folder on first start. */
+  /** Key for hashing visitors. If undefined, one is created in the state folder on first start. */
   readonly visitorSecret: string | undefined
-  /** A MaxMind DB file with countries; undefined: the bundled one. */
+  /** A MaxMind DB file with countries. If undefined, the bundled one is used. */
   readonly countryDatabase: string | undefined
-  /** True: visitors' addresses go to ClickHouse; false: only their hashes. */
+  /** Whether visitors' addresses go to ClickHouse. If false, only their hashes do. */
   readonly keepAddresses: boolean
 }
 
-/** Shorter ones can be guessed. */
+/** Shorter secrets can be guessed. */
 const MIN_SECRET_LENGTH = 16
 
 export const clickSettings = settingsFragment({
   variables: {
     VISITOR_SECRET: documented(
       z.string().min(MIN_SECRET_LENGTH, `is shorter than ${MIN_SECRET_LENGTH} characters`).optional(),
-      "key of the hashes of links' visitors; production needs one, the same for all workers",
+      'key for hashing visitors of links; production requires one, the same for all workers',
       'made',
     ),
-    GEOIP_DATABASE: documented(z.string().optional(), "a MaxMind DB file with the countries of links' visitors", 'bundled'),
-    CLICKS_KEEP_ADDRESSES: documented(flag.prefault('0'), "1: addresses of links' visitors go to ClickHouse, not only their hashes"),
+    GEOIP_DATABASE: documented(z.string().optional(), "MaxMind DB file with the countries of links' visitors", 'bundled'),
+    CLICKS_KEEP_ADDRESSES: documented(
+      flag.prefault('0'),
+      "1 stores addresses of links' visitors in ClickHouse instead of only their hashes",
+    ),
   },
   rules(env, report, { isProduction }) {
     if (!isProduction || env.VISITOR_SECRET !== undefined) return

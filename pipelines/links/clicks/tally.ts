@@ -1,16 +1,16 @@
 import type { Tally } from '../../../schemas/links/types.ts'
 
-/** What a batch has counted, by value. */
+/** Counts of a batch by value. */
 export type BatchCounts = ReadonlyMap<string, number>
 
 export interface TallyEntry {
   readonly value: string
   readonly clicks: number
-  /** `clicks` may be too great by this much; 0: exact. */
+  /** `clicks` may be too high by up to this number. 0 means exact. */
   readonly over: number
 }
 
-/** Below this many comparisons a search through the list beats building an index. */
+/** With fewer comparisons, a linear search is faster than building an index. */
 const INDEX_FROM_COMPARISONS = 1_024
 
 export function emptyTally(): Tally {
@@ -18,15 +18,16 @@ export function emptyTally(): Tally {
 }
 
 /**
- * Adds a batch to a Space-Saving summary (Metwally, Agrawal, El Abbadi 2005, with weights): exact while the values are at most `places`;
- * after that a new value takes the place of the least, and its count with it. Counts are then too great by at most N / places, N being all
- * that was added; a value with more than N / places clicks is always in it.
+ * Adds a batch to a Space-Saving summary (Metwally, Agrawal, El Abbadi 2005, with weights). Counts are exact up to
+ * `places` distinct values. Then a new value replaces the one with the least count and inherits its count. Counts are
+ * then too high by at most N / places, where N is the sum of all counts, and any value with more than N / places
+ * clicks is included.
  */
 export function addToTally(tally: Tally, batch: BatchCounts, places: number): void {
   const { values, counts, over } = tally
   const index = batch.size * values.length > INDEX_FROM_COMPARISONS ? new Map(values.map((value, at) => [value, at])) : undefined
   const strangers: [value: string, count: number][] = []
-  // Known values first: they would lose their place to strangers that are fewer.
+  // Known values come first, because new values could otherwise evict them.
   for (const entry of batch) {
     const at = index === undefined ? values.indexOf(entry[0]) : (index.get(entry[0]) ?? -1)
     if (at >= 0) counts[at] += entry[1]
@@ -47,7 +48,7 @@ export function addToTally(tally: Tally, batch: BatchCounts, places: number): vo
   }
 }
 
-/** The greatest counts, best first; equal ones by value. */
+/** The entries with the highest counts, best first. Ties are in the order of their values. */
 export function topOf({ values, counts, over }: Tally, limit: number): TallyEntry[] {
   const entries = values.map((value, at) => ({ value, clicks: counts[at], over: over[at] }))
   entries.sort((a, b) => b.clicks - a.clicks || (a.value < b.value ? -1 : 1))

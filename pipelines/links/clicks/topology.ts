@@ -3,19 +3,28 @@ import { avro, keyedStore, type Topology, timerStore, topology, utf8 } from '../
 import { clickCounts } from './click-counts.ts'
 import type { ClickReader } from './click-details.ts'
 
-/** Clicks are put together for so long before the state is touched: it bounds how often a hot link is written, and delays it as much. */
+/**
+ * Clicks are combined for this long. It bounds how often the state of a popular link is written, and delays it as
+ * much.
+ */
 const COMMIT_INTERVAL_MS = 1_000
-/** How often a partition says up to when it is counted; `as_of` is so much older at most, beside the commit and the sink. Each time costs a commit, also without clicks. */
+/**
+ * How often a partition reports up to which time it has counted. It adds at most this much to the age of `as_of`,
+ * besides the commit and the sink. Each report costs a commit, even without clicks.
+ */
 const AS_OF_EVERY_MS = 10_000
-/** Clicks from before a deletion are still under way behind it: they would count the link anew. Its owner sees nothing of it any more. */
+/**
+ * Delay between the deletion of a link and that of its clicks. Clicks that are still in flight at the deletion would
+ * otherwise create new state. The link's owner sees no statistics in the meantime.
+ */
 const FORGET_AFTER_MS = 3_600_000
 const FORGET_EVERY_MS = 10_000
-/** A tick holds up clicks: this many take some milliseconds. */
+/** A tick delays clicks. This many take a few milliseconds. */
 const FORGOTTEN_PER_TICK = 500
 
 /**
- * Clicks → what each tells, and statistics per link.
- * @param reader one for all tasks: its caches and the country database serve all partitions of the process
+ * Clicks → details of each click, and statistics per link.
+ * @param reader shared by all tasks, whose partitions use its caches and its country database
  */
 export function clicksTopology(reader: () => ClickReader): Topology {
   return topology(

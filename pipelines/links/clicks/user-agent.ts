@@ -2,10 +2,10 @@ import bowser from 'bowser'
 import { createIsbotFromList, list } from 'isbot'
 import { objectCache } from '../../../state/stores/object-cache.ts'
 
-/** What a user agent tells. */
+/** The information in a user agent. */
 export interface UserAgentFacts {
   readonly bot: boolean
-  /** Family, e.g. `Chrome`, `Safari`; `unknown`. */
+  /** Family, such as `Chrome` or `Safari`, or `unknown`. */
   readonly browser: string
   /** `desktop`, `mobile`, `tablet`, `tv`, `bot` or `unknown`. */
   readonly device: string
@@ -13,22 +13,22 @@ export interface UserAgentFacts {
 
 export const UNKNOWN = 'unknown'
 
-/** Fetchers of link previews and page testers that isbot's list lets through: they look like browsers but for one word. */
+/** Link previews and page testers that isbot's list misses, because they differ from browsers only by one word. */
 const MORE_BOTS = ['GTmetrix', 'Miniature\\.io', '\\bYLT\\b', 'Iframely', 'Embedly', 'vkShare', 'redditbot', 'SkypeUriPreview']
 /**
- * Longer ones are cut before they are looked at: matching time must not be the sender's choice. Real ones of in-app browsers reach 400.
+ * Longer user agents are truncated, so that the sender cannot control the matching time. In-app browsers reach 400.
  */
 const MAX_LENGTH = 1_024
-/** About 3 MB. Live traffic repeats itself: 10,000 visits of browsers had 952 different user agents. */
+/** About 3 MB. Live traffic is repetitive: 10,000 visits by browsers had 952 distinct user agents. */
 const CACHED_USER_AGENTS = 10_000
 const MAX_NAME_LENGTH = 40
 const DEVICES = new Set(['desktop', 'mobile', 'tablet', 'tv', 'bot'])
 const NO_USER_AGENT: UserAgentFacts = { bot: false, browser: UNKNOWN, device: UNKNOWN }
 
-/** Whether a program, and no person, follows links: crawlers, link previews, HTTP libraries, headless browsers. */
+/** Whether a user agent is a program: a crawler, link preview, HTTP library or headless browser. */
 export const isBot = createIsbotFromList([...list, ...MORE_BOTS])
 
-/** Reads user agents and remembers what it has read. */
+/** Parses user agents and caches the results. */
 export function userAgentReader(): (userAgent: string) => UserAgentFacts {
   const known = objectCache<string, UserAgentFacts>(CACHED_USER_AGENTS, () => {})
 
@@ -52,6 +52,6 @@ function factsOf(userAgent: string): UserAgentFacts {
 function deviceOf(bot: boolean, type: string | undefined, system: string | undefined): string {
   if (bot) return 'bot'
   if (type !== undefined && DEVICES.has(type)) return type
-  // Desktop systems that are not told from a type: Linux and Chrome OS.
+  // Desktop systems that bowser reports without a device type.
   return system === 'Linux' || system === 'Chrome OS' ? 'desktop' : UNKNOWN
 }

@@ -3,12 +3,13 @@ import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 
 const SECRET_BYTES = 32
-/** Readable by its owner alone. */
+/** Only the owner may read it. */
 const PRIVATE_MODE = 0o600
 
 /**
- * The secret that the workers of one machine share: made on first use. Several processes may start at once: the first one's wins for all.
- * @param folder of the states of all workers
+ * Reads the secret that the workers of one machine share, or creates it on first use. If several processes start at
+ * once, all use the one that was written first.
+ * @param folder holds the states of all workers
  */
 export function keptVisitorSecret(folder: string): string {
   const path = join(folder, 'visitor-secret')
@@ -22,7 +23,7 @@ export function keptVisitorSecret(folder: string): string {
   const draft = `${path}.${randomBytes(8).toString('hex')}`
   writeFileSync(draft, secret, { mode: PRIVATE_MODE })
   try {
-    // A hard link to an existing name fails: exactly one of several writers succeeds, and nobody reads half a file.
+    // Linking to an existing name fails, so exactly one writer succeeds, and no reader sees a partial file.
     linkSync(draft, path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error

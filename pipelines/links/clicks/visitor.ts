@@ -1,15 +1,16 @@
 import { createHmac, hash } from 'node:crypto'
 import { DAY_MS } from './time.ts'
 
-/** 64 bits: among a billion visitors of a link, three in a hundred runs see a pair that collides. */
+/** 64 bits. With a billion visitors of a link, the probability of any collision is three percent. */
 const HASH_DIGITS = 16
-/** Clicks around midnight come in any order; a backlog has few days. */
+/** Clicks around midnight arrive in any order, and a backlog covers few days. */
 const KEPT_SALTS = 8
 
 /**
- * Tells visitors apart without their addresses: the same address and browser give the same hash for one UTC day, and another one the day after.
- * The salt of a day is HMAC-SHA-256(secret, day): every worker has the same without asking, a replay gives the same hashes, and whoever does
- * not have the secret can neither try addresses out nor follow a visitor over midnight.
+ * Identifies visitors without storing addresses. The same address and browser have the same hash for one UTC day, and
+ * a different one the next day. The salt of a day is HMAC-SHA-256(secret, day), so all workers derive the same salt,
+ * and a replay gives the same hashes. Without the secret, nobody can test addresses or follow a visitor past
+ * midnight.
  * @returns 16 hexadecimal digits
  */
 export function visitorHasher(secret: string): (time: number, ip: string, userAgent: string) => string {
@@ -25,7 +26,7 @@ export function visitorHasher(secret: string): (time: number, ip: string, userAg
   }
 
   return function hashVisitor(time, ip, userAgent) {
-    // The address has no space in it, so that no two visitors make the same text.
+    // Addresses contain no spaces, so the text is unambiguous.
     return hash('sha256', `${saltOf(Math.floor(time / DAY_MS))} ${ip} ${userAgent}`, 'hex').slice(0, HASH_DIGITS)
   }
 }

@@ -2,7 +2,9 @@ import type { LinkVisitors } from '../../../schemas/links/types.ts'
 import { addHash, estimate, REGISTERS } from './hyperloglog.ts'
 
 const HASH_BYTES = 8
-/** Visitors are counted one by one while the list of them is not longer than the sketch that replaces it. */
+/**
+ * Visitors are listed individually up to this number, at which the list is as long as the sketch that replaces it.
+ */
 export const EXACT_VISITORS = REGISTERS / HASH_BYTES
 const NONE = Buffer.alloc(0)
 
@@ -12,16 +14,16 @@ export function noVisitors(): LinkVisitors {
 
 /**
  * Adds hashes of visitors (16 hexadecimal digits each).
- * @returns true when the visitors have changed and must be put back
+ * @returns whether the visitors have changed and must be stored
  */
 export function addVisitors(visitors: LinkVisitors, added: ReadonlySet<string>): boolean {
   return visitors.registers.length > 0 ? addToSketch(visitors.registers, added) : addToList(visitors, added)
 }
 
-/** How many different visitors there were; exact up to EXACT_VISITORS, then with a standard error of 1.15 %. */
+/** Number of distinct visitors: exact up to EXACT_VISITORS, then with a standard error of 1.15 %. */
 export function countVisitors({ hashes, registers }: LinkVisitors): { readonly count: number; readonly isExact: boolean } {
   if (registers.length === 0) return { count: hashes.length / HASH_BYTES, isExact: true }
-  // What is estimated began above the bound.
+  // A sketch exists only above the exact bound, so the estimate must not be below it.
   return { count: Math.max(EXACT_VISITORS + 1, estimate(registers)), isExact: false }
 }
 

@@ -119,7 +119,7 @@ describe('a JSON body', () => {
     ['content elsewhere', '{"a":{"content":"x"}}', 'must be a string'],
     ['content twice', '{"content":"x","content":"y"}', 'the body is not valid JSON: content is given twice'],
     ['content twice, then none', '{"content":"x","content":null}', 'must be a string'],
-    ['a raw line break in content', '{"content":"a\nb"}', 'the body is not valid JSON: a control character in content that is not escaped'],
+    ['a raw line break in content', '{"content":"a\nb"}', 'the body is not valid JSON: an unescaped control character in content'],
     ['an unknown escape', '{"content":"a\\x41"}', 'the body is not valid JSON: an unknown escape in content'],
     ['a short escape', '{"content":"\\u12"}', 'the body is not valid JSON: an unknown escape in content'],
     ['no end', '{"content":"abc', 'the body is not valid JSON: it ends within a string'],

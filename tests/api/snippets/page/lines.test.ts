@@ -64,7 +64,7 @@ describe('the page', () => {
     const html = revealPage({ ...snippet, readsLeft: 2 })
     expect(html).toContain('It can be read 2 times more')
     expect(html).not.toContain('alert')
-    expect(snippetPage({ ...snippet, readsLeft: 0 }, { html: 'x', isCut: false })).toContain('deleted now')
+    expect(snippetPage({ ...snippet, readsLeft: 0 }, { html: 'x', isCut: false })).toContain('now deleted')
     expect(errorPage('<x>', '<y>')).not.toContain('<x>')
   })
 })
