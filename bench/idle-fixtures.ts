@@ -1,6 +1,7 @@
 /**
- * Adds topologies and sinks that nobody writes to, so that one sees what more services would take: a worker process loads this file before its
- * own (`--import`), with the numbers in the query of its address. They are spread over both roles and stores as those of the services are.
+ * Adds topologies and sinks without any input, to measure what further services would take. A worker process loads this
+ * file before its own (`--import`), with the numbers in the query of its URL. Roles and stores are mixed as they are in
+ * the services.
  */
 
 import { keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../pipelines/engine/index.ts'
@@ -12,7 +13,7 @@ import type { Table } from '../state/tables/table.ts'
 import { type View, viewTag } from '../state/views/view.ts'
 
 const PARTITIONS = 4
-/** Every third topology decides commands, and one sink in five copies what such a topology writes; half of the others fill tables. */
+/** Every third topology and every fifth sink are of the deciding role. Half of the other sinks fill tables. */
 const DECIDING_TOPOLOGIES = 3
 const DECIDING_SINKS = 5
 

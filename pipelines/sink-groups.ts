@@ -9,9 +9,10 @@ export interface SinkOwner {
 }
 
 /**
- * The consumer groups whose members the sinks share, by sink: one for each role and store. Their members may run different services, because each
- * subscribes only to the topics of its own. But a partition has one owner in a group: where sinks of two services read the same topic, the
- * owner may run only one of the services. The service that is listed later then gets a group of its own for that sink.
+ * The consumer group of each sink: one for each role and store. Its members may run different services, because each
+ * subscribes only to the topics of its own sinks. But a partition has one owner in a group. Where sinks of two services
+ * read the same topic, that owner may run only one of the services. Therefore the service that is listed later gets a
+ * group of its own for that sink.
  * @param services all that there are, not only those that this process runs: every process must come to the same result
  */
 export function sinkGroupIds(services: readonly SinkOwner[]): Map<string, string> {

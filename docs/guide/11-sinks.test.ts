@@ -85,9 +85,9 @@ function displayTarget(displays: Displays): SinkTarget {
 const newDisplays = (): Displays => ({ next: undefined, shown: new Map(), writes: 0, losesAnswer: false })
 
 /*
- * A sink runs by itself, beside the test. Here it reads from the driver's broker; in a worker process it would be the real one. Kafka divides the
- * partitions among the members of a consumer group. The sinks of a process that write to the same store share one member, each with a seat in
- * it. The offsets are committed under the sink's own name.
+ * A sink runs by itself, beside the test. Here it reads from the driver's broker; in a worker process it would be the
+ * real one. Kafka divides the partitions among the members of a consumer group. The sinks of a process that write to the
+ * same store share one member, and each has a seat in it. The offsets are committed under the sink's own name.
  */
 function runSink(driver: TestDriver, displays: Displays): Sink {
   const transport = memoryTransport(driver.broker)

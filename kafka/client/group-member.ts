@@ -15,7 +15,7 @@ const JOIN_EPOCH = 0
 const LEAVE_EPOCH = -1
 /** Until the first answer brings the group's own interval. */
 const FIRST_INTERVAL_MS = 1_000
-/** A stopping worker does not wait longer for a coordinator that does not answer: the session time-out does the rest. */
+/** Longest wait for the answer to a goodbye. Without one, the session time-out does the rest. */
 const LEAVE_TIMEOUT_MS = 3_000
 
 /**

@@ -19,7 +19,7 @@ export interface OffsetOwner {
   readonly groupId: string
   readonly memberId: string
   readonly epoch: number
-  /** Takes a raised epoch. @throws FencedError when the membership is lost, Disconnected when the coordinator does not answer */
+  /** Takes a raised epoch. @throws FencedError when the membership is lost, Disconnected without an answer */
   heartbeat(): Promise<void>
   readonly signal: AbortSignal
 }

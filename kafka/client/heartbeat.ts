@@ -14,7 +14,7 @@ type Answer = Awaited<ReturnType<typeof consumerGroupHeartbeatV1.api.async>>
 /** One heartbeat as a member means it: partitions by name, not by topic id. */
 export interface HeartbeatExchange {
   /**
-   * @param full says everything (at the join, and when it is unknown what the coordinator has heard); else only what is given
+   * @param full sends all fields, at the join and when the coordinator may not know them; else only what is given
    * @param owned undefined: not changed
    */
   send(

@@ -9,9 +9,9 @@ import {
   TransportError,
 } from '../transport.ts'
 
-/** Consumer groups as KIP-848 runs them: a partition is given to its next owner only when the last one has reported it given up. */
+/** Consumer groups as in KIP-848: a partition goes to its next owner when the last one has reported it given up. */
 export interface MemoryGroups {
-  /** @returns what tells this life of the member from others with the same id: each is told its assignment for itself */
+  /** @returns identifies this life of the member: each life with the same id gets assignments of its own */
   join(groupId: string, memberId: string, topics: readonly string[], address?: string): number
   leave(groupId: string, memberId: string): void
   subscribe(groupId: string, memberId: string, topics: readonly string[], life: number): void
@@ -26,7 +26,7 @@ export interface MemoryGroups {
   /** As `GroupMember.members`. */
   peers(groupId: string): GroupPeer[]
   committed(groupId: string): ReadonlyMap<string, CommittedOffset>
-  /** @throws FencedError when the member is given and is not of the group, or none is given and the group has members */
+  /** @throws FencedError when the member is not in the group, or when none is given and the group has members */
   commit(groupId: string, memberId: string | undefined, offsets: Iterable<OffsetToCommit>): void
   /** Throws FencedError when the member is not of the group. */
   check(groupId: string, memberId: string): void
@@ -127,7 +127,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       if (told === member.told) return undefined
       member.told = told
       member.epoch = of.epoch
-      // From here on the partitions are its own: nobody else may be told to take them until it acknowledges a smaller set.
+      // The partitions are its own now. Nobody else gets them until it acknowledges a smaller set.
       for (const each of partitions) member.owned.set(partitionKey(each.topic, each.partition), each)
       return { type: 'assignment', partitions }
     },

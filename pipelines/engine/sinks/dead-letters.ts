@@ -5,7 +5,10 @@ import { deadLetterParts } from '../task/dead-letter.ts'
 import { deadLetterSpec } from '../topology/internal-topics.ts'
 import type { BadRecord } from './queue.ts'
 
-/** Keeps records that a sink cannot use, with where they came from and why: the same topic and headers as a topology's dead letters. */
+/**
+ * Keeps the records that a sink cannot use, with their source and the reason. The topic and the headers are those of a
+ * topology's dead letters.
+ */
 export interface SinkDeadLetters {
   /** Resolves when all are acknowledged. */
   send(bad: readonly BadRecord[]): Promise<void>
@@ -59,7 +62,7 @@ export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pi
       }
       await producer.commit(NO_OFFSETS, undefined)
     } catch (error) {
-      // It may have lost its place, or not know what arrived: a new one begins anew, and a letter twice is better than none.
+      // This producer may be fenced, or its commit in doubt. A new one repeats the letters: two are better than none.
       ready = undefined
       await producer.close().catch(() => {})
       throw error

@@ -60,7 +60,10 @@ export interface Lane {
   /** Bytes that wait to be written. */
   readonly queuedBytes: number
   push(data: PartitionData): void
-  /** Takes results and starts what is due; never waits. Throws what stops the sink. `now`: of a clock that is never set back, ms. */
+  /**
+   * Takes results and starts what is due; never waits. Throws what stops the sink.
+   * @param now milliseconds of a clock that is never set back
+   */
   step(now: number): void
   /** When the next step is due by itself, by the same clock. */
   dueAt(now: number): number
@@ -70,7 +73,7 @@ export interface Lane {
   takeCommit(now: number): OffsetToCommit | undefined
 }
 
-/** The committed offset of a silent partition expires, as the group has no member: by default after seven days, so that an hour is often enough. */
+/** Offsets of a group without members expire, by default after seven days. Silent partitions are committed so often. */
 const COMMIT_AGAIN_MS = 3_600_000
 const NEVER = Number.POSITIVE_INFINITY
 

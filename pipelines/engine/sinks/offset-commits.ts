@@ -11,7 +11,7 @@ export interface OffsetCommitsDeps {
   readonly runtime: Pick<Runtime, 'monotonic' | 'log'>
 }
 
-/** Commits what the target has applied, one commit at a time. A commit that fails is only logged: nothing depends on it. */
+/** Commits what the target has applied, one commit at a time. Failures are only logged, as nothing depends on them. */
 export interface OffsetCommits {
   /** A second has passed since the last commit, and none is under way. */
   readonly isDue: boolean
@@ -21,7 +21,7 @@ export interface OffsetCommits {
   ended(): Promise<void>
 }
 
-/** @param group of the sink's name; anybody may commit for it, so that a laggard must find out by itself that it is one */
+/** @param group has the sink's name. Kafka takes its offsets from any process, so `confirm` must stop a laggard. */
 export function offsetCommits(group: MemberlessGroup, { confirm, runtime }: OffsetCommitsDeps): OffsetCommits {
   let lastAt = 0
   let underWay: Promise<void> | undefined

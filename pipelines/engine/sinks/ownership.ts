@@ -2,16 +2,16 @@ import type { MemberlessGroup, TopicPartition } from '../../../kafka/transport.t
 import { sharedQuestion } from './shared-question.ts'
 
 /**
- * A process that runs an earlier version has the partition: there each sink was a member of the group of its own name, which now only keeps
- * offsets. During an upgrade or a return to that version the other process goes on, and this one waits until it has left.
+ * A process of an earlier version owns the partition. In that version each sink was a member of the group of its name,
+ * which now only keeps offsets. During an upgrade or a downgrade this process waits until the other leaves.
  */
 export class OwnedElsewhereError extends Error {
   override readonly name = 'OwnedElsewhereError'
 }
 
 /**
- * Looks whether another process owns a partition through the group that keeps a sink's offsets.
- * @returns throws OwnedElsewhereError if so
+ * Checks whether another process owns a partition through the group that keeps a sink's offsets.
+ * @returns a check that throws OwnedElsewhereError if so
  */
 export function ownershipCheck(group: MemberlessGroup): (partition: TopicPartition) => Promise<void> {
   const members = sharedQuestion(group.members)

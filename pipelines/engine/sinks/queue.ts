@@ -42,7 +42,7 @@ export interface PartitionQueue {
   /** Set when `take` stopped at a record whose schema must be loaded first. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData): void
-  /** Removes and decodes records from the front, as many as the limits allow; undefined when there is nothing to take. */
+  /** Removes and decodes records from the front, as many as the limits allow; undefined when there are none. */
   take(limits: Pick<BatchLimits, 'maxRecords' | 'maxBytes'>): Taken | undefined
 }
 

@@ -13,7 +13,10 @@ export interface RetriedJobDeps {
   readonly onFailure: (error: unknown, isFirst: boolean) => 'repeat' | 'drop'
 }
 
-/** At most one job at a time. Its result waits until the loop takes it; after a failure that passes it is repeated, with growing pauses. */
+/**
+ * Runs at most one job at a time. Its result waits until the loop takes it. After a failure that may pass, the job is
+ * repeated, with growing pauses.
+ */
 export interface RetriedJob {
   /** An attempt is under way, or its result was not taken. */
   readonly isBusy: boolean

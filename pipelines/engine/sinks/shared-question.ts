@@ -1,4 +1,4 @@
-/** Callers that ask at the same time share one answer. It is asked for after the last of them has called, so that it is true for all. */
+/** Callers that ask at the same time share one answer. The request starts after the last of them has called. */
 export function sharedQuestion<T>(ask: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   let next: Promise<T> | undefined

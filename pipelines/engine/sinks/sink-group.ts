@@ -24,13 +24,16 @@ export interface SinkGroupDeps {
 }
 
 /**
- * The one member that several sinks of a process share. It subscribes to the topics of all of them. What Kafka wants given up is reported only
- * when every sink has given it up, because the coordinator takes partitions back from a member all at once: so only sinks that write to the same
- * store share a group.
+ * The member of a consumer group that several sinks of a process share. It subscribes to the topics of all of them. It
+ * reports partitions as given up when every sink has given up its own, because the coordinator takes revoked partitions
+ * back all at once. Therefore only sinks that write to the same store share a group.
  */
 export interface SinkGroup {
   readonly groupId: string
-  /** A place for one more sink. Make the places of all sinks before the first one starts: the member joins when all of them are taken. */
+  /**
+   * A place for one more sink. Make the places of all sinks before the first one starts: the member joins when all of
+   * them are taken.
+   */
   seat(): SinkSeat
 }
 
@@ -41,13 +44,13 @@ export interface SinkSeat {
    * @param sink `wake` ends the wait of a loop that should look at `assigned`
    */
   take(sink: SeatedSink): void
-  /** What the sink should own; undefined until the group has said so. @throws Error that has ended the membership for good */
+  /** What the sink should own; undefined before the first assignment. @throws Error that ended the membership */
   assigned(): SinkAssignment | undefined
   /** The sink owns nothing outside an assignment. */
   settle(assignment: SinkAssignment): void
   /** Asks the group whether the member is still in it. @throws FencedError when it is not */
   confirmMembership(): Promise<void>
-  /** Gives the place back; the partitions that only this sink has read go to others. The member leaves with its last sink. */
+  /** Gives the place back. Partitions that no other sink here reads go to other processes. */
   leave(): Promise<void>
 }
 
@@ -65,8 +68,8 @@ export interface SinkAssignment {
 }
 
 /**
- * How long sinks that are ready wait for those that are not. A member that joined with some of its topics would lose the partitions of the others
- * to another process for a moment. A store that is away must not hold up the rest for longer.
+ * How long sinks that are ready wait for the others. If the member joined without their topics, another process would
+ * get their partitions for a moment. A store that is away must not hold up the rest for longer.
  */
 const JOIN_GRACE_MS = 2_000
 

@@ -16,7 +16,7 @@ export interface SinkOptions {
   /** Stable: names the consumer group that keeps the offsets, and the dead-letter topic. */
   readonly name: string
   readonly topics: readonly AnyTopic[]
-  /** Where records that cannot be decoded go. Default true: topic `<name>-dead-letters`. False: they are only counted. */
+  /** Sends records that cannot be decoded to `<name>-dead-letters`. Default true; false: they are only counted. */
   readonly deadLetters?: boolean
   /** How long a sink that stops waits for writes under way. Default 15 s. */
   readonly stopGraceMs?: number
@@ -41,8 +41,8 @@ export interface LaneStatus extends TopicPartition {
 }
 
 /**
- * Copies topics into a target, exactly as often as needed: the target keeps its own offsets, so replays change nothing and a wiped target
- * is filled again from the log. Processes that run the same sink share its partitions.
+ * Copies topics into a target. The target keeps its own offsets, so that replays change nothing and a wiped target is
+ * filled again from the log. Processes that run the same sink share its partitions.
  */
 export interface Sink {
   readonly name: string
@@ -51,7 +51,7 @@ export interface Sink {
   run(): Promise<void>
   /** Lets writes under way finish, commits and leaves the group. */
   stop(): Promise<void>
-  /** True when the group has said what this instance owns, and all of it is caught up or still served by an earlier version. */
+  /** True when the partitions are assigned, and each is caught up or still served by an earlier version. */
   readonly isReady: boolean
   readonly metrics: Readonly<SinkMetrics>
   lanes(): LaneStatus[]
@@ -59,11 +59,11 @@ export interface Sink {
 
 /** The longest the loop sleeps when nothing is due. */
 const LONGEST_WAIT_MS = 1_000
-/** Longest wait for the commit of partitions that are given up. Without it their next owner reads at most a second's records again. */
+/** Longest wait for the last commit of a partition. Without it the next owner reads a second's records again. */
 const LAST_COMMIT_GRACE_MS = 2_000
 /** A write that a stopping sink waits for; what it leaves behind is read again. */
 const DEFAULT_STOP_GRACE_MS = 15_000
-/** What may follow it (last commit, goodbye) while the brokers answer: less in all than the 30 s after which Kubernetes kills. */
+/** For the last commit and for leaving the group. With the grace above it is less than the 30 s of Kubernetes. */
 const GOODBYE_GRACE_MS = 3_000
 
 export function createSink(options: SinkOptions, deps: SinkDeps): Sink {

@@ -13,7 +13,7 @@ import {
 
 export interface TableTargetOptions<K, V> {
   readonly table: Table<K, V>
-  /** Default: 5,000 records, 2 MiB, 1 s. ClickHouse likes few and large inserts: about one a second and table is comfortable. */
+  /** Default: 5,000 records, 2 MiB, 1 s. ClickHouse prefers few and large inserts: about one a second and table. */
   readonly limits?: Partial<BatchLimits>
   /** Rows of one insert. Default 50,000. */
   readonly maxInsertRows?: number
@@ -30,7 +30,8 @@ interface Run extends Insert {
 }
 
 /**
- * Fills a table: the rows carry their offsets, an insert is one part of one table partition, and where the table ends the sink continues.
+ * Fills a table. The rows carry their offsets, and an insert is one part of one table partition. The sink continues
+ * after the greatest offset in the table.
  * The table is made or migrated first.
  */
 export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store: TableStore): Promise<SinkTarget> {
@@ -41,7 +42,8 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
 
   async function open({ topic, partition }: TopicPartition, { end, committed }: PartitionFacts): Promise<number | undefined> {
     const stored = await asking(() => store.position(topic, partition))
-    // Rows may have expired, or their records had none; but what was committed for another life of the table says nothing about this one.
+    // Rows may have expired, or their records had none. An offset that was committed for an earlier table of this name
+    // says nothing about this one.
     const confirmed = committed?.metadata === identity ? committed.offset : undefined
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
     if (next !== undefined && next > end) {
@@ -72,7 +74,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
       return run
     }
 
-    /** In offset order, one after the other: a crash between two leaves a table whose greatest offset tells the truth. */
+    /** One insert after the other, in offset order: after a crash between two, the greatest offset is still right. */
     return async function insertRuns() {
       for (; done < runs.length; done++) {
         const run = runs[done]

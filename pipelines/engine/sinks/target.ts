@@ -1,20 +1,20 @@
 import type { CommittedOffset, TopicPartition } from '../../../kafka/transport.ts'
 
 /**
- * A store into which a sink copies topics. It keeps, in the same atomic step as the data, the offset up to which it has applied a
- * partition, so that it alone decides where reading continues; the group's committed offsets only serve lag monitors and as a hint.
+ * A store into which a sink copies topics. In the same atomic step as the data it keeps the offset up to which it has
+ * applied a partition. That offset alone decides where reading continues; committed offsets are for lag monitors.
  */
 export interface SinkTarget {
   /** Shown in logs and metrics. */
   readonly name: string
   readonly limits: BatchLimits
-  /** How often an idle partition is written to without records, to see whether the target still stands where it did. Undefined: never. */
+  /** How often an idle partition gets an empty write, which tells whether the target lost data. Undefined: never. */
   readonly probeEveryMs?: number
   /** Kept with the committed offsets and handed back to `open`. */
   readonly commitMetadata?: string
   /** True: the target is partitioned as its topics are. */
   readonly needsEqualPartitions?: boolean
-  /** True: before each write the group is asked whether the partition is still ours, because the target itself cannot refuse a laggard. */
+  /** True: the target cannot refuse a laggard, so that the sink confirms its membership before each write. */
   readonly confirmsOwnership?: boolean
   /**
    * Where the target stands: the next offset that it lacks, undefined when it holds nothing of the partition.
@@ -22,8 +22,8 @@ export interface SinkTarget {
    */
   open(partition: TopicPartition, facts: PartitionFacts): Promise<number | undefined>
   /**
-   * Works out what a batch means. The returned function writes it; it is called again after TargetUnavailableError, when it is unknown
-   * whether the last call was applied, and must then not apply anything twice.
+   * Works out what a batch means. The returned function writes it. After TargetUnavailableError, when nobody knows
+   * whether the last call was applied, it is called again, and must then not apply anything twice.
    */
   prepare(batch: SinkBatch): () => Promise<WriteResult>
 }

@@ -3,7 +3,7 @@ import type { AnyTopic } from '../../../schemas/topic.ts'
 import type { SinkTarget } from './target.ts'
 
 /**
- * Creates the topics that are missing, as the catalogue says; existing ones may have other partition counts (production does).
+ * Creates missing topics as the catalogue declares them. Existing ones may have other partition counts.
  * @throws Error when the target needs equal counts and they differ
  */
 export async function prepareSinkTopics(

@@ -55,8 +55,8 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
 }
 
 /**
- * How long a view may go unconfirmed before it may have missed deletions that compaction has since removed. For topics that are
- * not compacted: for ever.
+ * How long a view may go unconfirmed before it may have missed deletions that compaction has removed since. There is no
+ * such limit for topics that are not compacted.
  */
 function tombstoneRetentionMs({ config }: AnyTopic): number {
   if (!config?.['cleanup.policy']?.includes('compact')) return Number.POSITIVE_INFINITY

@@ -1,5 +1,6 @@
 /**
- * The view sinks of a worker process, in one group, to be killed: `view-sinks-process.ts <brokers> <redis> <group> <memberId> <topic>...`.
+ * The view sinks of a worker process, in one group, to be killed:
+ * `view-sinks-process.ts <brokers> <redis> <group> <memberId> <topic>...`.
  * The view of a topic has its name.
  */
 import { kafkaTransport } from '../../../../kafka/client/index.ts'
