@@ -56,10 +56,7 @@ test.each([
   [{ MILLRACE_DEMO: 'yes' }, 'MILLRACE_DEMO: is neither 0 nor 1'],
   [{ KAFKA_HEAP_MB: '64' }, 'KAFKA_HEAP_MB: is less than 256: the broker needs it to start'],
   [{ API_PORT: '8123' }, 'API_PORT: is port 8123, and so is CLICKHOUSE_PORT: change one of them'],
-  [
-    { WORKERS: '2', WORKER_HEALTH_PORT: '8122' },
-    'WORKER_HEALTH_PORT: is port 8123, and so is CLICKHOUSE_PORT: change one of them',
-  ],
+  [{ WORKERS: '2', WORKER_HEALTH_PORT: '8122' }, 'WORKER_HEALTH_PORT: is port 8123, and so is CLICKHOUSE_PORT: change one of them'],
   [{ API_PROCESSES: '2', API_PORT: '65500' }, 'API_PORT: results in port 65600, but the highest port is 65535'],
 ])('%j is refused: %s', (env, message) => {
   expect(refusal(env)).toBe(`wrong settings:\n  ${message}`)
