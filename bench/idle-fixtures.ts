@@ -1,6 +1,7 @@
 /**
- * Adds topologies and sinks that nobody writes to, so that one sees what more services would take: a worker process loads this file before its
- * own (`--import`), with the numbers in the query of its address. They are spread over both roles and stores as those of the services are.
+ * Adds topologies and sinks without input, to show the cost of additional services. A worker process loads this file
+ * before its main program (`--import`), with the numbers in the query of the URL. The fixtures are spread over both
+ * roles and stores like those of the real services.
  */
 
 import { keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../pipelines/engine/index.ts'
@@ -12,7 +13,10 @@ import type { Table } from '../state/tables/table.ts'
 import { type View, viewTag } from '../state/views/view.ts'
 
 const PARTITIONS = 4
-/** Every third topology decides commands, and one sink in five copies what such a topology writes; half of the others fill tables. */
+/**
+ * Every third topology decides commands, and one sink in five copies the output of such a topology. Half of the other
+ * sinks fill tables.
+ */
 const DECIDING_TOPOLOGIES = 3
 const DECIDING_SINKS = 5
 
@@ -77,7 +81,7 @@ function fixtureService(role: WorkerRole, topologies: number, sinks: number): Pi
   }
 }
 
-// `npm start` gives the option to all its processes.
+// `npm start` passes the option to all of its processes.
 if (process.argv[1]?.endsWith('/pipelines/main.ts')) {
   const { searchParams } = new URL(import.meta.url)
   const [topologies, sinks] = ['topologies', 'sinks'].map((name) => Number(searchParams.get(name)))

@@ -97,7 +97,7 @@ test('a file that is run directly answers by itself', async () => {
 test('a benchmark without its public data says in one line what is missing and where it comes from', async () => {
   const { code, stderr } = await run('bench/languages/run.ts')
   expect(code).toBe(1)
-  expect(stderr).toMatch(/^millrace: .*languages.* is missing: .*highlight\.js.* MILLRACE_DATA .*\n$/)
+  expect(stderr).toMatch(/^millrace: .*languages.* is missing\. .*highlight\.js.* MILLRACE_DATA .*\n$/)
 })
 
 test('when the reader of its output has gone, status ends quietly', async () => {
