@@ -14,8 +14,8 @@ export function measureParts(userAgents: readonly string[]): [part: string, micr
   const now = Date.now()
   const list = Array.from({ length: CLICKS }, () => next(now))
   const distinct = [...new Set(userAgents)]
-  // Warms up the code with other readers and then measures with a new one, so that the code is compiled but the reader's
-  // cache is empty.
+  // Warms up the code with other readers and then measures with a new one, so that the code is compiled but the
+  // reader's cache is empty.
   for (const read of [userAgentReader(), userAgentReader()]) for (const userAgent of distinct) read(userAgent)
   const readUserAgent = userAgentReader()
   const readReferrer = referrerReader()

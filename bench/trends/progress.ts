@@ -15,8 +15,8 @@ export interface Progress {
   /** When the committed offsets covered the input, epoch ms. */
   readonly inputAt: number
   /**
-   * When every count had reached its term's state, epoch ms. Only the lists remain then; the clock renews them regardless
-   * of the number of tweets.
+   * When every count had reached its term's state, epoch ms. Only the lists remain then; the clock renews them
+   * regardless of the number of tweets.
    */
   readonly countedAt: number
 }
