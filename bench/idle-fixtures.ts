@@ -1,7 +1,7 @@
 /**
- * Adds topologies and sinks without any input, to measure what further services would take. A worker process loads this
- * file before its own (`--import`), with the numbers in the query of its URL. Roles and stores are mixed as they are in
- * the services.
+ * Adds topologies and sinks without input, to show the cost of additional services. A worker process loads this file
+ * before its main program (`--import`), with the numbers in the query of the URL. The fixtures are spread over both
+ * roles and stores like those of the real services.
  */
 
 import { keyedStore, rawValue, type Topic, type Topology, topology, utf8 } from '../pipelines/engine/index.ts'
@@ -13,7 +13,10 @@ import type { Table } from '../state/tables/table.ts'
 import { type View, viewTag } from '../state/views/view.ts'
 
 const PARTITIONS = 4
-/** Every third topology and every fifth sink are of the deciding role. Half of the other sinks fill tables. */
+/**
+ * Every third topology decides commands, and one sink in five copies the output of such a topology. Half of the other
+ * sinks fill tables.
+ */
 const DECIDING_TOPOLOGIES = 3
 const DECIDING_SINKS = 5
 
@@ -78,7 +81,7 @@ function fixtureService(role: WorkerRole, topologies: number, sinks: number): Pi
   }
 }
 
-// `npm start` gives the option to all its processes.
+// `npm start` passes the option to all of its processes.
 if (process.argv[1]?.endsWith('/pipelines/main.ts')) {
   const { searchParams } = new URL(import.meta.url)
   const [topologies, sinks] = ['topologies', 'sinks'].map((name) => Number(searchParams.get(name)))

@@ -27,7 +27,7 @@ interface Use {
   readonly cpuSeconds: number
 }
 
-/** Every process that `npm start` has started, and itself, by walking the parents. */
+/** The `npm start` process and all of its descendants. */
 function processesOf(root: number): number[] {
   const parents = new Map<number, number>()
   for (const entry of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
@@ -42,7 +42,7 @@ function snapshot(root: number): Use[] {
   return processesOf(root).map((pid) => ({ name: nameOf(pid), pid, cpuSeconds: cpuSeconds(pid) }))
 }
 
-/** The part's name: the last argument that names a program of ours. */
+/** The name of the part: the last argument that is one of the project's programs. */
 function nameOf(pid: number): string {
   const args = read(`/proc/${pid}/cmdline`).split('\0').filter(Boolean)
   const program = args.findLast((arg) => /\.(ts|mjs)$|^kafka\.Kafka$/.test(arg)) ?? args[0] ?? '?'
@@ -62,7 +62,7 @@ function read(path: string): string {
   }
 }
 
-/** @param fixtures topologies and sinks, as in 15x25 */
+/** @param fixtures numbers of topologies and sinks, such as 15x25 */
 function fixtureEnv(fixtures: string): Record<string, string> {
   if (fixtures === '0x0') return {}
   const [topologies, sinks] = fixtures.split('x')

@@ -1,10 +1,10 @@
 /**
- * Throughput of the transport alone, without an engine or state. See kafka-transport.command.ts.
+ * Measures the throughput of the transport alone, without an engine or state. See kafka-transport.command.ts.
  *
- * Jobs: `produce` fills a topic of 4 partitions with records of 200 bytes; `consume` reads them with read_committed and
- * touches every record; `read-process-write` reads them and writes two records of 36 bytes for each, exactly once, a commit
- * every 100 ms. Prints JSON lines: records per second and this process's CPU seconds per million records.
- * It starts itself again with the flags of kafka/client/heap-flags.ts.
+ * Jobs: `produce` fills a topic of 4 partitions with records of 200 bytes. `consume` reads them with read_committed and
+ * touches every record. `read-process-write` reads them and writes two records of 36 bytes for each, exactly once, with
+ * a commit every 100 ms. Prints JSON lines with records per second and the CPU seconds of this process per million
+ * records. It restarts itself with the flags of kafka/client/heap-flags.ts.
  */
 import { spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -25,7 +25,7 @@ const OUTPUT_VALUE_BYTES = 20
 const COMMIT_INTERVAL_MS = 100
 const POLL_MS = 1_000
 const ROUNDS = 5
-/** A producer that fills the input commits this often. */
+/** Number of records per transaction of the producer that fills the input. */
 const FILL_TRANSACTION_RECORDS = 50_000
 
 const { BROKERS: brokers, RECORDS: records } = commandLine(declaration)

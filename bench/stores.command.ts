@@ -4,7 +4,7 @@ import { integer } from '../scripts/command-line/option.ts'
 export default command({
   call: 'npm run bench:stores --',
   description:
-    "Measures what a store costs per key, beside a plain Map and the database's bare binding: medians of several rounds, in microseconds.",
+    'Measures the cost of a store per key, compared with a plain Map and the bare database binding. Prints the medians of several rounds in microseconds.',
   positionals: { KEYS: integer('Number of keys.', { default: 200_000, min: 1 }) },
-  examples: [['20000', 'A quick look.']],
+  examples: [['20000', 'Runs a short measurement.']],
 })

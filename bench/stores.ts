@@ -1,6 +1,6 @@
 /**
- * What a store costs per key, beside a plain Map and the database's bare binding: `npm run bench:stores`.
- * Medians of several rounds, µs per key.
+ * `npm run bench:stores`: measures the cost of a store per key, compared with a plain Map and the bare database
+ * binding. Prints the medians of several rounds in µs per key.
  */
 import { join } from 'node:path'
 import { avroValue, type KeyedStore, keyedStore, utf8 } from '../pipelines/engine/index.ts'
@@ -13,11 +13,11 @@ import { median } from './harness/table.ts'
 import declaration from './stores.command.ts'
 
 const ROUNDS = 5
-/** Keys read and changed between two commits. */
+/** Number of keys read and changed between two commits. */
 const BATCH = 5000
 const PAYMENTS = 14
 
-/** As large as the state of a card in job J2: about 150 bytes. */
+/** About 150 bytes, as large as the state of a card in job J2. */
 interface Card {
   last: number
   times: number[]
@@ -110,7 +110,7 @@ function benchStore(backend: StateBackend, name: string, cachedObjects: number):
   }
 }
 
-/** Every key is in memory and changed already: what a record costs between commits. */
+/** All keys are in memory and already changed, so this is the cost of a record between commits. */
 function benchHot(backend: StateBackend): void {
   const store = openStore(backend, 4 * keyCount)
   for (let i = 0; i < keyCount; i++) store.put(keys[i], newCard(i))
@@ -170,7 +170,7 @@ async function benchBinding(folder: string): Promise<void> {
     keyCount,
   )
   measure(
-    'bare binding: multi-get of present keys, asked sorted',
+    'bare binding: multi-get of present keys, in sorted order',
     () => {
       batches((from, to) => binding.db_get_many_sync(database, bytes.slice(from, to).sort(Buffer.compare), undefined))
     },

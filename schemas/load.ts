@@ -4,7 +4,10 @@ import type { AvroSchema, ValueFormat } from './topic.ts'
 
 const EXTENSION = '.avsc'
 
-/** Maps each schema file (`links/Link`) to the type of its records. The generated `types.ts` of every folder adds its own entries. */
+/**
+ * Maps each schema file (`links/Link`) to the type of its records. The generated `types.ts` of every folder adds the
+ * folder's entries.
+ */
 // biome-ignore lint/suspicious/noEmptyInterface: each folder's types.ts adds entries by declaration merging
 export interface RecordTypes {}
 

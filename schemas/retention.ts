@@ -14,5 +14,8 @@ export function keptFor(retentionMs: number, segmentMs: number): Readonly<Record
 
 export const compacted: Readonly<Record<string, string>> = { 'cleanup.policy': 'compact', 'segment.ms': String(COMPACTED_SEGMENT_MS) }
 
-/** Commands are kept for a day. They have long passed their deadlines by then, but operators may still need to look into them. */
+/**
+ * Commands are kept for a day. They have long passed their deadlines by then, but operators may still need to look into
+ * them.
+ */
 export const commandsKept = keptFor(DAY_MS, HOUR_MS)

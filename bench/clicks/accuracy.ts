@@ -7,11 +7,11 @@ import { seededRandom } from '../../tools/random/random.ts'
 import { weightedPick, zipfWeights } from '../../tools/random/weighted.ts'
 
 export interface Accuracy {
-  /** Of the true ten most frequent referrers, those in the served ten. */
+  /** Number of the true ten most frequent referrers that are among the ten served. */
   readonly topFound: number
-  /** Greatest error of a served count, as a share of the true one. */
+  /** Largest error of a served count, relative to the true one. */
   readonly worstCount: number
-  /** By number of visitors: error of the estimate as a share, root mean square over links. */
+  /** By number of visitors: relative error of the estimate, as the root mean square over links. */
   readonly visitors: readonly (readonly [count: number, error: number])[]
 }
 
@@ -23,7 +23,7 @@ const TOP = 10
 const VISITOR_COUNTS = [2_000, 20_000, 200_000]
 const LINKS = 12
 
-/** How far approximate statistics of one link are from what is true. */
+/** Measures the error of the approximate statistics of one link. */
 export function measureAccuracy(): Accuracy {
   const { topFound, worstCount } = referrerAccuracy()
   return { topFound, worstCount, visitors: VISITOR_COUNTS.map((count) => [count, visitorError(count)] as const) }

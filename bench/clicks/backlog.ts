@@ -9,18 +9,18 @@ import { lags } from '../trends/progress.ts'
 import { clickProducer } from './producer.ts'
 import { clickStream, type Spread } from './stream.ts'
 
-/** What one backlog cost. CPU is user + system seconds per million clicks. */
+/** The cost of processing one backlog. CPU is user + system seconds per million clicks. */
 export interface BacklogFigures {
-  /** Until the committed offsets cover the clicks, sinks running beside. */
+  /** Clicks per second until the committed offsets cover all clicks, with sinks running concurrently. */
   readonly clicksPerSecond: number
-  /** Until Redis and ClickHouse have everything as well. */
+  /** Clicks per second until Redis and ClickHouse have everything as well. */
   readonly storedPerSecond: number
   readonly cpu: number
   readonly brokerCpu: number
   readonly storesCpu: number
   readonly peakRssMib: number
   readonly stateMib: number
-  /** What the rest of the machine burnt meanwhile, seconds. */
+  /** CPU seconds of all other processes on the machine during the run. */
   readonly otherCpuSeconds: number
 }
 
@@ -32,7 +32,10 @@ const MS_PER_SECOND = 1_000
 const MILLION = 1e6
 const BYTES_PER_MIB = 1_048_576
 
-/** Puts clicks into the topic while the worker stands still, and measures how long it takes to work them off. Counts are verified. */
+/**
+ * Writes clicks to the topic while the worker is stopped, and measures how long it takes to process them. Verifies the
+ * counts.
+ */
 export async function measureBacklog(
   servers: BenchServers,
   transport: Transport,
@@ -67,7 +70,7 @@ export async function measureBacklog(
     const after = cpuNow()
     const used = (part: keyof typeof before) => after[part] - before[part]
     const stored = (await storedClicks(servers)) - storedBefore
-    if (stored !== count) throw new Error(`${stored} clicks are in ClickHouse, ${count} were sent`)
+    if (stored !== count) throw new Error(`${stored} clicks are in ClickHouse, but ${count} were sent`)
     return {
       clicksPerSecond: (count / (countedAt - startedAt)) * MS_PER_SECOND,
       storedPerSecond: (count / (storedAt - startedAt)) * MS_PER_SECOND,
@@ -93,7 +96,8 @@ async function untilCommitted(admin: Admin, transport: Transport, worker: Worker
       worker.check()
       for (const group of groups) {
         const waiting = await lags(admin, transport, group)
-        // Ends are behind control records: what is left of a caught-up group is theirs, and committed a moment later.
+        // End offsets include control records, which are the remaining lag of a caught-up group until it commits them a
+        // moment later.
         if (waiting.size === 0 || [...waiting.values()].some((lag) => lag > 0)) return false
       }
       return true

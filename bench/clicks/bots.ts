@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { isBot } from '../../pipelines/links/clicks/user-agent.ts'
 
-/** Real user agents whose senders are known. */
+/** Real user agents of known senders. */
 export interface UserAgents {
   readonly crawlers: readonly string[]
   readonly browsers: readonly RecordedBrowser[]
@@ -14,15 +14,15 @@ export interface RecordedBrowser {
 }
 
 export interface ConfusionMatrix {
-  /** Crawlers called bots. */
+  /** Crawlers that were classified as bots. */
   readonly caught: number
   readonly missed: readonly string[]
-  /** Browsers called bots. */
+  /** Browsers that were classified as bots. */
   readonly wronglyCaught: number
   readonly letThrough: number
 }
 
-/** @param folder holds crawler-user-agents.json and user-agents.json.gz */
+/** @param folder contains crawler-user-agents.json and user-agents.json.gz */
 export function readUserAgents(folder: string, readFile: (path: string) => Buffer): UserAgents {
   const crawlers = JSON.parse(readFile(join(folder, 'crawler-user-agents.json')).toString()) as { instances: string[] }[]
   const browsers = JSON.parse(gunzipSync(readFile(join(folder, 'user-agents.json.gz'))).toString()) as RecordedBrowser[]

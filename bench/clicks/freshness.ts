@@ -11,9 +11,9 @@ import { clickProducer } from './producer.ts'
 import { clickStream } from './stream.ts'
 
 export interface Freshness {
-  /** From the click to its count in the view, ms, ascending. */
+  /** Time from a click to its count in the view, ms, ascending. */
   readonly seenMs: readonly number[]
-  /** How old as_of was when it was looked at, ms, ascending. */
+  /** Age of as_of when it was read, ms, ascending. */
   readonly asOfAgeMs: readonly number[]
 }
 
@@ -21,7 +21,7 @@ const LOOK_MS = 20
 const GIVEN_UP_MS = 60_000
 const ascending = (a: number, b: number) => a - b
 
-/** How soon the first click of a new link is in the view, beside a steady stream of others. */
+/** Measures how soon the first click of a new link is in the view, under a steady stream of other clicks. */
 export async function measureFreshness(
   servers: BenchServers,
   transport: Transport,
@@ -58,7 +58,7 @@ export async function measureFreshness(
       await producer.send({ ...next(sentAt), short_code: code })
       await producer.flush()
       looks.push(look(code, sentAt))
-      // Not in step with the commits.
+      // The interval varies, so that it does not align with the commits.
       await delay(Math.max(0, startedAt + 1_000 + (second % 7) * 37 - Date.now()))
     }
     await Promise.all(looks)

@@ -8,13 +8,14 @@ import { clickStream } from './stream.ts'
 const CLICKS = 50_000
 const SECRET = 'of the benchmark'
 
-/** What reading one click costs, in µs of CPU, part by part. */
+/** CPU time of processing one click in µs, by part. */
 export function measureParts(userAgents: readonly string[]): [part: string, microseconds: number][] {
   const next = clickStream('zipf', userAgents, 1)
   const now = Date.now()
   const list = Array.from({ length: CLICKS }, () => next(now))
   const distinct = [...new Set(userAgents)]
-  // Compiled, as in a process that runs for days; with a memory that is empty again.
+  // Warms up the code with other readers and then measures with a new one, so that the code is compiled but the
+  // reader's cache is empty.
   for (const read of [userAgentReader(), userAgentReader()]) for (const userAgent of distinct) read(userAgent)
   const readUserAgent = userAgentReader()
   const readReferrer = referrerReader()

@@ -6,17 +6,17 @@ import { byteWriter } from '../../schemas/codec.ts'
 import { clicks } from '../../schemas/links/topics.ts'
 import type { Click } from '../../schemas/links/types.ts'
 
-/** Bytes that may wait unsent before they are flushed. */
+/** Number of unsent bytes at which they are flushed. */
 const FULL_BYTES = 4 * 1024 * 1024
 
 export interface ClickProducer {
-  /** Waits only when much is unsent. */
+  /** Waits only when many bytes are unsent. */
   send(click: Click): Promise<void>
   flush(): Promise<void>
   close(): Promise<void>
 }
 
-/** Sends clicks as the redirect does: Avro in the registry's format, keyed by short code. */
+/** Sends clicks like the redirect does: Avro in the registry's format, keyed by short code. */
 export async function clickProducer(transport: Transport, registry: SchemaRegistry): Promise<ClickProducer> {
   const count = (await transport.partitionCounts([clicks.name])).get(clicks.name) as number
   const values = (await openSerdes(registry, [clicks])).codecFor(clicks)

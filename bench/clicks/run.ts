@@ -1,6 +1,4 @@
-/**
- * `npm run bench:clicks`: the clicks pipeline and its sinks on servers of their own. See run.command.ts.
- */
+/** `npm run bench:clicks`: measures the clicks pipeline and its sinks on separate servers. See run.command.ts. */
 import { readFileSync } from 'node:fs'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
@@ -38,7 +36,7 @@ const TITLES = [
 const values = commandLine(declaration)
 const lines: string[] = []
 
-/** Also for bench/results.md. */
+/** Prints a line and keeps it for bench/results.md. */
 function say(line: string): void {
   process.stdout.write(`${line}\n`)
   lines.push(line)
@@ -56,7 +54,7 @@ function cellsOf(figures: BacklogFigures): string[] {
 
 function sayMatrix(userAgents: UserAgents): void {
   const { caught, missed, wronglyCaught, letThrough } = confusionMatrix(userAgents)
-  say(row(['user agents', 'called bots', 'called people']))
+  say(row(['user agents', 'classified as bots', 'classified as people']))
   say(row(['---', '--:', '--:']))
   say(row([`${userAgents.crawlers.length} of crawlers`, String(caught), String(missed.length)]))
   say(row([`${userAgents.browsers.length} of browsers`, String(wronglyCaught), String(letThrough)]))
@@ -67,9 +65,9 @@ function sayAccuracy(): void {
   const { topFound, worstCount, visitors } = measureAccuracy()
   const percent = (share: number) => `${(share * 100).toFixed(2)} %`
   say(
-    `One link, 1,000,000 clicks from 100,000 referrers by Zipf's law: ${topFound} of the true top 10 referrers served, greatest error of a count ${percent(worstCount)}.`,
+    `One link, 1,000,000 clicks from 100,000 referrers by Zipf's law: ${topFound} of the true top 10 referrers were served; the largest error of a count was ${percent(worstCount)}.`,
   )
-  say(`Visitors, error as the root mean square of 12 links: ${visitors.map(([count, error]) => `${count}: ${percent(error)}`).join(', ')}.`)
+  say(`Visitors, root mean square error over 12 links: ${visitors.map(([count, error]) => `${count}: ${percent(error)}`).join(', ')}.`)
   say('')
 }
 
@@ -79,7 +77,7 @@ async function pipeline(servers: BenchServers, userAgents: readonly string[]): P
   await transport.connect()
   try {
     await waitUntil(async () => (await worker.tasks()) === PARTITIONS, { what: 'the worker', timeoutMs: START_TIMEOUT_MS })
-    // Code that is compiled, as in a process that runs for days.
+    // Warm-up, so that the code is compiled as in a long-running process.
     await measureBacklog(servers, transport, worker, { spread: 'zipf', count: Math.ceil(values.clicks / 3), userAgents, seed: 1 })
     say(row(TITLES))
     say(row(TITLES.map((_, index) => (index === 0 ? '---' : '--:'))))
@@ -106,7 +104,7 @@ async function main(): Promise<void> {
   const userAgents = readUserAgents(folder, readFileSync)
   const browsers = userAgents.browsers.map(({ userAgent }) => userAgent)
   say(
-    `${describeMachine()}; ${values.clicks} clicks a backlog, exactly once, one worker process with its sinks; counts verified in ClickHouse.`,
+    `${describeMachine()}; ${values.clicks} clicks per backlog, exactly once, one worker process with its sinks; counts were verified in ClickHouse.`,
   )
   say('')
   sayMatrix(userAgents)

@@ -2,20 +2,20 @@ import type { Click } from '../../schemas/links/types.ts'
 import { integer, pick, type Random, seededRandom } from '../../tools/random/random.ts'
 import { weightedPick, zipfWeights } from '../../tools/random/weighted.ts'
 
-/** How clicks are spread over links. */
+/** Distributions of clicks over links. */
 export const SPREADS = ['uniform', 'zipf', 'one'] as const
 export type Spread = (typeof SPREADS)[number]
 
 const LINKS = 100_000
-/** Popularity of links and of referrers, as of pages: the k-th has 1 / k^1.1. */
+/** Popularity of links and referrers, similar to that of pages: the k-th has weight 1 / k^1.1. */
 const ZIPF_EXPONENT = 1.1
 const REFERRERS = 2_000
-/** Clicks that come from nowhere: about half of all. */
+/** Share of clicks without a referrer: about half. */
 const DIRECT_SHARE = 0.5
 const VISITORS = 200_000
 const CODE_DIGITS = 7
 
-/** Made-up clicks with real user agents. The same ones for the same seed. */
+/** Generated clicks with real user agents. Equal seeds produce equal clicks. */
 export function clickStream(spread: Spread, userAgents: readonly string[], seed: number): (now: number) => Click {
   const random = seededRandom(seed)
   const linkOf = linkPick(spread, random)

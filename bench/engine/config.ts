@@ -5,42 +5,42 @@ import type { ValuesOf } from '../../scripts/command-line/command.ts'
 import { type Guarantee, JOB_NAMES, type JobName, type PeerName } from './names.ts'
 import type declaration from './run.command.ts'
 
-/** What the benchmark's harness is told: arguments say what is compared, the environment where things are. */
+/** Configuration of the benchmark. Arguments select what is compared; the environment contains the locations. */
 export interface BenchConfig {
   readonly job: JobName
-  /** Undefined: the engine alone. */
+  /** Undefined measures only the engine. */
   readonly peer: PeerName | undefined
-  /** Settings of the peer: its defaults, or what its users turn. */
+  /** Settings of the peer: its defaults, or those that its users usually tune. */
   readonly variant: 'default' | 'tuned'
   readonly guarantee: Guarantee
-  /** Processes of the engine. */
+  /** Number of engine processes. */
   readonly workers: number
-  /** Threads or processes of the peer. */
+  /** Number of threads or processes of the peer. */
   readonly peerWorkers: number
   readonly records: number
   readonly runs: number
   readonly commitIntervalMs: number
-  /** Of the records that the engine writes. */
+  /** Compression of the records that the engine writes. */
   readonly compression: Compression
-  /** Measure the time from record to visible result instead, at this many records per second. */
+  /** If set, measures the time from a record to its visible result at this many records per second instead. */
   readonly latencyRate: number | undefined
   /** Folder of the data sets. */
   readonly dataDir: string
-  /** Folder of the peers' programs, a `run.sh` each. */
+  /** Folder of the peers' programs, each with a `run.sh`. */
   readonly peersDir: string
-  /** host:port of a given broker; undefined: one is started. */
+  /** host:port of an external broker; undefined starts one. */
   readonly brokers: string | undefined
-  /** Extra arguments of the worker's node, e.g. --cpu-prof. */
+  /** Additional Node arguments for workers, such as --cpu-prof. */
   readonly nodeArguments: readonly string[]
 }
 
-/** What a process is told: the variables of the peers' `run.sh`. */
+/** Environment of a contender's process, with the variables that the peers' `run.sh` reads. */
 export interface WorkerEnvironment {
   readonly job: JobName
   readonly brokers: string
   readonly input: string
   readonly output: string
-  /** Consumer group, and the prefix of every internal topic. */
+  /** Consumer group, which is also the prefix of all internal topics. */
   readonly group: string
   readonly stateDir: string
   readonly guarantee: Guarantee
@@ -54,7 +54,7 @@ function inRepository(path: string): string {
   return fileURLToPath(new URL(`../../${path}`, import.meta.url))
 }
 
-/** @throws ZodError for a wrong environment */
+/** @throws ZodError when the environment is invalid */
 export function benchConfig(asked: ValuesOf<typeof declaration>, env: NodeJS.ProcessEnv = process.env): BenchConfig {
   const given = z
     .object({
@@ -111,7 +111,7 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
   }
 }
 
-/** The environment that a process starts with. */
+/** The environment that a process is started with. */
 export function workerProcessEnv(worker: WorkerEnvironment): NodeJS.ProcessEnv {
   return {
     ...process.env,

@@ -10,22 +10,22 @@ import { PeerMissingError } from '../peer-missing.ts'
 import { type BenchConfig, type WorkerEnvironment, workerProcessEnv } from './config.ts'
 import type { Guarantee, JobName, PeerName } from './names.ts'
 
-/** What is compared: the engine, or a peer. */
+/** A participant in the comparison: the engine or a peer. */
 export interface Contender {
   readonly label: string
-  /** Starts its processes; each has a folder of its own below `worker.stateDir`. */
+  /** Starts its processes, each with a separate folder below `worker.stateDir`. */
   start(worker: WorkerEnvironment): Running
 }
 
 /** The processes of one run. */
 export interface Running {
-  /** Epoch ms of the first input record, undefined before. `onFirst` of `watch` is called once then. */
+  /** Reports the first input record: `onFirst` is called once with its time in epoch ms. */
   watch(onFirst: (at: number) => void): void
-  /** Called with the words of each line that a process tells. */
+  /** Calls `onLine` with the words of each line that a process prints. */
   listen(onLine: (words: readonly string[]) => void): void
   cpuSeconds(): number
   peakRssMib(): number
-  /** Throws when a process has ended. */
+  /** @throws ContenderEndedError when a process has ended */
   expectAlive(): void
   stop(): Promise<void>
 }
@@ -38,7 +38,7 @@ export class ContenderEndedError extends Error {
 const STOP_MS = 25_000
 const WORKER = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
 
-/** Who does which job, and how: the others have no such job, or no transactions. */
+/** The jobs and guarantees that each peer supports. The others lack the job or transactions. */
 const PEER_JOBS: Readonly<Record<PeerName, { readonly jobs: readonly JobName[]; readonly guarantees: readonly Guarantee[] }>> = {
   'kafka-streams': { jobs: ['J1', 'J2', 'J3'], guarantees: ['exactly-once', 'at-least-once'] },
   goka: { jobs: ['J1', 'J2'], guarantees: ['at-least-once'] },
@@ -53,15 +53,19 @@ export function engineContender({ workers, nodeArguments }: Pick<BenchConfig, 'w
   }
 }
 
-/** @throws PeerMissingError when it is not there @throws Error when it cannot do what is asked */
+/**
+ * @throws PeerMissingError when the peer's program is missing
+ * @throws Error when the peer does not support the job or guarantee
+ */
 export function peerContender(peer: PeerName, config: BenchConfig): Contender {
   const { jobs, guarantees } = PEER_JOBS[peer]
   const { job, guarantee, variant, peerWorkers, peersDir } = config
-  if (!jobs.includes(job)) throw new Error(`${peer} does not have job ${job}: choose one of ${jobs.join(', ')}`)
-  if (!guarantees.includes(guarantee)) throw new Error(`${peer} knows only ${guarantees.join(', ')}: add --guarantee ${guarantees[0]}`)
+  if (!jobs.includes(job)) throw new Error(`${peer} does not implement job ${job}: choose one of ${jobs.join(', ')}`)
+  if (!guarantees.includes(guarantee)) throw new Error(`${peer} only supports ${guarantees.join(', ')}: add --guarantee ${guarantees[0]}`)
   const script = join(peersDir, peer, 'run.sh')
-  if (!existsSync(script)) throw new PeerMissingError(`there is no ${script}; set PEERS_DIR to the folder that holds the peers' programs`)
-  // Python runs one thread at a time: more of Quix is more processes.
+  if (!existsSync(script))
+    throw new PeerMissingError(`${script} does not exist; set PEERS_DIR to the folder that contains the peers' programs`)
+  // Python runs one thread at a time, so Quix scales by processes.
   const processes = peer === 'quix' ? peerWorkers : 1
   const unit = peer === 'quix' ? 'process' : 'thread'
   return {
@@ -100,7 +104,7 @@ function run(processes: number, worker: WorkerEnvironment, spawnOne: (env: NodeJ
     peakRssMib: () => pids.reduce((sum, pid) => sum + peakRssMib(pid), 0),
     expectAlive() {
       const ended = children.find(({ exitCode, signalCode }) => exitCode !== null || signalCode !== null)
-      if (ended !== undefined) throw new ContenderEndedError(`a process ended with ${ended.exitCode ?? ended.signalCode}`)
+      if (ended !== undefined) throw new ContenderEndedError(`a process exited with ${ended.exitCode ?? ended.signalCode}`)
     },
     async stop() {
       await Promise.all(children.map(stop))

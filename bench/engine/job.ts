@@ -1,35 +1,44 @@
 import type { ByteWriter, Topology } from '../../pipelines/engine/index.ts'
 import type { DataSetName } from '../../scripts/data-sets.ts'
 
-/** Of inputs and outputs, of every contender. */
+/** Number of partitions of inputs and outputs, for every contender. */
 export const PARTITIONS = 4
-/** Event times lie years back: nothing may be deleted for its age. */
+/** Event times are years in the past, so retention must not delete anything. */
 export const KEEP_ALL = { 'retention.ms': '-1' }
 
-/** The jobs that contenders are compared in: keys are UTF-8 text, values Avro binary of one record without any header, timestamps event times. */
+/**
+ * A job that contenders are compared in. Keys are UTF-8 text, values are the Avro binary of one record without a
+ * header, and timestamps are event times.
+ */
 export interface Job {
   readonly title: string
-  /** The public data set that its input comes from; undefined: it is generated. */
+  /** The public data set of the input; undefined when the input is generated. */
   readonly data?: DataSetName
-  /** The same records at every call. */
+  /** Every call returns the same records. */
   input(dataDir: string, count: number): JobInput
   topology(options: JobTopology): Topology
 }
 
-/** Records of a job's input, and what is right for them. */
+/** The records of a job's input, with a check of the output. */
 export interface JobInput {
   readonly count: number
-  /** Appends key and value of a record. @returns its timestamp, epoch ms */
+  /**
+   * Appends the key and value of a record.
+   * @returns the record's timestamp, epoch ms
+   */
   write(index: number, key: ByteWriter, value: ByteWriter): number
-  /** Computes what the output must be, by other means than the topology's. */
+  /** Computes the expected output independently of the topology. */
   check(): OutputCheck
 }
 
-/** Compares an output topic, record by record. */
+/** Compares an output topic record by record. */
 export interface OutputCheck {
-  /** @returns the first difference, undefined while there is none */
+  /** @returns the first difference; undefined when there is none so far */
   record(buffer: Buffer, keyStart: number, keyEnd: number, valueStart: number, valueEnd: number): string | undefined
-  /** After the last record. @returns what is missing, undefined when nothing is */
+  /**
+   * Call after the last record.
+   * @returns the missing output; undefined when nothing is missing
+   */
   missing(): string | undefined
 }
 

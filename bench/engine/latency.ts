@@ -8,7 +8,7 @@ import { type JobInput, PARTITIONS } from './job.ts'
 import { inputAppender } from './load.ts'
 import { readLongs } from './longs.ts'
 
-/** From the time a record is due to be sent to the return of the poll that shows its output. */
+/** Times from when a record is due to be sent until a poll returns its output. */
 export interface LatencyFigures {
   readonly p50Ms: number
   readonly p99Ms: number
@@ -21,9 +21,9 @@ export interface LatencyFigures {
 
 export const WARM_UP_SECONDS = 10
 export const MEASURED_SECONDS = 15
-/** For the processes to join their group before anything is sent. */
+/** Time for the processes to join their group before the first record is sent. */
 const START_MS = 5_000
-/** After the last record was sent. */
+/** Time to wait for outputs after the last record has been sent. */
 const DRAIN_MS = 15_000
 const SEND_EVERY_MS = 1
 const POLL_MS = 100
@@ -32,14 +32,14 @@ const MS_PER_SECOND = 1_000
 export interface LatencyRun {
   readonly contender: Contender
   readonly worker: WorkerEnvironment
-  /** Of job J2: the first field of an output is the number of its input record. */
+  /** The input of job J2, in which the first field of an output is the number of its input record. */
   readonly input: JobInput
   readonly rate: number
   readonly transport: Transport
   readonly brokerPid: number | undefined
 }
 
-/** Open loop: a record's time begins when it is due, so that a stall of the sender counts. */
+/** Uses an open loop: a record's time begins when it is due, so that stalls of the sender count. */
 export async function measureLatency(run: LatencyRun): Promise<LatencyFigures> {
   const { contender, worker, input, rate, transport } = run
   const firstMeasured = rate * WARM_UP_SECONDS
@@ -64,7 +64,7 @@ export async function measureLatency(run: LatencyRun): Promise<LatencyFigures> {
       const index = firstMeasured + i
       return seenAt[index] - (startedAt + (index * MS_PER_SECOND) / rate)
     }).sort((a, b) => a - b)
-    if (times.some(Number.isNaN)) throw new Error('not every record came out: its latency is not known')
+    if (times.some(Number.isNaN)) throw new Error('some records have no output, so their latency is unknown')
     return {
       p50Ms: quantile(times, 0.5),
       p99Ms: quantile(times, 0.99),
@@ -102,7 +102,7 @@ async function send(
   await producer.close()
 }
 
-/** Reads the output from its beginning and notes when each record was seen first. */
+/** Reads the output from its beginning and notes when each record was first seen. */
 function readOutputs(transport: Transport, topic: string, count: number) {
   const seenAt = new Float64Array(count).fill(Number.NaN)
   const fetcher = transport.fetcher({ isolation: 'read_committed' })
@@ -126,10 +126,10 @@ function readOutputs(transport: Transport, topic: string, count: number) {
     }
   }
   const reading = read()
-  reading.catch(() => {}) // `seen` tells.
+  reading.catch(() => {}) // `seen` reports it.
 
   return {
-    /** Waits until everything is seen, or the time is up. */
+    /** Waits until every output has been seen or the time is up. */
     async seen(timeoutMs: number): Promise<Float64Array> {
       await Promise.race([reading, delay(timeoutMs, undefined, { ref: false })])
       return seenAt

@@ -3,10 +3,10 @@ import type { Transport, WorkerProducer } from '../../kafka/transport.ts'
 import { byteWriter } from '../../schemas/codec.ts'
 import { type JobInput, KEEP_ALL, PARTITIONS } from './job.ts'
 
-/** Records between two waits for acknowledgements. */
+/** Number of records between two waits for acknowledgements. */
 const FLUSH_RECORDS = 50_000
 
-/** Writes the whole input, placed as the Java client's partitioner does. */
+/** Writes the whole input, partitioned like the Java client does. */
 export async function loadInput(transport: Transport, topic: string, input: JobInput): Promise<void> {
   await transport.ensureTopics([{ name: topic, partitions: PARTITIONS, config: KEEP_ALL }])
   const producer = transport.producer({})
@@ -20,7 +20,7 @@ export async function loadInput(transport: Transport, topic: string, input: JobI
   await producer.close()
 }
 
-/** @returns appends the record of an index to its partition */
+/** @returns a function that appends the record with a given index to its partition */
 export function inputAppender(producer: WorkerProducer, topic: string, input: JobInput): (index: number) => void {
   const appenders = Array.from({ length: PARTITIONS }, (_, partition) => producer.appender(topic, partition))
   const key = byteWriter()

@@ -1,11 +1,14 @@
 import type { AvroSchema } from '../../pipelines/engine/index.ts'
 
-/** A record whose fields are all longs. */
+/** The schema of a record with only long fields. */
 export function longRecord(name: string, fields: readonly string[]): AvroSchema {
   return { type: 'record', name, namespace: 'millrace.bench', fields: fields.map((field) => ({ name: field, type: 'long' })) }
 }
 
-/** Zigzag varints, read here anew so that the codec under test does not check itself. @returns whether exactly these filled the range */
+/**
+ * Reads zigzag varints with separate code, so that the codec under test does not verify itself.
+ * @returns whether these varints fill the range exactly
+ */
 export function readLongs(buffer: Buffer, start: number, end: number, into: Float64Array): boolean {
   let at = start
   for (let field = 0; field < into.length; field++) {

@@ -4,19 +4,19 @@ import { cpuSeconds, machineCpuSeconds } from '../harness/process-stats.ts'
 import type { WorkerEnvironment } from './config.ts'
 import type { Contender } from './contender.ts'
 
-/** One measured run. CPU is user + system seconds per million records. */
+/** The results of one run. CPU is user + system seconds per million records. */
 export interface RunFigures {
-  /** First record to committed offsets that cover the input. */
+  /** Rate from the first record until committed offsets cover the input. */
   readonly recordsPerSecond: number
-  /** Of the second half of the input: what a warm process does. */
+  /** Rate of the second half of the input, when the process is warm. */
   readonly warmRecordsPerSecond: number
   readonly cpu: number
   readonly warmCpu: number
   readonly brokerCpu: number
   readonly peakRssMib: number
-  /** Process start to first record. */
+  /** Time from the start of the process to the first record. */
   readonly startSeconds: number
-  /** What the rest of the machine burnt meanwhile, seconds: a run with much of it is spoiled. */
+  /** CPU seconds of all other processes on the machine. A run with a high value is unreliable. */
   readonly otherCpuSeconds: number
 }
 
@@ -58,7 +58,7 @@ export async function measureRun(
       if (half === undefined && done >= records / 2) half = moment(done)
       if (first !== undefined && done >= records) return figures(startedAt, first, half ?? first, moment(done), running.peakRssMib())
       running.expectAlive()
-      if (Date.now() > deadline) throw new Error(`only ${done} of ${records} records were done in ${TIMEOUT_MS / MS_PER_SECOND} s`)
+      if (Date.now() > deadline) throw new Error(`only ${done} of ${records} records were processed in ${TIMEOUT_MS / MS_PER_SECOND} s`)
     }
   } finally {
     await running.stop()

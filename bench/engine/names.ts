@@ -1,4 +1,4 @@
-/** Names that the command line knows, apart from what they stand for: help must not load the engine. */
+/** Names for the command line. They are in a separate file, so that help does not load the engine. */
 export const JOB_NAMES = ['J1', 'J2', 'J3'] as const
 export type JobName = (typeof JOB_NAMES)[number]
 

@@ -1,13 +1,13 @@
 import { median, row } from '../harness/table.ts'
 
-/** A figure of a run as it stands in the table. */
+/** A column of the table, with the figure of a run that it shows. */
 export interface Column<Figures> {
   readonly title: string
   readonly digits: number
   readonly of: (run: Figures) => number
 }
 
-/** Runs of one contender. */
+/** The runs of one contender. */
 export interface Runs<Figures> {
   readonly label: string
   readonly runs: Figures[]
@@ -21,7 +21,7 @@ export function cells<Figures>(label: string, columns: readonly Column<Figures>[
   return row([label, ...columns.map((column) => figure(column).toFixed(column.digits))])
 }
 
-/** Medians of every contender, and how the first one stands to each of the others. */
+/** Formats the medians of every contender, and the ratios of the first one to each of the others. */
 export function summary<Figures>(contenders: readonly Runs<Figures>[], columns: readonly Column<Figures>[]): string {
   const medians = contenders.map(
     ({ runs }) =>

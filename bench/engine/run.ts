@@ -1,6 +1,6 @@
 /**
- * `npm run bench:engine`: the engine and a peer in turn, on one broker and one input, every output verified. See run.command.ts for the options,
- * config.ts for the environment.
+ * `npm run bench:engine`: measures the engine and a peer alternately, on one broker and one input, and verifies every
+ * output. See run.command.ts for the options and config.ts for the environment.
  */
 import { randomUUID } from 'node:crypto'
 import { rmSync } from 'node:fs'
@@ -52,7 +52,7 @@ interface Place {
 
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
-/** Topics and folder of one run. */
+/** Creates the topics and the folder of one run. */
 async function newWorker(config: BenchConfig, { brokers, folder, transport }: Place, input: string): Promise<WorkerEnvironment> {
   const { job, guarantee, commitIntervalMs, compression } = config
   const group = `bench-${job.toLowerCase()}-${randomUUID().slice(0, 8)}`
@@ -61,7 +61,7 @@ async function newWorker(config: BenchConfig, { brokers, folder, transport }: Pl
   return { job, brokers, input, output, group, stateDir: join(folder, group), guarantee, commitIntervalMs, compression }
 }
 
-/** Runs the contenders in turn and prints every run, medians and ratios. */
+/** Runs the contenders alternately and prints every run, the medians and the ratios. */
 async function compare<Figures>(
   contenders: readonly Contender[],
   runs: number,
@@ -75,9 +75,9 @@ async function compare<Figures>(
     for (const [i, contender] of contenders.entries()) {
       if (leftOut.has(contender)) continue
       const figures = await once(contender).catch((error) => {
-        // Without the engine, nothing is left to measure.
+        // Without the engine there is nothing to measure.
         if (i === 0 || !(error instanceof ContenderEndedError)) throw error
-        say(`${contender.label} is left out: ${error.message}; is it built, and is what it runs on installed?`)
+        say(`skipping ${contender.label}: ${error.message}; check that it is built and that its runtime is installed`)
         leftOut.add(contender)
       })
       if (figures === undefined) continue
@@ -96,12 +96,12 @@ async function compare<Figures>(
 async function expectRight(transport: Transport, { output, stateDir }: WorkerEnvironment, input: JobInput): Promise<void> {
   rmSync(stateDir, { recursive: true, force: true })
   const verdict = await verifyOutput(transport, output, input.check())
-  if (verdict !== 'ok') throw new Error(`the output is wrong: ${verdict}`)
+  if (verdict !== 'ok') throw new Error(`the output is incorrect: ${verdict}`)
 }
 
-/** The input is never compressed. */
+/** Describes the compression of outputs; the input is never compressed. */
 function compressed({ compression }: BenchConfig): string {
-  return compression === 'none' ? 'nothing compressed' : `what is written compressed with ${compression}`
+  return compression === 'none' ? 'no compression' : `outputs compressed with ${compression}`
 }
 
 async function throughput(config: BenchConfig, contenders: readonly Contender[], place: Place): Promise<void> {
@@ -110,7 +110,7 @@ async function throughput(config: BenchConfig, contenders: readonly Contender[],
   const topic = `bench-${config.job.toLowerCase()}-in-${randomUUID().slice(0, 8)}`
   await loadInput(transport, topic, input)
   say(
-    `${input.count} records in ${PARTITIONS} partitions, ${config.guarantee}, a commit every ${config.commitIntervalMs} ms, ${compressed(config)}`,
+    `${input.count} records in ${PARTITIONS} partitions, ${config.guarantee}, one commit every ${config.commitIntervalMs} ms, ${compressed(config)}`,
   )
   await compare(contenders, config.runs, RUN_COLUMNS, async (contender) => {
     const worker = await newWorker(config, place, topic)
@@ -125,7 +125,7 @@ async function latency(config: BenchConfig, contenders: readonly Contender[], pl
   const { transport } = place
   const input = JOBS[config.job].input(config.dataDir, rate * (WARM_UP_SECONDS + MEASURED_SECONDS))
   say(
-    `${rate} records/s, ${config.guarantee}, a commit every ${config.commitIntervalMs} ms at the latest, ${compressed(config)}; due to be sent → seen by a read_committed reader`,
+    `${rate} records/s, ${config.guarantee}, at most ${config.commitIntervalMs} ms between commits, ${compressed(config)}; times from when a record is due until a read_committed reader sees its output`,
   )
   await compare(contenders, config.runs, LATENCY_COLUMNS, async (contender) => {
     const topic = `bench-latency-in-${randomUUID().slice(0, 8)}`

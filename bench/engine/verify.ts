@@ -2,12 +2,12 @@ import { partitionKey, type TopicPartition, type Transport } from '../../kafka/t
 import { type OutputCheck, PARTITIONS } from './job.ts'
 
 const POLL_MS = 1_000
-/** Nothing more comes for so long although the log's end is not reached: the output is stuck behind an open transaction. */
+/** If no record arrives for this long before the end of the log, an open transaction blocks the output. */
 const SILENCE_MS = 30_000
 
 /**
  * Reads the whole output topic with read_committed and checks every record.
- * @returns 'ok', or the first difference
+ * @returns 'ok' or the first difference
  */
 export async function verifyOutput(transport: Transport, topic: string, check: OutputCheck): Promise<string> {
   const partitions: TopicPartition[] = Array.from({ length: PARTITIONS }, (_, partition) => ({ topic, partition }))

@@ -1,4 +1,4 @@
-/** The engine as one more peer: honours the environment of the peers' run.sh and prints what it prints. */
+/** Runs the engine as one more contender: reads the environment of the peers' run.sh and prints the same lines. */
 
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
@@ -17,7 +17,7 @@ const log = pino({ level: 'warn' }, pino.destination(STDERR))
 let started = false
 let restored = 0
 let restoreBegan = 0
-/** What has been restored, as the peers tell it. */
+/** Prints restored records in the format of the peers. */
 const told = {
   debug() {},
   info(fields: object, event: string) {

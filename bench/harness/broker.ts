@@ -7,16 +7,16 @@ import { startServers } from './servers.ts'
 
 const STDERR = 2
 
-/** A broker and a connection to it. */
+/** A broker with a connection to it. */
 export interface BenchBroker {
   readonly brokers: string
-  /** Undefined: it was given. */
+  /** Undefined for an external broker. */
   readonly pid: number | undefined
   readonly transport: Transport
   stop(): Promise<void>
 }
 
-/** @param given a broker to be used instead of one of the benchmark's own in `folder` */
+/** @param given an external broker to use; undefined starts one in `folder` */
 export async function startBroker(folder: string, given: string | undefined, logLevel: 'warn' | 'error'): Promise<BenchBroker> {
   const servers = given === undefined ? await startServers(join(folder, 'broker'), { names: ['kafka'] }) : undefined
   const brokers = given ?? (servers?.addresses.kafka as string)

@@ -16,13 +16,13 @@ const PORTS = [
   'SHORT_PORT',
 ]
 
-/** Ctrl-C ends a benchmark in order: what it has started is stopped. */
+/** Ctrl-C rejects this promise, so that a benchmark stops everything that it has started. */
 const interrupted = new Promise<never>((_, reject) => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => reject(new Error('interrupted')))
 })
 interrupted.catch(() => {})
 
-/** Runs in a new folder, and leaves nothing of it behind. */
+/** Runs `use` in a new temporary folder and deletes the folder afterwards. */
 export async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<T> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-bench-'))
   try {
@@ -32,7 +32,7 @@ export async function inFolder<T>(use: (folder: string) => Promise<T>): Promise<
   }
 }
 
-/** Starts what a benchmark needs in a new folder, uses it, and stops it. */
+/** Starts the servers of a benchmark in a new folder, uses them and stops them. */
 export function withStarted<S extends { stop(): Promise<void> }, T>(
   start: (folder: string) => Promise<S>,
   use: (started: S, folder: string) => Promise<T>,
@@ -47,10 +47,10 @@ export function withStarted<S extends { stop(): Promise<void> }, T>(
   })
 }
 
-/** Settings with which a stack has `folder` to itself, on free ports, beside whatever else runs. */
+/** Settings for a stack that uses only `folder` and free ports, so that it can run beside other stacks. */
 export async function ownStack(folder: string): Promise<Record<string, string>> {
   mkdirSync(folder, { recursive: true })
-  // What npm start has downloaded already is not fetched again.
+  // Reuses the programs that npm start has already downloaded.
   const tools = join(localConfig().home, 'tools')
   mkdirSync(tools, { recursive: true })
   symlinkSync(tools, join(folder, 'tools'))

@@ -10,15 +10,18 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const READY_TIMEOUT_MS = 120_000
 
-/** A process of ours that a benchmark has started. */
+/** A Node process that a benchmark has started. */
 export interface NodeProcess {
-  /** What it said when it was there. */
+  /** The log line by which it reported that it was ready. */
   readonly line: Record<string, unknown>
   readonly pid: number
   stop(): Promise<void>
 }
 
-/** Starts a program of ours, which says in its log where it listens. @param event the line that says so */
+/**
+ * Starts one of the project's programs, which logs its address.
+ * @param event name of the log event with the address
+ */
 export async function startNode(main: string, flags: readonly string[], env: Record<string, string>, event: string): Promise<NodeProcess> {
   const child: ChildProcess = spawn(process.execPath, [...flags, join(ROOT, main)], {
     env: { ...inheritedEnv(), ...env },
@@ -26,7 +29,7 @@ export async function startNode(main: string, flags: readonly string[], env: Rec
   })
   const exited = once(child, 'exit')
   const line = await new Promise<Record<string, unknown>>((found, failed) => {
-    void exited.then(() => failed(new Error(`${main} ended before it was there`)))
+    void exited.then(() => failed(new Error(`${main} ended before it was ready`)))
     createInterface({ input: child.stdout! }).on('line', (text) => {
       if (text.includes(`"${event}"`)) found(JSON.parse(text))
     })
@@ -38,12 +41,12 @@ export async function startNode(main: string, flags: readonly string[], env: Rec
   return { line, pid: child.pid as number, stop }
 }
 
-/** Waits until processes of ours are ready. */
+/** Waits until the processes at these URLs are ready. */
 export async function untilReady(...urls: readonly string[]): Promise<void> {
   for (const url of urls) await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, { what: url, timeoutMs: READY_TIMEOUT_MS })
 }
 
-/** Arguments of Node that write a .cpuprofile to the folder, if there is one. */
+/** Node arguments that write a .cpuprofile to the folder; empty when there is no folder. */
 export function profileTo(folder: string | undefined): string[] {
   return folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(folder)}`]
 }

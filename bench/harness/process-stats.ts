@@ -1,33 +1,33 @@
 import { readFileSync } from 'node:fs'
 
-/** Linux counts a process's time in hundredths of a second. */
+/** Linux counts CPU time in hundredths of a second. */
 const TICKS_PER_SECOND = 100
-/** Positions in /proc/<pid>/stat behind the name, and in the first line of /proc/stat. */
+/** Field indexes in /proc/<pid>/stat after the name, and in the first line of /proc/stat. */
 const UTIME = 11
 const STIME = 12
 const BUSY_COLUMNS = [1, 2, 3, 6, 7, 8]
 const KIB_PER_MIB = 1024
 
-/** User and system seconds of a process so far; 0 when it is gone. */
+/** User and system CPU seconds of a process so far; 0 when it has ended. */
 export function cpuSeconds(pid: number): number {
   const text = read(`/proc/${pid}/stat`)
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[UTIME] ?? 0) + Number(fields[STIME] ?? 0)) / TICKS_PER_SECOND
 }
 
-/** Busy seconds of all cores since the machine started, steal included. */
+/** Busy seconds of all cores since the machine started, including steal time. */
 export function machineCpuSeconds(): number {
   const columns = read('/proc/stat').split('\n')[0].trim().split(/\s+/)
   return BUSY_COLUMNS.reduce((sum, column) => sum + Number(columns[column] ?? 0), 0) / TICKS_PER_SECOND
 }
 
-/** Greatest resident memory of a process so far, MiB. */
+/** Peak resident memory of a process so far, MiB. */
 export function peakRssMib(pid: number): number {
   const found = /^VmHWM:\s*(\d+)/m.exec(read(`/proc/${pid}/status`))
   return Math.round(Number(found?.[1] ?? 0) / KIB_PER_MIB)
 }
 
-/** Cores and memory, without naming the machine. */
+/** Describes cores and memory without naming the machine. */
 export function describeMachine(): string {
   const processors = read('/proc/cpuinfo')
   const model = /^model name\s*:\s*(.+)$/m.exec(processors)?.[1] ?? 'unknown processor'

@@ -7,37 +7,37 @@ import { provisionTopics } from '../../deploy/local/provision.ts'
 import { type ServerName, stackServers } from '../../deploy/local/servers.ts'
 import { ownStack } from './folder.ts'
 
-/** Servers of one run, empty at the start. */
+/** The servers of one run, which are empty at the start. */
 export interface BenchServers {
   readonly home: Home
   readonly addresses: Addresses
-  /** Settings with which processes of ours find these servers. */
+  /** Settings that point processes to these servers. */
   readonly env: Readonly<Record<string, string>>
   readonly components: Readonly<Record<ServerName, Component>>
-  /** 0: not started. */
+  /** 0 for servers that are not started. */
   readonly pids: Readonly<Record<ServerName, number>>
   startApi(): Promise<Component>
-  /** One that decides commands and one for the rest, of the services given. */
+  /** Starts two workers for the given services: one that decides commands and one for the rest. */
   startWorkers(pipelines: string): Promise<Component[]>
-  /** First column of the first row. */
+  /** Returns the first column of the first row. */
   query(sql: string): Promise<number>
   stop(): Promise<void>
 }
 
 export interface ServersOptions {
-  /** Those that are started; all topics are created where the registry is one of them. Default: all four. */
+  /** Servers to start; default all four. If the registry is one of them, all topics are created. */
   readonly names?: readonly ServerName[]
   readonly apiServices?: string
   readonly brokerHeapMb?: number
 }
 
-/** What services need that keep nothing in ClickHouse. */
+/** The servers for services that store nothing in ClickHouse. */
 export const WITHOUT_CLICKHOUSE: ServersOptions = { names: ['kafka', 'redis', 'registry'], brokerHeapMb: 256 }
 
 const ALL: readonly ServerName[] = ['kafka', 'redis', 'clickhouse', 'registry']
 const BROKER_HEAP_MB = 512
 
-/** Servers of a benchmark's own in `folder`, on free ports. */
+/** Starts separate servers for a benchmark in `folder`, on free ports. */
 export async function startServers(folder: string, options: ServersOptions = {}): Promise<BenchServers> {
   const { names = ALL, apiServices = 'trends', brokerHeapMb = BROKER_HEAP_MB } = options
   const config = localConfig({ ...(await ownStack(folder)), API_SERVICES: apiServices, KAFKA_HEAP_MB: String(brokerHeapMb) })

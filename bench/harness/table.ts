@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 const RESULTS = fileURLToPath(new URL('../results.md', import.meta.url))
 
-/** A row of a table in Markdown. */
+/** A row of a Markdown table. */
 export function row(cells: readonly (string | number)[]): string {
   return `| ${cells.join(' | ')} |`
 }
@@ -14,12 +14,12 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-/** @param share 0.99: the time that 99 of 100 stay below */
+/** @param share for example, 0.99 returns the 99th percentile */
 export function quantile(sorted: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
 }
 
-/** Appends what a benchmark has printed to bench/results.md, under a note. */
+/** Appends the printed results of a benchmark to bench/results.md under a note. */
 export function appendResults(benchmark: string, note: string | undefined, lines: readonly string[]): void {
   if (note === undefined) return
   const date = new Date().toISOString().slice(0, 10)

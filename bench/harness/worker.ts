@@ -8,15 +8,15 @@ import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { ROOT } from './node-process.ts'
 import type { BenchServers } from './servers.ts'
 
-/** One worker process, started as every worker is. */
+/** A worker process, started like every worker. */
 export interface WorkerProcess {
   readonly pid: number
-  /** Tasks that run. */
+  /** Number of running tasks. */
   tasks(): Promise<number>
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void
-  /** @throws Error when it has ended */
+  /** @throws Error when the process has ended */
   check(): void
-  /** Bytes of its state folder. */
+  /** Size of its state folder in bytes. */
   stateBytes(): number
   stop(): Promise<void>
 }
@@ -24,7 +24,7 @@ export interface WorkerProcess {
 const MAIN = join(ROOT, 'pipelines/main.ts')
 const STOP_MS = 25_000
 
-/** @param pipeline the one service that it runs */
+/** @param pipeline the service whose pipelines it runs */
 export async function startWorker(
   servers: BenchServers,
   slot: number,
@@ -49,7 +49,7 @@ export async function startWorker(
   })
   closeSync(log)
   const exited = once(child, 'exit')
-  // When the benchmark is interrupted or fails, nobody waits for it any more.
+  // Kills the worker when the benchmark is interrupted or fails.
   process.once('exit', () => child.kill('SIGKILL'))
   const stateFolder = join(home.state, `worker-${slot}`)
 
@@ -61,7 +61,7 @@ export async function startWorker(
   }
 
   function check(): void {
-    if (child.exitCode !== null) throw new Error(`worker ${slot} ended with code ${child.exitCode}: see ${logFile}`)
+    if (child.exitCode !== null) throw new Error(`worker ${slot} exited with code ${child.exitCode}: see ${logFile}`)
   }
 
   async function stop(): Promise<void> {
@@ -78,7 +78,7 @@ export async function startWorker(
 
 function bytesIn(folder: string): number {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' }).reduce((sum, file) => {
-    // The database deletes files at any moment.
+    // The database may delete files at any time.
     const found = statSync(join(folder, file), { throwIfNoEntry: false })
     return sum + (found?.isFile() === true ? found.size : 0)
   }, 0)

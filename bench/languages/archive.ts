@@ -13,7 +13,7 @@ const NAME_LENGTH = 100
 const PREFIX_AT = 345
 const PREFIX_LENGTH = 155
 
-/** The regular files of a .tar.gz (ustar). */
+/** Returns the regular files of a .tar.gz (ustar). */
 export function* filesOf(archive: string): Generator<ArchivedFile> {
   const tar = gunzipSync(readFileSync(archive))
   for (let at = 0; at + BLOCK_BYTES <= tar.length; ) {

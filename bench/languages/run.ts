@@ -8,8 +8,9 @@ import { filesOf } from './archive.ts'
 import declaration from './run.command.ts'
 
 /**
- * Which language a text is in: our detection and highlight.js' on the same files. `markup` is what the table was developed on: fragments
- * that show one piece of syntax each. `detect` was not looked at: one file per language.
+ * Compares this service's language detection with that of highlight.js on the same files. The table was developed on
+ * the set `markup`, whose fragments show one piece of syntax each. The set `detect`, with one file per language, was
+ * not used for development.
  */
 interface Sample {
   readonly set: string
@@ -19,9 +20,9 @@ interface Sample {
 
 type Guess = (text: string) => string
 
-/** What the test files tell apart and this service does not. */
+/** Languages that the test files distinguish but this service does not. */
 const SAME: Readonly<Record<string, string>> = { html: 'xml' }
-/** highlight.js names a language for any text; below this it says itself that it does not know. */
+/** highlight.js names a language for any text. Below this relevance it considers the language unknown. */
 const MIN_RELEVANCE = 2
 const PERCENT = 100
 const SETS = ['detect', 'markup']
@@ -52,10 +53,10 @@ const percent = (part: number, whole: number) => (whole === 0 ? '–' : `${((par
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
 interface Tally {
-  /** By set: rightly named, of how many. */
+  /** Correctly detected files by set. */
   readonly right: Record<string, number>
   readonly files: Record<string, number>
-  /** Files of other languages that were named so. */
+  /** Number of files of other languages that were detected as this one. */
   wrong: number
 }
 
@@ -98,7 +99,7 @@ async function main(): Promise<void> {
       const recall = SETS.map((set) => (files[set] === undefined ? '–' : `${right[set] ?? 0}/${files[set]}`))
       return [language, ...recall, percent(sum(right), sum(right) + wrong)]
     })
-  /** Several languages beside each other. */
+  /** The table shows several languages side by side. */
   const height = Math.ceil(rows.length / COLUMNS)
   const repeated = (cells: readonly string[]) => Array.from({ length: COLUMNS }, () => cells).flat()
   print(

@@ -1,15 +1,13 @@
 const MS_PER_SECOND = 1_000
 
 export interface Accuracy {
-  /** Admitted per whole window, relative to the limit. */
+  /** Admitted requests per full window, relative to the limit. */
   readonly meanOfLimit: number
-  /** Most that any stretch as long as the window held, relative to the limit. */
+  /** Maximum number of admitted requests in any period as long as the window, relative to the limit. */
   readonly greatestOfLimit: number
 }
 
-/**
- * @param admittedAt epoch ms, of all processes
- */
+/** @param admittedAt admission times of all processes, epoch ms */
 export function accuracyOf(admittedAt: readonly number[], limit: number, windowSeconds: number): Accuracy {
   const times = [...admittedAt].sort((one, other) => one - other)
   const windowMs = windowSeconds * MS_PER_SECOND
@@ -19,7 +17,7 @@ export function accuracyOf(admittedAt: readonly number[], limit: number, windowS
     while (times[first] <= time - windowMs) first++
     greatest = Math.max(greatest, last - first + 1)
   }
-  // The first window is entered from nothing, the last one is cut off.
+  // The first window starts empty and the last one is cut off, so both are excluded.
   const begin = (Math.floor(times[0] / windowMs) + 1) * windowMs
   const end = Math.floor((times.at(-1) as number) / windowMs) * windowMs
   const whole = times.filter((time) => time >= begin && time < end).length

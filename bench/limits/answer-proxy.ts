@@ -7,19 +7,19 @@ export interface AnswerProxy {
 }
 
 export interface DelayingProxy extends AnswerProxy {
-  /** How long each answer is held back, from now on. */
+  /** Delay of each reply from now on. */
   delayMs: number
 }
 
-/** A piece of what Redis sent: it never leaves before one that came earlier. */
+/** A piece of Redis' output. Pieces are always forwarded in order. */
 interface Held {
   readonly data: Buffer
   isLetGo: boolean
 }
 
 /**
- * Stands between clients and Redis.
- * @param answer called with each piece that Redis sends; `pass` lets it go to the client, now or later
+ * A proxy between clients and Redis.
+ * @param answer called with each piece that Redis sends; `pass` forwards it to the client, now or later
  */
 export async function answerProxy(redisUrl: string, answer: (pass: () => void) => void): Promise<AnswerProxy> {
   const target = Number(new URL(redisUrl).port)

@@ -11,14 +11,16 @@ const run = promisify(execFile)
 const NODES = 3
 const CHANGES = 40
 const FORCE_TIMEOUT_MS = 30_000
-/** How closely the nodes are watched. */
+/** Poll interval of the nodes. */
 const LOOK_EVERY_MS = 2
 const WATCHED = '/api/v1/watched'
 const RULE = '/api/v1/rate-limits/rules/watched'
-/** Nobody reaches it: each change adds one, so that the header tells which one is in force. */
+/** No client reaches this limit. Each change adds one, so that the header shows which change is in force. */
 const FIRST_LIMIT = 1_000_000
 
-/** How long after it was sent a change of a rule decides on every node. Servers of its own, one worker, three API processes. */
+/**
+ * Measures how soon after a rule change all nodes apply it, with separate servers, one worker and three API processes.
+ */
 export async function changesTable(folder: string, say: (text: string) => void): Promise<void> {
   const servers = await startNodes(folder)
   try {
@@ -42,10 +44,10 @@ export async function changesTable(folder: string, say: (text: string) => void):
       await everywhere
       inForce.push(performance.now() - sentAt)
     }
-    say(`\n### A change of a rule: ${CHANGES} times, ${NODES} API processes (target: 1 s)`)
-    say('\n| | P50 ms | greatest ms |\n|---|---|---|')
+    say(`\n### Change of a rule: ${CHANGES} times, ${NODES} API processes (target: 1 s)`)
+    say('\n| | P50 ms | max ms |\n|---|---|---|')
     for (const [name, times] of [
-      ['answered', answered],
+      ['acknowledged', answered],
       ['in force on all', inForce],
     ] as const) {
       const sorted = times.toSorted((one, other) => one - other)
@@ -58,7 +60,7 @@ export async function changesTable(folder: string, say: (text: string) => void):
 
 async function send(url: string, method: string, headers: Record<string, string>, body: object): Promise<void> {
   const answer = await fetch(url, { method, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) })
-  if (!answer.ok) throw new Error(`${method} ${url} was answered ${answer.status}: ${await answer.text()}`)
+  if (!answer.ok) throw new Error(`${method} ${url} returned status ${answer.status}: ${await answer.text()}`)
 }
 
 async function untilLimit(url: string, limit: number): Promise<void> {
@@ -74,7 +76,7 @@ async function untilLimit(url: string, limit: number): Promise<void> {
 
 interface Servers {
   readonly urls: readonly string[]
-  /** An administrator's. */
+  /** Headers of an administrator. */
   readonly headers: Record<string, string>
   stop(): Promise<void>
 }

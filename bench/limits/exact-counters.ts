@@ -7,11 +7,11 @@ interface Held {
   previous: number
   tokens: number
   since: number
-  /** Since it was first asked for. */
+  /** Units taken since the counter was created. */
   taken: number
 }
 
-/** What the script on Redis does, in memory and by a clock of ours. Answers in the next microtask. */
+/** Implements the Redis script in memory with a simulated clock. Responds in the next microtask. */
 export function exactCounters(nowUs: () => number) {
   const counters = new Map<string, Held>()
   const state = { questions: 0 }

@@ -15,7 +15,7 @@ const HEALED_MS = 3_000
 const SLOW_MS = 20
 
 interface Sample {
-  /** ms since the load began. */
+  /** Ms since the start of the load. */
   readonly at: number
   readonly latencyMs: number
   readonly undecided: boolean
@@ -39,10 +39,13 @@ async function admin<T>(redis: Component, work: (client: Redis) => Promise<T>): 
 
 const LOOP = 'for turn = 1, tonumber(ARGV[1]) do end'
 const BLOCKED_MS = 1_000
-/** Enough to be timed, and over in a moment on any machine. */
+/** Long enough to be timed, and short on any machine. */
 const TRIED_TURNS = 5_000_000
 
-/** One script holds Redis' one thread for about BLOCKED_MS: so many turns as that takes here. Resolves when it is under way. */
+/**
+ * Blocks the single thread of Redis with a script for about BLOCKED_MS, by a number of turns calibrated on this
+ * machine. Resolves when the script is running.
+ */
 async function block(redis: Component): Promise<void> {
   const startedAt = performance.now()
   await admin(redis, (client) => client.eval(LOOP, 0, TRIED_TURNS))
@@ -52,14 +55,14 @@ async function block(redis: Component): Promise<void> {
 
 const FAULTS: readonly Fault[] = [
   { name: 'none', begin: () => undefined, end: () => undefined },
-  { name: 'killed: connection refused', begin: (redis) => redis.kill(), end: (redis) => redis.start() },
+  { name: 'killed (connection refused)', begin: (redis) => redis.kill(), end: (redis) => redis.start() },
   {
-    name: 'stands still (SIGSTOP)',
+    name: 'suspended (SIGSTOP)',
     begin: (redis) => process.kill(redis.pid!, 'SIGSTOP'),
     end: (redis) => process.kill(redis.pid!, 'SIGCONT'),
   },
   {
-    name: `slow: answers ${SLOW_MS} ms late`,
+    name: `slow (replies ${SLOW_MS} ms late)`,
     begin: (_redis, proxy) => {
       proxy.delayMs = SLOW_MS
     },
@@ -68,7 +71,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'a replica now (READONLY)',
+    name: 'demoted to a replica (READONLY)',
     begin: (redis) => admin(redis, (client) => client.replicaof(LOOPBACK, 1)),
     end: (redis) => admin(redis, (client) => client.replicaof('NO', 'ONE')),
   },
@@ -78,17 +81,19 @@ const FAULTS: readonly Fault[] = [
     end: (redis) => admin(redis, (client) => client.config('SET', 'maxmemory', '0')),
   },
   {
-    name: 'one script blocks it for about 1 s',
+    name: 'blocked by a script for about 1 s',
     begin: block,
     end: () => undefined,
   },
 ]
 
-/** The latency that limits add while Redis fails, at 2,000 requests a second; nothing is ever refused by a fault. */
+/**
+ * Measures the latency that limits add while Redis fails, at 2,000 requests per second. Faults never cause a rejection.
+ */
 export async function faultTable(folder: string, say: (text: string) => void): Promise<void> {
-  say(`\n### Faults: ${PER_SECOND} requests a second, ${FAULT_MS / 1_000} s of fault`)
+  say(`\n### Faults: ${PER_SECOND} requests per second, ${FAULT_MS / 1_000} s of fault`)
   say(
-    '\n| Redis | requests in it | undecided | P50 ms | P99 ms | greatest ms | waited > 1 ms | limits again after ms |\n|---|---|---|---|---|---|---|---|',
+    '\n| Redis | requests during the fault | undecided | P50 ms | P99 ms | max ms | waited > 1 ms | limits restored after ms |\n|---|---|---|---|---|---|---|---|',
   )
   for (const [index, fault] of FAULTS.entries()) {
     const servers = await startServers(join(folder, `fault-${index}`), { names: ['redis'] })

@@ -10,25 +10,25 @@ const LOADS = 12
 const SEED = 7
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
 const RUN_SECONDS = 6
-/** Of one rate: shorter than windows, so that a rush begins and ends anywhere in them. */
+/** Duration of one rate. It is shorter than the windows, so that bursts begin and end anywhere in them. */
 const [SHORTEST_SECONDS, LONGEST_SECONDS] = [0.05, 0.8]
-/** Requests of a stretch, as a multiple of the limit. */
+/** Requests of a period, as a multiple of the limit. */
 const [LEAST_LOAD, MOST_LOAD] = [0.5, 6]
 const US_PER_MS = 1_000
-/** The way to the store and back. */
+/** Round trip to the store. */
 const ANSWER_US = 1_000
-/** Nobody is let through because this machine is slow. */
+/** The time-out is long, so that a slow machine does not cause undecided requests. */
 const PATIENT_MS = 60_000
 const PERCENT = 100
 
 interface Load {
   readonly limit: Limit
-  /** Into the first window. */
+  /** Start of the load within the first window. */
   readonly offsetUs: number
   readonly stretches: readonly { readonly seconds: number; readonly times: number }[]
 }
 
-/** Difference to the exact limiter in each window, as a part of the limit. */
+/** Differences to the exact limiter in each window, as fractions of the limit. */
 async function differences({ limit, offsetUs, stretches }: Load, count: number, random: Random): Promise<number[]> {
   let nowUs = START_US + offsetUs
   let sweptMs = 0
@@ -87,10 +87,15 @@ function randomLoads(random: Random): Load[] {
   })
 }
 
-/** What leases let through beside one exact limiter whose answers take no time, by a model without clocks: the same on every machine. */
+/**
+ * Compares what leases admit with a single exact limiter without latency, in a model with simulated time that produces
+ * the same results on every machine.
+ */
 export async function leaseTable(say: (text: string) => void): Promise<void> {
-  say(`\n### Leases by the model: ${LOADS} loads of ${LEAST_LOAD} to ${MOST_LOAD} times the limit, per window, of the limit`)
-  say('\n| instances | most over | most under | mean |\n|---|---|---|---|')
+  say(
+    `\n### Leases in the model: ${LOADS} loads of ${LEAST_LOAD} to ${MOST_LOAD} times the limit; difference per window, relative to the limit`,
+  )
+  say('\n| instances | largest excess | largest shortfall | mean |\n|---|---|---|---|')
   const random = seededRandom(SEED)
   const loads = randomLoads(random)
   const percent = (part: number) => `${(PERCENT * part).toFixed(2)} %`

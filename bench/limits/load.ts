@@ -1,15 +1,21 @@
 import { openSubject, type SubjectName, type SubjectOptions } from './subjects.ts'
 
-/** One process that asks; started by `run.ts`, told by its argument, answers one line of JSON. */
+/**
+ * The order for one load process, which `run.ts` starts with the order as an argument. The process prints one line of
+ * JSON.
+ */
 export interface LoadOrder extends SubjectOptions {
   readonly subject: SubjectName
   readonly seconds: number
   readonly warmUpSeconds: number
-  /** Callers, chosen evenly. */
+  /** Number of callers, chosen with equal probability. */
   readonly callers: number
-  /** `closed`: so many requests are always under way. `open`: so many come each second, whatever becomes of them. */
+  /**
+   * `closed` keeps this many requests in flight. `open` sends this many requests per second, regardless of the
+   * responses.
+   */
   readonly mode: { readonly closed: number } | { readonly open: number }
-  /** True: tells when each admitted request was let through. */
+  /** True to report the times of admitted requests. */
   readonly log: boolean
 }
 
@@ -23,13 +29,13 @@ export interface LoadReport {
   readonly p999Ms: number
   readonly greatestMs: number
   readonly cpuSeconds: number
-  /** Epoch ms of the admitted requests, if asked for. */
+  /** Times of the admitted requests in epoch ms, if requested. */
   readonly admittedAt: readonly number[]
 }
 
 const MS_PER_SECOND = 1_000
 const US_PER_SECOND = 1_000_000
-/** Decisions made at once must let the event loop turn now and then. */
+/** Synchronous decisions must yield to the event loop now and then. */
 const TURN_EVERY = 32
 const MAX_SAMPLES = 4_000_000
 

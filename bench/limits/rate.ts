@@ -1,10 +1,10 @@
 import type { LoadReport } from './load.ts'
 import type { SubjectName } from './subjects.ts'
 
-/** Applies so many requests a second and reports. */
+/** Applies this many requests per second and reports the results. */
 export type ApplyRate = (subject: SubjectName, callers: number, perSecond: number) => Promise<LoadReport>
 
-/** docs/services/limits.md#targets */
+/** See docs/services/limits.md#targets. */
 const TARGET_P99_MS = 2
 const SUBJECTS: readonly SubjectName[] = ['millrace, leases', 'millrace', 'flexible']
 const TRAFFIC = [
@@ -14,11 +14,11 @@ const TRAFFIC = [
 const FIRST_RATE = 2_000
 /** More than one process can send. */
 const LAST_RATE = 1_024_000
-/** After the doubling: the rate is known to an eighth of the step. */
+/** Number of bisections after the doubling, which determine the rate to an eighth of the step. */
 const BISECTIONS = 3
-/** Less than this of what was due was sent: the process itself is full. */
+/** If a smaller share of the due requests was sent, the load process itself is saturated. */
 const LEAST_SENT = 0.98
-/** A step may fail because something else ran: it counts when it fails twice. */
+/** A step may fail because of other load on the machine, so it only counts when it fails twice. */
 const TRIES = 2
 
 interface Step {
@@ -28,8 +28,9 @@ interface Step {
 }
 
 /**
- * The highest rate at which the decision adds less than 2 ms to 99 of 100 requests; decisions in one process, Redis beside it.
- * @param traffic part of the names of the kinds of traffic that are wanted
+ * Finds the highest rate at which decisions add less than 2 ms to 99 % of requests, with decisions in one process and
+ * Redis beside it.
+ * @param traffic part of the names of the requested kinds of traffic
  */
 export async function rateTable(
   apply: ApplyRate,
@@ -37,9 +38,9 @@ export async function rateTable(
   traffic: string,
   say: (text: string) => void,
 ): Promise<void> {
-  say(`\n### Highest rate with an added latency of less than ${TARGET_P99_MS} ms at P99, one process`)
+  say(`\n### Highest rate with less than ${TARGET_P99_MS} ms of added latency at P99, one process`)
   say(
-    '\n| traffic | subject | requests/s | P50 ms | P99 ms | CPU µs per decision | the step above | its P99 ms |\n|---|---|---|---|---|---|---|---|',
+    '\n| traffic | subject | requests/s | P50 ms | P99 ms | CPU µs per decision | next higher step | its P99 ms |\n|---|---|---|---|---|---|---|---|',
   )
   for (const { name, callers } of TRAFFIC.filter((one) => one.name.includes(traffic))) {
     for (const subject of SUBJECTS.filter((name) => installed.includes(name))) {
@@ -61,7 +62,7 @@ function holds({ p99Ms, decisions, seconds, undecided }: LoadReport, perSecond: 
   return p99Ms < TARGET_P99_MS && undecided === 0 && decisions / seconds >= LEAST_SENT * perSecond
 }
 
-/** Doubles until a step fails, then halves the distance. */
+/** Doubles the rate until a step fails, then bisects. */
 async function search(at: (perSecond: number) => Promise<Step>): Promise<{ best: Step | undefined; above: Step | undefined }> {
   let best: Step | undefined
   let above: Step | undefined

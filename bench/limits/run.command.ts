@@ -6,12 +6,12 @@ const SECTIONS = ['speed', 'latency', 'rate', 'accuracy', 'leases', 'changes', '
 export default command({
   call: 'npm run bench:limits --',
   description:
-    'Measures decisions per second, the latency that they add, and how exact they are, on a Redis of its own, beside peers in the same run: rate-limiter-flexible, and envoyproxy/ratelimit where there is a Go to build it with. Linux only.',
+    'Measures decisions per second, their added latency and their accuracy on a separate Redis, and compares them with peers in the same run: rate-limiter-flexible, and envoyproxy/ratelimit if Go is installed to build it. Linux only.',
   options: {
-    seconds: number('How long each load lasts.', { default: 4, min: 1 }),
-    only: choices('What is measured.', SECTIONS, { default: 'all' }),
-    traffic: text('Only the kinds of traffic whose name has this, such as hot.'),
+    seconds: number('Duration of each load.', { default: 4, min: 1 }),
+    only: choices('Measurements to run.', SECTIONS, { default: 'all' }),
+    traffic: text('Only the kinds of traffic whose name contains this text, such as hot.'),
     processes: integers('Numbers of processes that share a limit.', { default: '1,2,4', min: 1 }),
   },
-  examples: [['--only speed,latency --traffic hot', 'Two tables, ten hot callers.']],
+  examples: [['--only speed,latency --traffic hot', 'Prints two tables for ten hot callers.']],
 })

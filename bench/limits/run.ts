@@ -1,7 +1,7 @@
 /**
- * `npm run bench:limits`: decisions per second, the latency that they add, and how exact they are, on a Redis of its own, beside peers in the
- * same run: rate-limiter-flexible, and envoyproxy/ratelimit where there is a Go to build it with. See
- * run.command.ts.
+ * `npm run bench:limits`: measures decisions per second, their added latency and their accuracy on a separate Redis,
+ * and compares them with peers in the same run: rate-limiter-flexible, and envoyproxy/ratelimit if Go is installed to
+ * build it. See run.command.ts.
  */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -29,12 +29,15 @@ const TOOLS = join(ROOT, '.millrace', 'tools')
 const OUTPUT_BYTES = 256 * 1024 * 1024
 const ENVOY = 'envoyproxy/ratelimit'
 const IN_FLIGHT = 128
-/** What every subject can do, so that latencies compare. */
+/** A rate that every subject can sustain, so that latencies are comparable. */
 const SHARED_RATE = 5_000
 const WARM_UP_SECONDS = 1
-/** The limiter's own time-out (docs/services/limits.md#fail-open). */
+/** The limiter's production time-out (docs/services/limits.md#fail-open). */
 const TIMEOUT_MS = 5
-/** The peers wait for an overloaded store. With the short time-out, requests let through would count as decisions. */
+/**
+ * The peers wait for an overloaded store. With the short time-out, requests that are admitted undecided would count as
+ * decisions.
+ */
 const PATIENT_MS = 1_000
 
 const { seconds, traffic: wanted = '', ...values } = commandLine(declaration)
@@ -69,7 +72,7 @@ const nextPrefix = () => `b${++runs}:`
 const ms = (value: number) => (value < 0.01 ? '< 0.01' : value.toFixed(2))
 const thousands = (value: number) => Math.round(value).toLocaleString('en')
 
-/** The same load on each subject in turn. */
+/** Applies the same load to each subject in turn. */
 async function compare(
   redisUrl: string,
   subjects: readonly SubjectName[],
@@ -108,10 +111,19 @@ async function withEnvoy<T>(start: StartEnvoy, limit: number, window: number, us
   }
 }
 
-/** One caller at twice its limit, through 1, 2 and 4 processes. Without a time-out of their own, peers are in the first table alone. */
+/**
+ * One caller at twice its limit, through 1, 2 and 4 processes. Peers have no time-out, so they are only in the first
+ * table.
+ */
 async function accuracy(redisUrl: string, subjects: readonly SubjectName[], envoy: StartEnvoy | undefined): Promise<void> {
-  await accuracyTable(redisUrl, 'the store is waited for', PATIENT_MS, subjects, envoy)
-  await accuracyTable(redisUrl, `the store has ${TIMEOUT_MS} ms, as in production`, TIMEOUT_MS, ['millrace', 'millrace, leases'], undefined)
+  await accuracyTable(redisUrl, 'no time-out for the store', PATIENT_MS, subjects, envoy)
+  await accuracyTable(
+    redisUrl,
+    `${TIMEOUT_MS} ms time-out for the store, as in production`,
+    TIMEOUT_MS,
+    ['millrace', 'millrace, leases'],
+    undefined,
+  )
 }
 
 async function accuracyTable(
@@ -122,9 +134,9 @@ async function accuracyTable(
   envoy: StartEnvoy | undefined,
 ): Promise<void> {
   const [limit, windowSeconds, runSeconds] = [2_000, 1, 5]
-  say(`\n### Accuracy: one caller, limit ${limit} in ${windowSeconds} s, asked for twice as often, ${runSeconds} s; ${patience}`)
+  say(`\n### Accuracy: one caller at twice its limit of ${limit} in ${windowSeconds} s, for ${runSeconds} s; ${patience}`)
   say(
-    '\n| subject | processes | admitted per window, of the limit | most in any stretch of a window, of the limit | undecided |\n|---|---|---|---|---|',
+    '\n| subject | processes | admitted per window, relative to the limit | maximum in any window-long period, relative to the limit | undecided |\n|---|---|---|---|---|',
   )
   const table = (subject: string, processes: number, reports: readonly LoadReport[]) => {
     const { meanOfLimit, greatestOfLimit } = accuracyOf(
@@ -174,9 +186,9 @@ async function measure({ addresses: { redis } }: BenchServers, folder: string): 
   const bin = needsPeers ? await whereInstalled(ENVOY, () => buildEnvoy(TOOLS)) : undefined
   const envoy = bin === undefined ? undefined : (limit: number, window: number) => startEnvoy(bin, folder, redis, limit, window)
   if (sections.has('speed'))
-    await compare(redis, subjects, envoy, `Speed: ${IN_FLIGHT} requests under way, one process`, { closed: IN_FLIGHT }, PATIENT_MS)
+    await compare(redis, subjects, envoy, `Speed: ${IN_FLIGHT} requests in flight, one process`, { closed: IN_FLIGHT }, PATIENT_MS)
   if (sections.has('latency'))
-    await compare(redis, subjects, envoy, `Latency at ${thousands(SHARED_RATE)} requests a second`, { open: SHARED_RATE }, TIMEOUT_MS)
+    await compare(redis, subjects, envoy, `Latency at ${thousands(SHARED_RATE)} requests per second`, { open: SHARED_RATE }, TIMEOUT_MS)
   if (sections.has('rate')) await rateTable(applyRate, subjects, wanted, say)
   if (sections.has('accuracy')) await accuracy(redis, subjects, envoy)
   if (sections.has('leases')) await leaseTable(say)

@@ -7,11 +7,14 @@ import { redisScripts } from '../../api/limits/core/redis-scripts.ts'
 import { ruleOf } from '../../schemas/limit-rule.ts'
 import { PeerMissingError, whereInstalled } from '../peer-missing.ts'
 
-/** What is measured, under one name and one form. */
+/** The limiters under test, by a common name. */
 const SUBJECTS = ['millrace', 'millrace, leases', 'flexible', 'flexible, block + insurance', 'sliding log'] as const
 export type SubjectName = (typeof SUBJECTS)[number]
 
-/** The subjects that can run here: those of rate-limiter-flexible are left out, with a line, where it is not installed. */
+/**
+ * The subjects that can run on this machine. Those of rate-limiter-flexible are skipped with a message when it is not
+ * installed.
+ */
 export async function installedSubjects(): Promise<readonly SubjectName[]> {
   const peer = await whereInstalled('rate-limiter-flexible', flexibleLimiters)
   return SUBJECTS.filter((name) => peer !== undefined || !name.startsWith('flexible'))
@@ -26,9 +29,9 @@ async function flexibleLimiters() {
 }
 
 export interface Subject {
-  /** True: let through. */
+  /** True when the request is admitted. */
   decide(caller: string): boolean | Promise<boolean>
-  /** Requests let through because the store did not answer. */
+  /** Number of requests admitted because the store did not respond. */
   readonly undecided: number
   close(): Promise<void>
 }
@@ -37,9 +40,9 @@ export interface SubjectOptions {
   readonly redisUrl: string
   readonly limit: number
   readonly windowSeconds: number
-  /** How long the store may take; 5 ms in production. */
+  /** Time-out of the store; 5 ms in production. */
   readonly timeoutMs: number
-  /** Keys of one run. */
+  /** Prefix of all keys of one run. */
   readonly prefix: string
 }
 
@@ -64,7 +67,7 @@ export async function openSubject(name: SubjectName, options: SubjectOptions): P
   }
 }
 
-/** All of it: matching, one script per turn, verdict. */
+/** The complete limiter: matching, one script per event loop turn, and the verdict. */
 function ours(redis: Redis, { limit, windowSeconds, prefix, timeoutMs }: SubjectOptions, hasLeases: boolean): Subject {
   const monotonic = () => performance.now()
   const asked = counterStore({ scripts: redisScripts(redis), monotonic, timeoutMs })
@@ -126,7 +129,7 @@ redis.call('EXPIRE', KEYS[1], ARGV[2])
 return 1
 `
 
-/** The exact limiter that nobody can pay for: the time of every request of the last window. */
+/** The exact but expensive limiter, which stores the time of every request in the last window. */
 function slidingLog(redis: Redis, { limit, windowSeconds, prefix }: SubjectOptions): Subject {
   redis.defineCommand('slidingLog', { numberOfKeys: 1, lua: SLIDING_LOG })
   const commands = redis as Redis & { slidingLog(key: string, limit: number, seconds: number, member: string): Promise<number> }

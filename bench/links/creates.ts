@@ -1,22 +1,25 @@
 import { Agent, request } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** One answered request of the open loop. Times in ms. */
+/** One answered request of the open loop. Times are in ms. */
 export interface Created {
-  /** 0: the connection broke. */
+  /** 0 when the connection failed. */
   readonly status: number
-  /** From when it was due, so that a generator that is late does not flatter. */
+  /** Time since the request was due, so that a late generator does not improve the result. */
   readonly totalMs: number
-  /** From when it was sent until it was decided. */
+  /** Time from sending until the link was decided. */
   readonly decidedMs: number
   readonly code: string
 }
 
 const MS_PER_SECOND = 1_000
-/** As load balancers keep them. Without a bound a stall of a second is met with 500 new connections, more than a server's queue takes. */
+/**
+ * The number of connections that load balancers keep. Without this bound, a stall of one second would open 500 new
+ * connections, more than the accept queue of a server holds.
+ */
 const CONNECTIONS = 256
 
-/** Creates at a fixed rate, whatever the answers take. */
+/** Creates links at a fixed rate, regardless of response times. */
 export async function createAtRate(apiUrl: string, perSecond: number, seconds: number): Promise<Created[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
   const { hostname, port } = new URL(apiUrl)

@@ -19,7 +19,7 @@ export interface Peer {
   stop(): Promise<void>
 }
 
-/** The upper bound: no store, no clicks, the codes in the server's memory. */
+/** The upper bound: no store and no clicks, with all codes in the server's memory. */
 export async function startNginx(folder: string, host: string, links: ReadonlyMap<string, string>): Promise<Peer> {
   const port = await freePort()
   const prefix = join(folder, 'nginx')
@@ -45,10 +45,10 @@ export async function startNginx(folder: string, host: string, links: ReadonlyMa
     }`
   writeFileSync(join(prefix, 'nginx.conf'), config)
   const child = spawn('nginx', ['-c', join(prefix, 'nginx.conf'), '-p', prefix], { stdio: 'ignore' })
-  return await started(child, port, 'it is not installed or does not start; as root: apt-get install -y nginx-light')
+  return await started(child, port, 'it is not installed or failed to start; as root: apt-get install -y nginx-light')
 }
 
-/** Redis and net/http, built by this benchmark. */
+/** A redirect with Redis and net/http, which this benchmark builds. */
 export async function startGoPeer(folder: string, redisUrl: string, host: string, links: ReadonlyMap<string, string>): Promise<Peer> {
   const program = join(folder, 'peer-go')
   await run('go', ['build', '-o', program, '.'], { cwd: GO_SOURCE, timeout: BUILD_TIMEOUT_MS }).catch((error: NodeJS.ErrnoException) => {
@@ -60,7 +60,7 @@ export async function startGoPeer(folder: string, redisUrl: string, host: string
   redis.disconnect()
   const port = await freePort()
   const child = spawn(program, ['-listen', `127.0.0.1:${port}`, '-redis', new URL(redisUrl).host], { stdio: 'ignore' })
-  return await started(child, port, 'it does not start')
+  return await started(child, port, 'it failed to start')
 }
 
 async function started(child: ChildProcess, port: number, cure: string): Promise<Peer> {

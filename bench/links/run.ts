@@ -1,7 +1,8 @@
 /**
- * `npm run bench:links`: how long it takes until a link is made, with its parts, at a fixed rate; and redirects, closed loop, beside nginx with
- * the same links in its configuration (the upper bound) and a redirect in Go on the same Redis, in turn; and with Kafka slow, stopped, and the
- * buffer of clicks full. See run.command.ts.
+ * `npm run bench:links`: measures the time to create a link and its parts at a fixed rate. Then it measures redirects
+ * in a closed loop, alternating with nginx, which has the same links in its configuration (the upper bound), and a
+ * redirect in Go on the same Redis; also with slow Kafka, with stopped Kafka, and with a full buffer of clicks. See
+ * run.command.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'
@@ -20,18 +21,18 @@ const HOST = 'sho.rt'
 const LINKS = 1_000
 const BULK = 100
 const WARM_UP_SECONDS = 5
-/** The broker compiles most of what it runs for a command in the first ten seconds. */
+/** The broker compiles most of its code for a command in the first ten seconds. */
 const CREATE_WARM_UP_SECONDS = 15
 const REDIRECT_SECONDS = 5
-/** What two cores redirect in it is less than the 100,000 clicks that the buffer holds. */
+/** In this time, two cores redirect fewer than the 100,000 clicks that the buffer holds. */
 const BUFFERED_SECONDS = 2
-/** Each way: a click is acknowledged after a second. */
+/** Delay in each direction: a click is acknowledged after one second. */
 const SLOW_MS = 500
-const DRAINED = { what: 'Kafka to take what waits', timeoutMs: 60_000, intervalMs: 50 }
+const DRAINED = { what: 'Kafka to accept the buffered clicks', timeoutMs: 60_000, intervalMs: 50 }
 const SETTLE_MS = 1_000
 const MS_PER_SECOND = 1_000
 const MICROSECONDS = 1e6
-/** As browsers send them. */
+/** Headers that browsers send. */
 const BROWSER = {
   Host: HOST,
   'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36',
@@ -42,7 +43,7 @@ const { rate, seconds, rounds, connections, ...values } = commandLine(declaratio
 
 const say = (text: string) => process.stdout.write(`${text}\n`)
 
-/** Mean of a Prometheus histogram between two readings, ms. */
+/** Reads Prometheus histograms; the difference of two readings gives a mean. */
 async function histograms(url: string, names: readonly string[]): Promise<Map<string, readonly [sum: number, count: number]>> {
   const text = await (await fetch(`${url}/metrics`)).text()
   const value = (name: string) =>
@@ -67,7 +68,7 @@ async function benchCreates(servers: LinksServers): Promise<void> {
     const [sum, count] = [0, 1].map((index) => after.get(name)![index] - before.get(name)![index])
     return `${((sum / count) * MS_PER_SECOND).toFixed(1)} ms (${count})`
   }
-  say(`\n${rate} creates/s for ${seconds} s: ${statuses(created)}`)
+  say(`\n${rate} creates/s over ${seconds} s: ${statuses(created)}`)
   const spread = (times: readonly number[]) => {
     const sorted = times.toSorted((a, b) => a - b)
     const [p50, p90, p99, greatest] = [0.5, 0.9, 0.99, 1].map((share) => quantile(sorted, share).toFixed(1))
@@ -106,20 +107,20 @@ async function makeLinks(servers: LinksServers): Promise<Map<string, string>> {
 interface Subject {
   readonly name: string
   readonly url: string
-  /** undefined: a peer. */
+  /** Undefined for a peer. */
   readonly api?: LinksApi
   /** Default REDIRECT_SECONDS. */
   readonly seconds?: number
   readonly before?: () => void | Promise<void>
   readonly after?: () => void
-  /** What it has left waiting is still there when the next one begins. */
+  /** True when its buffered clicks should remain for the next subject. */
   readonly leavesClicks?: boolean
 }
 
 /** One round of one subject. */
 interface Round {
   readonly load: LoadResult
-  /** Of the API per request; 0 for peers. */
+  /** CPU time of the API per request; 0 for peers. */
   readonly cpuMicroseconds: number
   readonly dropped: number
 }

@@ -10,10 +10,13 @@ export interface LinksApi {
   readonly pid: number
 }
 
-/** Servers of the benchmark's own, one worker that decides, one API and another one whose way to Kafka is long. */
+/**
+ * Separate servers, one worker that decides commands, one API, and a second API whose connection to Kafka can be
+ * delayed.
+ */
 export interface LinksServers {
   readonly api: LinksApi
-  /** Every message from or to Kafka arrives so many ms later, from `slowDown` on. */
+  /** Its messages from and to Kafka are delayed by the ms that were last passed to `slowDown`. */
   readonly slowApi: LinksApi
   slowDown(ms: number): void
   readonly workerUrl: string
@@ -23,7 +26,7 @@ export interface LinksServers {
   stop(): Promise<void>
 }
 
-/** @param host that short links are asked for at */
+/** @param host the host of requests for short links */
 export async function startLinksServers(folder: string, host: string): Promise<LinksServers> {
   const { addresses, pids, env, stop } = await startServers(folder, WITHOUT_CLICKHOUSE)
   const worker = await startNode(
@@ -34,7 +37,7 @@ export async function startLinksServers(folder: string, host: string): Promise<L
   )
   const proxy = await brokerProxy(addresses.kafka, { remember: false })
 
-  // A line per request, as in production, to a pipe that is read.
+  // Logs one line per request as in production, to a pipe that is read.
   async function startApi(brokers: string) {
     const settings = { API_SERVICES: 'links', API_PORT: '0', SHORT_PORT: '0', SHORT_DOMAINS: host, LOG_LEVEL: 'info' }
     const started = await startNode('api/main.ts', [], { ...env, ...settings, KAFKA_BROKERS: brokers }, 'api_started')

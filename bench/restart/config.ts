@@ -1,18 +1,18 @@
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 
-/** Where the restart benchmark finds what it needs. */
+/** Locations that the restart benchmark needs. */
 export interface RestartConfig {
   readonly peersDir: string
-  /** The peers' inputs. */
+  /** Folder of the peers' inputs. */
   readonly dataDir: string
-  /** Undefined: it starts one. */
+  /** Undefined starts a broker. */
   readonly brokers: string | undefined
 }
 
 const inRepository = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
-/** What a program that is started gets: this process's own environment, and what it is told. */
+/** The environment of a child process: that of this process, plus the settings. */
 export function childEnvironment(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   return { ...process.env, ...settings }
 }

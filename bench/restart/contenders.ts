@@ -9,33 +9,34 @@ import { childEnvironment } from './config.ts'
 import { type Endings, endings } from './endings.ts'
 import { workingClassicMembers, workingConsumers } from './group-shares.ts'
 
-/** Who does job J2 while its processes are ill-treated: one thread or worker in each. */
+/** Performs job J2 while its processes are stopped and killed, with one thread or worker per process. */
 export interface Contender {
   readonly label: string
-  /** @param worker its `stateDir` is this process's own, and kept from life to life */
+  /** @param worker its `stateDir` belongs to this process and is kept across restarts */
   start(worker: WorkerEnvironment): Endings
-  /** How many members of its group have partitions. */
+  /** Returns how many members of its group have partitions. */
   workingMembers(brokers: string, group: string): Promise<number>
 }
 
-/** What it says of the processes that were ended fills the screen with stack traces. */
+/** Logging is off, because stack traces about killed processes would fill the screen. */
 const KAFKA_STREAMS = { THREADS: '1', VARIANT: 'default', LOG_LEVEL: 'off' }
 const WORKER = fileURLToPath(new URL('../engine/worker-process.ts', import.meta.url))
 
 export const engine: Contender = {
   label: 'engine',
   start(worker) {
-    // As in production: what was compiled once is compiled.
+    // Compiled code is cached as in production.
     const settings = { NODE_COMPILE_CACHE: join(worker.stateDir, '..', 'compile-cache') }
     return started(worker, (env) => spawn(process.execPath, [...BUFFER_HEAP_FLAGS, WORKER], { env: { ...env, ...settings }, stdio: STDIO }))
   },
   workingMembers: workingConsumers,
 }
 
-/** @throws PeerMissingError when the peer's program is not there */
+/** @throws PeerMissingError when the peer's program is missing */
 export function kafkaStreams(peersDir: string): Contender {
   const script = join(peersDir, 'kafka-streams', 'run.sh')
-  if (!existsSync(script)) throw new PeerMissingError(`there is no ${script}; set PEERS_DIR to the folder that holds the peers' programs`)
+  if (!existsSync(script))
+    throw new PeerMissingError(`${script} does not exist; set PEERS_DIR to the folder that contains the peers' programs`)
   return {
     label: 'Kafka Streams, default settings',
     start: (worker) => started(worker, (env) => spawn(script, [], { env: { ...env, ...KAFKA_STREAMS }, stdio: STDIO })),

@@ -1,11 +1,11 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 
-/** How a process of the benchmark is ended. */
+/** Ways to end a process of the benchmark. */
 export interface Endings {
-  /** SIGTERM, and waits for its end. */
+  /** Sends SIGTERM and waits until the process has ended. */
   stop(): Promise<void>
-  /** SIGKILL, and waits for its end. */
+  /** Sends SIGKILL and waits until the process has ended. */
   kill(): Promise<void>
 }
 

@@ -2,7 +2,10 @@ import { Admin, Connection, consumerGroupDescribeV0 } from '@platformatic/kafka'
 
 const CLIENT_ID = 'bench'
 
-/** @returns how many members of a KIP-848 group have partitions. @param broker host:port, the only one */
+/**
+ * @returns the number of members of a KIP-848 group that have partitions
+ * @param broker host:port of the only broker
+ */
 export async function workingConsumers(broker: string, group: string): Promise<number> {
   const connection = new Connection(CLIENT_ID)
   const [host, port] = broker.split(':')

@@ -1,25 +1,28 @@
 import { partitionKey, type Transport, type WorkerProducer } from '../../kafka/transport.ts'
 import { TIMED } from './topology.ts'
 
-/** A record of the input. */
+/** An input record. */
 interface InputRecord {
   readonly key: Buffer
   readonly value: Buffer
 }
 
-/** What is written and read: as the topology under load wants it. */
+/** The record format of the topology under load. */
 export interface LoadFormat {
-  /** Gives a key its first value. @param number of the key, in its partition */
+  /**
+   * The record that creates a key.
+   * @param number number of the key within its partition
+   */
   first(number: number, partition: number): InputRecord
-  /** A record whose result is waited for, to a key that exists. */
+  /** A record for an existing key whose result is timed. */
   timed(sequence: number, number: number, partition: number): InputRecord
-  /** The sequence number of the record that a result is of; undefined for a result of a first record. */
+  /** The sequence number of a result's record; undefined for the result of a first record. */
   sequenceOf(buffer: Buffer, valueStart: number, valueEnd: number): number | undefined
-  /** Results come in the order of their records, partition by partition. */
+  /** True when results arrive in the order of their records within each partition. */
   readonly ordered: boolean
 }
 
-/** About what a card's last payments are in job J2. */
+/** About the size of a card's recent payments in job J2. */
 const VALUE_BYTES = 150
 const FLUSH_RECORDS = 50_000
 const SEND_EVERY_MS = 10
@@ -29,7 +32,7 @@ const SEQUENCE_AT = 1
 
 const keyOf = (number: number, partition: number) => Buffer.from(`key-${partition}-${number}`)
 
-/** Of the topology that keeps the latest value of each key. */
+/** The format of the topology that keeps the latest value of each key. */
 export const latestFormat: LoadFormat = {
   first: (number, partition) => ({ key: keyOf(number, partition), value: Buffer.alloc(VALUE_BYTES, 'v') }),
   timed(sequence, number, partition) {
@@ -46,12 +49,12 @@ export interface Load {
   readonly input: string
   readonly output: string
   readonly partitions: number
-  /** In all partitions together. */
+  /** Number of keys over all partitions. */
   readonly keys: number
   readonly format: LoadFormat
 }
 
-/** Writes every key once, the same number in each partition. */
+/** Writes every key once, with the same number of keys in each partition. */
 export async function fill(
   transport: Transport,
   topic: string,
@@ -78,16 +81,22 @@ function append(producer: WorkerProducer, topic: string, partition: number, { ke
   producer.appender(topic, partition).append(Date.now(), key, 0, key.length, value, 0, value.length)
 }
 
-/** A steady stream through the workers, and how long its records took, partition by partition of the input. */
+/** A steady stream through the workers that records latencies by input partition. */
 export interface TimedStream {
-  /** Greatest time between sending and being seen by a read_committed reader since the last call, ms, by partition; what is on its way counts with its age. */
+  /**
+   * The longest time in ms from sending a record until a read_committed reader saw its result, by partition, since the
+   * last call. Records in flight count with their age.
+   */
   takeLongest(): number[]
-  /** Age of the oldest record that is on its way, ms. */
+  /** Age of the oldest record in flight, ms. */
   oldest(): number
   stop(): Promise<void>
 }
 
-/** Sends `rate` records a second over all partitions, to keys that exist. A result that comes twice, or out of order where there is one, ends it. */
+/**
+ * Sends `rate` records per second over all partitions, to existing keys. Duplicate results, or results out of order in
+ * an ordered format, end the stream with an error.
+ */
 export async function timedStream(
   transport: Transport,
   { input, output, partitions, keys, format }: Load,
@@ -101,7 +110,7 @@ export async function timedStream(
   for (const each of assigned) fetcher.assign(each, ends.get(partitionKey(each.topic, each.partition)) ?? 0, 'earliest')
 
   const perPartition = Math.ceil(keys / partitions)
-  /** When what was not seen yet was sent, by its sequence number, oldest first; by partition. */
+  /** Send times of the records in flight by sequence number, oldest first, for each partition. */
   const underWay = assigned.map(() => new Map<number, number>())
   let longest = assigned.map(() => 0)
   let running = true
@@ -140,7 +149,7 @@ export async function timedStream(
     const waiting = underWay[partition]
     const sentAt = waiting.get(sequence)
     const isNext = !format.ordered || waiting.keys().next().value === sequence
-    if (sentAt === undefined || !isNext) throw new Error(`partition ${partition}: a record was lost, doubled or out of order`)
+    if (sentAt === undefined || !isNext) throw new Error(`partition ${partition}: a record was lost, duplicated or out of order`)
     waiting.delete(sequence)
     longest[partition] = Math.max(longest[partition], now - sentAt)
   }
@@ -151,7 +160,7 @@ export async function timedStream(
   }
 
   const both = Promise.all([send(), read()])
-  both.catch(() => {}) // `stop` tells.
+  both.catch(() => {}) // `stop` reports it.
   return {
     takeLongest() {
       const now = ages()

@@ -4,11 +4,11 @@ import { readLongs } from '../engine/longs.ts'
 import { enrichedSchema, type Payment, paymentSchema } from '../engine/velocity/payments.ts'
 import type { LoadFormat } from './load.ts'
 
-/** Payments below this number only give their card a state. */
+/** Payments below this number only create the state of their card. */
 const FIRST_TIMED = 1_000_000_000
 const FIELDS = (enrichedSchema as { fields: readonly unknown[] }).fields.length
 
-/** Job J2's input and output, with as many cards as are wanted: every partition has its own. */
+/** The input and output of job J2 with the given number of cards, which are distinct in each partition. */
 export function paymentFormat(partitions: number): LoadFormat {
   const codec = bareAvro<Payment>(paymentSchema)
   const fields = new Float64Array(FIELDS)
@@ -24,10 +24,10 @@ export function paymentFormat(partitions: number): LoadFormat {
     first: (number, partition) => payment(number, number, partition),
     timed: (sequence, number, partition) => payment(FIRST_TIMED + sequence, number, partition),
     sequenceOf(buffer, valueStart, valueEnd) {
-      if (!readLongs(buffer, valueStart, valueEnd, fields)) throw new Error(`a result does not hold ${FIELDS} longs`)
+      if (!readLongs(buffer, valueStart, valueEnd, fields)) throw new Error(`a result does not contain ${FIELDS} longs`)
       return fields[0] < FIRST_TIMED ? undefined : fields[0] - FIRST_TIMED
     },
-    // A peer places its results by the hash of their card.
+    // Peers partition their results by the hash of the card.
     ordered: false,
   }
 }

@@ -7,10 +7,10 @@ import { PeerMissingError } from '../peer-missing.ts'
 import { childEnvironment } from './config.ts'
 
 const result = z.object({ restored: z.number(), restore_s: z.number(), start_to_running_s: z.number() })
-/** Lines of other kinds tell of the runs that made the state. */
+/** Lines of other kinds describe the runs that created the state. */
 const isRestore = (line: object) => 'kind' in line && line.kind === 'restore'
 
-/** What a peer needs to restore the wiped state of job J2. */
+/** Parameters for a peer to restore the wiped state of job J2. */
 export interface PeerRestore {
   readonly brokers: string
   readonly peersDir: string
@@ -20,17 +20,21 @@ export interface PeerRestore {
   readonly runs: number
 }
 
-/** Restores of Kafka Streams by its own program, on the same broker. @throws PeerMissingError when the program is not there or fails */
+/**
+ * Measures restores of Kafka Streams by its own program, on the same broker.
+ * @throws PeerMissingError when the program is missing or fails
+ */
 export async function restoreKafkaStreams({ brokers, peersDir, dataDir, folder, records, runs }: PeerRestore) {
   const script = join(peersDir, 'bench.sh')
-  if (!existsSync(script)) throw new PeerMissingError(`there is no ${script}; set PEERS_DIR to the folder that holds the peers' programs`)
+  if (!existsSync(script))
+    throw new PeerMissingError(`${script} does not exist; set PEERS_DIR to the folder that contains the peers' programs`)
   const results = join(folder, 'peer-results.jsonl')
   const settings = { KAFKA_BROKERS: brokers, RESULTS: results, NAME: 'restore', GUARANTEE: 'eos', THREADS: '2', KEEP_CHANGELOG: '1' }
   const env = childEnvironment({ ...settings, BENCH_LOCK: join(folder, 'peer-lock'), DATA_DIR: dataDir })
   async function run(...args: string[]): Promise<void> {
     const child = spawn(script, args, { env, stdio: ['ignore', 'ignore', 'inherit'] })
     const [code] = await once(child, 'exit')
-    if (code !== 0) throw new PeerMissingError(`${script} ${args.join(' ')} ended with ${code}`)
+    if (code !== 0) throw new PeerMissingError(`${script} ${args.join(' ')} exited with code ${code}`)
   }
   await run('load', 'j2', String(records))
   for (let i = 0; i < runs; i++) await run('restore', String(records), 'kafka-streams')

@@ -10,7 +10,10 @@ import { measureRun } from '../engine/measure.ts'
 import { jobEnvironment } from './job-environment.ts'
 import type { Place, RestoreFigures } from './scenarios.ts'
 
-/** What `restoreKafkaStreams` measures, of the engine: job J2 over the real payments, exactly once; then its state is wiped, and comes back from what it has written. */
+/**
+ * Measures the engine like `restoreKafkaStreams` measures the peer: runs job J2 over the real payments with
+ * exactly-once processing, wipes the state, and restores it from the changelog.
+ */
 export async function restoreJob(place: Place, dataDir: string, records: number, runs: number): Promise<RestoreFigures[]> {
   const { brokers, folder, transport } = place
   const group = `bench-restore-${randomUUID().slice(0, 8)}`
@@ -27,7 +30,7 @@ export async function restoreJob(place: Place, dataDir: string, records: number,
   return figures
 }
 
-/** Starts it, waits until all is restored, and stops it. */
+/** Starts a worker, waits until everything is restored, and stops the worker. */
 async function startOnce(contender: Contender, worker: WorkerEnvironment): Promise<RestoreFigures> {
   const startedAt = Date.now()
   const running = contender.start(worker)
@@ -36,7 +39,7 @@ async function startOnce(contender: Contender, worker: WorkerEnvironment): Promi
       let [records, ms] = [0, 1]
       running.listen(([word, ...rest]) => {
         if (word === 'RESTORED') [records, ms] = [Number(rest[1]), Number(rest[3])]
-        // The state was wiped: it runs when everything is restored.
+        // The state was wiped, so the worker is running once everything has been restored.
         if (word === 'STATE' && records > 0)
           resolve({ records, recordsPerSecond: (records / ms) * 1_000, startToReadySeconds: (Number(rest[1]) - startedAt) / 1_000 })
       })

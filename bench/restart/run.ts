@@ -1,6 +1,7 @@
 /**
- * `npm run bench:restart`: how long state takes to come back, and how long partitions stand still when workers stop, die and return. Every
- * stream is checked: a record that is lost, doubled or out of order ends the run. See run.command.ts.
+ * `npm run bench:restart`: measures how long restoring state takes, and how long partitions stall when workers stop,
+ * crash and restart. Every stream is verified: a lost, duplicated or out-of-order record ends the run. See
+ * run.command.ts.
  */
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { dataSet } from '../../scripts/data-sets.ts'
@@ -26,7 +27,7 @@ import {
 } from './scenarios.ts'
 import { MISHAPS, sideBySide } from './side-by-side.ts'
 
-/** Job J2's cards: the state that Kafka Streams restores, each key written 200 times. */
+/** Number of cards in job J2: the state that Kafka Streams restores, with each key written 200 times. */
 const J2_KEYS = 5_000
 
 const asked = commandLine(declaration)
@@ -48,7 +49,7 @@ async function restores(place: Place, { peersDir, dataDir }: RestartConfig): Pro
   try {
     dataSet(dataDir, 'payments')
   } catch (error) {
-    say(`job J2 is left out: ${(error as Error).message}`)
+    say(`skipping job J2: ${(error as Error).message}`)
     return
   }
   say(restoreRow('engine, job J2, 1 worker', await restoreJob(place, dataDir, keys, runs)))
@@ -83,8 +84,8 @@ const STALL_HEADER = [
     '3 workers, 6 partitions, under load',
     'before s',
     'partitions of stopped workers s',
-    'moved between others s',
-    'not moved s',
+    'partitions moved between other workers s',
+    'unmoved partitions s',
     'start to ready s',
   ]),
   row(['---', '--:', '--:', '--:', '--:', '--:']),
@@ -98,28 +99,28 @@ async function stalls(place: Place): Promise<void> {
   const { only, keys, rate } = asked
   if (!only.some((name) => name === 'kill' || name === 'rolling' || name === 'failover')) return
   for (const line of STALL_HEADER) say(line)
-  if (only.includes('kill')) say(stallRow('kill -9, started again', await killAndRestart(place, keys, rate)))
+  if (only.includes('kill')) say(stallRow('kill -9 and restart', await killAndRestart(place, keys, rate)))
   if (only.includes('rolling')) {
-    say(stallRow('rolling restart, places kept', await rollingRestart(place, keys, rate, true)))
-    say(stallRow('rolling restart, leaving each time', await rollingRestart(place, keys, rate, false)))
+    say(stallRow('rolling restart, partitions kept', await rollingRestart(place, keys, rate, true)))
+    say(stallRow('rolling restart, leaving the group each time', await rollingRestart(place, keys, rate, false)))
   }
   if (only.includes('failover')) {
     for (const standby of [0, 1] as const) {
       for (const victim of ['first', 'middle', 'last'] as const) {
-        const label = `killed for good, the ${victim} by member id, ${keys} keys each, ${standby === 0 ? 'no standby' : 'standby'}`
+        const label = `killed without restart, the ${victim} by member id, ${keys} keys each, ${standby === 0 ? 'no standby' : 'standby'}`
         say(stallRow(label, await failover(place, 3 * keys, rate, standby, victim)))
       }
     }
   }
 }
 
-/** The same mishaps in job J2, on either side of the comparison as its reader sees them. */
+/** The same faults in job J2, with the engine and the peer side by side, as observed by a reader of the results. */
 async function beside(place: Place, { peersDir }: RestartConfig): Promise<void> {
   const mishaps = asked.only.filter((name) => name === 'kill' || name === 'rolling' || name === 'failover')
   if (asked.peer === undefined || mishaps.length === 0) return
   const peer = await whereInstalled('Kafka Streams', () => kafkaStreams(peersDir))
   if (peer === undefined) return
-  say(row(['job J2, exactly once, 3 processes, 4 partitions, under load', 'before s', 'longest s', 'partitions that stood > 1 s']))
+  say(row(['job J2, exactly once, 3 processes, 4 partitions, under load', 'before s', 'longest s', 'partitions stalled > 1 s']))
   say(row(['---', '--:', '--:', '--:']))
   for (const name of mishaps) {
     for (const contender of [engine, peer]) {
@@ -133,7 +134,7 @@ async function main(): Promise<void> {
   const config = restartConfig()
   const start = (folder: string) => startBroker(folder, config.brokers, 'error')
   await withStarted(start, async ({ brokers, transport }, folder) => {
-    say(`${describeMachine()}; ${asked.rate} records/s where it says load`)
+    say(`${describeMachine()}; ${asked.rate} records/s in scenarios under load`)
     const place: Place = { brokers, folder, transport }
     if (asked.only.includes('restore')) await restores(place, config)
     if (asked.only.includes('in-place')) await inPlace(place)

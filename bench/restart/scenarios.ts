@@ -8,7 +8,7 @@ import { fill, latestFormat, type TimedStream, timedStream } from './load.ts'
 import type { WorkerLine } from './worker-process.ts'
 import { DEADLINE_MS, startWorker, type WorkerProcess } from './workers.ts'
 
-/** Where everything runs. */
+/** The environment of all scenarios. */
 export interface Place {
   readonly brokers: string
   readonly folder: string
@@ -18,13 +18,13 @@ export interface Place {
 export interface ClusterOptions {
   readonly workers: number
   readonly partitions: number
-  /** In all partitions together. */
+  /** Number of keys over all partitions. */
   readonly keys: number
   readonly standby: 0 | 1
   readonly keepPlaceOnStop: boolean
 }
 
-/** Workers of one topology whose state is filled. */
+/** Workers of one topology whose state has been filled. */
 interface Cluster {
   readonly workers: WorkerProcess[]
   readonly changelog: string
@@ -35,11 +35,14 @@ interface Cluster {
 }
 
 const KEEP_ALL = { 'retention.ms': '-1' }
-/** The broker must not compact while it is measured: what is restored would depend on when its cleaner came by. */
+/**
+ * Prevents compaction during the measurement, because the number of restored records would depend on when the log
+ * cleaner runs.
+ */
 const NO_COMPACTION = { 'min.cleanable.dirty.ratio': '1', 'min.compaction.lag.ms': '86400000', 'segment.bytes': '1073741824' }
 const BASELINE_MS = 4_000
 const SETTLE_MS = 3_000
-/** As often as workers tell what they have. */
+/** The interval at which workers report their status. */
 const LOOK_MS = 20
 
 async function openCluster({ brokers, folder, transport }: Place, options: ClusterOptions): Promise<Cluster> {
@@ -77,7 +80,10 @@ async function openCluster({ brokers, folder, transport }: Place, options: Clust
   }
 }
 
-/** Waits until every partition has a complete copy. They are not spread evenly: each lies where its partition would go. */
+/**
+ * Waits until every partition has a complete standby copy. Copies are not spread evenly: each is on the worker that
+ * would take over the partition.
+ */
 async function copied(workers: readonly WorkerProcess[], partitions: number): Promise<void> {
   const complete = () => workers.reduce((sum, worker) => sum + (worker.status()?.completeStandbys ?? 0), 0)
   await waitUntil(() => complete() === partitions, { what: 'standby copies', timeoutMs: DEADLINE_MS })
@@ -89,7 +95,10 @@ export interface RestoreFigures {
   readonly startToReadySeconds: number
 }
 
-/** Bulk load of wiped state, by one worker with four partitions. @param rounds how often every key was written: more of them, the fewer rows per record */
+/**
+ * Measures restoring wiped state in bulk, with one worker and four partitions.
+ * @param rounds how often every key was written; with more rounds, fewer rows remain per record
+ */
 export async function restore(place: Place, keys: number, rounds: number, runs: number): Promise<RestoreFigures[]> {
   const cluster = await openCluster(place, { workers: 1, partitions: 4, keys, standby: 0, keepPlaceOnStop: false })
   try {
@@ -113,8 +122,9 @@ export async function restore(place: Place, keys: number, rounds: number, runs: 
 }
 
 /**
- * Start again with the state in place, after an orderly stop or after `kill -9`, which leaves a write-ahead log to be read.
- * @returns seconds from the process's start until it is ready, per run
+ * Restarts a worker with its state in place, after a graceful stop or after `kill -9`, which leaves a write-ahead log
+ * to replay.
+ * @returns for each run, the seconds from the start of the process until it is ready
  */
 export async function restartInPlace(place: Place, keys: number, runs: number, end: 'stop' | 'kill'): Promise<number[]> {
   const cluster = await openCluster(place, { workers: 1, partitions: 4, keys, standby: 0, keepPlaceOnStop: false })
@@ -130,24 +140,27 @@ export async function restartInPlace(place: Place, keys: number, runs: number, e
   }
 }
 
-/** How long partitions stood still, ms: the greatest time that a record was on its way. */
+/** How long partitions stalled, in ms: the longest time that a record was in flight. */
 export interface Stalls {
-  /** Without any fault, all partitions. */
+  /** All partitions without a fault. */
   readonly before: number
-  /** Partitions of the workers that were stopped, while they were. */
+  /** Partitions of the stopped workers while these were stopped. */
   readonly concerned: number
-  /** Those that went from one living worker to another at the same time. */
+  /** Partitions that moved between running workers at the same time. */
   readonly moved: number
-  /** All others: they stayed where they were. */
+  /** All other partitions, which did not move. */
   readonly stayed: number
-  /** Of a worker that was started again: from the process's start until all its partitions run. */
+  /** For a restarted worker, the time from the start of the process until all of its partitions are running. */
   readonly startMs?: number
 }
 
-/** Watches the stream while one worker is ill-treated. */
+/** Observes the stream during a fault of one worker. */
 type Watch = (own: readonly number[], fault: () => Promise<void>) => Promise<void>
 
-/** @param faults does what it does, each within `watch`; called when the stream flows. @returns what else it has measured */
+/**
+ * @param faults injects faults, each within `watch`; called when the stream is flowing
+ * @returns its additional measurements, if any
+ */
 async function underLoad(
   place: Place,
   options: ClusterOptions,
@@ -184,7 +197,7 @@ async function underLoad(
 const SHARED: ClusterOptions = { workers: 3, partitions: 6, keys: 0, standby: 0, keepPlaceOnStop: false }
 const partitionsOf = (worker: WorkerProcess) => worker.status()?.partitions ?? []
 
-/** @returns ends the watch, and tells which partitions ran elsewhere than before, if only for a moment */
+/** @returns a function that ends the watch and returns the partitions that ran on another worker, even briefly */
 function watchMoves({ workers }: Cluster): () => Set<number> {
   const before = workers.map((worker) => new Set(partitionsOf(worker)))
   const moved = new Set<number>()
@@ -199,7 +212,7 @@ function watchMoves({ workers }: Cluster): () => Set<number> {
   }
 }
 
-/** kill -9 of one worker of three, started again at once. */
+/** Kills one of three workers with SIGKILL and restarts it immediately. */
 export async function killAndRestart(place: Place, keys: number, rate: number): Promise<Stalls> {
   return underLoad(place, { ...SHARED, keys }, rate, async (cluster, watch) => {
     const own = partitionsOf(cluster.workers[1])
@@ -212,7 +225,7 @@ export async function killAndRestart(place: Place, keys: number, rate: number): 
   })
 }
 
-/** Every worker of three is stopped and started again, one after the other. */
+/** Stops and restarts each of three workers, one after the other. */
 export async function rollingRestart(place: Place, keys: number, rate: number, keepPlaceOnStop: boolean): Promise<Stalls> {
   return underLoad(place, { ...SHARED, keys, keepPlaceOnStop }, rate, async (cluster, watch) => {
     for (const { slot } of [...cluster.workers]) {
@@ -225,14 +238,17 @@ export async function rollingRestart(place: Place, keys: number, rate: number, k
   })
 }
 
-/** Which worker dies: partitions are given out by the order of member ids, so that survivors' move too unless it is the one in the middle. */
+/**
+ * The worker that is killed. Partitions are assigned in the order of member ids, so partitions also move between the
+ * survivors unless the middle worker is killed.
+ */
 export type Victim = 'first' | 'middle' | 'last'
 const PLACE_OF: Readonly<Record<Victim, number>> = { first: 0, middle: 1, last: 2 }
 
-/** kill -9 of one worker of three that does not come back. */
+/** Kills one of three workers with SIGKILL and does not restart it. */
 export async function failover(place: Place, keys: number, rate: number, standby: 0 | 1, victim: Victim): Promise<Stalls> {
   return underLoad(place, { ...SHARED, keys, standby }, rate, async (cluster, watch) => {
-    // The first partitions go to the smallest id.
+    // The member with the smallest id has the first partitions.
     const byId = cluster.workers.toSorted((one, other) => Math.min(...partitionsOf(one)) - Math.min(...partitionsOf(other)))
     const dead = byId[PLACE_OF[victim]]
     await watch(partitionsOf(dead), async () => {

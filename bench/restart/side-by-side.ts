@@ -13,27 +13,30 @@ import type { Place } from './scenarios.ts'
 
 const PROCESSES = 3
 const BASELINE_MS = 4_000
-/** All partitions flow when nothing has been on its way for so long ... */
+/** All partitions are flowing when no record has been in flight for longer than this ... */
 const FLOWING_MS = 1_000
-/** ... for all of this time: a fault shows only after a while. */
+/** ... during all of this time, because a fault only shows after a while. */
 const STEADY_MS = 3_000
-/** Kafka Streams' sessions time out after 45 s; then it restores. */
+/** Sessions of Kafka Streams time out after 45 s, and the restore follows. */
 const DEADLINE_MS = 240_000
 const LOOK_MS = 50
-/** From here on a partition counts as one that stood still. */
+/** A partition with a longer latency counts as stalled. */
 const STOOD_MS = 1_000
 
-/** What a reader of the results sees, whoever does the job. */
+/** The latencies that a reader of the results observes. */
 export interface SideBySide {
-  /** Greatest time that a record was on its way without a fault, ms. */
+  /** Longest time in ms that a record was in flight without a fault. */
   readonly before: number
-  /** The same while processes were stopped and started, until everything flows again. */
+  /** The same while processes were stopped and started, until all partitions were flowing again. */
   readonly longest: number
-  /** Partitions of the input, of four, whose records waited for more than a second. */
+  /** Number of the four input partitions whose records waited for more than a second. */
   readonly stood: number
 }
 
-/** @param processes of the contender, by slot. @param again starts the slot anew, with the state that it had */
+/**
+ * @param processes the processes of the contender, by slot
+ * @param again restarts a slot with its previous state
+ */
 export type Mishap = (processes: Endings[], again: (slot: number) => void, flowing: () => Promise<void>) => Promise<void>
 
 export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover', Mishap>> = {
@@ -55,7 +58,10 @@ export const MISHAPS: Readonly<Record<'kill' | 'rolling' | 'failover', Mishap>> 
   },
 }
 
-/** Job J2 with exactly once in three processes of a contender, under a steady stream; every payment must come out once. */
+/**
+ * Runs job J2 with exactly-once processing in three processes of a contender, under a steady stream. Every payment must
+ * be output exactly once.
+ */
 export async function sideBySide(place: Place, contender: Contender, keys: number, rate: number, mishap: Mishap): Promise<SideBySide> {
   const { brokers, folder, transport } = place
   const group = `bench-side-${randomUUID().slice(0, 8)}`
@@ -66,7 +72,8 @@ export async function sideBySide(place: Place, contender: Contender, keys: numbe
   const processes = Array.from({ length: PROCESSES }, (_, slot) => contender.start(environment(slot)))
   let stream: TimedStream | undefined
   try {
-    // State is filled by all of them: Kafka Streams would leave a process that joins later without work until it has a copy.
+    // All processes fill the state together. Kafka Streams would not assign work to a process that joins later until it
+    // has a copy.
     await waitUntil(async () => (await contender.workingMembers(brokers, group)) === PROCESSES, {
       what: 'work for each process',
       timeoutMs: DEADLINE_MS,
@@ -93,7 +100,7 @@ async function untilSteady(stream: TimedStream): Promise<void> {
   const deadline = performance.now() + DEADLINE_MS
   let since = performance.now()
   while (performance.now() - since < STEADY_MS) {
-    if (performance.now() > deadline) throw new Error(`records still wait for ${Math.round(stream.oldest())} ms`)
+    if (performance.now() > deadline) throw new Error(`records have been waiting for ${Math.round(stream.oldest())} ms`)
     await delay(LOOK_MS)
     if (stream.oldest() > FLOWING_MS) since = performance.now()
   }

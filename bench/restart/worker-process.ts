@@ -1,4 +1,7 @@
-/** A worker of the restart benchmark: `node worker-process.ts <json>`. Tells its state on standard output, one JSON object per line. */
+/**
+ * A worker of the restart benchmark: `node worker-process.ts <json>`. Prints its status to standard output, one JSON
+ * object per line.
+ */
 
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
@@ -14,27 +17,30 @@ export interface RestartWorker extends KeepLatestOptions {
   readonly keepPlaceOnStop: boolean
 }
 
-/** What a worker tells. */
+/** The status that a worker prints. */
 export interface WorkerLine {
-  /** All of what is assigned runs. */
+  /** True when all assigned tasks are running. */
   readonly ready: boolean
-  /** Everything that the broker has is processed and committed. */
+  /** True when the whole input has been processed and committed. */
   readonly caughtUp: boolean
-  /** Input records that are processed, all partitions here together. */
+  /** Number of processed input records over all partitions of this worker. */
   readonly processed: number
-  /** Partitions that run here. */
+  /** Partitions that run on this worker. */
   readonly partitions: readonly number[]
-  /** Copies here, and how many of them are complete. */
+  /** Number of standby copies on this worker, and of complete ones. */
   readonly standbys: number
   readonly completeStandbys: number
-  /** Changelog records that were restored so far, and the ms from the first restore's begin to the last one's end. */
+  /**
+   * Number of restored changelog records so far, and the ms from the start of the first restore to the end of the last
+   * one.
+   */
   readonly restored: number
   readonly restoreMs: number
 }
 
 const STATUS_EVERY_MS = 20
 const STDERR = 2
-/** Members of a group have each their share of the machine here. */
+/** Limits the state memory of each worker, because all members of the group run on one machine. */
 const MEMORY_BUDGET_BYTES = 256 * 1_048_576
 
 const given = JSON.parse(process.argv[2]) as RestartWorker
@@ -62,7 +68,7 @@ const worker = createWorker(
   { transport, registry: memoryRegistry(), backend, identity: memberIdentity(given.folder, given.name), runtime: systemRuntime(log) },
 )
 process.once('SIGTERM', () => void worker.stop())
-// The benchmark is gone, and nobody else would end this.
+// The benchmark has ended, and nothing else would stop this process.
 process.stdin.once('end', () => process.exit(1)).resume()
 await worker.start()
 

@@ -16,9 +16,12 @@ const LOOK_MS = 5
 /** A worker process of the benchmark. */
 export interface WorkerProcess extends Endings {
   readonly slot: number
-  /** What it told last, undefined before the first time. */
+  /** The last status that it printed; undefined before the first one. */
   status(): WorkerLine | undefined
-  /** Waits for something that it tells. @returns ms since the process was started */
+  /**
+   * Waits for a status that satisfies the condition.
+   * @returns ms since the process was started
+   */
   until(holds: (line: WorkerLine) => boolean, what: string): Promise<number>
 }
 
@@ -27,7 +30,7 @@ export function startWorker(slot: number, given: RestartWorker): WorkerProcess {
   const startedAt = performance.now()
   const child: ChildProcess = spawn(process.execPath, [...BUFFER_HEAP_FLAGS, PROGRAM, JSON.stringify(given)], {
     stdio: ['pipe', 'pipe', 'inherit'],
-    // As in production: what was compiled once is compiled.
+    // Compiled code is cached as in production.
     env: childEnvironment({ NODE_COMPILE_CACHE: join(given.folder, '..', 'compile-cache') }),
   })
   let last: WorkerLine | undefined

@@ -1,17 +1,21 @@
 import { Agent, type IncomingMessage, request } from 'node:http'
 
-/** Node's own client: fetch would take as much of the shared cores as the service under load. */
+/** Uses Node's HTTP client, because fetch would take as much CPU of the shared cores as the service under load. */
 export interface Client {
-  /** Resolves when the answer has arrived whole. Throws when it is not 2xx. @returns its bytes, the first piece of them kept */
+  /**
+   * Resolves when the whole response has arrived.
+   * @returns its size and its first piece
+   * @throws Error when the status is not 2xx
+   */
   get(path: string, headers?: Record<string, string>): Promise<Arrived>
-  /** @param body in pieces */
+  /** @param body the body in pieces */
   post(path: string, body: readonly Uint8Array[], headers: Record<string, string>): Promise<Arrived>
   close(): void
 }
 
 export interface Arrived {
   readonly bytes: number
-  /** The first piece: the whole of a short answer. */
+  /** The first piece, which is the whole of a short response. */
   readonly head: string
 }
 

@@ -1,16 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Sizes of contents: log-normal with the median of pastes, and a tail that reaches the limit. */
+/** Content sizes are log-normal with the median of typical pastes and a tail that reaches the limit. */
 const MEDIAN_BYTES = 1_024
-/** With it 1 % is above 100 KB. */
+/** With this sigma, 1 % of contents exceed 100 KB. */
 const SIGMA = 2
 const MAX_BYTES = 10_485_760
-/** Of contents at the limit. */
+/** Share of contents of the maximum size. */
 const LARGEST_SHARE = 0.001
 const SOURCE_FOLDERS = ['api/kit', 'pipelines/engine', 'kafka/client']
 
-/** Text that compresses as code does, no two alike. */
+/** Text that compresses like code, with distinct contents. */
 export function contents(random: () => number): () => Buffer {
   const root = join(import.meta.dirname, '..', '..')
   const source = SOURCE_FOLDERS.flatMap((folder) =>
@@ -37,7 +37,7 @@ export function contents(random: () => number): () => Buffer {
 
 export function sizeOf(random: () => number): number {
   if (random() < LARGEST_SHARE) return MAX_BYTES
-  // Box-Muller: two uniform numbers make a normal one.
+  // Box-Muller transform: converts two uniform numbers to a normal one.
   const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
   return Math.min(MAX_BYTES, Math.max(1, Math.round(MEDIAN_BYTES * Math.exp(SIGMA * normal))))
 }

@@ -10,10 +10,10 @@ export interface FreshnessOptions {
 
 const PROBE_EVERY_MS = 500
 const ASK_EVERY_MS = 200
-/** docs/services/snippets.md#targets */
+/** See docs/services/snippets.md#targets. */
 const TARGET_MS = 60_000
 
-/** Ms from a read until readers are shown that it was counted, of a new snippet every half second; sorted. */
+/** Ms from a read until readers see it counted, for a new snippet every half second; sorted. */
 export async function viewsFreshness({ client, create, from, seconds }: FreshnessOptions): Promise<number[]> {
   async function probe(): Promise<number> {
     const id = await create()

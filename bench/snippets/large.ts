@@ -2,14 +2,19 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Client } from './client.ts'
 
-/** The largest contents, many at once, and what the process that takes them grows by. */
+/**
+ * Creates and reads many contents of the maximum size concurrently, and measures the memory growth of the API process.
+ */
 export interface LargeOptions {
   readonly client: Client
-  /** Stores a content. @returns its id */
+  /**
+   * Stores a content.
+   * @returns its id
+   */
   readonly create: (content: readonly Uint8Array[]) => Promise<string>
-  /** Of the API. */
+  /** Resident memory of the API. */
   readonly residentBytes: () => Promise<number>
-  /** Each from an address of its own. */
+  /** Headers with a new client address for each request. */
   readonly from: () => Record<string, string>
   readonly print: (line: string) => void
 }
@@ -18,7 +23,7 @@ const LARGE_BYTES = 10_485_760
 const AT_ONCE = [1, 8, 16, 32, 64]
 const WATCH_EVERY_MS = 50
 const MIB = 1_048_576
-/** Base64 makes four bytes of three. */
+/** Base64 encodes three bytes as four. */
 const RANDOM_SHARE = 3 / 4
 const HEAD_BYTES = 16
 
@@ -29,7 +34,7 @@ interface Watched {
 }
 
 export async function largeAtOnce({ client, create, residentBytes, from, print }: LargeOptions): Promise<void> {
-  // As badly as text can be compressed.
+  // Text that is as incompressible as possible.
   const tail = Buffer.from(randomBytes(LARGE_BYTES * RANDOM_SHARE).toString('base64')).subarray(HEAD_BYTES)
   let made = 0
   const createOne = () => create([Buffer.from(String(made++).padStart(HEAD_BYTES)), tail])
@@ -55,8 +60,8 @@ export async function largeAtOnce({ client, create, residentBytes, from, print }
     const refused = [...Map.groupBy(reasons, (reason) => reason)].map(([reason, all]) => `${all.length} × ${reason}`).join(', ')
     return `${(before / MIB).toFixed(0)} → ${(peak / MIB).toFixed(0)} | ${((peak - start) / count / MIB).toFixed(1)} | ${refused || 0}`
   }
-  print(`\n10 MiB each; resident MiB before → peak; each: the peak above ${(start / MIB).toFixed(0)} MiB, by request`)
-  print('| at once | created: resident | each | refused | read: resident | each | refused |\n|---:|---:|---:|---:|---:|---:|---:|')
+  print(`\n10 MiB each; resident MiB before → peak; each: growth above ${(start / MIB).toFixed(0)} MiB per request`)
+  print('| concurrent | created: resident | each | rejected | read: resident | each | rejected |\n|---:|---:|---:|---:|---:|---:|---:|')
   for (const count of AT_ONCE) {
     const created = await watched(() => Array.from({ length: count }, createOne))
     const ids = created.answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))

@@ -1,11 +1,14 @@
-/** Latencies of what was begun at its time, whether or not what went before had ended: a slow answer delays nobody's clock. */
+/**
+ * Latencies of work that is started on schedule even if earlier work is still running, so that a slow response does not
+ * delay later starts.
+ */
 export interface Paced {
-  /** Ms from the time at which each was due. */
+  /** Ms since each unit of work was due. */
   readonly latencies: number[]
   readonly failures: Map<string, number>
 }
 
-/** Begins `work` `perSecond` times a second. */
+/** Starts `work` `perSecond` times per second. */
 export async function paced(perSecond: number, seconds: number, work: () => Promise<void>): Promise<Paced> {
   const latencies: number[] = []
   const failures = new Map<string, number>()

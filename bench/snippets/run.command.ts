@@ -4,9 +4,9 @@ import { integer, number } from '../../scripts/command-line/option.ts'
 export default command({
   call: 'npm run bench:snippets --',
   description:
-    'Measures creations and reads of snippets at once through the whole path, at average rates, beside the limits in the same run: a durable file of the same size, and the smallest answer of the same API. Then it measures how fresh views are, and by how much the API grows when many of the largest contents come and go at once.',
+    'Measures concurrent creations and reads of snippets end to end at average rates, and compares them with lower bounds from the same run: a durable file of the same size, and the smallest response of the same API. Then it measures the freshness of views, and the memory growth of the API under many concurrent contents of the maximum size.',
   options: {
-    seconds: integer('How long creations and reads are measured.', { default: 30, min: 3 }),
+    seconds: integer('Duration of the measurement of creations and reads.', { default: 30, min: 3 }),
     times: number('Multiple of the average rates.', { default: 1, min: 0.1 }),
   },
 })

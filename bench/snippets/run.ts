@@ -14,12 +14,13 @@ import { type Paced, paced } from './pace.ts'
 import declaration from './run.command.ts'
 
 /**
- * Snippets through the whole path at the average rates of docs/services/snippets.md#targets, with sizes from a distribution with a
- * long tail. Creations and reads run at once, beside the limits in the same run: a durable file of the same size, and the smallest answer of the same API. Then how fresh views are,
- * and what the API's memory grows by when many of the largest contents come and go at once.
+ * Measures snippets end to end at the average rates of docs/services/snippets.md#targets, with sizes from a long-tailed
+ * distribution. Creations and reads run concurrently and are compared with lower bounds from the same run: a durable
+ * file of the same size, and the smallest response of the same API. Then it measures the freshness of views, and the
+ * memory growth of the API under many concurrent contents of the maximum size.
  */
 const SEED = 7
-/** 5M creations and 50M reads a day. */
+/** 5 million creations and 50 million reads per day. */
 const CREATIONS_PER_SECOND = 58
 const READS_PER_SECOND = 580
 const FIRST_SNIPPETS = 300
@@ -32,10 +33,10 @@ const readsPerSecond = Math.round(READS_PER_SECOND * times)
 const random = seededRandom(SEED)
 const print = (line: string) => process.stdout.write(`${line}\n`)
 let addresses = 0
-/** Each from an address of its own, below every rate limit. */
+/** Each request has a new client address, so that it stays below every rate limit. */
 const from = () => ({ 'x-forwarded-for': `10.${(addresses >> 16) & 255}.${(addresses >> 8) & 255}.${addresses++ & 255}` })
 
-/** The least that a durable creation can cost. */
+/** The minimum cost of a durable creation. */
 async function durableFile(folder: string, content: Uint8Array): Promise<void> {
   const path = join(folder, `${addresses++}`)
   const file = await open(`${path}.new`, 'w')
@@ -71,13 +72,16 @@ async function measure(url: string, folder: string): Promise<void> {
   for (let index = 0; index < FIRST_SNIPPETS; index++) ids.push(await create([next()]))
   const some = () => ids[Math.floor(random() * ids.length)]
   const read = async () => void (await client.get(`/api/v1/pastes/${some()}`, from()))
-  // Made before: making ten megabytes takes this process as long as sending them.
+  // Prepared beforehand, because generating ten megabytes takes this process as long as sending them.
   const ready = Array.from({ length: creationsPerSecond * seconds }, next)
-  print(`| ${seconds} s | answers | P50 ms | P99 ms | P99.9 ms | failed |\n|---|---:|---:|---:|---:|---:|`)
+  print(`| ${seconds} s | responses | P50 ms | P99 ms | P99.9 ms | failed |\n|---|---:|---:|---:|---:|---:|`)
   print(
-    resultRow('a durable file of the same size, alone', await paced(creationsPerSecond, seconds / 3, () => durableFile(folder, next()))),
+    resultRow(
+      'a durable file of the same size, without other load',
+      await paced(creationsPerSecond, seconds / 3, () => durableFile(folder, next())),
+    ),
   )
-  print(resultRow('/livez, alone', await paced(readsPerSecond, seconds / 3, async () => void (await client.get('/livez')))))
+  print(resultRow('/livez, without other load', await paced(readsPerSecond, seconds / 3, async () => void (await client.get('/livez')))))
   const cpuBefore = await metric(url, CPU_SECONDS)
   const [writes, reads, views] = await Promise.all([
     paced(creationsPerSecond, seconds, async () => void ids.push(await create([ready.pop()!]))),
@@ -88,10 +92,10 @@ async function measure(url: string, folder: string): Promise<void> {
   print(resultRow(`read, ${readsPerSecond}/s`, reads))
   const requests = writes.latencies.length + reads.latencies.length
   const cpuMs = (((await metric(url, CPU_SECONDS)) - cpuBefore) / requests) * MS_PER_SECOND
-  print(`\nThe API took ${cpuMs.toFixed(2)} ms of CPU per request.`)
+  print(`\nThe API used ${cpuMs.toFixed(2)} ms of CPU per request.`)
 
   print(
-    `From a read until it is shown as a view, ${views.length} times meanwhile: P50 ${inSeconds(quantile(views, 0.5))}, greatest ${inSeconds(quantile(views, 1))} s (target: 60).`,
+    `Time from a read until it is counted as a view, ${views.length} samples: P50 ${inSeconds(quantile(views, 0.5))}, maximum ${inSeconds(quantile(views, 1))} s (target: 60).`,
   )
   await largeAtOnce({ client, create, residentBytes: () => metric(url, 'process_resident_memory_bytes'), from, print })
   client.close()

@@ -11,7 +11,7 @@ export interface LoadOptions {
   readonly headers?: Readonly<Record<string, string>>
   readonly connections: number
   readonly seconds: number
-  /** For the list of paths. */
+  /** Folder for the file with the paths. */
   readonly folder: string
 }
 
@@ -22,19 +22,22 @@ export interface LoadResult {
   readonly p99Ms: number
   readonly p999Ms: number
   readonly maxMs: number
-  /** Connections that failed and answers that were not 2xx or 3xx. */
+  /** Number of failed connections and of responses without a 2xx or 3xx status. */
   readonly failed: number
 }
 
 const SCRIPT = fileURLToPath(new URL('./wrk.lua', import.meta.url))
 const run = promisify(execFile)
-/** A request that takes longer is counted as failed. */
+/** Slower requests count as failed. */
 const TIMEOUT_SECONDS = 5
 
-/** @returns true @throws PeerMissingError when wrk is not installed */
+/**
+ * @returns true
+ * @throws PeerMissingError when wrk is not installed
+ */
 export async function requireWrk(): Promise<true> {
   try {
-    // It ends with 1 after printing its version.
+    // wrk exits with code 1 after printing its version.
     await run('wrk', ['--version'])
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT')
@@ -44,8 +47,8 @@ export async function requireWrk(): Promise<true> {
 }
 
 /**
- * Closed-loop load by wrk, one thread: as many requests as the connections can keep under way. (A load generator in JavaScript takes more of
- * the two cores than the server that it measures.)
+ * Applies closed-loop load with wrk on one thread: as many requests as the connections can carry. A load generator in
+ * JavaScript would use more of the two cores than the server under test.
  */
 export async function applyLoad(options: LoadOptions): Promise<LoadResult> {
   const file = join(options.folder, `paths-${options.paths.length}-${options.url.replaceAll(/\W/g, '')}`)
@@ -55,6 +58,6 @@ export async function applyLoad(options: LoadOptions): Promise<LoadResult> {
   args.push('--timeout', `${TIMEOUT_SECONDS}s`, '--script', SCRIPT, options.url, '--', file, ...headers)
   const { stdout } = await run('wrk', args)
   const line = /^RESULT (.+)$/m.exec(stdout)
-  if (line === null) throw new Error(`wrk gave no result: ${stdout}`)
+  if (line === null) throw new Error(`wrk printed no result: ${stdout}`)
   return JSON.parse(line[1]) as LoadResult
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run bench:trends-read`: the read side of the trends service (bench:trends measures the pipeline): GET /v1/trends on servers of its own, closed loop, wrk beside on the same
- * cores. See run.command.ts.
+ * `npm run bench:trends-read`: measures the read side of the trends service (GET /v1/trends) on separate servers, in a
+ * closed loop with wrk on the same cores. bench:trends measures the pipeline. See run.command.ts.
  */
 import { ensureDevelopmentKey, mintToken } from '../../api/kit/auth/development-key.ts'
 import { regions } from '../../schemas/trends/places/regions.ts'
@@ -64,7 +64,7 @@ async function startReadServers(folder: string): Promise<ReadServers> {
   return { apis, views, stop }
 }
 
-/** The same load on every process at once. */
+/** Applies the same load to all processes concurrently. */
 async function measure(scenario: Scenario, apis: readonly Api[], folder: string): Promise<string> {
   const load = (duration: number) =>
     Promise.all(
@@ -114,11 +114,11 @@ async function run({ apis, views }: ReadServers, folder: string): Promise<void> 
     { name: 'worldwide, with a token', paths: ['/v1/trends?woeid=1'], headers: { Authorization: `Bearer ${token}` } },
     { name: 'personalized, worldwide', paths: ['/v1/trends?personalized=true'], headers: { Authorization: `Bearer ${token}` } },
   ]
-  say(`Redis holds ${(await views.memoryMib()).toFixed(0)} MiB: 551 regions × 500 candidates`)
+  say(`Redis uses ${(await views.memoryMib()).toFixed(0)} MiB: 551 regions × 500 candidates`)
   say('| requests | requests/s | P50 ms | P99 ms | P99.9 ms | API CPU µs/request | busy cores | failed | API peak RSS MiB |')
   say('| --- | --- | --- | --- | --- | --- | --- | --- | --- |')
   for (const scenario of scenarios) say(await measure(scenario, apis, folder))
-  say('The pipeline that fills these lists is measured by npm run bench:trends.')
+  say('npm run bench:trends measures the pipeline that fills these lists.')
 }
 
 async function main(): Promise<void> {

@@ -1,5 +1,5 @@
--- Asks for one of the paths in the file given as argument, each thread walking through them from a place of its own;
--- at the end prints one line of JSON. All arguments after the first are headers, `Name: value`.
+-- Requests the paths in the file given as the first argument. Each thread cycles through them from a different start.
+-- At the end it prints one line of JSON. All further arguments are headers, `Name: value`.
 local paths, headers, at = {}, {}, 0
 
 function init(args)

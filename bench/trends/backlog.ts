@@ -3,10 +3,10 @@ import type { Tweet } from '../../schemas/trends/types.ts'
 import { demoStream } from '../../tools/demo/trends/stream.ts'
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 
-/** Tweets that lie in the topic, and how many contributions of them must be counted. */
+/** Tweets to write to the topic, and the number of their contributions that must be counted. */
 export interface Backlog {
   readonly tweets: readonly SentTweet[]
-  /** Over all regions: a term of a city counts there, in its country and worldwide. */
+  /** Over all regions: a term of a city counts in the city, in its country and worldwide. */
   readonly contributions: number
 }
 
@@ -26,7 +26,10 @@ const TERMS_PER_FILLING_TWEET = 2
 const CODE_LENGTH = 4
 const BASE_36 = 36
 
-/** `count` tweets of the demonstration's stream, spread over the last `minutes`. Nothing in it is malformed or dated ahead: what counts must not depend on when it is read. */
+/**
+ * `count` tweets of the demo stream, spread over the last `minutes`. Contains no malformed or future-dated tweets, so
+ * that the counts do not depend on when they are read.
+ */
 export function demoBacklog(count: number, minutes: number, now: number): Backlog {
   const rate = count / (minutes * (MINUTE_MS / SECOND_MS))
   const stream = demoStream({ seed: SEED, rate, startAt: now - minutes * MINUTE_MS })
@@ -42,7 +45,7 @@ export function demoBacklog(count: number, minutes: number, now: number): Backlo
   return { tweets, contributions }
 }
 
-/** Counts what docs/services/trends.md#what-counts says, by other means than the pipeline. */
+/** Counts by the rules of docs/services/trends.md#what-counts, independently of the pipeline. */
 function countOf(tweet: Tweet, byUser: Map<string, number>): number {
   if (tweet.bot_score > MAX_BOT_SCORE) return 0
   const terms = new Set([...tweet.hashtags, ...tweet.phrases].map((term) => term.normalize('NFKC').toLowerCase().replace(/^#/, '')))
@@ -56,7 +59,7 @@ function countOf(tweet: Tweet, byUser: Map<string, number>): number {
   return counted * (pathOf(tweet.woeid)?.length ?? 1)
 }
 
-/** So many different terms in every city, each once, by a user of its own: every list is full. */
+/** This many distinct terms in every city, each once and by a separate user, so that every list is full. */
 export function fillingBacklog(termsPerCity: number, now: number): Backlog {
   const tweets: SentTweet[] = []
   let contributions = 0
@@ -64,7 +67,8 @@ export function fillingBacklog(termsPerCity: number, now: number): Backlog {
     if (type !== 'Town') continue
     for (let first = 0; first < termsPerCity; first += TERMS_PER_FILLING_TWEET) {
       const sequence = tweets.length
-      // Half of the terms are those of every city, half its own: countries and the world have more than enough.
+      // Half of the terms are common to all cities and half are specific to one; countries and the world have more than
+      // enough.
       const hashtags = [`#everywhere${codeOf(first)}`, `#only${codeOf(woeid)}${codeOf(first)}`]
       const user_id = BigInt(FIRST_FILLING_USER + sequence)
       const tweet_id = tweetId(now, sequence)

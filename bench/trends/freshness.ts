@@ -9,30 +9,30 @@ import { type TweetProducer, tweetProducer } from '../../tools/tweets/producer.t
 import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 import type { BenchServers } from '../harness/servers.ts'
 
-/** How long after its tweet a trend is seen, in ms, each measured once. */
+/** Times from a tweet until its trend is visible, in ms, one per marked term. */
 export interface FreshnessFigures {
   readonly seen: readonly number[]
-  /** Marked terms that were never seen. */
+  /** Number of marked terms that never appeared. */
   readonly missing: number
   readonly events: number
   readonly seconds: number
 }
 
 export interface FreshnessOptions {
-  /** Tweets of the demonstration's stream beside the marked ones, per second. */
+  /** Tweets of the demo stream per second, in addition to the marked ones. */
   readonly rate: number
   readonly seconds: number
 }
 
 const SEED = 11
 const STRIDE_MS = 100
-/** Not a divisor of the half minute of the renewals, so that every part of it is met alike. */
+/** Not a divisor of the 30-second renewal interval, so that all of its phases are sampled equally. */
 const MARK_EVERY_MS = 1_700
-/** Tweets per marked term, each of another user: enough for the top of a list of any city. */
+/** Tweets per marked term, each by another user: enough for the top of any city's list. */
 const TWEETS_PER_MARK = 40
 const FIRST_MARKING_USER = 90_000_000
 const ASK_EVERY_MS = 250
-/** A list is at most so old when it is not stale. */
+/** Maximum age of a list that is not stale. */
 const LONGEST_MS = 120_000
 const READY_TIMEOUT_MS = 300_000
 const MS_PER_SECOND = 1_000
@@ -43,7 +43,10 @@ interface Mark {
   readonly sentAt: number
 }
 
-/** Sends tweets about new things in one city after the other, and asks the API for that city's list until they are in it. */
+/**
+ * Sends tweets about new terms in one city after the other, and polls the API for the city's list until it contains
+ * them.
+ */
 export async function measureFreshness(servers: BenchServers, api: string, options: FreshnessOptions): Promise<FreshnessFigures> {
   const { rate, seconds } = options
   await waitUntil(async () => (await fetch(`${api}/v1/trends?woeid=1`)).ok, { what: 'the first list', timeoutMs: READY_TIMEOUT_MS })

@@ -9,18 +9,18 @@ import { type FreshnessFigures, measureFreshness } from './freshness.ts'
 import { untilIdle } from './progress.ts'
 import { measureBacklog, startWorkers, verifyContributions } from './throughput.ts'
 
-/** With 500 terms in the list of every one of the 551 regions: the most that the lists can cost. */
+/** Results with 500 terms in the list of each of the 551 regions, which is the maximum cost of the lists. */
 export interface FullListFigures {
-  /** CPU seconds of one renewal of all lists, without any tweet beside. */
+  /** CPU seconds of one renewal of all lists, without any tweets. */
   readonly renewalCpu: Readonly<Record<Part, number>>
-  /** CPU seconds per second while tweets came at `rate`, renewals included. */
+  /** CPU seconds per second while tweets arrived at `rate`, including renewals. */
   readonly liveCpu: Readonly<Record<Part, number>>
   readonly peakRssMib: number
   readonly stateMib: number
   readonly redisMib: number
   /** Rows of trend_snapshots per minute. */
   readonly snapshotRows: number
-  /** Rows of trend_volumes per event of the demonstration's stream. */
+  /** Rows of trend_volumes per event of the demo stream. */
   readonly volumeRows: number
   readonly freshness: FreshnessFigures
 }
@@ -30,10 +30,10 @@ type Part = 'worker' | 'broker' | 'redis' | 'clickhouse' | 'others'
 const TERMS_PER_CITY = 500
 const LISTS = 551
 const RENEWAL_SECONDS = 30
-/** Even, so that as many renewals are snapshots as in life. */
+/** Even, so that half of the renewals are snapshots, as in production. */
 const RENEWALS = 2
 const FIRST_LISTS_TIMEOUT_MS = 600_000
-/** A third of the half minute: the renewal in hand is done by then, and the next one is not due. */
+/** A third of the renewal interval: the current renewal has finished by then, and the next one is not due. */
 const AFTER_RENEWAL_MS = 10_000
 const BYTES_PER_MIB = 1_048_576
 const FULL = `SELECT count() FROM (SELECT woeid FROM trend_snapshots WHERE window_end = (SELECT max(window_end) FROM trend_snapshots) GROUP BY woeid HAVING count() >= 100)`
@@ -90,7 +90,10 @@ export async function measureFullLists(
   }
 }
 
-/** The first lists make 275,000 terms tracked and known for the first time: that is over, and so is the renewal after it. */
+/**
+ * The first lists cause 275,000 terms to be tracked for the first time. Waits until that and the following renewal have
+ * finished.
+ */
 async function untilSettled(servers: BenchServers): Promise<void> {
   const transport = benchTransport(servers.addresses.kafka)
   await transport.connect()

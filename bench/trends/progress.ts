@@ -12,13 +12,16 @@ const POLL_MS = 50
 const TIMEOUT_MS = 600_000
 
 export interface Progress {
-  /** Epoch ms: the committed offsets cover the input. */
+  /** When the committed offsets covered the input, epoch ms. */
   readonly inputAt: number
-  /** Epoch ms: every count has reached its term's state too. What follows are the lists, which are renewed by the clock, however many tweets there are. */
+  /**
+   * When every count had reached its term's state, epoch ms. Only the lists remain then; the clock renews them
+   * regardless of the number of tweets.
+   */
   readonly countedAt: number
 }
 
-/** Waits until every tweet is committed as counted. */
+/** Waits until every tweet is counted and committed. */
 export async function untilCaughtUp(brokers: string, transport: Transport, workers: readonly WorkerProcess[]): Promise<Progress> {
   const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [brokers] })
   const deadline = Date.now() + TIMEOUT_MS
@@ -31,25 +34,25 @@ export async function untilCaughtUp(brokers: string, transport: Transport, worke
       const waiting = await lags(admin, transport)
       if (inputAt === 0 && waiting.get(tweets.name) === 0) inputAt = now
       if (inputAt > 0 && waiting.get(COUNTS) === 0) return { inputAt, countedAt: now }
-      if (now > deadline) throw new Error(`still waiting after ${TIMEOUT_MS} ms: ${JSON.stringify([...waiting])}`)
+      if (now > deadline) throw new Error(`not caught up after ${TIMEOUT_MS} ms: ${JSON.stringify([...waiting])}`)
     }
   } finally {
     await admin.close()
   }
 }
 
-/** Waits until nothing waits before any stage. What comes later is made by the clock. */
+/** Waits until no stage has any lag. Later records are only created by the clock. */
 export async function untilIdle(brokers: string, transport: Transport): Promise<void> {
   const admin = new Admin({ clientId: 'bench', bootstrapBrokers: [brokers] })
   try {
     const isIdle = async () => [...(await lags(admin, transport)).values()].every((lag) => lag === 0)
-    await waitUntil(isIdle, { what: 'every stage to have done its work', timeoutMs: TIMEOUT_MS, intervalMs: POLL_MS })
+    await waitUntil(isIdle, { what: 'every stage to catch up', timeoutMs: TIMEOUT_MS, intervalMs: POLL_MS })
   } finally {
     await admin.close()
   }
 }
 
-/** Records between the committed offsets and the ends, by topic. */
+/** Number of records between the committed offsets and the end offsets, by topic. */
 export async function lags(admin: Admin, transport: Transport, ofGroup: string = GROUP): Promise<Map<string, number>> {
   const [group] = await admin.listConsumerGroupOffsets({ groups: [ofGroup] })
   const partitions = group.topics.flatMap(({ name, partitions }) =>

@@ -1,25 +1,27 @@
 import { command } from '../../scripts/command-line/command.ts'
 import { integer, integers, number, text } from '../../scripts/command-line/option.ts'
 
-/** The stream's own delays included, every two tweets share a window: the cap is a plain count then. */
+/**
+ * Up to this value, even with the delays in the stream, all tweets share a window, so that the cap is a plain count.
+ */
 const MAX_BACKLOG_MINUTES = 45
 
 export default command({
   call: 'npm run bench:trends --',
   description:
-    'Measures the trends pipeline (topology and sinks) in real worker processes, on servers of its own; every count is verified in ClickHouse. bench:trends-read measures the read side. Linux only: times and memory come from /proc.',
+    'Measures the trends pipeline (topology and sinks) in real worker processes, on separate servers, and verifies every count in ClickHouse. bench:trends-read measures the read side. Linux only, because times and memory come from /proc.',
   options: {
-    events: integer("Tweets of the demonstration's stream that are worked off.", { default: 300_000, min: 1 }),
-    minutes: number('How long ago the first of them was sent.', { default: 30, max: MAX_BACKLOG_MINUTES }),
-    workers: integers('Numbers of worker processes; with 0, no backlog is worked off.', { default: '1,2' }),
-    runs: integer('Runs of each; medians are shown.', { default: 3, min: 1 }),
-    rate: number(
-      'Tweets per second beside full lists (551 regions of 500 terms), while it is measured how soon a new term shows in the API.',
-      { default: 200, min: 1 },
-    ),
-    seconds: number('How long that lasts; 0 leaves it out.', { default: 150 }),
+    events: integer('Number of tweets of the demo stream in the backlog.', { default: 300_000, min: 1 }),
+    minutes: number('Age of the first tweet in minutes.', { default: 30, max: MAX_BACKLOG_MINUTES }),
+    workers: integers('Numbers of worker processes; 0 skips the backlog.', { default: '1,2' }),
+    runs: integer('Runs per number of workers; the medians are reported.', { default: 3, min: 1 }),
+    rate: number('Tweets per second during the measurement of freshness with full lists (551 regions of 500 terms).', {
+      default: 200,
+      min: 1,
+    }),
+    seconds: number('Duration of the measurement of freshness; 0 skips it.', { default: 150 }),
     prof: text('Writes a .cpuprofile of every worker process into this folder.', { placeholder: 'FOLDER' }),
     note: text('Appends the medians to bench/results.md under this note.'),
   },
-  examples: [['--workers 1 --runs 1 --seconds 0', 'One backlog only.']],
+  examples: [['--workers 1 --runs 1 --seconds 0', 'Processes one backlog only.']],
 })

@@ -1,6 +1,4 @@
-/**
- * `npm run bench:trends`: the whole pipeline on servers of its own. See run.command.ts.
- */
+/** `npm run bench:trends`: measures the whole pipeline on separate servers. See run.command.ts. */
 import { commandLine, runMain } from '../../scripts/command-line/main.ts'
 import { withStarted } from '../harness/folder.ts'
 import { profileTo } from '../harness/node-process.ts'
@@ -35,7 +33,7 @@ const nodeArguments = profileTo(values.prof)
 const lines: string[] = []
 const cellsOf = (of: (column: Column) => number) => COLUMNS.map((column) => of(column).toFixed(column.digits))
 
-/** @param kept also for bench/results.md */
+/** @param kept whether the line is also appended to bench/results.md */
 function say(line: string, kept = false): void {
   process.stdout.write(`${line}\n`)
   if (kept) lines.push(line)
@@ -46,7 +44,7 @@ async function oneRun(servers: BenchServers, workerCount: number): Promise<Throu
   try {
     const backlog = demoBacklog(values.events, values.minutes, Date.now())
     const figures = await measureBacklog(servers, workers, backlog)
-    say(row([`${workerCount}, to be verified`, ...cellsOf((column) => column.of(figures))]))
+    say(row([`${workerCount}, not verified yet`, ...cellsOf((column) => column.of(figures))]))
     await verifyContributions(servers, workers, backlog.contributions)
     return figures
   } finally {
@@ -83,20 +81,20 @@ async function fullLists(): Promise<void> {
   say(`- CPU seconds per renewal of all lists (one every 30 s): ${parts(figures.renewalCpu)}`, true)
   say(`- at ${rate} tweets/s, CPU seconds per second: ${parts(figures.liveCpu)}`, true)
   say(
-    `- event to GET /v1/trends: P50 ${secondsAt(0.5)} s, P99 ${secondsAt(0.99)} s, greatest ${secondsAt(1)} s of ${seen.length} new terms; never seen: ${missing}`,
+    `- event to GET /v1/trends: P50 ${secondsAt(0.5)} s, P99 ${secondsAt(0.99)} s, maximum ${secondsAt(1)} s over ${seen.length} new terms; never seen: ${missing}`,
     true,
   )
   say(
-    `- worker: peak ${figures.peakRssMib} MiB resident, ${figures.stateMib.toFixed(0)} MiB of state on disk; Redis ${figures.redisMib.toFixed(0)} MiB`,
+    `- worker: ${figures.peakRssMib} MiB peak RSS, ${figures.stateMib.toFixed(0)} MiB of state on disk; Redis ${figures.redisMib.toFixed(0)} MiB`,
     true,
   )
-  say(`- ClickHouse rows: ${figures.snapshotRows} snapshots a minute, ${figures.volumeRows.toFixed(2)} volumes per tweet`, true)
+  say(`- ClickHouse rows: ${figures.snapshotRows} snapshots per minute, ${figures.volumeRows.toFixed(2)} volumes per tweet`, true)
 }
 
 async function main(): Promise<void> {
-  say('The pipeline; reading the lists is measured by npm run bench:trends-read.')
+  say('This measures the pipeline; npm run bench:trends-read measures reading the lists.')
   say(describeMachine(), true)
-  say(`${values.events} tweets of the last ${values.minutes} minutes, exactly once; counts verified in ClickHouse`, true)
+  say(`${values.events} tweets of the last ${values.minutes} minutes, exactly once; counts were verified in ClickHouse`, true)
   say('', true)
   const workerCounts = values.workers.filter((count) => count > 0)
   if (workerCounts.length > 0) await throughput(workerCounts)

@@ -10,10 +10,10 @@ import { startWorker, type WorkerProcess } from '../harness/worker.ts'
 import type { Backlog } from './backlog.ts'
 import { untilCaughtUp } from './progress.ts'
 
-/** Three stages of four partitions. */
+/** Three stages with four partitions each. */
 const TASKS = 12
 const START_TIMEOUT_MS = 60_000
-/** Volumes are published at whole minutes, and once they are the sink has little to do. */
+/** Volumes are published at whole minutes; after that, the sink has little left to do. */
 const VERIFY_TIMEOUT_MS = 600_000
 const VERIFY_EVERY_MS = 1_000
 const MS_PER_SECOND = 1_000
@@ -24,17 +24,17 @@ const COUNTED = 'SELECT sum(v) FROM (SELECT max(volume) AS v FROM trend_volumes 
 /** CPU is user + system seconds per million events. */
 export interface ThroughputFigures {
   readonly eventsPerSecond: number
-  /** Of the first stage alone, which is ahead of the others. */
+  /** Rate of the first stage alone, which runs ahead of the others. */
   readonly inputPerSecond: number
   readonly cpu: number
   readonly brokerCpu: number
-  /** Redis and ClickHouse together, while the backlog lasted. */
+  /** CPU of Redis and ClickHouse together while the backlog was processed. */
   readonly storesCpu: number
-  /** The greatest of the workers. */
+  /** Maximum over the workers. */
   readonly peakRssMib: number
-  /** All workers, MiB on disk. */
+  /** Disk usage of all workers, MiB. */
   readonly stateMib: number
-  /** What the rest of the machine burnt meanwhile, seconds: a run with much of it is spoiled. */
+  /** CPU seconds of all other processes on the machine. A run with a high value is unreliable. */
   readonly otherCpuSeconds: number
 }
 
@@ -48,7 +48,7 @@ export async function startWorkers(servers: BenchServers, count: number, nodeArg
   return workers
 }
 
-/** Puts the backlog into the topic while the workers stand still, and measures how long they take to work it off. */
+/** Writes the backlog to the topic while the workers are stopped, and measures how long they take to process it. */
 export async function measureBacklog(
   servers: BenchServers,
   workers: readonly WorkerProcess[],
@@ -101,8 +101,9 @@ async function produce(transport: Transport, servers: BenchServers, backlog: Bac
 }
 
 /**
- * Waits until ClickHouse has every contribution: the whole pipeline and its sink have counted right.
- * @throws Error when it has another number
+ * Waits until ClickHouse has every contribution, which shows that the whole pipeline and its sink have counted
+ * correctly.
+ * @throws Error when ClickHouse has another number
  */
 export async function verifyContributions(servers: BenchServers, workers: readonly WorkerProcess[], expected: number): Promise<void> {
   const deadline = Date.now() + VERIFY_TIMEOUT_MS
@@ -110,7 +111,7 @@ export async function verifyContributions(servers: BenchServers, workers: readon
     for (const worker of workers) worker.check()
     const counted = await servers.query(COUNTED).catch(() => 0)
     if (counted === expected) return
-    if (counted > expected || Date.now() > deadline) throw new Error(`${counted} contributions were counted, ${expected} are right`)
+    if (counted > expected || Date.now() > deadline) throw new Error(`${counted} contributions were counted, but ${expected} were expected`)
     await delay(VERIFY_EVERY_MS)
   }
 }

@@ -35,8 +35,8 @@ export interface EntryCacheOptions<K, V> {
 /** The part that all stores share: a cache of entries that were read or changed, and the list of unwritten changes. */
 export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 'logged'> {
   /**
-   * For uses that ask for no entry: see `StoreGuard`. All other methods that take a key check by themselves, except
-   * `peek`.
+   * Checks access for uses that do not request an entry; see `StoreGuard`. All other methods that take a key, except
+   * `peek`, perform this check.
    */
   checkAccess(): void
   prefetch(key: K): void

@@ -109,7 +109,7 @@ export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K
     takeExpired(time: number, limit: number) {
       const end = segmentOf(time - spanMs)
       const taken: { key: K; values: readonly Buffered<V>[] }[] = []
-      // The call checks that the caller may use the store, so it comes before the early return. The scan itself begins
+      // This call checks the caller's access to the store, so it precedes the early return. The scan itself only begins
       // with the loop.
       const expired = rows.scan({ gte: startOf(firstSegment), lt: startOf(end), limit })
       if (end <= firstSegment) return taken

@@ -1,14 +1,17 @@
 import type { StoreAccess } from './store.ts'
 
-/** Checks each use of a store. In the common case, where the same node uses it again, a check is one comparison. */
+/** Checks each use of a store. In the common case, where the same node uses it again, the check is one comparison. */
 export interface StoreGuard {
   open(access: StoreAccess | undefined): void
-  /** Called first by every method that authors use. @throws when the node whose code runs did not declare the store */
+  /**
+   * Every method for authors calls this first.
+   * @throws Error when the running node has not declared the store
+   */
   check(): void
 }
 
 const OPEN_TO_ALL: StoreAccess = { node: undefined, admit() {} }
-/** A store that no node declares is never opened, so this is what its first use meets. */
+/** The access of a store that no node has declared. Such a store is never opened, so its first use fails. */
 const NEVER_OPENED: StoreAccess = {
   node: {},
   admit(store) {

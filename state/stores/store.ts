@@ -48,14 +48,14 @@ export interface StoreLookup<K, V> {
 export type AnyStoreLookup = StoreLookup<any, any>
 
 /**
- * Who uses the stores of a task at this moment. A store asks before each use, so that a node which did not declare the
- * store in its `stores` fails at once. Otherwise it would read and write state that may belong to another sub-topology,
- * and no description would show it.
+ * The current user of a task's stores. A store checks it before each use, so that a node that did not declare the store
+ * in its `stores` fails immediately. Otherwise the node would read and write state that may belong to another
+ * sub-topology, and no description would show this.
  */
 export interface StoreAccess {
-  /** The node whose code runs; undefined while none does, for instance when a test reads a store. */
+  /** The node whose code is running; undefined when there is none, for instance when a test reads a store. */
   readonly node: object | undefined
-  /** @throws unless the node whose code runs declared the store */
+  /** @throws Error unless the running node has declared the store */
   admit(store: string): void
 }
 

@@ -5,7 +5,7 @@ import { makeSwipes, pairKey, type Swipe, type Swipes, swipeSchema } from './swi
 import { swipeMatches } from './topology.ts'
 import { checkMatches } from './verify.ts'
 
-/** J3: two users who swipe each other right within 30 days. */
+/** J3: finds pairs of users who swipe each other right within 30 days. */
 export const matches: Job = {
   title: 'join within a time span',
   topology: swipeMatches,

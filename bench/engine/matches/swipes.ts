@@ -2,7 +2,7 @@ import type { AvroSchema } from '../../../pipelines/engine/index.ts'
 import { integer, seededRandom } from '../../../tools/random/random.ts'
 import { longRecord } from '../longs.ts'
 
-/** Swipes in arrays, in order of time. */
+/** Swipes as columns, in time order. */
 export interface Swipes {
   readonly count: number
   readonly swiper: Int32Array
@@ -12,7 +12,7 @@ export interface Swipes {
   readonly ts: Float64Array
 }
 
-/** Record of the input topic. */
+/** A record of the input topic. */
 export interface Swipe {
   swiper: number
   swipee: number
@@ -20,7 +20,7 @@ export interface Swipe {
   ts: number
 }
 
-/** Record of the output topic: a pair, smaller number first, and the later of its two swipes. */
+/** A record of the output topic: a pair with the smaller number first, and the later time of its two swipes. */
 export interface Match {
   lo: number
   hi: number
@@ -41,13 +41,13 @@ export const swipeSchema: AvroSchema = {
 export const matchSchema = longRecord('Match', ['lo', 'hi', 'ts'])
 
 const DAY_MS = 86_400_000
-/** Two right-swipes further apart are no match. */
+/** Two right-swipes that are further apart do not match. */
 export const JOIN_SPAN_MS = 30 * DAY_MS
 
 /** 2026-01-01T00:00Z. */
 const FIRST_MS = 1_767_225_600_000
 const DAYS = 60
-/** Swipes are answered within this part of all days: 40. */
+/** Swipes are answered within this share of all days, which is 40 days. */
 const ANSWERED_WITHIN = 2 / 3
 const USERS = 59_946
 const ANSWERS = 0.35
@@ -55,7 +55,9 @@ const REPEATS = 0.02
 const RIGHT = 0.45
 const SEED = 3
 
-/** 35 % answer an earlier swipe, 2 % repeat one, the rest are of new pairs with some much-liked users. */
+/**
+ * Generates swipes: 35 % answer an earlier swipe, 2 % repeat one, and the rest are new pairs, with some popular users.
+ */
 export function makeSwipes(count: number): Swipes {
   const random = seededRandom(SEED)
   const swiper = new Int32Array(count)
@@ -81,7 +83,7 @@ export function makeSwipes(count: number): Swipes {
   return { count, swiper, swipee, right, ts }
 }
 
-/** Key of both topics. */
+/** The key of both topics. */
 export function pairKey(a: number, b: number): string {
   return `${Math.min(a, b)}:${Math.max(a, b)}`
 }

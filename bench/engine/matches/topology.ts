@@ -3,7 +3,9 @@ import { bareAvro } from '../bare-avro.ts'
 import { type JobTopology, KEEP_ALL, PARTITIONS } from '../job.ts'
 import { JOIN_SPAN_MS, type Match, matchSchema, type Swipe, swipeSchema } from './swipes.ts'
 
-/** Last right-swipe of each direction, epoch ms, -1 for none; both are dropped when the pair has matched. */
+/**
+ * Time of the last right-swipe in each direction (epoch ms; -1 for none). Both are cleared when the pair has matched.
+ */
 interface PairState {
   low_ts: number
   high_ts: number
@@ -21,7 +23,7 @@ const pairState = avroValue<PairState>({
   ],
 })
 
-/** One small state per pair. */
+/** Keeps one small state per pair. */
 export function swipeMatches({ name, input, output, onRecord }: JobTopology): Topology {
   const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }
   const swipes: Topic<string, Swipe> = { ...place, name: input, value: rawValue(bareAvro<Swipe>(swipeSchema)) }

@@ -2,10 +2,13 @@ import type { OutputCheck } from '../job.ts'
 import { readLongs } from '../longs.ts'
 import { JOIN_SPAN_MS, type Swipes } from './swipes.ts'
 
-/** Above every user number: a pair is one number. */
+/** Greater than every user number, so that a pair can be encoded as one number. */
 const PAIR_BASE = 1_000_000
 
-/** Per pair the earliest time at which right-swipes of both directions, at most the span apart, are there: over all couples. */
+/**
+ * Per pair, the earliest time at which right-swipes of both directions exist that are at most the span apart. Computed
+ * over all combinations.
+ */
 export function expectedMatches({ count, swiper, swipee, right, ts }: Swipes): Map<number, number> {
   const byPair = new Map<number, number[]>()
   for (let i = 0; i < count; i++) {
@@ -27,17 +30,17 @@ export function expectedMatches({ count, swiper, swipee, right, ts }: Swipes): M
   return matches
 }
 
-/** Every match comes out once, with its time. */
+/** Checks that every match is output exactly once, with the right time. */
 export function checkMatches(swipes: Swipes): OutputCheck {
   const wanted = expectedMatches(swipes)
   const fields = new Float64Array(3)
   return {
     record(buffer, _keyStart, _keyEnd, start, end) {
-      if (!readLongs(buffer, start, end, fields)) return 'a value does not hold 3 longs'
+      if (!readLongs(buffer, start, end, fields)) return 'a value does not contain 3 longs'
       const [lo, hi, ts] = fields
       const pair = lo * PAIR_BASE + hi
       const expected = wanted.get(pair)
-      if (expected === undefined) return `the pair ${lo}:${hi} does not match, or comes twice`
+      if (expected === undefined) return `the pair ${lo}:${hi} does not match or was output twice`
       if (expected !== ts) return `the pair ${lo}:${hi} matches at ${expected}, not at ${ts}`
       wanted.delete(pair)
       return undefined

@@ -3,7 +3,7 @@ import { gunzipSync } from 'node:zlib'
 import { dataSet } from '../../../scripts/data-sets.ts'
 import { longRecord } from '../longs.ts'
 
-/** One payment, in arrays over all payments: a million objects would be the generator's only work. */
+/** Payments as columns, because allocating a million objects would dominate the generator. */
 export interface Payments {
   readonly count: number
   readonly txId: Float64Array
@@ -14,7 +14,7 @@ export interface Payments {
   readonly ts: Float64Array
 }
 
-/** Record of the input topic. */
+/** A record of the input topic. */
 export interface Payment {
   tx_id: number
   card: number
@@ -23,12 +23,12 @@ export interface Payment {
   ts: number
 }
 
-/** 2018-04-01T00:00Z, which TX_TIME_SECONDS counts from. */
+/** 2018-04-01T00:00Z, the origin of TX_TIME_SECONDS. */
 const FIRST_DAY_MS = 1_522_540_800_000
 const MS_PER_SECOND = 1_000
 const DAY_MS = 86_400_000
 const CENTS = 100
-/** Columns of the file. */
+/** Column indexes of the file. */
 const TX_ID = 0
 const CARD = 2
 const TERMINAL = 3
@@ -52,7 +52,10 @@ export const enrichedSchema = longRecord('Enriched', [
   'last_ts',
 ])
 
-/** The first payments of the real file, in its order; behind its end they come again, later by its whole days. */
+/**
+ * The first payments of the real file in file order. After its end they repeat, shifted by the file's number of whole
+ * days.
+ */
 export function readPayments(dataDir: string, count: number): Payments {
   const text = gunzipSync(readFileSync(dataSet(dataDir, 'payments'))).toString('latin1')
   const array = () => new Float64Array(count)

@@ -15,7 +15,7 @@ const cards = avroValue<CardState>({
   ],
 })
 
-/** One read-modify-write of the card's state per payment. */
+/** Reads, modifies and writes the card's state once per payment. */
 export function velocityFeatures({ name, input, output, onRecord }: JobTopology): Topology {
   const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }
   const payments: Topic<string, Payment> = { ...place, name: input, value: rawValue(bareAvro<Payment>(paymentSchema)) }

@@ -11,7 +11,7 @@ export interface CardState {
   cents: number[]
 }
 
-/** Record of the output topic: counts and sums (cents) of the card's earlier payments in (ts - window, ts]. */
+/** A record of the output topic: counts and sums (cents) of the card's earlier payments in (ts - window, ts]. */
 export interface Enriched extends Payment {
   n_1h: number
   sum_1h: number
@@ -19,7 +19,7 @@ export interface Enriched extends Payment {
   sum_24h: number
   n_7d: number
   sum_7d: number
-  /** The card's previous payment, -1 when there was none. */
+  /** Time of the card's previous payment; -1 when there is none. */
   last_ts: number
 }
 
@@ -27,7 +27,7 @@ export function newCard(): CardState {
   return { last_ts: -1, ts: [], cents: [] }
 }
 
-/** Features of the earlier payments; then the payment is added to them. */
+/** Computes the features from the earlier payments, then adds the payment to them. */
 export function addPayment(card: CardState, payment: Payment): Enriched {
   const { ts, cents } = card
   const now = payment.ts
@@ -69,7 +69,7 @@ export function addPayment(card: CardState, payment: Payment): Enriched {
   return enriched
 }
 
-/** As splice(0, count), which makes an array of what it drops. */
+/** Like splice(0, count), but does not allocate an array of the removed items. */
 function dropFirst(list: number[], count: number): void {
   if (count === 0) return
   for (let i = count; i < list.length; i++) list[i - count] = list[i]

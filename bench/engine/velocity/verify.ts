@@ -5,18 +5,21 @@ import type { Payments } from './payments.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const WINDOWS_MS = [HOUR_MS, DAY_MS, 7 * DAY_MS]
-/** tx_id, card, terminal, amount_cents, ts; then count and sum per window, then last_ts. */
+/** The fields tx_id, card, terminal, amount_cents and ts, a count and a sum per window, and last_ts. */
 const FIELDS = 12
 const FIRST_WINDOW_FIELD = 5
 const LAST_TS_FIELD = 11
 
-/** The right answer to every payment, by other means than the topology's: prefix sums and binary search over the card's payments. */
+/**
+ * Computes the expected features independently of the topology, with prefix sums and binary search over each card's
+ * payments.
+ */
 export function expectedFeatures(payments: Payments): (payment: number, into: Float64Array) => void {
   const { count, txId, card, terminal, cents, ts } = payments
   const byCard = new Map<number, number[]>()
-  /** Place of each payment among its card's. */
+  /** Index of each payment among those of its card. */
   const place = new Int32Array(count)
-  /** Cents of the card's payments before this one. */
+  /** Sum in cents of the card's earlier payments. */
   const sumBefore = new Float64Array(count)
   for (let i = 0; i < count; i++) {
     const list = byCard.get(card[i]) ?? []
@@ -43,7 +46,7 @@ export function expectedFeatures(payments: Payments): (payment: number, into: Fl
   }
 }
 
-/** Index of the first of `list[0..end)` whose time is after `time`, `end` when there is none. */
+/** Index of the first of `list[0..end)` whose time is after `time`; `end` when there is none. */
 function firstAfter(ts: Float64Array, list: readonly number[], end: number, time: number): number {
   let low = 0
   let high = end
@@ -55,7 +58,7 @@ function firstAfter(ts: Float64Array, list: readonly number[], end: number, time
   return low
 }
 
-/** Every payment comes out once, and every field of it is right. */
+/** Checks that every payment is output exactly once, with the right fields. */
 export function checkFeatures(payments: Payments): OutputCheck {
   const expectedOf = expectedFeatures(payments)
   const indexOf = new Map<number, number>()
@@ -66,11 +69,11 @@ export function checkFeatures(payments: Payments): OutputCheck {
   let records = 0
   return {
     record(buffer, _keyStart, _keyEnd, start, end) {
-      if (!readLongs(buffer, start, end, fields)) return `a value does not hold ${FIELDS} longs`
+      if (!readLongs(buffer, start, end, fields)) return `a value does not contain ${FIELDS} longs`
       records++
       const index = indexOf.get(fields[0])
       if (index === undefined) return `unknown payment ${fields[0]}`
-      if (seen[index]++ > 0) return `payment ${fields[0]} twice`
+      if (seen[index]++ > 0) return `payment ${fields[0]} was output twice`
       expectedOf(index, expected)
       const field = fields.findIndex((value, i) => value !== expected[i])
       if (field < 0) return undefined

@@ -5,7 +5,7 @@ import { readTerms, type TermSeen, type Terms, termSeenSchema } from './terms.ts
 import { hoppingCounts } from './topology.ts'
 import { checkCounts } from './verify.ts'
 
-/** J1: records per term in each 5-minute window that begins at a whole minute: every record belongs to five. */
+/** J1: counts records per term in 5-minute windows that begin every minute, so each record belongs to five windows. */
 export const windowedCounts: Job = {
   title: 'windowed counts per term',
   data: 'tweets',

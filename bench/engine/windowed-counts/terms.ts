@@ -5,19 +5,19 @@ import { dataSet } from '../../../scripts/data-sets.ts'
 import { seededRandom } from '../../../tools/random/random.ts'
 import { longRecord } from '../longs.ts'
 
-/** Terms of tweets, in arrays over all records. */
+/** The terms of tweets as columns over all records. */
 export interface Terms {
   readonly count: number
-  /** Every different term once. */
+  /** The distinct terms. */
   readonly names: readonly string[]
-  /** By record: its term's place in `names`. */
+  /** Index in `names` of each record's term. */
   readonly term: Int32Array
   readonly tweetId: BigInt64Array
   /** Epoch ms. */
   readonly ts: Float64Array
 }
 
-/** Record of the input topic. */
+/** A record of the input topic. */
 export interface TermSeen {
   tweet_id: bigint
 }
@@ -32,18 +32,18 @@ export const windowCountSchema = longRecord('WindowCount', ['window_start', 'cou
 
 /** 2026-01-01T00:00Z. */
 export const FIRST_MS = 1_767_225_600_000
-/** A million records span one hour. */
+/** With this interval, a million records span one hour. */
 const MS_PER_RECORD = 3.6
-/** Records come out of order by up to this much, either way. */
+/** Records are out of order by up to this much in either direction. */
 const JITTER_MS = 5_000
 const SEED = 1
-/** The text is the last of this many columns, and may hold commas. */
+/** The text is the last of this many columns and may contain commas. */
 const TEXT_COLUMN = 4
 const TOKEN = /#?[\p{L}\p{N}_]{4,}/gu
 const LINK = /https?:\/\/\S+/g
 const TWEET_ID = /^(\d{15,}),/
 
-/** Tokens of at least four characters of real tweets in file order, again from the beginning behind their end. */
+/** Tokens of at least four characters from real tweets in file order. After the end of the file they repeat. */
 export function readTerms(dataDir: string, count: number): Terms {
   const { names, term: tokens, tweetId: ids } = tokensOfTweets(dataDir)
   const random = seededRandom(SEED)
@@ -68,7 +68,7 @@ function tokensOfTweets(dataDir: string) {
   let id = 0n
   for (const line of lines.slice(1)) {
     const found = TWEET_ID.exec(line)
-    // A line without an id goes on with the text of the tweet before it.
+    // A line without an id continues the text of the previous tweet.
     if (found !== null) id = BigInt(found[1])
     const text = found === null ? line : line.split(',').slice(TEXT_COLUMN).join(',')
     for (const [token] of text.replaceAll(LINK, ' ').toLowerCase().matchAll(TOKEN)) {

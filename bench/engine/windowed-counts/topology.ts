@@ -9,20 +9,20 @@ interface WindowCount {
 }
 
 const MINUTE_MS = 60_000
-/** A window is so many minutes long and begins at each of them. */
+/** Length of a window in minutes. A window begins every minute. */
 const WINDOW_MINUTES = 5
 const WINDOW_MS = WINDOW_MINUTES * MINUTE_MS
 const GRACE_MS = MINUTE_MS
-/** Minutes kept per term: those of open windows, and as many again that may pass between two commits. */
+/** Minutes kept per term: those of open windows, and the same number again for the time between two commits. */
 const RING_MINUTES = 12
 
-/** Windows of one term that have changed since the last commit: from `first` minute on, one bit each. */
+/** The windows of one term that have changed since the last commit: one bit per minute, starting at `first`. */
 interface Changed {
   first: number
   bits: number
 }
 
-/** Counts records by minute; a window's count is the sum of its minutes, sent when the commit comes. */
+/** Counts records by minute. A window's count is the sum of its minutes and is sent on commit. */
 export function hoppingCounts({ name, input, output, onRecord }: JobTopology): Topology {
   const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }
   const terms: Topic<string, TermSeen> = { ...place, name: input, value: rawValue(bareAvro<TermSeen>(termSeenSchema)) }
@@ -42,7 +42,7 @@ export function hoppingCounts({ name, input, output, onRecord }: JobTopology): T
         onRecord()
         const { key: term } = ctx
         const last = Math.floor(ctx.timestamp / MINUTE_MS)
-        // A window is closed when the stream's time has reached its end and grace.
+        // A window is closed once stream time has passed its end and the grace period.
         const firstOpen = Math.floor((ctx.streamTime - WINDOW_MS - GRACE_MS) / MINUTE_MS) + 1
         const first = Math.max(last - WINDOW_MINUTES + 1, firstOpen)
         if (first > last) return late

@@ -3,12 +3,15 @@ import { readLongs } from '../longs.ts'
 import { FIRST_MS, type Terms } from './terms.ts'
 
 const MINUTE_MS = 60_000
-/** Windows that one record belongs to. */
+/** Number of windows that one record belongs to. */
 const WINDOWS = 5
-/** The first record may come this many minutes before the first time. */
+/** The first window may begin this many minutes before the first timestamp. */
 const MINUTES_BEFORE = WINDOWS + 1
 
-/** The last count of every (term, window) is the number of records in it; no other window appears, and counts never fall. */
+/**
+ * Checks that the last count of every (term, window) is its number of records, that no other window appears, and that
+ * counts never decrease.
+ */
 export function checkCounts({ count, names, term, ts }: Terms): OutputCheck {
   const firstMinute = FIRST_MS / MINUTE_MS - MINUTES_BEFORE
   let lastMinute = firstMinute
@@ -24,22 +27,22 @@ export function checkCounts({ count, names, term, ts }: Terms): OutputCheck {
   const fields = new Float64Array(2)
   return {
     record(buffer, keyStart, keyEnd, start, end) {
-      if (!readLongs(buffer, start, end, fields)) return 'a value does not hold 2 longs'
+      if (!readLongs(buffer, start, end, fields)) return 'a value does not contain 2 longs'
       const name = buffer.toString('utf8', keyStart, keyEnd)
       const [windowStart, counted] = fields
       const window = windowStart / MINUTE_MS - firstMinute
       const what = `${name} in the window from ${windowStart}`
       const index = indexOf.get(name)
       const at = index === undefined || !Number.isInteger(window) || window < 0 || window >= minutes ? -1 : index * minutes + window
-      if (at < 0 || wanted[at] === 0) return `${what}: no record lies there`
-      if (counted > wanted[at] || counted < seen[at]) return `${what}: ${counted} after ${seen[at]}, of ${wanted[at]}`
+      if (at < 0 || wanted[at] === 0) return `${what}: the window has no records`
+      if (counted > wanted[at] || counted < seen[at]) return `${what}: count ${counted} after ${seen[at]}, expected ${wanted[at]}`
       seen[at] = counted
       return undefined
     },
     missing() {
       let unfinished = 0
       for (let at = 0; at < wanted.length; at++) if (seen[at] !== wanted[at]) unfinished++
-      return unfinished === 0 ? undefined : `${unfinished} windows do not have their last count`
+      return unfinished === 0 ? undefined : `${unfinished} windows lack their final count`
     },
   }
 }

@@ -1,4 +1,4 @@
-// Load for envoyproxy/ratelimit: the same callers, numbers and report as ../load.ts, over its own gRPC protocol.
+// Load for envoyproxy/ratelimit, with the callers, metrics and report of ../load.ts over the service's gRPC protocol.
 package main
 
 import (

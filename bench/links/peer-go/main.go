@@ -1,4 +1,4 @@
-// A redirect as one would write it in Go today: net/http, one read from Redis, clicks into a bounded channel.
+// A typical redirect in Go: net/http, one read from Redis per request, and clicks in a bounded channel.
 package main
 
 import (

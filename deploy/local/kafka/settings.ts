@@ -13,8 +13,8 @@ export interface BrokerPorts {
  */
 const OFFSETS_RETENTION_MINUTES = 10 * 365 * 24 * 60
 /**
- * Six heartbeats per session is the minimum that tolerates missed heartbeats. With Kafka's 45 s, the partitions of a
- * lost worker would wait that long.
+ * The shortest session that tolerates five missed heartbeats. With Kafka's default of 45 s, the partitions of a lost
+ * worker would wait that long.
  */
 const GROUP_SESSION_MS = 6_000
 const GROUP_HEARTBEAT_MS = 1_000

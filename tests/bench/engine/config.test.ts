@@ -12,8 +12,8 @@ test('the peer gets as many threads as the engine has workers unless told otherw
 })
 
 test.each([
-  [['--job', 'J3', '--peer', 'goka', '--guarantee', 'at-least-once'], /goka does not have job J3/],
-  [['--peer', 'goka'], /goka knows only at-least-once/],
+  [['--job', 'J3', '--peer', 'goka', '--guarantee', 'at-least-once'], /goka does not implement job J3/],
+  [['--peer', 'goka'], /goka only supports at-least-once/],
   [['--peer', 'kafka-streams'], /set PEERS_DIR/],
 ])('%j: what a peer cannot do, and a peer that is not there, are said', (args, message) => {
   const config = benchConfig(asked(...args), { PEERS_DIR: '/nowhere' })

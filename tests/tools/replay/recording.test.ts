@@ -40,7 +40,7 @@ test('a recording may be gzipped; rows that are no tweets are told and left out'
 })
 
 test('a file without the columns is refused with their names', async () => {
-  await expect(all(readRecording(file('c.csv', 'id,text\n1,x\n'), () => {}))).rejects.toThrow('no column tweet_id, created_at')
+  await expect(all(readRecording(file('c.csv', 'id,text\n1,x\n'), () => {}))).rejects.toThrow('lacks the columns tweet_id, created_at')
 })
 
 test('a recording that is not there is an error, not a crash', async () => {
