@@ -8,12 +8,12 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface ApiProcess {
   readonly url: string
-  /** Of the short domains' listener, where the links service runs. */
+  /** Address of the listener for short domains, if the links service runs. */
   readonly shortUrl: string | undefined
-  /** Every log line so far. */
+  /** All log lines so far. */
   readonly lines: readonly Record<string, unknown>[]
   readonly child: ChildProcess
-  /** SIGTERM; the exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>
 }
 

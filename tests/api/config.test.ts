@@ -7,7 +7,7 @@ type Env = Parameters<typeof readApiConfig>[0]
 const namesOf = (env: Env) => readApiConfig(env).services.map(({ service }) => service.name)
 const linksSettings = (env: Env) => readApiConfig(env).services.find(({ service }) => service.name === 'links')?.settings as LinksSettings
 
-test('without any variable: the local stack and the development key', () => {
+test('defaults to the local stack and the development key', () => {
   expect(readApiConfig({})).toMatchObject({
     host: '127.0.0.1',
     port: 8080,
@@ -19,13 +19,13 @@ test('without any variable: the local stack and the development key', () => {
   expect(namesOf({})).toEqual(['trends', 'links', 'snippets', 'limits'])
 })
 
-test('lists are split; an empty variable counts as unset', () => {
+test('splits lists and treats an empty variable as unset', () => {
   const config = readApiConfig({ KAFKA_BROKERS: 'a:1, b:2,', API_SERVICES: 'trends', API_PORT: '', REDIS_CLUSTER: '1' })
   expect([config.kafka.brokers, config.port, config.state.redisCluster]).toEqual([['a:1', 'b:2'], 8080, true])
   expect(namesOf({ API_SERVICES: 'trends' })).toEqual(['trends'])
 })
 
-test('production takes keys of its own', () => {
+test('production requires its own keys', () => {
   const env = {
     NODE_ENV: 'production',
     AUTH_JWKS_URL: 'https://id.example/jwks',
@@ -73,7 +73,7 @@ test.each([
   [{ REDIS_URL: 'localhost:6379' }, /REDIS_URL: does not begin with redis:/],
   [{ PUBLIC_URL: 'nowhere' }, /PUBLIC_URL/],
   [{ LOG_LEVEL: 'loud' }, /LOG_LEVEL/],
-])('%j stops the start with its reason', (env, reason) => {
+])('%j prevents the start with its reason', (env, reason) => {
   expect(() => readApiConfig(env)).toThrow(reason)
 })
 

@@ -7,7 +7,7 @@ import { booleanParameter, integerParameter } from '../../../api/kit/parameters.
 import { type AuthRule, type BoundRoute, bind, defineRoute } from '../../../api/kit/route.ts'
 import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
 
-/** Holds a password, which no answer and no log line may show. */
+/** Contains a password, which must appear in no answer and no log line. */
 export const INTERNAL_DETAIL = 'redis://user:hunter2@10.0.0.1'
 
 function whoami(path: string, auth: AuthRule): BoundRoute {
@@ -76,7 +76,7 @@ const endless = defineRoute({ ...shared, method: 'get', path: '/endless', operat
 export function echoService(state: { runs: number; reusableUntil?: number } = { runs: 0 }): ServiceRoutes {
   return {
     name: 'echo',
-    description: 'says what it was told',
+    description: 'echoes its input',
     errors: [],
     isUserId: isDecimalUserId,
     probes: [],
