@@ -28,7 +28,7 @@ test('topics for production have the partitions that are planned, those that top
   })
 })
 
-test('otherwise they are those that a worker would make', () => {
+test('otherwise topics are those that a worker would create', () => {
   const local = partitionsFor('local')
   expect(local).toMatchObject({ tweets: tweets.partitions, 'trend-output': trendOutput.partitions })
   for (const topology of topologies) {
