@@ -40,13 +40,13 @@ test('production requires its own keys', () => {
   })
 })
 
-test('the header of the country is a name, in any case', () => {
+test('the name of the country header is case-insensitive', () => {
   expect(linksSettings({ CLICKS_COUNTRY_HEADER: 'CF-IPCountry' }).countryHeader).toBe('cf-ipcountry')
   expect(linksSettings({}).countryHeader).toBeUndefined()
   expect(() => readApiConfig({ CLICKS_COUNTRY_HEADER: 'a b' })).toThrow('CLICKS_COUNTRY_HEADER: must be the name of a header')
 })
 
-test('short domains are hosts or whole addresses', () => {
+test('a short domain is a host or a whole address', () => {
   expect(linksSettings({ SHORT_DOMAINS: 'sho.rt, https://GO.example/,localhost:8090' }).domains).toEqual([
     'http://sho.rt',
     'https://go.example',
@@ -83,11 +83,11 @@ test('settings of a service that the process leaves out are checked one by one, 
   expect(() => readApiConfig({ ...production, API_SERVICES: 'trends', SHORT_PORT: 'x' })).toThrow('SHORT_PORT: is not a port')
 })
 
-test('every wrong setting is named at once', () => {
+test('reports all wrong settings at once', () => {
   expect(() => readApiConfig({ API_PORT: 'x', REDIS_URL: 'y' })).toThrow(/API_PORT[\s\S]*REDIS_URL/)
 })
 
-test('contents lie below the home folder, or where a file: or s3: URL says', () => {
+test('stores contents below the home folder, or where a file: or s3: URL points', () => {
   expect(readApiConfig({ MILLRACE_HOME: '/srv/millrace' }).state.blobs).toEqual({
     url: 'file:///srv/millrace/data/blobs',
     s3Endpoint: undefined,

@@ -51,7 +51,7 @@ test.each([
   ['state/stores/rocksdb-backend.ts', 'RocksdbOptions'],
   ['pipelines/engine/sinks/sink.ts', 'SinkOptions'],
   ['pipelines/engine/sinks/sink-group.ts', 'SinkGroupOptions'],
-])('%s: every option of %s', (path, name) => {
+])('%s documents every option of %s', (path, name) => {
   const [, ...listed] = firstCells(name)
   expect(members(path, name)).not.toEqual([])
   expect(listed.sort()).toEqual(members(path, name).sort())

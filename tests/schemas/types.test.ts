@@ -26,7 +26,7 @@ test('one name for two different types is refused', () => {
   expect(() => typescriptOf(files)).toThrow('other.avsc declares A differently from an earlier file')
 })
 
-test('a schema that is no record is refused', () => {
+test('a schema that is not a record is refused', () => {
   expect(() => typescriptOf([{ file: 'one', schema: 'string' }])).toThrow('one.avsc is not a record')
 })
 

@@ -116,8 +116,8 @@ describe('creating a snippet', () => {
   })
 })
 
-describe('the rate of creations', () => {
-  /** What stands in front of the service, with counters in memory. */
+describe('the creation rate', () => {
+  /** Runs the limiter in front of the service, with counters in memory. */
   function limitsInForce(): RequestLimits {
     const { store } = exactCounters(() => START * 1_000)
     const rules = compileRules(seededLimits)
@@ -129,7 +129,7 @@ describe('the rate of creations', () => {
     })
   }
 
-  test('is 100 a minute for a user, new versions among them', async () => {
+  test('is 100 a minute for a user, including new versions', async () => {
     const { create } = await snippetsApi({ limits: limitsInForce() })
     const { body } = await create({ content: 'first' }, ALICE)
     const versions = `/api/v1/pastes/${body.paste_id}/versions`
