@@ -17,7 +17,11 @@ export interface ApiProcess {
   stop(): Promise<number | null>
 }
 
-/** Starts the real API process on a free port. Its working folder lies in `folder`, whose guardian ends it if nobody else does. @param root checkout that it runs */
+/**
+ * Starts the real API process on a free port, with a working folder inside `folder`. The folder's guardian kills the
+ * process if the test does not stop it.
+ * @param root the checkout to run
+ */
 export async function startApiProcess(folder: string, env: Record<string, string>, root = ROOT): Promise<ApiProcess> {
   const child = spawn(process.execPath, [join(root, 'api/main.ts')], {
     cwd: folder,

@@ -77,7 +77,7 @@ test.each([
   expect(() => readApiConfig(env)).toThrow(reason)
 })
 
-test('settings of a service that the process leaves out are checked one by one, without the rules of production', () => {
+test('settings of a service that the process does not run are validated separately, without the rules of production', () => {
   const production = { NODE_ENV: 'production', AUTH_JWKS_FILE: '/keys.json', AUTH_ISSUER: 'x', AUTH_AUDIENCE: 'y' }
   expect(namesOf({ ...production, API_SERVICES: 'trends' })).toEqual(['trends'])
   expect(() => readApiConfig({ ...production, API_SERVICES: 'trends', SHORT_PORT: 'x' })).toThrow('SHORT_PORT: is not a port')

@@ -22,7 +22,11 @@ export interface WorkerProcess {
   readonly ended: Promise<unknown>
 }
 
-/** Starts a real worker process with its state in `folder`, whose guardian ends it if nobody else does. @param root checkout that it runs */
+/**
+ * Starts a real worker process with its state in `folder`. The folder's guardian kills the process if the test does not
+ * stop it.
+ * @param root the checkout to run
+ */
 export async function startWorkerProcess(folder: string, env: Record<string, string>, root = ROOT): Promise<WorkerProcess> {
   const child = spawn(process.execPath, [join(root, 'pipelines/main.ts')], {
     cwd: folder,

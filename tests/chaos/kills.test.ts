@@ -32,7 +32,7 @@ afterAll(async () => {
   await (trial?.finish() ?? system?.finish())
 })
 
-/** The recorded tweets one after the other, again and again under new ids; the demo's where there is no recording. */
+/** The recorded tweets, repeated endlessly with new ids, or those of the demo if there is no recording. */
 async function tweetsFromNow(): Promise<() => LiveEvent> {
   const file = publicData('tweets')
   const makeTweet = tweetMaker()

@@ -187,7 +187,7 @@ async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Pr
   await output.reader.catchUp()
   const found = [
     ...faults(input.read(), output.read(), timing()),
-    ...codes.flatMap((code, i) => (code === 0 || mayEnd ? [] : [`worker ${i} ended with ${code} when it was told to leave`])),
+    ...codes.flatMap((code, i) => (code === 0 || mayEnd ? [] : [`worker ${i} ended with ${code} after SIGTERM`])),
     ...workers.flatMap(({ slot, crashes }) => (crashes === 0 || mayEnd ? [] : [`worker ${slot} ended by itself`])),
   ]
   return { found, skipped: hands.skipped }

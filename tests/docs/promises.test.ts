@@ -5,11 +5,11 @@ import { FAULT_KINDS } from '../chaos/schedule.ts'
 
 const DOCS = join(import.meta.dirname, '../../docs')
 const CHAOS = '../tests/chaos/schedule.ts'
-/** More is a paragraph. */
+/** A longer text belongs in a paragraph. */
 const MAX_CELL_CHARACTERS = 300
 const LINK = /\[([^\]]+)\]\(([^)]+)\)/g
 
-/** The promises, with the links in the list below each; what is not promised comes last. */
+/** The promises, with the links in the list below each. The section on what is not promised is last. */
 function promises(): { text: string; links: { title: string; path: string }[] }[] {
   const [promised] = readFileSync(join(DOCS, 'promises.md'), 'utf8').split('## What is not promised')
   const [, ...items] = promised.split(/^- /m)

@@ -213,7 +213,7 @@ test(
   TEST_TIMEOUT_MS,
 )
 
-test('a port in use, wrong settings and a server that is not there stop the start with their cause, and nothing is left running', async () => {
+test('a port in use, wrong settings and a missing server stop the start with their cause, and nothing keeps running', async () => {
   const where = await installation()
   const stranger = createServer().listen(Number(where.env.REDIS_PORT), LOOPBACK)
   await once(stranger, 'listening')

@@ -87,7 +87,7 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
       const pid = redis.pid as number
       process.kill(pid, 'SIGSTOP')
       try {
-        await waitUntil(isFelt, { what: 'a request while Redis stands still', ...SEEN })
+        await waitUntil(isFelt, { what: 'a request while Redis is frozen', ...SEEN })
         await moment()
       } finally {
         process.kill(pid, 'SIGCONT')

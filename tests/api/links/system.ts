@@ -82,7 +82,7 @@ export async function startLinksSystem(options: LinksSystemOptions = {}): Promis
 export interface Sent {
   readonly status: number
   readonly headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields of bodies
   readonly body: any
 }
 

@@ -56,16 +56,13 @@ test.each([
   [{ MILLRACE_DEMO: 'yes' }, 'MILLRACE_DEMO: is neither 0 nor 1'],
   [{ KAFKA_HEAP_MB: '64' }, 'KAFKA_HEAP_MB: is less than 256: the broker needs it to start'],
   [{ API_PORT: '8123' }, 'API_PORT: is port 8123, and so is CLICKHOUSE_PORT: change one of them'],
-  [
-    { WORKERS: '2', WORKER_HEALTH_PORT: '8122' },
-    'WORKER_HEALTH_PORT: is port 8123, and so is CLICKHOUSE_PORT: change one of them',
-  ],
+  [{ WORKERS: '2', WORKER_HEALTH_PORT: '8122' }, 'WORKER_HEALTH_PORT: is port 8123, and so is CLICKHOUSE_PORT: change one of them'],
   [{ API_PROCESSES: '2', API_PORT: '65500' }, 'API_PORT: results in port 65600, but the highest port is 65535'],
 ])('%j is refused: %s', (env, message) => {
   expect(refusal(env)).toBe(`wrong settings:\n  ${message}`)
 })
 
-test('a port of a service is one of the ports of the local stack', () => {
+test('ports of services count as ports of the local stack', () => {
   const defaults = localConfig({})
   expect([defaults.servicePorts, defaults.serviceEnv]).toEqual([{ SHORT_PORT: 8090 }, { SHORT_DOMAINS: 'localhost:8090' }])
   expect(localConfig({ SHORT_PORT: '9000' }).serviceEnv).toEqual({ SHORT_DOMAINS: 'localhost:9000' })
@@ -78,6 +75,6 @@ test('the port of an external server is free for others', () => {
   expect(localConfig({ API_PORT: '6379', REDIS_URL: 'redis://elsewhere' }).apiPort).toBe(6379)
 })
 
-test('all faults are told at once', () => {
+test('reports all errors at once', () => {
   expect(refusal({ API_PORT: 'x', WORKERS: 'y' })).toBe('wrong settings:\n  WORKERS: is not a number\n  API_PORT: is not a port')
 })

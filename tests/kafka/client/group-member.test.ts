@@ -169,7 +169,7 @@ test('an acknowledgement does not wait for the next heartbeat', async () => {
   await vi.waitFor(() => expect(heartbeats.at(-1)?.owned).toEqual([]))
 })
 
-test('a changed subscription is reported at once and in full, also when a heartbeat is under way', async () => {
+test('a changed subscription is sent at once with all fields, even if a heartbeat is in flight', async () => {
   const { member, heartbeats, release } = scripted([
     { assignment: [0], intervalMs: 60_000 },
     { intervalMs: 60_000 },
