@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..')
-/** Suites of `npm run test:chaos` use what is there and need none. */
+/** The suites of `npm run test:chaos` use public data if available, and do not need it. */
 const CHAOS = /^tests\/chaos\//
 const READS_DATA = /public-data\.ts'|\bdataFolder\(/
 
-test('only files named *.data.test.ts read public data, since those are what CI runs with it and without it', () => {
+test('only files named *.data.test.ts read public data, because CI runs those with and without it', () => {
   const readers = globSync(['tests/**/*.test.ts', 'docs/**/*.test.ts'], { cwd: ROOT }).filter(
     (file) => !CHAOS.test(file) && file !== 'tests/public-data.test.ts' && READS_DATA.test(readFileSync(join(ROOT, file), 'utf8')),
   )

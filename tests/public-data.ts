@@ -4,9 +4,9 @@ import { test } from 'vitest'
 import { dataFolder } from '../scripts/config.ts'
 
 interface PublicDataSet {
-  /** What it is and who published it, for people who want to fetch it. */
+  /** The data and its publisher, for readers who want to fetch it. */
   readonly origin: string
-  /** Below the folder that MILLRACE_DATA names. */
+  /** Path below the folder that MILLRACE_DATA names. */
   readonly path: string
 }
 
@@ -22,7 +22,7 @@ const DATA_SETS = {
 
 export type DataSetName = keyof typeof DATA_SETS
 
-/** Where a data set lies; undefined where it is not there. */
+/** The path of a data set, or undefined if it is missing. */
 export function publicData(name: DataSetName): string | undefined {
   try {
     const path = join(dataFolder(), DATA_SETS[name].path)
@@ -33,8 +33,8 @@ export function publicData(name: DataSetName): string | undefined {
 }
 
 /**
- * A test that only a public data set can carry. Where the set is not there, the test is skipped with a reason that names the set and its source.
- * Such tests live in files named *.data.test.ts, beside tests that prove the same in small on generated data.
+ * A test that needs a public data set. If the set is missing, the test is skipped with a reason that names the set and
+ * its source. Such tests are in files named *.data.test.ts, beside tests that prove the same on small generated data.
  * @param body gets the path of the data set
  */
 export function dataTest(name: DataSetName, title: string, body: (path: string) => void | Promise<void>, timeoutMs?: number): void {
@@ -50,5 +50,5 @@ export function dataTest(name: DataSetName, title: string, body: (path: string) 
 }
 
 function missing({ origin, path }: PublicDataSet): string {
-  return `needs ${origin}; MILLRACE_DATA names the folder in which it lies as ${path}`
+  return `needs ${origin}; MILLRACE_DATA names the folder that contains it as ${path}`
 }

@@ -1,14 +1,16 @@
 /**
  * # 1. A topology
  *
- * A stream engine runs your functions over records that never stop coming. What it runs is called a *topology*: a named flow that reads
- * topics (*sources*), hands every record to *processors* (your functions), and writes to other topics. The engine does the rest: it reads
- * Kafka, spreads the work over processes, and makes sure that every record counts exactly once, also when a process dies.
+ * A stream engine runs your functions over records that never stop arriving. The unit that it runs is a *topology*: a
+ * named flow that reads topics (*sources*), passes every record to *processors* (your functions), and writes to other
+ * topics. The engine does the rest. It reads Kafka, distributes the work over processes, and makes sure that every
+ * record counts exactly once, even when a process dies.
  *
- * All chapters are about one small company: it rents bikes. When a bike is put back into a dock, the dock sends a record about the ride.
- * This chapter computes what each ride costs.
+ * All chapters are about one small company that rents out bikes. When a bike returns to a dock, the dock sends a record
+ * about the ride. This chapter computes the price of each ride.
  *
- * Every chapter is a test. Run this one with `npx vitest run docs/guide/01-a-topology.test.ts`, change something, run it again.
+ * Every chapter is a test. Run this one with `npx vitest run docs/guide/01-a-topology.test.ts`, change something, and
+ * run it again.
  */
 
 import { expect, test } from 'vitest'
@@ -18,15 +20,16 @@ import { testDriver } from '../../pipelines/engine/testing.ts'
 /*
  * ## Topics
  *
- * A topic has a name, a codec for its keys and a format for its values. Keys decide the partition: all records of one bike lie in one
- * partition, in the order in which they were sent. Values are Avro; chapter 9 says what that buys.
+ * A topic has a name, a codec for its keys and a format for its values. The key determines the partition: all records
+ * of one bike are in one partition, in the order in which they were sent. Values are Avro. Chapter 9 explains why.
  *
- * Real services declare their topics once, in `schemas/<service>/topics.ts`, with their schemas in files. Here they stand in the chapter.
+ * Real services declare their topics once, in `schemas/<service>/topics.ts`, with their schemas in files. In this guide
+ * each chapter declares its own.
  */
 interface Ride {
   rider: string
   minutes: number
-  /** Mechanics ride too, to try the brakes. */
+  /** Mechanics also ride, to test the brakes. */
   test_ride: boolean
 }
 
@@ -55,7 +58,7 @@ const fares: Topic<string, number> = {
 /*
  * ## The logic
  *
- * Keep what your service knows in pure functions. They need no engine, no mock and no clock to be tested.
+ * Put the rules of your service into pure functions. You can test them without an engine, a mock or a clock.
  */
 const UNLOCK_CENTS = 100
 const MINUTE_CENTS = 20
@@ -64,26 +67,28 @@ function fareOf(ride: Ride): number {
   return UNLOCK_CENTS + ride.minutes * MINUTE_CENTS
 }
 
-test('the logic is tested without any engine', () => {
+test('the logic is tested without an engine', () => {
   expect(fareOf({ rider: 'ann', minutes: 10, test_ride: false })).toBe(300)
 })
 
 /*
  * ## The flow
  *
- * `topology(name, build)` declares the flow. The name matters: it is the consumer group in Kafka and the prefix of every topic that the
- * engine makes for itself. Choose it once.
+ * `topology(name, build)` declares the flow. The name is both the consumer group in Kafka and the prefix of every topic
+ * that the engine creates, so it must not change later.
  *
- * - `t.source(topic)` reads a topic and gives a stream.
- * - `.process(name, options, processor)` hangs a processor on the stream. It gets the decoded value and a context.
- * - `ctx.emit(topic, key, value)` writes. Which topics a processor writes stands in `emits`, so that the flow can be drawn.
+ * - `t.source(topic)` reads a topic and returns a stream.
+ * - `.process(name, options, processor)` attaches a processor to the stream. It gets the decoded value and a context.
+ * - `ctx.emit(topic, key, value)` writes a record. The processor declares the topics that it writes in `emits`, so that
+ *   the flow can be drawn.
  *
- * Several processors of one stream see each record one after the other. A processor that returns an *outcome* ends the record there:
- * `drop(reason)` ignores it on purpose and counts it under that reason. (The other outcomes, dead letters and late records, have chapters
- * of their own.) A processor that returns nothing has simply processed the record.
+ * Several processors of one stream see each record one after another. A processor that returns an *outcome* ends the
+ * record there. `drop(reason)` ignores the record on purpose and counts it under that reason. Later chapters introduce
+ * the other outcomes, dead letters and late records. A processor that returns nothing has processed the record
+ * normally.
  *
- * Processors are synchronous, and they talk to nobody but the engine: no HTTP, no Redis. That is not a limitation but the reason why a
- * record can be processed again after a crash without harm.
+ * Processors are synchronous, and they communicate only with the engine: no HTTP, no Redis. This rule is what makes it
+ * safe to process a record again after a crash.
  */
 const ridePrices = topology('ride-prices', (t) => {
   t.source(rides)
@@ -98,10 +103,10 @@ const ridePrices = topology('ride-prices', (t) => {
 /*
  * ## Running it
  *
- * The test driver runs a topology on a broker in memory, by the same code that runs it on Kafka. `pipe` is a producer, `read` a consumer;
- * everything happens inside the calls, so there is nothing to wait for.
+ * The test driver runs a topology on an in-memory broker, with the same code that runs it on Kafka. `pipe` acts as a
+ * producer and `read` as a consumer. Everything happens inside these calls, so a test never has to wait.
  */
-test('every ride has its price, test rides are free', () => {
+test('every ride has a price, and test rides are free', () => {
   const driver = testDriver(ridePrices)
 
   driver.pipe(rides, 'bike-7', { rider: 'ann', minutes: 10, test_ride: false })
@@ -115,9 +120,9 @@ test('every ride has its price, test rides are free', () => {
 /*
  * ## Order
  *
- * The topic has four partitions, and the engine runs one *task* per partition: a task is the unit that is moved between processes. Within
- * a partition records are processed in their order; across partitions there is no order, and nothing should need one. The key is how you
- * say what must stay in order.
+ * The topic has four partitions, and the engine runs one *task* per partition. A task is the unit that moves between
+ * processes. Records of one partition are processed in order. There is no order across partitions, and your code should
+ * not need one. Use the key to say which records must stay in order.
  */
 test('rides of one bike stay in order, and each partition has a task', () => {
   const driver = testDriver(ridePrices)
@@ -130,9 +135,9 @@ test('rides of one bike stay in order, and each partition has a task', () => {
 /*
  * ## Drawing it
  *
- * `describe()` shows the flow as text and as a Mermaid chart. A running worker serves the same under `/topology`.
+ * `describe()` returns the flow as text and as a Mermaid chart. A running worker serves the same under `/topology`.
  */
-test('a topology can be read at a glance', () => {
+test('describe shows the whole topology', () => {
   expect(ridePrices.describe().text).toBe(
     [
       'topology ride-prices',
@@ -149,11 +154,11 @@ test('a topology can be read at a glance', () => {
 /*
  * ## Mistakes
  *
- * The build function runs when the file is loaded, so that most mistakes show at once, with what to do about them. A few can only be seen
- * when a record comes; those stop the worker, loudly, and name the place: topology, processor, partition and offset. The engine never
- * skips a record because of a bug.
+ * The build function runs when the file is loaded, so most mistakes are reported immediately, with their remedy. Some
+ * mistakes only appear when a record arrives. They stop the worker with an error that names the topology, the
+ * processor, the partition and the offset. The engine never skips a record because of a bug.
  */
-test('a topic is read once, whatever the number of processors', () => {
+test('a topic is read once, for any number of processors', () => {
   expect(() =>
     topology('twice', (t) => {
       t.source(rides)
@@ -162,7 +167,7 @@ test('a topic is read once, whatever the number of processors', () => {
   ).toThrow('rides is read twice: hang every processor on the one stream that source() returned')
 })
 
-test('a processor emits only to topics that it names', () => {
+test('a processor may emit only to the topics that it declares', () => {
   const forgetful = topology('forgetful', (t) => {
     t.source(rides).process('price-ride', {}, (ride, ctx) => ctx.emit(fares, ride.rider, fareOf(ride)))
   })
@@ -174,7 +179,7 @@ test('a processor emits only to topics that it names', () => {
 })
 
 test('a processor is synchronous', () => {
-  // TypeScript refuses an async processor; this is for those who talk it out of it.
+  // TypeScript rejects async processors. This check is for code that bypasses the types.
   const priceLater = (async () => {}) as unknown as () => undefined
   const impatient = topology('impatient', (t) => {
     t.source(rides).process('price-ride', {}, priceLater)
@@ -186,6 +191,6 @@ test('a processor is synchronous', () => {
 })
 
 /*
- * Read next: chapter 2, state. Sources: `pipelines/engine/topology/api.ts` (everything that a build function can say),
+ * Read next: chapter 2, state. Sources: `pipelines/engine/topology/api.ts` (everything that a build function can use),
  * `pipelines/engine/topology/outcome.ts`, `pipelines/engine/testing/test-driver.ts`.
  */

@@ -1,9 +1,10 @@
 /**
  * # 2. State
  *
- * Most questions about a stream need a memory: how far has this bike gone since somebody looked at its brakes? The engine keeps such memory in
- * *stores*. To a processor a store is a map beside it, read and written without waiting. Underneath it is RocksDB on the local disk,
- * and every change also goes to a compacted Kafka topic, the store's *changelog*, from which the state is restored when the disk is gone.
+ * Most questions about a stream need memory: how far has this bike gone since its last inspection? The engine keeps
+ * such memory in *stores*. To a processor, a store is a map that it reads and writes without waiting. The data is in
+ * RocksDB on the local disk. Every change also goes to a compacted Kafka topic, the store's *changelog*, from which the
+ * engine restores the state if the disk is lost.
  *
  * You need chapter 1.
  */
@@ -31,7 +32,7 @@ const rides: Topic<string, Ride> = {
   partitions: 2,
 }
 
-/** What a bike has behind it, at the moment when it should be inspected. */
+/** The state of a bike that is due for inspection. */
 interface Wear {
   km: number
   rides: number
@@ -48,7 +49,7 @@ const wearFormat = avroValue<Wear>({
 
 const inspections: Topic<string, Wear> = { name: 'inspections', key: utf8, value: wearFormat, partitions: 2 }
 
-/** The logic, pure as ever: a new object instead of a changed one. */
+/** The logic is pure: it returns a new object instead of changing the old one. */
 const INSPECT_AFTER_KM = 100
 const asNew: Wear = { km: 0, rides: 0 }
 
@@ -59,12 +60,14 @@ function worn(wear: Wear, ride: Ride): Wear {
 /*
  * ## A keyed store
  *
- * `keyedStore` keeps one value per key. Its name is for ever: it names the changelog topic and the place on disk.
+ * `keyedStore` keeps one value per key. Its name must not change later, because it is part of the name of the changelog
+ * topic and of the keys on disk.
  *
- * `reads` says which state a record will need. The engine calls it for a whole batch before it processes the first record and then
- * reads all the keys at once, which costs much less than one by one. It is a hint: a key that was not announced is read when `get`
- * asks for it. `stores` names the stores that the processor uses. Naming a store declares it: the drawing shows it, and its changelog is created.
- * A processor that uses a store without naming it fails at its first record, in the test driver as in production.
+ * `reads` announces the state that a record will need. The engine calls it for a whole batch before it processes the
+ * first record, and then reads all the keys at once. This is much cheaper than reading them one by one. It is only a
+ * hint: `get` reads a key that was not announced. `stores` lists the stores that the processor uses. Listing a store
+ * declares it, so the drawing shows it and the engine creates its changelog. A processor that uses a store without
+ * declaring it fails at its first record, in the test driver as in production.
  */
 const brakeChecks = topology('brake-checks', (t) => {
   const wear = keyedStore('wear', { key: utf8, value: wearFormat })
@@ -81,12 +84,12 @@ const brakeChecks = topology('brake-checks', (t) => {
   )
 })
 
-/** A day of one bike. */
+/** One day of one bike. */
 function ride(km: number, bike = 'bike-7'): [Topic<string, Ride>, string, Ride] {
   return [rides, bike, { bike, km }]
 }
 
-test('a bike is inspected after 100 km, and then begins anew', () => {
+test('a bike is inspected after 100 km, and then the count restarts', () => {
   const driver = testDriver(brakeChecks)
   driver.pipe(...ride(60))
   expect(driver.read(inspections)).toEqual([])
@@ -99,11 +102,11 @@ test('a bike is inspected after 100 km, and then begins anew', () => {
 })
 
 /*
- * ## Whose state?
+ * ## Partitions of state
  *
- * The build function runs once per task, so every task has stores of its own: a task sees the keys of its own partition and no others.
- * That is why there are no locks, and why state scales with partitions. (State by something else than the record's key needs a second
- * stage: chapter 3.) Tests look into a task's store with `driver.store(name, partition)`.
+ * The build function runs once per task, so every task has separate stores and sees only the keys of its own partition.
+ * For this reason no locks are needed, and state scales with the number of partitions. State under another key than the
+ * record's needs a second stage (chapter 3). Tests read a task's store with `driver.store(name, partition)`.
  */
 test('each partition has its own part of the state', () => {
   const driver = testDriver(brakeChecks)
@@ -118,9 +121,10 @@ test('each partition has its own part of the state', () => {
 /*
  * ## A restart
  *
- * State is written together with the position in its changelog and the offsets of the sources, in one atomic batch. A worker that starts
- * again therefore knows exactly how old its state is, and reads only what is missing. When the folder is lost, the whole changelog is
- * read. Either way the answer is the same, and a test can have both in one line.
+ * The engine writes state together with the position in its changelog and the offsets of the sources, in one atomic
+ * batch. A worker that restarts therefore knows exactly how old its state is, and reads only the changes that it lacks.
+ * If the folder is lost, it reads the whole changelog. Both ways give the same state, and one line covers both in a
+ * test.
  */
 test.each([false, true])('the state survives a restart (folder lost: %s)', (wipeState) => {
   const driver = testDriver(brakeChecks)
@@ -132,10 +136,10 @@ test.each([false, true])('the state survives a restart (folder lost: %s)', (wipe
 })
 
 /*
- * The changelog is an ordinary topic, `<topology>-<store>-changelog`. A key that changed many times between two commits is in it once, with
- * its last value; a deleted key is a record without a value.
+ * The changelog is an ordinary topic, `<topology>-<store>-changelog`. A key that changes many times between two commits
+ * has one record in it, with the last value. A deleted key is a record without a value, a tombstone.
  */
-test('the changelog holds the last change of every commit', () => {
+test('the changelog has the last change of every commit', () => {
   const driver = testDriver(brakeChecks, { commit: 'manual', partitions: { rides: 1 } })
   for (const km of [10, 20, 30]) driver.pipe(...ride(km))
   driver.settle()
@@ -147,11 +151,12 @@ test('the changelog holds the last change of every commit', () => {
 })
 
 /*
- * ## The one trap
+ * ## A common mistake
  *
- * Values are kept as objects and encoded only at the commit. So `get` returns the very object that was `put`, and whoever changes it without
- * putting it again has changed something that will never be saved: it looks right until the object leaves the cache or the worker
- * restarts. Either make new objects, as `worn` does, or put what you changed. A test with a restart in it shows the mistake.
+ * The store keeps values as objects and encodes them only at the commit, so `get` returns the same object that was
+ * `put`. If you change that object without putting it again, the change is never saved. It seems to work until the
+ * object leaves the cache or the worker restarts. Either create new objects, as `worn` does, or put what you changed. A
+ * test with a restart reveals the mistake.
  */
 test('a change that is not put is lost', () => {
   const careless = topology('careless', (t) => {
@@ -159,7 +164,7 @@ test('a change that is not put is lost', () => {
     t.source(rides).process('add-wear', { stores: [wear] }, (ride) => {
       const known = wear.get(ride.bike)
       if (known === undefined) return wear.put(ride.bike, worn(asNew, ride))
-      known.km += ride.km // and no put
+      known.km += ride.km // without put
     })
   })
   const driver = testDriver(careless, { partitions: { rides: 1 } })
@@ -179,15 +184,16 @@ test('a change that is not put is lost', () => {
  * |---|---|---|
  * | `keyedStore` | one value per key; `scan` walks over keys in order, by range or prefix | this one |
  * | `windowedCounterStore` | counts per key in a ring of time buckets | 4 |
- * | `timerStore` | at most one timer per key; which are due | 5 |
+ * | `timerStore` | at most one timer per key; returns those that are due | 5 |
  * | `topKStore` | the K best of each group, in order | 6 |
  * | `joinBufferStore` | values by key and time, for the other side of a join | 16 |
- * | `seenSetStore` | sets of items in a few bits each, which err to one side | 16 |
+ * | `seenSetStore` | sets of items in a few bits each, with rare false positives | 16 |
  *
- * Each takes `logged: false` for state that may be lost or can be computed again: no changelog is written then.
+ * Each store accepts `logged: false` for state that may be lost or can be computed again. It then has no changelog.
  *
- * All stores of all tasks of a process share one RocksDB with one memory budget, so more stores or partitions do not mean more memory.
+ * All stores of all tasks of a process share one RocksDB with one memory budget, so more stores or partitions do not
+ * need more memory.
  *
- * Read next: chapter 3, two stages. Sources: `state/stores/keyed-store.ts`, `state/stores/store.ts` (the life of a change),
- * `pipelines/engine/state/restore.ts`.
+ * Read next: chapter 3, two stages. Sources: `state/stores/keyed-store.ts`, `state/stores/store.ts` (the life of a
+ * change), `pipelines/engine/state/restore.ts`.
  */

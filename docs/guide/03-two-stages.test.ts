@@ -1,10 +1,11 @@
 /**
  * # 3. Two stages
  *
- * Rides are keyed by bike, so one bike's rides lie in one partition. But who asks how many rides begin at each *station* needs the rides of
- * one station together. The answer is a second stage: the first one sends what matters on under a new key, through a topic that belongs to
- * the topology (a *repartition topic*), and the second one counts. Each stage is a *sub-topology* with tasks of its own, as many as
- * its topic has partitions, spread over all workers.
+ * Rides are keyed by bike, so the rides of one bike are in one partition. To count how many rides begin at each
+ * *station*, the rides of one station must be in one partition. This takes a second stage. The first stage emits the
+ * relevant values under a new key, through a topic that belongs to the topology (a *repartition topic*), and the second
+ * stage counts them. Each stage is a *sub-topology* with separate tasks, one per partition of its topic, spread over
+ * all workers.
  *
  * You need chapters 1 and 2.
  */
@@ -25,10 +26,11 @@ const stationTotals: Topic<string, number> = { name: 'station-totals', key: utf8
 /*
  * ## A repartition topic
  *
- * `t.repartition(name, …)` declares it; one stage emits to it, another has it as its source. The engine creates it with a name that follows
- * from yours, `<topology>-<name>-repartition`, and with the partitions that you give (a topic that is there keeps its own): they are how many tasks the second stage has.
+ * `t.repartition(name, …)` declares it. One stage emits to it, and another stage reads it as a source. The engine
+ * creates the topic with the name `<topology>-<name>-repartition` and with the given number of partitions, which is
+ * also the number of tasks of the second stage. A topic that already exists keeps its partitions.
  *
- * Note how the second processor takes the station from `ctx.key`: it has the type of the topic's keys.
+ * Note how the second processor takes the station from `ctx.key`, which has the type of the topic's keys.
  */
 const oneByOne = topology('one-by-one', (t) => {
   const byStation = t.repartition('by-station', { key: utf8, value: count, partitions: 3 })
@@ -58,12 +60,12 @@ const DAY = [
   ['bike-3', 'harbour'],
 ] as const
 
-/** The latest value of every key: how a consumer of the topic reads it. */
+/** The latest value of every key, as a consumer of the topic sees it. */
 function latest<K, V>(records: readonly { key: K; value: V }[]): Map<K, V> {
   return new Map(records.map(({ key, value }) => [key, value]))
 }
 
-test('rides are counted by station, whatever partition the bike is in', () => {
+test('rides are counted by station, whichever partition the bike is in', () => {
   const driver = testDriver(oneByOne)
   for (const [bike, station] of DAY) driver.pipe(rides, bike, station)
 
@@ -75,20 +77,21 @@ test('rides are counted by station, whatever partition the bike is in', () => {
   )
 })
 
-test('the stages have tasks of their own', () => {
+test('each stage has separate tasks', () => {
   expect(testDriver(oneByOne).tasks.map((task) => task.id)).toEqual(['0_0', '0_1', '1_0', '1_1', '1_2'])
   expect(oneByOne.describe().text).toContain('store totals (changelog one-by-one-totals-changelog)')
 })
 
 /*
- * ## Adding up before sending
+ * ## Aggregating before sending
  *
- * Every ride now costs a record more. At the busiest station of a big city that is a lot of ones, all in one partition. Better: the
- * first stage adds up by itself and sends one sum per station and commit.
+ * Every ride now costs one more record. At the busiest station of a big city this means many records with the value
+ * one, all in one partition. It is better to aggregate in the first stage and send one sum per station and commit.
  *
- * `beforeCommit` is the place: it runs before each commit that has work. The sums may lie in a plain `Map`, since the build function
- * runs once per task and what it closes over belongs to that task alone. One rule makes this safe: **what lies in a closure must be empty after
- * `beforeCommit`**. Uncommitted work may vanish together with the closure, because it will be done again; committed work may not.
+ * The place for this is `beforeCommit`, which runs before each commit that has work. The sums can be in a plain `Map`,
+ * because the build function runs once per task and its variables belong to that task alone. One rule makes this safe:
+ * **variables of the build function must be empty after `beforeCommit`**. If a process dies, uncommitted work and these
+ * variables are lost together, and the work is done again. Committed work would not be done again.
  */
 const summedUp = topology('summed-up', (t) => {
   const byStation = t.repartition('by-station', { key: utf8, value: count, partitions: 3 })
@@ -118,10 +121,11 @@ const summedUp = topology('summed-up', (t) => {
 })
 
 /*
- * The driver commits after every record, which would show nothing here. With `commit: 'manual'` records gather until the test says
- * `settle()`, which processes and commits until nothing moves: as a worker does after up to 100 ms (the topology's `commitIntervalMs`).
+ * By default the driver commits after every record, which would hide the effect. With `commit: 'manual'` records
+ * accumulate until the test calls `settle()`, which processes and commits until nothing is left. A worker commits in
+ * the same way at intervals of at most 100 ms (the topology's `commitIntervalMs`).
  */
-test('one sum per station and commit goes between the stages', () => {
+test('the first stage sends one sum per station and commit', () => {
   const driver = testDriver(summedUp, { commit: 'manual', partitions: { rides: 1 } })
   for (const [bike, station] of DAY) driver.pipe(rides, bike, station)
   driver.settle()
@@ -135,10 +139,10 @@ test('one sum per station and commit goes between the stages', () => {
   )
 })
 
-test('what was not committed is counted once, although it was added up twice', () => {
+test('uncommitted work is counted once, although it was aggregated twice', () => {
   const driver = testDriver(summedUp, { commit: 'manual' })
   for (const [bike, station] of DAY) driver.pipe(rides, bike, station)
-  driver.run() // everything is added up, nothing is committed
+  driver.run() // everything is aggregated, nothing is committed
   driver.restart()
   driver.settle()
 
@@ -146,13 +150,14 @@ test('what was not committed is counted once, although it was added up twice', (
 })
 
 /*
- * ## Which store belongs to which stage?
+ * ## Stores and stages
  *
- * Streams whose processors name the same store are one sub-topology; their topics need the same number of partitions, because key by key they
- * must lie together. Streams that share nothing are separate ones. The engine learns this from `stores` alone, so it holds every processor to them:
- * a processor that uses a store which it did not name fails at its first record.
+ * Streams whose processors declare the same store form one sub-topology. Their topics need the same number of
+ * partitions, because records with the same key must reach the same task. Streams that share no store are separate
+ * sub-topologies. The engine derives this from `stores` alone and therefore enforces it: a processor that uses a store
+ * that it did not declare fails at its first record.
  */
-test('a processor uses the stores that it names and no others', () => {
+test('a processor can use only the stores that it declares', () => {
   const unnamed = topology('unnamed', (t) => {
     const byStation = t.repartition('by-station', { key: utf8, value: count, partitions: 3 })
     const totals = keyedStore('totals', { key: utf8, value: count })
@@ -162,7 +167,7 @@ test('a processor uses the stores that it names and no others', () => {
   expect(() => testDriver(unnamed).pipe(rides, 'bike-1', 'harbour')).toThrow('store totals is not open: name it in the `stores`')
 })
 
-test('topics that share state have the same partitions', () => {
+test('topics that share state must have the same number of partitions', () => {
   const stationNames: Topic<string, string> = { name: 'station-names', key: utf8, value: text, partitions: 5 }
   expect(() =>
     topology('joined', (t) => {
@@ -174,6 +179,7 @@ test('topics that share state have the same partitions', () => {
 })
 
 /*
- * Read next: chapter 4, windows and time. Sources: `pipelines/engine/topology/sub-topology.ts`, `pipelines/engine/topology/internal-topics.ts`; a real first
- * stage that adds up is `pipelines/trends/tweet-counts.ts`.
+ * Read next: chapter 4, windows and time. Sources: `pipelines/engine/topology/sub-topology.ts`,
+ * `pipelines/engine/topology/internal-topics.ts`. A first stage in production that aggregates is
+ * `pipelines/trends/tweet-counts.ts`.
  */

@@ -1,9 +1,10 @@
 /**
  * # 4. Windows and event time
  *
- * How many bikes were returned here in the last ten minutes? How many between 12:00 and 12:05? Questions about time are asked of *windows*, and
- * the first thing to settle is: whose time? A dock that was offline for a minute sends its records a minute late, but the bikes were
- * returned when they were returned. So windows go by *event time*: the timestamp of the record, `ctx.timestamp`.
+ * How many bikes were returned here in the last ten minutes? How many between 12:00 and 12:05? Such questions need
+ * *windows*, and first a decision about which clock to use. A dock that was offline for a minute sends its records a
+ * minute late, although the bikes were returned on time. Windows therefore use *event time*: the timestamp of the
+ * record, `ctx.timestamp`.
  *
  * You need chapters 1 to 3.
  */
@@ -26,7 +27,7 @@ import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 /** Key: the station. Value: the bike. */
 const returns: Topic<string, string> = { name: 'returns', key: utf8, value: avroValue<string>('string'), partitions: 1 }
-/** Returns that came too late. */
+/** Returns that arrived too late. */
 const lateReturns: Topic<string, string> = { ...returns, name: 'late-returns' }
 /** Key: the station. Value: bikes. */
 const counts: Topic<string, number> = { name: 'return-counts', key: utf8, value: avroValue<number>('int'), partitions: 1 }
@@ -34,7 +35,7 @@ const counts: Topic<string, number> = { name: 'return-counts', key: utf8, value:
 const MINUTE_MS = 60_000
 const NOON = Date.UTC(2026, 5, 1, 12, 0)
 
-/** `12:03` as epoch ms, and back. */
+/** Convert between `12:03` and epoch ms. */
 const at = (clock: string) => Date.parse(`2026-06-01T${clock.padEnd(8, ':00')}Z`)
 const clockOf = (time: number) => new Date(time).toISOString().slice(11, 16)
 
@@ -43,10 +44,11 @@ function bikeReturned(driver: TestDriver, station: string, clock: string): void 
 }
 
 /*
- * ## Windows that slide
+ * ## Sliding windows
  *
- * `windowedCounterStore` counts per key in buckets of equal length and keeps the newest so many of them. A sliding window is the sum of the
- * last ones. What falls out of the ring is forgotten: exactly right for "the last ten minutes".
+ * `windowedCounterStore` counts per key in buckets of equal length and keeps a fixed number of the newest ones. A
+ * sliding window is the sum of the last buckets. The ring forgets older buckets, which is exactly right for "the last
+ * ten minutes".
  */
 const lastTenMinutes = topology('last-ten-minutes', (t) => {
   const ring = windowedCounterStore('returns', { key: utf8, bucketMs: MINUTE_MS, buckets: 10 })
@@ -61,15 +63,15 @@ const lastTenMinutes = topology('last-ten-minutes', (t) => {
   )
 })
 
-test('the last ten minutes, as of each return', () => {
+test('counts the last ten minutes as of each return', () => {
   const driver = testDriver(lastTenMinutes)
   for (const clock of ['12:00', '12:04', '12:04:30', '12:09:59', '12:10']) bikeReturned(driver, 'harbour', clock)
 
-  // At 12:10 the return of 12:00 has slid out.
+  // At 12:10 the return of 12:00 has left the window.
   expect(driver.read(counts).map((record) => record.value)).toEqual([1, 2, 3, 4, 4])
 })
 
-test('a record from before the ring is late: it is counted as such, and nothing else happens', () => {
+test('a record from before the ring is counted as late, and has no other effect', () => {
   const driver = testDriver(lastTenMinutes)
   bikeReturned(driver, 'harbour', '12:30')
   bikeReturned(driver, 'harbour', '12:05')
@@ -79,20 +81,23 @@ test('a record from before the ring is late: it is counted as such, and nothing 
 })
 
 /*
- * ## Windows that end
+ * ## Fixed windows
  *
- * "Between 12:00 and 12:05" has one final answer, and it should be published once: when the window is over. When is that? The engine keeps
- * for every task the greatest event time that it has seen, `ctx.streamTime`. When that passes 12:05, the window is over, give or take
- * stragglers. How long you wait for those is the *grace*. What comes later still is *late*: `return late` counts it, and sends the
- * record unchanged to the source's `lateOutput` when there is one.
+ * "Between 12:00 and 12:05" has one final answer, to be published once, when the window is over. The engine keeps the
+ * greatest event time so far for every task, `ctx.streamTime`. When that passes 12:05, the window is over, except for
+ * stragglers. The time that you wait for those is the *grace period*. A record that arrives later is *late*. `return
+ * late` counts it, and sends the record unchanged to the source's `lateOutput` if there is one.
  *
- * Three things make this right, and each of them is one line below:
+ * Three things make this correct, and each takes one line below:
  *
- * 1. The key of the store begins with the window, so that all windows that are over lie together at its front and one scan finds them.
- * 2. What is closed is state, too. A late record is not one behind the clock but one of a window that has been published.
- * 3. Windows close by two clocks. `event` closes them while records flow, also when they are read hours later. But event time
- *    stands still when no record comes: after the last bike of the night the last window would stay open until morning. So `caught-up`
- *    closes them by the time of day, once everything that lay in the topic by then is processed.
+ * 1. The key of the store begins with the window, so that all windows that are over are at its front and one scan finds
+ *    them.
+ * 2. The end of the last closed window is also state. A record is late if its window has been published, not merely
+ *    because it is older than stream time.
+ * 3. Two clocks close windows. `event` closes them while records flow, even if they are read hours later. But event
+ *    time does not advance without records: after the last bike of the night the last window would stay open until
+ *    morning. Therefore `caught-up` also closes them by the time of day, once everything that was in the topic by then
+ *    is processed.
  */
 const WINDOW_MS = 5 * MINUTE_MS
 const GRACE_MS = MINUTE_MS
@@ -129,21 +134,21 @@ const fiveMinutes = topology('five-minutes', (t) => {
     .tick('close-when-silent', { everyMs: MINUTE_MS, clock: 'caught-up', emits: [counts], ...usesBoth }, closeWindows)
 })
 
-/** What was published, as `12:00 harbour 3`. */
+/** The published counts, as `12:00 harbour 3`. */
 function published(driver: TestDriver): string[] {
   return driver.read(counts).map(({ timestamp, key, value }) => `${clockOf(timestamp)} ${key} ${value}`)
 }
 
 /*
- * An `event` tick runs right after the record that makes event time pass a multiple of `everyMs`. It gets that multiple. The driver's
- * clock stands at noon here and does not move, so event time alone is at work.
+ * An `event` tick runs directly after the record that moves event time past a multiple of `everyMs`, and gets that
+ * multiple. In this test the driver's clock stays at noon, so only event time is at work.
  */
-test('a window is published once, when event time has passed its end and the grace', () => {
+test('a window is published once, when event time has passed its end and the grace period', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })
   bikeReturned(driver, 'harbour', '12:01')
   bikeReturned(driver, 'museum', '12:02')
   bikeReturned(driver, 'harbour', '12:05:30') // the next window
-  bikeReturned(driver, 'harbour', '12:04:59') // a straggler, within the grace
+  bikeReturned(driver, 'harbour', '12:04:59') // a straggler, within the grace period
   expect(published(driver)).toEqual([])
 
   bikeReturned(driver, 'museum', '12:06') // over
@@ -165,9 +170,9 @@ test('a record of a published window is late and goes to the late output', () =>
 /*
  * ## Silence
  *
- * The driver's wall clock moves only when the test says so. Everything that is due on the way runs at its own time.
+ * The driver's wall clock moves only when the test moves it. Everything that is due on the way runs at its own time.
  */
-test('when no record comes, the time of day closes the window', () => {
+test('without records, the time of day closes the window', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })
   bikeReturned(driver, 'harbour', '12:01')
 
@@ -178,14 +183,15 @@ test('when no record comes, the time of day closes the window', () => {
 })
 
 /*
- * Why not simply an alarm clock? Think of a worker that was stopped at 12:02 and starts again at 12:30. Three bikes came back at 12:03; their
- * records wait in Kafka. The time of day says that the window is long over, but what is in it has not been read. `caught-up` waits for it.
- * (`clock: 'wall'` is the plain alarm clock, for work that has nothing to do with the input: chapter 5.)
+ * Why not simply use the time of day? Suppose that a worker stops at 12:02 and restarts at 12:30. Three bikes were
+ * returned at 12:03, and their records wait in Kafka. By the time of day the window is long over, but its records have
+ * not been read yet. `caught-up` waits for them. (`clock: 'wall'` uses only the time of day, for work that does not
+ * depend on the input: chapter 5.)
  *
- * In a test, `commit: 'manual'` leaves records where they are until something runs, and `restart({ downMs })` lets time pass while nothing
- * does.
+ * In a test, `commit: 'manual'` leaves records where they are until the test processes them, and `restart({ downMs })`
+ * advances the clock while the process is down.
  */
-test('a backlog is not silence', () => {
+test('a backlog is processed before the window closes', () => {
   const driver = testDriver(fiveMinutes, { startAt: NOON, commit: 'manual' })
   for (let i = 0; i < 3; i++) bikeReturned(driver, 'harbour', '12:03')
   driver.restart({ downMs: 30 * MINUTE_MS })
@@ -199,10 +205,10 @@ test('a backlog is not silence', () => {
 /*
  * ## Restarts
  *
- * Counts, what is closed, and event time are all committed together with the offsets. So a crash neither publishes a window twice nor opens it
- * again, and a record that was late before the restart is late after it.
+ * The engine commits counts, closed windows and event time together with the offsets. A crash therefore neither
+ * publishes a window twice nor opens it again, and a record that was late before the restart is late after it.
  */
-test.each([false, true])('a window that was published stays closed over a restart (folder lost: %s)', (wipeState) => {
+test.each([false, true])('a published window stays closed across a restart (folder lost: %s)', (wipeState) => {
   const driver = testDriver(fiveMinutes, { startAt: NOON })
   bikeReturned(driver, 'harbour', '12:01')
   bikeReturned(driver, 'harbour', '12:06')
@@ -215,11 +221,12 @@ test.each([false, true])('a window that was published stays closed over a restar
 })
 
 /*
- * ## Clocks that lie
+ * ## Wrong clocks
  *
- * One dock with a clock an hour ahead pushes event time an hour on, and every honest record after it is late. Refuse such records: a record
- * that goes to the dead letters (chapter 8) does not move event time. `pipelines/trends/tweet-counts.ts` does that.
+ * A dock whose clock is an hour ahead would move event time an hour ahead, and every correct record after it would be
+ * late. Reject such records: a record that goes to the dead letters (chapter 8) does not move event time.
+ * `pipelines/trends/tweet-counts.ts` does this.
  *
- * Read next: chapter 5, ticks and timers. Sources: `state/stores/windowed-counter-store.ts`, `schemas/composite.ts` (keys that sort as their
- * parts), `pipelines/engine/time/task-time.ts`.
+ * Read next: chapter 5, ticks and timers. Sources: `state/stores/windowed-counter-store.ts`, `schemas/composite.ts`
+ * (keys that sort like their parts), `pipelines/engine/time/task-time.ts`.
  */

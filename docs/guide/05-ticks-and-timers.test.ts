@@ -1,8 +1,8 @@
 /**
  * # 5. Ticks and timers
  *
- * A bike was unlocked and never came back. No record will ever say so: some things happen because time passes. *Ticks* run your
- * code by a clock, and *timers* remember what is due when.
+ * A bike was unlocked and never returned. No record will report this: some things happen only because time passes.
+ * *Ticks* run your code by a clock, and *timers* remember what is due when.
  *
  * You need chapters 1 to 4.
  */
@@ -11,7 +11,7 @@ import { expect, test } from 'vitest'
 import { avroValue, type Context, drop, type Topic, timerStore, topology, utf8 } from '../../pipelines/engine/index.ts'
 import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
-/** Key: the bike. Value: what was done with its lock. */
+/** Key: the bike. Value: the action on its lock. */
 const locks: Topic<string, string> = { name: 'locks', key: utf8, value: avroValue<string>('string'), partitions: 1 }
 /** Key: the bike. Value: since when it is missing, epoch ms. */
 const missing: Topic<string, number> = { name: 'missing-bikes', key: utf8, value: avroValue<number>('long'), partitions: 1 }
@@ -23,16 +23,18 @@ const START = Date.UTC(2026, 5, 1, 8, 0)
 /*
  * ## Timers
  *
- * `timerStore` keeps at most one timer per key. `schedule` sets it, `cancel` removes it, and `takeDue(now, limit)` gives those that are due and
- * removes them. It finds them without looking at the others, however many there are. Like all state, timers survive restarts and moves.
+ * `timerStore` keeps at most one timer per key. `schedule` sets it, `cancel` removes it, and `takeDue(now, limit)`
+ * removes and returns the timers that are due. It finds them without reading the others, regardless of their number.
+ * Like all state, timers survive restarts and moves.
  *
- * A timer does not ring by itself: a tick asks for what is due. Give each tick a limit. A million timers that fall due at once would
- * otherwise hold up the records behind them; what is left over comes with the next tick.
+ * A timer does not fire by itself. A tick has to ask for the timers that are due. Give each tick a limit, because a
+ * million timers that are due at once would delay the records behind them. The next tick takes the rest.
  *
- * Which clock? `caught-up`, as for windows: a worker that was stopped for a day must first read what came back meanwhile.
+ * Use the clock `caught-up`, as for windows: a worker that was stopped for a day must first read which bikes were
+ * returned meanwhile.
  */
 const MISSING_AFTER_MS = 24 * HOUR_MS
-const REPORTED_PER_TICK = 2 // so that a test can see it; 1,000 would be usual
+const REPORTED_PER_TICK = 2 // small enough for a test; 1,000 would be usual
 
 const missingBikes = topology('missing-bikes', (t) => {
   const timers = timerStore('timers', { key: utf8 })
@@ -54,7 +56,7 @@ function reported(driver: TestDriver): (string | undefined)[] {
   return driver.read(missing).map((record) => record.key)
 }
 
-test('a bike that does not come back is reported after a day', () => {
+test('a bike that is not returned is reported after a day', () => {
   const driver = testDriver(missingBikes, { startAt: START })
   driver.pipe(locks, 'bike-1', 'unlocked')
   driver.pipe(locks, 'bike-2', 'unlocked')
@@ -67,7 +69,7 @@ test('a bike that does not come back is reported after a day', () => {
   expect(reported(driver)).toEqual(['bike-1'])
 })
 
-test('a tick takes no more than its limit, the rest comes with the next one', () => {
+test('a tick takes at most its limit, and the next one takes the rest', () => {
   const driver = testDriver(missingBikes, { startAt: START })
   for (const bike of ['bike-1', 'bike-2', 'bike-3']) driver.pipe(locks, bike, 'unlocked')
 
@@ -77,7 +79,7 @@ test('a tick takes no more than its limit, the rest comes with the next one', ()
   expect(reported(driver)).toEqual(['bike-3'])
 })
 
-test('a timer survives a restart, even when the folder is lost', () => {
+test('a timer survives a restart, even if the folder is lost', () => {
   const driver = testDriver(missingBikes, { startAt: START })
   driver.pipe(locks, 'bike-1', 'unlocked')
   driver.restart({ wipeState: true })
@@ -86,7 +88,7 @@ test('a timer survives a restart, even when the folder is lost', () => {
   expect(reported(driver)).toEqual(['bike-1'])
 })
 
-test('a bike that came back while the worker was stopped is not missing', () => {
+test('a bike that was returned while the worker was stopped is not missing', () => {
   const driver = testDriver(missingBikes, { startAt: START, commit: 'manual' })
   driver.pipe(locks, 'bike-1', 'unlocked')
   driver.settle()
@@ -103,13 +105,13 @@ test('a bike that came back while the worker was stopped is not missing', () => 
  *
  * | `clock` | runs when | for |
  * |---|---|---|
- * | `event` | a record moves event time past a multiple of `everyMs` | closing windows while records flow, also yesterday's |
- * | `caught-up` | the time of day passes a multiple, and what lay in the source by then is processed | closing windows, timers: whatever the input decides |
- * | `wall` | the time of day passes a multiple, whatever waits | what has nothing to do with the input: heartbeats, forgetting old keys |
+ * | `event` | a record moves event time past a multiple of `everyMs` | closing windows while records flow, even old ones |
+ * | `caught-up` | the time of day passes a multiple, and everything in the source by then is processed | closing windows, timers: results of the input |
+ * | `wall` | the time of day passes a multiple, regardless of the backlog | work that is independent of the input: heartbeats, dropping old keys |
  *
- * All of them tick at the multiples of `everyMs` since 1970, so an hour means the full hour on every worker. When several multiples have
- * passed meanwhile, the handler runs once, with the last. So write handlers that do what is due *up to* their time, as `takeDue(now, …)`
- * does, and not "one minute's worth".
+ * All of them tick at the multiples of `everyMs` since 1970, so an hour means the full hour on every worker. If several
+ * multiples have passed meanwhile, the handler runs once, with the last one. Write handlers that do everything that is
+ * due *up to* their time, as `takeDue(now, …)` does, and not "one minute's worth".
  */
 const pulse: Topic<string, number> = { name: 'pulse', key: utf8, value: avroValue<number>('long'), partitions: 1 }
 
@@ -119,7 +121,7 @@ const heartbeat = topology('heartbeat', (t) => {
   })
 })
 
-test('a wall tick needs no input at all, and begins with the first multiple after the start', () => {
+test('a wall tick needs no input, and begins with the first multiple after the start', () => {
   const driver = testDriver(heartbeat, { startAt: START + 1 })
   expect(driver.read(pulse)).toEqual([])
 
@@ -128,8 +130,9 @@ test('a wall tick needs no input at all, and begins with the first multiple afte
 })
 
 /*
- * Ticks run per task, that is per partition: with four partitions this heartbeat beats four times a minute. What must happen once for the whole
- * topic belongs into a stage with a single partition. And what must happen once *everything* has arrived there is the next chapter.
+ * Ticks run per task, which means per partition: with four partitions this heartbeat runs four times a minute. Work
+ * that must happen once for the whole topology belongs in a stage with a single partition. The next chapter shows how
+ * such a stage knows that all input up to a time has arrived.
  */
 test('every task ticks', () => {
   const driver = testDriver(heartbeat, { startAt: START + 1, partitions: { locks: 4 } })

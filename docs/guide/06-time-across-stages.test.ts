@@ -1,12 +1,13 @@
 /**
  * # 6. Time across stages
  *
- * Every minute the city wants the list of its three busiest stations. That takes three stages: rides come by bike, are counted by
- * station, and are ranked in one place. When is a minute's list complete? The last stage sees a few counts arrive and cannot know whether
- * more are on their way: a station's task may be slow, or restarting, or on a machine that has just died. A clock on its own wall would
- * publish a list without that station, and nobody would notice.
+ * Every minute the city wants a list of its three busiest stations. This takes three stages: rides arrive by bike, are
+ * counted by station, and are ranked in one place. When is a minute's list complete? The last stage sees counts arrive
+ * and cannot know whether more are on their way. The task of a station may be slow, or restarting, or on a machine that
+ * has just died. If the last stage used its own wall clock, it would publish a list without that station, and nobody
+ * would notice.
  *
- * So only the first stage looks at the clock, and tells the others. You need chapters 3 to 5.
+ * Therefore only the first stage uses the clock, and it passes the time on to the others. You need chapters 3 to 5.
  */
 
 import { expect, test } from 'vitest'
@@ -15,7 +16,7 @@ import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
 const MINUTE_MS = 60_000
 const NOON = Date.UTC(2026, 5, 1, 12, 0)
-/** Noon is marked by then. */
+/** By then noon has been marked. */
 const START = NOON + 2_000
 const CITY = 'city'
 
@@ -44,16 +45,17 @@ const busiest: Topic<string, Busy[]> = { name: 'busiest-stations', key: utf8, va
 /*
  * ## Markers
  *
- * - The first stage says `.markTime({ everyMs, delayMs, to })`. When the time of day has passed 12:01 by `delayMs`, and everything that lay
- *   in its source at that moment is processed, the stage writes a *time marker* 12:01 into every partition of the next topic. It does so in the
- *   very transaction that commits this work, so the marker lies behind all of it. (`delayMs` is for records that were sent before
- *   12:01 and arrive a little after.)
- * - A later stage says `.onTime(name, options, handler)`. The handler runs when the markers 12:01 of *all* partitions of the stage before are
- *   there. What it emits goes out together with its own marker for the stage after it (`forwardTo`).
- * - A marker of one partition that never comes holds the time back. A missing partition is never taken for zero.
+ * - The first stage calls `.markTime({ everyMs, delayMs, to })`. When the time of day has passed 12:01 by `delayMs`,
+ *   and everything that was in its source at that moment is processed, the stage writes a *time marker* 12:01 into
+ *   every partition of the next topic. It writes the marker in the same transaction that commits this work, so the
+ *   marker follows all of it. (`delayMs` allows for records that were sent before 12:01 and arrive a little later.)
+ * - A later stage calls `.onTime(name, options, handler)`. The handler runs when the markers 12:01 of *all* partitions
+ *   of the previous stage have arrived. Its output is sent together with its own marker for the next stage
+ *   (`forwardTo`).
+ * - If the marker of one partition never arrives, the time does not advance. A missing partition never counts as zero.
  *
- * The last stage keeps its ranking in a `topKStore`: per group the K best items. `compare` must order any two different items, or the
- * list would depend on the order of arrival; here equal stations are ordered by name.
+ * The last stage keeps its ranking in a `topKStore`: the K best items per group. `compare` must order any two different
+ * items, otherwise the list would depend on the order of arrival. Here it orders equal stations by name.
  */
 const busyStations = topology('busy-stations', (t) => {
   const byStation = t.repartition('by-station', { key: utf8, value: avroValue<number>('int'), partitions: 3 })
@@ -100,7 +102,7 @@ function ridesBegin(driver: TestDriver, station: string, howMany: number, time: 
   for (let i = 0; i < howMany; i++) driver.pipe(rides, `bike-${bikes++}`, station, { timestamp: time })
 }
 
-/** What was published, as `12:01 harbour 3, museum 1`. */
+/** The published lists, as `12:01 harbour 3, museum 1`. */
 function published(driver: TestDriver): string[] {
   return driver.read(busiest).map(({ timestamp, value }) => {
     const list = (value ?? []).map(({ station, rides }) => `${station} ${rides}`).join(', ')
@@ -108,16 +110,16 @@ function published(driver: TestDriver): string[] {
   })
 }
 
-test('every minute has one list, and a quiet minute has an empty one', () => {
+test('every minute has one list, which is empty if nothing happened', () => {
   const driver = testDriver(busyStations, { startAt: START })
   ridesBegin(driver, 'harbour', 3, NOON + 10_000)
   ridesBegin(driver, 'museum', 1, NOON + 20_000)
   ridesBegin(driver, 'airport', 4, NOON + 30_000)
   ridesBegin(driver, 'zoo', 1, NOON + 40_000)
-  published(driver) // the list of noon, when nothing had begun yet
+  published(driver) // the list of noon, before the first ride
 
   driver.advanceWallClock(MINUTE_MS - 1)
-  expect(published(driver)).toEqual([]) // 12:01 has passed, but not yet by two seconds
+  expect(published(driver)).toEqual([]) // 12:01 has passed, but by less than two seconds
   driver.advanceWallClock(1)
   expect(published(driver)).toEqual(['12:01 airport 4, harbour 3, museum 1'])
 
@@ -128,9 +130,10 @@ test('every minute has one list, and a quiet minute has an empty one', () => {
 /*
  * ## After a stop
  *
- * The worker is down from 12:00 to 12:02. The rides of 12:01 wait in Kafka. On a wall clock of its own each stage would now publish what it
- * has, and add the rest to a minute that is gone. Here the first stage marks 12:02 only when the backlog is done, and then each later stage
- * has everything before the marker. The times in between are skipped: nobody could say any more what was there at 12:01.
+ * The worker is down from 12:00 to 12:02, and the rides of 12:01 wait in Kafka. If each stage used its own wall clock,
+ * it would now publish what it has and add the rest to the wrong minute. Instead, the first stage marks 12:02 only when
+ * the backlog is processed, and then each later stage has everything before the marker. The times in between are
+ * skipped, because nobody can tell any more what was there at 12:01.
  */
 test('a backlog is counted before its time is published', () => {
   const driver = testDriver(busyStations, { startAt: START, commit: 'manual' })
@@ -146,28 +149,31 @@ test('a backlog is counted before its time is published', () => {
 /*
  * ## After a crash
  *
- * Which markers a stage has, and which time it has closed, is state like any other. A crash in the middle of a minute's journey leads
- * to the same list, once.
+ * The markers that a stage has received, and the time that it has closed, are state like any other. A crash at any
+ * point of a minute gives the same list, once.
  */
-test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const)('a crash after %s: the same list, once', (step) => {
-  const driver = testDriver(busyStations, { startAt: START })
-  ridesBegin(driver, 'harbour', 3, NOON + 10_000)
-  published(driver)
+test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const)(
+  'a crash after %s gives the same list once',
+  (step) => {
+    const driver = testDriver(busyStations, { startAt: START })
+    ridesBegin(driver, 'harbour', 3, NOON + 10_000)
+    published(driver)
 
-  driver.crashAt(step)
-  expect(() => driver.advanceWallClock(MINUTE_MS + 2_000)).toThrow('crash after')
-  driver.restart()
-  driver.settle()
-  driver.advanceWallClock(1_000)
-  expect(published(driver)).toEqual(['12:01 harbour 3'])
-})
+    driver.crashAt(step)
+    expect(() => driver.advanceWallClock(MINUTE_MS + 2_000)).toThrow('crash after')
+    driver.restart()
+    driver.settle()
+    driver.advanceWallClock(1_000)
+    expect(published(driver)).toEqual(['12:01 harbour 3'])
+  },
+)
 
 /*
- * ## How it looks in Kafka
+ * ## Markers in Kafka
  *
- * A marker is a record without key and value, with one header that says the time, which partition of how many has got there, and of
- * which stage. Every console consumer can show it, so a time that does not come can be looked into: which partition is missing? A worker
- * says the latest closed time of every task under `/tasks`.
+ * A marker is a record without key and value. Its only header has the time, the partition that has reached it, the
+ * number of partitions, and the stage. Every console consumer can show it. If a time does not arrive, you can see which
+ * partition is missing. A worker lists the latest closed time of every task under `/tasks`.
  */
 test('a marker of every partition goes to every partition', () => {
   const driver = testDriver(busyStations, { startAt: START })
@@ -180,10 +186,11 @@ test('a marker of every partition goes to every partition', () => {
 })
 
 /*
- * With this a test can play a partition that falls silent. Let a third partition of the rides be heard of once, at noon, and no more: every time
- * after noon now waits for it, and comes when it comes.
+ * With this a test can simulate a partition that falls silent. A third partition of the rides sends one marker for
+ * noon, and then no more. Every later time now waits for it, and arrives as soon as the partition sends its next
+ * marker.
  */
-test('a missing partition holds the time back', () => {
+test('a missing partition holds back the time', () => {
   const driver = testDriver(busyStations, { startAt: START })
   const byStation = { ...rides, name: 'busy-stations-by-station-repartition' }
   function thirdPartitionReaches(time: number): void {
@@ -200,7 +207,7 @@ test('a missing partition holds the time back', () => {
   expect(published(driver)).toEqual(['12:01 harbour 3'])
 })
 
-test('a stage that waits for markers needs somebody who sends them', () => {
+test('a stage that waits for markers needs a stage that sends them', () => {
   expect(() =>
     topology('waits-for-ever', (t) => {
       t.source(rides).onTime('publish', { emits: [busiest] }, () => {})
@@ -209,9 +216,10 @@ test('a stage that waits for markers needs somebody who sends them', () => {
 })
 
 /*
- * A handler that has much to do may be a generator and `yield` now and then: the worker can answer heartbeats in between, and still nothing of
- * the task runs or is committed before the handler is done.
+ * A handler with much to do may be a generator that calls `yield` regularly. The worker can then send heartbeats in
+ * between. No other code of the task runs, and nothing is committed, until the handler has finished.
  *
- * Read next: chapter 7, exactly once. Sources: `pipelines/engine/time/time-mark.ts` (when a first stage may mark), `pipelines/engine/time/time-gate.ts`
- * (when a later stage may close), and `pipelines/trends/topology.ts`, three stages in production.
+ * Read next: chapter 7, exactly once. Sources: `pipelines/engine/time/time-mark.ts` (when a first stage may mark),
+ * `pipelines/engine/time/time-gate.ts` (when a later stage may close), and `pipelines/trends/topology.ts`, three stages
+ * in production.
  */

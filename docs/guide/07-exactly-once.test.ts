@@ -1,8 +1,8 @@
 /**
  * # 7. Exactly once
  *
- * Riders pay from a prepaid balance. A ride that is charged twice costs a customer, a ride that is not charged costs money, and
- * processes die in the middle of both. This chapter kills one at every possible place.
+ * Riders pay from a prepaid balance. Charging a ride twice costs a customer, not charging it costs money, and processes
+ * may die in the middle of either. This chapter kills a process at every possible point.
  *
  * You need chapters 1 to 3.
  */
@@ -13,14 +13,14 @@ import { DriverCrash, type TestDriver, testDriver } from '../../pipelines/engine
 
 const cents = avroValue<number>('int')
 
-/** Key: the rider. Value: what is to be paid. */
+/** Key: the rider. Value: the amount to pay. */
 const fares: Topic<string, number> = { name: 'fares', key: utf8, value: cents, partitions: 1 }
 /** Key: the rider. Value: the balance after a payment. */
 const balances: Topic<string, number> = { name: 'balances', key: utf8, value: cents, partitions: 1 }
 
 const START_CENTS = 1_000
 
-/** How often the processor ran, in all lives of the process. */
+/** How often the processor ran, over all restarts of the process. */
 let runs = 0
 
 const payments = topology('payments', (t) => {
@@ -44,20 +44,20 @@ function paid(driver: TestDriver): (number | null)[] {
 /*
  * ## The commit
  *
- * Between two commits a task only gathers: outputs, changed state, how far it has read. A commit makes all of it true at once, for all
- * tasks of the worker, in five steps:
+ * Between two commits a task only collects changes: outputs, state and read positions. A commit makes all of them
+ * permanent at once, for all tasks of the worker, in five steps:
  *
  * | step | afterwards | a crash here |
  * |---|---|---|
  * | 1 `encoded` | every changed key is encoded, once, for changelog and state | leaves nothing |
- * | 2 `produced` | outputs and changelog records are in Kafka, in an open transaction: no reader sees them | the broker aborts the transaction: leaves nothing |
- * | 3 `offsets-added` | the offsets of what was read are part of the transaction too | as after 2 |
- * | 4 `committed` | the transaction is committed: readers see everything | state on disk is one commit behind; the tail of its changelog is replayed at the start |
- * | 5 `written` | state, changelog position and offsets are in RocksDB, in one batch | all is done |
+ * | 2 `produced` | outputs and changelog records are in Kafka, in an open transaction: no reader sees them | leaves nothing, because the broker aborts the transaction |
+ * | 3 `offsets-added` | the source offsets are part of the transaction too | as after 2 |
+ * | 4 `committed` | the transaction is committed: readers see everything | state on disk is one commit behind; the restart replays the end of its changelog |
+ * | 5 `written` | state, changelog position and offsets are in RocksDB, in one batch | everything is done |
  *
- * While the brokers are busy with steps 2 to 4, the worker processes the next records; they belong to the next commit, and are dropped
- * with this one if it fails. Only step 4 decides, and it is one atomic step of Kafka. Nothing uncommitted ever reaches RocksDB, so a crash never makes state
- * that would have to be thrown away.
+ * While the brokers handle steps 2 to 4, the worker processes the next records. These belong to the next commit, and
+ * are discarded if this one fails. Only step 4 decides, and it is one atomic step in Kafka. Uncommitted changes never
+ * reach RocksDB, so a crash never leaves state that has to be rolled back.
  */
 test.each([
   ['encoded', false],
@@ -74,7 +74,7 @@ test.each([
   expect(() => driver.pipe(fares, 'ann', 200)).toThrow(DriverCrash)
   expect(paid(driver)).toEqual(visible ? [500] : [])
 
-  // The process starts again and finds its place.
+  // The process restarts and continues where it stopped.
   driver.restart()
   driver.settle()
   expect(paid(driver)).toEqual(visible ? [] : [500])
@@ -84,11 +84,12 @@ test.each([
 })
 
 /*
- * ## What is exactly once?
+ * ## The meaning of exactly once
  *
- * The *effect*: outputs, state and offsets. Your function may well run twice on one record; what the first run did has vanished.
+ * The *effect* happens exactly once: outputs, state and offsets. Your function may run twice for one record, but then
+ * the changes of the first run are discarded.
  */
-test('the function runs again, its effect does not', () => {
+test('the function runs again, but its effect happens once', () => {
   const driver = testDriver(payments)
   const before = runs
   driver.crashAt('produced')
@@ -101,16 +102,18 @@ test('the function runs again, its effect does not', () => {
 })
 
 /*
- * That is why processors talk to nobody but the engine. An e-mail sent from `payFare` would be sent twice. Emit a record instead, and let
- * somebody act on it who can recognise a repetition. The sinks, which copy topics into Redis and ClickHouse, do exactly that: they keep the
- * offset that they have applied in the target itself, in the same atomic step as the data.
+ * For this reason processors communicate only with the engine. If `payFare` sent an e-mail, it might send it twice.
+ * Emit a record instead, and let a consumer that can recognize repetitions act on it. The sinks, which copy topics into
+ * Redis and ClickHouse, do exactly this. They store the offset that they have applied in the target, in the same atomic
+ * step as the data.
  *
- * For the same reason processors should not ask for the time or for chance by themselves: `ctx.now` is the clock that a test can set.
+ * For the same reason processors should not read the system clock or generate random numbers. `ctx.now` is a clock that
+ * tests can set.
  *
- * ## Any crash, any time
+ * ## Any crash at any time
  *
- * Examples are chosen by people who know where they thought about crashes. A property test is not so kind: it makes up fares, crashes, lost
- * disks and commits in any order, and compares with a plain loop.
+ * People choose examples for the crashes that they have thought of. A property test has no such bias: it generates
+ * fares, crashes, lost disks and commits in any order, and compares the result with a plain loop.
  */
 const action = fc.oneof(
   { weight: 5, arbitrary: fc.record({ pay: fc.integer({ min: 1, max: 100 }), rider: fc.constantFrom('ann', 'bob', 'eve') }) },
@@ -119,7 +122,7 @@ const action = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ commit: true }) },
 )
 
-test('whatever happens, every fare is paid once', () => {
+test('every fare is paid once, through any sequence of crashes', () => {
   fc.assert(
     fc.property(fc.array(action, { maxLength: 30 }), (actions) => {
       const driver = testDriver(payments, { commit: 'manual' })
@@ -152,16 +155,18 @@ test('whatever happens, every fare is paid once', () => {
 })
 
 /*
- * On the real broker the same is proven with real processes and `kill -9`: `tests/pipelines/engine/worker/crash.integration.test.ts`. There is one more
- * thing that only a real broker can show: a worker that was believed dead, and is not. Its successor has taken over its partitions;
- * Kafka refuses ("fences") everything that the old one still tries to commit, because transactions carry the worker's generation in
- * its group.
+ * `tests/pipelines/engine/worker/crash.integration.test.ts` proves the same on a real broker, with real processes and
+ * `kill -9`. Only a real broker can show one more case: a worker that was considered dead but is still running. Another
+ * worker has taken over its partitions, and Kafka rejects ("fences") everything that the old worker still tries to
+ * commit, because transactions carry the worker's generation in its group.
  *
- * ## What it costs
+ * ## The price
  *
- * Readers see a record when its transaction is committed: after 100 ms at most, or as soon as the input pauses. A topology may choose:
- * `topology(name, build, { commitIntervalMs: 0 })` commits after every poll (answers within milliseconds, more transactions); a second gathers
- * more per commit. Since each changed key is encoded once per commit, longer intervals also make the changelog shorter.
+ * Readers see a record when its transaction is committed: after at most 100 ms, or as soon as the input pauses. A
+ * topology can choose another interval. `topology(name, build, { commitIntervalMs: 0 })` commits after every poll, for
+ * answers within milliseconds and at the price of more transactions. An interval of a second collects more changes per
+ * commit. Because each changed key is encoded once per commit, longer intervals also make the changelog shorter.
  *
- * Read next: chapter 8, dead letters. Sources: `pipelines/engine/worker/commit.ts`, `pipelines/engine/state/restore.ts`.
+ * Read next: chapter 8, dead letters. Sources: `pipelines/engine/worker/commit.ts`,
+ * `pipelines/engine/state/restore.ts`.
  */

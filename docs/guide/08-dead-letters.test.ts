@@ -1,10 +1,10 @@
 /**
  * # 8. Dead letters
  *
- * Somebody deploys a dock with broken firmware, and now there are bytes in the topic that nobody can read. A stream engine has three choices:
- * skip them (and lose data in silence), stop (and let one dock stop the city), or put them aside with a note and go on. The third is the
- * default here: such records go to the topology's *dead-letter topic*, byte for byte, with the reason and the place where they came
- * from, in the same transaction as everything else.
+ * Somebody installs a dock with broken firmware, and now the topic contains bytes that nobody can decode. A stream
+ * engine has three choices: skip such records and lose data silently, stop and let one dock stop the whole city, or set
+ * them aside with a note and continue. The third is the default. The engine copies such records to the topology's
+ * *dead-letter topic*, byte for byte, with the reason and their origin, in the same transaction as everything else.
  *
  * You need chapters 1 and 4.
  */
@@ -22,8 +22,8 @@ const DAY_MINUTES = 24 * 60
 const HOUR_MS = 3_600_000
 
 /*
- * A processor refuses a record with `deadLetter(code, message)`. The code is for machines (metrics, filters) and does not change; the message
- * is for the person who will look at it: say what is wrong with this record and what can be done.
+ * A processor rejects a record with `deadLetter(code, message)`. The code is for programs (metrics, filters) and does
+ * not change. The message is for the person who investigates: say what is wrong with this record and how to fix it.
  */
 const pricing = topology('pricing', (t) => {
   t.source(rides).process('price', { emits: [fares] }, function price(length, ctx) {
@@ -35,12 +35,12 @@ const pricing = topology('pricing', (t) => {
   })
 })
 
-/** The headers of the dead letters since the last look, as text. */
+/** The headers of the dead letters since the last call, as text. */
 function deadLetters(driver: TestDriver): Record<string, string>[] {
   return driver.readDeadLetters().map(({ headers }) => Object.fromEntries(headers.map(({ key, value }) => [key, String(value)])))
 }
 
-test('bytes that cannot be read are put aside, and the stream goes on', () => {
+test('a record that cannot be decoded becomes a dead letter, and processing continues', () => {
   const driver = testDriver(pricing)
   driver.pipeBytes(rides, Buffer.from('bike-7'), Buffer.from('#!firmware error'))
   driver.pipe(rides, 'bike-7', 10)
@@ -50,11 +50,11 @@ test('bytes that cannot be read are put aside, and the stream goes on', () => {
 })
 
 /*
- * ## What a dead letter says
+ * ## Contents of a dead letter
  *
- * Key and value are the original bytes; the record's own headers are kept, and these come beside them.
+ * Key and value are the original bytes. The record keeps its headers, and the engine adds these:
  */
-test('a dead letter has the original bytes, where they came from and why', () => {
+test('a dead letter has the original bytes, their origin and the reason', () => {
   const driver = testDriver(pricing)
   const firmware = { key: 'firmware', value: Buffer.from('v0.9-beta') }
   driver.pipe(rides, 'bike-7', -3, { headers: [firmware] })
@@ -81,19 +81,20 @@ test('a dead letter has the original bytes, where they came from and why', () =>
 /*
  * ## The engine's own codes
  *
- * | code | what happened |
+ * | code | meaning |
  * |---|---|
  * | `undecodable_value`, `undecodable_key` | the bytes do not fit the schema or the codec |
- * | `unknown_schema` | the value names a schema that the registry says it does not have. (A registry that cannot be reached is no reason: records wait) |
- * | `no_key` | the record has no key. Without one it may lie in any partition, and state by key would be torn apart |
+ * | `unknown_schema` | the registry does not have the schema of the value. (While the registry is unreachable, records wait) |
+ * | `no_key` | the record has no key, so its partition is arbitrary and state by key would be scattered |
  * | `no_value` | the record has no value (a tombstone) |
  *
- * The last two depend on the source: `keys: 'optional'` lets records without a key in (`ctx.key` may then be undefined, and TypeScript says
- * so); `tombstones: 'deliver'` passes null to the processors, which is right for compacted topics, and `tombstones: 'drop'` ignores them.
+ * The last two depend on the source. `keys: 'optional'` accepts records without a key (`ctx.key` may then be undefined,
+ * as its type says). `tombstones: 'deliver'` passes null to the processors, which is right for compacted topics, and
+ * `tombstones: 'drop'` ignores them.
  */
 test('each reason has its code', () => {
   const driver = testDriver(pricing)
-  driver.pipeBytes(rides, Buffer.from('bike-7'), Buffer.from([0, 0, 0, 0, 99, 20])) // Avro by a schema 99
+  driver.pipeBytes(rides, Buffer.from('bike-7'), Buffer.from([0, 0, 0, 0, 99, 20])) // Avro with the unknown schema id 99
   driver.pipeBytes(rides, Buffer.from([0xff]), Buffer.from([1]))
   driver.pipe(rides, undefined, 10)
   driver.pipe(rides, 'bike-7', null)
@@ -103,7 +104,7 @@ test('each reason has its code', () => {
   expect(driver.read(fares)).toEqual([])
 })
 
-test('a source may want tombstones and need no keys', () => {
+test('a source may accept tombstones and records without keys', () => {
   const cancellations: Topic<string, string> = { name: 'cancelled', key: utf8, value: avroValue<string>('string'), partitions: 1 }
   const seen: unknown[] = []
   const tolerant = topology('tolerant', (t) => {
@@ -123,10 +124,11 @@ test('a source may want tombstones and need no keys', () => {
 })
 
 /*
- * ## Decide first
+ * ## Check first
  *
- * What a processor has put or emitted before it returns `deadLetter` stays. So look at the record first, and then act. What a rejected record
- * does not do is move event time: a dock whose clock is a year ahead would otherwise make every honest record late.
+ * Everything that a processor puts or emits before it returns `deadLetter` remains. Check the record first, and then
+ * act. A rejected record does not move event time. Otherwise a dock whose clock is a year ahead would make every
+ * correct record late.
  */
 test('a rejected record does not move event time', () => {
   const driver = testDriver(pricing)
@@ -139,18 +141,18 @@ test('a rejected record does not move event time', () => {
 })
 
 /*
- * ## Which outcome?
+ * ## Which outcome to use
  *
- * | outcome | for | what happens |
+ * | outcome | for | effect |
  * |---|---|---|
- * | nothing | the ordinary case | |
- * | `drop(reason)` | records that are fine and not wanted | counted by reason |
+ * | nothing | the normal case | |
+ * | `drop(reason)` | records that are valid but not wanted | counted by reason |
  * | `late` | records of windows that are closed | counted, copied to the source's `lateOutput` |
- * | `deadLetter(code, message)` | records that are wrong | put aside, counted |
+ * | `deadLetter(code, message)` | records that are wrong | set aside, counted |
  * | an exception | bugs | the worker stops and says where; nothing of the transaction remains |
  *
- * The last line is meant: when *your code* is wrong, records must not be thrown away one by one while nobody looks. Mend it and start
- * again; the worker continues with the record that it stopped at.
+ * The last line is deliberate. If *your code* is wrong, the engine must not discard record after record unnoticed. Fix
+ * the bug and restart: the worker continues with the record at which it stopped.
  */
 test('a bug stops the worker at the record, and nothing is lost', () => {
   const driver = testDriver(pricing)
@@ -168,9 +170,10 @@ test('a bug stops the worker at the record, and nothing is lost', () => {
 })
 
 /*
- * For a topic that only your own topology writes, such as a repartition topic, a bad record *is* a bug. `onBadRecord: 'fail'` treats it as one.
+ * In a topic that only your own topology writes, such as a repartition topic, a bad record *is* a bug. `onBadRecord:
+ * 'fail'` treats it as one.
  */
-test('a source may fail instead', () => {
+test('a source may stop the worker instead', () => {
   const strict = topology('strict', (t) => {
     t.source(rides, { onBadRecord: 'fail' }).process('price', {}, () => {})
   })
@@ -180,15 +183,16 @@ test('a source may fail instead', () => {
 })
 
 /*
- * ## Looking at them, and bringing them back
+ * ## Inspecting and replaying dead letters
  *
  * Dead letters are kept for 30 days.
  *
- *     npm run dlq -- list                                       by topology and code
- *     npm run dlq -- show pricing --code negative_length        where from, why, key, value, headers
- *     npm run dlq -- replay pricing --code negative_length      sends them back to their topics, once: mend the cause first
+ *     npm run dlq -- list                                       counts by topology and code
+ *     npm run dlq -- show pricing --code negative_length        origin, reason, key, value, headers
+ *     npm run dlq -- replay pricing --code negative_length      sends them back to their topics, once: fix the cause first
  *
- * A replayed record says in its header `dead-letter.replays` how often it has been through this.
+ * The header `dead-letter.replays` of a replayed record counts its replays.
  *
- * Read next: chapter 9, schemas. Sources: `pipelines/engine/task/dead-letter.ts`, `pipelines/engine/task/record-queue.ts`, `pipelines/engine/topology/outcome.ts`.
+ * Read next: chapter 9, schemas. Sources: `pipelines/engine/task/dead-letter.ts`, `pipelines/engine/task/record-queue.ts`,
+ * `pipelines/engine/topology/outcome.ts`.
  */

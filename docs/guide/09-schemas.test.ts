@@ -1,9 +1,9 @@
 /**
  * # 9. Schemas
  *
- * Topics outlive the programs that write them. A record that a dock wrote last year is read by a worker that was deployed today, and this
- * worker's records are read by somebody's Python script. What holds them together is the *schema*: what fields a value has and of
- * which types. Millrace uses Avro, registered in a schema registry, for topics and for state alike.
+ * Topics outlive the programs that write them. A worker that was deployed today reads records that a dock wrote last
+ * year, and somebody's Python script reads the records of this worker. They agree through a *schema*, which defines the
+ * fields of a value and their types. Millrace uses Avro with a schema registry, for topics and for state.
  *
  * You need chapters 1, 2 and 8.
  */
@@ -23,10 +23,12 @@ import {
 import { memoryRegistry, testDriver } from '../../pipelines/engine/testing.ts'
 
 /*
- * ## Where schemas stand
+ * ## Schema files
  *
- * In this guide they stand in the chapters. In the project each is a file, `schemas/trends/Tweet.avsc`; `npm run schemas` writes the TypeScript types
- * of all of them into `types.ts` of its folder; and `avro('trends/Tweet')` is the format of `Tweet` objects. So a type and its schema cannot drift apart.
+ * In this guide schemas are inside the chapters. In the project each schema is a file, for example
+ * `schemas/trends/Tweet.avsc`. `npm run schemas` writes the TypeScript types of all schemas of a folder into its
+ * `types.ts`, and `avro('trends/Tweet')` is the format of `Tweet` objects. A type and its schema therefore always
+ * agree.
  */
 const rideSchema = (...fields: AvroSchema[]): AvroSchema => ({ type: 'record', name: 'Ride', namespace: 'bikes', fields })
 const bike: AvroSchema = { name: 'bike', type: 'string' }
@@ -40,12 +42,13 @@ const rideV1 = avroValue<RideV1>(rideSchema(bike, { name: 'minutes', type: 'int'
 const ridesV1: Topic<string, RideV1> = { name: 'rides', key: utf8, value: rideV1, partitions: 1 }
 
 /*
- * ## On the wire
+ * ## Wire format
  *
- * A value is a zero byte, four bytes with the id of its schema in the registry, and the Avro binary: Confluent's format, which every Kafka client
- * can read. The record does not say its field names; the schema does. Hence the size.
+ * A value is a zero byte, four bytes with the id of its schema in the registry, and the Avro binary. This is
+ * Confluent's format, which every Kafka client can read. The field names are in the schema and not in the record, so
+ * records are small.
  */
-test('a value is an id and the bare fields', () => {
+test('a value consists of an id and the bare fields', () => {
   const store = topology('wire', (t) => void t.source(ridesV1))
   const driver = testDriver(store)
   driver.pipe(ridesV1, 'bike-7', { bike: 'b7', minutes: 5 })
@@ -87,18 +90,19 @@ test('64-bit ids are exact', () => {
 /*
  * ## Evolution
  *
- * A new version of a schema must be able to read what the old one wrote (`BACKWARD`, the registry's default rule). Allowed is:
+ * A new version of a schema must be able to read records of the old one (`BACKWARD`, the registry's default rule).
+ * These changes are allowed:
  *
  * - a new field *with a default*: old records are read as if they had it
- * - a field left out: it is skipped in old records
- * - a field renamed, with its old name as an alias
- * - a number widened: `int` to `long`, `float` or `double`
+ * - a removed field: it is skipped in old records
+ * - a renamed field, with its old name as an alias
+ * - a wider number: `int` to `long`, `float` or `double`
  *
- * Then the order of deployment is always the same: readers first, writers when they like.
+ * The order of deployment is therefore always the same: readers first, and writers at any later time.
  */
 interface RideV2 {
   bike: string
-  /** Was called `minutes`, and whole. */
+  /** Was called `minutes` and had the type int. */
   duration: number
   electric: boolean
 }
@@ -108,7 +112,7 @@ const rideV2 = avroValue<RideV2>(
 )
 const ridesV2: Topic<string, RideV2> = { ...ridesV1, value: rideV2 }
 
-test('a reader of the new schema reads what the old one wrote', () => {
+test('a reader of the new schema reads records of the old one', () => {
   const seen: RideV2[] = []
   const driver = testDriver(topology('reader', (t) => void t.source(ridesV2).process('see', {}, (ride) => void seen.push(ride))))
   driver.pipe(ridesV1, 'bike-7', { bike: 'bike-7', minutes: 5 }) // a dock with the old firmware
@@ -121,10 +125,11 @@ test('a reader of the new schema reads what the old one wrote', () => {
 })
 
 /*
- * ## What is not allowed
+ * ## Incompatible changes
  *
- * A worker registers the schemas of everything it reads, writes and keeps when it starts. An incompatible one is refused by the registry then,
- * with the reason, and the worker does not start. Nothing has been written yet, so nothing must be repaired.
+ * At its start a worker registers the schemas of everything that it reads, writes and stores. The registry refuses an
+ * incompatible schema with the reason, and the worker does not start. Nothing has been written at that point, so
+ * nothing needs repair.
  */
 const riderWanted: Topic<string, RideV1 & { rider: string }> = {
   ...ridesV1,
@@ -142,9 +147,9 @@ test('an incompatible schema is refused before anything starts', async () => {
 })
 
 /*
- * And where a record comes all the same whose schema cannot be read, it is a dead letter like any other.
+ * If a record with an unreadable schema arrives nevertheless, it becomes a dead letter like any other.
  */
-test('a record of an unreadable schema is a dead letter that says why', () => {
+test('a record with an unreadable schema becomes a dead letter with the reason', () => {
   const driver = testDriver(topology('strict-reader', (t) => void t.source(riderWanted)))
   driver.pipe(ridesV1, 'bike-7', { bike: 'bike-7', minutes: 5 })
 
@@ -156,11 +161,11 @@ test('a record of an unreadable schema is a dead letter that says why', () => {
 })
 
 /*
- * ## State evolves the same way
+ * ## Evolution of state
  *
- * Values in stores are Avro too, under the subject of their changelog. So a new version of a topology reads the state of the old one, value by
- * value as it comes by; there is no migration to run. `driver.restart({ topology })` deploys a new version in a test: the same topics, the
- * same state, new code.
+ * Values in stores are also Avro, under the subject of their changelog. A new version of a topology reads the state of
+ * the old one value by value as it needs them, without a migration. In a test, `driver.restart({ topology })` deploys a
+ * new version: the same topics, the same state, new code.
  */
 interface WearV1 {
   km: number
@@ -198,9 +203,11 @@ test.each([false, true])('a new version continues with the state of the old one 
 })
 
 /*
- * Keys are different: they decide partitions and are compared byte by byte, so they have no schema and no id. Their codecs are in
- * `schemas/keys.ts` (text, decimal ids) and `schemas/composite.ts` (several parts that sort as you expect). A key's form never changes.
+ * Keys are different: they determine partitions and are compared byte by byte, so they have no schema and no id. Their
+ * codecs are in `schemas/keys.ts` (text, decimal ids) and `schemas/composite.ts` (several parts that sort as you
+ * expect). The form of a key must never change.
  *
- * Read next: chapter 10, testing. Sources: `schemas/trends/topics.ts`, `schemas/avro/resolve.ts` (the rules), `kafka/serdes.ts`. That a Python
- * producer and consumer understand all this is tested in `tests/deploy/local/registry/registry.integration.test.ts`.
+ * Read next: chapter 10, testing. Sources: `schemas/trends/topics.ts`, `schemas/avro/resolve.ts` (the rules),
+ * `kafka/serdes.ts`. `tests/deploy/local/registry/registry.integration.test.ts` proves that a Python producer and
+ * consumer understand all this.
  */

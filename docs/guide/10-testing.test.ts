@@ -1,16 +1,16 @@
 /**
  * # 10. Testing
  *
- * You have seen the test driver at work in nine chapters. This one is about testing well: what to test where, and how to find the mistakes that
- * stream processing makes easy.
+ * You have seen the test driver at work in nine chapters. This one is about testing well: what to test at which level,
+ * and how to find the mistakes that stream processing invites.
  *
  * | level | what | with |
  * |---|---|---|
  * | logic | formulas, rules, state transitions | plain functions, plain tests |
  * | topology | the flow: keys, state, time, late and bad records, crashes, new versions | the test driver |
- * | system | a few whole ways through the real broker, Redis and ClickHouse | `tests/stack` starts them |
+ * | system | a few complete paths through the real broker, Redis and ClickHouse | `tests/stack` starts them |
  *
- * Most tests belong to the first two. They run in milliseconds and need nothing installed.
+ * Most tests belong to the first two levels. They run in milliseconds and need no installed servers.
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -18,17 +18,19 @@ import { avroValue, keyedStore, type Topic, type Topology, topology, utf8 } from
 import { type TestDriverOptions, testDriver } from '../../pipelines/engine/testing.ts'
 
 const int = avroValue<number>('int')
-/** Key: the station. Value: +1, a bike came; -1, a bike left. */
+/** Key: the station. Value: +1 if a bike arrived, -1 if a bike left. */
 const moves: Topic<string, number> = { name: 'moves', key: utf8, value: int, partitions: 3 }
 /** Key: the station. Value: bikes there. */
 const stock: Topic<string, number> = { name: 'stock', key: utf8, value: int, partitions: 3 }
 
-/* The logic, as a plain function: a station never has less than no bikes, whatever the docks say. */
+/*
+ * The logic is a plain function: a station never has a negative number of bikes, regardless of what the docks report.
+ */
 function moved(bikes: number, change: number): number {
   return Math.max(0, bikes + change)
 }
 
-test('a station never has less than no bikes', () => {
+test('a station never has a negative number of bikes', () => {
   expect(moved(0, -1)).toBe(0)
 })
 
@@ -47,25 +49,25 @@ const stocks = topology('stocks', (t) => {
 })
 
 /*
- * ## The driver's verbs
+ * ## The driver's methods
  *
- * | call | what |
+ * | call | effect |
  * |---|---|
- * | `pipe(topic, key, value, { timestamp, partition, headers })` | produces a record; its time is the driver's clock unless given |
- * | `pipeBytes(topic, key, value)` | a record of any bytes |
- * | `read(topic)` | what was committed to a topic since the last `read` of it |
+ * | `pipe(topic, key, value, { timestamp, partition, headers })` | produces a record, by default with the time of the driver's clock |
+ * | `pipeBytes(topic, key, value)` | produces a record of any bytes |
+ * | `read(topic)` | returns the records that were committed to a topic since its last `read` |
  * | `readDeadLetters()` | the same for dead letters |
- * | `store(name, partition)` | a task's store |
- * | `advanceWallClock(ms)` | time passes; every tick on the way runs at its own time |
- * | `restart({ wipeState, downMs, topology })` | the process dies and comes back: with its disk or without, after a while, as a new version |
- * | `crashAt(step)` | the next commit dies right after that step |
- * | `run()`, `commit()`, `settle()` | with `commit: 'manual'`: process, commit, both until nothing moves |
- * | `metrics` | what was processed, dropped, late, dead, and what `ctx.count` counted |
- * | `broker` | the topics themselves, changelogs and all |
+ * | `store(name, partition)` | returns a task's store |
+ * | `advanceWallClock(ms)` | advances the clock; every tick on the way runs at its own time |
+ * | `restart({ wipeState, downMs, topology })` | restarts the process: with or without its disk, after a while, as a new version |
+ * | `crashAt(step)` | makes the next commit crash directly after that step |
+ * | `run()`, `commit()`, `settle()` | with `commit: 'manual'`: process, commit, or both until nothing is left |
+ * | `metrics` | counts of processed, dropped, late and dead records, and those of `ctx.count` |
+ * | `broker` | the topics themselves, including changelogs |
  *
- * There are no waits and no retries in such tests, because nothing happens outside the calls.
+ * Such tests need no waits and no retries, because nothing happens outside these calls.
  */
-test('what processors count can be asked for', () => {
+test('a test can read what processors count', () => {
   const driver = testDriver(stocks)
   for (const change of [1, 1, -1]) driver.pipe(moves, 'harbour', change)
 
@@ -75,16 +77,16 @@ test('what processors count can be asked for', () => {
 })
 
 /*
- * ## Every way to run
+ * ## Every mode of operation
  *
- * By default the driver commits after every record. That is the kindest way there is; production is not like that. There, thousands of
- * records share a commit, stores do not fit in the cache, and workers restart in between. A topology must give the same answer
- * in all cases. So take one feed and run it every way:
+ * By default the driver commits after every record, which is the easiest mode. In production, thousands of records
+ * share a commit, stores do not fit into the cache, and workers restart in between. A topology must give the same
+ * result in all cases, so run one input through every mode:
  */
 type Move = readonly [station: string, change: number]
 
 interface Way extends TestDriverOptions {
-  /** The process restarts after so many records. */
+  /** Restarts the process each time after this number of records. */
   readonly restartEvery?: number
   readonly wipeState?: boolean
 }
@@ -115,14 +117,14 @@ function stocksAfter(tested: Topology, feed: readonly Move[], way: Way): Record<
 
 const feeds = fc.array(fc.tuple(fc.constantFrom('harbour', 'museum', 'zoo', 'airport'), fc.constantFrom(1, -1)), { maxLength: 40 })
 
-/** What a loop over the feed says. */
+/** The result of a plain loop over the input. */
 function stocksByHand(feed: readonly Move[]): Record<string, number> {
   const expected: Record<string, number> = {}
   for (const [station, change] of feed) expected[station] = moved(expected[station] ?? 0, change)
   return expected
 }
 
-test.each(Object.entries(WAYS))('the answer is that of a plain loop: %s', (_name, way) => {
+test.each(Object.entries(WAYS))('the result equals that of a plain loop: %s', (_name, way) => {
   fc.assert(
     fc.property(feeds, (feed) => {
       expect(stocksAfter(stocks, feed, way)).toEqual(stocksByHand(feed))
@@ -133,8 +135,8 @@ test.each(Object.entries(WAYS))('the answer is that of a plain loop: %s', (_name
 /*
  * ## What this finds
  *
- * The most common mistake in a topology is to remember something outside a store. It passes every test that begins with an empty process
- * and ends before the next one. (A `Map` is fine for what `beforeCommit` empties: chapter 3.)
+ * The most common mistake in a topology is to keep state outside a store. It passes every test that starts with an
+ * empty process and ends before the next restart. (A `Map` is fine if `beforeCommit` empties it: chapter 3.)
  */
 const forgetful = topology('forgetful', (t) => {
   const bikes = new Map<string, number>()
@@ -144,7 +146,7 @@ const forgetful = topology('forgetful', (t) => {
   })
 })
 
-test('state outside a store passes the kind ways and fails the others', () => {
+test('state outside a store passes the easy modes and fails the others', () => {
   const feed: Move[] = [1, 1, 1, 1].map((change) => ['harbour', change])
   const right = Object.keys(WAYS).filter((name) => stocksAfter(forgetful, feed, WAYS[name]).harbour === 4)
 
@@ -160,10 +162,12 @@ test('state outside a store passes the kind ways and fails the others', () => {
 /*
  * ## What the driver cannot show
  *
- * It has one process, so nothing moves between workers; its broker never fails; and its time is the test's. The engine's own tests do
- * those things with real brokers (`tests/pipelines/engine/worker/crash.integration.test.ts` and its neighbours), so that yours need not. What is left for a
- * service is one test that all the parts fit together: producer, topology, sink, view, API. `tests/stack/README.md` says how to get a broker, a
- * registry, Redis and ClickHouse in a test.
+ * The driver has one process, so nothing moves between workers. Its broker never fails, and the test controls its
+ * clock. The engine's own tests cover these cases with real brokers
+ * (`tests/pipelines/engine/worker/crash.integration.test.ts` and its neighbours), so yours need not. A service still
+ * needs one test that all its parts fit together: producer, topology, sink, view, API. `tests/stack/README.md`
+ * describes how to get a broker, a registry, Redis and ClickHouse in a test.
  *
- * Read next: chapter 11, sinks. Sources: `pipelines/engine/testing/test-driver.ts`; good examples are the tests of `tests/pipelines/trends`.
+ * Read next: chapter 11, sinks. Sources: `pipelines/engine/testing/test-driver.ts`. The tests of
+ * `tests/pipelines/trends` are good examples.
  */

@@ -1,12 +1,13 @@
 /**
  * # 11. Sinks
  *
- * A topology writes topics. People do not read topics: they look at web pages, which read Redis, and at reports, which read ClickHouse. A *sink*
+ * A topology writes topics, but users see web pages, which read Redis, and reports, which read ClickHouse. A *sink*
  * copies a topic into such a store. Kafka's transactions end at Kafka, so how can a copy be exact?
  *
- * By a rule as old as databases: **the store keeps, in the same atomic step as the data, the offset up to which it has applied the topic.**
- * Then a record that is read twice is recognised, and a store that has been emptied says so, and is filled again from the log. The
- * offsets that the sink commits in Kafka are for lag monitors only.
+ * Sinks use a well-known rule: **the store keeps the offset up to which it has applied the topic, and updates it in the
+ * same atomic step as the data.** The sink then recognizes a record that it reads twice. It also notices when a store
+ * was emptied, and fills it again from the log. The offsets that the sink commits in Kafka are only for monitoring the
+ * lag.
  *
  * You need chapter 1.
  */
@@ -26,9 +27,9 @@ import {
 } from '../../pipelines/engine/index.ts'
 import { memoryRegistry, memoryTransport, type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 
-/** Key: the station. Value: what happened there. `rawValue` is for values that a codec alone describes, without a schema. */
+/** Key: the station. Value: an event there. `rawValue` is for values that need only a codec and no schema. */
 const events: Topic<string, string> = { name: 'station-events', key: utf8, value: rawValue(utf8), partitions: 1 }
-/** Key: the station. Value: the line that its display shows. */
+/** Key: the station. Value: the line on its display. */
 const lines: Topic<string, string> = { name: 'display-lines', key: utf8, value: rawValue(utf8), partitions: 1 }
 
 const displays = topology('displays', (t) => {
@@ -38,22 +39,22 @@ const displays = topology('displays', (t) => {
 /*
  * ## A target
  *
- * The engine comes with two targets: `viewTarget` for views in Redis (one script call per batch, which moves the offset or changes nothing) and
- * `tableTarget` for tables in ClickHouse (rows carry their offsets, so the table itself says how far it is). This chapter writes a
- * third, for the displays at the stations, to show what any target must do:
+ * The engine has two targets: `viewTarget` for views in Redis (one script call per batch, which advances the offset or
+ * changes nothing) and `tableTarget` for tables in ClickHouse (rows contain their offsets, so the table itself knows
+ * its position). This chapter writes a third one, for the displays at the stations, to show what a target must do:
  *
- * - `open` says where the target stands: the next offset that it lacks, or undefined when it holds nothing.
- * - `prepare` works out what a batch means and returns a function that writes it. That function may be called again when nobody knows whether
- *   the first call was applied, and must then change nothing.
- * - A target that is away throws `TargetUnavailableError`: the sink keeps the batch and tries again, with growing pauses. Meanwhile the
- *   partition is not fetched any more, so a slow target fills no memory.
+ * - `open` returns the position of the target: the next offset that it lacks, or undefined if it is empty.
+ * - `prepare` computes the changes of a batch and returns a function that writes them. The sink calls that function
+ *   again if it does not know whether the first call was applied. The second call must then change nothing.
+ * - A target that is away throws `TargetUnavailableError`. The sink keeps the batch and retries with growing pauses.
+ *   Meanwhile it does not fetch the partition, so a slow target does not fill the memory.
  */
 interface Displays {
   next: number | undefined
   readonly shown: Map<string, string>
-  /** How often something was written to a display. */
+  /** The number of writes to displays. */
   writes: number
-  /** The next write is applied, but its answer gets lost. */
+  /** The next write is applied, but its answer is lost. */
   losesAnswer: boolean
 }
 
@@ -61,7 +62,7 @@ function displayTarget(displays: Displays): SinkTarget {
   return {
     name: 'displays',
     limits: { maxRecords: 100, maxBytes: 100_000, lingerMs: 0 },
-    probeEveryMs: 20, // how soon it is seen that the displays were emptied
+    probeEveryMs: 20, // how soon the sink notices that the displays were emptied
     async open() {
       return displays.next
     },
@@ -85,9 +86,9 @@ function displayTarget(displays: Displays): SinkTarget {
 const newDisplays = (): Displays => ({ next: undefined, shown: new Map(), writes: 0, losesAnswer: false })
 
 /*
- * A sink runs by itself, beside the test. Here it reads from the driver's broker; in a worker process it would be the
- * real one. Kafka divides the partitions among the members of a consumer group. The sinks of a process that write to the
- * same store share one member, and each has a seat in it. The offsets are committed under the sink's own name.
+ * A sink runs in the background of the test. Here it reads from the driver's broker, and in a worker process it reads
+ * from the real one. Kafka divides the partitions among the members of a consumer group. The sinks of a process that
+ * write to the same store share one member, each with a seat in it. Each sink commits offsets under its own name.
  */
 function runSink(driver: TestDriver, displays: Displays): Sink {
   const transport = memoryTransport(driver.broker)
@@ -100,18 +101,18 @@ function runSink(driver: TestDriver, displays: Displays): Sink {
   return sink
 }
 
-/** A sink works beside the test, so the test waits for what it should see, and gives up after a while. */
+/** The sink runs concurrently, so the test polls for the expected result until a deadline. */
 const DEADLINE_MS = 10_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
 
-test('every line is shown, and the sink says when it has caught up', async () => {
+test('every line is shown, and the sink reports when it has caught up', async () => {
   const driver = testDriver(displays)
   driver.pipe(events, 'harbour', '3 bikes')
   driver.pipe(events, 'museum', 'empty')
   const board = newDisplays()
   const sink = runSink(driver, board)
 
-  // Until then a reader must not believe that something is absent: Millrace's APIs answer 503 `not_ready`.
+  // Until then a reader must not conclude that a value is absent. Millrace's APIs answer 503 `not_ready`.
   await eventually(() => sink.isReady).toBe(true)
   expect([...board.shown.values()]).toEqual(['harbour: 3 bikes', 'museum: empty'])
 
@@ -119,7 +120,7 @@ test('every line is shown, and the sink says when it has caught up', async () =>
   await eventually(() => board.shown.get('harbour')).toBe('harbour: 2 bikes')
 })
 
-test('a write whose answer was lost is not done twice', async () => {
+test('a write whose answer was lost is not applied twice', async () => {
   const driver = testDriver(displays)
   const board = newDisplays()
   const sink = runSink(driver, board)
@@ -133,7 +134,7 @@ test('a write whose answer was lost is not done twice', async () => {
   expect(board.writes).toBe(2)
 })
 
-test('a restarted sink continues where the target stands', async () => {
+test('a restarted sink continues at the position of the target', async () => {
   const driver = testDriver(displays)
   const board = newDisplays()
   driver.pipe(events, 'harbour', '3 bikes')
@@ -148,7 +149,7 @@ test('a restarted sink continues where the target stands', async () => {
 })
 
 /*
- * And the reason why it all pays: whatever happens to the target, nobody has to do anything.
+ * This is the benefit of the rule: whatever happens to the target, it recovers without an operator.
  */
 test('a target that was emptied is filled again', async () => {
   const driver = testDriver(displays)
@@ -164,8 +165,9 @@ test('a target that was emptied is filled again', async () => {
 })
 
 /*
- * A record that cannot be decoded goes to the sink's own dead-letter topic, `<sink>-dead-letters`, before its neighbours are written.
+ * A record that cannot be decoded goes to the sink's own dead-letter topic, `<sink>-dead-letters`, before its
+ * neighbours are written.
  *
- * Read next: chapter 12, running. Sources: `pipelines/engine/sinks/target.ts`, `pipelines/engine/sinks/lane.ts` (one partition's way into a target), `state/views/view.ts`,
- * `state/tables/table.ts`.
+ * Read next: chapter 12, running. Sources: `pipelines/engine/sinks/target.ts`, `pipelines/engine/sinks/lane.ts` (how
+ * one partition reaches a target), `state/views/view.ts`, `state/tables/table.ts`.
  */

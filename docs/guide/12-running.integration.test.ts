@@ -2,7 +2,7 @@
  * # 12. Running
  *
  * So far everything ran in memory. This chapter runs a topology on a real Kafka with its state in a real RocksDB, and
- * looks at it from outside, as its operators will. It needs a broker and a registry, which the test stack starts:
+ * inspects it from outside, as its operators will. It needs a broker and a registry, which the test stack starts:
  *
  *     npx vitest run --project integration docs/guide/12
  *
@@ -25,7 +25,9 @@ import {
 import { guardedFolder } from '../../tests/stack/folder.ts'
 import { testStack, uniqueName } from '../../tests/stack/index.ts'
 
-/* The broker is shared with other tests, so every name is made unique. */
+/*
+ * The broker is shared with other tests, so every name is unique.
+ */
 const name = uniqueName('station-counts')
 /** Key: the station. Value: the bike that was returned. */
 const returns: Topic<string, string> = { name: uniqueName('returns'), key: utf8, value: rawValue(utf8), partitions: 2 }
@@ -58,22 +60,22 @@ beforeAll(async () => {
 /*
  * ## A worker
  *
- * `run` starts one in a call. It connects to the brokers, opens the database in the state folder, creates the topics
- * that are missing, registers the schemas and joins the group that has the topology's name. Give each worker process a
- * state folder of its own: beside the database it holds the worker's identity, by which a restarted worker gets its
- * partitions back at once and shuts out what is left of its earlier life.
+ * One call of `run` starts a worker. It connects to the brokers, opens the database in the state folder, creates
+ * missing topics, registers the schemas and joins the group that has the topology's name. Give each worker process a
+ * separate state folder. Beside the database, the folder contains the worker's identity. With it, a restarted worker
+ * gets its partitions back at once and fences what is left of its earlier process.
  *
- * A program of yours is these lines, with your own addresses:
+ * Your program consists of these lines, with your own addresses:
  *
  *     const [brokers, registry] = ['localhost:9092', 'http://localhost:8081']
  *     const worker = await run(stationCounts, { brokers, registry, stateFolder: './state', stopOnSignals: true })
  *     await worker.done
  *
- * In the project you do not even write those: list your topology in `pipelines/services.ts`, and `pipelines/main.ts`
- * runs it beside others on one database (`npm start`, or in production a container per process).
+ * In the project you do not even need these lines: list your topology in `pipelines/services.ts`, and
+ * `pipelines/main.ts` runs it beside others on one database (`npm start`, or in production a container per process).
  *
- * Two more options here: a log, because the default writes JSON lines to stdout, and a port on which the worker answers
- * over HTTP (0: a free one).
+ * This chapter uses two more options: a log, because the default writes JSON lines to stdout, and a port on which the
+ * worker answers over HTTP (0 selects a free one).
  */
 const log: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
@@ -83,19 +85,19 @@ async function startWorker(): Promise<RunningWorker> {
   return worker
 }
 
-/** Asks a worker over HTTP. */
+/** Requests a path from a worker over HTTP. */
 function ask(worker: RunningWorker, path: string): Promise<Response> {
   return fetch(`http://127.0.0.1:${worker.healthPort}${path}`)
 }
 
-/** A dock: any Kafka client will do. */
+/** Acts as a dock, for which any Kafka client will do. */
 async function bikesReturned(...stations: string[]): Promise<void> {
   const dock = new Producer({ clientId: 'dock', bootstrapBrokers: [brokers], serializers: stringSerializers })
   await dock.send({ messages: stations.map((station) => ({ topic: returns.name, key: station, value: 'some bike' })) })
   await dock.close()
 }
 
-/** Waits for so many committed results: a reader of its own, from the beginning. */
+/** Reads committed results from the beginning until there are `count` of them. */
 async function published(count: number): Promise<string[]> {
   const reader = new Consumer({
     clientId: 'reader',
@@ -117,20 +119,20 @@ const DEADLINE_MS = 60_000
 const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 50 })
 
 /*
- * ## Looking at it
+ * ## Inspecting it
  *
- * `worker.status()` gives the program its state, readiness, tasks, restores and commits. Everybody else reads them over
- * HTTP:
+ * `worker.status()` informs the program itself: state, readiness, tasks, restores, commits. Over HTTP the same is
+ * available to everybody else:
  *
- * | path | says |
+ * | path | returns |
  * |---|---|
- * | `/livez` | the process lives |
- * | `/readyz` | everything is assigned and restored; if not, 503 and what is missing |
+ * | `/livez` | whether the process is alive |
+ * | `/readyz` | whether everything is assigned and restored; if not, 503 and what is missing |
  * | `/topology` | the flow, as text or `?format=mermaid` |
  * | `/tasks` | each task: state, positions, lag, event time; restores with their progress |
- * | `/metrics` | for Prometheus |
+ * | `/metrics` | metrics for Prometheus |
  */
-test('a worker shows what it runs and how far it is', async () => {
+test('a worker reports what it runs and its progress', async () => {
   const worker = await startWorker()
   await eventually(async () => (await ask(worker, '/readyz')).status).toBe(200)
   expect(worker.status().ready).toBe(true)
@@ -154,10 +156,10 @@ test('a worker shows what it runs and how far it is', async () => {
 })
 
 /*
- * ## Starting again
+ * ## Restarting
  *
- * The folder has the state, how old it is, and who the worker is. So the second start reads nothing that it knows
- * already.
+ * The folder contains the state, its position, and the worker's identity. The second start therefore reads nothing that
+ * the state already includes.
  */
 test('the next start continues where the last one ended', async () => {
   const worker = await startWorker()
@@ -169,13 +171,13 @@ test('the next start continues where the last one ended', async () => {
 })
 
 /*
- * ## When it cannot run
+ * ## Failures
  *
- * Whatever is missing at the start is an error of one line with the cause and what to look at. Once the worker runs,
- * brokers and registry may come and go: it waits for them. A failure of yours, such as a processor that throws, ends
- * it: `done` rejects.
+ * If something is missing at the start, `run` fails with a one-line error that names the cause and what to check. Once
+ * the worker runs, brokers and registry may go away and return, and the worker waits for them. A failure of your code,
+ * such as a processor that throws, ends the worker, and `done` rejects.
  */
-test('a second worker needs a folder of its own', async () => {
+test('a second worker needs a separate folder', async () => {
   await startWorker()
   await expect(startWorker()).rejects.toThrow(
     /the state folder .* is in use by another process: stop that worker, or give this one a folder/,
@@ -183,8 +185,8 @@ test('a second worker needs a folder of its own', async () => {
 })
 
 /*
- * More power is more processes, each with a state folder of its own. The group spreads the partitions over them, and
- * nothing else has to be said.
+ * For more capacity, start more processes, each with a separate state folder. The group distributes the partitions over
+ * them, without further configuration.
  *
  * Read next: chapter 13, asking a running topology for its state. Sources: `pipelines/engine/worker/run.ts`,
  * `pipelines/main.ts`, `pipelines/engine/worker/host.ts`, `pipelines/engine/worker/introspection.ts`.

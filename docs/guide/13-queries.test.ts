@@ -1,8 +1,9 @@
 /**
  * # 13. Queries
  *
- * The state of a topology is a database that is always up to date: often the result can be read there, with no output topic and no sink. This
- * chapter asks a running topology for keys: from your code, and over HTTP, whichever worker has them.
+ * The state of a topology is a database that is always up to date. Often clients can read the result there, without an
+ * output topic and a sink. This chapter queries a running topology by key, from code and over HTTP, regardless of which
+ * worker has the key.
  *
  * You need chapters 2 and 12.
  */
@@ -27,7 +28,9 @@ import { memoryBackend, memoryBroker, memoryRegistry, memoryTransport } from '..
 /** Key: the station. Value: the bike that was returned. */
 const returns: Topic<string, string> = { name: 'returns', key: utf8, value: rawValue(utf8), partitions: 4 }
 
-/* What a store is can be said once, for the topology and for those who read it. */
+/*
+ * The topology and its readers can share one declaration of a store.
+ */
 const totalsStore = () => keyedStore('totals', { key: utf8, value: avroValue<number>('int') })
 
 const stationTotals = topology('station-totals', (t) => {
@@ -37,7 +40,9 @@ const stationTotals = topology('station-totals', (t) => {
   })
 })
 
-/* Two worker processes on one broker, here in memory; `pipelines/main.ts` does the same in production. */
+/*
+ * Two worker processes on one broker, which is in memory here. `pipelines/main.ts` does the same in production.
+ */
 const broker = memoryBroker()
 const registry = memoryRegistry()
 broker.createTopic({ name: 'returns', partitions: 4 })
@@ -72,25 +77,26 @@ const DEADLINE_MS = 10_000
 const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
 
 /*
- * ## From your code
+ * ## From code
  *
- * `worker.queries.get(store, key)`: the key is typed, and so is the value. An answer has one of three outcomes:
+ * `worker.queries.get(store, key)` has a typed key and a typed value. An answer has one of three outcomes:
  *
- * - `answered`: the value (undefined: no such key), and the state it was read from
- * - `other-worker`: another worker has the partition; its address
- * - `not-ready`: the partition is being moved or restored. Ask again
+ * - `answered`: the value (undefined if there is no such key), and the state that it was read from
+ * - `other-worker`: the address of another worker that has the partition
+ * - `not-ready`: the partition is being moved or restored, so ask again
  *
- * Only committed state is seen: never the middle of a transaction, never something that is taken back. `state.position` says which offsets of the
- * input are in it, `behind` how many were not yet, as of the last look at the log. Queries do not disturb the processing.
+ * Queries return only committed state, never intermediate state of a transaction that may still be aborted.
+ * `state.position` gives the input offsets that the state includes, and `behind` gives the number of records that it
+ * lacked when the worker last looked at the end of the log. Queries do not disturb processing.
  */
-test('a typed answer, and the position of the state that it comes from', async () => {
+test('an answer is typed and has the position of the state that it comes from', async () => {
   const { worker } = await startProcess()
   bikeReturned('harbour', 1)
   bikeReturned('harbour', 1)
   const ask = () => worker.queries?.get(totalsStore(), 'harbour', { partition: 1 })
   await eventually(ask).toMatchObject({ outcome: 'answered', value: 2 })
   const answer = await ask()
-  if (answer?.outcome !== 'answered') throw new Error('it was answered a moment ago')
+  if (answer?.outcome !== 'answered') throw new Error('the answer is only moments old')
   const value: number | undefined = answer.value
   expect(value).toBe(2)
   expect(answer.state).toMatchObject({ role: 'active', partition: 1, behind: 0 })
@@ -98,19 +104,20 @@ test('a typed answer, and the position of the state that it comes from', async (
 })
 
 /*
- * The partition is that of the key, as producers choose it (murmur2). Give `partition` where a store is kept under another key than its records,
- * or where, as here, the producer has its own way.
+ * The partition is derived from the key as producers do it (murmur2). Pass `partition` if a store has other keys than
+ * its records, or if the producer chooses partitions in its own way, as it does here.
  *
  * ## Over HTTP
  *
- * Any worker may be asked: one that does not have the key answers 307 with the address of the one that has, and HTTP clients follow it by themselves:
+ * You can ask any worker. One that does not have the key answers 307 with the address of the one that has, and HTTP
+ * clients follow it by themselves:
  *
  *     curl -L 'localhost:9400/state/station-totals/totals?key=harbour'
  *
- * Workers learn of each other through their consumer group: there is nothing else to run. Each tells `HEALTH_ADDRESS`, by default its health
- * host and port.
+ * Workers learn each other's addresses through their consumer group, so no other service is necessary. Each worker
+ * announces `HEALTH_ADDRESS`, which is by default its health host and port.
  */
-test('whichever worker is asked, the key is found', async () => {
+test('every worker can answer for every key', async () => {
   const [one, two] = [await startProcess(), await startProcess()]
   for (const partition of [0, 1, 2, 3]) bikeReturned('museum', partition)
   for (const { url } of [one, two]) {
@@ -122,14 +129,17 @@ test('whichever worker is asked, the key is found', async () => {
 })
 
 /*
- * Values are JSON: 64-bit integers as text, bytes as base64; a windowed counter shows its buckets, a timer its due time, a top-K store its list.
- * Keys that are no text are given as `key_hex=`. Other answers: 404 `key_not_found` (with the position, too), 503 `not_ready`, 400 for a wrong key.
+ * Values are JSON, with 64-bit integers as text and bytes as base64. A windowed counter returns its buckets, a timer
+ * its due time, and a top-K store its list. Pass keys that are not text as `key_hex=`. Other answers are 404
+ * `key_not_found` (which also has the position), 503 `not_ready`, and 400 for a wrong key.
  *
- * State may be private. Without `QUERY_TOKEN` only a loopback `HEALTH_HOST` answers; with it, ask with `Authorization: Bearer <token>`
- * (HTTP clients leave it out when they follow a redirect to another host: ask again at the address in `location`).
+ * State may be private. Without `QUERY_TOKEN`, only a loopback `HEALTH_HOST` answers queries. With it, send
+ * `Authorization: Bearer <token>`. HTTP clients drop this header when they follow a redirect to another host, so repeat
+ * the request at the address in `location`.
  *
- * For many readers and high rates write a view with a sink (chapter 11): a query is a read on a worker that has other work to do.
+ * For many readers and high rates, write a view with a sink (chapter 11): a query is a read on a worker that has other
+ * work to do.
  *
- * Read next: chapter 14, standing by. Sources: `pipelines/engine/queries/queries.ts`, `pipelines/engine/queries/state-endpoint.ts`,
- * `docs/adr/0005-queries-by-the-group.md`.
+ * Read next: chapter 14, standing by. Sources: `pipelines/engine/queries/queries.ts`,
+ * `pipelines/engine/queries/state-endpoint.ts`, `docs/adr/0005-queries-by-the-group.md`.
  */

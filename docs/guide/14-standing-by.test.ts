@@ -1,8 +1,9 @@
 /**
  * # 14. Standing by
  *
- * When a worker dies for good, its partitions move to others, and these need its state. With a few thousand keys they read it from the changelog in
- * no time. With millions that takes a while, and a copy that another worker keeps up to date saves it.
+ * When a worker dies and does not return, its partitions move to other workers, which need its state. With a few
+ * thousand keys they restore it from the changelog almost immediately. With millions of keys that takes a while, and a
+ * standby, a copy that another worker keeps up to date, avoids the wait.
  *
  * You need chapters 2, 12 and 13.
  */
@@ -27,9 +28,9 @@ const returns: Topic<string, string> = { name: 'returns', key: utf8, value: rawV
 const totalsStore = () => keyedStore('totals', { key: utf8, value: avroValue<number>('int') })
 
 /*
- * ## One word
+ * ## One option
  *
- * `standby: 1` asks for one copy of each task's state beside the one that is worked with. Nothing else changes.
+ * `standby: 1` requests one copy of each task's state in addition to the active one. Nothing else changes.
  */
 const stationTotals = topology(
   'station-totals',
@@ -85,13 +86,14 @@ const DEADLINE_MS = 10_000
 const eventually = <T>(look: () => Promise<T> | T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
 
 /*
- * ## Where the copy lies
+ * ## Placement of the copies
  *
- * Kafka's `range` assignor deals the partitions in the order of the member ids. So every worker knows who would get a partition if its owner died: the
- * copy lies there. It follows the changelog, reads committed records only, and is a few milliseconds behind. `/tasks` shows it, with what it
- * lacks, and so does the metric `standby_lag_records`.
+ * Kafka's `range` assignor assigns partitions in the order of the member ids. Every worker can therefore compute who
+ * would get a partition if its owner died, and that worker keeps the copy. The copy follows the changelog, reads
+ * committed records only, and is a few milliseconds behind. `/tasks` and the metric `standby_lag_records` show how many
+ * records it lacks.
  */
-test('the worker that takes over reads nothing: it has the state already', async () => {
+test('the worker that takes over reads nothing, because it already has the state', async () => {
   const [one, two] = [await startWorker(), await startWorker()]
   const standbys = () => two.worker.status().standbys
   await eventually(standbys).toHaveLength(2)
@@ -103,7 +105,9 @@ test('the worker that takes over reads nothing: it has the state already', async
   const copied = standbys().map(({ task }) => task)
   two.restored.clear()
 
-  /* The first worker dies: after the session time-out the group gives its partitions to the second. */
+  /*
+   * The first worker dies. After the session time-out the group assigns its partitions to the second.
+   */
   broker.groups.expire('station-totals', one.memberId)
   broker.groups.takeEvent('station-totals', one.memberId)
   await eventually(() => two.worker.status().tasks.filter(({ state }) => state === 'RUNNING').length).toBe(4)
@@ -111,23 +115,25 @@ test('the worker that takes over reads nothing: it has the state already', async
 })
 
 /*
- * A copy answers queries too, when asked to: `{ standby: true }`, over HTTP `standby=1`. Its answer says `role: standby`, how many changelog records it
- * lacks (`behind`) and since when it has not been complete (`asOf`). While a worker is dead and its partitions are not given away yet, this
- * is who can answer.
+ * A copy also answers queries on request: with `{ standby: true }`, or over HTTP with `standby=1`. Its answer has
+ * `role: standby`, the number of changelog records that it lacks (`behind`), and the time since when it has not been
+ * complete (`asOf`). While a worker is dead and its partitions are not assigned yet, only the copy can answer.
  *
- * ## What it costs
+ * ## The price
  *
- * The state takes its place on disk twice, and each changelog is read once more: about a microsecond of CPU per changed key on the standby. What it
- * saves is the bulk load, by the figures in `bench/results.md` one second for each 500,000 to 700,000 keys on a free machine, and several times that beside a stream; the session
- * time-out is not shorter with it. So: small state needs no standby.
+ * The state takes twice the space on disk, and each changelog is read once more, which costs about a microsecond of CPU
+ * per changed key on the standby. It saves the bulk restore. According to `bench/results.md` that takes one second for
+ * each 500,000 to 700,000 keys on an idle machine, and several times as long beside a running stream. A standby does
+ * not shorten the session time-out. Small state therefore needs no standby.
  *
  * ## When partitions move
  *
- * Workers come and go in ordinary days, too: then partitions move, and often come back. Their state stays where it was, for an hour by default
- * (`STATE_KEEP_MINUTES`), and what comes back in time reads only what was missed. Then it is deleted. A worker that was killed and restarts with its
- * folder within the session time-out keeps its partitions: nothing moves at all. One that stops in order gives them up at once, unless
- * `KEEP_PLACE_ON_STOP` says that it will be back.
+ * Workers also come and go in normal operation. Partitions then move, and often return. The previous owner keeps their
+ * state, by default for an hour (`STATE_KEEP_MINUTES`), and then deletes it. A partition that returns in time reads
+ * only the changes since. A worker that was killed and restarts with its folder within the session time-out keeps its
+ * partitions, so nothing moves. A worker that stops gracefully gives them up at once, unless `KEEP_PLACE_ON_STOP`
+ * announces that it will return.
  *
- * Read next: chapter 15, commands. What options, metrics and endpoints there are stands in `docs/engine-reference.md`. Sources:
+ * Read next: chapter 15, commands. `docs/engine-reference.md` lists all options, metrics and endpoints. Sources:
  * `pipelines/engine/state/standby.ts`, `pipelines/engine/state/placement.ts`, `pipelines/engine/state/state-cleaner.ts`.
  */

@@ -1,13 +1,14 @@
 /**
  * # 15. Commands
  *
- * Most input is facts: they have happened, and nobody waits for what comes of them. A *command* is a question: may I have this locker? Two may
- * ask at once, only one can have it, and both wait for an answer.
+ * Most input consists of facts: they have happened, and no caller waits for the result. A *command* is a question: may
+ * I have this locker? Two callers may ask at once, only one can have it, and both wait for an answer.
  *
- * The rule of the engine answers it without locks: **everything about one thing goes to one partition, which decides in order.** The
- * command topic is keyed by the thing. Its partition reads the state, decides, and writes the new state, what clients read and the answer in one
- * transaction. A sink applies the last two to Redis in one atomic step, and tells the API instance that waits. So an answer means:
- * committed, and readable by everybody.
+ * One rule of the engine answers it without locks: **all commands about one thing go to one partition, which decides
+ * them in order.** The command topic is keyed by the thing. Its partition reads the state, decides, and writes the new
+ * state, the view for clients and the answer in one transaction. A sink applies the last two to Redis in one atomic
+ * step and notifies the API instance that waits. An answer therefore means that the decision is committed and that
+ * everybody can read it.
  *
  * You need chapters 2, 7 and 11.
  */
@@ -28,11 +29,12 @@ import {
 import { decisionDriver } from '../../pipelines/engine/testing.ts'
 
 /*
- * ## What can be asked, what is read, what is answered
+ * ## Commands, views and answers
  *
- * A record for the question, one for what clients read, and a type for the answer, which is anything that JSON holds. (In a service the records
- * lie in files, chapter 9.) The helpers put them into envelopes: the command's with its id, its deadline and who waits, the decision's with room for either
- * a view or a result. Both topics have equally many partitions.
+ * There is a record type for the command, one for the view that clients read, and a type for the answer, which may be
+ * any JSON. (In a service the records are in files, chapter 9.) Helper functions wrap them in envelopes. That of a
+ * command has its id, its deadline and its caller, and that of a decision has either a view or a result. Both topics
+ * have the same number of partitions.
  */
 interface Ask {
   readonly rider: string
@@ -64,8 +66,8 @@ const lockerFlow: CommandFlow<Ask, Locker, Answer> = {
 /*
  * ## Deciding
  *
- * The decision is a pure function of the state, the question and the time: it can be read, and tested, without any engine. It leaves `state` out where
- * nothing changes, and returns null to forget the thing.
+ * The decision is a pure function of the state, the command and the time, so you can read and test it without an
+ * engine. It omits `state` if nothing changes, and returns null to delete the state.
  */
 function decideLocker(state: Locker | undefined, { rider }: Ask, { now }: { now: number }): Decided<Locker, Answer> {
   if (state === undefined) return { answer: { outcome: 'yours', since: now }, state: { rider, since: now } }
@@ -73,8 +75,9 @@ function decideLocker(state: Locker | undefined, { rider }: Ask, { now }: { now:
 }
 
 /*
- * `DECIDING` commits a command that comes alone at once, since its caller waits for the commit, and those that come within 15 ms of a commit together.
- * For the same reason such topologies run in worker processes of their own (`WORKER_ROLE=deciding`), so that no bulk work stands in front of them.
+ * `DECIDING` commits a single command at once, because its caller waits for the commit. Commands that arrive within 15
+ * ms of a commit are committed together. For the same reason such topologies run in separate worker processes
+ * (`WORKER_ROLE=deciding`), so that no bulk work delays them.
  */
 const lockers = topology(
   'lockers',
@@ -85,7 +88,7 @@ const lockers = topology(
   DECIDING,
 )
 
-test('of two who ask, one has it', () => {
+test('of two callers, one gets it', () => {
   const { ask: asks, view, driver } = decisionDriver(lockers, lockerFlow)
   expect(asks('locker-7', { rider: 'ada' })).toEqual({ outcome: 'yours', since: driver.now })
   expect(asks('locker-7', { rider: 'bob' })).toEqual({ outcome: 'taken' })
@@ -93,12 +96,13 @@ test('of two who ask, one has it', () => {
 })
 
 /*
- * ## The same question again
+ * ## Repeated commands
  *
- * Answers get lost: a connection breaks, a process dies. Whoever asks again with the same id gets the first answer, for 24 hours, whatever has
- * happened since; the partition keeps it beside the state. An id that comes with another request is a conflict.
+ * Answers can get lost when a connection breaks or a process dies. A caller that repeats a command with the same id
+ * gets the first answer, for 24 hours, regardless of later changes. The partition stores the answer beside the state.
+ * An id that is reused for another request is a conflict.
  */
-test('an id gets one answer, also from a worker that was killed and has lost its disk', () => {
+test('an id gets one answer, even from a worker that was killed and lost its disk', () => {
   const { ask: asks, result, driver } = decisionDriver(lockers, lockerFlow)
   const first = asks('locker-7', { rider: 'ada' }, { id: 'command-1' })
   driver.advanceWallClock(60_000)
@@ -121,10 +125,11 @@ test('a crash before the transaction is committed leaves no half decision', () =
 })
 
 /*
- * ## Too late
+ * ## Deadlines
  *
- * A command has a deadline. While no worker runs, commands wait in the topic; when one is back, those whose callers have been told long ago that there was no
- * answer are dropped, and counted. The same id may come again with a new deadline.
+ * A command has a deadline. While no worker runs, commands wait in the topic. When a worker is back, it drops and
+ * counts the commands past their deadline, whose callers have long received an error. A caller may send the same id
+ * again with a new deadline.
  */
 test('a command that has waited too long is not decided', () => {
   const { driver, result, ask: asks } = decisionDriver(lockers, lockerFlow)
@@ -134,11 +139,13 @@ test('a command that has waited too long is not decided', () => {
 })
 
 /*
- * ## Around it
+ * ## The other parts
  *
- * The sink is a view sink with `decisionView` around the service's own view; the API's side is `api/kit/commands/commands.ts`: it names the command,
- * holds the caller's Idempotency-Key to one request, waits for the answer, and says 503 with the command's id when there is none in time. `api/kit/README.md` has
- * the three steps for a service, and `pipelines/links/topology.ts` is one, with ticks that change state without a command.
+ * The sink is a view sink with `decisionView` around the service's own view. On the API's side,
+ * `api/kit/commands/commands.ts` names the command, binds the caller's Idempotency-Key to one request, waits for the
+ * answer, and answers 503 with the command's id if there is none in time. `api/kit/README.md` has the three steps for a
+ * service. `pipelines/links/topology.ts` is an example, with ticks that change state without a command.
  *
- * Read next: chapter 16, joins. Sources: `pipelines/engine/commands/decide.ts`, `schemas/commands/topics.ts`, `state/views/results.ts`, `api/kit/commands/waiting.ts`.
+ * Read next: chapter 16, joins. Sources: `pipelines/engine/commands/decide.ts`, `schemas/commands/topics.ts`,
+ * `state/views/results.ts`, `api/kit/commands/waiting.ts`.
  */

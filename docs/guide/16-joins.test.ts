@@ -1,9 +1,9 @@
 /**
  * # 16. Joins and seen-sets
  *
- * Two streams tell two halves of one story, a few minutes apart and in any order. A *join buffer* keeps each half until the other one
- * comes, or until nobody can come any more. And some questions are only "have I had this before?": a *seen-set* answers them in a
- * few bits per item.
+ * Two streams may each carry one half of an event, a few minutes apart and in any order. A *join buffer* keeps each
+ * half until the other one arrives, or until no match is possible any more. Other questions are only "have I seen this
+ * before?". A *seen-set* answers them with a few bits per item.
  *
  * You need chapters 1 to 5.
  */
@@ -19,9 +19,9 @@ const START = Date.UTC(2026, 5, 1, 8, 0)
 /*
  * ## A join within a span of time
  *
- * A rider pays, and a rider unlocks a bike. What was paid and unlocked within five minutes of each other belongs together. Each side has a buffer; a
- * record looks into the buffer of the other side and then waits in its own. Both topics have the same keys and the same number of
- * partitions, so both halves come to the same task.
+ * A rider pays, and a rider unlocks a bike. A payment and an unlocking within five minutes of each other belong
+ * together. Each side has a buffer. A record looks for matches in the buffer of the other side, and then waits in its
+ * own. Both topics have the same keys and the same number of partitions, so both halves reach the same task.
  */
 /** Key: the rider. Value: cents. */
 const payments: Topic<string, number> = { name: 'payments', key: utf8, value: avroValue<number>('int'), partitions: 1 }
@@ -29,7 +29,7 @@ const payments: Topic<string, number> = { name: 'payments', key: utf8, value: av
 const unlocks: Topic<string, string> = { name: 'unlocks', key: utf8, value: avroValue<string>('string'), partitions: 1 }
 /** Key: the rider. Value: bike and cents. */
 const rides: Topic<string, string> = { name: 'rides', key: utf8, value: avroValue<string>('string'), partitions: 1 }
-/** Key: the rider. Value: cents that bought nothing. */
+/** Key: the rider. Value: cents that paid for no ride. */
 const refunds: Topic<string, number> = { name: 'refunds', key: utf8, value: avroValue<number>('int'), partitions: 1 }
 
 const SPAN_MS = 5 * MINUTE_MS
@@ -69,7 +69,7 @@ function valuesOf<V>(driver: TestDriver, topic: Topic<string, V>): (V | null)[] 
   return driver.read(topic).map(({ value }) => value)
 }
 
-test('the halves find each other, whichever comes first', () => {
+test('the halves find each other in either order', () => {
   const driver = testDriver(paidRides, { startAt: START })
   driver.pipe(payments, 'ada', 150)
   driver.pipe(unlocks, 'bob', 'bike-2')
@@ -81,9 +81,10 @@ test('the halves find each other, whichever comes first', () => {
 })
 
 /*
- * What counts is the records' own time, not when they arrive. A record that comes late finds its partner for as long as that is kept.
+ * Only the timestamps of the records matter, not their arrival. A record that arrives late finds its match as long as
+ * the buffer keeps it.
  */
-test('five minutes and a millisecond are too far apart, whenever the records come', () => {
+test('five minutes and a millisecond are too far apart, regardless of the time of arrival', () => {
   const driver = testDriver(paidRides, { startAt: START })
   driver.pipe(payments, 'ada', 150, { timestamp: START })
   driver.pipe(unlocks, 'ada', 'bike-1', { timestamp: START + SPAN_MS + 1 })
@@ -93,14 +94,16 @@ test('five minutes and a millisecond are too far apart, whenever the records com
 })
 
 /*
- * ## What found no partner
+ * ## Unmatched records
  *
- * `takeExpired(time, limit)` takes out what is more than the span older than `time`, and returns it: an outer join emits it. It works by segments of
- * time, a quarter of the span each, and so finds what is old without looking at the rest; a value may stay up to a quarter of the span longer.
+ * `takeExpired(time, limit)` removes and returns values that are older than `time` by more than the span, so that an
+ * outer join can emit them. It works in time segments of a quarter of the span, and therefore finds old values without
+ * reading the others. A value may stay up to a quarter of the span longer.
  *
- * This topology gives every payment back once it is old, ridden or not: a real one would remember which ones found a bike.
+ * This topology refunds every payment once it is old, whether it found a bike or not. A real one would remember which
+ * payments found one.
  */
-test('what is too old for any partner is taken out', () => {
+test('values that are too old for any match are removed', () => {
   const driver = testDriver(paidRides, { startAt: START })
   driver.pipe(payments, 'ada', 150)
   driver.advanceWallClock(SPAN_MS)
@@ -116,10 +119,11 @@ test('what is too old for any partner is taken out', () => {
 /*
  * ## Seen before?
  *
- * Greet a rider at a station only the first time. A keyed store could keep the list of the stations, with as many bytes as their names have.
- * A seen-set keeps some 14 bits per station (at one per cent of errors), and errs to one side only: it may take a station for seen that never was, but it says
- * "new" only of those that are. A set begins with 110 bytes and grows with what is added; `capacity` says how much it remembers at least, and
- * what was added first is forgotten first.
+ * A rider should be greeted at a station only the first time. A keyed store could keep the list of stations, at the
+ * price of all the bytes of their names. A seen-set keeps about 14 bits per station (at an error rate of one per cent),
+ * and errs in one direction only: it may report a new station as seen, but it never reports a seen station as new. A
+ * set starts with 110 bytes and grows with its items. `capacity` is the minimum number of items that it remembers, and
+ * it forgets the oldest first.
  */
 /** Key: the rider. Value: the station. */
 const visits: Topic<string, string> = { name: 'visits', key: utf8, value: avroValue<string>('string'), partitions: 1 }
@@ -137,7 +141,7 @@ const greeter = topology('greeter', (t) => {
   )
 })
 
-test('a rider is welcomed once per station, also after a crash', () => {
+test('a rider is welcomed once per station, even after a crash', () => {
   const driver = testDriver(greeter, { startAt: START })
   driver.pipe(visits, 'ada', 'harbour')
   driver.pipe(visits, 'ada', 'harbour')
@@ -154,5 +158,6 @@ test('a rider is welcomed once per station, also after a crash', () => {
 })
 
 /*
- * You have read the guide. Sources: `state/stores/join-buffer-store.ts`, `state/stores/seen-set-store.ts`, `state/stores/bloom-filter.ts`.
+ * You have read the guide. Sources: `state/stores/join-buffer-store.ts`, `state/stores/seen-set-store.ts`,
+ * `state/stores/bloom-filter.ts`.
  */

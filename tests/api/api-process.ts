@@ -8,16 +8,20 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface ApiProcess {
   readonly url: string
-  /** Of the short domains' listener, where the links service runs. */
+  /** Address of the listener for short domains, if the links service runs. */
   readonly shortUrl: string | undefined
-  /** Every log line so far. */
+  /** All log lines so far. */
   readonly lines: readonly Record<string, unknown>[]
   readonly child: ChildProcess
-  /** SIGTERM; the exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>
 }
 
-/** Starts the real API process on a free port. Its working folder lies in `folder`, whose guardian ends it if nobody else does. @param root checkout that it runs */
+/**
+ * Starts the real API process on a free port, with a working folder inside `folder`. The folder's guardian kills the
+ * process if the test does not stop it.
+ * @param root the checkout to run
+ */
 export async function startApiProcess(folder: string, env: Record<string, string>, root = ROOT): Promise<ApiProcess> {
   const child = spawn(process.execPath, [join(root, 'api/main.ts')], {
     cwd: folder,

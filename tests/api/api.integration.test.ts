@@ -27,15 +27,15 @@ const run = promisify(execFile)
 const TOKEN_COMMAND = fileURLToPath(new URL('../../tools/token/main.ts', import.meta.url))
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
-/** Nothing in it may reach SQL. */
+/** Contains characters that would break an unescaped SQL statement. */
 const ODD_TERM = "it's \\ odd\t{x:int32} %_"
-/** A server that was down is noticed, and a view is caught up, well within this. */
+/** Upper bound for noticing that a server is down, and for a view to catch up. */
 const SOON = { timeout: 30_000, interval: 100 }
-/** The handler's own limit, and a little. */
+/** The handler's time limit plus a margin. */
 const WRITE_LIMIT_MS = 8_000
 const SETUP_TIMEOUT_MS = 120_000
 const FUZZ_EXAMPLES = 50
-/** Without a token little is allowed, and that is soon asked. */
+/** Anonymous callers reach few routes, so a few examples cover them. */
 const ANONYMOUS_EXAMPLES = 5
 
 const log = createLogger('silent')
@@ -83,10 +83,10 @@ async function token(...args: string[]): Promise<{ authorization: string }> {
   return { authorization: `Bearer ${stdout.trim()}` }
 }
 
-/** Of the newest list posted for the world. */
+/** Window end of the newest list that was posted for the world. */
 let newestEnd = 0
 
-/** Now, or, where an earlier list has that, the second after it: of two posted lists of one window the first is served. */
+/** The current time, or one second after the previous list, because the first of two lists of one window wins. */
 function newest(): number {
   newestEnd = Math.max(newestEnd + SECOND_MS, Math.floor(Date.now() / SECOND_MS) * SECOND_MS)
   return newestEnd
@@ -108,7 +108,7 @@ async function missingNames(): Promise<string[]> {
 }
 
 describe('the API process', () => {
-  test('starts without any server, says what is missing and answers 503', async () => {
+  test('starts without any server, reports the missing ones and answers 503', async () => {
     apis = [await startApiProcess(folder.path, env), await startApiProcess(folder.path, env)]
     expect((await get('/livez')).status).toBe(200)
     expect(await missingNames()).toEqual(['redis', 'view trends', 'view interests'])
@@ -119,7 +119,7 @@ describe('the API process', () => {
   })
 
   test(
-    'gets ready by itself when the servers come and the views are caught up',
+    'becomes ready without a restart when the servers are up and the views have caught up',
     async () => {
       await Promise.all([kafka.start(), redis.start()])
       await registry.start()
@@ -133,7 +133,7 @@ describe('the API process', () => {
     SETUP_TIMEOUT_MS,
   )
 
-  test('a posted list goes through Kafka and Redis; every process answers the same bytes and tag', async () => {
+  test('a posted list passes through Kafka and Redis, and every process serves the same bytes and tag', async () => {
     const now = newest()
     expect(await refresh(now, ['#Café', 'second'])).toBe(204)
     for (const api of apis) await expect.poll(async () => (await get('/v1/trends', {}, api)).status, SOON).toBe(200)
@@ -147,7 +147,7 @@ describe('the API process', () => {
     expect((await get('/v1/trends', { 'if-none-match': one.headers.get('etag')! }, apis[1])).status).toBe(304)
   })
 
-  test('an older list changes nothing; a newer one is seen within about a second', async () => {
+  test('an older list changes nothing; a newer one is served within about a second', async () => {
     const { body } = await get('/v1/trends')
     expect(await refresh(Date.parse(body.as_of) - MINUTE_MS, ['old'])).toBe(204)
     newestEnd = Date.parse(body.as_of) + SECOND_MS
@@ -175,7 +175,7 @@ describe('the API process', () => {
       .toEqual(['three', 'two'])
   })
 
-  test('history is read from ClickHouse: the greatest count of each minute, summed by step', async () => {
+  test('history comes from ClickHouse: the greatest count of each minute, summed by step', async () => {
     const step = Math.floor(Date.now() / (5 * MINUTE_MS)) * 5 * MINUTE_MS
     const counted = (woeid: number, term: string, minute: number, volume: number) => ({ woeid, term, minute, volume })
     const counts = [
@@ -202,7 +202,7 @@ describe('the API process', () => {
     ])
   })
 
-  test('what was published is read by an independent client: keys, partitions and Avro', async () => {
+  test('an independent client reads the published records with their keys, partitions and Avro values', async () => {
     const [lists, profiles] = JSON.parse(
       await runPython(join(import.meta.dirname, 'read_facts.py'), {
         args: [kafka.address, registry.address, 'trend-output', 'user-interests'],
@@ -222,7 +222,7 @@ describe('the API process', () => {
     ])
   })
 
-  test('Redis away: 503 and not ready; back: it answers again', async () => {
+  test('without Redis it answers 503 and is not ready; it recovers when Redis is back', async () => {
     await refresh(newest(), ['kept'])
     await expect.poll(async () => (await get('/v1/trends')).body.trends?.[0]?.name, SOON).toBe('kept')
     await redis.kill()
@@ -232,7 +232,7 @@ describe('the API process', () => {
     await expect.poll(async () => (await get('/v1/trends')).status, SOON).toBe(200)
   })
 
-  test('Redis emptied: not_ready, never a wrong answer, until the view is rebuilt from the log', async () => {
+  test('after Redis was emptied it answers not_ready, never wrong data, until the view is rebuilt from the log', async () => {
     await sinks?.stop()
     const client = new Redis(redis.address)
     await flushTestRedis(client)
@@ -244,10 +244,10 @@ describe('the API process', () => {
     client.disconnect()
   })
 
-  test('Kafka away: lists are served on, writes are 503 within the time limit; back: writes are taken again', async () => {
+  test('without Kafka it still serves lists and answers writes with 503 in time; writes work again when Kafka is back', async () => {
     const headers = { ...(await token('--sub', '77')), 'content-type': 'application/json' }
     const write = () => fetch(`${apis[0].url}/v1/me/interests`, { method: 'PUT', headers, body: '{}' })
-    // The emptied Redis of the test before is whole again: what is still missing there could not be read without Kafka.
+    // The previous test emptied Redis. Wait until the view is complete, because it cannot be rebuilt without Kafka.
     await expect.poll(async () => (await get('/readyz')).status, SOON).toBe(200)
     await kafka.kill()
     const startedAt = performance.now()
@@ -256,7 +256,7 @@ describe('the API process', () => {
     expect(refused.headers.get('retry-after')).toBe('1')
     expect(performance.now() - startedAt).toBeLessThan(WRITE_LIMIT_MS)
     expect((await get('/v1/trends')).status).toBe(200)
-    // It is asked now and then: it may not be known yet.
+    // Polls, because the outage may not be noticed yet.
     await expect
       .poll(async () => {
         const { status, body } = await get('/readyz')
@@ -268,7 +268,7 @@ describe('the API process', () => {
   })
 
   test(
-    'a fuzzer made from /openapi.json finds no 5xx and no undocumented answer',
+    'a fuzzer generated from /openapi.json finds no 5xx and no undocumented answer',
     async ({ skip }) => {
       await run('python3', ['--version']).catch(() => skip('python3 is not installed'))
       await refresh(newest(), ['for the fuzzer'])
@@ -281,14 +281,15 @@ describe('the API process', () => {
     FUZZ_TIMEOUT_MS,
   )
 
-  test('SIGTERM ends it in order', async () => {
+  test('SIGTERM shuts it down gracefully', async () => {
     expect(await apis[1].stop()).toBe(0)
-    // Log lines are written beside the work, the last ones at exit: on a busy machine the one before may come out after it.
+    // Log lines are written asynchronously and flushed at exit, so on a busy machine the line before may appear after
+    // this one.
     expect(apis[1].lines).toContainEqual(expect.objectContaining({ event: 'api_stopped', connections_cut: 0 }))
     expect(await get('/livez')).toMatchObject({ status: 200 })
   })
 
-  test('a wrong setting stops the start with its cure', async () => {
+  test('a wrong setting prevents the start, with a message that says how to fix it', async () => {
     await expect(startApiProcess(join(folder.path), { ...env, REDIS_URL: 'nowhere', NODE_ENV: 'production' })).rejects.toThrow(
       /ended with 1: the API cannot start: wrong settings:[\s\S]*REDIS_URL: does not begin with redis/,
     )

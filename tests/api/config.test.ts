@@ -7,7 +7,7 @@ type Env = Parameters<typeof readApiConfig>[0]
 const namesOf = (env: Env) => readApiConfig(env).services.map(({ service }) => service.name)
 const linksSettings = (env: Env) => readApiConfig(env).services.find(({ service }) => service.name === 'links')?.settings as LinksSettings
 
-test('without any variable: the local stack and the development key', () => {
+test('defaults to the local stack and the development key', () => {
   expect(readApiConfig({})).toMatchObject({
     host: '127.0.0.1',
     port: 8080,
@@ -19,13 +19,13 @@ test('without any variable: the local stack and the development key', () => {
   expect(namesOf({})).toEqual(['trends', 'links', 'snippets', 'limits'])
 })
 
-test('lists are split; an empty variable counts as unset', () => {
+test('splits lists and treats an empty variable as unset', () => {
   const config = readApiConfig({ KAFKA_BROKERS: 'a:1, b:2,', API_SERVICES: 'trends', API_PORT: '', REDIS_CLUSTER: '1' })
   expect([config.kafka.brokers, config.port, config.state.redisCluster]).toEqual([['a:1', 'b:2'], 8080, true])
   expect(namesOf({ API_SERVICES: 'trends' })).toEqual(['trends'])
 })
 
-test('production takes keys of its own', () => {
+test('production requires its own keys', () => {
   const env = {
     NODE_ENV: 'production',
     AUTH_JWKS_URL: 'https://id.example/jwks',
@@ -40,13 +40,13 @@ test('production takes keys of its own', () => {
   })
 })
 
-test('the header of the country is a name, in any case', () => {
+test('the name of the country header is case-insensitive', () => {
   expect(linksSettings({ CLICKS_COUNTRY_HEADER: 'CF-IPCountry' }).countryHeader).toBe('cf-ipcountry')
   expect(linksSettings({}).countryHeader).toBeUndefined()
   expect(() => readApiConfig({ CLICKS_COUNTRY_HEADER: 'a b' })).toThrow('CLICKS_COUNTRY_HEADER: must be the name of a header')
 })
 
-test('short domains are hosts or whole addresses', () => {
+test('a short domain is a host or a whole address', () => {
   expect(linksSettings({ SHORT_DOMAINS: 'sho.rt, https://GO.example/,localhost:8090' }).domains).toEqual([
     'http://sho.rt',
     'https://go.example',
@@ -73,21 +73,21 @@ test.each([
   [{ REDIS_URL: 'localhost:6379' }, /REDIS_URL: does not begin with redis:/],
   [{ PUBLIC_URL: 'nowhere' }, /PUBLIC_URL/],
   [{ LOG_LEVEL: 'loud' }, /LOG_LEVEL/],
-])('%j stops the start with its reason', (env, reason) => {
+])('%j prevents the start with its reason', (env, reason) => {
   expect(() => readApiConfig(env)).toThrow(reason)
 })
 
-test('settings of a service that the process leaves out are checked one by one, without the rules of production', () => {
+test('settings of a service that the process does not run are validated separately, without the rules of production', () => {
   const production = { NODE_ENV: 'production', AUTH_JWKS_FILE: '/keys.json', AUTH_ISSUER: 'x', AUTH_AUDIENCE: 'y' }
   expect(namesOf({ ...production, API_SERVICES: 'trends' })).toEqual(['trends'])
   expect(() => readApiConfig({ ...production, API_SERVICES: 'trends', SHORT_PORT: 'x' })).toThrow('SHORT_PORT: is not a port')
 })
 
-test('every wrong setting is named at once', () => {
+test('reports all wrong settings at once', () => {
   expect(() => readApiConfig({ API_PORT: 'x', REDIS_URL: 'y' })).toThrow(/API_PORT[\s\S]*REDIS_URL/)
 })
 
-test('contents lie below the home folder, or where a file: or s3: URL says', () => {
+test('stores contents below the home folder, or where a file: or s3: URL points', () => {
   expect(readApiConfig({ MILLRACE_HOME: '/srv/millrace' }).state.blobs).toEqual({
     url: 'file:///srv/millrace/data/blobs',
     s3Endpoint: undefined,

@@ -24,7 +24,7 @@ async function documented() {
   return { ...api, response, document: (await response.json()) as OpenApi }
 }
 
-/** The catalogue as the documentation shows it, aligned as the formatter leaves it. */
+/** The error catalogue as a Markdown table, aligned as the formatter aligns it. */
 function errorTable(definitions: readonly ErrorDefinition[]): string {
   const rows = definitions.map(({ code, status, retryable, when }) => [`\`${code}\``, String(status), retryable ? 'yes' : 'no', when])
   rows.sort(([one], [other]) => (one < other ? -1 : 1))
@@ -71,7 +71,7 @@ describe('/openapi.json', () => {
     })
   })
 
-  test('routes that take an Idempotency-Key say so', async () => {
+  test('documents Idempotency-Key on the routes that accept it', async () => {
     const { app } = await linksApi()
     const { paths } = (await (await app.request('/openapi.json')).json()) as OpenApi
     const { parameters, responses } = paths['/api/v1/urls'].post
@@ -80,7 +80,7 @@ describe('/openapi.json', () => {
     expect(responses[409].description).toContain('`alias_taken`')
   })
 
-  test('names what is answered on the short domains, too', async () => {
+  test('documents the answers of the short domains', async () => {
     const { app } = await linksApi()
     const { paths } = (await (await app.request('/openapi.json')).json()) as OpenApi
     const { get } = paths['/{short_code}']
@@ -88,7 +88,7 @@ describe('/openapi.json', () => {
     expect(get).toMatchObject({ servers: [{ url: 'http://sho.rt' }, { url: 'https://go.example' }], security: [] })
   })
 
-  test('names the codes of each status, with an example of each', async () => {
+  test('lists the codes of each status, with an example of each', async () => {
     const { document } = await documented()
     const { responses } = document.paths['/v1/trends'].get
     expect(responses[503].description).toContain('`trends_stale`')
@@ -96,7 +96,7 @@ describe('/openapi.json', () => {
     expect(responses[404].content!['application/json'].examples!.unknown_location.value.error).toBe('unknown_location')
   })
 
-  test('says what parameters are, and who may call', async () => {
+  test('describes parameters and required permissions', async () => {
     const { document } = await documented()
     const { parameters, security } = document.paths['/v1/trends'].get
     const limit = parameters!.find((parameter) => parameter.name === 'limit')!
@@ -108,7 +108,7 @@ describe('/openapi.json', () => {
     expect(new Set(ids).size).toBe(ids.length)
   })
 
-  test('may be kept and revalidated', async () => {
+  test('can be cached and revalidated', async () => {
     const { app, response } = await documented()
     const etag = response.headers.get('etag')!
     expect((await app.request('/openapi.json', { headers: { 'if-none-match': etag } })).status).toBe(304)
@@ -116,7 +116,7 @@ describe('/openapi.json', () => {
 })
 
 describe('/docs', () => {
-  test('is where the root leads', async () => {
+  test('is where the root redirects to', async () => {
     const { app } = await trendsApi()
     const root = await app.request('/')
     expect([root.status, root.headers.get('location')]).toEqual([302, '/docs'])

@@ -1,6 +1,7 @@
-"""An independent reader of what the API publishes: librdkafka and Confluent's Avro deserializer.
+"""Reads the facts that the API publishes with an independent client: librdkafka and Confluent's Avro deserializer.
 
-Arguments: brokers, registry URL, topics. Prints one list per topic, as JSON: [{key, partition, value}, ...]; 64-bit user ids as text.
+Arguments: brokers, registry URL, topics. Prints one list per topic as JSON: [{key, partition, value}, ...], with 64-bit user
+ids as text.
 """
 
 import json

@@ -6,7 +6,10 @@ import { sinkGroup } from '../../pipelines/engine/index.ts'
 import { trendSinks } from '../../pipelines/trends/sinks.ts'
 import { systemRuntime } from '../../runtime/system.ts'
 
-/** The sinks of the trends service in this process, as a worker runs them, but without the pipeline that makes lists. */
+/**
+ * Runs the sinks of the trends service in this process like a worker does, but without the pipeline that produces
+ * lists.
+ */
 export async function startTrendSinks(env: Readonly<Record<string, string>>) {
   const config = readPipelinesConfig(env)
   const log = { debug() {}, info() {}, warn() {}, error() {} }

@@ -2,20 +2,20 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { GuardedFolder } from '../stack/folder.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
-/** A worker that is started again when it has ended by itself, for instance because no server was there for it when it began. */
+/** Restarts a worker that has ended by itself, for instance because a server was not up yet when it started. */
 export interface SupervisedWorker extends Pick<WorkerProcess, 'isReady' | 'kill' | 'lines' | 'url'> {
-  /** After `kill`. */
+  /** Starts the worker again after `kill`. */
   restart(): Promise<void>
 }
 
-/** As a supervisor waits. */
+/** The restart delay of a typical supervisor. */
 const RESTART_AFTER_MS = 500
 
 export async function supervisedWorker(folder: GuardedFolder, start: () => Promise<WorkerProcess>): Promise<SupervisedWorker> {
   let worker = await start()
   let isWanted = true
   let killed: WorkerProcess | undefined
-  /** One after the other: a test kills it while it is being started again. */
+  /** Serializes starts and kills, because a test may kill the worker during a restart. */
   let turn = Promise.resolve()
   watch(worker)
 
@@ -34,7 +34,7 @@ export async function supervisedWorker(folder: GuardedFolder, start: () => Promi
     void watched.ended.then(() => inTurn(() => beginAgain(watched)))
   }
 
-  /** One that ends before it has begun is begun again, too. */
+  /** Also retries a worker that ends during its start. */
   async function beginAgain(ended: WorkerProcess): Promise<void> {
     while (isWanted && worker === ended && killed !== ended && !folder.isFinishing) {
       await delay(RESTART_AFTER_MS)

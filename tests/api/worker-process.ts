@@ -8,21 +8,25 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface WorkerProcess {
   readonly child: ChildProcess
-  /** Where it tells of itself. */
+  /** Address of its status endpoints. */
   readonly url: string
-  /** Every log line so far. */
+  /** All log lines so far. */
   readonly lines: readonly Record<string, unknown>[]
-  /** True when every topology and sink of it is ready. */
+  /** Whether all its topologies and sinks are ready. */
   isReady(): Promise<boolean>
-  /** SIGKILL. */
+  /** Sends SIGKILL. */
   kill(): Promise<void>
-  /** SIGTERM; the exit code. */
+  /** Sends SIGTERM and returns the exit code. */
   stop(): Promise<number | null>
-  /** Resolves when the process is gone, whatever ended it. */
+  /** Resolves when the process has ended for any reason. */
   readonly ended: Promise<unknown>
 }
 
-/** Starts a real worker process with its state in `folder`, whose guardian ends it if nobody else does. @param root checkout that it runs */
+/**
+ * Starts a real worker process with its state in `folder`. The folder's guardian kills the process if the test does not
+ * stop it.
+ * @param root the checkout to run
+ */
 export async function startWorkerProcess(folder: string, env: Record<string, string>, root = ROOT): Promise<WorkerProcess> {
   const child = spawn(process.execPath, [join(root, 'pipelines/main.ts')], {
     cwd: folder,

@@ -10,7 +10,7 @@ const SETUP_TIMEOUT_MS = 120_000
 const PATH = (process.env.PATH ?? '').split(delimiter)
 const executablePath = PATH.map((folder) => join(folder, 'chromium')).find((file) => existsSync(file))
 
-describe('the page of a snippet in Chromium', () => {
+describe('the snippet page in Chromium', () => {
   const highlighter = threadHighlighter()
   let browser: Browser
 
@@ -24,7 +24,7 @@ describe('the page of a snippet in Chromium', () => {
     await highlighter.close()
   }, SETUP_TIMEOUT_MS)
 
-  /** A page whose every complaint is noted. */
+  /** Opens a page that records all console and page errors. */
   async function opened(options: Parameters<Browser['newContext']>[0] = {}) {
     const api = await snippetsApi({ highlighter })
     const server: RunningServer = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now })
@@ -44,7 +44,7 @@ describe('the page of a snippet in Chromium', () => {
 
   const background = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
 
-  test('is created, opened, copied and linked by line; dark where the reader is', async () => {
+  test("creates, opens, copies and links a snippet by line, and follows the reader's dark mode", async () => {
     const content = 'def f(x):\n\t"""<script>alert(1)</script>\n\n  </code> &amp;"""\n\n    return "é😀"\n\n'
     const { page, complaints, create } = await opened()
     const made = await create({ content, title: '<img src=x onerror=alert(1)>', language: 'python' })
@@ -64,7 +64,7 @@ describe('the page of a snippet in Chromium', () => {
     await page.context().close()
   })
 
-  test('is whole without scripts, and fits a narrow screen', async () => {
+  test('is complete without scripts, and fits a narrow screen', async () => {
     const { page, create } = await opened({ javaScriptEnabled: false, viewport: { width: 360, height: 640 } })
     const made = await create({ content: `let wide = "${'x'.repeat(500)}"\n`, language: 'rust', title: 'y'.repeat(200) })
     await page.goto(`/p/${made.body.paste_id}`)
@@ -75,7 +75,7 @@ describe('the page of a snippet in Chromium', () => {
     await page.context().close()
   })
 
-  test('of a snippet that burns shows it once, after the button', async () => {
+  test('shows a burning snippet once, after the button is pressed', async () => {
     const { page, complaints, create } = await opened()
     const made = await create({ content: 'for your eyes', burn_after_reads: 1 })
     await page.goto(`/p/${made.body.paste_id}`)

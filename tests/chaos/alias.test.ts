@@ -10,7 +10,7 @@ const SETUP_TIMEOUT_MS = 240_000
 const ROUND_TIMEOUT_MS = 300_000
 const CALLERS = 1_000
 const WAVES = 10
-/** A wave's commands are somewhere on their way within it. */
+/** Upper bound for the delay before a kill, while commands of the wave are in flight. */
 const WITHIN_MS = 500
 
 let system: LinksSystem
@@ -44,7 +44,7 @@ const VICTIMS: Readonly<Record<string, () => Promise<void>>> = {
 }
 
 test(
-  `${rounds} times ${CALLERS} callers want one alias while everything is killed at any moment: each time exactly one gets it`,
+  `in ${rounds} rounds of kills, exactly one of ${CALLERS} callers gets the alias`,
   async () => {
     const random = seededRandom(seed)
     const names = Object.keys(VICTIMS)

@@ -10,11 +10,11 @@ import { keepLines } from './keep-logs.ts'
 const { seed, rounds } = chaosConfig()
 const SETUP_TIMEOUT_MS = 240_000
 const ROUND_TIMEOUT_MS = 300_000
-/** Some are left until the last wave. */
+/** Leaves some reads for the last wave of readers, which uses them up. */
 const READS = 95
 const READERS = 100
 const WAVES = 10
-/** A wave's reads are somewhere on their way within it. */
+/** Upper bound for the delay before a kill, while reads of the wave are in flight. */
 const WITHIN_MS = 500
 
 let stack: SnippetStack
@@ -53,7 +53,7 @@ const VICTIMS: Readonly<Record<string, () => Promise<void>>> = {
 }
 
 test(
-  `${rounds} times ${READERS} readers want a snippet of ${READS} reads while everything is killed at any moment: never is one given twice`,
+  `in ${rounds} rounds of kills, ${READERS} readers never get one of ${READS} reads twice`,
   async () => {
     const random = seededRandom(seed)
     const names = Object.keys(VICTIMS)

@@ -11,11 +11,11 @@ import { keepLines } from './keep-logs.ts'
 const { seed, rounds, parts } = chaosConfig()
 const SETUP_TIMEOUT_MS = 240_000
 const ROUND_TIMEOUT_MS = 300_000
-/** A hundred thousand visits, on a busy machine. */
+/** Time for a hundred thousand visits on a busy machine. */
 const FULL_TIMEOUT_MS = 600_000
-/** An incident happens within it. */
+/** Upper bound for the delay before an incident. */
 const WITHIN_MS = 1_000
-/** Of each visitor, while something is away. */
+/** Answers that each visitor waits for while a part is away. */
 const VISITS = 50
 
 let system: LinksSystem
@@ -39,7 +39,7 @@ afterAll(async () => {
 }, SETUP_TIMEOUT_MS)
 
 test(
-  `${rounds} times all that counts clicks is killed: no redirect fails for it, and each click in the log is counted exactly once`,
+  `in ${rounds} rounds of kills no redirect fails, and each click in the log is counted exactly once`,
   async () => {
     const random = seededRandom(seed)
     for (let round = 1; round <= rounds; round++) {
@@ -93,7 +93,7 @@ test(
 )
 
 test(
-  'with Kafka stopped until the buffer is full redirects go on, what is dropped is reported, and all else is counted once',
+  'with Kafka stopped until the buffer is full, redirects work, dropped clicks are reported, and all others are counted once',
   async () => {
     const ordeal = await clickOrdeal(system, counting, { visitorsPerApi: 32 })
     process.kill(system.kafka.pid as number, 'SIGSTOP')

@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 
-/** How long and how hard the chaos tests are. */
+/** Duration and intensity of the chaos tests. */
 export interface ChaosConfig {
-  /** Decides every moment; told in the output, so that a failure can be repeated. */
+  /** Seeds all random decisions. The output shows it, so that a failure can be repeated. */
   readonly seed: number
-  /** Kills of each part. */
+  /** Number of kills of each part. */
   readonly rounds: number
-  /** Only these parts are ill-treated; undefined: all. */
+  /** The parts to kill, or undefined for all. */
   readonly parts: readonly string[] | undefined
 }
 
@@ -27,7 +27,7 @@ export function chaosConfig(env: NodeJS.ProcessEnv = process.env): ChaosConfig {
   return { seed: CHAOS_SEED ?? Math.floor(Math.random() * MAX_SEED), rounds: CHAOS_ROUNDS, parts: CHAOS_PARTS }
 }
 
-/** Where the logs of failed runs are kept. */
+/** Folder that keeps the logs of failed runs. */
 export function chaosHome(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.MILLRACE_HOME ?? join(import.meta.dirname, '../../.millrace'), 'chaos')
 }
@@ -37,7 +37,7 @@ const MemoryEnvironment = z.object({
   CHAOS_MEMORY_FROM: z.coerce.number().int().min(0).default(1),
 })
 
-/** How many runs on the in-memory broker, and the first one's seed. */
+/** Number of runs on the in-memory broker, and the seed of the first one. */
 export function memoryConfig(env: NodeJS.ProcessEnv = process.env): { readonly seeds: number; readonly from: number } {
   const { CHAOS_MEMORY_SEEDS, CHAOS_MEMORY_FROM } = MemoryEnvironment.parse(env)
   return { seeds: CHAOS_MEMORY_SEEDS, from: CHAOS_MEMORY_FROM }

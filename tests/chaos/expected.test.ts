@@ -5,10 +5,10 @@ import { faults, type Log, progress, type ShopInput, type ShopOutput, type Timin
 import { PARTITIONS, type Payment, shop, shopTopics } from './shop.ts'
 
 const topics = shopTopics('shop')
-/** Some times are closed in between. */
+/** Closes some times in between. */
 const BETWEEN_PAYMENTS_MS = 100
 
-/** What the shop writes for a small input, computed by the test driver. */
+/** The shop's output for a small input, computed with the test driver. */
 function run(): { input: ShopInput; output: ShopOutput; timing: Timing } {
   const driver = testDriver(shop('shop'))
   const payments: Payment[] = [
@@ -45,7 +45,7 @@ function run(): { input: ShopInput; output: ShopOutput; timing: Timing } {
   return { input, output, timing: { inLogBy, doubtful: [], now: driver.now } }
 }
 
-test('what the shop writes is what the offline computation expects', () => {
+test("the shop's output matches the offline computation", () => {
   const { input, output, timing } = run()
   expect(faults(input, output, timing)).toEqual([])
   expect(progress(input, output, timing).done).toBe(true)
@@ -53,7 +53,7 @@ test('what the shop writes is what the offline computation expects', () => {
 
 const outputs = ['ledger', 'matched', 'reminders', 'windows', 'regions'] as const
 
-test.each(outputs)('a record of %s that is lost is found, and waited for', (name) => {
+test.each(outputs)('detects a lost record of %s, and waits for it', (name) => {
   const { input, output, timing } = run()
   for (let at = 0; at < output[name][0].length; at++) {
     const less = { ...output, [name]: [output[name][0].toSpliced(at, 1)] }
@@ -62,7 +62,7 @@ test.each(outputs)('a record of %s that is lost is found, and waited for', (name
   }
 })
 
-test.each(outputs)('a record of %s that was written twice is found', (name) => {
+test.each(outputs)('detects a duplicate record of %s', (name) => {
   const { input, output, timing } = run()
   for (let at = 0; at < output[name][0].length; at++) {
     // biome-ignore lint/suspicious/noExplicitAny: the records of one topic or another
@@ -71,14 +71,14 @@ test.each(outputs)('a record of %s that was written twice is found', (name) => {
   }
 })
 
-test('state that was set back, or that holds an aborted change, is found', () => {
+test('detects state that was rolled back or contains an aborted change', () => {
   const { input, output, timing } = run()
   const [ledger] = output.ledger
   const wrong = ledger.with(2, { ...ledger[2], value: { ...ledger[2].value, balance: 8 } })
   expect(faults(input, { ...output, ledger: [wrong] }, timing)).toEqual(['ledger of ann, entry 3: 3 8 3 instead of 3 13 3'])
 })
 
-test('times that were closed twice, out of order, with less than before or with more than there is are found', () => {
+test('detects times that were closed twice, out of order, with fewer payments than before or with more than exist', () => {
   const { merchant, judged } = closings()
   expect(judged([100, 0], [200, 2], [300, 3])).toEqual([])
   expect(judged([100, 0], [200, 3], [200, 3])).toEqual([`partition ${merchant} closed 200 after 200`])
@@ -87,7 +87,7 @@ test('times that were closed twice, out of order, with less than before or with 
   expect(judged([100, 4], [200, 4])).toContain(`partition ${merchant} closed 100 with 4 payments of 3`)
 })
 
-test('a time that was closed before everything was counted that lay in the log by then is found', () => {
+test('detects a time that was closed before all payments in the log were counted', () => {
   const { merchant, judged } = closings({
     inLogBy: new Map([
       ['1', 50],
@@ -99,7 +99,7 @@ test('a time that was closed before everything was counted that lay in the log b
   expect(judged([160, 1], [300, 3])).toEqual([`partition ${merchant} closed 160 with 1 payments, but 2 were there`])
 })
 
-test('times that stop are found, and waited for', () => {
+test('detects times that stop, and waits for them', () => {
   const { merchant, judged, done } = closings()
   expect(judged()).toEqual([`partition ${merchant} has closed no time of 3`])
   expect(judged([100, 0], [200, 2])).toEqual([`partition ${merchant} closed its last time with 2 payments of 3`])
@@ -107,7 +107,7 @@ test('times that stop are found, and waited for', () => {
   expect(done([100, 0], [200, 3])).toBe(true)
 })
 
-test('while a clock was wrong a time may be closed with less, and one that has not come holds those before it back; without that both are faults', () => {
+test('while a clock is wrong, a time may close with fewer payments, and a time that is ahead may hold back earlier ones; otherwise both are faults', () => {
   const inLogBy = new Map([['1', 50]])
   const { merchant, judged, done } = closings({ inLogBy, doubtful: [[100, 200]] })
   expect(judged([100, 0], [200, 0], [300, 3])).toEqual([])
@@ -121,7 +121,10 @@ test('while a clock was wrong a time may be closed with less, and one that has n
   ])
 })
 
-/** Three payments to one merchant, judged by the times that its partition has closed; the other partitions have none. Now is 1,000. */
+/**
+ * The verdict on three payments to one merchant, given the times that its partition has closed. The other partitions
+ * have none. The time is 1,000.
+ */
 function closings(timing: Partial<Timing> = {}) {
   const { input, output } = run()
   const all = { inLogBy: new Map<string, number>(), doubtful: [], now: 1_000, ...timing }

@@ -6,7 +6,7 @@ export interface Keyed<V> {
   readonly value: V
 }
 
-/** A partition's committed records, in the order of the log. */
+/** Committed records by partition, in log order. */
 export type Log<V> = readonly (readonly Keyed<V>[])[]
 
 export interface ShopInput {
@@ -23,13 +23,16 @@ export interface ShopOutput {
   readonly closings: Log<Closing>
 }
 
-/** When things happened, by a clock that was right: what the times that were closed are judged by. Epoch ms. */
+/** Times on a correct clock, to judge the closed times by. Epoch ms. */
 export interface Timing {
-  /** By payment: when it surely lay in the log. One that is not here is not asked for before the end. */
+  /** By payment: a time by which it was certainly in the log. Missing payments are not required before the end. */
   readonly inLogBy: ReadonlyMap<string, number>
-  /** Spans of times that may be closed with less than was there: some clock was wrong then, or said that it was then. */
+  /**
+   * Ranges of times that may close with fewer payments than exist, because some clock was wrong during them or claimed
+   * to be in them.
+   */
   readonly doubtful: readonly (readonly [from: number, to: number])[]
-  /** Of the judgement. */
+  /** When the output is judged. */
   readonly now: number
 }
 
@@ -51,14 +54,14 @@ function sum(numbers: Iterable<number>): number {
   return total
 }
 
-/** The real payments: without the records that only move time. */
+/** The real payments, without the records that only advance time. */
 function paid({ payments }: ShopInput): Log<Payment> {
   return payments.map((records) => records.filter(({ value }) => value.end !== true))
 }
 
 /**
- * Computes offline what the shop must have written for this input.
- * @returns what is wrong with the output, for people; empty when it is exactly right
+ * Computes offline what the shop must have written for this input. @returns descriptions of all deviations, empty if
+ * the output is exactly right
  */
 export function faults(input: ShopInput, output: ShopOutput, timing: Timing): string[] {
   const payments = paid(input)
@@ -77,7 +80,7 @@ export function faults(input: ShopInput, output: ShopOutput, timing: Timing): st
   return found.length > MAX_SHOWN ? [...found.slice(0, MAX_SHOWN), `and ${found.length - MAX_SHOWN} more`] : found
 }
 
-/** How much of the output is there, for those who wait for the rest. */
+/** How much of the output has been written, for tests that wait for the rest. */
 export function progress(input: ShopInput, output: ShopOutput, timing: Timing): { readonly done: boolean; readonly text: string } {
   const payments = paid(input).flat()
   const due = sum(payments.map(({ value }) => value.amount))
@@ -95,7 +98,7 @@ export function progress(input: ShopInput, output: ShopOutput, timing: Timing): 
   }
 }
 
-/** Each account's entries are exactly its payments in the order of the log, with the running balance. */
+/** Each account's entries are exactly its payments in log order, with the running balance. */
 function ledgerFaults(payments: Log<Payment>, ledger: Log<LedgerEntry>): string[] {
   const wanted = new Map<string, string[]>()
   for (const [account, list] of grouped(payments)) {
@@ -137,7 +140,9 @@ function idFaults(what: string, wanted: readonly string[], log: Log<{ readonly i
   return [...faults, ...[...left].map((id) => `${what}: ${id} is missing`)]
 }
 
-/** Each window holds exactly its payments, counted and added up one by one, in whatever order they came through the repartition. */
+/**
+ * Each window contains exactly its payments, counted and summed one by one, in any order that the repartition produced.
+ */
 function windowFaults(payments: Log<Payment>, windows: Log<WindowEntry>): string[] {
   const wanted = new Map<string, Map<string, number>>()
   for (const { value } of payments.flat()) {
@@ -157,12 +162,12 @@ function windowFaults(payments: Log<Payment>, windows: Log<WindowEntry>): string
       left.delete(id)
     }
   }
-  // What was there was taken out above.
+  // The payments found were removed above.
   const missing = [...wanted].flatMap(([key, left]) => (left.size > 0 ? [`window ${key}: ${left.size} missing`] : []))
   return [...faults, ...missing]
 }
 
-/** Each region's totals run on without a gap, and end at what was paid there. */
+/** Each region's totals are continuous and end at the sum of its payments. */
 function regionFaults(payments: Log<Payment>, regions: Log<RegionEntry>): string[] {
   const wanted = new Map<string, number>()
   for (const { value } of payments.flat()) wanted.set(value.region, (wanted.get(value.region) ?? 0) + value.amount)
@@ -184,12 +189,12 @@ function byMerchant(payments: Log<Payment>): Payment[][] {
   return partitions
 }
 
-/** Times that come after the judgement were closed by a clock that was ahead: no other is closed until they have come. */
+/** A clock that was ahead closed times after `now`. The partition closes no other time until that time has come. */
 function isAhead({ time }: Closing, { doubtful, now }: Timing): boolean {
   return doubtful.length > 0 && time > now
 }
 
-/** Partitions whose last closed time does not hold all that was paid: times that stop are found by it. */
+/** Partitions whose last closed time lacks payments, which shows that their times have stopped. */
 function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {
   const closed = grouped(closings)
   return byMerchant(payments).flatMap((wanted, partition) => {
@@ -200,7 +205,10 @@ function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing
   })
 }
 
-/** Each partition closes every time once, in order, with everything that lay in the log before it, and in the end with everything. */
+/**
+ * Each partition closes every time once and in order, with all payments that were in the log before it, and finally
+ * with all payments.
+ */
 function closingFaults(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {
   const { inLogBy, doubtful } = timing
   const closed = grouped(closings)

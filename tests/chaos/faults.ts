@@ -6,28 +6,28 @@ import type { Fault } from './schedule.ts'
 import { noSmallDisk } from './small-disk.ts'
 import type { WorkerSlot } from './worker-slot.ts'
 
-/** A worker that commits ten times a second passes a step soon, unless it has nothing to do any more. */
+/** A worker that commits ten times a second reaches a step soon, unless it has no more work. */
 const STEP_WITHIN_MS = 10_000
 const BROKER_ANSWERS_MS = 90_000
 const READY_WITHIN_MS = 60_000
 
 export interface FaultDeps {
   readonly broker: Component
-  /** All topics of the run begin with it. */
+  /** Prefix of all topics of the run. */
   readonly name: string
   readonly workers: readonly WorkerSlot[]
-  /** Something is done in this run after which a worker may end by itself, also while it is told to leave. */
+  /** Whether this run has a fault after which a worker may end by itself, even during a graceful stop. */
   readonly mayEnd: boolean
   readonly say: (text: string) => void
 }
 
 export interface FaultHands {
   inflict(fault: Fault): Promise<void>
-  /** What could not be done on this machine, with the reason. */
+  /** Faults that were impossible on this machine, with the reason. */
   readonly skipped: readonly string[]
 }
 
-/** Does to a running system what a schedule says. What happens to one worker, or to the broker, happens one after the other. */
+/** Applies the faults of a schedule to a running system. Faults of one worker, or of the broker, are serialized. */
 export function faultHands({ broker, name, workers, mayEnd, say }: FaultDeps): FaultHands {
   const skipped: string[] = []
   const turns = new Map<string, Promise<void>>()
@@ -41,7 +41,7 @@ export function faultHands({ broker, name, workers, mayEnd, say }: FaultDeps): F
     return turn
   }
 
-  /** Without a process there is nothing to stop or to kill. */
+  /** Without a process there is nothing to stop or kill. */
   async function runs(worker: WorkerSlot): Promise<void> {
     await waitUntil(() => worker.report !== undefined, { what: `worker ${worker.slot} runs`, timeoutMs: READY_WITHIN_MS })
   }
@@ -104,7 +104,8 @@ export function faultHands({ broker, name, workers, mayEnd, say }: FaultDeps): F
         await delay(fault.ms)
         return worker.disk.free()
       case 'damage': {
-        // A start writes what an earlier life has left in the log into a table, so that there are files of all kinds.
+        // A restart moves what the previous process left in the write-ahead log into a table file, so that files of all
+        // kinds exist.
         await worker.kill()
         worker.start()
         await waitUntil(() => worker.report?.ready === true, { what: `worker ${worker.slot} ready`, timeoutMs: READY_WITHIN_MS })

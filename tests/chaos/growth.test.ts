@@ -4,7 +4,7 @@ import { growth, growthFaults, type Sample } from './growth.ts'
 const MIB = 1_048_576
 const HOUR_MS = 3_600_000
 
-/** An hour, a sample a minute, after ten minutes in which everything grows. */
+/** An hour with one sample a minute, after a warm-up of ten minutes in which everything grows. */
 function samples(rssAt: (hours: number) => number, handlesAt: (hours: number) => number): Sample[] {
   return Array.from({ length: 61 }, (_, minute): Sample => {
     const hours = minute / 60
@@ -13,7 +13,7 @@ function samples(rssAt: (hours: number) => number, handlesAt: (hours: number) =>
   })
 }
 
-test('the slope is that of the time after the warm-up', () => {
+test('the slope covers only the time after the warm-up', () => {
   const { rssBytesPerHour, rssRise, meanRssBytes } = growth(
     samples(
       (hours) => 200 + 30 * hours,
@@ -25,7 +25,7 @@ test('the slope is that of the time after the warm-up', () => {
   expect(meanRssBytes / MIB).toBeCloseTo(220)
 })
 
-test('a heap that breathes is flat', () => {
+test('a heap that fluctuates counts as flat', () => {
   const breathing = samples(
     (hours) => 200 + 15 * Math.sin(hours * 200),
     () => 40,
@@ -33,7 +33,7 @@ test('a heap that breathes is flat', () => {
   expect(growthFaults(growth(breathing))).toEqual([])
 })
 
-test('what leaks is found', () => {
+test('detects leaks', () => {
   const memory = growth(
     samples(
       (hours) => 200 + 60 * hours,

@@ -1,31 +1,31 @@
-/** One look at a process. */
+/** One measurement of a process. */
 export interface Sample {
-  /** Since the first look. */
+  /** Time since the first sample. */
   readonly atMs: number
   readonly rssBytes: number
   readonly handles: number
 }
 
-/** What a process's memory and file handles did after it had warmed up. */
+/** Growth of a process's memory and file handles after the warm-up. */
 export interface Growth {
   readonly meanRssBytes: number
-  /** Of the line that fits best (least squares). */
+  /** Slope of the least-squares line. */
   readonly rssBytesPerHour: number
-  /** That line's rise over the time measured, as a share of the mean. */
+  /** Rise of that line over the measured time, as a share of the mean. */
   readonly rssRise: number
   readonly firstHandles: number
   readonly lastHandles: number
 }
 
-/** Caches fill and code is compiled in the first part of a run. */
+/** The share of a run in which caches fill and code is compiled. */
 const WARM_UP_SHARE = 1 / 3
 const MS_PER_HOUR = 3_600_000
-/** Caches still fill a little, and connections come and go. */
+/** Tolerates caches that still fill a little, and connections that come and go. */
 const MAX_RSS_RISE = 0.1
-/** A connection that is being replaced counts twice for a moment; so does a table file that is being compacted. */
+/** A connection that is being replaced briefly counts twice, as does a table file during compaction. */
 const MAX_MORE_HANDLES = 10
 
-/** @throws RangeError when there are too few samples for a line */
+/** @throws RangeError if there are too few samples for a line */
 export function growth(samples: readonly Sample[]): Growth {
   const end = samples.at(-1)?.atMs ?? 0
   const warm = samples.filter(({ atMs }) => atMs >= end * WARM_UP_SHARE)
@@ -46,7 +46,7 @@ export function growth(samples: readonly Sample[]): Growth {
   }
 }
 
-/** @returns what is wrong, for people; empty when memory and handles stayed flat */
+/** @returns descriptions of all problems, empty if memory and handles stayed flat */
 export function growthFaults({ rssRise, firstHandles, lastHandles }: Growth): string[] {
   const faults: string[] = []
   if (rssRise > MAX_RSS_RISE) faults.push(`memory rose by ${(rssRise * 100).toFixed(1)} % after the warm-up`)

@@ -8,9 +8,9 @@ export interface InputOptions {
   readonly seed: number
   readonly payments: number
   readonly durationMs: number
-  /** Every payment gets its receipt: none waits for ever, so that state stops growing. */
+  /** Gives every payment a receipt. No payment waits forever, so state stops growing. */
   readonly everyReceipt?: boolean
-  /** Told of the payments of a transaction once they are surely in the log. */
+  /** Called with the payments of a transaction once they are certainly in the log. */
   readonly onCommitted?: (ids: readonly string[]) => void
 }
 
@@ -19,16 +19,16 @@ const ACCOUNTS = 150
 const MERCHANTS = 25
 const REGIONS = 6
 const MAX_AMOUNT = 1_000
-/** A receipt comes with the same batch as its payment, one of the next, one before, or never. */
+/** A receipt arrives in the same batch as its payment, in a later or an earlier one, or never. */
 const RECEIPT_LAG_BATCHES = 12
 const SHARE_WITHOUT_RECEIPT = 0.05
-/** Upstream producers abort too: what they wrote must never be seen. */
+/** Upstream producers also abort, and the shop must never see their records. */
 const SHARE_ABORTED = 0.15
 const HOUR_MS = 3_600_000
 
 /**
- * Writes payments and receipts for a time, in transactions of which some are aborted. What the broker gives up is not sent again: the truth is
- * what the log holds.
+ * Writes payments and receipts for a while, in transactions of which some abort. It does not resend transactions that
+ * the broker gave up, because the log is the reference.
  */
 export async function produceInput(transport: Transport, topics: ShopTopics, options: InputOptions): Promise<void> {
   const random = seededRandom(options.seed)
@@ -47,7 +47,10 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
     receipts.set(batch, [...(receipts.get(batch) ?? []), ...more])
   }
 
-  /** Of a batch that was not committed: what is received is no payment of it any more, and what it received comes with the next. */
+  /**
+   * After a batch that was not committed, drops the receipts of its payments and moves its own receipts to the next
+   * batch.
+   */
   function mend(batch: number, ids: readonly string[]): void {
     const lost = new Set(ids)
     for (const [later, list] of receipts)
@@ -59,7 +62,7 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
     receipts.delete(batch)
   }
 
-  /** @returns ids of its payments */
+  /** @returns the ids of its payments */
   function fill(batch: number, at: number): string[] {
     const ids: string[] = []
     const count = Math.round((options.payments * (batch + 1)) / batches) - Math.round((options.payments * batch) / batches)
@@ -110,7 +113,7 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
   await producer.close()
 }
 
-/** @returns false when the broker has given the transaction up */
+/** @returns false if the broker has given up the transaction */
 async function tryCommit(producer: WorkerProducer): Promise<boolean> {
   try {
     await producer.commit(new Map(), undefined)

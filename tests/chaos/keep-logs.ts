@@ -3,7 +3,10 @@ import { dirname, join } from 'node:path'
 import type { ApiProcess } from '../api/api-process.ts'
 import type { System } from '../e2e/system.ts'
 
-/** Keeps what tells why a run failed, before its folder goes: all logs, and what each worker says of its tasks. @returns the target */
+/**
+ * Copies the evidence of a failed run before its folder is deleted: all logs, and each worker's report of its tasks.
+ * @returns the target
+ */
 export async function keepLogs({ workers, env }: System, target: string): Promise<string> {
   rmSync(target, { recursive: true, force: true })
   mkdirSync(target, { recursive: true })
@@ -17,7 +20,10 @@ export async function keepLogs({ workers, env }: System, target: string): Promis
   return target
 }
 
-/** The same of processes that a test reads itself: their lines, what each worker says of its tasks, and the servers' logs. @returns the target */
+/**
+ * The same for processes that a test reads itself: their lines, each worker's report of its tasks, and the servers'
+ * logs. @returns the target
+ */
 export async function keepLines(
   folder: string,
   processes: Readonly<Record<string, Pick<ApiProcess, 'lines' | 'url'>>>,

@@ -15,7 +15,7 @@ const TWEETS_PER_SECOND = 40
 const SECOND_MS = 1_000
 /** Above all differences between the recording's ids. */
 const IDS_PER_ROUND = 100_000_000_000_000_000n
-/** Renewals come every half minute: a kill may fall anywhere between them. */
+/** Lists are renewed every half minute, so a kill may happen at any point between two renewals. */
 const WITHIN_MS = 30 * SECOND_MS
 /** A kill, the recovery and the window after it, on a busy machine. */
 const ROUND_TIMEOUT_MS = 240_000
@@ -32,7 +32,7 @@ afterAll(async () => {
   await (trial?.finish() ?? system?.finish())
 })
 
-/** The recorded tweets one after the other, again and again under new ids; the demo's where there is no recording. */
+/** The recorded tweets, repeated endlessly with new ids, or those of the demo if there is no recording. */
 async function tweetsFromNow(): Promise<() => LiveEvent> {
   const file = publicData('tweets')
   const makeTweet = tweetMaker()

@@ -6,7 +6,7 @@ import { chaosConfig } from './config.ts'
 
 const { seed, rounds } = chaosConfig()
 const SETUP_TIMEOUT_MS = 240_000
-/** A fault and the recovery, on a busy machine. */
+/** Time for a fault and the recovery on a busy machine. */
 const FAULT_TIMEOUT_MS = 120_000
 
 let system: LimitsSystem
@@ -21,7 +21,7 @@ afterAll(async () => {
 }, SETUP_TIMEOUT_MS)
 
 test(
-  `${rounds} times Redis is killed, stopped, emptied and slow under load: no request fails, and limits hold again`,
+  `in ${rounds} rounds of Redis killed, stopped, emptied and slow under load, no request fails and limits apply again`,
   async () => {
     const random = seededRandom(seed)
     const ordeal = await limitsOrdeal(system, random)

@@ -5,9 +5,9 @@ import type { Keyed } from './expected.ts'
 const POLL_MS = 100
 const MAX_WAIT_MS = 50
 
-/** What is committed in some topics; reads on from where it was. */
+/** Reads committed records of some topics, and continues where it stopped. */
 export interface LogReader {
-  /** Reads up to the ends of the logs as they are now. */
+  /** Reads up to the current ends of the logs. */
   catchUp(): Promise<void>
   /** Everything read so far, by partition. */
   of<V>(topic: Topic<string, V>): Keyed<V>[][]

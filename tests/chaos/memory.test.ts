@@ -19,7 +19,7 @@ const ROUNDS = 40
 const BATCH = 12
 const LONGEST_PAUSE_MS = 12
 const LONGEST_HOLD_MS = 40
-/** Takes a second; a machine may be a hundred times slower. */
+/** Normally takes a second, but a machine may be a hundred times slower. */
 const OUTPUT_WITHIN_MS = 100_000
 const RUN_TIMEOUT_MS = 180_000
 const STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
@@ -29,28 +29,28 @@ const CLOCK_OFFSETS_MS = [-48 * HOUR_MS, -HOUR_MS, -300, 300, 20_000, HOUR_MS, 4
 const NAME = 'shop'
 const topics = shopTopics(NAME)
 
-/** Ends a worker where it stands: nothing is in order any more. */
+/** Kills a worker immediately, without an orderly shutdown. */
 class Killed extends Error {}
 
-/** A worker with its state and its place in the group, on the in-memory broker. */
+/** A worker on the in-memory broker, with its state and its group membership. */
 interface Slot {
   backend: StateBackend
   identity: MemberIdentity
   worker: Worker | undefined
-  /** Thrown when the next commit passes the step. */
+  /** Thrown when the next commit reaches the step. */
   trap: { readonly step: CommitFaultPoint; readonly error: Error } | undefined
-  /** Writes of the state that fail from now on. */
+  /** The number of upcoming state writes that fail. */
   badWrites: number
-  /** How far its clock is ahead, ms. */
+  /** How far the worker's clock is ahead, ms. */
   clockOffsetMs: number
 }
 
-/** A worker's clock is wrong, or what it has said meanwhile may still count. */
+/** A wrong worker clock whose timestamps may still have an effect. */
 interface ClockJump {
   readonly slot: Slot
   readonly offsetMs: number
   readonly from: number
-  /** Undefined while it is wrong. */
+  /** Undefined while the clock is wrong. */
   backAt: number | undefined
 }
 
@@ -103,7 +103,7 @@ async function run(seed: number): Promise<string[]> {
     }
   }
 
-  /** One thing that goes wrong, or nothing. */
+  /** Causes a random fault, or none. */
   async function trouble(): Promise<void> {
     const slot = pick(random, slots)
     const step = pick(random, STEPS)
@@ -111,7 +111,7 @@ async function run(seed: number): Promise<string[]> {
       case 0:
         return b.broker.groups.expire(NAME, slot.identity.memberId)
       case 1:
-        slot.trap = { step, error: new FencedError('the test takes its place away') }
+        slot.trap = { step, error: new FencedError('the test revokes its slot') }
         return
       case 2:
         slot.trap = { step: pick(random, ['encoded', 'produced', 'offsets-added']), error: passing() }
@@ -150,7 +150,10 @@ async function run(seed: number): Promise<string[]> {
     )
   }
 
-  /** A clock that was right again is believed from the moment when every partition has sent a time by it: nothing that was said before counts any more. */
+  /**
+   * Ends the effect of a corrected clock once every partition has sent a time from a correct clock, which replaces all
+   * earlier ones.
+   */
   function endDoubt(): void {
     if (jump?.backAt === undefined) return
     const { slot, offsetMs, from, backAt } = jump
@@ -159,7 +162,7 @@ async function run(seed: number): Promise<string[]> {
     if (last.size < PARTITIONS || [...last.values()].some((time) => time < backAt || time > now)) return
     doubtful.push([from, now], [from + offsetMs, now + offsetMs])
     jump = undefined
-    // Its partitions fall behind those of the others: nobody may go by what it said of times to come.
+    // Its partitions are behind the others again, so no worker may still rely on the future times that it announced.
     slot.trap = { step: pick(random, STEPS), error: new Killed('killed when its clock was right again') }
   }
 
@@ -173,11 +176,11 @@ async function run(seed: number): Promise<string[]> {
     return times
   }
 
-  /** Commits wait for their answer a while, in which other things go wrong; then they are done, or have failed. */
+  /** Delays the responses to commits so that other faults can occur meanwhile. Then the commits succeed or fail. */
   function holdCommits(): void {
     if (b.broker.commitGate !== undefined) return
     const gate = Promise.withResolvers<void>()
-    gate.promise.catch(() => {}) // Nobody may be waiting for it.
+    gate.promise.catch(() => {}) // No commit may be waiting for it.
     b.broker.commitGate = gate.promise
     const failure = pick(random, [undefined, undefined, passing(), new FencedError('given up by the broker')])
     setTimeout(
@@ -190,7 +193,7 @@ async function run(seed: number): Promise<string[]> {
     )
   }
 
-  /** What has ended is started again, with its state or without it. */
+  /** Restarts workers that have ended, with or without their state. */
   async function revive(): Promise<void> {
     for (const slot of slots) {
       const state = slot.worker?.status().state
@@ -235,7 +238,7 @@ async function run(seed: number): Promise<string[]> {
     },
     'the whole output',
     OUTPUT_WITHIN_MS,
-  ).catch(() => {}) // What is missing is told below.
+  ).catch(() => {}) // The assertions report what is missing.
   for (const slot of slots) await slot.worker?.stop()
   return faults(input, output(), timing())
 }
@@ -244,7 +247,7 @@ function passing(): TransportError {
   return new TransportError('TIMED_OUT', 'not in time', { fatal: false })
 }
 
-/** Fetches are stamped by the slot's clock. */
+/** Stamps fetches with the slot's clock. */
 function withClock(transport: Transport, slot: Slot): Transport {
   return {
     ...transport,
@@ -261,7 +264,7 @@ function withClock(transport: Transport, slot: Slot): Transport {
   }
 }
 
-/** The slot's database, whose writes fail when the slot says so. */
+/** The slot's database, with writes that fail on demand. */
 function failing(slot: Slot): StateBackend {
   const { backend } = slot
 
@@ -295,7 +298,7 @@ function onePerPartition(): string[] {
 }
 
 test.each(Array.from({ length: seeds }, (_, i) => from + i))(
-  'seed %i: workers that are fenced, killed at commit steps, stopped, whose state cannot be written and whose clocks jump: the output is exactly that of an offline computation',
+  'seed %i: with fenced, killed and stopped workers, failing state writes and jumping clocks, the output equals that of an offline computation',
   async (seed) => expect(await run(seed)).toEqual([]),
   RUN_TIMEOUT_MS,
 )

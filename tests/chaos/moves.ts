@@ -7,8 +7,8 @@ const RETRY_MS = 500
 const DEADLINE_MS = 60_000
 
 /**
- * Moves every partition of the topics that begin with a prefix, and of those in which the coordinators live, to one broker: all leaders and all
- * coordinators change. Repeated until the controller has taken it.
+ * Moves every partition of the topics with a prefix, and of the coordinators' topics, to one broker, so that all
+ * leaders and coordinators change. Repeats the request until the controller has accepted it.
  */
 export async function movePartitions(brokers: string, prefix: string, node: number): Promise<void> {
   const deadline = performance.now() + DEADLINE_MS
@@ -30,7 +30,7 @@ async function ask(brokers: string, prefix: string, node: number): Promise<void>
     const topics = (await admin.listTopics({ includeInternals: true })).filter((name) => name.startsWith(prefix) || INTERNAL.includes(name))
     const [host, port] = brokers.split(':')
     await connection.connect(host, Number(port))
-    // The client's own metadata leaves internal topics out.
+    // The client's own metadata omits internal topics.
     const known = (await metadataV12.api.async(connection, topics, false, false)).topics
     const moves = known.map(({ name, partitions }) => ({
       name: name as string,

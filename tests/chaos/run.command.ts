@@ -23,7 +23,7 @@ export default command({
   },
   environment: {
     CHAOS_ROUNDS: 'With a service: kills of each part. Default: 10.',
-    CHAOS_SEED: 'With a service: decides every moment. Default: random.',
+    CHAOS_SEED: 'With a service: seeds all random decisions. Default: random.',
     CHAOS_PARTS: 'With a service: only these parts fail, separated by commas. Default: all.',
     MILLRACE_HOME: 'Logs of failed runs are kept below it, in chaos/. Default: .millrace.',
   },

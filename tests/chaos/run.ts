@@ -1,6 +1,6 @@
 /**
- * `npm run test:chaos`: random schedules of faults, one after the other, or the chaos tests of a service (SERVICES). See run.command.ts.
- * Exit code 1 when any output was not exactly what an offline computation of the input gives.
+ * `npm run test:chaos`: random schedules of faults, one after another, or the chaos tests of a service (SERVICES). See
+ * run.command.ts. Exits with code 1 if any output differed from the offline computation of the input.
  */
 import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -14,12 +14,12 @@ import declaration from './run.command.ts'
 import { described, drawSchedule, type Schedule } from './schedule.ts'
 import { runTrial } from './trial.ts'
 
-/** Which tests are a service's. */
+/** The test file of each service. */
 const SERVICES = { trends: ['kills'], links: ['alias', 'clicks'], snippets: ['burns'], limits: ['limits'] } as const
 const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31
 const VERIFY = join(import.meta.dirname, '../../scripts/verify.ts')
-/** A run leaves some eighty partitions: with those of a hundred a broker that was killed would take minutes to start. */
+/** A run leaves some eighty partitions. After a hundred runs a killed broker would take minutes to start. */
 const SEEDS_PER_BROKER = 10
 
 function options() {
@@ -45,7 +45,7 @@ function say(text: string): void {
 async function main(): Promise<number> {
   const { tests, seeds, draw, until } = options()
   if (tests.length > 0) {
-    // A wrong variable is reported here, before any server starts.
+    // Reports a wrong variable here, before any server starts.
     chaosConfig()
     const args = [VERIFY, '--projects', 'chaos', ...tests.map((name) => `tests/chaos/${name}.test.ts`)]
     return spawnSync(process.execPath, args, { stdio: 'inherit' }).status ?? 1
@@ -66,7 +66,7 @@ async function main(): Promise<number> {
         if (await passes(drawSchedule(seed, draw), broker, join(folder.path, `seed-${seed}`))) passed++
         else {
           failed.push(seed)
-          // Nobody knows what state it has left the broker in.
+          // The failed run may have left the broker in any state.
           break
         }
       }

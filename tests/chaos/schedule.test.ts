@@ -3,12 +3,12 @@ import { drawSchedule, FAULT_KINDS, FAULTS_WITHIN_MS, WORKERS } from './schedule
 
 const SEEDS = Array.from({ length: 300 }, (_, seed) => seed)
 
-test('a seed gives the same schedule each time, and another one another', () => {
+test('a seed always gives the same schedule, and another seed a different one', () => {
   expect(drawSchedule(7)).toEqual(drawSchedule(7))
   expect(drawSchedule(7).faults).not.toEqual(drawSchedule(8).faults)
 })
 
-test('every kind of fault comes up, at a worker that exists, while input comes, in order', () => {
+test('every kind of fault occurs, at an existing worker, during the input, in order', () => {
   const all = SEEDS.flatMap((seed) => drawSchedule(seed, { brokers: 2 }).faults)
   expect(new Set(all.map(({ fault }) => fault.kind))).toEqual(new Set(FAULT_KINDS))
   for (const { atMs, fault } of all) {
@@ -21,7 +21,7 @@ test('every kind of fault comes up, at a worker that exists, while input comes, 
   }
 })
 
-test('of a hundred seeds some hold the broker up for longer than any session', () => {
+test('some of a hundred seeds suspend the broker for longer than any session', () => {
   const pauses = SEEDS.slice(0, 100).flatMap((seed) =>
     drawSchedule(seed).faults.flatMap(({ fault }) => (fault.kind === 'broker-pause' ? [fault.ms] : [])),
   )
@@ -29,12 +29,12 @@ test('of a hundred seeds some hold the broker up for longer than any session', (
   expect(pauses.filter((ms) => ms <= 9_000).length).toBeGreaterThan(pauses.length / 2)
 })
 
-test('kinds can be chosen: one fault of each', () => {
+test('with chosen kinds there is one fault of each', () => {
   const kinds = drawSchedule(3, { kinds: ['broker-kill', 'cut'] }).faults.map(({ fault }) => fault.kind)
   expect(kinds.sort()).toEqual(['broker-kill', 'cut'])
 })
 
-test('partitions are moved only where there is another broker', () => {
+test('partitions move only if there is a second broker', () => {
   const kinds = (brokers: 1 | 2) => SEEDS.map((seed) => drawSchedule(seed, { brokers }).faults.some(({ fault }) => fault.kind === 'move'))
   expect(new Set(kinds(1))).toEqual(new Set([false]))
   expect(new Set(kinds(2))).toEqual(new Set([true]))

@@ -3,53 +3,53 @@ import { integer, pick, type Random, seededRandom } from '../../tools/random/ran
 
 export const WORKERS = 3
 
-/** What happens to the files of a killed worker's state before it starts again. */
+/** Damage to the state files of a killed worker before it restarts. */
 export type Damage = 'truncate' | 'flip' | 'delete'
 
-/** One thing that goes wrong. Times in ms. */
+/** A fault. Times in ms. */
 export type Fault =
-  /** kill -9; with `wipe` the state folder is lost too. */
+  /** kill -9. With `wipe` the state folder is lost as well. */
   | { readonly kind: 'kill'; readonly worker: number; readonly downMs: number; readonly wipe: boolean }
-  /** kill -9 by itself, right after a commit step. */
+  /** kill -9 directly after a commit step. */
   | { readonly kind: 'kill-at-step'; readonly worker: number; readonly downMs: number; readonly step: CommitFaultPoint }
-  /** Leaves in order and comes back. */
+  /** Leaves the group gracefully and returns. */
   | { readonly kind: 'restart'; readonly worker: number; readonly downMs: number }
-  /** SIGSTOP past the session time-out, then SIGCONT: a zombie. */
+  /** SIGSTOP for longer than the session time-out, then SIGCONT: a zombie. */
   | { readonly kind: 'zombie'; readonly worker: number; readonly ms: number }
-  /** As above, right after a commit step. */
+  /** The same, directly after a commit step. */
   | { readonly kind: 'zombie-at-step'; readonly worker: number; readonly ms: number; readonly step: CommitFaultPoint }
-  /** SIGSTOP past the transaction time-out, but not the session's. */
+  /** SIGSTOP for longer than the transaction time-out, but not the session time-out. */
   | { readonly kind: 'stall'; readonly worker: number; readonly ms: number }
   | { readonly kind: 'broker-kill'; readonly downMs: number }
   | { readonly kind: 'broker-pause'; readonly ms: number }
-  /** All connections of a worker are closed, again and again. */
+  /** Repeatedly closes all connections of a worker. */
   | { readonly kind: 'cut'; readonly worker: number; readonly times: number; readonly gapMs: number }
-  /** Everything to and from a worker takes longer. */
+  /** Delays all traffic of a worker. */
   | { readonly kind: 'slow'; readonly worker: number; readonly delayMs: number; readonly ms: number }
-  /** Nothing passes, no connection is closed; what was sent arrives when it is over. */
+  /** A network outage: no connection closes, and data in transit arrives afterwards. */
   | { readonly kind: 'blackhole'; readonly worker: number; readonly ms: number }
-  /** No byte fits under the state folder. */
+  /** The disk of the state folder is full. */
   | { readonly kind: 'disk-full'; readonly worker: number; readonly ms: number }
-  /** Killed, a file of its database damaged, started again. */
+  /** Kills the worker, damages a file of its database, and restarts it. */
   | { readonly kind: 'damage'; readonly worker: number; readonly how: Damage; readonly file: number }
-  /** The worker's wall clock is set, and set right again. */
+  /** Sets the worker's wall clock wrong, and then right again. */
   | { readonly kind: 'clock'; readonly worker: number; readonly offsetMs: number; readonly ms: number }
-  /** All partitions, and with them all coordinators, go to the other one of two brokers. */
+  /** Moves all partitions, and with them all coordinators, to the other one of two brokers. */
   | { readonly kind: 'move'; readonly node: 1 | 2 }
 
 export type FaultKind = Fault['kind']
 
 export interface PlannedFault {
-  /** After the input has begun. */
+  /** Time after the start of the input. */
   readonly atMs: number
   readonly fault: Fault
 }
 
-/** How the workers run. */
+/** Settings of the workers. */
 export interface Settings {
-  /** Copies of each task's state on other workers. */
+  /** Number of standby copies of each task's state. */
   readonly standby: 0 | 1
-  /** A worker that leaves in order keeps its partitions for its next start. */
+  /** Whether a worker that leaves gracefully keeps its partitions for its next start. */
   readonly keepPlaceOnStop: boolean
 }
 
@@ -60,27 +60,27 @@ export interface Schedule {
 }
 
 export interface ScheduleOptions {
-  /** One fault of each, at moments drawn from the seed; else both are drawn. */
+  /** One fault of each kind, at times drawn from the seed. By default both are drawn. */
   readonly kinds?: readonly FaultKind[]
-  /** Default 1. With 2, partitions are moved between them in every run. */
+  /** Default 1. With 2, every run moves partitions between them. */
   readonly brokers?: 1 | 2
-  /** Longest pause of the broker. Default 9 s, and now and then 20 to 30 s. */
+  /** Longest pause of the broker. Default 9 s, and occasionally 20 to 30 s. */
   readonly longestPauseMs?: number
 }
 
-/** All faults begin within this time, while input comes. */
+/** All faults begin within this time, during the input. */
 export const FAULTS_WITHIN_MS = 7_000
 const FIRST_AT_MS = 300
 const MIN_FAULTS = 2
 const MORE_FAULTS = 3
 const SECOND_MS = 1_000
 const HOUR_MS = 3_600 * SECOND_MS
-/** Longer than the session of 6 s. */
+/** Longer than the session time-out of 6 s. */
 const ZOMBIE_MS = 7_500
-/** Longer than the transaction time-out of 3 s, and shorter than the session. */
+/** Longer than the transaction time-out of 3 s, and shorter than the session time-out. */
 const STALL_MS = 3_800
 const LONGEST_PAUSE_MS = 9 * SECOND_MS
-/** Every session and transaction has timed out by then. */
+/** Long enough for every session and transaction to time out. */
 const VERY_LONG_PAUSE_MS = [20 * SECOND_MS, 30 * SECOND_MS] as const
 const VERY_LONG_PAUSE_SHARE = 0.2
 const STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
@@ -89,7 +89,7 @@ const CLOCK_OFFSETS_MS = [-48 * HOUR_MS, -HOUR_MS, -20 * SECOND_MS, 20 * SECOND_
 const FILES = 1_000
 const KEEP_PLACE_SHARE = 0.3
 
-/** How each fault is drawn. */
+/** How the parameters of each fault are drawn. */
 const DRAW: { readonly [Kind in FaultKind]: (random: Random, options: ScheduleOptions) => Extract<Fault, { kind: Kind }> } = {
   kill: (random) => ({ kind: 'kill', worker: integer(random, WORKERS), downMs: integer(random, 2_000), wipe: random() < 0.4 }),
   'kill-at-step': (random) => ({

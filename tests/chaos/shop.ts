@@ -14,7 +14,7 @@ import {
 } from '../../pipelines/engine/index.ts'
 import { CodecError } from '../../schemas/codec.ts'
 
-/** What an account pays. Keyed by account, in the log in the order of `at`. */
+/** A payment from an account. Keyed by account, in the log in the order of `at`. */
 export interface Payment {
   readonly id: string
   readonly merchant: string
@@ -22,23 +22,23 @@ export interface Payment {
   readonly amount: number
   /** Event time, epoch ms. */
   readonly at: number
-  /** Ends a partition's input: moves its event time past every timer. */
+  /** Ends a partition's input by advancing its event time past every timer. */
   readonly end?: boolean
 }
 
-/** Keyed by account; comes before or after its payment, or never. */
+/** Keyed by account. Arrives before or after its payment, or never. */
 export interface Receipt {
   readonly id: string
 }
 
-/** The account's payments so far, in the order of the log. */
+/** The account's payments so far, in log order. */
 export interface LedgerEntry {
   readonly seq: number
   readonly balance: number
   readonly id: string
 }
 
-/** The merchant's window after one payment more. */
+/** The merchant's window after one more payment. */
 export interface WindowEntry {
   readonly count: number
   readonly sum: number
@@ -46,14 +46,14 @@ export interface WindowEntry {
   readonly amount: number
 }
 
-/** What a partition of merchants had added up when a time was closed. */
+/** The number of payments that a partition of merchants had counted when a time was closed. */
 export interface Closing {
   readonly time: number
   readonly partition: number
   readonly payments: number
 }
 
-/** The region's total after a commit's payments more. */
+/** The region's total after another commit's payments. */
 export interface RegionEntry {
   readonly added: number
   readonly total: number
@@ -66,13 +66,13 @@ interface Balance {
 
 export const PARTITIONS = 4
 const WINDOW_MS = 1_000
-/** Longer than any payment is under way, faults included; sums that are older go, so that state stops growing. */
+/** Longer than any payment is in flight, faults included. Older sums are dropped, so that state stops growing. */
 const WINDOWS_KEPT = 600
 const REMINDER_AFTER_MS = 700
 const TICK_MS = 500
 const TIMERS_AT_ONCE = 100
 const CLOSED_EVERY_MS = 20
-/** The one key of a store that holds a number per partition. */
+/** The single key of a store with one number per partition. */
 const ALL = 'all'
 
 function json<T>(): Codec<T> {
@@ -92,7 +92,7 @@ function jsonTopic<T>(name: string): Topic<string, T> {
   return { name, key: utf8, value: rawValue(json<T>()), partitions: PARTITIONS }
 }
 
-/** Every topic that the shop reads and writes, apart from its internal ones. */
+/** Every topic that the shop reads and writes, except its internal ones. */
 export function shopTopics(name: string) {
   return {
     payments: jsonTopic<Payment>(`${name}-payments`),
@@ -112,9 +112,10 @@ export function windowKey(merchant: string, at: number): string {
 }
 
 /**
- * Everything that a topology may have: two co-partitioned sources that are joined, a keyed store, timers by event time, an aggregation that is
- * sent before each commit, times that a later stage closes by markers, and two repartitions, one of them into windows. Its output can be computed from the input's log alone, whatever
- * the order in which partitions are read.
+ * Uses every feature of a topology: two co-partitioned sources with a join, a keyed store, event-time timers, an
+ * aggregation that is emitted before each commit, times that a later stage closes by markers, and two repartitions, one
+ * of them into windows. Its output can be computed from the input's log alone, for any order in which partitions are
+ * read.
  */
 export function shop(name: string, options: TopologyOptions = {}): Topology {
   const topics = shopTopics(name)
@@ -128,7 +129,7 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
     const reminders = timerStore<string>('due', { key: utf8 })
     const pending = new Map<string, number>()
 
-    /** @returns true when the other one was there */
+    /** @returns true if the other one had already arrived */
     function match(id: string, kind: 'payment' | 'receipt'): boolean {
       const waiting = unmatched.get(id)
       if (waiting === undefined || waiting === kind) {
@@ -207,7 +208,7 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
       )
       .onTime('close', { stores: [added], emits: [topics.closings] }, function* close(time, ctx) {
         const closing = { time, partition: ctx.partition, payments: added.get(ALL) ?? 0 }
-        // Other work may come in between.
+        // Lets other work run in between.
         yield
         ctx.emit(topics.closings, String(ctx.partition), closing)
       })

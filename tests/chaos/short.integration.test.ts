@@ -7,7 +7,7 @@ import { newKafka } from '../stack/servers.ts'
 import { drawSchedule, type FaultKind } from './schedule.ts'
 import { runTrial } from './trial.ts'
 
-/** The run itself takes 20 s; each wait in it has a limit of its own. */
+/** The run itself takes 20 s, and each wait in it has its own limit. */
 const RUN_TIMEOUT_MS = 480_000
 
 let folder: GuardedFolder
@@ -27,7 +27,7 @@ const RUNS: readonly { readonly seed: number; readonly kinds: readonly FaultKind
 ]
 
 test.each(RUNS)(
-  '$kinds: the output is exactly that of an offline computation',
+  'with $kinds the output equals that of an offline computation',
   { ...AT_FIRST_TRY, timeout: RUN_TIMEOUT_MS },
   async ({ seed, kinds }) => {
     const say = (text: string) => process.stderr.write(`chaos seed ${seed}: ${text}\n`)

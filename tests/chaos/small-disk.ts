@@ -7,11 +7,11 @@ const SIZE_MB = 256
 const BLOCK = Buffer.alloc(1024 * 1024)
 const FILLER = 'filler'
 
-/** A small file system of its own over a folder, in a mount namespace of its own: it is gone with the process that holds it. */
+/** A small file system over a folder, in a separate mount namespace. It disappears with the process that holds it. */
 export interface SmallDisk {
-  /** The folder as processes outside reach it. */
+  /** The folder's path as seen from other processes. */
   readonly reach: string
-  /** Command in front of the one that shall see it. */
+  /** Prefix for a command that should see it. */
   readonly enter: readonly string[]
   /** Name of the file that fills it. */
   readonly filler: string
@@ -22,7 +22,7 @@ export interface SmallDisk {
 
 let reason: string | undefined | null = null
 
-/** Why there is no small disk on this machine; undefined when there is one. */
+/** Why this machine cannot have a small disk, or undefined if it can. */
 export function noSmallDisk(): string | undefined {
   if (reason !== null) return reason
   const tried = spawnSync('unshare', ['-m', 'sh', '-c', 'mount -t tmpfs -o size=1m chaos /mnt'], { encoding: 'utf8' })
@@ -30,7 +30,7 @@ export function noSmallDisk(): string | undefined {
   return reason
 }
 
-/** @param folder where it is mounted; its holder runs in `home` */
+/** @param folder the mount point; the process that holds it runs in `home` */
 export async function smallDisk(home: string, folder: string): Promise<SmallDisk> {
   const script = `mount -t tmpfs -o size=${SIZE_MB}m chaos "$1" && echo mounted && exec sleep infinity`
   const holder = spawn('unshare', ['-m', 'sh', '-c', script, 'sh', folder], { cwd: home, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -54,7 +54,7 @@ export async function smallDisk(home: string, folder: string): Promise<SmallDisk
   }
 }
 
-/** @returns false when there is no room for it */
+/** @returns false if it is full */
 function writes(handle: number, bytes: number): boolean {
   try {
     return writeSync(handle, BLOCK, 0, bytes) === bytes

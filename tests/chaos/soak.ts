@@ -1,7 +1,8 @@
 /**
- * `npm run test:soak`: three workers with steady input for so long, connections that are cut and workers that are fenced and come
- * back all the while. Tells how memory and open files of each worker went; exit code 1 when they did not stay flat or the output was wrong.
- * Memory is looked at right after a collection: otherwise one would see how lazy the collector is in a process that has little to do, not what leaks.
+ * `npm run test:soak`: three workers with steady input, while connections are cut and workers are fenced and rejoin.
+ * Prints the memory and open files of each worker over time. Exits with code 1 if they did not stay flat or the output
+ * was wrong. Memory is measured directly after a garbage collection. Otherwise the result would show how rarely an idle
+ * process collects, rather than leaks.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,14 +20,14 @@ const MIB = 1_048_576
 const KIB = 1_024
 const MINUTE_MS = 60_000
 const SAMPLE_EVERY_MS = 20_000
-/** Pages that hold nothing any more go back to the system beside the work. */
+/** Empty pages are returned to the system in the background. */
 const COLLECTION_MS = 1_000
 const CUT_EVERY_MS = 20_000
-/** Each worker is fenced, drops its tasks and joins again this often. */
+/** How often each worker is fenced, drops its tasks and rejoins. */
 const ZOMBIE_EVERY_MS = 3 * MINUTE_MS
 const ZOMBIE_MS = 8_000
 
-/** Nothing that ends a process: memory is looked at over the whole time. */
+/** Kinds that end no process, because memory is measured over the whole run. */
 function faultsFor(durationMs: number): PlannedFault[] {
   const faults: PlannedFault[] = []
   for (let atMs = CUT_EVERY_MS; atMs < durationMs; atMs += CUT_EVERY_MS)

@@ -18,7 +18,7 @@ import { type WorkerSlot, workerSlot } from './worker-slot.ts'
 
 export interface TrialDeps {
   readonly broker: Component
-  /** Of this trial alone. */
+  /** The folder of this trial alone. */
   readonly folder: string
   readonly say: (text: string) => void
 }
@@ -26,43 +26,43 @@ export interface TrialDeps {
 export interface TrialOptions {
   /** Default 4,000. */
   readonly payments?: number
-  /** How long they come. Default: a second longer than faults begin. */
+  /** Duration of the input. Default: one second longer than the period in which faults begin. */
   readonly inputMs?: number
-  /** Every payment gets its receipt. */
+  /** Gives every payment a receipt. */
   readonly everyReceipt?: boolean
-  /** Told of the workers when they are ready. */
+  /** Called with the workers when they are ready. */
   readonly watch?: (workers: readonly WorkerSlot[]) => void
 }
 
 export interface TrialResult {
-  /** What was wrong, for people; empty: everything was exactly right. */
+  /** Descriptions of all deviations, empty if the output was exactly right. */
   readonly faults: readonly string[]
   /** Payments in the log. */
   readonly payments: number
   readonly fences: number
   readonly crashes: number
-  /** Faults that could not be inflicted on this machine, with the reason. */
+  /** Faults that were impossible on this machine, with the reason. */
   readonly skipped: readonly string[]
 }
 
 const PAYMENTS = 4_000
-/** Beyond the last fault's beginning, so that some of the input meets it. */
+/** The input continues after the last fault begins, so that the fault affects some of it. */
 const INPUT_MS = FAULTS_WITHIN_MS + 1_000
-/** Below the session of 6 s: a worker that stalls can lose its transaction and keep its partitions. */
+/** Below the session time-out of 6 s, so that a stalled worker can lose its transaction and keep its partitions. */
 const TRANSACTION_TIMEOUT_MS = 3_000
 const READY_WITHIN_MS = 90_000
-/** After the last fault: sessions, transactions and restores on a busy machine. */
+/** Time after the last fault for sessions, transactions and restores on a busy machine. */
 const OUTPUT_WITHIN_MS = 150_000
 const LOOK_EVERY_MS = 300
-/** Records so far ahead of the broker's clock are refused (its `message.timestamp.after.max.ms`). */
+/** The broker refuses records so far ahead of its clock (`message.timestamp.after.max.ms`). */
 const TOO_FAR_AHEAD_MS = 3_600_000
 
-/** Faults after which a worker may give up, for its supervisor to start it again. */
+/** Faults after which a worker may end and needs its supervisor to restart it. */
 function mayEndWorkers(fault: Fault): boolean {
   return fault.kind === 'disk-full' || fault.kind === 'damage' || (fault.kind === 'clock' && fault.offsetMs >= TOO_FAR_AHEAD_MS)
 }
 
-/** One run: a shop of three workers, its input, and everything that the schedule says. */
+/** One run: a shop with three workers, its input, and all faults of the schedule. */
 export async function runTrial(schedule: Schedule, deps: TrialDeps, options: TrialOptions = {}): Promise<TrialResult> {
   const { broker, folder, say } = deps
   const name = `shop-${schedule.seed}-${Date.now().toString(36)}`
@@ -151,7 +151,7 @@ interface OrdealDeps extends TrialDeps, TrialOptions {
   readonly output: Reading<ShopOutput>
 }
 
-/** @returns what was wrong, and which faults were left out */
+/** @returns all deviations, and the faults that were skipped */
 async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Promise<{ found: string[]; skipped: readonly string[] }> {
   const { transport, topics, workers, input, output, say, payments = PAYMENTS, inputMs = INPUT_MS, everyReceipt } = deps
   const mayEnd = planned.some(({ fault }) => mayEndWorkers(fault))
@@ -161,8 +161,8 @@ async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Pr
     for (const id of ids) inLogBy.set(id, Date.now())
   }
   const producing = produceInput(transport, topics, { seed, payments, durationMs: inputMs, everyReceipt, onCommitted })
-  producing.catch(() => {}) // Told below, unless something else went wrong before.
-  // What a clock has said while it was wrong counts until its partitions are heard of again, by whomever that may be.
+  producing.catch(() => {}) // Reported below, unless something else fails first.
+  // Times from a wrong clock count until a correct clock has reported on the same partitions, from any worker.
   const doubtful: Timing['doubtful'] = planned.some(({ fault }) => fault.kind === 'clock') ? [[Date.now(), Infinity]] : []
   const timing = (): Timing => ({ inLogBy, doubtful, now: Date.now() })
   const inflicted = planned.map(async ({ atMs, fault }) => {
@@ -181,13 +181,13 @@ async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Pr
     },
     { what: 'the whole output', timeoutMs: OUTPUT_WITHIN_MS, intervalMs: LOOK_EVERY_MS },
   ).catch((error: Error) => say(`${error.message}: ${state}; workers ${JSON.stringify(workers.map(({ report }) => report ?? null))}`))
-  // Zombies too have found their place again.
+  // Zombies have rejoined as well.
   await allReady(workers)
   const codes = await Promise.all(workers.map((worker) => worker.leave()))
   await output.reader.catchUp()
   const found = [
     ...faults(input.read(), output.read(), timing()),
-    ...codes.flatMap((code, i) => (code === 0 || mayEnd ? [] : [`worker ${i} ended with ${code} when it was told to leave`])),
+    ...codes.flatMap((code, i) => (code === 0 || mayEnd ? [] : [`worker ${i} ended with ${code} after SIGTERM`])),
     ...workers.flatMap(({ slot, crashes }) => (crashes === 0 || mayEnd ? [] : [`worker ${slot} ended by itself`])),
   ]
   return { found, skipped: hands.skipped }

@@ -9,10 +9,10 @@ import type { Damage, Settings } from './schedule.ts'
 import { type SmallDisk, smallDisk } from './small-disk.ts'
 
 const WORKER = join(import.meta.dirname, 'children/worker.ts')
-/** As a supervisor waits before it starts a process again that has ended by itself. */
+/** A supervisor's delay before it restarts a process that has ended by itself. */
 const RESTART_AFTER_MS = 500
 const EXIT_TIMEOUT_MS = 40_000
-/** The files that hold the database; what else lies in the folder can be lost without harm. */
+/** Files of the database. All other files in the folder can be lost without harm. */
 const DATABASE_FILES = /\.(sst|log)$|^(MANIFEST|CURRENT)/
 const FLIPPED_BYTES = 64
 
@@ -20,42 +20,42 @@ export interface SlotOptions {
   readonly slot: number
   readonly broker: string
   readonly topology: string
-  /** Of this slot alone. */
+  /** The folder of this slot alone. */
   readonly folder: string
   readonly transactionTimeoutMs: number
   readonly settings: Settings
-  /** The state lies on a disk that can be filled. */
+  /** Puts the state on a disk that can be filled. */
   readonly onSmallDisk: boolean
 }
 
-/** A place for a worker process: its state folder, its way to the broker, and whatever process is there at the moment. */
+/** A slot for worker processes: the state folder, the proxy to the broker, and the current process if there is one. */
 export interface WorkerSlot {
   readonly slot: number
   readonly network: BrokerProxy
   readonly disk: SmallDisk | undefined
   readonly logFile: string
   readonly pid: number | undefined
-  /** What the process has told last; undefined when there is none. */
+  /** The latest report of the process, or undefined if there is none. */
   readonly report: WorkerReport | undefined
-  /** How often a process ended that nobody had ended. */
+  /** How often a process ended unexpectedly. */
   readonly crashes: number
-  /** How often it lost its place, over all processes. */
+  /** How often a worker was fenced, over all processes of the slot. */
   readonly fences: number
   start(): void
   kill(): Promise<void>
-  /** SIGTERM. @returns its exit code, undefined when there was no process */
+  /** Sends SIGTERM. @returns the exit code, or undefined if there was no process */
   leave(): Promise<number | undefined>
   tell(order: WorkerOrder): void
   stop(): void
   go(): void
-  /** True when the process is stopped by a signal. */
+  /** True while the process is suspended by a signal. */
   isStopped(): boolean
-  /** Resolves when the process of the moment of asking has ended. */
+  /** Resolves when the process that is current at the call has ended. */
   whenExited(): Promise<void>
-  /** It is going to end by itself: no crash. */
+  /** Announces that the process will end by itself, so that it does not count as a crash. */
   expectExit(): void
   wipe(): void
-  /** @returns what was damaged, undefined when there is no such file */
+  /** @returns what was damaged, or undefined if there is no such file */
   damage(how: Damage, file: number): string | undefined
   /** Ends everything. */
   close(): Promise<void>
@@ -68,7 +68,7 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
   mkdirSync(state, { recursive: true })
   const network = await brokerProxy(options.broker, { remember: false })
   const disk = options.onSmallDisk ? await smallDisk(folder, state) : undefined
-  /** The state folder as this process reaches it. */
+  /** The state folder's path as seen from this process. */
   const reach = disk?.reach ?? state
   let child: ChildProcess | undefined
   let exited: Promise<void> = Promise.resolve()
@@ -141,7 +141,7 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
       exitExpected = true
       leaving.kill('SIGTERM')
       const hasEnded = () => {
-        // It may have come only now to the step that it was to stop at.
+        // It may have reached only now the step where it was to stop.
         if (isStopped()) leaving.kill('SIGCONT')
         return leaving.exitCode !== null || leaving.signalCode !== null
       }
@@ -149,7 +149,7 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
       return leaving.exitCode ?? -1
     },
     tell(order) {
-      if (child?.connected === true) child.send(order, () => {}) // A child that has just ended hears nothing.
+      if (child?.connected === true) child.send(order, () => {}) // A child that has just ended gets no message.
     },
     stop: () => void child?.kill('SIGSTOP'),
     go: () => void child?.kill('SIGCONT'),
@@ -192,7 +192,7 @@ function flipMiddle(path: string): void {
   writeFileSync(path, bytes)
 }
 
-/** The letter of /proc: T is stopped. */
+/** The state letter from /proc, where T means stopped. */
 function processState(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

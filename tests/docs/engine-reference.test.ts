@@ -30,7 +30,7 @@ function rows(heading: string): string[][] {
 const firstCells = (heading: string) => rows(heading).map((row) => row[0])
 const cell = (heading: string, first: string, column: number) => rows(heading).find((row) => row[0] === first)?.[column]
 
-/** The members of an interface, in the order of the source. */
+/** The members of an interface, in source order. */
 function members(path: string, name: string): string[] {
   const body = new RegExp(`export interface ${name}\\b[^{]*\\{\\n([\\s\\S]*?)\\n\\}`).exec(source(path))?.[1] ?? ''
   return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??[:(]/gm)].map((match) => match[1])
@@ -51,13 +51,13 @@ test.each([
   ['state/stores/rocksdb-backend.ts', 'RocksdbOptions'],
   ['pipelines/engine/sinks/sink.ts', 'SinkOptions'],
   ['pipelines/engine/sinks/sink-group.ts', 'SinkGroupOptions'],
-])('%s: every option of %s', (path, name) => {
+])('%s documents every option of %s', (path, name) => {
   const [, ...listed] = firstCells(name)
   expect(members(path, name)).not.toEqual([])
   expect(listed.sort()).toEqual(members(path, name).sort())
 })
 
-/** The value of a constant that its file keeps to itself. */
+/** The value of a constant that its file does not export. */
 function constant(path: string, name: string): number {
   const expression = new RegExp(`\\b${name}(?:: \\w+)? ?[=:] ([\\d_ *]+)`).exec(source(path))?.[1]
   expect(expression, `${name} in ${path}`).toBeDefined()
@@ -67,7 +67,7 @@ const KIB = 1024
 const MIB = KIB * KIB
 const comma = (value: number) => value.toLocaleString('en')
 
-test('defaults and limits are those of the code', () => {
+test('defaults and limits match the code', () => {
   const worker = 'pipelines/engine/worker/worker.ts'
   const assembly = 'pipelines/engine/worker/assembly.ts'
   const table = 'pipelines/engine/sinks/table-target.ts'
@@ -115,7 +115,7 @@ test('defaults and limits are those of the code', () => {
   ])
 })
 
-test('the environment and its defaults', () => {
+test('documents the environment and its defaults', () => {
   const heading = 'Environment of a worker process'
   const rooms = [kafkaSettings, stateSettings, surroundingsSettings].map(({ variables }) => variables)
   const variables = [...rooms, ...WORKER_VARIABLES].flatMap((fragment) => Object.keys(fragment))
@@ -144,7 +144,7 @@ test('the environment and its defaults', () => {
   expect(documented).toEqual(defaults)
 })
 
-test('outcomes, codes and headers', () => {
+test('documents outcomes, codes and headers', () => {
   const listed = firstCells('Outcomes and dead letters')
   const code = /readonly code: ((?:'\w+'(?: \| )?)+)/.exec(source('pipelines/engine/task/record-queue.ts'))?.[1] ?? ''
   const codes = [...code.matchAll(/'(\w+)'/g)].map((match) => match[1])
@@ -156,10 +156,12 @@ test('outcomes, codes and headers', () => {
   expect(listed.sort()).toEqual([first, ...outcomes, second, ...codes, third, ...headers].sort())
 })
 
-/** Folders whose errors reach authors or operators. Those of the Kafka client become FencedError or TransportError. */
+/**
+ * Folders whose errors an author or operator may see. Errors of the Kafka client become FencedError or TransportError.
+ */
 const ERROR_FOLDERS = ['pipelines/engine', 'state/stores', 'kafka', 'schemas']
 
-test('every error', () => {
+test('documents every error', () => {
   const files = ERROR_FOLDERS.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts') && !file.startsWith('client'))
@@ -169,7 +171,7 @@ test('every error', () => {
   expect(firstCells('Errors').slice(1).sort()).toEqual(errors.sort())
 })
 
-test('names and retention of internal topics', () => {
+test('documents names and retention of internal topics', () => {
   const DAY_MS = 24 * 3_600_000
   const heading = 'Names in Kafka'
   const days = (spec: { config?: Readonly<Record<string, string>> }) => Number(spec.config?.['retention.ms']) / DAY_MS
@@ -181,13 +183,13 @@ test('names and retention of internal topics', () => {
   expect(cell(heading, 'changelog', 2)).toBe(`compacted; tombstones ${tombstones} hours`)
 })
 
-test('endpoints', () => {
+test('documents the endpoints', () => {
   const paths = [...source('pipelines/engine/worker/introspection.ts').matchAll(/case '(\/\w+)'/g)].map((match) => match[1])
   const state = /PATH = '(\/\w+)'/.exec(source('pipelines/engine/queries/state-endpoint.ts'))?.[1]
   expect(firstCells('HTTP endpoints of a worker process').slice(1)).toEqual([...paths, state])
 })
 
-test('metrics', () => {
+test('documents the metrics', () => {
   const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   const named = ['worker/worker-runner', 'worker/introspection', 'sinks/sink-runner'].flatMap((file) =>
     [

@@ -10,7 +10,7 @@ const chapters = readdirSync(GUIDE)
   .sort()
 const textOf = (chapter: string) => readFileSync(join(GUIDE, chapter), 'utf8')
 
-/** The lines between a heading of the index and the next one. */
+/** The lines between a heading of the index and the next heading. */
 function section(heading: string): string {
   const start = index.indexOf(`## ${heading}\n`)
   expect(start).toBeGreaterThan(0)
@@ -24,7 +24,7 @@ test('the index lists every chapter, in order', () => {
   expect(chapters.map((chapter) => Number(chapter.slice(0, 2)))).toEqual(chapters.map((_, i) => i + 1))
 })
 
-test.each(chapters)('%s begins with its title and says what to read next', (chapter) => {
+test.each(chapters)('%s begins with its title and ends with what to read next', (chapter) => {
   const text = textOf(chapter)
   const title = new RegExp(`^\\[${Number(chapter.slice(0, 2))}\\. (.+)\\]\\(${chapter}\\)`, 'm').exec(index.replaceAll('| [', '\n['))?.[1]
   expect(text.split('\n')[1]).toBe(` * # ${Number(chapter.slice(0, 2))}. ${title}`)
@@ -32,12 +32,12 @@ test.each(chapters)('%s begins with its title and says what to read next', (chap
   expect(text).toContain('Sources:')
 })
 
-test.each([...chapters, 'README.md'])('the files that %s names are there', (file) => {
+test.each([...chapters, 'README.md'])('the files that %s names exist', (file) => {
   const named = [...textOf(file).matchAll(/`([\w.-]+(?:\/[\w.-]+)+)`/g)].map((match) => match[1])
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
 })
 
-test('chapters import what the index calls public, and nothing else', () => {
+test('chapters import only what the index lists as public', () => {
   const publicModules = [...section('What you import').matchAll(/`([\w/.-]+\.ts)`/g)].map((match) => match[1])
   const imported = chapters.flatMap((chapter) => [...textOf(chapter).matchAll(/from '\.\.\/\.\.\/(.+)'/g)].map((match) => match[1]))
   expect([...new Set(imported)].sort()).toEqual([...publicModules].sort())

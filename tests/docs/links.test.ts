@@ -3,7 +3,7 @@ import { dirname, join, normalize, relative } from 'node:path'
 import { expect, test } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '..', '..')
-/** Folders that hold no text of this project. */
+/** Folders without text of this project. */
 const FOREIGN = new Set(['node_modules', '.git', '.millrace'])
 const WITH_LINKS = /\.(?:md|ts|avsc|py|lua)$/
 
@@ -15,17 +15,17 @@ function filesIn(folder: string): string[] {
   })
 }
 
-/** A link to a place in the repository. */
+/** A link to a file in the repository. */
 interface Link {
   readonly from: string
-  /** From the root. */
+  /** Path from the root. */
   readonly path: string
   readonly section: string | undefined
 }
 
 /** Markdown's `[text](target)`, relative to its file. */
 const MARKDOWN_LINK = /\]\(([^()\s#]*)(?:#([^()\s]*))?\)/g
-/** A page that a comment names, from the root. */
+/** A page that a comment names by its path from the root. */
 const NAMED_PAGE = /(?<![\w./-])docs\/([\w/-]+\.md)(?:#([\w-]*))?/g
 
 function linksOf(file: string, text: string): Link[] {
@@ -42,7 +42,7 @@ function withoutCode(markdown: string): string {
   return markdown.replaceAll(/^(`{3,})[\s\S]*?^\1/gm, '')
 }
 
-/** The anchors of a page, made from its headings as GitHub makes them. */
+/** The anchors of a page's headings, formed as GitHub does. */
 function sectionsOf(markdown: string): Set<string> {
   const seen = new Map<string, number>()
   const headings = [...withoutCode(markdown).matchAll(/^#{1,6} +(.+?) *$/gm)].map(([, heading]) => anchorOf(heading))
@@ -65,11 +65,11 @@ function anchorOf(heading: string): string {
 
 const SAMPLE = '# Titles, and `code`\n\n```\n# no heading\n```\n\n## Same\n## Same\n### [Linked](x.md) – text\n'
 
-test('anchors are made as GitHub makes them', () => {
+test('forms anchors as GitHub does', () => {
   expect([...sectionsOf(SAMPLE)]).toEqual(['titles-and-code', 'same', 'same-1', 'linked--text'])
 })
 
-test('links are found in comments and in Markdown', () => {
+test('finds links in comments and in Markdown', () => {
   const page = join(ROOT, 'docs', 'a', 'b.md')
   expect(linksOf(join(ROOT, 'a.ts'), '/** docs/a/b.md#c (docs/d.md). See ../docs/e.md */')).toEqual([
     { from: 'a.ts', path: 'docs/a/b.md', section: 'c' },
@@ -81,7 +81,7 @@ test('links are found in comments and in Markdown', () => {
   ])
 })
 
-test('every link to a page or a section leads to one', () => {
+test('every link points to an existing page or section', () => {
   const own = relative(ROOT, import.meta.filename)
   const links = filesIn(ROOT)
     .filter((file) => relative(ROOT, file) !== own)

@@ -5,11 +5,11 @@ import { FAULT_KINDS } from '../chaos/schedule.ts'
 
 const DOCS = join(import.meta.dirname, '../../docs')
 const CHAOS = '../tests/chaos/schedule.ts'
-/** More is a paragraph. */
+/** A longer text belongs in a paragraph. */
 const MAX_CELL_CHARACTERS = 300
 const LINK = /\[([^\]]+)\]\(([^)]+)\)/g
 
-/** The promises, with the links in the list below each; what is not promised comes last. */
+/** The promises, with the links in the list below each. The section on what is not promised is last. */
 function promises(): { text: string; links: { title: string; path: string }[] }[] {
   const [promised] = readFileSync(join(DOCS, 'promises.md'), 'utf8').split('## What is not promised')
   const [, ...items] = promised.split(/^- /m)
@@ -19,7 +19,7 @@ function promises(): { text: string; links: { title: string; path: string }[] }[
   })
 }
 
-test('every promise has a test behind it', () => {
+test('every promise has a test', () => {
   expect(promises().length).toBeGreaterThan(25)
   expect(promises().filter(({ links }) => links.length === 0)).toEqual([])
 })
@@ -31,7 +31,7 @@ test('no cell of a table is longer than 300 characters', () => {
   expect(rows.flatMap((row) => row.split('|')).filter((cell) => cell.length > MAX_CELL_CHARACTERS)).toEqual([])
 })
 
-test('every test named there exists under that title', () => {
+test('every named test exists with that title', () => {
   const links = promises().flatMap((promise) => promise.links)
   const broken = links.filter(({ title, path }) => {
     const file = join(DOCS, path)
@@ -42,7 +42,7 @@ test('every test named there exists under that title', () => {
   expect(broken).toEqual([])
 })
 
-test('every fault of the chaos harness is promised something', () => {
+test('every fault of the chaos harness has a promise', () => {
   const named = new Set(promises().flatMap(({ links }) => links.filter(({ path }) => path === CHAOS).map(({ title }) => title)))
   expect([...named].sort()).toEqual(FAULT_KINDS.map((kind) => `\`${kind}\``).sort())
 })

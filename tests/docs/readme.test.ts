@@ -7,13 +7,13 @@ import { guardedFolder } from '../stack/folder.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const COMPILER = join(ROOT, 'node_modules/typescript/bin/tsc')
-/** The compiler reads all files that the samples import: seconds, or many on a busy machine. */
+/** The compiler reads all files that the samples import, which takes many seconds on a busy machine. */
 const COMPILE_TIMEOUT_MS = 120_000
 const BROKEN = "import { drop } from './pipelines/engine/index.ts'\n\ndrop(missing)\n"
 
 const folder = guardedFolder()
 
-/** The TypeScript samples of a page that belong to the checkout: those that import one of its files. */
+/** The TypeScript samples of a page that belong to the checkout, because they import one of its files. */
 function samplesOf(page: string): string[] {
   const blocks = [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1])
   return blocks.filter((block) => /from '\.\//.test(block))
@@ -27,7 +27,7 @@ async function faultsOf(files: Readonly<Record<string, string>>): Promise<string
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder.path, name), text)
   symlinkSync(join(ROOT, 'node_modules'), join(folder.path, 'node_modules'))
   writeFileSync(join(folder.path, 'package.json'), JSON.stringify({ type: 'module' }))
-  // Imports that begin with ./ are looked for in the checkout too.
+  // Imports that begin with ./ also refer to files of the checkout.
   const compilerOptions = { rootDirs: [ROOT, folder.path] }
   const config = { extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: [], files: Object.keys(files) }
   writeFileSync(join(folder.path, 'tsconfig.json'), JSON.stringify(config))
@@ -42,7 +42,7 @@ test(
     const samples = samplesOf('README.md')
     expect(samples.some((sample) => sample.includes('topology('))).toBe(true)
     const files = Object.fromEntries(samples.map((sample, i) => [`sample-${i}.ts`, sample]))
-    // One fault on purpose shows that faults are found.
+    // A deliberate error shows that the test detects errors.
     expect(await faultsOf({ ...files, 'broken.ts': BROKEN })).toEqual([
       expect.stringMatching(/^broken\.ts\(3,\d+\): error TS\d+: Cannot find name 'missing'/),
     ])

@@ -15,7 +15,7 @@ import { trendsApi } from '../api/trends/harness.ts'
 const FOLDER = join(import.meta.dirname, '..', '..', 'docs', 'services')
 const textOf = (page: string) => readFileSync(join(FOLDER, page), 'utf8')
 
-/** The first cells of the tables in a section, without backticks and the table's head. */
+/** The first cells of the tables in a section, without backticks and header. */
 function firstCells(page: string, heading: string): string[] {
   const [, section] = `${textOf(page)}\n## `.split(`\n## ${heading}\n`)
   expect(section, `${page} has a section ${heading}`).toBeDefined()
@@ -23,7 +23,7 @@ function firstCells(page: string, heading: string): string[] {
   return [...rows].map((row) => row[1])
 }
 
-/** The document needs definitions only, so that no handler of this service ever runs. */
+/** The document needs only definitions, so no handler of this service ever runs. */
 async function limitsApi() {
   const routes = Object.values(limitsRoutes).map((definition) =>
     bind(definition as typeof limitsRoutes.listRulesRoute, () => {
@@ -47,14 +47,14 @@ const SERVICES = [
   { page: 'limits.md', tag: 'rate limits', open: limitsApi },
 ]
 
-test('the index lists every page, and each is checked below', () => {
+test('the index lists every page, and the tests below check each', () => {
   const pages = readdirSync(FOLDER).filter((file) => file !== 'README.md')
   const listed = [...textOf('README.md').matchAll(/^\| \[[^\]]+\]\(([\w-]+\.md)\)/gm)].map((match) => match[1])
   expect(listed.sort()).toEqual(pages.sort())
   expect(SERVICES.map(({ page }) => page).sort()).toEqual(pages)
 })
 
-test.each(SERVICES)('$page names the endpoints of the OpenAPI document, and no other', async ({ page, tag, open }) => {
+test.each(SERVICES)('$page names exactly the endpoints of the OpenAPI document', async ({ page, tag, open }) => {
   const { app } = await open()
   const { paths } = (await (await app.request('/openapi.json')).json()) as OpenApi
   const endpoints = Object.entries(paths).flatMap(([path, methods]) =>
@@ -64,12 +64,12 @@ test.each(SERVICES)('$page names the endpoints of the OpenAPI document, and no o
   expect(firstCells(page, 'Endpoints').sort()).toEqual(endpoints.sort())
 })
 
-/** Rows as the pages have them: the code and the status. */
+/** Rows in the form of the pages: code and status. */
 function rowsOf(definitions: readonly ErrorDefinition[]): string[] {
   return definitions.map(({ code, status }) => `| \`${code}\` | ${status} |`)
 }
 
-test.each(SERVICES)('$page lists the error codes of its service, and no other', async ({ page, open }) => {
+test.each(SERVICES)('$page lists exactly the error codes of its service', async ({ page, open }) => {
   const { service } = await open()
   expect(firstCells(page, 'Errors').sort()).toEqual(service.errors.map(({ code }) => code).sort())
   expect(rowsOf(service.errors).filter((row) => !textOf(page).includes(row))).toEqual([])

@@ -4,7 +4,7 @@ export interface Text {
   readonly line: number
   readonly kind: 'comment' | 'string' | 'prose' | 'table'
   readonly text: string
-  /** Columns of the whole line; undefined where the line also holds code. */
+  /** Columns of the whole line, or undefined if the line also contains code. */
   readonly columns: number | undefined
 }
 
@@ -12,7 +12,7 @@ export interface Text {
 const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};+>]|\breturn|\bcase)\s*$/
 const QUOTES = new Set(["'", '"', '`'])
 
-/** The comments and the strings of TypeScript or JavaScript. A string counts when it holds a space. */
+/** The comments and the strings of TypeScript or JavaScript. A string counts if it contains a space. */
 export function textsOfCode(source: string): Text[] {
   const texts: Text[] = []
   const lines = source.split('\n')
@@ -31,7 +31,7 @@ export function textsOfCode(source: string): Text[] {
     }
   }
 
-  /** @returns the index behind the literal that `end` closes */
+  /** @returns the index after the literal that `end` closes */
   function behindLiteral(end: string): number {
     let index = at + 1
     let inClass = false
@@ -73,7 +73,7 @@ export function textsOfCode(source: string): Text[] {
   return texts
 }
 
-/** The title of a test is judged in its own file. */
+/** Titles of tests are checked in their own files. */
 const LINK_TO_TEST = /\[[^\]]*\]\([^)]*\.test\.ts\)/g
 
 /** The prose and the tables of Markdown without code, comments and the targets of links. */

@@ -53,14 +53,14 @@ function faultsIn(path: string): string[] {
   )
 }
 
-test('comments and prose avoid the words and widths that a pattern can find', () => {
+test('comments and prose avoid unwanted words and widths that a pattern can find', () => {
   const tracked = execFileSync('git', ['ls-files', '-z', '*.ts', '*.mjs', '*.md'], { cwd: ROOT, encoding: 'utf8' })
   const paths = tracked.split('\0').filter((path) => path !== '' && !EXEMPT.has(path) && !GENERATED.test(path) && inAreas(path))
   expect(paths.length).toBeGreaterThan(0)
   expect(paths.flatMap(faultsIn)).toEqual([])
 })
 
-test('comments are found beside strings and regular expressions', () => {
+test('finds comments beside strings and regular expressions', () => {
   const source = [
     "const url = 'http://a b' // one",
     "const slash = /[/]'/ // two",
@@ -78,7 +78,7 @@ test('comments are found beside strings and regular expressions', () => {
   ])
 })
 
-test('code, tables and the targets of links have no width', () => {
+test('ignores the width of code, tables and link targets', () => {
   const long = 'x'.repeat(MAX_COLUMNS)
   const source = ['```', long, '```', `| ${long} |`, `[a](${long})`, `    ${long}`, 'prose'].join('\n')
   const wide = textsOfMarkdown(source).filter(({ kind, columns = 0 }) => kind === 'prose' && columns > MAX_COLUMNS)

@@ -19,7 +19,7 @@ function known(user: bigint, phrases: string[], createdAt: number, acknowledgedA
   return { tweet, sentAt: createdAt, acknowledgedAt }
 }
 
-// Two tweets of "a" and one of "b" in time, and one more of "b" that nobody knew of when the window was due.
+// Two tweets of "a" and one of "b" in time, and a second one of "b" that was acknowledged after the window was due.
 const expected = expectedLists([
   known(1n, ['a'], NOON - 1_000),
   known(2n, ['a', 'b'], NOON - 2_000),
@@ -32,7 +32,7 @@ function faults(...counts: [term: string, tweet_volume: number][]): string[] {
   return expected.faults({ woeid: WORLD, window_end: NOON, source: 'pipeline', entries })
 }
 
-test('right lists have no fault, with or without what was under way', () => {
+test('correct lists have no faults, with or without tweets in flight', () => {
   expect(faults(['a', 2], ['b', 1])).toEqual([])
   expect(faults(['a', 2], ['b', 2])).toEqual([])
   expect(expected.isExact(NOON)).toBe(false)
@@ -46,7 +46,7 @@ test.each([
       ['a', 1],
       ['b', 1],
     ],
-    /a has 1, right is 2 to 2/,
+    /a has 1 instead of 2 to 2/,
   ],
   [
     'overcounted',
@@ -54,7 +54,7 @@ test.each([
       ['a', 3],
       ['b', 1],
     ],
-    /a has 3, right is 2 to 2/,
+    /a has 3 instead of 2 to 2/,
   ],
   ['missing', [['a', 2]], /b \(1\) is missing/],
   [
@@ -64,7 +64,7 @@ test.each([
       ['b', 1],
       ['c', 1],
     ],
-    /c has 1, right is 0 to 0/,
+    /c has 1 instead of 0 to 0/,
   ],
   [
     'older than the window',
@@ -73,7 +73,7 @@ test.each([
       ['b', 1],
       ['old', 1],
     ],
-    /old has 1, right is 0 to 0/,
+    /old has 1 instead of 0 to 0/,
   ],
   [
     'out of order',
@@ -81,7 +81,7 @@ test.each([
       ['b', 1],
       ['a', 2],
     ],
-    /b \(1\) stands above a \(2\)/,
+    /b \(1\) is above a \(2\)/,
   ],
 ] as const)('a term that is %s is a fault', (_, counts, reason) => {
   expect(faults(...counts.map(([term, volume]): [string, number] => [term, volume]))).toContainEqual(expect.stringMatching(reason))

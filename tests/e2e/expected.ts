@@ -3,14 +3,14 @@ import type { PublishedList } from './log.ts'
 
 const MINUTE_MS = 60_000
 const WINDOW_MINUTES = 60
-/** Lists wait so long for tweets that are under way. */
+/** How long lists wait for tweets in flight. */
 const ARRIVAL_DELAY_MS = 2_000
-/** Lists are cut there. */
+/** The maximum number of terms in a list. */
 const KEPT_TERMS = 500
 
-/** A tweet of the log, and when it was known to be there. */
+/** A tweet in the log, and a time by which it was known to be there. */
 export interface KnownTweet extends SentTweet {
-  /** Epoch ms: the producer's acknowledgement, or the first sight of a reader. */
+  /** Epoch ms: when the producer got the acknowledgement or a reader first saw the tweet. */
   readonly acknowledgedAt: number
 }
 
@@ -20,14 +20,14 @@ interface Occurrence {
 }
 
 /**
- * What any published list may say: a window must hold every tweet that was acknowledged before it was due, and no tweet that is not in the log.
- * When nothing was under way at that moment both bounds are the same.
+ * Bounds for published lists: a window must contain every tweet that was acknowledged before it was due, and no tweet
+ * that is not in the log. If no tweet was in flight at that moment, both bounds are equal.
  */
 export interface Expected {
   bounds(woeid: number, windowEnd: number): Map<string, Bounds>
-  /** What is wrong with a list, in words; empty when it is right. */
+  /** Descriptions of a list's faults, empty if it is correct. */
   faults(list: PublishedList): string[]
-  /** True when there is only one right answer for every region. */
+  /** True if there is only one correct list for every region. */
   isExact(windowEnd: number): boolean
   /** Regions that have tweets. */
   readonly woeids: readonly number[]
@@ -39,8 +39,8 @@ interface Bounds {
 }
 
 /**
- * @param log in the order of the log, partition by partition
- * @param counted what counts of it, where that is known already
+ * @param log in log order, partition by partition
+ * @param counted the tweets of the log that count, if already known
  */
 export function expectedLists(log: readonly KnownTweet[], counted = countedContributions(log)): Expected {
   const regions = new Map<number, Map<string, Occurrence[]>>()
@@ -72,15 +72,15 @@ export function expectedLists(log: readonly KnownTweet[], counted = countedContr
     const found: string[] = []
     const place = `${woeid} at ${new Date(window_end).toISOString()}`
     const right = bounds(woeid, window_end)
-    // Without a baseline yet all terms are measured against one mean: the score orders as the count does.
+    // Without a baseline all terms are measured against one mean, so the order by score equals the order by count.
     for (let i = 1; i < entries.length; i++) {
       const [above, below] = [entries[i - 1], entries[i]]
       if (above.tweet_volume < below.tweet_volume || (above.tweet_volume === below.tweet_volume && above.term >= below.term))
-        found.push(`${place}: ${above.term} (${above.tweet_volume}) stands above ${below.term} (${below.tweet_volume})`)
+        found.push(`${place}: ${above.term} (${above.tweet_volume}) is above ${below.term} (${below.tweet_volume})`)
     }
     for (const { term, tweet_volume } of entries) {
       const { least, most } = right.get(term) ?? { least: 0, most: 0 }
-      if (tweet_volume < least || tweet_volume > most) found.push(`${place}: ${term} has ${tweet_volume}, right is ${least} to ${most}`)
+      if (tweet_volume < least || tweet_volume > most) found.push(`${place}: ${term} has ${tweet_volume} instead of ${least} to ${most}`)
     }
     const listed = new Set(entries.map(({ term }) => term))
     const cut = entries.length < KEPT_TERMS ? 0 : entries[entries.length - 1].tweet_volume

@@ -4,10 +4,10 @@ import { seededRandom } from '../../tools/random/random.ts'
 import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from './kills.ts'
 import { type System, startSystem } from './system.ts'
 
-/** Which moments, and which tweets; tests/chaos has many others. */
+/** Decides the tweets and the times of kills. tests/chaos covers many other seeds. */
 const SEED = 20260115
 const TWEETS_PER_SECOND = 200
-/** Between two incidents. */
+/** Pause between two incidents. */
 const WITHIN_MS = 8_000
 
 let system: System
@@ -21,7 +21,7 @@ afterAll(async () => {
   await (trial?.finish() ?? system?.finish())
 })
 
-test('worker, broker and Redis are killed, a worker leaves and comes back: every published list is right', async () => {
+test('all published lists are correct although worker, broker and Redis are killed and a worker leaves and returns', async () => {
   const random = seededRandom(SEED)
   const stream = demoStream({ seed: SEED, rate: TWEETS_PER_SECOND, startAt: Date.now() })
   const running = ordeal(system, (text) => process.stderr.write(`kills.test.ts: ${text}\n`), stream.next)
@@ -33,7 +33,7 @@ test('worker, broker and Redis are killed, a worker leaves and comes back: every
   await randomMoment(random, WITHIN_MS)
   await leaveAndComeBack(system.workers[1])
   await running.endInput()
-  // Also what was never acknowledged is in the log before the last window is due.
+  // By then even unacknowledged tweets are in the log before the last window is due.
   await running.checkPublished()
   const windowEnd = await running.nextWindow({ wholeMinute: true })
   await running.checkPublished()
@@ -41,6 +41,6 @@ test('worker, broker and Redis are killed, a worker leaves and comes back: every
   await running.checkTable()
 })
 
-test('Redis is emptied: readers are told to wait, and get the same lists again', async () => {
+test('when Redis is emptied, readers get an error until the same lists are back', async () => {
   await trial?.flushRedis()
 })

@@ -16,35 +16,38 @@ import { get, type ListBody, listOf } from './trends-api.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
-/** Two renewals, a restart, and what a busy machine adds. */
+/** Two list renewals, a restart, and a margin for a busy machine. */
 const RECOVERY_TIMEOUT_MS = 180_000
 const SINK_TIMEOUT_MS = 60_000
-/** The API keeps a list for a second. */
+/** The API caches a list for one second. */
 const REFUSAL_TIMEOUT_MS = 15_000
 const LOOK_EVERY_MS = 200
-/** Each look starts a reader. */
+/** Each check starts a reader. */
 const READ_EVERY_MS = 1_000
 const SNAPSHOT_RANKS = 100
 const MAX_SHOWN = 10
 const WORLD = 1
 
-/** A running system that loses parts while tweets come in, and everything that it has published so far. */
+/** A running system that loses parts while tweets arrive, and everything that it has published so far. */
 export interface Ordeal {
-  /** kill -9; it is started again as `npm start` does it. Resolves when it is back. */
+  /** kill -9, after which the supervisor restarts the part as in `npm start`. Resolves when it is back. */
   kill(victim: Component): Promise<void>
-  /** Resolves with the end of the first window that every region has a list of and that ends after now. */
+  /** Resolves with the end of the first window after the call for which every region has a list. */
   nextWindow(options?: { readonly wholeMinute?: boolean }): Promise<number>
-  /** Ends the input; resolves when all is acknowledged. */
+  /** Ends the input. Resolves when all of it is acknowledged. */
   endInput(): Promise<void>
-  /** Reads back what has been published since the last time, and finds nothing wrong in it. */
+  /** Reads what was published since the last call, and checks it. */
   checkPublished(): Promise<void>
-  /** Finds exactly the published snapshots in ClickHouse: one row per region, window and rank. */
+  /** Checks that ClickHouse has exactly the published snapshots, one row per region, window and rank. */
   checkTable(): Promise<void>
-  /** True when every tweet of that window was acknowledged before it was due: its counts are those of an offline computation. */
+  /**
+   * True if every tweet of that window was acknowledged before it was due, so that its counts equal those of an offline
+   * computation.
+   */
   isExact(windowEnd: number): boolean
-  /** All APIs give the same lists. */
+  /** Checks that all APIs serve the same lists. */
   checkAgreement(): Promise<void>
-  /** Empties Redis: readers are told to wait until the views are there again. */
+  /** Empties Redis, and checks that readers get an error until the views are back. */
   flushRedis(): Promise<void>
   finish(): Promise<void>
 }
@@ -57,10 +60,10 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
   const reader = logReader(system)
   const log: LoggedTweet[] = []
   let expected = expectedLists([])
-  /** How many regions have a list, by window. */
+  /** The regions with a list, by window. */
   const regionsOf = new Map<number, Set<number>>()
   const unchecked: PublishedList[] = []
-  /** Rows that the table must have, by window; only those that have not been looked for yet. */
+  /** The number of rows that the table must have, by window. Contains only windows that were not checked yet. */
   const rowsOf = new Map<number, Set<string>>()
   let rowsFound = 0
   const answers = watchAnswers(system)
@@ -100,7 +103,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
       },
       { what: `a window after ${new Date(after).toISOString()}`, timeoutMs: RECOVERY_TIMEOUT_MS, intervalMs: LOOK_EVERY_MS },
     )
-    // Its other partitions may be a moment behind.
+    // Its other partitions may be slightly behind.
     await waitUntil(async () => (await readPublished(windowEnd)) === regions.length, {
       what: `all regions at ${new Date(windowEnd).toISOString()}`,
       timeoutMs: RECOVERY_TIMEOUT_MS,
@@ -109,7 +112,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     return windowEnd
   }
 
-  /** @returns how many lists of that window are known */
+  /** @returns the number of known lists of that window */
   async function readPublished(windowEnd: number): Promise<number> {
     for (const list of await reader.lists()) {
       const { woeid, window_end, entries } = list
@@ -130,7 +133,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
 
   async function checkPublished(): Promise<void> {
     await readPublished(0)
-    // Read after the lists: it has every tweet that they may hold.
+    // Read after the lists, so that it contains every tweet that they may count.
     log.push(...(await reader.tweets()))
     expected = expectedLists(live.known(log))
     const newest = Math.max(...regionsOf.keys())
@@ -149,7 +152,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     }
     try {
       for (const [windowEnd, wanted] of rowsOf) {
-        // Other regions of the newest window may still come.
+        // Lists of other regions may still follow for the newest window.
         if (regionsOf.get(windowEnd)?.size !== regions.length) continue
         const at = `window_end = toDateTime(${windowEnd / SECOND_MS})`
         const count = async () => Number((await ask(`SELECT count() FROM trend_snapshots WHERE ${at}`))[0][0])
@@ -162,7 +165,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
       const windows = [...regionsOf].filter(([windowEnd, { size }]) => windowEnd % MINUTE_MS === 0 && size === regions.length)
       const complete = `window_end IN (${windows.map(([windowEnd]) => windowEnd / SECOND_MS).join()})`
       expect(rowsFound).toBeGreaterThan(0)
-      // Also before any merge: nothing is ever written twice.
+      // Must hold even before a merge, because nothing is written twice.
       const counts = `count(), uniqExact(woeid, window_end, rank)`
       for (const table of ['trend_snapshots', 'trend_snapshots FINAL'])
         expect((await ask(`SELECT ${counts} FROM ${table} WHERE ${complete}`))[0].map(Number)).toEqual([rowsFound, rowsFound])
@@ -178,11 +181,11 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     const redis = new Redis(system.redis.address)
     const read = (woeid: number) => get(system.apis[0], `/v1/trends?woeid=${woeid}`)
     try {
-      // Frozen for as long as the readers are looked at: workers on a fast machine fill Redis again before the first read.
+      // Frozen while the readers are checked, because workers on a fast machine refill Redis before the first read.
       await whileFrozen(system.workers, async () => {
         await flushTestRedis(redis)
         for (const woeid of counted) {
-          // What the API keeps for a second may still be answered.
+          // The API may still answer from its cache for a second.
           const isRefused = async () => (await read(woeid)).status === 503
           await waitUntil(isRefused, { what: `a refusal for ${woeid}`, timeoutMs: REFUSAL_TIMEOUT_MS })
         }
@@ -217,7 +220,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
   }
 }
 
-/** Leaves in order and comes back, as in a rolling deployment. The supervisor starts it again. */
+/** Leaves gracefully and returns, as in a rolling deployment. The supervisor restarts it. */
 export async function leaveAndComeBack(worker: Component): Promise<void> {
   const before = worker.pid
   process.kill(before as number, 'SIGTERM')
@@ -232,16 +235,19 @@ export async function leaveAndComeBack(worker: Component): Promise<void> {
 interface AnswerWatch {
   stop(): void
   wrong(): readonly string[]
-  /** While it is killed, an API need not answer. */
+  /** The part that is being killed. If it is an API, it need not answer. */
   without(victim: Component, action: () => Promise<void>): Promise<void>
 }
 
-/** Readers ask all the time: they may be told to wait, but never get a wrong list, an empty one or none. */
+/** Readers poll all the time. They may get an error, but never a wrong, empty or missing list. */
 function watchAnswers({ apis }: System): AnswerWatch {
   const wrong: string[] = []
   const excused = new Set<Component>()
   let stopped = false
-  /** End of the first window with trends. One API may still serve the empty one before it when another has it already. */
+  /**
+   * End of the first window with trends. One API may still serve the empty list before it when another already has the
+   * new one.
+   */
   let trendsSince = Number.POSITIVE_INFINITY
 
   async function ask(api: Component): Promise<void> {
@@ -279,7 +285,7 @@ function watchAnswers({ apis }: System): AnswerWatch {
   }
 }
 
-/** SIGSTOP for as long as `action` takes; keep it well under the session time-out of the group. */
+/** Suspends the part with SIGSTOP while `action` runs, which must take much less than the group's session time-out. */
 async function whileFrozen(components: readonly Component[], action: () => Promise<void>): Promise<void> {
   const pids = components.map(({ pid }) => pid as number)
   for (const pid of pids) process.kill(pid, 'SIGSTOP')
@@ -290,7 +296,7 @@ async function whileFrozen(components: readonly Component[], action: () => Promi
   }
 }
 
-/** A moment that the seed decides. */
+/** A random delay from the seed. */
 export function randomMoment(random: Random, withinMs: number): Promise<void> {
   return delay(Math.floor(random() * withinMs))
 }

@@ -9,23 +9,26 @@ import type { KnownTweet } from './expected.ts'
 import type { LoggedTweet } from './log.ts'
 import type { System } from './system.ts'
 
-/** Between two looks at what is due. */
+/** Interval between checks for due events. */
 const STRIDE_MS = 100
 const RETRY_MS = 250
 const NO_TWEET = Buffer.from('no tweet')
 
-/** Undefined: something that is no tweet. */
+/** An event without a tweet is a record that is not a tweet. */
 export interface LiveEvent {
   /** Epoch ms. */
   readonly at: number
   readonly tweet: Tweet | undefined
 }
 
-/** A producer that notes when each tweet was acknowledged, and goes on after failures. */
+/** A producer that records when each tweet was acknowledged, and continues after failures. */
 export interface LiveTweets {
-  /** Puts the acknowledgements to what was found in the log, where a tweet may lie twice after a failure; only the first was acknowledged. */
+  /**
+   * Adds the acknowledgement times to the tweets in the log. After a failure a tweet may be in the log twice, and the
+   * time belongs to the first.
+   */
   known(log: readonly LoggedTweet[]): KnownTweet[]
-  /** Resolves when all is acknowledged. */
+  /** Resolves when everything is acknowledged. */
   stop(): Promise<void>
   readonly sent: number
 }

@@ -16,7 +16,7 @@ interface Logged<V> {
 
 type EntryTuple = [term: string, volume: number]
 
-/** A list as it was published. */
+/** A list as published. */
 export interface PublishedList {
   readonly woeid: number
   readonly window_end: number
@@ -29,18 +29,21 @@ export interface PublishedEntry {
   readonly tweet_volume: number
 }
 
-/** A tweet as it lies in the log. */
+/** A tweet in the log. */
 export interface LoggedTweet {
   readonly tweet: Tweet
-  /** Of the record, epoch ms. */
+  /** Timestamp of the record, epoch ms. */
   readonly timestamp: number
-  /** By when it was in the log, epoch ms: a reader had found it. */
+  /** When a reader found it, epoch ms. It was in the log by then. */
   readonly foundAt: number
 }
 
-/** What an independent consumer (librdkafka, read_committed) finds in the topics; each call gives what has come since the last one. */
+/**
+ * What an independent consumer (librdkafka, read_committed) finds in the topics. Each call returns the records since
+ * the last one.
+ */
 export interface LogReader {
-  /** In the log's order, partition by partition. Records that are no tweet are left out. */
+  /** In log order, partition by partition, without records that are not tweets. */
   tweets(): Promise<LoggedTweet[]>
   /** Lists of `trend-output` and `trend-renewals`. */
   lists(): Promise<PublishedList[]>

@@ -1,7 +1,9 @@
-"""An ordinary producer in another language: librdkafka with the murmur2 partitioner, Confluent's Avro serializer with the registered schema.
+"""An ordinary producer in another language: librdkafka with the murmur2 partitioner, and Confluent's Avro serializer
+with the registered schema.
 
-Standard input: {"brokers", "registry", "tweets": [...], "raw": [...]}: tweets as the schema names their fields, created_at in epoch ms;
-raw: {"key", "value"}, sent as they are. Prints {"schema": id, "partitions": {key: partition}}.
+Standard input: {"brokers", "registry", "tweets": [...], "raw": [...]}. Tweets have the fields of the schema, with created_at
+in epoch ms. Raw records {"key", "value"} are sent unchanged.
+Prints {"schema": id, "partitions": {key: partition}}.
 """
 
 import json

@@ -1,7 +1,9 @@
 """Reads topics as an independent consumer does: librdkafka, read_committed, Confluent's Avro deserializer.
 
-Standard input: {"brokers", "registry", "from": {topic: {partition: offset}}}; partitions that are not named are read from their beginning.
-Prints {topic: {"next": {partition: offset}, "records": [...]}} for everything committed so far. 64-bit ids are text, times epoch ms.
+Standard input: {"brokers", "registry", "from": {topic: {partition: offset}}}. Partitions that are not listed are read from
+their beginning.
+Prints {topic: {"next": {partition: offset}, "records": [...]}} for everything committed so far. 64-bit ids are text, and
+times are epoch ms.
 """
 
 import json
@@ -18,7 +20,7 @@ EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 MILLISECOND = timedelta(milliseconds=1)
 DEADLINE_SECONDS = 30
 BATCH = 2000
-# A batch that is not full comes after this time, so it is short.
+# An incomplete batch is returned only after this time, so it is short.
 BATCH_SECONDS = 0.2
 
 request = json.load(sys.stdin)

@@ -15,11 +15,11 @@ import { TEST_JAVA_OPTIONS, TOOLS } from '../stack/servers.ts'
 
 const FILES = fileURLToPath(new URL('../../deploy/local/', import.meta.url))
 const READY_TIMEOUT_MS = 90_000
-/** Lists are renewed every 30 s; the first one has some tweets in it. */
+/** Lists are renewed every 30 s, and the first one already counts some tweets. */
 const FIRST_TRENDS_TIMEOUT_MS = 120_000
 const STOP_TIMEOUT_MS = 60_000
 const TEST_TIMEOUT_MS = 300_000
-/** The virtual machine reads it itself. */
+/** The JVM reads this variable itself. */
 const FAST_JAVA = { JAVA_TOOL_OPTIONS: TEST_JAVA_OPTIONS.join(' ') }
 
 let shared: GuardedFolder | undefined
@@ -29,7 +29,7 @@ interface Installation {
   readonly env: Record<string, string>
 }
 
-/** A data folder of its own with free ports, in a folder that disappears with this process. */
+/** A separate data folder with free ports, which disappears with this process. */
 async function installation(): Promise<Installation> {
   shared ??= guardedFolder()
   const home = join(shared.path, `home-${Math.random().toString(36).slice(2)}`)
@@ -98,7 +98,7 @@ async function finished(file: string, where: Installation, args: string[] = []):
 const clickhouse = ({ env }: Installation) => createClient({ url: `http://${LOOPBACK}:${env.CLICKHOUSE_PORT}` })
 
 test(
-  'start, status, a second start on the same data, stop and go on',
+  'start, status, stop, and a second start that continues with the same data',
   async () => {
     const where = await installation()
     const first = run('start.ts', where)
@@ -146,7 +146,7 @@ test(
 )
 
 test(
-  'after kill -9 the next start takes over the servers, and a killed part is started again',
+  'after kill -9 the next start takes over the servers, and restarts a killed part',
   async () => {
     const where = await installation()
     const first = run('start.ts', where)
@@ -172,7 +172,7 @@ test(
 )
 
 test(
-  'with nothing set but the folder, the demo stream becomes worldwide trends over HTTP',
+  'with only the folder configured, the demo stream becomes worldwide trends over HTTP',
   async () => {
     const { home, env } = await installation()
     const where = { home, env: { ...env, MILLRACE_DEMO: '1', WORKERS: '1', DECIDERS: '1' } }
@@ -213,7 +213,7 @@ test(
   TEST_TIMEOUT_MS,
 )
 
-test('a port in use, wrong settings and a server that is not there stop the start with their cause, and nothing is left running', async () => {
+test('a port in use, wrong settings and a missing server stop the start with their cause, and nothing keeps running', async () => {
   const where = await installation()
   const stranger = createServer().listen(Number(where.env.REDIS_PORT), LOOPBACK)
   await once(stranger, 'listening')
@@ -235,7 +235,7 @@ test('a port in use, wrong settings and a server that is not there stop the star
   )
 })
 
-test('Ctrl-C in the middle of a start stops what has started', async () => {
+test('Ctrl-C during a start stops what has started', async () => {
   const where = await installation()
   const started = run('start.ts', where)
   await waitUntil(() => started.output().includes('redis '), { what: 'redis', timeoutMs: READY_TIMEOUT_MS })

@@ -10,7 +10,10 @@ import { waitUntil } from '../../deploy/local/wait.ts'
 import { guardedFolder } from '../stack/folder.ts'
 import { newClickhouse, newKafka, newRedis, newRegistry } from '../stack/servers.ts'
 
-/** Everything that `npm start` runs, for one test file: real servers, worker processes and API processes, each to be killed at will. */
+/**
+ * Everything that `npm start` runs, for one test file: real servers, worker processes and API processes, each of which
+ * a test can kill.
+ */
 export interface System {
   readonly kafka: Component
   readonly redis: Component
@@ -20,11 +23,11 @@ export interface System {
   readonly apis: readonly Component[]
   /** Settings with which a command of the project finds these servers. */
   readonly env: Readonly<Record<string, string>>
-  /** Ends all of it and deletes its folder. */
+  /** Ends everything and deletes the folder. */
   finish(): Promise<void>
 }
 
-/** Groups are joined, views are caught up; on a busy machine this takes a while. */
+/** Time for groups to form and views to catch up on a busy machine. */
 const READY_TIMEOUT_MS = 90_000
 
 export async function startSystem({ workers: workerCount, apis: apiCount }: { workers: number; apis: number }): Promise<System> {

@@ -25,27 +25,27 @@ const PRODUCER = join(import.meta.dirname, 'produce_tweets.py')
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const MAX_AHEAD_MS = 5 * MINUTE_MS
-/** Two renewals and what a busy machine adds. */
+/** Two list renewals and a margin for a busy machine. */
 const LISTED = { timeout: 120_000, interval: 200 }
 const SOON = { timeout: 30_000, interval: 100 }
-/** Each look reads all of it. */
+/** Each check reads everything. */
 const TABLE = { timeout: 30_000, interval: 2_000 }
-/** Each look starts a reader; a minute, and what a busy machine adds. */
+/** Each check starts a reader. A minute and a margin for a busy machine. */
 const SNAPSHOT = { timeout: 120_000, interval: 2_000 }
 const SERVED = 30
 const WORLD = 1
 const TOKYO = 1118370
 const JAPAN = 23424856
-/** So long a posted list stands for sure; the pipeline's first one after that replaces it. */
+/** How long a posted list is certain to remain. The pipeline's first list after that replaces it. */
 const POSTED_AHEAD_MS = 15 * SECOND_MS
-/** Nobody tweets there. */
+/** A city without tweets. */
 const SILENT_CITY = regions.find(({ name, type }) => type === 'Town' && name === 'Ankara')!.woeid
-/** The terms of the six events of the public recording. */
+/** The terms of the six events in the public recording. */
 const REAL_EVENTS = ['hurricane sandy', 'boston marathon', 'fertilizer plant', 'oklahoma tornado', 'queensland flood', 'yycflood']
 
 const GENERATED_TWEETS = 3_000
 
-/** The public recording where it is there; else a generated one of the same form, on which everything is proved in small. */
+/** The public recording if available, or else a smaller generated one with the same form and the same checks. */
 const recording = replayedRecording()
 
 function replayedRecording(): { file: string; tweets: number; events: readonly string[] } {
@@ -62,11 +62,11 @@ let log: KnownTweet[]
 let expected: Expected
 let counted: ReturnType<typeof countedContributions>
 let produced: { schema: number; partitions: Record<string, number> }
-/** Refused when it is sent, and welcome soon after. */
+/** Its timestamp is too far ahead when it is sent, but acceptable soon afterwards. */
 let early: { tag: string; createdAt: number }
 
 const pythonTweet = (sequence: number, user: number, hashtag: string, createdAt: number) => ({
-  // Beyond 2^53.
+  // Exceeds 2^53.
   tweet_id: `12345678901234${String(50_000 + sequence)}`,
   user_id: user,
   text: 'from Python',
@@ -83,7 +83,7 @@ beforeAll(async () => {
   const now = Date.now()
   early = { tag: '#TooEarly', createdAt: now + MAX_AHEAD_MS + 20 * SECOND_MS }
   const fromPython = Array.from({ length: 20 }, (_, i) => pythonTweet(i, 7_000_000 + i, i % 2 === 0 ? '#FromPython' : '#frompython', now))
-  // Five of one user: three count.
+  // Of five tweets by one user, three count.
   for (let i = 0; i < 5; i++) fromPython.push(pythonTweet(100 + i, 7_100_000, '#FromPython', now))
   fromPython.push(pythonTweet(200, 7_200_000, early.tag, early.createdAt))
   const request = {
@@ -107,7 +107,7 @@ afterAll(async () => {
   await system?.finish()
 })
 
-/** Lists of all regions, of windows that hold everything that was sent. */
+/** Lists of all regions for windows that contain everything that was sent. */
 async function fullLists(api = system.apis[0]): Promise<Map<number, ListBody>> {
   const lists = new Map<number, ListBody>()
   for (const { woeid } of regions) {
@@ -135,20 +135,20 @@ test('every region serves its true top 30, with the counts of an offline computa
   let withTrends = 0
   for (const [woeid, list] of lists) {
     expect(countsOf(list), `region ${woeid}`).toEqual(trueTop(woeid, Date.parse(list.as_of)))
-    // Everything is younger than the window: nothing was there an hour before.
+    // All tweets are within the window, so the hour before it is empty.
     for (const trend of list.trends) expect(trend).toMatchObject({ volume_24h: trend.tweet_volume, velocity: trend.tweet_volume })
     if (list.trends.length > 0) withTrends++
   }
   expect(withTrends).toBe(expected.woeids.length)
 })
 
-test('replayed tweets: the events of those days lead', async () => {
+test('terms of the events lead when the recording of those days is replayed', async () => {
   const terms = (await listOf(system.apis[0], WORLD)).trends.map(({ term }) => term)
   for (const term of recording.events) expect(terms).toContain(term)
   expect(log.length).toBeGreaterThan(recording.tweets)
 })
 
-test('tweets of a Python producer are counted, and land where ours would', async () => {
+test('tweets of a Python producer are counted, and get the same partitions as ours', async () => {
   const tokyo = await listOf(system.apis[0], TOKYO)
   expect(tokyo.trends[0]).toMatchObject({ term: 'frompython', name: '#FromPython', tweet_volume: 23 })
   expect((await listOf(system.apis[0], JAPAN)).trends[0]).toMatchObject({ term: 'frompython', tweet_volume: 23 })
@@ -157,7 +157,7 @@ test('tweets of a Python producer are counted, and land where ours would', async
   expect(Object.keys(produced.partitions)).toHaveLength(23)
 })
 
-test('two API processes answer the same bytes, under the same tag', async () => {
+test('two API processes serve the same bytes with the same tag', async () => {
   for (const { woeid } of regions) {
     await expect
       .poll(async () => {
@@ -176,7 +176,7 @@ test('interests written through one process rerank the lists of the other', asyn
   const headers = { ...(await tokenFor(system, '--sub', '9007199254740993')), 'content-type': 'application/json' }
   const { trends } = await listOf(one, WORLD)
   const [loved, muted] = [trends.at(-1)!, trends[0]]
-  // Of one and the same term nothing could be told.
+  // With a single term, reranking would not be visible.
   expect(loved.term).not.toBe(muted.term)
   const body = JSON.stringify({ topic_weights: { [loved.name]: 1_000 }, exclude_topics: [muted.name] })
   expect((await fetch(`${one.address}/v1/me/interests`, { method: 'PUT', headers, body })).ok).toBe(true)
@@ -186,7 +186,7 @@ test('interests written through one process rerank the lists of the other', asyn
   expect((await listOf(other, WORLD, '&personalized=true')).personalized).toBe(false)
 })
 
-test('a posted list is served by every process', async () => {
+test('every process serves a posted list', async () => {
   const headers = { ...(await tokenFor(system, '--sub', 'pipeline', '--scope', 'internal')), 'content-type': 'application/json' }
   const windowEnd = new Date(Math.floor((Date.now() + POSTED_AHEAD_MS) / SECOND_MS) * SECOND_MS).toISOString()
   const top_k = [{ term: '#Posted', count: 5, velocity: 1, sample_ids: ['1'] }]
@@ -198,7 +198,7 @@ test('a posted list is served by every process', async () => {
 })
 
 describe('history', () => {
-  test('is the offline count of every minute, in city, country and world', async () => {
+  test('has the offline count of every minute, in city, country and world', async () => {
     const [api] = system.apis
     const events = recording.events.map((term) => ({ woeid: WORLD, term }))
     for (const { woeid, term } of [...[TOKYO, JAPAN, WORLD].map((each) => ({ woeid: each, term: 'frompython' })), ...events]) {
@@ -219,11 +219,11 @@ describe('history', () => {
     }
   })
 
-  test('every minute snapshot stands in ClickHouse, one row per rank, as it was published', async () => {
+  test('ClickHouse has every snapshot of a minute as published, one row per rank', async () => {
     const client = createClient({ url: system.clickhouse.address })
     const reader = logReader(system)
     const snapshots: PublishedList[] = []
-    // The newest window may be under way.
+    // The newest window may not be complete.
     const complete = () =>
       [...Map.groupBy(snapshots, ({ window_end }) => window_end)].filter(([, lists]) => lists.length === regions.length)
     await expect
@@ -254,7 +254,7 @@ describe('history', () => {
   })
 })
 
-test('dead letters are listed, shown and replayed', async () => {
+test('dead letters can be listed, shown and replayed', async () => {
   const dlq = async (...args: string[]) => (await run(process.execPath, [DLQ, ...args], { env: { ...process.env, ...system.env } })).stdout
   const listed = await dlq('list')
   expect(listed).toMatch(/trends/)
@@ -265,7 +265,7 @@ test('dead letters are listed, shown and replayed', async () => {
   expect(shown).toContain('4711')
   expect(shown).toContain('#TooEarly')
 
-  // By now the clock has caught up with it; the one that is no tweet comes back.
+  // By now its timestamp is acceptable. The record that is not a tweet becomes a dead letter again.
   await expect.poll(() => Date.now(), LISTED).toBeGreaterThan(early.createdAt - MAX_AHEAD_MS)
   expect(await dlq('replay', 'trends', '--all')).toContain('replayed 2')
   await expect.poll(() => dlq('show', 'trends', '--code', 'undecodable_value'), SOON).toMatch(/replays/)
@@ -283,6 +283,6 @@ test('dead letters are listed, shown and replayed', async () => {
   await client.close()
 })
 
-test('the next list of the pipeline takes the place of the posted one', async () => {
+test("the pipeline's next list replaces the posted one", async () => {
   await expect.poll(async () => countsOf(await listOf(system.apis[1], SILENT_CITY)), LISTED).toEqual([])
 })

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { murmur2, partitionFor } from '../../kafka/partitioner.ts'
 
-/** Values of the Java client (org.apache.kafka.common.utils.UtilsTest). */
+/** Expected values of the Java client (org.apache.kafka.common.utils.UtilsTest). */
 const JAVA_VALUES: readonly [string, number][] = [
   ['21', -973932308],
   ['foobar', -790332482],
@@ -13,7 +13,7 @@ const JAVA_VALUES: readonly [string, number][] = [
   ['abc', 479470107],
 ]
 
-test.each(JAVA_VALUES)('murmur2 of %s is that of the Java client', (key, hash) => {
+test.each(JAVA_VALUES)('murmur2 of %s equals that of the Java client', (key, hash) => {
   expect(murmur2(Buffer.from(key))).toBe(hash)
 })
 
@@ -25,7 +25,7 @@ test('murmur2 agrees with the protocol package for any bytes', () => {
   )
 })
 
-test('a key inside a larger buffer is placed as the key alone', () => {
+test('a key that is a slice of a larger buffer gets the same partition', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 32 }), fc.uint8Array(), fc.uint8Array(), (key, before, after) => {
       const buffer = Buffer.concat([before, key, after])
@@ -34,7 +34,7 @@ test('a key inside a larger buffer is placed as the key alone', () => {
   )
 })
 
-test('a partition is the positive hash modulo their number', () => {
+test('the partition is the positive hash modulo the partition count', () => {
   // 0x7fffffff & -973932308 = 1173551340
   expect(partitionFor(Buffer.from('21'), 7)).toBe(1173551340 % 7)
   fc.assert(

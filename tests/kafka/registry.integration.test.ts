@@ -4,7 +4,7 @@ import { testStack, uniqueName } from '../stack/index.ts'
 
 const UNUSED_ID = 2_000_000_000
 
-test('registers, reads back and refuses against the real registry', async () => {
+test('registers and reads back a schema, and reports a refusal, with the real registry', async () => {
   const client = registryClient({ url: await testStack().registry() })
   const subject = uniqueName('client-value')
   const record = (...fields: object[]) => JSON.stringify({ type: 'record', name: 'R', fields })

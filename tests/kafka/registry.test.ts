@@ -7,7 +7,7 @@ interface Seen {
   readonly init: RequestInit
 }
 
-/** Answers in turn; the last one again and again. Time passes only by sleeping. */
+/** Answers from a list, and then repeats the last answer. Time passes only by sleeping. */
 function scripted(...answers: (() => Response)[]) {
   const seen: Seen[] = []
   const runtime = manualRuntime()
@@ -36,7 +36,7 @@ const refusedConnection = () => {
   throw new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED 127.0.0.1:8081') })
 }
 
-test('register sends the schema and answers its id', async () => {
+test('register sends the schema and returns its id', async () => {
   const { seen, deps } = scripted(answer(200, { id: 7 }))
   const client = registryClient({ url: 'http://registry:8081/base/' }, deps)
   expect(await client.register('orders/value', '"string"')).toBe(7)
@@ -53,7 +53,7 @@ test('an incompatible schema is refused at once with the reason', async () => {
   expect(seen).toHaveLength(1)
 })
 
-test('a schema is asked once per id, also by callers at the same time', async () => {
+test('requests a schema once per id, even for concurrent callers', async () => {
   const { seen, deps } = scripted(answer(200, { schema: '"long"' }))
   const client = registryClient({ url: 'http://registry' }, deps)
   expect(await Promise.all([client.schemaById(3), client.schemaById(3)])).toEqual(['"long"', '"long"'])
@@ -61,14 +61,14 @@ test('a schema is asked once per id, also by callers at the same time', async ()
   expect(seen).toHaveLength(1)
 })
 
-test('a missing schema is told from a missing registry, and may appear later', async () => {
+test('distinguishes a missing schema, which may appear later, from a missing registry', async () => {
   const { deps } = scripted(answer(404, { error_code: 40403, message: 'Schema not found' }), answer(200, { schema: '"long"' }))
   const client = registryClient({ url: 'http://registry' }, deps)
   await expect(client.schemaById(3)).rejects.toThrow(SchemaNotFoundError)
   expect(await client.schemaById(3)).toBe('"long"')
 })
 
-test('connection errors, 5xx and 429 are retried with growing pauses, over all addresses', async () => {
+test('retries connection errors, 5xx and 429 with growing pauses on all addresses', async () => {
   const { seen, sleeps, deps } = scripted(refusedConnection, answer(503, {}), answer(429, {}), answer(200, { id: 1 }))
   const client = registryClient({ url: 'http://one, http://two' }, deps)
   expect(await client.register('s', '"int"')).toBe(1)
@@ -84,7 +84,7 @@ test('after the deadline the error names the address and the last cause', async 
   expect(sleeps.reduce((sum, ms) => sum + ms, 0)).toBeLessThanOrEqual(10_000)
 })
 
-test('user and password in the address are sent as basic authentication, not as part of it', async () => {
+test('user and password in the address are sent as basic authentication, not as part of the URL', async () => {
   const { seen, deps } = scripted(answer(200, { id: 1 }))
   await registryClient({ url: 'https://key:s%40cret@registry' }, deps).register('s', '"int"')
   expect(seen[0].url).toBe('https://registry/subjects/s/versions')

@@ -24,7 +24,7 @@ function bytesOf<V>(codec: Codec<V>, value: V): Buffer {
   return out.buffer.subarray(0, out.length)
 }
 
-test('values carry the id under which the registry knows their schema', async () => {
+test('values carry the schema id from the registry', async () => {
   const registry = memoryRegistry()
   await registry.register('something-else', '"int"')
   const serdes = await openSerdes(registry, [points, notes])
@@ -45,14 +45,14 @@ test('a topic that was not opened is refused', async () => {
   expect(() => serdes.codecFor(points)).toThrow('topic points were not opened')
 })
 
-test('a refused schema names topic, subject and reason', async () => {
+test('a refused schema error names topic, subject and reason', async () => {
   const registry = memoryRegistry()
   await openSerdes(registry, [points])
   const changed = { name: 'points', value: avroValue(record(x, { name: 'z', type: 'string' })) }
   await expect(openSerdes(registry, [changed])).rejects.toThrow(/topic points .* points-value: \.z: the field has no default/)
 })
 
-test('a schema of another writer is loaded once for all who ask at the same time', async () => {
+test("another writer's schema is loaded once for all concurrent callers", async () => {
   const registry = memoryRegistry()
   const older = await openSerdes(registry, [points])
   const newer = await openSerdes(registry, [wider])
@@ -65,7 +65,7 @@ test('a schema of another writer is loaded once for all who ask at the same time
   expect(registry.requests).toBe(1)
 })
 
-test('an unknown id is not found, asked for again only after a while', async () => {
+test('an unknown id is not found, and is requested again only after a pause', async () => {
   const registry = memoryRegistry()
   const runtime = manualRuntime()
   const { schemas } = await openSerdes(registry, [], { runtime })
@@ -78,7 +78,7 @@ test('an unknown id is not found, asked for again only after a while', async () 
   expect(schemas.get(1)).toBe('int')
 })
 
-test('an unreachable registry is no answer: rejected, and asked again at once', async () => {
+test('an unreachable registry rejects the call, and the next call asks again at once', async () => {
   const registry = memoryRegistry()
   await registry.register('points-value', '"int"')
   const { schemas } = await openSerdes(registry, [])

@@ -23,18 +23,18 @@ test('defaults fit the local stack', () => {
   })
 })
 
-test('every slot has a folder of its own', () => {
+test('every slot has a separate folder', () => {
   expect(readPipelinesConfig({ STATE_DIR: '/state', WORKER_SLOT: '3' }).stateFolder).toBe('/state/worker-3')
 })
 
-test('lists are split, empty variables count as unset, all means all', () => {
+test('lists are split, empty variables count as unset, and "all" means all', () => {
   const config = readPipelinesConfig({ KAFKA_BROKERS: 'a:1, b:2', PIPELINES: 'trends', LOG_LEVEL: '' })
   expect([config.brokers, config.logLevel]).toEqual([['a:1', 'b:2'], 'info'])
   expect(namesOf({ PIPELINES: 'trends, clicks' })).toEqual(['trends', 'clicks'])
   expect([namesOf({ PIPELINES: 'all' }), namesOf({})]).toEqual([ALL, ALL])
 })
 
-test('wrong settings are told together, each by its name', () => {
+test('all wrong settings are reported together by name', () => {
   const wrong = {
     STATE_MEMORY_MB: '1',
     COMMIT_INTERVAL_MS: '60000',
@@ -48,7 +48,7 @@ test('wrong settings are told together, each by its name', () => {
   for (const name of Object.keys(wrong)) expect(() => readPipelinesConfig(wrong)).toThrow(`  ${name}: `)
 })
 
-test('names of services are checked, and some of them must have work for the role', () => {
+test('names of services are checked, and at least one of them must have work for the role', () => {
   expect(namesOf({ PIPELINES: 'links,clicks', WORKER_ROLE: 'deciding' })).toEqual(['links'])
   expect(() => readPipelinesConfig({ PIPELINES: 'links,moon' })).toThrow('PIPELINES: names moon, but there are: trends, links')
   expect(() => readPipelinesConfig({ PIPELINES: 'trends', WORKER_ROLE: 'deciding' })).toThrow('PIPELINES: leaves nothing to run')

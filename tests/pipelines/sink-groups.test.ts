@@ -16,7 +16,7 @@ function sink(name: string, store: SinkDeclaration['store'], ...topics: string[]
   }
 }
 
-test('sinks of one role and store share a group, also across services', () => {
+test('sinks of one role and store share a group, even across services', () => {
   const services: SinkOwner[] = [
     { name: 'one', role: 'bulk', sinks: [sink('view', 'redis', 'a'), sink('table', 'clickhouse', 'a')] },
     { name: 'two', role: 'bulk', sinks: [sink('other-view', 'redis', 'b'), sink('same-topic', 'redis', 'b')] },
@@ -31,7 +31,7 @@ test('sinks of one role and store share a group, also across services', () => {
   })
 })
 
-test('a topic that another service copies into the same store is read in a group of its own', () => {
+test('a topic that two services copy into the same store is read in a separate group', () => {
   const services: SinkOwner[] = [
     { name: 'one', role: 'bulk', sinks: [sink('view', 'redis', 'a')] },
     { name: 'two', role: 'bulk', sinks: [sink('second', 'redis', 'b', 'a'), sink('table', 'clickhouse', 'a')] },
@@ -45,7 +45,7 @@ test('a topic that another service copies into the same store is read in a group
   })
 })
 
-test('the services that there are need three groups', () => {
+test('the existing services need three groups', () => {
   expect(new Set(sinkGroupIds(pipelineServices).values())).toEqual(
     new Set(['sinks-bulk-redis', 'sinks-bulk-clickhouse', 'sinks-deciding-redis']),
   )

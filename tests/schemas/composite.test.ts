@@ -29,7 +29,7 @@ const keys = fc.record({
   id: fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
 })
 
-test('a key comes back from its bytes, also from the middle of a buffer', () => {
+test('decodes a key from its bytes, even from the middle of a buffer', () => {
   fc.assert(
     fc.property(keys, (key) => {
       const bytes = Buffer.concat([Buffer.from([0, 0]), bytesOf(codec, key), Buffer.from([0, 0])])
@@ -38,7 +38,7 @@ test('a key comes back from its bytes, also from the middle of a buffer', () => 
   )
 })
 
-test('bytes sort as the parts do', () => {
+test('bytes sort like the parts', () => {
   const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
   fc.assert(
     fc.property(keys, keys, (a, b) => {
@@ -48,7 +48,7 @@ test('bytes sort as the parts do', () => {
   )
 })
 
-test('every truncation and every rest is refused', () => {
+test('truncated input and trailing bytes are refused', () => {
   fc.assert(
     fc.property(keys, fc.nat(), (key, cut) => {
       const bytes = bytesOf(codec, key)
@@ -65,7 +65,7 @@ test.each([
   ['a number above 32 bits', { term: '', at: 0, region: 2 ** 32, id: 0n }],
   ['a negative id', { term: '', at: 0, region: 0, id: -1n }],
   ['a lone surrogate', { term: '\ud800', at: 0, region: 0, id: 0n }],
-])('%s is refused and leaves the writer as it was', (_, key) => {
+])('%s is refused and leaves the writer unchanged', (_, key) => {
   const out = byteWriter()
   out.length = 3
   expect(() => codec.encode(key, out)).toThrow(CodecError)

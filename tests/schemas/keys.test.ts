@@ -33,7 +33,7 @@ test('integers are decimal text, over all 32 bits', () => {
 })
 
 test.each(['', '-', '+1', '01', '-0', '00', '1.0', '1e3', ' 1', '1 ', '٣', '0x1', '99999999999999999999999'])(
-  '%j is no decimal key',
+  '%j is not a decimal key',
   (text) => {
     expect(() => decodeText(decimalId, text)).toThrow(CodecError)
     expect(() => decodeText(decimalInt, text)).toThrow(CodecError)

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { typescriptOf } from '../../schemas/avro/typescript.ts'
 import { loadSchema, schemaFolders } from '../../schemas/load.ts'
 
-test.each([...schemaFolders()])('schemas/%s/types.ts is what the schemas say (else: npm run schemas)', (folder, files) => {
+test.each([...schemaFolders()])('schemas/%s/types.ts matches the schemas (else run npm run schemas)', (folder, files) => {
   const generated = fileURLToPath(new URL(`../../schemas/${folder}/types.ts`, import.meta.url))
   const source = typescriptOf(files.map((file) => ({ file, schema: loadSchema(file) })))
   const formatted = execFileSync('npx', ['biome', 'format', `--stdin-file-path=${generated}`], {
@@ -26,11 +26,11 @@ test('one name for two different types is refused', () => {
   expect(() => typescriptOf(files)).toThrow('other.avsc declares A differently from an earlier file')
 })
 
-test('a schema that is no record is refused', () => {
+test('a schema that is not a record is refused', () => {
   expect(() => typescriptOf([{ file: 'one', schema: 'string' }])).toThrow('one.avsc is not a record')
 })
 
-test('every kind of type has its TypeScript form', () => {
+test('every type has a TypeScript form', () => {
   const schema = {
     type: 'record',
     name: 'All',

@@ -9,7 +9,7 @@ import { sweepTrial, trialFolder } from '../../scripts/trial.mjs'
 
 const RUN = fileURLToPath(new URL('../../scripts/run.mjs', import.meta.url))
 
-/** A machine whose PATH holds only what is given: names of scripts and their text. */
+/** A machine whose PATH contains only these scripts, given by name and text. */
 function machine(programs: Readonly<Record<string, string>> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-setup-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -31,16 +31,16 @@ function machine(programs: Readonly<Record<string, string>> = {}) {
   }
 }
 
-/** Java as it is asked for its version. */
+/** A fake Java that answers the request for its version. */
 const JAVA = 'echo \'openjdk version "21.0.1" 2023-10-17\' >&2'
 
-test('an unknown command is answered with the nearest one and all that exist', () => {
+test('an unknown command is answered with the nearest one and a list of all', () => {
   const { status, stderr } = machine().run('strat')
   expect(status).toBe(2)
   expect(stderr).toMatch(/^millrace: unknown command strat, did you mean start\? Commands: start, status, test, .*\n$/)
 })
 
-test('without a way to install, missing programs are named with the command that brings them', () => {
+test('if programs cannot be installed, the missing ones are named with the command that installs them', () => {
   const { status, stderr } = machine({ java: JAVA }).run('start')
   expect(status).toBe(1)
   expect(stderr).toBe(
@@ -49,7 +49,7 @@ test('without a way to install, missing programs are named with the command that
   )
 })
 
-test("apt-get's own reason is told in one line, the rest is in the log", ({ skip }) => {
+test("apt-get's reason is reported in one line, and the log has the rest", ({ skip }) => {
   skip(process.getuid?.() !== 0, 'only root may install')
   const failing = machine({ java: JAVA, 'apt-get': 'echo "Reading package lists..."; echo "E: Unable to locate package $5"; exit 100' })
   const { status, stderr } = failing.run('start')
@@ -61,10 +61,10 @@ test("apt-get's own reason is told in one line, the rest is in the log", ({ skip
   expect(failing.log()).toContain('Reading package lists...')
 })
 
-test('what a test or benchmark leaves behind when it is cut off is ended, and its folder removed', async () => {
+test('processes and folders that an interrupted test or benchmark left behind are removed', async () => {
   const folder = trialFolder()
   const env = { ...process.env, TMPDIR: folder }
-  // Of another process group, as the servers of the local stack are.
+  // In another process group, like the servers of the local stack.
   const left = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { env, stdio: 'ignore', detached: true })
   const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' })
   onTestFinished(() => void other.kill('SIGKILL'))

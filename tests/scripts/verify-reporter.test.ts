@@ -50,7 +50,7 @@ function totalsOf(modules: readonly FakeModule[], unhandled: readonly unknown[] 
   return JSON.parse(readFileSync(join(folder, 'totals.json'), 'utf8')) as TestTotals
 }
 
-test('counts what passed and failed, errors of files and outside of tests too, and names what needed a second try', () => {
+test('counts passed and failed tests and errors outside of tests, and names tests that needed a retry', () => {
   const totals = totalsOf(
     [
       {
@@ -70,7 +70,7 @@ test('counts what passed and failed, errors of files and outside of tests too, a
   expect(totals).toMatchObject({ passed: 2, failed: 4, repeated: ['a.test.ts: three'] })
 })
 
-test('skipped tests have their reason; that some miss public data in the run that has none is no news', () => {
+test('skipped tests have a reason, and missing public data is not reported in the run without it', () => {
   const tests: FakeTest[] = [
     { fullName: 'with a reason', state: 'skipped', note: 'needs tweets' },
     { fullName: 'without', state: 'skipped' },
@@ -86,7 +86,7 @@ test('skipped tests have their reason; that some miss public data in the run tha
   ])
 })
 
-test('tells how long each test took, and what a file does around its tests', () => {
+test('reports how long each test took, and the time that a file spends around its tests', () => {
   const { durations } = totalsOf([
     {
       file: 'a.test.ts',

@@ -11,20 +11,22 @@ import { privateKafka, privateRedis, privateRegistry, testStack, uniqueName } fr
 import { apply, copyCheckout, runIn } from './checkout.ts'
 import { stepsOf } from './page.ts'
 
-/** Several processes start on a machine that is busy otherwise. */
+/** Time to start several processes on a busy machine. */
 const SOON = { timeout: 60_000, interval: 100 }
 const TEST_TIMEOUT_MS = 300_000
 const PAGE = join(import.meta.dirname, '../../docs/add-a-service.md')
-/** What production has of the service that the page builds. */
+/** What production creates for the service that the page builds. */
 const PARTITIONS = { 'votes-cast': 6, 'vote-counts': 3, 'votes-by-choice-repartition': 3, 'votes-totals-changelog': 3 }
 
-test('a service added as docs/add-a-service.md says runs from its route to its table', { timeout: TEST_TIMEOUT_MS }, async () => {
+test('a service that is added by the steps of docs/add-a-service.md works from its route to its table', {
+  timeout: TEST_TIMEOUT_MS,
+}, async () => {
   const folder = guardedFolder()
   onTestFinished(() => folder.finish())
   const checkout = join(folder.path, 'checkout')
   copyCheckout(checkout)
   for (const step of stepsOf(readFileSync(PAGE, 'utf8'))) apply(step, checkout)
-  // `npm run schemas`, without looking whether packages are there.
+  // Like `npm run schemas`, without the check for installed packages.
   runIn(checkout, ['scripts/schema-types.ts'])
   expect(readFileSync(join(checkout, 'README.md'), 'utf8')).toContain('| `VOTES_AT_ONCE` | 10 | votes that one request may give |')
   runIn(checkout, ['node_modules/typescript/bin/tsc', '--noEmit', '--project', '.'])
@@ -57,12 +59,12 @@ test('a service added as docs/add-a-service.md says runs from its route to its t
   }
   expect((await cast('1', 2)).status).toBe(202)
   expect((await cast('2', 3)).status).toBe(202)
-  // The setting: four are too many at once.
+  // The setting limits votes per request, so four at once are too many.
   expect((await cast('2', 4)).status).toBe(400)
   const read = async () => (await fetch(`${api.url}/api/v1/votes/tea`)).json()
   // Repartition topic, store, sinks, view and table.
   await expect.poll(read, SOON).toEqual({ choice: 'tea', votes: 5, voters: 2 })
-  // The limit that comes with the service: five an hour.
+  // The limit that the service seeds: five an hour.
   const statuses = []
   for (let count = 0; count < 6; count++) statuses.push((await cast('3', 1)).status)
   expect(statuses).toEqual([202, 202, 202, 202, 202, 429])

@@ -4,7 +4,7 @@ import { dependences, namesOf, productionFiles, servicesOf } from './independenc
 const files = productionFiles()
 const services = await Promise.all(servicesOf(files.keys()).map((service) => namesOf(service, files.keys())))
 
-test('the search knows the services and what is theirs', () => {
+test('the search finds the services and their names', () => {
   expect(services.map(({ service }) => service)).toEqual(expect.arrayContaining(['limits', 'links', 'snippets', 'trends']))
   const own = new Map(services.map((names) => [names.service, names.own]))
   expect(own.get('trends')).toEqual(expect.arrayContaining(['tweets', 'trend-output', 'trend_volumes', 'trend_snapshots']))
@@ -33,7 +33,7 @@ test.each([
   ['kafka/client/topics.ts', '// As for trend-output.', 'trends', 'trend-output'],
   ['deploy/local/summary.ts', "const topic = 'tweets'", 'trends', 'tweets'],
   ['state/blobs/sweep.ts', '/** What no snippet refers to. */', 'snippets', 'snippets'],
-])('%s may not hold %s', (file, line, service, what) => {
+])('%s must not contain %s', (file, line, service, what) => {
   const planted = new Map(files).set(file, `${files.get(file)}\n${line}\n`)
   expect(dependences(planted, services)).toContainEqual({ file, service, what })
 })

@@ -5,9 +5,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { AnyTopic } from '../../schemas/topic.ts'
 import type { Variables } from '../../settings/fragment.ts'
 
-/** What only a service's own folders and the lists may name. */
+/** Names that only a service's own folders and the lists may contain. */
 export interface ServiceNames {
-  /** As its folders are called. */
+  /** The name of its folders. */
   readonly service: string
   /** Topics, views, tables and settings. */
   readonly own: readonly string[]
@@ -24,12 +24,12 @@ export interface Dependence {
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** Folders whose subfolders belong to services. */
 const ROOMS = ['schemas', 'state/views', 'state/tables', 'state/indexes', 'pipelines', 'api', 'tools/demo']
-/** What runs in production, and the commands that know no service. The replay of tweets is a tool of one service. */
+/** Code that runs in production, and commands that know no service. The replay of tweets is a tool of one service. */
 const PRODUCTION = /^(schemas|kafka|state|settings|runtime|pipelines|api|deploy|tools\/(demo|dlq|token)|tools\/[\w-]+\.ts$)/
-/** The places that name services, one line each. */
+/** The lists that name each service in one line. */
 const LISTS = new Set(['api/services.ts', 'pipelines/services.ts', 'schemas/topics.ts', 'tools/demo/services.ts'])
 const GENERATED = /^schemas\/[\w-]+\/types\.ts$/
-/** Services whose names are words of everyday prose: their names alone prove nothing. */
+/** Services whose names are ordinary words, which alone prove nothing. */
 const ORDINARY_WORDS = new Set(['trends', 'links', 'limits', 'matches', 'fraud', 'catalog', 'recommendations'])
 const IMPORT = /\bfrom\s+'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'|\bimport\s+'(\.[^']+)'|new URL\('(\.[^']+)'/g
 
@@ -79,14 +79,14 @@ function declaredBy(exportName: string, value: unknown): string[] {
   ]
 }
 
-/** The service that a file belongs to; undefined: none. */
+/** The service that a file belongs to, or undefined if there is none. */
 function folderOf(file: string): string | undefined {
   const room = ROOMS.find((candidate) => file.startsWith(`${candidate}/`))
   const [folder, ...rest] = room === undefined ? [''] : file.slice(room.length + 1).split('/')
   return rest.length > 0 ? folder : undefined
 }
 
-/** Every module that depends on a service without belonging to any. */
+/** Every module that depends on a service without belonging to one. */
 export function dependences(files: ReadonlyMap<string, string>, services: readonly ServiceNames[]): Dependence[] {
   const known = new Map(services.map((names) => [names.service, names]))
   return [...files].flatMap(([file, text]) => {
@@ -111,7 +111,7 @@ function dependencesOf(file: string, text: string, services: ReadonlyMap<string,
   return [...imported, ...named]
 }
 
-/** A compound name counts wherever it stands, comments included; a single word only as a whole literal. */
+/** A compound name counts anywhere, even in comments, and a single word only as a whole literal. */
 function isNamed(name: string, text: string): boolean {
   if (/[-_]/.test(name)) return new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(text)
   return ["'", '"', '`'].some((quote) => text.includes(`${quote}${name}${quote}`))

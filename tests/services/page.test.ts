@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { stepsOf, withLines } from './page.ts'
 
-test('blocks that name a file are files or lines of lists; others are only shown', () => {
+test('a block that names a file is a file or a set of list lines, and other blocks are ignored', () => {
   const page = 'a\n```ts a/b.ts\nfirst\n\nsecond\n```\n```sh\nnpm test\n```\n```diff list.ts\n+import x\n+  x,\n```\n'
   expect(stepsOf(page)).toEqual([
     { kind: 'file', path: 'a/b.ts', text: 'first\n\nsecond\n' },
@@ -12,13 +12,13 @@ test('blocks that name a file are files or lines of lists; others are only shown
   expect(() => stepsOf('```diff list.ts\n-gone\n```\n')).toThrow('list.ts: -gone adds no line')
 })
 
-test('lines go to their places', () => {
+test('inserts lines in the right places', () => {
   expect(withLines("import a from 'a'\n\nexport const list = [\n  a,\n]\n", ["import b from 'b'", '  b,'])).toBe(
     "import b from 'b'\nimport a from 'a'\n\nexport const list = [\n  a,\n  b,\n]\n",
   )
 })
 
-test('a service is one line per list, and one folder per room', () => {
+test('a service needs one line per list and one folder per room', () => {
   const steps = stepsOf(readFileSync(join(import.meta.dirname, '../../docs/add-a-service.md'), 'utf8'))
   const lists = steps.filter((step) => step.kind === 'lines')
   expect(lists.map(({ path }) => path)).toEqual(['schemas/topics.ts', 'pipelines/services.ts', 'api/services.ts', 'tools/demo/services.ts'])

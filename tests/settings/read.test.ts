@@ -21,22 +21,22 @@ function read(env: Record<string, string>, withRules = true) {
   })
 }
 
-test('defaults and given values; an empty variable counts as unset', () => {
+test('reads defaults and given values, and an empty variable counts as unset', () => {
   expect(read({ MILLRACE_HOME: '/home/of' })).toEqual({ size: 4, home: '/home/of', least: 1 })
   expect(read({ LEAST: '2', MOST: '', MILLRACE_HOME: '/x' })).toEqual({ size: 3, home: '/x', least: 2 })
 })
 
-test('every wrong variable has a line, once, though several fragments read it', () => {
+test('every wrong variable is reported in one line, even if several fragments read it', () => {
   expect(() => read({ LEAST: 'few', MOST: '10' })).toThrow(new SettingsError(['LEAST: is not a number', 'MOST: is more than 9']))
 })
 
-test('rules run where the variables by themselves are right, and where they are asked for', () => {
+test('rules run only if their variables are valid, and only where they are requested', () => {
   expect(() => read({ LEAST: '7' })).toThrow('wrong settings:\n  LEAST: is more than MOST')
   expect(() => read({ NODE_ENV: 'production' })).toThrow('MOST: is missing')
   expect(read({ LEAST: '7', NODE_ENV: 'production' }, false).size).toBe(-2)
 })
 
-test('no value of a wrong setting is shown: it may be a secret', () => {
+test('errors never show the value of a setting, which may be a secret', () => {
   const secret = settingsFragment({ variables: { SECRET: z.string().min(30, 'is too short') }, value: (env) => env.SECRET })
   expect(() => readSettings({ SECRET: 'hunter2' }, (reader) => reader.read(secret).value)).toThrow(
     /^wrong settings:\n {2}SECRET: is too short$/,

@@ -10,7 +10,7 @@ function redisIn(dir: string) {
   return redis
 }
 
-test('a Redis in the folder of a test is emptied', async () => {
+test('empties a Redis in the folder of a test', async () => {
   const dir = join(guardedFolder().path, 'redis')
   mkdirSync(dir)
   const redis = redisIn(dir)
@@ -19,7 +19,7 @@ test('a Redis in the folder of a test is emptied', async () => {
 })
 
 test.each(['/var/lib/redis', tmpdir(), join(tmpdir(), 'redis'), join(tmpdir(), 'millrace-test-x', '..', 'redis'), ''])(
-  'a Redis in %s is left as it is',
+  'leaves a Redis in %s unchanged',
   async (dir) => {
     const redis = redisIn(dir)
     await expect(flushTestRedis(redis as never)).rejects.toThrow('refused to empty the Redis')

@@ -2,10 +2,14 @@ import { dirname } from 'node:path'
 import type { Redis } from 'ioredis'
 import { isGuardedFolder } from './folder.ts'
 
-/** Empties a Redis of a test. @throws Error when its data does not lie in a test's folder: what a wrong address leads to may be somebody's own */
+/**
+ * Empties a Redis of a test. @throws Error if its data is not in a test's folder, because a wrong address may point to
+ * somebody's real Redis
+ */
 export async function flushTestRedis(redis: Pick<Redis, 'config' | 'flushall'>): Promise<void> {
   const [, dir] = (await redis.config('GET', 'dir')) as string[]
-  // A server's data folder lies in the test's.
-  if (!isGuardedFolder(dirname(dir))) throw new Error(`refused to empty the Redis whose data lies in ${dir}: that is no folder of a test`)
+  // A server's data folder is inside the test's folder.
+  if (!isGuardedFolder(dirname(dir)))
+    throw new Error(`refused to empty the Redis with data in ${dir}, because that is not the folder of a test`)
   await redis.flushall()
 }

@@ -7,13 +7,16 @@ const PREFIX = 'millrace-test-'
 
 export interface GuardedFolder extends Guardian {
   readonly path: string
-  /** From the call of `finish` on: what ends now is meant to. */
+  /** True once `finish` was called. Processes that end after that were ended on purpose. */
   readonly isFinishing: boolean
 }
 
-/** A temporary folder that disappears with everything that runs in it when this process ends, also by kill -9. */
+/**
+ * A temporary folder that disappears when this process ends, even by kill -9, together with all processes that run in
+ * it.
+ */
 export function guardedFolder(): GuardedFolder {
-  // The real path: the guardian compares it with /proc/<pid>/cwd.
+  // The real path, because the guardian compares it with /proc/<pid>/cwd.
   const path = realpathSync(mkdtempSync(join(tmpdir(), PREFIX)))
   const { finish } = guard(path)
   let isFinishing = false
@@ -29,7 +32,7 @@ export function guardedFolder(): GuardedFolder {
   }
 }
 
-/** Whether a path is one that `guardedFolder` may have made. */
+/** Whether `guardedFolder` may have created a path. */
 export function isGuardedFolder(path: string): boolean {
   const real = resolve(path)
   return dirname(real) === realpathSync(tmpdir()) && basename(real).startsWith(PREFIX)

@@ -3,33 +3,39 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { pythonEnvironment } from './python.ts'
 
-/** Installing the fuzzer once may take a minute or two. */
+/** The first installation of the fuzzer may take a minute or two. */
 export const FUZZ_TIMEOUT_MS = 300_000
-/** A failure is found again. */
+/** A fixed seed, so that a failure can be reproduced. */
 const SEED = '20260115'
 const OUTPUT_BYTES = 64 * 1024 * 1024
-/** That every request which fits the schema is accepted: rules that span several fields, or what is there already, may refuse it. */
+/**
+ * Skips the check that every request that fits the schema is accepted, because rules across fields and existing data
+ * may refuse it.
+ */
 const LEFT_OUT = 'positive_data_acceptance'
 
 export interface FuzzOptions {
   readonly url: string
-  /** Undefined: a caller without a token. */
+  /** Undefined for a caller without a token. */
   readonly authorization?: string
-  /** Per route. */
+  /** Number of examples per route. */
   readonly examples: number
-  /** Where the documentation is, if not at `url`. */
+  /** Address of the documentation, if it is not on `url`. */
   readonly documentation?: string
-  /** Further headers of every request: `Host: sho.rt`. */
+  /** Additional headers of every request: `Host: sho.rt`. */
   readonly headers?: readonly string[]
-  /** Options of schemathesis that choose routes. */
+  /** Options of schemathesis that select routes. */
   readonly routes: readonly string[]
   /** Checks that these routes need not pass. */
   readonly leftOut?: readonly string[]
-  /** Where it runs and leaves its files. */
+  /** Working folder for its files. */
   readonly folder: string
 }
 
-/** Asks an API what its /openapi.json allows and more, with schemathesis; throws with its report when it finds something. */
+/**
+ * Tests an API with requests from its /openapi.json, valid and invalid, with schemathesis. Throws with the report if it
+ * finds a fault.
+ */
 export async function fuzz({
   url,
   documentation = url,

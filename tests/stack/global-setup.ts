@@ -8,7 +8,10 @@ import { newClickhouse, newKafka, newRedis, newRegistry } from './servers.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** Asks the shared stack for a server: GET <control>/<part> answers its address when it is ready. */
+    /**
+     * Control address of the shared stack: GET <control>/<part> starts a server if necessary and returns its address
+     * when it is ready.
+     */
     stackControl: string
   }
 }
@@ -17,8 +20,8 @@ const PARTS = ['kafka', 'redis', 'clickhouse', 'registry'] as const
 export type StackPart = (typeof PARTS)[number]
 
 /**
- * The servers that all integration tests of one run share. A part is started when a test first asks for it,
- * so a run that needs only Redis starts only Redis.
+ * The servers that all integration tests of one run share. A part starts when a test first asks for it, so a run that
+ * needs only Redis starts only Redis.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   let folder: GuardedFolder | undefined
@@ -69,7 +72,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async function teardown() {
     control.closeAllConnections()
     control.close()
-    // A part that is still starting would come up after the sweep.
+    // Otherwise a part that is still starting would come up after the sweep.
     await Promise.allSettled(running.values())
     await folder?.finish()
   }

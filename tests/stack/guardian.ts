@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 
 /**
- * Waits until its standard input closes (which also happens when its owner is killed -9), then kills every process
- * whose working folder lies inside the folder, and deletes the folder. Servers of a test run all live there.
- * Plain sh: it costs a megabyte, and outlives Node.
+ * Waits until its standard input closes, which also happens when its owner is killed with -9. Then it kills every
+ * process whose working folder is inside the folder, and deletes the folder. All servers of a test run work there. It
+ * is plain sh, because sh needs only a megabyte and outlives Node.
  */
 const SCRIPT = `
 trap '' INT TERM HUP
@@ -22,11 +22,11 @@ done
 `
 
 export interface Guardian {
-  /** Kills and deletes now; resolves when nothing is left. */
+  /** Kills and deletes immediately. Resolves when nothing is left. */
   finish(): Promise<void>
 }
 
-/** Sees to it that nothing of `folder` is left when this process ends, however it ends. */
+/** Makes sure that nothing of `folder` remains when this process ends, for any reason. */
 export function guard(folder: string): Guardian {
   const child: ChildProcess = spawn('sh', ['-c', SCRIPT, 'sh', folder], { cwd: '/', detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
   child.unref()

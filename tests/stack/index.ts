@@ -6,20 +6,20 @@ import type { StackPart } from './global-setup.ts'
 import { newClickhouse, newKafka, newRedis, newRegistry } from './servers.ts'
 
 export interface TestStack {
-  /** host:port of the shared broker. Use topic and group names of your own: `uniqueName`. */
+  /** host:port of the shared broker. Use unique topic and group names: `uniqueName`. */
   kafka(): Promise<string>
-  /** URL of the shared Redis. Use key names of your own; never FLUSHALL it. */
+  /** URL of the shared Redis. Use unique key names, and never FLUSHALL it. */
   redis(): Promise<string>
-  /** URL of the shared ClickHouse. Use tables or databases of your own. */
+  /** URL of the shared ClickHouse. Use separate tables or databases. */
   clickhouse(): Promise<string>
-  /** URL of the shared schema registry, which lives on the shared broker. Use subjects of your own. */
+  /** URL of the shared schema registry on the shared broker. Use unique subjects. */
   registry(): Promise<string>
 }
 
-/** For tests of what must be exact whatever goes wrong: one that needed a second try has failed. */
+/** For tests of guarantees that must hold under any fault: one that needs a retry has failed. */
 export const AT_FIRST_TRY = { retry: 0 } as const
 
-/** The servers shared by all tests of the run; each is started when it is first asked for. */
+/** The servers that all tests of the run share. Each starts when it is first requested. */
 export function testStack(): TestStack {
   const control = inject('stackControl')
   async function ask(part: StackPart): Promise<string> {
@@ -34,7 +34,7 @@ export function testStack(): TestStack {
 let privateFolder: GuardedFolder | undefined
 let privateCount = 0
 
-/** A started broker for this test alone, to be killed, stopped and started at will; gone when the test ends. */
+/** A started broker for this test alone, which the test may kill, stop and start. It is removed when the test ends. */
 export async function privateKafka(): Promise<Component> {
   return startPrivate(newKafka, 'kafka')
 }
@@ -65,7 +65,7 @@ async function startPrivate(create: (folder: string, name: string) => Promise<Co
 const PRIVATE_STOP_TIMEOUT_MS = 30_000
 const UNIQUE_BYTES = 4
 
-/** `prefix-1a2b3c4d`: for topics, groups and keys on the shared servers. */
+/** `prefix-1a2b3c4d`, for topics, groups and keys on the shared servers. */
 export function uniqueName(prefix: string): string {
   return `${prefix}-${randomBytes(UNIQUE_BYTES).toString('hex')}`
 }

@@ -18,13 +18,13 @@ const START_TIMEOUT_MS = 120_000
 const STOP_GRACE_MS = 20_000
 
 export interface KafkaPair {
-  /** Broker 1, which is the controller too. */
+  /** Broker 1, which is also the controller. */
   readonly first: Component
   /** Broker 2. Start it after the first. */
   readonly second: Component
 }
 
-/** Two brokers of one cluster, not started yet: partitions and coordinators can move between them. */
+/** Two brokers of one cluster, not started yet, between which partitions and coordinators can move. */
 export async function newKafkaPair(folder: string): Promise<KafkaPair> {
   const [ports, port] = [{ client: await freePort(), controller: await freePort() }, await freePort()]
   const runDir = join(folder, 'run')
@@ -50,7 +50,7 @@ export async function newKafkaPair(folder: string): Promise<KafkaPair> {
     await writeFile(properties, secondProperties(dataDir, ports, port))
     const stamp = join(dataDir, 'formatted')
     if (!existsSync(stamp)) {
-      // The first broker's stamp holds the id of the cluster.
+      // The first broker's stamp contains the cluster id.
       const clusterId = (await readFile(join(data('kafka'), 'formatted'), 'utf8')).trim()
       await mkdir(join(dataDir, 'logs'), { recursive: true })
       await run('java', [
@@ -84,7 +84,7 @@ export async function newKafkaPair(folder: string): Promise<KafkaPair> {
   return { first, second }
 }
 
-/** As the first one, but a broker alone. */
+/** Configured like the first one, but as a broker only. */
 function secondProperties(dataDir: string, ports: { readonly client: number; readonly controller: number }, port: number): string {
   const own = new Map([
     ['process.roles', 'broker'],

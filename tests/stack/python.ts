@@ -9,9 +9,9 @@ import { TOOLS } from './servers.ts'
 
 const run = promisify(execFile)
 
-/** 30-60 MB from PyPI; seconds from a near mirror. */
+/** 30-60 MB from PyPI, which take seconds from a nearby mirror. */
 const INSTALL_TIMEOUT_MS = 5 * 60_000
-/** `flock`: two test processes that need it at once build it once. The stamp is written last. */
+/** `flock` lets only one of several concurrent test processes build it. The stamp is written last. */
 const BUILD = `
 set -e
 [ -e "$1/ready" ] && exit 0
@@ -22,8 +22,8 @@ touch "$1/ready"
 `
 
 /**
- * The folder (bin/…) of a Python environment with the packages of tests/stack/python/<name>.txt, kept with the downloaded tools.
- * Independent clients prove what we write: librdkafka and Confluent's serializers, schemathesis.
+ * The folder (bin/…) of a Python environment with the packages of tests/stack/python/<name>.txt, kept with the
+ * downloaded tools. Independent clients verify our output: librdkafka and Confluent's serializers, and schemathesis.
  */
 export async function pythonEnvironment(name: 'confluent' | 'schemathesis'): Promise<string> {
   const requirements = fileURLToPath(new URL(`./python/${name}.txt`, import.meta.url))
@@ -55,7 +55,7 @@ export interface PythonOptions {
 const PYTHON_TIMEOUT_MS = 50_000
 const OUTPUT_BYTES = 64 * 1024 * 1024
 
-/** Runs a Python file and answers its standard output; throws with its standard error. */
+/** Runs a Python file and returns its standard output. Throws with its standard error. */
 export async function runPython(file: string, options: PythonOptions = {}): Promise<string> {
   const bin = await pythonEnvironment(options.environment ?? 'confluent')
   return new Promise((resolve, reject) => {

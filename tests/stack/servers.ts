@@ -8,13 +8,16 @@ import { redisServer } from '../../deploy/local/redis.ts'
 import { schemaRegistry } from '../../deploy/local/registry/component.ts'
 
 const HOME = process.env.MILLRACE_HOME ?? fileURLToPath(new URL('../../.millrace', import.meta.url))
-/** Downloaded tools are shared with `npm start`: a test run must not fetch the broker again. */
+/** Shares downloaded tools with `npm start`, so that a test run does not fetch the broker again. */
 export const TOOLS = join(HOME, 'tools')
 export const TEST_HEAP_MB = 384
-/** A test's broker lives for seconds: the optimising compiler would cost a second of CPU per start, and pays only later. */
+/**
+ * A test's broker lives for seconds. The optimizing compiler would cost a second of CPU per start and pays off only
+ * later.
+ */
 export const TEST_JAVA_OPTIONS = ['-XX:TieredStopAtLevel=1'] as const
 
-/** A broker of its own in `folder`, not started yet. `kill`, `stop` and `start` again keep its data and its port. */
+/** A separate broker in `folder`, not started yet. `kill`, `stop` and `start` keep its data and its port. */
 export async function newKafka(folder: string, name = 'kafka'): Promise<Component> {
   return kafkaBroker({
     name,
@@ -28,7 +31,7 @@ export async function newKafka(folder: string, name = 'kafka'): Promise<Componen
   })
 }
 
-/** A Redis of its own in `folder`, not started yet. */
+/** A separate Redis in `folder`, not started yet. */
 export async function newRedis(folder: string, name = 'redis'): Promise<Component> {
   return redisServer({
     name,
@@ -39,7 +42,7 @@ export async function newRedis(folder: string, name = 'redis'): Promise<Componen
   })
 }
 
-/** A schema registry of its own, not started yet, that keeps its schemas on the given broker. */
+/** A separate schema registry, not started yet, that stores its schemas on the given broker. */
 export async function newRegistry(folder: string, brokers: string, name = 'registry'): Promise<Component> {
   return schemaRegistry({
     name,
@@ -51,7 +54,7 @@ export async function newRegistry(folder: string, brokers: string, name = 'regis
   })
 }
 
-/** An embedded ClickHouse of its own in `folder`, not started yet. */
+/** A separate embedded ClickHouse in `folder`, not started yet. */
 export async function newClickhouse(folder: string, name = 'clickhouse'): Promise<Component> {
   return clickhouseServerProcess({
     name,

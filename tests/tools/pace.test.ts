@@ -33,17 +33,17 @@ async function play(
   return sent
 }
 
-test('nothing leaves before its time, and little after it', async () => {
+test('sends nothing before its time, and everything shortly after it', async () => {
   const sent = await play([0, 30, 120, 500])
   expect(sent).toHaveLength(4)
   expect(sent.every(([at, sentAt]) => sentAt >= at && sentAt <= at + 100)).toBe(true)
 })
 
-test('when sending is slow, what queues is bounded', async () => {
+test('bounds the queue when sending is slow', async () => {
   const sent = await play([0, 0, 0, 0, 0], { flushMs: 50, fullAfter: 2 })
   expect(sent.map(([, sentAt]) => sentAt)).toEqual([0, 0, 50, 50, 100])
 })
 
-test('it ends when it is stopped', async () => {
+test('ends when it is stopped', async () => {
   expect(await play([0, 1_000, 5_000], { stopAt: 2_000 })).toHaveLength(2)
 })

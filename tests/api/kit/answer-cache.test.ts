@@ -3,7 +3,7 @@ import { answerCache } from '../../../api/kit/answer-cache.ts'
 
 const answer = (reusableUntil?: number) => ({ status: 200, headers: {}, body: '{}', reusableUntil })
 
-test('keeps what says that it may be kept, as long as it says', () => {
+test('keeps cacheable answers for as long as they allow', () => {
   const cache = answerCache()
   cache.keep('/a', '/a', answer(100))
   cache.keep('/b', '/b', answer())
@@ -12,7 +12,7 @@ test('keeps what says that it may be kept, as long as it says', () => {
   expect(cache.get('/b', 0)).toBeUndefined()
 })
 
-test('is bounded: addresses are made by callers', () => {
+test('is bounded, because callers choose the addresses', () => {
   const cache = answerCache(2)
   for (const target of ['/1', '/2', '/1', '/3']) cache.keep(target, '/n', answer(1))
   expect(['/1', '/2', '/3'].map((target) => cache.get(target, 0) !== undefined)).toEqual([true, false, true])

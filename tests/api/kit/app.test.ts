@@ -19,7 +19,7 @@ async function failureOf(response: Response | Promise<Response>) {
 }
 
 describe('every answer', () => {
-  test('carries the request id that was given, or a new one where it is unfit', async () => {
+  test('carries the given request id, or a new one if the given id is malformed', async () => {
     const { app } = await echoApp()
     const given = await app.request('/open', { headers: { 'x-request-id': 'trace:7f.a_B-1' } })
     expect(given.headers.get('x-request-id')).toBe('trace:7f.a_B-1')
@@ -29,7 +29,7 @@ describe('every answer', () => {
     }
   })
 
-  test('has security and CORS headers, errors too', async () => {
+  test('has security and CORS headers, even if it is an error', async () => {
     const { app } = await echoApp()
     for (const path of ['/open', '/nothing', '/broken']) {
       const { headers } = await app.request(path)
@@ -64,7 +64,7 @@ describe('every answer', () => {
 })
 
 describe('input', () => {
-  test('a query is typed, with its defaults', async () => {
+  test('a query is parsed into types, with its defaults', async () => {
     const { app } = await echoApp()
     expect(await (await app.request('/query')).json()).toEqual({ size: 7, flag: false })
     expect(await (await app.request('/query?size=30&flag=true&other=1')).json()).toEqual({ size: 30, flag: true })
@@ -88,7 +88,7 @@ describe('input', () => {
     expect(body).toMatchObject({ error: 'invalid_request', details: [{ path: 'query.size', message: 'must be an integer from 1 to 30' }] })
   })
 
-  test('several wrong parts are all named', async () => {
+  test('reports all invalid parts', async () => {
     const { app } = await echoApp()
     const { body } = await failureOf(app.request('/query?size=x&flag=yes'))
     expect((body.details as { path: string }[]).map((detail) => detail.path)).toEqual(['query.size', 'query.flag'])
@@ -107,14 +107,14 @@ describe('input', () => {
   })
 
   test.each(['/items/%FF/detail', '/items/a%00b/detail', '/query?size=%C3%28', '/query?size=%00', '/nothing/%E0%A4'])(
-    '%s is no clean UTF-8: invalid_encoding',
+    '%s is not well-formed UTF-8: invalid_encoding',
     async (path) => {
       const { app } = await echoApp()
       expect(await failureOf(app.request(path))).toMatchObject({ status: 400, body: { error: 'invalid_encoding' } })
     },
   )
 
-  test('a body is validated, typed, and unknown fields are dropped', async () => {
+  test('a body is validated and typed, and unknown fields are dropped', async () => {
     const { app } = await echoApp()
     const send = (body: unknown) => app.request('/items/a', { method: 'PUT', headers: JSON_HEADERS, body: JSON.stringify(body) })
     expect(await (await send({ text: 'x', more: 1 })).json()).toEqual({ text: 'x' })
@@ -142,7 +142,7 @@ describe('input', () => {
     expect(((await answered.json()) as { error?: string }).error).toBe(code)
   })
 
-  test('a body that comes too slowly is given up: request_timeout', async () => {
+  test('a body that arrives too slowly fails with request_timeout', async () => {
     const { app } = await echoApp({ bodyTimeoutMs: 20 })
     const slow = new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from('{"te')) })
     const request = new Request('http://localhost/items/a', {
@@ -156,7 +156,7 @@ describe('input', () => {
 })
 
 describe('addresses and methods', () => {
-  test('nothing there: 404; another method: 405 with Allow', async () => {
+  test('an unknown path answers 404, and a wrong method 405 with Allow', async () => {
     const { app } = await echoApp()
     expect(await failureOf(app.request('/items'))).toMatchObject({ status: 404, body: { error: 'not_found' } })
     expect(await failureOf(app.request('/items//detail'))).toMatchObject({ status: 404 })
@@ -175,7 +175,7 @@ describe('addresses and methods', () => {
     expect((await app.request('/items/a', { method: 'HEAD' })).status).toBe(405)
   })
 
-  test('OPTIONS answers a preflight, and names the methods to anybody else', async () => {
+  test('OPTIONS answers preflights, and lists the methods for other callers', async () => {
     const { app } = await echoApp()
     const preflight = await app.request('/items/a', {
       method: 'OPTIONS',
@@ -196,7 +196,7 @@ describe('addresses and methods', () => {
 })
 
 describe('failures', () => {
-  test('a fault is 500 without its internals; the log has them under the request id', async () => {
+  test('an unexpected error answers 500 without its internals, which the log has under the request id', async () => {
     const { app, lines } = await echoApp()
     const { status, body } = await failureOf(app.request('/broken', { headers: { 'x-request-id': 'r9' } }))
     expect([status, body]).toEqual([500, { error: 'internal_error', message: errors.internal_error.message, request_id: 'r9' }])
@@ -204,13 +204,13 @@ describe('failures', () => {
     expect(lines.find((line) => line.event === 'request_failed')).toMatchObject({ level: 'error', request_id: 'r9', route: '/broken' })
   })
 
-  test('503 says when to come back and which command it was', async () => {
+  test('503 says when to retry and names the command', async () => {
     const { app } = await echoApp()
     const { status, headers, body } = await failureOf(app.request('/busy'))
     expect([status, headers.get('retry-after'), body.error, body.command_id]).toEqual([503, '3', 'unavailable', 'c-1'])
   })
 
-  test('a handler that takes too long is given up', async () => {
+  test('a handler that exceeds the time limit is abandoned', async () => {
     const { app } = await echoApp()
     const { status, headers, body } = await failureOf(app.request('/endless'))
     expect([status, headers.get('retry-after'), body.error]).toEqual([503, '1', 'unavailable'])
@@ -218,7 +218,7 @@ describe('failures', () => {
 })
 
 describe('caching', () => {
-  test.each(['same', 'weak', 'listed', '*'])('If-None-Match with the tag (%s): 304 with the headers that count', async (form) => {
+  test.each(['same', 'weak', 'listed', '*'])('If-None-Match with the tag (%s) answers 304 with the required headers', async (form) => {
     const etag = (await (await echoApp()).app.request('/cached')).headers.get('etag')!
     const sent = { same: etag, weak: `W/${etag}`, listed: `"other", ${etag}`, '*': '*' }[form]!
     const answered = await (await echoApp()).app.request('/cached', { headers: { 'if-none-match': sent } })
@@ -229,7 +229,7 @@ describe('caching', () => {
     expect(answered.headers.get('content-type')).toBeNull()
   })
 
-  test('another tag, or a body that has changed: 200 with the new one', async () => {
+  test('another tag or a changed body answers 200 with the new body', async () => {
     const { app } = await echoApp()
     const first = await app.request('/cached')
     const second = await app.request('/cached', { headers: { 'if-none-match': first.headers.get('etag')! } })
@@ -239,7 +239,7 @@ describe('caching', () => {
 })
 
 describe('operations', () => {
-  test('/livez answers while /readyz names what is missing', async () => {
+  test('/livez answers while /readyz lists what is missing', async () => {
     const state = { redis: 'no connection' as string | undefined }
     const probes = [
       { name: 'redis', check: async () => state.redis },
@@ -260,7 +260,7 @@ describe('operations', () => {
     expect(body.degraded).toEqual([{ name: 'history', reason: 'no answer' }])
   })
 
-  test('ready without an optional part, until it drains', async () => {
+  test('is ready without an optional part, until it drains', async () => {
     const { app, readiness } = await testApp({ probes: [{ name: 'history', optional: true, check: async () => 'gone' }] })
     const ready = await app.request('/readyz')
     expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready', degraded: [{ name: 'history', reason: 'gone' }] }])
@@ -270,7 +270,7 @@ describe('operations', () => {
     expect((await app.request('/livez')).headers.get('connection')).toBe('close')
   })
 
-  test('/metrics is text for Prometheus', async () => {
+  test('/metrics returns Prometheus text', async () => {
     const { app } = await testApp()
     const answered = await app.request('/metrics')
     expect(answered.headers.get('content-type')).toContain('text/plain')

@@ -12,7 +12,7 @@ const LIMITS = { maxBytes: PIECES * PIECE_BYTES, timeoutMs: 60_000 }
 
 const post = (body: ReadableStream) => new Request('http://localhost/', { method: 'POST', body, duplex: 'half' } as RequestInit)
 
-test('pieces that were taken are not held until the body has ended', async () => {
+test('chunks that were read can be garbage-collected before the body has ended', async () => {
   const made: WeakRef<Uint8Array>[] = []
   const body = new ReadableStream(
     {
@@ -27,14 +27,14 @@ test('pieces that were taken are not held until the body has ended', async () =>
   )
   const pieces = bodyPieces(post(body), LIMITS)
   for (let taken = 0; taken < PIECES; taken++) await pieces.next()
-  // What is weakly held lives until the turn of the event loop ends.
+  // A WeakRef keeps its target alive until the current turn of the event loop ends.
   await new Promise((resolve) => setImmediate(resolve))
   collectGarbage()
   expect(made.filter((piece) => piece.deref() !== undefined).length).toBeLessThan(5)
   expect((await pieces.next()).done).toBe(true)
 })
 
-test('a body that is not whole in time is 408, whether or not somebody waits for it then', async () => {
+test('a body that is incomplete at the deadline answers 408, whether or not anyone is reading it at that moment', async () => {
   vi.useFakeTimers()
   try {
     const oneAndNoMore = () =>

@@ -5,9 +5,9 @@ const trusted = trustedProxies(['127.0.0.0/8', '::1', '10.0.0.0/8', '2001:db8:ff
 
 test.each([
   ['no proxy', '203.0.113.9', undefined, '203.0.113.9'],
-  ['a stranger who says so himself', '203.0.113.9', '1.1.1.1', '203.0.113.9'],
+  ['a caller from outside that forges the header', '203.0.113.9', '1.1.1.1', '203.0.113.9'],
   ['a trusted proxy', '127.0.0.1', '203.0.113.9', '203.0.113.9'],
-  ['a trusted proxy, and what the caller wrote', '127.0.0.1', '1.1.1.1, 203.0.113.9', '203.0.113.9'],
+  ['a trusted proxy, and a header that the caller sent', '127.0.0.1', '1.1.1.1, 203.0.113.9', '203.0.113.9'],
   ['two trusted proxies', '10.0.0.2', '1.1.1.1, 203.0.113.9, 10.1.2.3', '203.0.113.9'],
   ['a caller inside', '127.0.0.1', '10.9.9.9', '10.9.9.9'],
   ['nonsense ends the chain', '127.0.0.1', '1.1.1.1, unknown', '127.0.0.1'],

@@ -19,11 +19,11 @@ test.each([
   ['*;q=0', false],
   ['identity', false],
   ['xgzip', false],
-])('Accept-Encoding %j takes gzip: %s', (header, expected) => {
+])('Accept-Encoding %j accepts gzip: %s', (header, expected) => {
   expect(acceptsGzip(header)).toBe(expected)
 })
 
-test('a large body is sent compressed to those who take it, under a tag of its own', () => {
+test('a large body is compressed for clients that accept it, under a separate tag', () => {
   const plain = variantFor(large, { ifNoneMatch: undefined, acceptEncoding: undefined })
   const gzip = variantFor(large, { ifNoneMatch: undefined, acceptEncoding: 'gzip' })
   expect(gunzipSync(gzip.body as Uint8Array)).toEqual(plain.body)
@@ -33,7 +33,7 @@ test('a large body is sent compressed to those who take it, under a tag of its o
   expect(variantFor(small, { ifNoneMatch: undefined, acceptEncoding: 'gzip' })).toBe(small)
 })
 
-test('the tag of either form is revalidated by either', () => {
+test('either form can be revalidated with either tag', () => {
   const tags = [large.headers.ETag, `W/${large.headers.ETag}`, large.headers.ETag.replace(/"$/, '-gzip"')]
   for (const ifNoneMatch of tags) {
     for (const acceptEncoding of [undefined, 'gzip']) {

@@ -7,7 +7,7 @@ import { booleanParameter, integerParameter } from '../../../api/kit/parameters.
 import { type AuthRule, type BoundRoute, bind, defineRoute } from '../../../api/kit/route.ts'
 import type { ServiceRoutes } from '../../../api/kit/service-routes.ts'
 
-/** Holds a password, which no answer and no log line may show. */
+/** Contains a password, which must appear in no answer and no log line. */
 export const INTERNAL_DETAIL = 'redis://user:hunter2@10.0.0.1'
 
 function whoami(path: string, auth: AuthRule): BoundRoute {
@@ -72,11 +72,11 @@ const broken = defineRoute({ ...shared, method: 'get', path: '/broken', operatio
 const busy = defineRoute({ ...shared, method: 'get', path: '/busy', operationId: 'busy', answers: anything })
 const endless = defineRoute({ ...shared, method: 'get', path: '/endless', operationId: 'endless', timeoutMs: 20, answers: anything })
 
-/** A service that shows what the kit hands to handlers. */
+/** A service that returns what the kit passes to its handlers. */
 export function echoService(state: { runs: number; reusableUntil?: number } = { runs: 0 }): ServiceRoutes {
   return {
     name: 'echo',
-    description: 'says what it was told',
+    description: 'echoes its input',
     errors: [],
     isUserId: isDecimalUserId,
     probes: [],

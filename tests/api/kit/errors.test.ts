@@ -28,7 +28,7 @@ const statuses: Record<string, number> = {
 }
 const catalogue = Object.values({ ...errors, ...trendsErrors })
 
-test('every code is in this table', () => {
+test('this table has every code', () => {
   expect(catalogue.map(({ code }) => code).sort()).toEqual(Object.keys(statuses).sort())
 })
 

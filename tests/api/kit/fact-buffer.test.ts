@@ -8,10 +8,10 @@ import { CodecError } from '../../../schemas/codec.ts'
 
 const CAPACITY = 3
 
-/** A Kafka that can be away, hold facts, or refuse them. */
+/** A Kafka that can be unavailable, delay acknowledgements, or refuse facts. */
 function buffered() {
   const kafka = {
-    /** Facts that it has not answered yet. */
+    /** Facts that are not acknowledged yet. */
     held: [] as { value: string; receipt: Receipt }[],
     isHolding: false,
     opens: 0,
@@ -50,7 +50,7 @@ function buffered() {
     log: createLogger('info', { write: (line: string) => void lines.push(JSON.parse(line)) }),
   })
   const metric = async (name: string) => (await registry.getSingleMetric(name)!.get()).values[0]?.value ?? 0
-  /** Kafka has answered for the first time. */
+  /** Whether Kafka has answered at least once. */
   async function opened(): Promise<void> {
     buffer.offer('k', 'first')
     await expect.poll(() => taken).toEqual(['first'])
@@ -62,7 +62,7 @@ function buffered() {
 
 afterEach(() => void vi.useRealTimers())
 
-test('facts arrive in order, and are counted', async () => {
+test('delivers facts in order and counts them', async () => {
   const { buffer, taken, metric } = buffered()
   for (const value of ['a', 'b', 'c']) expect(buffer.offer('k', value)).toBe(true)
   await expect.poll(() => taken).toEqual(['a', 'b', 'c'])
@@ -70,7 +70,7 @@ test('facts arrive in order, and are counted', async () => {
   expect(await metric('facts_sent_total')).toBe(3)
 })
 
-test('facts wait for a Kafka that was never there, and go out in order when it comes', async () => {
+test('facts that precede the first connection are delivered in order once Kafka is available', async () => {
   const { buffer, taken, kafka, metric } = buffered()
   kafka.refusesToOpen = new Error('away')
   expect(['a', 'bad', 'b', 'c'].map((value) => buffer.offer('k', value))).toEqual([true, true, true, false])
@@ -81,7 +81,7 @@ test('facts wait for a Kafka that was never there, and go out in order when it c
   expect(await metric('facts_dropped_total')).toBe(2)
 })
 
-test('what Kafka does not take waits; what does not fit is dropped and counted; then it goes on', async () => {
+test('buffers facts while Kafka is away, drops and counts those that do not fit, and then continues', async () => {
   const { buffer, taken, kafka, metric, opened, answerAll } = buffered()
   await opened()
   kafka.isHolding = true
@@ -93,7 +93,7 @@ test('what Kafka does not take waits; what does not fit is dropped and counted; 
   expect(buffer.size).toBe(0)
 })
 
-test('a slow Kafka holds nobody up: facts are handed over without waiting for answers', async () => {
+test('hands facts over without waiting for acknowledgements, so that a slow Kafka delays no request', async () => {
   const { buffer, kafka, opened } = buffered()
   await opened()
   kafka.isHolding = true
@@ -102,7 +102,7 @@ test('a slow Kafka holds nobody up: facts are handed over without waiting for an
   expect(kafka.held.map(({ value }) => value)).toEqual(['a', 'b'])
 })
 
-test('a fact that cannot be encoded is dropped and holds up no other', async () => {
+test('a fact that cannot be encoded is dropped and delays no other', async () => {
   const { buffer, taken, metric, opened } = buffered()
   await opened()
   expect(buffer.offer('k', 'bad')).toBe(false)
@@ -111,7 +111,7 @@ test('a fact that cannot be encoded is dropped and holds up no other', async () 
   await expect.poll(() => taken).toEqual(['good'])
 })
 
-test('what Kafka refuses for good is dropped, counted and reported, and never sent again; the next facts go out', async () => {
+test('a fact that Kafka rejects permanently is dropped, counted, reported and never resent, and the next facts are delivered', async () => {
   const { buffer, taken, kafka, metric, opened, countsOf } = buffered()
   await opened()
   kafka.refuses = new TransportError('MESSAGE_TOO_LARGE', 'too large', { fatal: true })
@@ -123,7 +123,7 @@ test('what Kafka refuses for good is dropped, counted and reported, and never se
   await expect.poll(() => taken).toEqual(['c'])
 })
 
-test('what the publisher has no room for is dropped as when the buffer is full', async () => {
+test('a fact that the publisher has no room for is dropped in the same way as when the buffer is full', async () => {
   const { buffer, kafka, metric, opened, countsOf } = buffered()
   await opened()
   kafka.throws = new TransportError('BUFFER_FULL', 'full', { fatal: false })
@@ -131,7 +131,7 @@ test('what the publisher has no room for is dropped as when the buffer is full',
   expect([buffer.size, await metric('facts_dropped_total'), countsOf('facts_dropped')]).toEqual([0, 1, [1]])
 })
 
-test('closing waits for what is there, but not for ever', async () => {
+test('closing waits a limited time for buffered facts', async () => {
   const { buffer, taken, kafka, countsOf } = buffered()
   buffer.offer('k', 'a')
   await buffer.close(10_000)
@@ -143,7 +143,7 @@ test('closing waits for what is there, but not for ever', async () => {
   expect([other.buffer.size, other.countsOf('facts_lost').length, kafka.opens]).toEqual([1, 1, 1])
 })
 
-test('what is dropped is told at once, then now and then while it goes on, and how many in all', async () => {
+test('reports dropped facts at once, then periodically, with the total', async () => {
   vi.useFakeTimers()
   const { buffer, kafka, countsOf } = buffered()
   const dropsTold = () => countsOf('facts_dropped')
@@ -160,7 +160,7 @@ test('what is dropped is told at once, then now and then while it goes on, and h
   offer(5)
   await vi.advanceTimersByTimeAsync(60_000)
   expect(dropsTold()).toEqual([1, 999, 5])
-  // After a quiet while it is news again.
+  // After a pause, the next dropped fact is reported at once again.
   offer(1)
   expect(dropsTold()).toEqual([1, 999, 5, 1])
   offer(2)

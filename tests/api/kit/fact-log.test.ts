@@ -22,7 +22,7 @@ const codec = {
   },
 }
 
-/** A log on a broker in memory, whose fate of each fact is written down. */
+/** A log on an in-memory broker that records the outcome of each fact. */
 function opened() {
   const broker = memoryBroker()
   broker.createTopic({ name: topic.name, partitions: PARTITIONS, config: { 'max.message.bytes': String(MAX_RECORD_BYTES) } })
@@ -57,14 +57,14 @@ test('null is a tombstone', async () => {
   expect(records().map(({ key, value }) => [key, value])).toEqual([['k', null]])
 })
 
-test('a fact that Kafka refuses fails alone', async () => {
+test('a fact that Kafka rejects fails alone', async () => {
   const { append, fates, records } = opened()
   for (const value of ['a', 'x'.repeat(MAX_RECORD_BYTES), 'b']) append('k', value)
   await expect.poll(() => fates).toEqual(['a', 'MESSAGE_TOO_LARGE', 'b'])
   expect(records().map(({ value }) => value)).toEqual(['a', 'b'])
 })
 
-test('a fact that cannot be encoded throws and leaves nothing behind', async () => {
+test('a fact that cannot be encoded throws and leaves no trace', async () => {
   const { append, fates, records } = opened()
   expect(() => append('k', bad)).toThrow(CodecError)
   append('k', 'good')
@@ -72,7 +72,7 @@ test('a fact that cannot be encoded throws and leaves nothing behind', async () 
   expect(records().map(({ value }) => value)).toEqual(['good'])
 })
 
-test('facts wait for a Kafka that does not answer, in order', async () => {
+test('facts wait in order for a Kafka that does not answer', async () => {
   const { broker, append, fates, records } = opened()
   const { promise, resolve } = Promise.withResolvers<void>()
   broker.publishGate = promise

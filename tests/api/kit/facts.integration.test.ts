@@ -53,7 +53,7 @@ async function opened(): Promise<Opened> {
   return { proxy, transport, facts, topic, values }
 }
 
-test('acknowledged facts: in order per key and once, also when answers are lost', AT_FIRST_TRY, async () => {
+test('acknowledged facts are written once and in order per key, even if responses are lost', AT_FIRST_TRY, async () => {
   const { proxy, facts, topic, values } = await opened()
   const keys = ['a', 'b', 'c', 'd']
   const published: Promise<void>[] = []
@@ -68,7 +68,7 @@ test('acknowledged facts: in order per key and once, also when answers are lost'
   for (const key of keys) expect(found.get(key)).toEqual(expected)
 })
 
-test('a fact that Kafka refuses for good fails with its own error, and alone', async () => {
+test('a fact that Kafka rejects permanently fails alone, with a specific error', async () => {
   const { facts, topic, values } = await opened()
   const large = facts.publish(topic, 'a', 'x'.repeat(2_000_000))
   const small = facts.publish(topic, 'a', 'small')
@@ -77,7 +77,7 @@ test('a fact that Kafka refuses for good fails with its own error, and alone', a
   expect((await values()).get('a')).toEqual(['small'])
 })
 
-test('a buffer drops a fact that Kafka refuses for good, counts it and goes on', async () => {
+test('a buffer drops and counts a fact that Kafka rejects permanently, and continues', async () => {
   const { facts, topic, values } = await opened()
   const registry = new Registry()
   const buffer = factBuffer({ open: () => facts.openLog(topic), capacity: 100, registry, name: 'facts', log })
@@ -87,15 +87,18 @@ test('a buffer drops a fact that Kafka refuses for good, counts it and goes on',
   expect((await values()).get('a')).toEqual(['before', 'after'])
 })
 
-/** Each way: a fact is acknowledged after a second. */
+/** Delay in each direction, so that an acknowledgement takes one second. */
 const SLOW_MS = 500
 const OFFER_EVERY_MS = 100
 const OFFERED_AT_ONCE = 100
 const OFFERS = 50
-/** One request at a time holds those of two round trips, which is more; pipelined requests hold those of one and a little. */
+/**
+ * With one request in flight, facts of two round trips accumulate. Pipelined requests hold those of little more than
+ * one.
+ */
 const CAPACITY = 1_900
 
-test('with a slow Kafka nothing is dropped, because requests do not wait for each other', AT_FIRST_TRY, async () => {
+test('with a slow Kafka nothing is dropped, because requests are pipelined', AT_FIRST_TRY, async () => {
   const { proxy, facts, topic, values } = await opened()
   const registry = new Registry()
   const buffer = factBuffer({ open: () => facts.openLog(topic), capacity: CAPACITY, registry, name: 'facts', log })

@@ -14,7 +14,7 @@ import type { UserInterests } from '../../../schemas/trends/types.ts'
 const log = createLogger('silent')
 const topic = userInterests
 
-/** A broker with the topic, and what writes to it and reads it. */
+/** A broker with the topic, a writer and a reader. */
 async function world() {
   const broker = memoryBroker()
   broker.createTopic({ name: topic.name, partitions: topic.partitions })
@@ -41,7 +41,7 @@ async function world() {
   return { broker, registry, serdes, put, putRaw, open }
 }
 
-test('holds the last value of every key, and none of those deleted', async () => {
+test('holds the last value of every key, and no deleted keys', async () => {
   const change = fc.tuple(fc.bigInt({ min: 1n, max: 12n }), fc.option(fc.integer({ min: 0, max: 100 }), { nil: undefined }))
   await fc.assert(
     fc.asyncProperty(fc.array(change), fc.array(change), async (before, after) => {
@@ -63,7 +63,7 @@ test('holds the last value of every key, and none of those deleted', async () =>
   )
 })
 
-test('before it has read to the end, absence means nothing: not_ready', async () => {
+test('answers not_ready until it has read to the end, because absence means nothing before', async () => {
   const { put, open, broker } = await world()
   put(1n, 5)
   const held = Promise.withResolvers<void>()
@@ -78,7 +78,7 @@ test('before it has read to the end, absence means nothing: not_ready', async ()
   expect(table.get(1n)?.topic_weights.music).toBe(5)
 })
 
-test('a record that cannot be read is left out and logged; the others are there', async () => {
+test('skips and logs a record that it cannot read, and holds the others', async () => {
   const { put, putRaw, open, broker } = await world()
   const lines: string[] = []
   put(1n, 5)
@@ -93,7 +93,7 @@ test('a record that cannot be read is left out and logged; the others are there'
   expect(broker.records(topic.name)).toHaveLength(5)
 })
 
-test('a transport that fails is asked again, from where reading stopped', async () => {
+test('after a transport error it continues reading from the same offset', async () => {
   const { put, open, broker } = await world()
   const transport = memoryTransport(broker)
   let failures = 1
@@ -114,7 +114,7 @@ test('a transport that fails is asked again, from where reading stopped', async 
   expect(changes).toEqual([1n, 1n])
 })
 
-test('tells once that it may be read, and by then it may', async () => {
+test('announces readiness once, when the table is readable', async () => {
   const { put, open } = await world()
   put(1n, 5)
   const seen: (number | undefined)[] = []

@@ -31,7 +31,7 @@ export interface TokenClaims {
   preferred_username?: string
   iss?: string
   aud?: string
-  /** Epoch ms. */
+  /** Epoch milliseconds. */
   exp?: number | null
 }
 

@@ -6,7 +6,7 @@ function captured() {
   return { lines, log: createLogger('info', { write: (line: string) => void lines.push(JSON.parse(line)) }) }
 }
 
-test('a line is an event with its fields, its time and its level', () => {
+test('a line has an event with its fields, time and level', () => {
   const { lines, log } = captured()
   log.info({ request_id: 'r', count: 1 }, 'request_completed')
   log.debug({}, 'too_fine')
@@ -17,7 +17,7 @@ test('a line is an event with its fields, its time and its level', () => {
   ])
 })
 
-test('secrets are not written, and the caller keeps its object', () => {
+test("redacts secrets without changing the caller's object", () => {
   const { lines, log } = captured()
   const fields = { token: 't0p', user: { password: 't0p', name: 'a', deeper: { api_key: 't0p' } }, list: [1], error: undefined }
   log.info(fields, 'e')

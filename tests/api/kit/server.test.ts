@@ -11,7 +11,7 @@ async function served(state: { runs: number; reusableUntil?: number } = { runs: 
   return { ...api, server, state }
 }
 
-/** Sends raw bytes and returns all that comes back until the server closes. */
+/** Sends raw bytes and returns everything that arrives until the server closes the connection. */
 function raw(server: RunningServer, bytes: string | Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1', () => socket.write(bytes))
@@ -24,7 +24,7 @@ function raw(server: RunningServer, bytes: string | Buffer): Promise<string> {
   })
 }
 
-test('a kept answer is the same answer, without running the handler', async () => {
+test('a cached answer has the same bytes, and the handler does not run', async () => {
   const { server, state, clock, metrics } = await served({ runs: 0, reusableUntil: START + 1_000 })
   const first = await fetch(`${server.url}/cached`)
   const second = await fetch(`${server.url}/cached`, { headers: { 'x-request-id': 'mine' } })
@@ -40,7 +40,7 @@ test('a kept answer is the same answer, without running the handler', async () =
   expect(await (await fetch(`${server.url}/cached`)).json()).toEqual({ run: 2 })
 })
 
-test('a token, HEAD or another target never gets a kept answer', async () => {
+test('a request with a token, HEAD or another target never gets a cached answer', async () => {
   const { server, state, bearer } = await served({ runs: 0, reusableUntil: START + 1_000 })
   await fetch(`${server.url}/cached`)
   await fetch(`${server.url}/cached`, { headers: await bearer({ sub: '1' }) })
@@ -50,7 +50,7 @@ test('a token, HEAD or another target never gets a kept answer', async () => {
   expect(state.runs).toBe(4)
 })
 
-test('an answer that a token got is never kept', async () => {
+test('an answer to a request with a token is never cached', async () => {
   const { server, bearer } = await served({ runs: 0, reusableUntil: START + 1_000 })
   await fetch(`${server.url}/cached`, { headers: await bearer({ sub: '1' }) })
   expect(await (await fetch(`${server.url}/cached`)).json()).toEqual({ run: 2 })
@@ -63,9 +63,9 @@ test.each([
   ['a path with dots', 'GET /a/../open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 200, undefined],
   ['no host', 'GET /open HTTP/1.0\r\n\r\n', 200, undefined],
   ['TRACE', 'TRACE /open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
-  ['an evil host', 'GET /open HTTP/1.1\r\nHost: a b<c>\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
-  ['a target that is no path', 'GET open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
-])('a request with %s gets an answer of the documented form', async (_what, bytes, status, code) => {
+  ['a malformed host', 'GET /open HTTP/1.1\r\nHost: a b<c>\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
+  ['a target without a leading slash', 'GET open HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
+])('a request with %s gets an answer in the documented form', async (_what, bytes, status, code) => {
   const { server } = await served()
   const text = await raw(server, bytes)
   expect(text).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
@@ -73,16 +73,16 @@ test.each([
   expect(text.toLowerCase()).toContain('x-request-id: ')
 })
 
-test('headers that come too slowly are given up: request_timeout', async () => {
+test('headers that arrive too slowly fail with request_timeout', async () => {
   const { server } = await served({ runs: 0 }, { headersTimeoutMs: 50, requestTimeoutMs: 100, checkIntervalMs: 20 })
   expect(await raw(server, 'GET / HTTP/1.1\r\nHost')).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"request_timeout"/)
 })
 
-describe('a body whose length is announced', () => {
+describe('a body with Content-Length', () => {
   const put = (bytes: number, body: string) =>
     `PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n${body}`
 
-  test('arrives in pieces, and the next request on its connection is answered', async () => {
+  test('arrives in chunks, and the next request on the connection is answered', async () => {
     const { server } = await served()
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     let text = ''
@@ -96,7 +96,7 @@ describe('a body whose length is announced', () => {
     socket.destroy()
   })
 
-  test('that comes too slowly is given up: request_timeout, and its connection ends', async () => {
+  test('that arrives too slowly fails with request_timeout and closes the connection', async () => {
     const { server } = await served({ runs: 0 }, {}, { bodyTimeoutMs: 20 })
     expect(await raw(server, put(12, '{"te'))).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"request_timeout"/)
   })
@@ -106,7 +106,7 @@ describe('a body whose length is announced', () => {
     expect(await raw(server, put(65, ''))).toMatch(/^HTTP\/1\.1 413 [\s\S]*"error":"content_too_large"/)
   })
 
-  test('that breaks off holds nothing', async () => {
+  test('that breaks off leaks nothing', async () => {
     const { server } = await served()
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     socket.on('error', () => undefined)
@@ -118,7 +118,7 @@ describe('a body whose length is announced', () => {
   })
 })
 
-test('closing lets a running request end, and takes no new ones', async () => {
+test('closing lets running requests finish and accepts no new ones', async () => {
   const { server, readiness } = await served()
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
   let text = ''
@@ -138,7 +138,7 @@ test('closing lets a running request end, and takes no new ones', async () => {
   expect(text.toLowerCase()).toContain('connection: close')
 })
 
-test('closing cuts what does not end in time', async () => {
+test('closing cuts requests that do not finish in time', async () => {
   const { server } = await served()
   const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
   socket.on('error', () => undefined)
@@ -147,7 +147,7 @@ test('closing cuts what does not end in time', async () => {
   expect(await server.close(30)).toBe(1)
 })
 
-test('a port in use is told with its cure', async () => {
+test('a port in use is reported with a remedy', async () => {
   const { server, ...api } = await served()
   const port = Number(new URL(server.url).port)
   await expect(startServer({ ...api, host: '127.0.0.1', port, now: Date.now })).rejects.toThrow(/in use: stop what uses it or set API_PORT/)

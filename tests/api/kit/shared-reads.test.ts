@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { sharedReads } from '../../../api/kit/shared-reads.ts'
 
-/** A store that notes what it is asked for in one go. */
+/** A store that records the keys of each command. */
 function store(values: Readonly<Record<string, string>>) {
   const asked: (readonly string[])[] = []
   const faults = { next: undefined as Error | undefined }
@@ -13,7 +13,7 @@ function store(values: Readonly<Record<string, string>>) {
   return { reads, asked, faults }
 }
 
-test('reads of one turn are one command for each hash tag; everybody gets their own value', async () => {
+test('reads of one turn share one command per hash tag, and each caller gets its value', async () => {
   const { reads, asked } = store({ '{v:0}:a': 'one', '{v:0}:b': 'two', '{v:1}:c': 'three' })
   const keys = ['{v:0}:a', '{v:1}:c', '{v:0}:b', '{v:0}:missing', '{v:0}:a']
   expect(await Promise.all(keys.map((key) => reads.get(key)))).toEqual(['one', 'three', 'two', null, 'one'])
@@ -22,7 +22,7 @@ test('reads of one turn are one command for each hash tag; everybody gets their 
   expect(asked).toHaveLength(3)
 })
 
-test('a command that fails fails all who share it, and no later one', async () => {
+test('a failed command fails all reads that share it, and no later ones', async () => {
   const { reads, faults } = store({ '{v:0}:a': 'one' })
   faults.next = new Error('away')
   const results = await Promise.allSettled([reads.get('{v:0}:a'), reads.get('{v:0}:b')])
@@ -31,7 +31,7 @@ test('a command that fails fails all who share it, and no later one', async () =
   expect(await reads.get('{v:0}:a')).toBe('one')
 })
 
-test('no command holds Redis up: a turn with many reads makes several', async () => {
+test('a turn with many reads sends several commands, so that none blocks Redis for long', async () => {
   const { reads, asked } = store({ '{v:0}:499': 'last' })
   const values = await Promise.all(Array.from({ length: 500 }, (_, index) => reads.get(`{v:0}:${index}`)))
   expect(asked.map(({ length }) => length)).toEqual([200, 200, 100])

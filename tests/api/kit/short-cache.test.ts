@@ -18,7 +18,7 @@ function counting(maxEntries = 10) {
   return { state, cache }
 }
 
-test('callers that come together, or a moment later, share one load', async () => {
+test('concurrent callers, and callers shortly afterwards, share one load', async () => {
   const { state, cache } = counting()
   expect(await Promise.all([cache.get('a'), cache.get('a'), cache.get('b')])).toEqual([1, 1, 2])
   state.now = KEPT_MS - 1
@@ -27,7 +27,7 @@ test('callers that come together, or a moment later, share one load', async () =
   expect(await cache.get('a')).toBe(3)
 })
 
-test('a failure is told to those who waited, and not kept', async () => {
+test('a failure reaches all waiting callers and is not cached', async () => {
   const { state, cache } = counting()
   state.fail = true
   const results = await Promise.allSettled([cache.get('a'), cache.get('a')])
@@ -37,7 +37,7 @@ test('a failure is told to those who waited, and not kept', async () => {
   expect(await cache.get('a')).toBe(2)
 })
 
-test('the oldest entry goes when there are too many', async () => {
+test('evicts the oldest entry when the cache is full', async () => {
   const { state, cache } = counting(2)
   for (const key of ['a', 'b', 'c', 'b', 'a']) await cache.get(key)
   expect(state.loads).toEqual(['a', 'b', 'c', 'a'])

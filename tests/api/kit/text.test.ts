@@ -4,7 +4,7 @@ import { assertCleanText, assertCleanUrl, decodeUtf8 } from '../../../api/kit/te
 
 const encodingError = expect.objectContaining({ definition: expect.objectContaining({ code: 'invalid_encoding' }) })
 
-test('any well-formed JSON without NUL is clean, whatever its shape', () => {
+test('accepts well-formed JSON of any shape without NUL', () => {
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: 'grapheme-composite' }), (value) => {
       fc.pre(!JSON.stringify(value).includes('\\u0000'))
@@ -13,7 +13,7 @@ test('any well-formed JSON without NUL is clean, whatever its shape', () => {
   )
 })
 
-test('NUL or a lone surrogate is found wherever it stands', () => {
+test('finds NUL and lone surrogates at any position', () => {
   fc.assert(
     fc.property(fc.constantFrom('\0', '\ud800', 'a\udfffb'), fc.array(fc.boolean(), { maxLength: 20 }), (bad, path) => {
       const value = path.reduce<unknown>((inner, isList) => (isList ? [1, inner] : { a: null, inner }), bad)
@@ -23,18 +23,18 @@ test('NUL or a lone surrogate is found wherever it stands', () => {
   )
 })
 
-test('JSON nested a hundred thousand deep is refused, not a stack overflow', () => {
+test('JSON that is nested a hundred thousand deep is refused without a stack overflow', () => {
   const deep = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
   expect(() => assertCleanText(deep)).toThrow(/nested deeper/)
 })
 
-test('strict UTF-8, byte order mark dropped', () => {
+test('decodes strict UTF-8 and drops a byte order mark', () => {
   expect(decodeUtf8(Buffer.from('\ufeff{"a":"é"}'))).toBe('{"a":"é"}')
   for (const bytes of [[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xe2, 0x82]])
     expect(() => decodeUtf8(Buffer.from(bytes))).toThrow(encodingError)
 })
 
-test('escapes of an address are UTF-8 without NUL', () => {
+test('percent-escapes in an address must be UTF-8 without NUL', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       fc.pre(!text.includes('\0') && text.isWellFormed())

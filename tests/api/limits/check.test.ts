@@ -38,7 +38,7 @@ function gateway() {
   return { ...counters, told, keys: state, check }
 }
 
-test('a gateway is told what was decided, and so are metrics and records', async () => {
+test('a gateway gets the decision, which is also counted and recorded', async () => {
   const { check, told } = gateway()
   expect(await check({ api_key: KEY })).toMatchObject({ allowed: true, reason: 'within_limits', client_id: 'acme', rule_id: 'two' })
   await check({ api_key: KEY })
@@ -53,7 +53,7 @@ test('a gateway is told what was decided, and so are metrics and records', async
   ])
 })
 
-test('guessing keys is counted, by the address', async () => {
+test('attempts to guess a key count against the address', async () => {
   const { check, counts } = gateway()
   const guesses = []
   for (let guess = 0; guess < 3; guess++) guesses.push(await check({ api_key: `mr_${guess}`, user_id: '42', ip: '192.0.2.1' }))
@@ -65,7 +65,7 @@ test('guessing keys is counted, by the address', async () => {
   expect([...counts]).toEqual([['limits:{ip:192.0.2.1}:two:w60', 2]])
 })
 
-test('while keys are read nobody is refused for his, and callers known by a key alone share no counter', async () => {
+test('while keys are loading nobody is refused because of a key, and callers known only by a key share no counter', async () => {
   const { check, keys, counts } = gateway()
   keys.areKeysLoading = true
   for (let request = 0; request < 3; request++) {
@@ -76,7 +76,7 @@ test('while keys are read nobody is refused for his, and callers known by a key 
   expect(await check({ api_key: KEY, ip: '192.0.2.1' })).toMatchObject({ reason: 'within_limits', client_id: 'ip:192.0.2.1' })
 })
 
-test('a fault of the limiter lets the request go on, and is told', async () => {
+test('if the limiter fails, the request is allowed and the fault is reported', async () => {
   const { check, store, told } = gateway()
   store.decide = () => {
     throw new Error('a bug')
@@ -91,7 +91,7 @@ test('a fault of the limiter lets the request go on, and is told', async () => {
   ])
 })
 
-test('an address must be one', async () => {
+test('an invalid address is refused', async () => {
   const { check } = gateway()
   await expect(check({ ip: 'here' })).rejects.toThrow('not valid')
 })

@@ -11,7 +11,7 @@ const SETUP_TIMEOUT_MS = 180_000
 const SOON = { timeout: 60_000, interval: 20 }
 const FUZZ_EXAMPLES = 8
 const LONG_WINDOW = 86_400
-/** Four faults and recoveries, on a busy machine. */
+/** Time for four faults and their recoveries on a busy machine. */
 const ORDEAL_TIMEOUT_MS = 480_000
 const CHAOS_SEED = 1
 
@@ -40,7 +40,7 @@ const token = (...args: string[]) => system.token(...args)
 const send = (method: string, path: string, body?: unknown, headers: Record<string, string> = admin, api = apis[0]) =>
   sendTo(api, method, path, headers, body)
 
-/** A request to an address of its own, by somebody. */
+/** Sends a request from a caller to a separate address. */
 const visit = (path: string, headers: Record<string, string> = {}, api = apis[0]) => send('GET', path, undefined, headers, api)
 const rule = (path: string, limit: number, more: object = {}) => ({
   match: { endpoint_pattern: `/api/v1${path}` },
@@ -49,11 +49,11 @@ const rule = (path: string, limit: number, more: object = {}) => ({
   ...more,
 })
 
-/** Names of this run: a test that is repeated begins anew. */
+/** Unique names per run, so that a repeated test starts with fresh counters. */
 const named = () => uniqueName('rule')
 
 describe('rules', () => {
-  test('made, replaced and deleted through one node, they hold on all of them', async () => {
+  test('that are created, replaced or deleted through one node apply on all nodes', async () => {
     const three = named()
     const path = `/rate-limits/rules/${three}`
     const made = await send('POST', '/rate-limits/rules', { rule_id: three, ...rule(`/${three}`, 3) })
@@ -82,7 +82,7 @@ describe('rules', () => {
     ])
   })
 
-  test('for paths that nothing here limits are made with a warning', async () => {
+  test('for paths that no service limits are created with a warning', async () => {
     const foreign = { rule_id: named(), match: { endpoint_pattern: 'GET /checkout' }, limit: 3, window_seconds: LONG_WINDOW }
     const made = await send('POST', '/rate-limits/rules', foreign)
     expect(made).toMatchObject({ status: 201, body: { warnings: [expect.stringContaining('/api/v1/rate-limits/check')] } })
@@ -90,7 +90,7 @@ describe('rules', () => {
     expect(replaced).toMatchObject({ status: 200, body: { warnings: [] } })
   })
 
-  test('say what is wrong with them', async () => {
+  test('that are invalid are refused with the reason', async () => {
     const one = { rule_id: named(), ...rule('/a', 1) }
     expect((await send('POST', '/rate-limits/rules', one)).status).toBe(201)
     expect(await send('POST', '/rate-limits/rules', one)).toMatchObject({
@@ -111,7 +111,7 @@ describe('rules', () => {
     expect((await send('GET', '/rate-limits/rules', undefined, {})).status).toBe(401)
   })
 
-  test('seeded ones are listed', async () => {
+  test('that are seeded are listed', async () => {
     const { body } = await send('GET', '/rate-limits/rules?limit=100')
     expect(body.rules.map(({ rule_id }: { rule_id: string }) => rule_id)).toEqual(
       expect.arrayContaining(['snippets-create', 'snippets-create-anonymous']),
@@ -120,7 +120,7 @@ describe('rules', () => {
 })
 
 describe('API keys', () => {
-  test('are shown once, hold on every node, count for their tier, and end when they are revoked', async () => {
+  test('are shown once, work on every node, count for their tier, and stop working when revoked', async () => {
     const idempotent = { ...admin, 'idempotency-key': uniqueName('key') }
     const issued = await send('POST', '/rate-limits/clients', { client_id: 'acme', tier: 'pro' }, idempotent)
     expect(issued).toMatchObject({ status: 201, body: { client_id: 'acme', tier: 'pro', revoked_at: null } })
@@ -149,7 +149,7 @@ describe('API keys', () => {
 })
 
 describe('a limit', () => {
-  test('holds over all nodes together; usage tells it, and a reset ends it', async () => {
+  test('applies to all nodes together, is visible in the usage, and can be reset', async () => {
     const shared = named()
     expect((await send('POST', '/rate-limits/rules', { rule_id: shared, ...rule(`/${shared}`, 6) })).status).toBe(201)
     const user = await token('--sub', '42')
@@ -169,7 +169,7 @@ describe('a limit', () => {
     await expect.poll(async () => (await visit(`/${shared}`, user)).status, SOON).toBe(404)
   })
 
-  test('by address is told to whoever asks from there, and to nobody else', async () => {
+  test('by address is visible only to callers from that address', async () => {
     const own = await send('GET', '/rate-limits/usage/ip:127.0.0.1', undefined, {})
     expect(own).toMatchObject({ status: 200, body: { client_id: 'ip:127.0.0.1' } })
     expect((await send('GET', '/rate-limits/usage/ip:192.0.2.1', undefined, {})).status).toBe(401)
@@ -196,8 +196,8 @@ describe('a limit', () => {
   })
 })
 
-describe('looking back', () => {
-  test('violations of a rule that only logs, and the replay of a draft', async () => {
+describe('analysis', () => {
+  test('reports violations of a log-only rule, and replays a draft', async () => {
     const soft = named()
     const asked = { rule_id: soft, ...rule(`/${soft}`, 2, { action: 'log_only' }) }
     expect((await send('POST', '/rate-limits/rules', asked)).status).toBe(201)
@@ -220,7 +220,7 @@ describe('looking back', () => {
 })
 
 test(
-  'Redis killed, stopped, emptied and slow under load: not one request fails because of it, and limits hold again',
+  'while Redis is killed, stopped, emptied and slow under load no request fails, and limits apply again afterwards',
   async () => {
     const ordeal = await limitsOrdeal(system, seededRandom(CHAOS_SEED))
     for (const fault of REDIS_FAULTS) await ordeal.suffer(fault)
@@ -233,11 +233,12 @@ test(
 )
 
 test(
-  'a fuzzer made from /openapi.json finds no 5xx and no undocumented answer',
+  'a fuzzer generated from /openapi.json finds no 5xx and no undocumented answer',
   async () => {
     const { authorization } = await token('--sub', '1', '--scope', 'admin internal')
     const [{ url }] = apis
-    // A deleted rule is inactive, a reset usage is empty; a repeated Idempotency-Key names a key that may be revoked by now.
+    // A deleted rule is inactive, a reset usage is empty, and a repeated Idempotency-Key may name a key that is revoked
+    // by now.
     const leftOut = ['use_after_free', 'ensure_resource_availability']
     const routes = ['--include-path-regex', 'rate-limits']
     await fuzz({ url, authorization, examples: FUZZ_EXAMPLES, routes, leftOut, folder: system.folder.path })

@@ -6,27 +6,27 @@ import type { ApiProcess } from '../api-process.ts'
 import { type LimitsSystem, send } from './system.ts'
 
 const CLIENTS_PER_API = 3
-/** A fault begins, and lasts, within this. */
+/** Random upper bound for the start of a fault and for its duration. */
 const WITHIN_MS = 500
 const LONGEST_DELAY_MS = 50
 const SEEN = { timeoutMs: 60_000, intervalMs: 10 }
 const LONG_WINDOW = 86_400
-/** Of the callers under load: hot enough for leases. */
+/** The limit of callers under load, high enough for leases. */
 const LOAD_LIMIT = { limit: 2_000, window_seconds: 2 }
-/** Of those who are counted afterwards: too little for leases, so that it is exact. */
+/** The limit of callers that are counted afterwards, too low for leases and therefore exact. */
 const EXACT_LIMIT = 20
 
 export const REDIS_FAULTS = ['killed', 'stopped', 'emptied', 'slow'] as const
 export type RedisFault = (typeof REDIS_FAULTS)[number]
 
 export interface Ordeal {
-  /** Redis fails under load, is well again, and limits hold again. */
+  /** Makes Redis fail under load, restores it, and checks that limits apply again. */
   suffer(fault: RedisFault): Promise<void>
-  /** Ends the load. @returns every answer that a request should not have had, and how many answers there were */
+  /** Stops the load. @returns every unexpected answer, and the number of answers */
   finish(): Promise<{ readonly wrong: readonly string[]; readonly answers: number }>
 }
 
-/** Load on real routes with rules, while their counters fail. @param random 0 to 1 */
+/** Puts load on real routes with rules while their counters fail. @param random returns 0 to 1 */
 export async function limitsOrdeal(system: LimitsSystem, random: () => number): Promise<Ordeal> {
   const { apis, redis, proxy, token } = system
   const [admin, user, gateway] = await Promise.all([
@@ -70,7 +70,7 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
   }
   const clients = apis.flatMap((api) => Array.from({ length: CLIENTS_PER_API }, () => client(api)))
 
-  /** Whoever asks now is let through undecided: the fault is felt. */
+  /** Whether a request passes undecided, which shows that the fault has an effect. */
   async function isFelt(): Promise<boolean> {
     return (await check(apis[0], 'anybody', exact)).body.reason === 'limiter_unavailable'
   }
@@ -87,7 +87,7 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
       const pid = redis.pid as number
       process.kill(pid, 'SIGSTOP')
       try {
-        await waitUntil(isFelt, { what: 'a request while Redis stands still', ...SEEN })
+        await waitUntil(isFelt, { what: 'a request while Redis is frozen', ...SEEN })
         await moment()
       } finally {
         process.kill(pid, 'SIGCONT')
@@ -108,7 +108,7 @@ export async function limitsOrdeal(system: LimitsSystem, random: () => number): 
     },
   }
 
-  /** A caller of his own gets what the rule allows through all nodes together, and no more. */
+  /** Checks that a new caller gets what the rule allows through all nodes together, and no more. */
   async function limitsHold(): Promise<void> {
     const caller = `exact-${++rounds}`
     let admitted = 0

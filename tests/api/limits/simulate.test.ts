@@ -10,7 +10,7 @@ const FROM_SECOND = NOW / 1_000 - 3_600
 
 type Row = [second: number, client: string, tier: string, key: string, user: string, ip: string, requests: number]
 
-/** Traffic as ClickHouse answers it, oldest first. */
+/** Traffic in the order in which ClickHouse returns it, oldest first. */
 function readerOf(rows: readonly Row[], leftOut = 0): TableReader {
   return {
     async query({ query }) {
@@ -30,7 +30,7 @@ const byUser = (second: number, user: string, requests: number): Row => [
   requests,
 ]
 
-test('a replay rejects what the exact limiter would have', async () => {
+test('a replay rejects the same requests as the exact limiter', async () => {
   const traffic = fc.array(fc.tuple(fc.integer({ min: 0, max: 30 }), fc.constantFrom('1', '2'), fc.integer({ min: 1, max: 8 })), {
     maxLength: 40,
   })
@@ -57,7 +57,7 @@ test('a replay rejects what the exact limiter would have', async () => {
   )
 })
 
-test('names those who would be rejected most, and leaves out callers whom the rule is not for', async () => {
+test('names the callers with the most rejections, and skips callers to whom the rule does not apply', async () => {
   const rows: Row[] = [byUser(1, '1', 5), byUser(1, '2', 9), [FROM_SECOND + 1, 'ip:192.0.2.7', 'free', '', '', '192.0.2.7', 50]]
   const draft = ruleOf({ rule_id: 'draft', endpoint_pattern: '*', key: ['user'], limit_count: 2, window_seconds: 60 })
   expect(await simulate(draft, readerOf(rows, 3), NOW)).toEqual({
@@ -75,7 +75,7 @@ test('names those who would be rejected most, and leaves out callers whom the ru
   })
 })
 
-test('requests come in between while much is replayed', async () => {
+test('a large replay yields to concurrent requests', async () => {
   const rows = Array.from({ length: 20_000 }, (_, index) => byUser(Math.floor(index / 10), '1', 1))
   const state = { turns: 0, isOver: false }
   function turn(): void {

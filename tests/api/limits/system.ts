@@ -14,22 +14,22 @@ const run = promisify(execFile)
 const TOKEN_COMMAND = fileURLToPath(new URL('../../../tools/token/main.ts', import.meta.url))
 const NODES = 3
 const READY = { timeoutMs: 90_000, intervalMs: 50 }
-/** Nothing listens there: deciding needs no ClickHouse. */
+/** No server listens here. Decisions need no ClickHouse. */
 const NO_CLICKHOUSE = { CLICKHOUSE_URL: 'http://127.0.0.1:1', PIPELINES: 'limits' }
 
 /** Servers, one worker, and three API processes with the rate limit service. */
 export interface LimitsSystem {
   readonly folder: GuardedFolder
   readonly redis: Component
-  /** Through which the API asks Redis. */
+  /** The proxy between the API and Redis. */
   readonly proxy: DelayingProxy
   readonly worker: WorkerProcess
   readonly apis: readonly ApiProcess[]
-  /** An Authorization header. @param args of the token command */
+  /** Mints a token and returns an Authorization header. @param args arguments of the token command */
   token(...args: string[]): Promise<Record<string, string>>
 }
 
-/** @param env instead of no ClickHouse */
+/** @param env settings that override the missing ClickHouse */
 export async function startLimitsSystem(env: Readonly<Record<string, string>> = NO_CLICKHOUSE): Promise<LimitsSystem> {
   const folder = guardedFolder()
   const kafka = await newKafka(folder.path)

@@ -2,26 +2,26 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'vitest'
 import { type LinksSystem, type Sent, send, visit } from './system.ts'
 
-/** Many callers, each with a URL of its own, want one alias. */
+/** Many callers, each with a different URL, compete for one alias. */
 export interface AliasRace {
-  /** So many more callers come, each with an id of its own, all at once. */
+  /** Adds concurrent callers, each with a separate idempotency key. */
   enter(callers: number): void
-  /** Answers so far. */
+  /** The number of answers so far. */
   readonly answered: number
-  /** Resolves when everybody is answered. @returns the URL of the one who got the alias, after looking that nobody else did */
+  /** Resolves when every caller has an answer. @returns the URL of the winner, after checking that there is no other */
   finish(): Promise<string>
 }
 
 const RETRY_MS = 200
-/** Every caller is answered within it once nothing is killed any more. */
+/** Upper bound for the last answer once faults have ended. */
 const GIVE_UP_MS = 120_000
-/** Callers who ask again at the end: the first answer stays. */
+/** Callers that repeat their request at the end and must get their first answer again. */
 const ASKED_AGAIN = 20
 
 export function aliasRace(system: LinksSystem, alias: string): AliasRace {
   const answers: Promise<Sent>[] = []
   let answered = 0
-  /** Kills go on until `finish`. */
+  /** Set by `finish`, because until then faults go on. */
   let giveUpAt = Infinity
 
   const urlOf = (caller: number) => `https://example.com/${alias}/${caller}`
@@ -32,7 +32,7 @@ export function aliasRace(system: LinksSystem, alias: string): AliasRace {
     return send(api, 'POST', '/api/v1/urls', body, { 'idempotency-key': `${alias}-${caller}` })
   }
 
-  /** Repeats a 503, and what was not answered at all, with the same id, through another instance. */
+  /** Repeats a 503 or an unanswered request with the same id through another instance. */
   async function untilAnswered(caller: number): Promise<Sent> {
     for (let attempt = 0; ; attempt++) {
       const answer = await ask(caller, attempt).catch(() => undefined)

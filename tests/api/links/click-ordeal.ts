@@ -13,15 +13,18 @@ import type { ApiProcess } from '../api-process.ts'
 import type { Counting } from './counting.ts'
 import { type LinksSystem, send, visit } from './system.ts'
 
-/** Visitors follow links without a pause, through every API instance, whatever happens meanwhile. */
+/** Visitors who follow links without a pause through every API instance, while the test causes faults. */
 export interface ClickOrdeal {
-  /** Resolves when every visitor has been answered so often again: what happened before was felt by all. */
+  /** Resolves when every visitor has got that many more answers, so that each has noticed the previous fault. */
   visits(each: number): Promise<void>
-  /** What happens in it may make an API say that it cannot answer. */
+  /** Runs an incident during which an API may answer that it is unavailable. */
   withoutRedis(incident: () => Promise<void>): Promise<void>
   /** Clicks that the APIs have reported as dropped so far. */
   dropped(): Promise<number>
-  /** Ends the visits; then looks that nobody was sent astray, and that each click in the log is counted exactly once everywhere. */
+  /**
+   * Ends the visits. Then checks that all redirects were right, and that each click in the log is counted exactly once
+   * everywhere.
+   */
   finish(): Promise<{ readonly visits: number; readonly dropped: number }>
 }
 
@@ -44,7 +47,7 @@ export async function clickOrdeal(system: LinksSystem, counting: Counting, optio
   const visited = new Map(targets.map(([code]) => [code, 0]))
   const wrong: string[] = []
   const state = { isRunning: true, redisIsAway: false }
-  await waitUntil(async () => (await metrics('waiting')) === 0, { what: 'earlier clicks on their way', ...SOON })
+  await waitUntil(async () => (await metrics('waiting')) === 0, { what: 'earlier clicks to be sent', ...SOON })
   const sentBefore = await metrics('sent_total')
   const droppedBefore = await metrics('dropped_total')
 
@@ -71,14 +74,17 @@ export async function clickOrdeal(system: LinksSystem, counting: Counting, optio
 
   async function visits(each: number): Promise<void> {
     const goals = answered.map((count) => count + each)
-    await waitUntil(async () => goals.every((goal, index) => answered[index] >= goal), { what: `${each} more answers each`, ...SOON })
+    await waitUntil(async () => goals.every((goal, index) => answered[index] >= goal), {
+      what: `${each} more answers for each visitor`,
+      ...SOON,
+    })
   }
 
   async function finish(): Promise<{ visits: number; dropped: number }> {
     state.isRunning = false
     await Promise.all(visitors)
     expect(wrong).toEqual([])
-    await waitUntil(async () => (await metrics('waiting')) === 0, { what: 'every click on its way', ...SOON })
+    await waitUntil(async () => (await metrics('waiting')) === 0, { what: 'all clicks to be sent', ...SOON })
     const all = [...visited.values()].reduce((sum, count) => sum + count, 0)
     const dropped = (await metrics('dropped_total')) - droppedBefore
     expect((await metrics('sent_total')) - sentBefore).toBe(all - dropped)
@@ -96,7 +102,7 @@ export async function clickOrdeal(system: LinksSystem, counting: Counting, optio
       state.redisIsAway = true
       await incident()
       for (const api of apis)
-        await waitUntil(async () => (await visit(api, 'missing')).status === 404, { what: 'Redis to be read again', ...SOON })
+        await waitUntil(async () => (await visit(api, 'missing')).status === 404, { what: 'Redis to be readable again', ...SOON })
       for (const api of apis) await waitUntil(async () => (await fetch(`${api.url}/readyz`)).ok, { what: 'the API', ...SOON })
       state.redisIsAway = false
     },
@@ -105,7 +111,7 @@ export async function clickOrdeal(system: LinksSystem, counting: Counting, optio
   }
 }
 
-/** Every partition up to a moment after the last click, so that nothing more comes. */
+/** Moves every partition past the last click, so that no more can follow. */
 async function expectCounted(redisUrl: string, inLog: ReadonlyMap<string, number>): Promise<void> {
   const redis = new Redis(redisUrl)
   const ended = Date.now()
@@ -116,7 +122,7 @@ async function expectCounted(redisUrl: string, inLog: ReadonlyMap<string, number
         const found = await read()
         return found !== NOT_CAUGHT_UP && found.asOf > ended
       }
-      await waitUntil(isCounted, { what: `every click of ${code} in the view`, ...SOON })
+      await waitUntil(isCounted, { what: `all clicks of ${code} in the view`, ...SOON })
       expect([code, await read()]).toMatchObject([code, { stats: { total_clicks: count } }])
     }
   } finally {
@@ -133,7 +139,7 @@ async function expectStored(url: string, inLog: ReadonlyMap<string, number>): Pr
   }
   const sum = (counts: ReadonlyMap<string, number>) => [...counts.values()].reduce((total, count) => total + count, 0)
   try {
-    await waitUntil(async () => sum(await stored()) >= sum(inLog), { what: 'every click in the table', ...SOON })
+    await waitUntil(async () => sum(await stored()) >= sum(inLog), { what: 'all clicks in the table', ...SOON })
     expect(await stored()).toEqual(inLog)
   } finally {
     await tables.close()

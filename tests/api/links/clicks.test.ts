@@ -76,7 +76,7 @@ async function clicksApi() {
   return { ...api, redis, table, get, putStats: (stats: LinkStats) => redis.apply(linkStatsView.operationsFor(partition, CODE, stats)) }
 }
 
-test('statistics of a link, with its hours filled up', async () => {
+test('statistics of a link, with empty hours filled in', async () => {
   const { get, putStats } = await clicksApi()
   const entry = (value: string, clicks: number) => ({ value, clicks, over: 0 })
   putStats({
@@ -101,7 +101,7 @@ test('statistics of a link, with its hours filled up', async () => {
   expect(body).toEqual({
     short_code: CODE,
     total_clicks: 10,
-    // START is noon: thirteen hours ago was yesterday.
+    // START is noon, so thirteen hours ago was yesterday.
     clicks_today: 5,
     bot_clicks: 2,
     unique_clicks: 7,
@@ -122,12 +122,12 @@ test('statistics of a link, with its hours filled up', async () => {
   expect(hours.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(9)
 })
 
-test('a link that was never clicked has zeros', async () => {
+test('a link without clicks has zeros', async () => {
   const { get } = await clicksApi()
   expect(await (await get('stats')).json()).toMatchObject({ total_clicks: 0, clicks_today: 0, unique_clicks: 0, top_referrers: [] })
 })
 
-test.each(['stats', 'clicks.csv'])('%s: who may see it', async (what) => {
+test.each(['stats', 'clicks.csv'])('only the owner and administrators see statistics (%s)', async (what) => {
   const { app, get } = await clicksApi()
   const statusOf = async (...args: Parameters<typeof get>) => (await get(...args)).status
   expect(await statusOf(what)).toBe(200)
@@ -139,7 +139,7 @@ test.each(['stats', 'clicks.csv'])('%s: who may see it', async (what) => {
   expect([missing.status, ((await missing.json()) as { error: string }).error]).toEqual([404, 'url_not_found'])
 })
 
-test('while the view is being built there are no zeros, and links go on', async () => {
+test('while the view is being built it answers an error instead of zeros, and links still redirect', async () => {
   const { get, redis, app } = await clicksApi()
   redis.flush()
   const response = await get('stats')
@@ -160,7 +160,7 @@ const row = (number: number): Row => [
   false,
 ]
 
-test('clicks as CSV, page after page, each once', async () => {
+test('exports clicks as CSV in pages, each click once', async () => {
   const { get, table } = await clicksApi()
   table.rows = Array.from({ length: 25_000 }, (_, number) => row(number))
   const response = await get('clicks.csv')
@@ -174,21 +174,21 @@ test('clicks as CSV, page after page, each once', async () => {
   expect(table.queries.length).toBe(3)
 })
 
-test('what a spreadsheet would run is text', async () => {
+test('formulas are exported as text, so that a spreadsheet does not run them', async () => {
   const { get, table } = await clicksApi()
   table.rows = [[START, 0, '0', '=cmd|calc', '@DE', '+1', '-1', true]]
   const [, line] = (await (await get('clicks.csv')).text()).split('\r\n')
   expect(line.endsWith(",'=cmd|calc,'@DE,'+1,'-1,true")).toBe(true)
 })
 
-test('while the table is being filled there is no file that lacks something', async () => {
+test('refuses an export while the table is being filled, because it would be incomplete', async () => {
   const { get, table } = await clicksApi()
   table.caughtUp = PARTITIONS - 1
   const response = await get('clicks.csv')
   expect([response.status, ((await response.json()) as { error: string }).error]).toEqual([503, 'not_ready'])
 })
 
-test('a range is given, or wrong', async () => {
+test('accepts a valid range and refuses a wrong one', async () => {
   const { get, table } = await clicksApi()
   await get('clicks.csv?from=2026-01-15T00:00:00Z&to=2026-01-15T06:00:00.000Z')
   expect(table.queries.at(-1)).toMatchObject({ code: CODE, from: START - 12 * HOUR, to: START - 6 * HOUR })
@@ -196,7 +196,7 @@ test('a range is given, or wrong', async () => {
   expect(wrong.status).toBe(400)
 })
 
-test('failures: before the answer an error of the catalogue, in between a file that is cut', async () => {
+test('a failure before the first row is an error answer, and one after it truncates the file', async () => {
   const { get, table } = await clicksApi()
   table.error = new ApiError({ code: 'unavailable', status: 503, retryable: true, when: '', message: 'away' })
   expect((await get('clicks.csv')).status).toBe(503)

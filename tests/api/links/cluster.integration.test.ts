@@ -9,12 +9,12 @@ const CALLERS = 200
 const LINKS = 30
 
 test(
-  'on a Redis Cluster of three nodes: results arrive, links are read on every node, and one caller gets the alias over a killed worker',
+  'on a Redis Cluster of three nodes results arrive, links are readable on every node, and one caller wins an alias even if a worker is killed',
   async () => {
     const system = await startLinksSystem({ redisCluster: await privateRedisCluster(NODES) })
     onTestFinished(() => system.folder.finish())
     const urls = Array.from({ length: LINKS }, (_, index) => ({ long_url: `https://example.com/${index}` }))
-    const key = { 'idempotency-key': 'all of them' }
+    const key = { 'idempotency-key': 'all answers' }
     const made = await send(system.apis[0], 'POST', '/api/v1/urls/bulk', { urls }, key)
     const codes: string[] = made.body.results.map((result: { short_code: string }) => result.short_code)
     for (const [index, code] of codes.entries())

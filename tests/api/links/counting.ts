@@ -7,7 +7,7 @@ import { type SupervisedWorker, supervisedWorker } from '../supervised-worker.ts
 import { startWorkerProcess } from '../worker-process.ts'
 import type { LinksSystem } from './system.ts'
 
-/** What counts the clicks of a system of links: a worker of its own, and the table. */
+/** The parts that count clicks for a system of links: a separate worker, and the table. */
 export interface Counting {
   readonly clickhouse: Component
   /** Settings with which an API finds the table. */
@@ -15,7 +15,7 @@ export interface Counting {
   readonly worker: SupervisedWorker
 }
 
-/** A busy machine starts both in it. */
+/** Time to start both on a busy machine. */
 const READY = { what: 'the worker that counts', timeoutMs: 90_000 }
 
 export async function startCounting({ folder, env: common }: LinksSystem): Promise<Counting> {

@@ -11,13 +11,13 @@ import { decisionView } from '../../../state/views/results.ts'
 import { decidedWorld } from '../kit/commands/decided-world.ts'
 import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 
-/** Well above what is decided in memory. */
+/** Well above the time of a decision in memory. */
 const TIMEOUT_MS = 100
 
-/** What is read of clicks has tests of its own. */
+/** Reads of clicks have separate tests. */
 const NO_TABLES: TableReader = { query: async () => ({ json: async () => [] }) }
 
-/** The links API on fakes: the real topology decides. */
+/** The links API on fakes, with decisions of the real topology. */
 export async function linksApi() {
   const clock = { now: START }
   const world = decidedWorld({
@@ -53,7 +53,7 @@ export async function linksApi() {
     }
   }
 
-  /** Time passes for the API and for the topology, with its ticks. */
+  /** Advances the clock of the API and of the topology, which then ticks. */
   function advance(ms: number): void {
     clock.now += ms
     api.clock.now += ms

@@ -16,7 +16,7 @@ const RACE_TIMEOUT_MS = 240_000
 const FUZZ_EXAMPLES = 20
 const CALLERS = 1_000
 const WAVE = CALLERS / 4
-/** Of each visitor, after each incident. */
+/** Answers that each visitor waits for after each incident. */
 const VISITS = 50
 const SOON = { timeout: 60_000, interval: 50 }
 
@@ -42,17 +42,17 @@ async function token(sub: string): Promise<{ authorization: string }> {
   return { authorization: `Bearer ${stdout.trim()}` }
 }
 
-/** Redirects of an instance so far, as a pattern. */
+/** Matches the number of an instance's redirects in its metrics. */
 const REDIRECTED = String.raw`http_request_duration_seconds_count\{method="GET",route="/\{short_code\}",status="302"\}`
 
-/** What Prometheus reads of an instance. */
+/** The metrics of an instance, as Prometheus reads them. */
 async function metric(name: string): Promise<number> {
   const text = await (await fetch(`${system.apis[0].url}/metrics`)).text()
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0)
 }
 
 describe('the command path', () => {
-  test('a link that was answered leads somewhere at once, through every API instance', async () => {
+  test('a created link redirects at once through every API instance', async () => {
     const made = await create({ long_url: 'https://example.com/a' })
     expect(made).toMatchObject({ status: 201, body: { long_url: 'https://example.com/a', expires_at: null } })
     for (const api of system.apis) {
@@ -70,7 +70,7 @@ describe('the command path', () => {
     expect(other).toMatchObject({ status: 409, body: { error: 'idempotency_conflict' } })
   })
 
-  test('a user finds its new link in its list, and deletes it', async () => {
+  test('a user finds a new link in the list and deletes it', async () => {
     const [api] = system.apis
     const as = await token('42')
     const { body } = await create({ long_url: 'https://example.com/mine' }, as)
@@ -81,7 +81,7 @@ describe('the command path', () => {
   })
 
   test(
-    'one of 1,000 who come at once gets the alias',
+    'one of 1,000 concurrent callers gets the alias',
     async () => {
       const race = aliasRace(system, 'popular')
       race.enter(CALLERS)
@@ -91,7 +91,7 @@ describe('the command path', () => {
   )
 
   test(
-    'one of 1,000 gets the alias, while the worker, an API instance, Redis and the broker are killed',
+    'one of 1,000 gets the alias while the worker, an API instance, Redis and the broker are killed',
     async () => {
       const race = aliasRace(system, 'wanted')
       race.enter(WAVE)
@@ -113,14 +113,14 @@ describe('the command path', () => {
 })
 
 describe('without Kafka', () => {
-  test('redirects go on and clicks wait; what needs a decision is 503 in time, and nothing is half done', async () => {
+  test('redirects still work and clicks are buffered; commands answer 503 in time, and none is half done', async () => {
     const made = await create({ long_url: 'https://example.com/clicked', custom_alias: 'clicked' })
     expect(made.status).toBe(201)
-    // Stopped, not gone: connections stay open, and nothing answers.
+    // Stopped rather than killed: connections stay open, but nothing answers.
     process.kill(system.kafka.pid as number, 'SIGSTOP')
     const sent = await metric('clicks_sent_total')
     for (let click = 0; click < 100; click++) expect((await visit(system.apis[0], 'clicked')).status).toBe(302)
-    // With its id: the command's own time-out, not the handler's.
+    // Has a command id, so the command's time-out applied and not the handler's.
     const refused = await create({ long_url: 'https://example.com/later', custom_alias: 'later' })
     expect(refused).toMatchObject({ status: 503, body: { error: 'unavailable', command_id: expect.any(String) } })
     expect(refused.headers.get('retry-after')).toBe('1')
@@ -134,7 +134,7 @@ describe('without Kafka', () => {
   })
 })
 
-/** Statistics and exports need the table, too. */
+/** Settings for statistics and exports, which need the table as well. */
 async function apiWithStatistics(): Promise<ApiProcess> {
   const { env } = counting
   const api = await startApiProcess(system.folder.path, env)
@@ -149,7 +149,7 @@ async function apiWithStatistics(): Promise<ApiProcess> {
 
 describe('clicks', () => {
   test(
-    'redirects go on while the broker is away and workers are killed, and each click is counted once',
+    'each click is counted once while the broker is away and workers are killed, and redirects still work',
     async () => {
       const ordeal = await clickOrdeal(system, counting)
       await ordeal.visits(VISITS)
@@ -168,14 +168,14 @@ describe('clicks', () => {
 
 describe('every route', () => {
   test(
-    'answers what the documentation says, whatever it is asked',
+    'answers any request as documented',
     async () => {
       const { authorization } = await token('42')
       const { url } = await apiWithStatistics()
       const routes = ['--include-path-regex', '^/api/v1/urls']
       const common = { authorization, examples: FUZZ_EXAMPLES, folder: system.folder.path }
       await fuzz({ ...common, url, routes })
-      // The code of the documentation's examples, so that they find something.
+      // Uses the code of the documentation's examples, so that they find a link.
       await create({ long_url: 'https://example.com/', custom_alias: '3xK9dQa' })
       const redirected = await metric(REDIRECTED)
       const short = { url: system.apis[0].shortUrl as string, documentation: url, headers: ['Host: sho.rt'] }

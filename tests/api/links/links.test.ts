@@ -5,7 +5,7 @@ import { linksApi } from './harness.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const URL_1 = 'https://example.com/1'
-/** Longer than the clock is moved. */
+/** Longer than the tests advance the clock. */
 const exp = START + 400 * DAY_MS
 const ALICE = { sub: '42', exp }
 const BOB = { sub: '43', exp }
@@ -30,7 +30,7 @@ describe('POST /api/v1/urls', () => {
     expect((await create({ long_url: URL_1 })).body.short_code).not.toBe(body.short_code)
   })
 
-  test('gives a user the same link for the same URL, whatever the new expiration says; another user another one', async () => {
+  test('gives a user the same link for the same URL, regardless of the new expiration, and another user another link', async () => {
     const { create, advance } = await linksApi()
     const first = await create({ long_url: URL_1 }, { as: ALICE })
     advance(HOUR_MS)
@@ -42,7 +42,7 @@ describe('POST /api/v1/urls', () => {
     expect((await create({ long_url: URL_1, domain: 'go.example' }, { as: ALICE })).body.short_code).not.toBe(first.body.short_code)
   })
 
-  test('gives a new link when the own one is deleted, switched off or expired, as often as that happens', async () => {
+  test('gives a new link whenever the existing one is deleted, switched off or expired', async () => {
     const { create, send, advance } = await linksApi()
     const codes = new Set<string>()
     for (let round = 0; round < 10; round++) {
@@ -66,7 +66,7 @@ describe('POST /api/v1/urls', () => {
     expect((await create({ long_url: URL_1, expiration })).body.expires_at).toBe(new Date(clock.now + ms).toISOString())
   })
 
-  test('takes an alias once, in exactly that spelling, for ever', async () => {
+  test('gives an alias away once, permanently, in exactly that spelling', async () => {
     const { create, send } = await linksApi()
     expect((await create({ long_url: URL_1, custom_alias: 'My-link_1' }, { as: ALICE })).body.short_code).toBe('My-link_1')
     const taken = { status: 409, body: { error: 'alias_taken' } }
@@ -90,7 +90,7 @@ describe('POST /api/v1/urls', () => {
     [{ expired_url: 'nowhere' }, 'invalid_url'],
     [{ expiration: '2h' }, 'invalid_request'],
     [{ analytics: 'yes' }, 'invalid_request'],
-  ])('refuses %j as %s, and asks nobody', async (fields, error) => {
+  ])('refuses %j as %s without a command', async (fields, error) => {
     const { create, published } = await linksApi()
     expect(await create({ long_url: URL_1, ...fields })).toMatchObject({ status: 400, body: { error } })
     expect(published).toEqual([])
@@ -102,7 +102,7 @@ describe('POST /api/v1/urls', () => {
     expect(body).toMatchObject({ short_url: `https://go.example/${body.short_code}`, domain: 'go.example' })
   })
 
-  test('the same Idempotency-Key gets the same link; with another body 409; a malformed one 400', async () => {
+  test('the same Idempotency-Key gets the same link, another body answers 409, and a malformed key 400', async () => {
     const { create } = await linksApi()
     const headers = { 'idempotency-key': 'one' }
     const first = await create({ long_url: URL_1, expiration: '1h' }, { headers })
@@ -116,7 +116,7 @@ describe('POST /api/v1/urls', () => {
     ['by its user', ALICE, {}],
     ['by its user, without de-duplication', ALICE, { deduplicate: false }],
     ['by an anonymous caller', undefined, {}],
-  ])('repeated %s it gets the same link, also when Redis has lost everything', async (_who, as, fields) => {
+  ])('a repeated request %s gets the same link, even after Redis was emptied', async (_who, as, fields) => {
     const { create, send, loseRedis } = await linksApi()
     const options = { as, headers: { 'idempotency-key': 'one' } }
     const one = () => create({ long_url: URL_1, ...fields }, options)
@@ -129,7 +129,7 @@ describe('POST /api/v1/urls', () => {
     }
   })
 
-  test('503 names the command while nothing decides; the same id gets the link', async () => {
+  test('503 names the command while nothing decides, and the same id gets the link later', async () => {
     const { create, faults, decide } = await linksApi()
     faults.deciderDown = true
     const late = await create({ long_url: URL_1 })
@@ -146,7 +146,7 @@ describe('POST /api/v1/urls', () => {
 })
 
 describe('POST /api/v1/urls/bulk', () => {
-  test('makes each link for itself, in order; a repetition gets the same', async () => {
+  test('creates each link separately, in order, and a repetition gets the same links', async () => {
     const { send } = await linksApi()
     const urls = [
       { long_url: URL_1 },
@@ -166,21 +166,21 @@ describe('POST /api/v1/urls/bulk', () => {
     expect((await send('POST', '/api/v1/urls/bulk', options)).body).toEqual(body)
   })
 
-  test.each([0, 101])('%i links are too few or too many', async (count) => {
+  test.each([0, 101])('a list of %i links is refused', async (count) => {
     const { send } = await linksApi()
     const urls = Array.from({ length: count }, () => ({ long_url: URL_1 }))
     expect(await send('POST', '/api/v1/urls/bulk', { body: { urls } })).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
   })
 })
 
-test('the address of bulk creation is no short code', async () => {
+test('the address of bulk creation is not a short code', async () => {
   const { send } = await linksApi()
   const answer = await send('DELETE', '/api/v1/urls/bulk', { as: ADMIN })
   expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'OPTIONS, POST'])
 })
 
 describe('the owner of a link', () => {
-  test('lists its links, newest first, in pages', async () => {
+  test('lists links, newest first, in pages', async () => {
     const { create, send, advance } = await linksApi()
     for (const name of ['one', 'two', 'three']) {
       await create({ long_url: URL_1, custom_alias: name }, { as: ALICE })
@@ -197,7 +197,7 @@ describe('the owner of a link', () => {
     expect((await send('GET', '/api/v1/urls')).status).toBe(401)
   })
 
-  test('deletes it: 204, then 404; so may an admin, and nobody else', async () => {
+  test('deletes a link (204, then 404), as an administrator can, but nobody else', async () => {
     const { create, send } = await linksApi()
     for (const alias of ['one', 'two']) await create({ long_url: URL_1, custom_alias: alias }, { as: ALICE })
     await create({ long_url: URL_1, custom_alias: 'nobodys' })
@@ -212,7 +212,7 @@ describe('the owner of a link', () => {
       expect(await send('DELETE', `/api/v1/urls/${code}`, { as: ALICE })).toMatchObject({ status: 404, body: { error: 'url_not_found' } })
   })
 
-  test('a repeated DELETE with the same key is answered as the first time', async () => {
+  test('gets the first answer to a repeated DELETE with the same key', async () => {
     const { create, send } = await linksApi()
     await create({ long_url: URL_1, custom_alias: 'one' }, { as: ALICE })
     const options = { as: ALICE, headers: { 'idempotency-key': 'away' } }
@@ -220,7 +220,7 @@ describe('the owner of a link', () => {
     expect((await send('DELETE', '/api/v1/urls/one', options)).status).toBe(204)
   })
 
-  test('switches it off and on, and changes when it expires and where visitors go then', async () => {
+  test('switches a link off and on, and changes its expiration and where visitors go afterwards', async () => {
     const { create, send, clock, advance } = await linksApi()
     await create({ long_url: URL_1, custom_alias: 'one', expiration: '1h' }, { as: ALICE })
     const patch = (body: object) => send('PATCH', '/api/v1/urls/one', { as: ALICE, body })
@@ -242,7 +242,7 @@ describe('the owner of a link', () => {
 })
 
 describe('GET /api/v1/urls/{short_code}/qr', () => {
-  test('is a picture of the short link', async () => {
+  test('encodes the short link', async () => {
     const { create, send } = await linksApi()
     await create({ long_url: URL_1, custom_alias: 'one' })
     const svg = await send('GET', '/api/v1/urls/one/qr')
@@ -259,13 +259,13 @@ describe('GET /api/v1/urls/{short_code}/qr', () => {
     expect((await send('GET', `/api/v1/urls/one/qr${query}`)).status).toBe(400)
   })
 
-  test('there is none of an unknown code', async () => {
+  test('an unknown code has none', async () => {
     const { send } = await linksApi()
     expect(await send('GET', '/api/v1/urls/missing/qr')).toMatchObject({ status: 404, body: { error: 'url_not_found' } })
   })
 })
 
-test('a view that is still being built is not_ready, never a wrong 404', async () => {
+test('while a view is being built it answers not_ready, never a wrong 404', async () => {
   const { send, redis } = await linksApi()
   redis.flush()
   expect(await send('GET', '/api/v1/urls/missing/qr')).toMatchObject({ status: 503, body: { error: 'not_ready' } })

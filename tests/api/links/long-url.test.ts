@@ -6,9 +6,9 @@ import { shortDomains } from '../../../api/links/domains.ts'
 import { checkedUrl } from '../../../api/links/long-url.ts'
 
 interface Vectors {
-  /** Input, and what the web platform's parser makes of it; null: it is no URL. */
+  /** Input, and the URL that the web platform's parser produces, or null if it rejects the input. */
   readonly urls: readonly (readonly [string, string | null])[]
-  /** Host, and its ASCII form; null: it is none. */
+  /** Host, and its ASCII form, or null if it has none. */
   readonly hosts: readonly (readonly [string, string | null])[]
 }
 
@@ -25,10 +25,13 @@ function check(given: unknown): string | 'refused' {
   }
 }
 
-/** What may be stored of a parsed URL, told from its text alone: scheme, no user, a host with a dot or in brackets. */
+/**
+ * Whether a parsed URL may be stored, decided from its text alone: scheme, no user name, and a host with a dot or in
+ * brackets.
+ */
 const ALLOWED = /^https?:\/\/(?:\[[0-9a-f:.]+\]|[^/?#@.]+(?:\.[^/?#@.]+)+\.?)(?::\d+)?(?:[/?#]|$)/
 
-describe('the vectors of the web platform', () => {
+describe('agrees with the web platform test vectors', () => {
   test.each(vectors.urls)('%j', (input, href) => {
     const isAllowed = href !== null && ALLOWED.test(href) && href.length <= 2_048
     expect(check(input)).toBe(isAllowed ? href : 'refused')
@@ -48,12 +51,12 @@ test.each([
   'https://go.example:8443/',
   'http://127.0.0.1:8090/x',
   'http://0x7f.1:8090/x',
-])('%s leads back to a short domain', (url) => {
+])('%s points to a short domain', (url) => {
   expect(check(url)).toBe('refused')
 })
 
 test.each(['https://go.example/', 'http://127.0.0.1:8091/x', 'http://notsho.rt/', 'http://[::1]/', 'http://192.0.2.1/'])(
-  '%s does not',
+  '%s does not point to a short domain',
   (url) => {
     expect(check(url)).toBe(url)
   },
@@ -79,7 +82,7 @@ test.each([
   expect(check(url)).toBe('refused')
 })
 
-test('whatever is taken is ASCII without line breaks, taken again as it is, and leads to http or https', () => {
+test('an accepted URL is ASCII without line breaks, is accepted again unchanged, and has the scheme http or https', () => {
   const urls = fc.oneof(
     fc.webUrl({ withFragments: true, withQueryParameters: true }),
     fc

@@ -10,7 +10,7 @@ import { linksApi } from './harness.ts'
 const URL_1 = 'https://example.com/1?a=b#c'
 const HOUR_MS = 3_600_000
 
-/** The short domains' listener and the front of the API on one server: `/front/…` goes to the latter. */
+/** The listener for short domains and the front handler of the API on one server. The front handler gets `/front/…`. */
 async function shortApi({ countryHeader }: { countryHeader?: string } = {}) {
   const api = await linksApi()
   const clicks: Click[] = []
@@ -51,7 +51,7 @@ async function shortApi({ countryHeader }: { countryHeader?: string } = {}) {
   return { ...api, clicks, visit, link }
 }
 
-test('302 to the long URL, which nobody may keep, and one click', async () => {
+test('answers 302 with the long URL, not cacheable, and records one click', async () => {
   const { visit, link, clicks, clock, redis } = await shortApi()
   const code = await link()
   const reads = redis.state.reads
@@ -67,19 +67,19 @@ test.each([
   ['HEAD', {}],
   ['GET', { 'sec-purpose': 'prefetch;prerender' }],
   ['GET', { purpose: 'prefetch' }],
-])('%s with %j is answered, and no click', async (method, headers) => {
+])('%s with %j is answered and records no click', async (method, headers) => {
   const { visit, link, clicks } = await shortApi()
   expect((await visit(`/${await link()}`, headers as Record<string, string>, method)).status).toBe(302)
   expect(clicks).toEqual([])
 })
 
-test('a visitor behind a proxy is known by the address that the proxy tells; long headers are cut', async () => {
+test('records the client address that the proxy reports, and truncates long headers', async () => {
   const { visit, link, clicks } = await shortApi()
   await visit(`/${await link()}`, { 'x-forwarded-for': '203.0.113.9, 198.51.100.7', 'user-agent': 'x'.repeat(5_000) })
   expect(clicks[0]).toMatchObject({ ip: '198.51.100.7', user_agent: 'x'.repeat(512) })
 })
 
-test('the country is the one that a trusted proxy tells in the header that is configured', async () => {
+test('records the country that a trusted proxy sends in the configured header', async () => {
   const { visit, link, clicks } = await shortApi({ countryHeader: 'cf-ipcountry' })
   const code = await link()
   for (const given of ['de', 'T1', 'nonsense', 'DE, FR']) await visit(`/${code}`, { 'cf-ipcountry': given })
@@ -89,7 +89,7 @@ test('the country is the one that a trusted proxy tells in the header that is co
   expect(direct.clicks[0].country).toBe('')
 })
 
-test('every answer has an id, and may be read by pages of any origin', async () => {
+test('every answer has a request id and is readable by pages of any origin', async () => {
   const { visit, link } = await shortApi()
   const paths = [`/${await link()}`, `/${await link({ analytics: false })}`, '/unknown']
   for (const [path, method] of [...paths.map((path) => [path, 'GET']), [paths[0], 'OPTIONS'], [paths[0], 'POST']]) {
@@ -100,7 +100,7 @@ test('every answer has an id, and may be read by pages of any origin', async () 
   }
 })
 
-test('301 where clicks are not counted, kept no longer than the link lives', async () => {
+test('answers 301 if clicks are not counted, cacheable no longer than the link lives', async () => {
   const { visit, link, clicks, advance } = await shortApi()
   const code = await link({ analytics: false, expiration: '1h' })
   expect((await visit(`/${code}`)).headers['cache-control']).toBe('public, max-age=3600')
@@ -109,7 +109,7 @@ test('301 where clicks are not counted, kept no longer than the link lives', asy
   expect(clicks).toEqual([])
 })
 
-test('an expired link is gone at its very time, or leads to its last address, counted as any other redirect', async () => {
+test('at its expiration a link answers gone, or redirects to its fallback address, which counts as a click', async () => {
   const { visit, link, clicks, clock } = await shortApi()
   const gone = await link({ expiration: '1h' })
   const leading = await link({ expiration: '1h', expired_url: 'https://example.com/over' })
@@ -139,7 +139,7 @@ test('links that are unknown, switched off, deleted or of another domain are not
   expect((await visit(`/${elsewhere}`, { host: 'other.example' })).status).toBe(404)
 })
 
-test('other methods: 405 with those that are; OPTIONS says them', async () => {
+test('other methods answer 405 with the allowed ones, and OPTIONS lists them', async () => {
   const { visit, link } = await shortApi()
   const code = await link()
   expect(await visit(`/${code}`, {}, 'POST')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })
@@ -151,7 +151,7 @@ test('other methods: 405 with those that are; OPTIONS says them', async () => {
   })
 })
 
-test('a Redis that is away or still being filled: 503, never a wrong 404', async () => {
+test('answers 503, never a wrong 404, while Redis is away or being filled', async () => {
   const { visit, link, redis, lines } = await shortApi()
   const code = await link()
   redis.flush()
@@ -165,7 +165,7 @@ test('a Redis that is away or still being filled: 503, never a wrong 404', async
   expect(lines.some((line) => JSON.stringify(line).includes(URL_1))).toBe(false)
 })
 
-test('in front of the API only codes on a short domain are taken', async () => {
+test('in front of the API it handles only codes on a short domain', async () => {
   const { visit, link } = await shortApi()
   const code = await link()
   const front = { 'x-listener': 'front' }

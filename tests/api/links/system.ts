@@ -9,32 +9,32 @@ import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { type SupervisedWorker, supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
 
-/** Servers, one worker that decides, and two API instances, each a process that can be killed. */
+/** Servers, one worker that decides, and two API instances, each a process that a test can kill. */
 export interface LinksSystem {
   readonly folder: GuardedFolder
   readonly kafka: Component
-  /** undefined: a Redis was given. */
+  /** undefined if the caller passed a Redis. */
   readonly redis: Component | undefined
   readonly env: Readonly<Record<string, string>>
   readonly worker: SupervisedWorker
   readonly apis: ApiProcess[]
-  /** Resolves when links can be made and read through every instance. */
+  /** Resolves when links can be created and read through every instance. */
   ready(): Promise<void>
   restartApi(index: number): Promise<void>
 }
 
 export interface LinksSystemOptions {
-  /** A node of a Redis Cluster to use instead of a Redis of its own. */
+  /** Address of a Redis Cluster node, instead of starting a separate Redis. */
   readonly redisCluster?: string
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** A busy machine starts a dozen processes in it. */
+/** Time to start a dozen processes on a busy machine. */
 const READY_TIMEOUT_MS = 90_000
-/** Nothing listens there: links themselves need no ClickHouse. */
+/** No server listens here. Links themselves need no ClickHouse. */
 const NO_CLICKHOUSE = 'http://127.0.0.1:1'
 const APIS = 2
-/** As in production there are several; on one machine one would do. */
+/** Several partitions as in production, although one would suffice on one machine. */
 const PARTITIONS = 4
 const SPREAD: ReadonlySet<string> = new Set([linkCommands, linkDecisions, userLinks].map(({ name }) => name))
 
@@ -82,7 +82,7 @@ export async function startLinksSystem(options: LinksSystemOptions = {}): Promis
 export interface Sent {
   readonly status: number
   readonly headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields of bodies
   readonly body: any
 }
 
@@ -108,7 +108,7 @@ export interface Visit {
   readonly cacheControl: string | undefined
 }
 
-/** A redirect, as a browser asks for it. */
+/** Requests a redirect the way a browser does. */
 export async function visit(api: ApiProcess, code: string, host = 'sho.rt'): Promise<Visit> {
   const { hostname, port } = new URL(api.shortUrl as string)
   return await new Promise((resolve, reject) => {

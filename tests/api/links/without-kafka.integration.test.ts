@@ -27,7 +27,7 @@ const LINK = {
   analytics: true,
 }
 
-/** A Redis as sinks and an earlier API have left it, and an API that finds no Kafka. */
+/** A Redis with what sinks and an earlier API have written, and an API that cannot reach Kafka. */
 async function apiWithoutKafka(partitionsKept: boolean) {
   const folder = guardedFolder()
   onTestFinished(() => folder.finish())
@@ -52,13 +52,13 @@ async function apiWithoutKafka(partitionsKept: boolean) {
   })
 }
 
-test('an API that starts while Kafka is away redirects, by the partition counts that an earlier one was told', async () => {
+test('an API that starts without Kafka redirects by the partition counts that an earlier one has stored', async () => {
   const api = await apiWithoutKafka(true)
   await expect.poll(async () => await visit(api, CODE), SOON).toMatchObject({ status: 302, location: 'https://example.com/' })
   expect((await visit(api, 'missing')).status).toBe(404)
 })
 
-test('where nobody was ever told, it says that it is not ready, never a wrong 404', async () => {
+test('without stored partition counts it reports not ready, never a wrong 404', async () => {
   const api = await apiWithoutKafka(false)
   await expect.poll(async () => api.lines.some(({ event }) => event === 'redis_ready'), SOON).toBe(true)
   expect((await visit(api, CODE)).status).toBe(503)

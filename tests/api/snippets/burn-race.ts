@@ -2,16 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Asked, SnippetStack } from './stack.ts'
 
-/** Many readers, each with a key of its own, want a snippet that has fewer reads than there are readers. */
+/** Many readers, each with a separate key, compete for a snippet that has fewer reads left than there are readers. */
 export interface BurnRace {
-  /** So many more readers come, all at once. */
+  /** Adds that many concurrent readers. */
   enter(readers: number): void
-  /** Resolves when everybody is answered, after looking that exactly as many as there were reads have had the content. */
+  /**
+   * Resolves when every reader has an answer, after checking that exactly as many got the content as there were reads.
+   */
   finish(): Promise<void>
 }
 
 const RETRY_MS = 200
-/** Every reader is answered within it once nothing is killed any more. */
+/** Upper bound for the last answer once faults have ended. */
 const GIVE_UP_MS = 120_000
 /** Keys are kept per caller. */
 const ADDRESS = { 'x-forwarded-for': '10.200.0.3' }
@@ -22,17 +24,17 @@ export async function burnRace(stack: SnippetStack, name: string, reads: number)
   expect(made.status).toBe(201)
   const path = `/api/v1/pastes/${made.body.paste_id}`
   const answers: Promise<Asked>[] = []
-  /** Kills go on until `finish`. */
+  /** Set by `finish`, because until then faults go on. */
   let giveUpAt = Infinity
 
-  /** Every other one reads the bare text. */
+  /** Every other reader requests the raw text. */
   function ask(reader: number, attempt: number): Promise<Asked> {
     const headers = { ...ADDRESS, 'idempotency-key': `${name}-${reader}` }
     const api = stack.apis[(reader + attempt) % stack.apis.length]
     return stack.send('GET', reader % 2 === 0 ? path : `${path}/raw`, { headers, api })
   }
 
-  /** Repeats a 503, and what was not answered at all, with the same key, through another instance. */
+  /** Repeats a 503 or an unanswered request with the same key through another instance. */
   async function untilAnswered(reader: number): Promise<Asked> {
     for (let attempt = 0; ; attempt++) {
       const answer = await ask(reader, attempt).catch(() => undefined)

@@ -8,13 +8,14 @@ const TEST_TIMEOUT_MS = 300_000
 const SNIPPETS = 12
 
 test(
-  'on a Redis Cluster of three nodes, and while Kafka is away',
+  'works on a Redis Cluster of three nodes, and degrades as documented while Kafka is away',
   async () => {
     const stack = await snippetStack({ redisCluster: await privateRedisCluster(NODES) })
     onTestFinished(() => stack.finish())
     const get = (path: string, headers: Record<string, string>, api: number) => stack.send('GET', path, { headers, api: stack.apis[api] })
 
-    // Snippets, lists and versions are read through every instance, and each read that is left is given once.
+    // Every instance can read snippets, lists and versions, and each remaining read of a burning snippet is given out
+    // once.
     const owner = await stack.bearer('42')
     const titles = Array.from({ length: SNIPPETS }, (_, index) => `number ${index}`)
     const made = await Promise.all(titles.map((title) => stack.create({ content: `content of ${title}`, title }, owner)))
@@ -35,7 +36,8 @@ test(
     const reads = await Promise.all(titles.map((_, index) => get(`/api/v1/pastes/${burning.body.paste_id}`, {}, index % 2)))
     expect(reads.filter(({ status }) => status === 200)).toHaveLength(2)
 
-    // While Kafka is away snippets and lists are read; what changes them is 503 with an id, and with that id it is done once Kafka is back.
+    // Without Kafka, snippets and lists stay readable. A change answers 503 with a command id, and with that id it
+    // happens once when Kafka is back.
     const other = await stack.bearer('43')
     const kept = await stack.create({ content: 'still here' }, other)
     const last = await stack.create({ content: 'one read', burn_after_reads: 1 })

@@ -20,10 +20,10 @@ import { snippetsView } from '../../../state/views/snippets/snippets.ts'
 import { decidedWorld } from '../kit/commands/decided-world.ts'
 import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 
-/** Well above what is decided in memory. */
+/** Well above the time of a decision in memory. */
 const TIMEOUT_MS = 100
 
-/** The snippets API on fakes: the real topology decides, contents lie in a temporary folder. */
+/** The snippets API on fakes, with decisions of the real topology and contents in a temporary folder. */
 export async function snippetsApi(
   options: { highlighter?: Highlighter; limits?: RequestLimits; shelf?: Partial<BlobShelf>; streams?: ContentStreams } = {},
 ) {
@@ -39,7 +39,10 @@ export async function snippetsApi(
   const { facts, bindings, channel, redis } = world
   const now = () => clock.now
   const counted: string[] = []
-  /** What ClickHouse finds, was asked for, and how many partitions it has read to their ends. */
+  /**
+   * The rows that ClickHouse returns, the queries that it got, and the number of partitions that it has read to the
+   * end.
+   */
   const found = { rows: [] as [string, number][], words: [] as string[], caughtUp: snippetTexts.partitions }
   const tables: TableReader = {
     async query({ query_params }) {
@@ -76,7 +79,7 @@ export async function snippetsApi(
   const create = (fields: object, as?: TokenClaims, path = '/api/v1/pastes') =>
     send('POST', path, { body: JSON.stringify(fields), as, headers: { 'content-type': 'application/json' } })
 
-  /** Time passes for the API and for the topology, with its ticks. */
+  /** Advances the clock of the API and of the topology, which then ticks. */
   function advance(ms: number): void {
     clock.now += ms
     api.clock.now += ms

@@ -14,16 +14,16 @@ type Api = Awaited<ReturnType<typeof snippetsApi>>
 const error = ({ status, body }: { status: number; body: { error: string } }) => [status, body.error]
 const keyed = (key: string) => ({ 'content-type': 'application/json', 'idempotency-key': key })
 
-/** With its key, as often as one likes. */
+/** Reads with a key, so that it can be repeated any number of times. */
 function repeated({ send }: Api, path: string, fields: object, as?: { sub: string }) {
   return () => send('POST', path, { body: JSON.stringify(fields), as, headers: keyed('mine') })
 }
 
-describe('a creation that is repeated', () => {
+describe('a repeated creation', () => {
   test.each([
     ['by its user', ALICE],
     ['by an anonymous caller', undefined],
-  ])('%s has its first id, also when Redis has lost everything', async (_who, as) => {
+  ])('%s gets its first id, even after Redis was emptied', async (_who, as) => {
     const api = await snippetsApi()
     const make = repeated(api, '/api/v1/pastes', { content: 'once', visibility: 'public' }, as)
     const first = await make()
@@ -35,14 +35,14 @@ describe('a creation that is repeated', () => {
     expect((await api.send('GET', '/api/v1/pastes')).body.total).toBe(1)
   })
 
-  test('with another body is a conflict, also when Redis has lost everything', async () => {
+  test('with another body is a conflict, even after Redis was emptied', async () => {
     const api = await snippetsApi()
     await repeated(api, '/api/v1/pastes', { content: 'one' })()
     api.loseRedis()
     expect(error(await repeated(api, '/api/v1/pastes', { content: 'other' })())).toEqual([409, 'idempotency_conflict'])
   })
 
-  test('day after day makes a new one each day', async () => {
+  test('creates a new snippet each day if it recurs daily', async () => {
     const api = await snippetsApi()
     const ids = new Set<string>()
     for (let day = 0; day < 2; day++) {
@@ -53,7 +53,7 @@ describe('a creation that is repeated', () => {
     expect(ids.size).toBe(2)
   })
 
-  test('of a version has its first id, also when its predecessor is gone; none is made then', async () => {
+  test('of a version gets its first id even if the predecessor is gone, and then no version is created', async () => {
     const api = await snippetsApi()
     const { body } = await api.create({ content: 'first', language: 'go', visibility: 'public' }, ALICE)
     const path = `/api/v1/pastes/${body.paste_id}/versions`
@@ -67,7 +67,7 @@ describe('a creation that is repeated', () => {
     expect(error(await api.send('POST', path, other))).toEqual([404, 'paste_not_found'])
   })
 
-  test('after a 503 takes the command_id, also when nothing was asked yet', async () => {
+  test('after a 503 uses the command_id, even if no command was sent yet', async () => {
     const faults = { away: true }
     const touch = async () => {
       if (faults.away) throw new BlobsUnavailableError('the disk is away')
@@ -84,7 +84,7 @@ describe('a creation that is repeated', () => {
   })
 })
 
-describe('a read that is repeated, of a snippet that burns', () => {
+describe('a repeated read of a burning snippet', () => {
   async function burning(fields: object = {}, as?: { sub: string }) {
     const api = await snippetsApi()
     const { body } = await api.create({ content: 'secret', title: 'Title', burn_after_reads: 1, ...fields }, as)
@@ -93,7 +93,7 @@ describe('a read that is repeated, of a snippet that burns', () => {
     return { ...api, id: body.paste_id as string, hash: body.content_hash as string, read }
   }
 
-  test.each(['', '/raw'])('after the last one (%s) is answered as the first time, to its own key alone', async (path) => {
+  test.each(['', '/raw'])('after the last one (%s) gets the first answer, for its key only', async (path) => {
     const { read, loseRedis } = await burning()
     const first = await read('mine', path)
     expect([first.status, first.text.includes('secret')]).toEqual([200, true])
@@ -106,14 +106,14 @@ describe('a read that is repeated, of a snippet that burns', () => {
     expect(error(await read('another'))).toEqual([404, 'paste_not_found'])
   })
 
-  test('is answered when others have had the last one', async () => {
+  test('is answered even if other readers took the last read', async () => {
     const { read } = await burning({ burn_after_reads: 2 })
     await read('one')
     await read('two')
     expect((await read('one')).body).toMatchObject({ content: 'secret', title: 'Title', reads_left: 1, view_count: 1 })
   })
 
-  test('is not found any more when its owner has deleted it, or its time is over', async () => {
+  test('is not found once the owner has deleted the snippet or it has expired', async () => {
     const deleted = await burning({ burn_after_reads: 2 }, ALICE)
     await deleted.read('mine')
     await deleted.send('DELETE', `/api/v1/pastes/${deleted.id}`, { as: ALICE })
@@ -124,13 +124,13 @@ describe('a read that is repeated, of a snippet that burns', () => {
     expect(error(await expired.read('mine'))).toEqual([404, 'paste_not_found'])
   })
 
-  test('finds its content for a day: the last read touches it', async () => {
+  test('finds the content for a day, because the last read touches it', async () => {
     const { read, blobs, hash, draftFolder } = await burning()
     const created = new Date(Date.now() - 2 * UNTOUCHED_MS)
     utimesSync(join(dirname(draftFolder), hash.slice(0, 2), `${hash}.zst`), created, created)
     const readAt = Date.now()
     await read('mine')
-    // What a sweep does that runs a day later.
+    // Sweeps as if a day had passed.
     const sweeping = { blobs, referenced: async () => new Set<string>(), signal: new AbortController().signal }
     expect(await sweepBlobs({ ...sweeping, before: readAt - MINUTE_MS })).toMatchObject({ seen: 1, removed: 0 })
     expect((await read('mine')).body.content).toBe('secret')

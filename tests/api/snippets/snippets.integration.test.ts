@@ -11,7 +11,7 @@ import { type Asked, type SnippetStack, SOON, snippetStack } from './stack.ts'
 const SETUP_TIMEOUT_MS = 120_000
 const TEN_MIB = 10_485_760
 const BURN_TIMEOUT_MS = 240_000
-/** Some are left until the last wave, and none in the end. */
+/** Leaves some reads for the last wave of readers, which uses them up. */
 const BURN_READS = 45
 const BURN_WAVE = 10
 
@@ -25,7 +25,7 @@ const get = (path: string, headers: Record<string, string> = {}, api = 0) => sta
 const error = (answer: { status: number; body: { error: string } }) => [answer.status, answer.body?.error]
 
 describe('a snippet', () => {
-  test('is readable through every instance when its creation is answered', async () => {
+  test('is readable through every instance once its creation is answered', async () => {
     const content = 'import os\n\ndef main():\n    print("héllo")\n'
     const made = await stack.create({ content, title: 'Greeting', expiration: '1h', visibility: 'public' })
     expect(made.status).toBe(201)
@@ -54,7 +54,7 @@ describe('a snippet', () => {
     expect((await get(`/api/v1/pastes/${id}/raw`, { 'if-none-match': etag })).status).toBe(304)
   })
 
-  test('of ten megabytes comes back byte for byte, as JSON and as text, whatever way it came', async () => {
+  test('of ten megabytes is returned byte for byte as JSON and as text, however it was sent', async () => {
     const text = { 'content-type': 'text/plain' }
     const formOf = (content: string) => {
       const form = new FormData()
@@ -64,7 +64,7 @@ describe('a snippet', () => {
     }
     const ways: [bytes: number, create: (content: string) => Promise<Asked>][] = [
       [TEN_MIB, (content) => stack.send('POST', '/api/v1/pastes?title=big', { body: content, headers: text })],
-      // Nearly as long, of their own: what is stored already would not be stored again.
+      // Each variant is slightly different, because contents that exist already would not be stored again.
       [TEN_MIB / 2, (content) => stack.create({ content, title: 'big' })],
       [TEN_MIB / 2 + 1, (content) => stack.send('POST', '/api/v1/pastes', { body: formOf(content) })],
     ]
@@ -88,7 +88,7 @@ describe('a snippet', () => {
     expect(error(tooLong)).toEqual([413, 'content_too_large'])
   })
 
-  test('that is malformed is refused with what is wrong, and nothing is stored', async () => {
+  test('that is malformed is refused with the reason, and nothing is stored', async () => {
     const before = storedBlobs()
     expect(error(await stack.create({ content: '' }))).toEqual([400, 'invalid_content'])
     expect(error(await stack.create({ content: 'never stored 1', language: 'klingon' }))).toEqual([400, 'invalid_language'])
@@ -116,7 +116,7 @@ describe('a snippet', () => {
     expect(readdirSync(join(stack.blobFolder, 'drafts'))).toEqual([])
   })
 
-  test('whose body is cut off or says a wrong length leaves nothing behind', async () => {
+  test('with a truncated body or a wrong length leaves nothing behind', async () => {
     const before = storedBlobs()
     const { hostname, port } = new URL(stack.apis[0].url)
     const socket = connect(Number(port), hostname)
@@ -129,7 +129,7 @@ describe('a snippet', () => {
     expect(storedBlobs()).toEqual(before)
   })
 
-  test('whose content is damaged on disk is never given out as if it were whole', async () => {
+  test('whose content is damaged on disk is never served as if it were intact', async () => {
     const made = await stack.create({ content: 'precious '.repeat(20) })
     const hash: string = made.body.content_hash
     const { writeFileSync } = await import('node:fs')
@@ -137,7 +137,7 @@ describe('a snippet', () => {
     expect(error(await get(`/api/v1/pastes/${made.body.paste_id}`))).toEqual([500, 'internal_error'])
   })
 
-  test('is made once for one Idempotency-Key, also by another instance', async () => {
+  test('is created once per Idempotency-Key, even through another instance', async () => {
     const headers = { 'idempotency-key': 'once', 'x-forwarded-for': '10.200.0.1', 'content-type': 'text/plain' }
     const first = await stack.send('POST', '/api/v1/pastes', { body: 'once', headers })
     const again = await stack.send('POST', '/api/v1/pastes', { body: 'once', headers, api: stack.apis[1] })
@@ -146,7 +146,7 @@ describe('a snippet', () => {
     expect(error(other)).toEqual([409, 'idempotency_conflict'])
   })
 
-  test('is not found under an id that is none, or of nothing', async () => {
+  test('is not found under an invalid or unknown id', async () => {
     for (const id of ['zzzzzzzz', 'x', '12345678901', '..%2f..%2fet', '-_-_-_-_']) {
       for (const path of [`/api/v1/pastes/${id}`, `/api/v1/pastes/${id}/raw`, `/api/v1/pastes/${id}/diff?with=${id}`])
         expect(error(await get(path)), path).toEqual([404, 'paste_not_found'])
@@ -154,8 +154,8 @@ describe('a snippet', () => {
   })
 })
 
-describe('who may see what', () => {
-  test('private is for the owner alone; unlisted for whoever has the link; lists show the public ones to others', async () => {
+describe('visibility', () => {
+  test('private is for the owner alone, unlisted for everyone with the link, and lists show others the public ones', async () => {
     const alice = await stack.bearer('4001', 'alice')
     const bob = await stack.bearer('4002')
     const ids: Record<string, string> = {}
@@ -192,7 +192,7 @@ describe('who may see what', () => {
     expect((await get('/api/v1/users/4001/pastes', alice)).body.total).toBe(2)
   })
 
-  test('a public snippet is found by its words within seconds, and no longer when it is gone', async () => {
+  test('search finds a public snippet within seconds, and no longer finds it when it is gone', async () => {
     const carol = await stack.bearer('4003')
     const made = await stack.create(
       { content: 'fn zygomorphic() { /* 100%_sure */ }', title: 'Botany', visibility: 'public', language: 'rust' },
@@ -212,7 +212,7 @@ describe('who may see what', () => {
 })
 
 describe('versions', () => {
-  test('name their predecessor, and every version shows them all', async () => {
+  test('name their predecessor, and every version lists all of them', async () => {
     const owner = await stack.bearer('4010')
     const first = await stack.create({ content: 'a\nb\nc\n', title: 'Letters', language: 'go', visibility: 'public' }, owner)
     const second = await stack.create({ content: 'a\nB\nc\n-- d\n' }, owner, `/api/v1/pastes/${first.body.paste_id}/versions`)
@@ -239,8 +239,8 @@ describe('versions', () => {
   })
 })
 
-describe('a snippet that burns', () => {
-  test('gives each of its reads to one reader, however many ask at once, through whichever instance', async () => {
+describe('a burning snippet', () => {
+  test('gives each of its reads to one reader, for any number of concurrent readers and through all instances', async () => {
     const made = await stack.create({ content: 'for three', burn_after_reads: 3, visibility: 'public' })
     const path = `/api/v1/pastes/${made.body.paste_id}`
     expect((await stack.send('HEAD', path)).status).toBe(200)
@@ -264,7 +264,7 @@ describe('a snippet that burns', () => {
   })
 
   test(
-    'is read by exactly as many as it says while the worker, an API instance, Redis and the broker are killed',
+    'is read exactly as often as allowed while the worker, an API instance, Redis and the broker are killed',
     async () => {
       const race = await burnRace(stack, 'a crash', BURN_READS)
       race.enter(BURN_WAVE)
@@ -287,7 +287,7 @@ describe('a snippet that burns', () => {
 })
 
 describe('views', () => {
-  test('are each read of the content, shown within a minute; HEAD, 304 and lists are none', async () => {
+  test('count each read of the content within a minute, but not HEAD, 304 or lists', async () => {
     const owner = await stack.bearer('4020')
     const made = await stack.create({ content: 'viewed', title: 'viewed', visibility: 'public' }, owner)
     const other = await stack.create({ content: 'not viewed', title: 'a', visibility: 'public' }, owner)
@@ -306,7 +306,7 @@ const FUZZ_EXAMPLES = 15
 
 describe('every route', () => {
   test(
-    'answers what the documentation says, whatever it is asked',
+    'answers any request as documented',
     async () => {
       const { authorization } = await stack.bearer('4099')
       const { url } = stack.apis[0]
@@ -317,7 +317,7 @@ describe('every route', () => {
   )
 })
 
-/** Of exactly so many bytes of UTF-8: marks, quotes, escapes, two to four bytes a character. */
+/** A text with exactly that many bytes of UTF-8: punctuation, quotes, escapes, and characters of two to four bytes. */
 function awkwardContent(bytes: number): string {
   const line = `\ufeff"quoted"\\ \u2028 é😀\t\r\n`
   const lines = Math.floor(bytes / Buffer.byteLength(line))

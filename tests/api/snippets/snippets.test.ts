@@ -17,7 +17,7 @@ const ALICE = { sub: '42' }
 const MINUTE_MS = 60_000
 
 describe('creating a snippet', () => {
-  test('says where it is, in full addresses; what is left out is usual', async () => {
+  test('returns full addresses, and applies defaults to omitted fields', async () => {
     const { create, clock } = await snippetsApi()
     const { status, body } = await create({ content: 'hello' })
     expect(status).toBe(201)
@@ -52,7 +52,7 @@ describe('creating a snippet', () => {
     expect((await send('GET', `/api/v1/pastes/${body.paste_id}/raw`)).body.error).toBe('paste_not_found')
   })
 
-  test('takes the options of a bare text from the query', async () => {
+  test('takes the options of a raw text from the query', async () => {
     const { send } = await snippetsApi()
     const path = '/api/v1/pastes?language=PY&expiration=1d&visibility=public&title=A%20b&burn_after_reads=2'
     const { body } = await send('POST', path, { body: 'x = 1', headers: { 'content-type': 'text/plain' } })
@@ -61,7 +61,7 @@ describe('creating a snippet', () => {
     expect(read.body).toMatchObject({ title: 'A b', content: 'x = 1', reads_left: 1 })
   })
 
-  test('keeps titles in NFC, contents as they are', async () => {
+  test('stores titles in NFC and contents unchanged', async () => {
     const { create, send } = await snippetsApi()
     const decomposed = 'e\u0301'
     const { body } = await create({ content: decomposed, title: decomposed })
@@ -69,7 +69,7 @@ describe('creating a snippet', () => {
     expect([read.body.title, read.body.content]).toEqual(['\u00e9', decomposed])
   })
 
-  test('whose body comes too slowly is given up after 25 seconds, and nothing of it stays', async () => {
+  test('with a body that arrives too slowly is abandoned after 25 seconds and leaves nothing behind', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const { app, draftFolder } = await snippetsApi()
@@ -77,7 +77,7 @@ describe('creating a snippet', () => {
     let pieces = 0
     const body = new ReadableStream<Uint8Array>({
       pull(controller) {
-        // Longer than what is held in memory; then nothing comes any more.
+        // Sends more than fits into the memory buffer, and then nothing.
         if (pieces++ === 0) return controller.enqueue(Buffer.alloc(100_000, 'x'))
         asked.resolve()
         return new Promise(() => undefined)
@@ -93,7 +93,7 @@ describe('creating a snippet', () => {
     expect(readdirSync(draftFolder)).toEqual([])
   })
 
-  test('names its author in plain text of a bounded length', async () => {
+  test('stores the author as plain text of bounded length', async () => {
     const { send } = await snippetsApi()
     const authorOf = async (preferred_username: string) => {
       const as = { ...ALICE, preferred_username }
@@ -105,7 +105,7 @@ describe('creating a snippet', () => {
     for (const none of ['', ' \t']) expect(await authorOf(none)).toEqual({ username: 'user-42', user_id: '42' })
   })
 
-  test('of a user lies where all of them do', async () => {
+  test('of one user stores all snippets in one partition', async () => {
     const { create, facts } = await snippetsApi()
     const { snippetCommands } = await import('../../../schemas/snippets/topics.ts')
     const home = facts.partitionOf(snippetCommands, '42')
@@ -116,8 +116,8 @@ describe('creating a snippet', () => {
   })
 })
 
-describe('the rate of creations', () => {
-  /** What stands in front of the service, with counters in memory. */
+describe('the creation rate', () => {
+  /** Runs the limiter in front of the service, with counters in memory. */
   function limitsInForce(): RequestLimits {
     const { store } = exactCounters(() => START * 1_000)
     const rules = compileRules(seededLimits)
@@ -129,7 +129,7 @@ describe('the rate of creations', () => {
     })
   }
 
-  test('is 100 a minute for a user, new versions among them', async () => {
+  test('is 100 a minute for a user, including new versions', async () => {
     const { create } = await snippetsApi({ limits: limitsInForce() })
     const { body } = await create({ content: 'first' }, ALICE)
     const versions = `/api/v1/pastes/${body.paste_id}/versions`
@@ -152,7 +152,7 @@ describe('the rate of creations', () => {
 })
 
 describe('reads', () => {
-  test('are counted once each; HEAD, 304 and diffs are not', async () => {
+  test('count once each, but HEAD, 304 and diffs do not', async () => {
     const { create, send, counted } = await snippetsApi()
     const { body } = await create({ content: 'x' })
     const path = `/api/v1/pastes/${body.paste_id}`
@@ -168,7 +168,7 @@ describe('reads', () => {
     expect(counted).toHaveLength(3)
   })
 
-  test('a page of a snippet that burns burns nothing before its button; comparing it would be a read', async () => {
+  test("of a burning snippet's page use up nothing before the button, and a comparison would be a read", async () => {
     const { create, send, counted } = await snippetsApi()
     const { body } = await create({ content: 'secret', burn_after_reads: 1 })
     const page = await send('GET', `/p/${body.paste_id}`)
@@ -182,7 +182,7 @@ describe('reads', () => {
     expect(counted).toEqual([])
   })
 
-  test('wait while the view is being built: 503, never a wrong 404', async () => {
+  test('answer 503 while the view is being built, never a wrong 404', async () => {
     const { send, redis } = await snippetsApi()
     redis.state.down = false
     redis.apply([0, 1, 2, 3].map((partition) => ({ op: 'del', key: `{snippets:${partition}}:caught-up` })))
@@ -193,7 +193,7 @@ describe('reads', () => {
 })
 
 describe('versions', () => {
-  test('are told from the first and the newest on, when there are very many', async () => {
+  test('show the first and the newest ones when there are very many', async () => {
     const { create, send, advance } = await snippetsApi()
     const first = (await create({ content: 'version 0' }, ALICE)).body.paste_id
     const ids = [first]
@@ -208,7 +208,7 @@ describe('versions', () => {
 })
 
 describe('lists', () => {
-  test('are sorted and paged; expired and deleted ones leave them', async () => {
+  test('are sorted and paged, and leave out expired and deleted snippets', async () => {
     const { create, send, advance } = await snippetsApi()
     const titles = ['b', 'A', null, 'c']
     for (const [index, title] of titles.entries()) {
@@ -234,7 +234,7 @@ describe('lists', () => {
     expect((await send('GET', `/api/v1/users/42/pastes?${query}`)).status).toBe(400)
   })
 
-  test('the newest reach 2,000 back; the search takes words, and shows only what is still there', async () => {
+  test('of the newest reach 2,000 back, and search results contain only snippets that still exist', async () => {
     const { create, send, found } = await snippetsApi()
     expect((await send('GET', '/api/v1/pastes?page=21&limit=100')).status).toBe(400)
     const { body } = await create({ content: 'x', visibility: 'public' })
@@ -249,7 +249,7 @@ describe('lists', () => {
     expect((await send('GET', `/api/v1/pastes?q=${'x'.repeat(101)}`)).status).toBe(400)
   })
 
-  test('a search looks for words as titles and texts are kept, in NFC, and for no more than 8', async () => {
+  test('normalize search words to NFC like titles and texts, and accept at most 8', async () => {
     const { create, send, found, driver } = await snippetsApi()
     await create({ content: 'Zoe\u0308', visibility: 'public' })
     expect(driver.read(snippetTexts).map(({ value }) => value?.text)).toEqual(['Zo\u00eb'])
@@ -260,7 +260,7 @@ describe('lists', () => {
     expect([refused.status, refused.body.details]).toEqual([400, [{ path: 'query.q', message: 'must have at most 8 words' }]])
   })
 
-  test('a search of a table that is being filled waits: 503, never a list that lacks some', async () => {
+  test('answer 503 to a search while the table is being filled, never an incomplete list', async () => {
     const { create, send, found } = await snippetsApi()
     const { body } = await create({ content: 'x', visibility: 'public' })
     found.rows = [[body.paste_id, 1]]

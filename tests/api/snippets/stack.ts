@@ -10,7 +10,7 @@ import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
 
-/** A server that was down is noticed, and everything is caught up, well within this. */
+/** Upper bound for noticing that a server is down, and for everything to catch up. */
 export const SOON = { timeoutMs: 60_000, intervalMs: 50 }
 
 export interface Asked {
@@ -22,7 +22,7 @@ export interface Asked {
 }
 
 export interface SnippetStackOptions {
-  /** A node of a Redis Cluster to use instead of a Redis of its own. */
+  /** Address of a Redis Cluster node, instead of starting a separate Redis. */
   readonly redisCluster?: string
 }
 
@@ -70,7 +70,7 @@ export async function snippetStack({ redisCluster }: SnippetStackOptions = {}) {
     return { authorization: `Bearer ${await mintToken(key, claims)}` }
   }
 
-  /** Each from an address of its own: nobody's rate is used up. */
+  /** Gives each caller a separate address, so that none reaches its rate limit. */
   async function send(
     method: string,
     path: string,
@@ -96,7 +96,7 @@ export async function snippetStack({ redisCluster }: SnippetStackOptions = {}) {
   return {
     folder,
     kafka,
-    /** undefined: a Redis was given. */
+    /** undefined if the caller passed a Redis. */
     redis,
     env,
     apis,

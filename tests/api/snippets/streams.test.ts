@@ -3,19 +3,19 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { streams } from '../../../api/snippets/streams.ts'
 import { snippetsApi } from './harness.ts'
 
-/** Larger than what is unpacked at once, and than what a closed file has in hand. */
+/** Longer than one chunk of decompression, and than the buffer of a closed file. */
 const LONG = Array.from({ length: 100_000 }, (_, index) => `line ${(index * 7_919) % 100_003}`).join('\n')
 const WAIT_MS = 20
 const TEXT = { 'content-type': 'text/plain' }
 
-/** One content in, and one out, at a time. */
+/** Allows one incoming and one outgoing content at a time. */
 async function narrowApi() {
   const options = { places: 1, maxWaiting: 1, waitMs: WAIT_MS }
   const own = { incoming: streams(options), outgoing: streams(options) }
   return { ...(await snippetsApi({ streams: own })), ...own }
 }
 
-/** A body that stops in its middle until it is told to go on. */
+/** A body that pauses in the middle until the test resumes it. */
 function haltingBody() {
   const { promise, resolve } = Promise.withResolvers<void>()
   const bytes = Buffer.from(LONG)
@@ -27,7 +27,7 @@ function haltingBody() {
   return { body: Readable.toWeb(Readable.from(pieces())) as unknown as ReadableStream, goOn: resolve }
 }
 
-test('whoever comes waits for a place, in order; too many, or too long, is 503 with Retry-After', async () => {
+test('requests wait for a slot in order, and too many or too long waits answer 503 with Retry-After', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const places = streams({ places: 2, maxWaiting: 2, waitMs: 1_000 })
@@ -49,7 +49,7 @@ test('whoever comes waits for a place, in order; too many, or too long, is 503 w
   expect(places.running).toBe(2)
 })
 
-test('a long content that comes while others take all places is 503, and nothing is stored; short ones pass', async () => {
+test('a long content that arrives while all slots are taken answers 503 and is not stored, but short ones pass', async () => {
   const { send, create, incoming } = await narrowApi()
   const { body, goOn } = haltingBody()
   const first = send('POST', '/api/v1/pastes', { body, headers: TEXT })
@@ -63,7 +63,7 @@ test('a long content that comes while others take all places is 503, and nothing
   expect((await create({ content: LONG })).status).toBe(201)
 })
 
-test.each(['', '/raw'])('a reader that takes its time (%s) holds its place until it is done, or has gone', async (path) => {
+test.each(['', '/raw'])('a slow reader (%s) keeps its slot until it has finished or disconnected', async (path) => {
   const { app, create, outgoing } = await narrowApi()
   const { body } = await create({ content: LONG })
   const long = `/api/v1/pastes/${body.paste_id}${path}`
@@ -81,7 +81,7 @@ test.each(['', '/raw'])('a reader that takes its time (%s) holds its place until
   }
 })
 
-test('a reader that takes nothing for a minute loses its place, and its answer breaks off', async () => {
+test('a reader that reads nothing for a minute loses its slot, and its answer is cut off', async () => {
   const { app, create, outgoing } = await narrowApi()
   const { body } = await create({ content: LONG })
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
@@ -93,7 +93,7 @@ test('a reader that takes nothing for a minute loses its place, and its answer b
   await expect(stalled.text()).rejects.toThrow()
 })
 
-test('a snippet that burns keeps its read when there is no place for it', async () => {
+test('a burning snippet loses no read if no slot is free', async () => {
   const { app, create, outgoing } = await narrowApi()
   const { body } = await create({ content: LONG, burn_after_reads: 1 })
   const giveBack = await outgoing.take()

@@ -21,7 +21,7 @@ export interface Published {
   readonly value: unknown
 }
 
-/** The trends API on fakes: what is published goes into the view as a sink would put it there, unless `sink` is off. */
+/** The trends API on fakes. Published records reach the view as through a sink, unless `sink` is off. */
 export async function trendsApi(options: { caughtUp?: boolean } = {}) {
   const redis = fakeRedis()
   const published: Published[] = []
@@ -57,7 +57,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
       return { json: async <Row>() => table.rows as Row[] }
     },
   }
-  /** As connectViewRedis answers for a Redis that is away. */
+  /** Behaves like connectViewRedis for an unreachable Redis. */
   const views: ViewReader = {
     get: (key) => redis.reader.get(key).catch(unavailable),
     hget: (key, field) => redis.reader.hget(key, field).catch(unavailable),
@@ -74,7 +74,7 @@ export async function trendsApi(options: { caughtUp?: boolean } = {}) {
     redis.moveTo(TRENDS_VIEW, partition, { [trendOutput.name]: ++offset, [trendRenewals.name]: 0 })
   }
 
-  /** Puts a list into the view, as if the pipeline had made it. */
+  /** Puts a list into the view as if the pipeline had produced it. */
   function putList(more: Partial<TrendOutput> = {}): void {
     const list: TrendOutput = { woeid: 1, window_end: api.clock.now, source: 'pipeline', entries: terms(40), ...more }
     applyList(facts.partitionOf(trendOutput, list.woeid), list)
@@ -103,7 +103,7 @@ function unavailable(): never {
   throw new ApiError(errors.unavailable)
 }
 
-/** `term1` … with falling scores. */
+/** `term1`, `term2` and so on, with falling scores. */
 export function terms(count: number) {
   return Array.from({ length: count }, (_, index) => entry(`term${index + 1}`, { score: count - index }))
 }

@@ -9,7 +9,7 @@ import { trendsApi } from './harness.ts'
 const HOUR_MS = 3_600_000
 const MAX_STEPS = 10_000
 
-test('a series is zero-filled, oldest first, the running step last', async () => {
+test('a series is zero-filled and ends with the running step', async () => {
   const { get, table, clock } = await trendsApi()
   clock.now = START + 61_000
   table.rows = [
@@ -37,7 +37,7 @@ test('a series is zero-filled, oldest first, the running step last', async () =>
   expect(table.requests).toHaveLength(1)
 })
 
-test('defaults: worldwide, 24 hours, steps of 5 minutes; a term never seen is all zero', async () => {
+test('defaults to worldwide, 24 hours and steps of 5 minutes, and an unknown term is all zeros', async () => {
   const { get } = await trendsApi()
   const { body } = await get('/v1/trends/never/history')
   expect([body.woeid, body.resolution, body.data_points.length]).toEqual([1, '5m', 288])
@@ -66,7 +66,7 @@ test.each(['hours=166&resolution=1m', 'hours=2160&resolution=15m', 'hours=1&reso
   },
 )
 
-test('an unknown location: 404; a broken store: 503, and it is asked again', async () => {
+test('an unknown location answers 404; a broken store answers 503 and is asked again', async () => {
   const { get, table } = await trendsApi()
   expect(await get('/v1/trends/x/history?woeid=2')).toMatchObject({ status: 404, body: { error: 'unknown_location' } })
   table.error = new ApiError({ code: 'unavailable', status: 503, retryable: true, when: '', message: 'm' })
@@ -75,7 +75,7 @@ test('an unknown location: 404; a broken store: 503, and it is asked again', asy
   expect((await get('/v1/trends/x/history')).status).toBe(200)
 })
 
-test('not_ready while the table is still being filled: what it lacks is not absent', async () => {
+test('answers not_ready while the table is being filled, because missing rows prove nothing', async () => {
   const { get, table } = await trendsApi()
   table.caughtUp = 3
   const early = await get('/v1/trends/x/history')
@@ -84,7 +84,7 @@ test('not_ready while the table is still being filled: what it lacks is not abse
   expect((await get('/v1/trends/x/history')).status).toBe(200)
 })
 
-test('steps cover the hours asked for, end with the running one, and never pass the limit', () => {
+test('steps cover the requested hours, end with the running one, and never exceed the limit', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 0, max: 4e12 }),

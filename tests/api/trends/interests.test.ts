@@ -5,7 +5,7 @@ import { trendsApi } from './harness.ts'
 const USER = '9223372036854775807'
 const PATH = '/v1/me/interests'
 
-test('what is put is read again, exactly; a float is kept in 32 bits', async () => {
+test('reads back exactly what was written, with weights as 32-bit floats', async () => {
   const { get, send, bearer, published } = await trendsApi()
   const headers = await bearer({ sub: USER })
   expect((await get(PATH, headers)).body).toEqual({ user_id: USER, topic_weights: {}, exclude_topics: [], updated_at: null })
@@ -32,7 +32,7 @@ test('what is put is read again, exactly; a float is kept in 32 bits', async () 
   expect((await get(PATH, await bearer({ sub: '1' }))).body.topic_weights).toEqual({})
 })
 
-test('stored but not readable yet: 202', async () => {
+test('answers 202 for interests that are stored but not readable yet', async () => {
   const { send, bearer, kafka } = await trendsApi()
   kafka.sink = false
   expect((await send('PUT', PATH, { topic_weights: { a: 1 } }, await bearer({ sub: '1' }))).status).toBe(202)
@@ -50,14 +50,14 @@ test.each([
   [{ exclude_topics: ['x'.repeat(141)] }, 'body.exclude_topics[0]'],
   [{ exclude_topics: 'cats' }, 'body.exclude_topics'],
   [[], 'body'],
-])('%j: invalid_request', async (body, path) => {
+])('%j answers invalid_request', async (body, path) => {
   const { send, bearer, published } = await trendsApi()
   const answered = await send('PUT', PATH, body, await bearer({ sub: '1' }))
   expect(answered).toMatchObject({ status: 400, body: { error: 'invalid_request', details: [{ path }] } })
   expect(published).toEqual([])
 })
 
-test('an odd name is only a name', async () => {
+test('an unusual name is stored like any other', async () => {
   const { app, get, bearer } = await trendsApi()
   const headers = await bearer({ sub: '1' })
   const odd = '{"topic_weights":{"constructor":1,"toString":2},"exclude_topics":["hasOwnProperty"]}'
@@ -69,7 +69,7 @@ test('an odd name is only a name', async () => {
   })
 })
 
-test('needs a user; unavailable without Kafka, not_ready before the view is', async () => {
+test('needs a user; answers unavailable without Kafka, and not_ready before the view is', async () => {
   const { get, send, bearer, kafka, redis } = await trendsApi()
   expect(await get(PATH)).toMatchObject({ status: 401, body: { error: 'unauthorized' } })
   expect(await send('PUT', PATH, {})).toMatchObject({ status: 401 })

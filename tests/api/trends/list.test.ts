@@ -5,11 +5,11 @@ import { terms, trendsApi } from './harness.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
-/** Any town of the table. */
+/** Any town in the table of locations. */
 const LONDON = 44418
 
 describe('GET /v1/trends', () => {
-  test('answers the documented list, worldwide and 30 entries by default', async () => {
+  test('returns the documented list, by default worldwide with 30 entries', async () => {
     const { get, putList } = await trendsApi()
     putList()
     const { status, headers, body } = await get('/v1/trends')
@@ -27,7 +27,7 @@ describe('GET /v1/trends', () => {
     )
   })
 
-  test('takes a location and a limit', async () => {
+  test('accepts a location and a limit', async () => {
     const { get, putList } = await trendsApi()
     putList({ woeid: LONDON, entries: terms(5) })
     const { body } = await get(`/v1/trends?woeid=${LONDON}&limit=2`)
@@ -36,19 +36,19 @@ describe('GET /v1/trends', () => {
   })
 
   test.each(['woeid=x', 'woeid=-1', 'woeid=99999999999', 'limit=0', 'limit=31', 'limit=1.5', 'personalized=1', 'woeid=1&woeid=2'])(
-    '%s: invalid_request',
+    '%s answers invalid_request',
     async (query) => {
       const { get } = await trendsApi()
       expect(await get(`/v1/trends?${query}`)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
     },
   )
 
-  test.each(['0', '2', '2147483647'])('woeid %s: unknown_location', async (woeid) => {
+  test.each(['0', '2', '2147483647'])('woeid %s answers unknown_location', async (woeid) => {
     const { get } = await trendsApi()
     expect(await get(`/v1/trends?woeid=${woeid}`)).toMatchObject({ status: 404, body: { error: 'unknown_location' } })
   })
 
-  test('a list is public for 60 s, less when it is older than 2 minutes, and never served after 3', async () => {
+  test('a list is public for 60 s, for less when it is older than 2 minutes, and never served after 3', async () => {
     const { get, putList, clock } = await trendsApi()
     putList()
     const cacheControlAfter = async (ageMs: number) => {
@@ -66,7 +66,7 @@ describe('GET /v1/trends', () => {
     expect([stale.headers.get('retry-after'), stale.headers.get('cache-control')]).toEqual(['5', 'no-store'])
   })
 
-  test('a kept answer ends when the list becomes stale', async () => {
+  test('a cached answer ends when the list becomes stale', async () => {
     const { app, answers, putList, clock } = await trendsApi()
     putList()
     clock.now = START + 3 * MINUTE_MS - 200
@@ -75,7 +75,7 @@ describe('GET /v1/trends', () => {
     expect(answers.get('/v1/trends', START + 3 * MINUTE_MS)).toBeUndefined()
   })
 
-  test('ETag and 304; the tag changes with the list and differs between limits', async () => {
+  test('ETag and 304: the tag changes with the list and differs between limits', async () => {
     const { get, putList, clock } = await trendsApi()
     putList()
     const first = await get('/v1/trends')
@@ -88,7 +88,7 @@ describe('GET /v1/trends', () => {
     expect([renewed.status, renewed.body.trends.length]).toEqual([200, 3])
   })
 
-  test('two processes answer the same bytes with the same tag', async () => {
+  test('two processes serve the same bytes with the same tag', async () => {
     const [one, other] = [await trendsApi(), await trendsApi()]
     one.putList()
     other.putList()
@@ -107,19 +107,20 @@ describe('GET /v1/trends', () => {
     for (const name of ['etag', 'cache-control', 'content-type']) expect(head.headers.get(name)).toBe(headers.get(name))
   })
 
-  test('Redis is asked once a second, however many ask', async () => {
+  test('asks Redis once a second, however many requests arrive', async () => {
     const { get, putList, redis, clock } = await trendsApi()
     putList()
     await Promise.all(Array.from({ length: 20 }, (_, index) => get(`/v1/trends?limit=${index + 1}`)))
     const first = redis.state.reads
-    // Where the partition stands (two topics), the list's version, the list; the caught-up flag with each.
+    // Each query asks for the positions of the partition in two topics, the list's version, the list, and the caught-up
+    // flag of each.
     expect(first).toBe(7)
     clock.now += SECOND_MS
     await get('/v1/trends')
     expect(redis.state.reads - first).toBe(3)
   })
 
-  test('a kept answer is used again as long as its partition stands where it did, with one look for all lists', async () => {
+  test('a cached answer is reused as long as the position of its partition is unchanged, with one query for all lists', async () => {
     const { app, answers, putList, redis, clock } = await trendsApi()
     const ask = async (target: string) => (await app.request(target, {}, { incoming: { url: target } })).status
     const woeids = [1, LONDON, 2459115, 23424977]
@@ -130,7 +131,7 @@ describe('GET /v1/trends', () => {
     for (let step = 0; step < 8; step++) {
       clock.now += 400
       for (const target of targets) expect(answers.get(target, clock.now), `${target} after ${step + 1} steps`).toBeDefined()
-      // The look that it has begun is answered.
+      // Lets the query that has begun complete.
       await new Promise((done) => setImmediate(done))
     }
     expect(redis.state.reads - before).toBeLessThanOrEqual(4 * 4 * 3)
@@ -145,7 +146,7 @@ describe('GET /v1/trends', () => {
     expect(await ask(targets[1])).toBe(503)
   })
 
-  test('not_ready until the view is caught up, and while there is no list; unavailable without Redis; then it answers again', async () => {
+  test('answers not_ready until the view has caught up and while there is no list, unavailable without Redis, and then recovers', async () => {
     const { get, putList, redis } = await trendsApi({ caughtUp: false })
     putList()
     const notReady = await get('/v1/trends')
@@ -159,10 +160,10 @@ describe('GET /v1/trends', () => {
   })
 })
 
-describe('personalized', () => {
+describe('a personalized list', () => {
   const profile = { topic_weights: { '#TERM40': 100, term2: 0 }, exclude_topics: ['Term1'] }
 
-  test("reranks the candidates by the caller's interests, for the caller alone", async () => {
+  test("reranks the candidates by the caller's interests, for this caller alone", async () => {
     const { get, send, putList, bearer } = await trendsApi()
     putList()
     const headers = await bearer({ sub: '42' })
@@ -183,7 +184,7 @@ describe('personalized', () => {
     expect((await get('/v1/trends?personalized=true', headers)).body.trends).toHaveLength(30)
   })
 
-  test('without a token, or without being asked for: the plain list; shared caches keep the two apart', async () => {
+  test('without a token or the parameter is the plain list, and shared caches keep the two apart', async () => {
     const { get, putList, bearer } = await trendsApi()
     putList()
     const anonymous = await get('/v1/trends?personalized=true')
@@ -197,14 +198,14 @@ describe('personalized', () => {
     expect(plain.text).toBe(anonymous.text)
   })
 
-  test('a bad token is 401, a subject that is no user 403', async () => {
+  test('answers 401 to a bad token, and 403 if the subject is not a user', async () => {
     const { get, putList, bearer } = await trendsApi()
     putList()
     expect(await get('/v1/trends', { authorization: 'Bearer x.y.z' })).toMatchObject({ status: 401, body: { error: 'unauthorized' } })
     expect(await get('/v1/trends', await bearer({ sub: 'abc' }))).toMatchObject({ status: 403, body: { error: 'forbidden' } })
   })
 
-  test('a user without a profile gets the order of the list', async () => {
+  test('has the plain order for a user without a profile', async () => {
     const { get, putList, bearer } = await trendsApi()
     putList()
     const { body } = await get('/v1/trends?personalized=true', await bearer({ sub: '7' }))
@@ -222,7 +223,7 @@ describe('personalized', () => {
   })
 })
 
-test('GET /v1/trends/available lists the 551 locations, to be kept for an hour', async () => {
+test('GET /v1/trends/available lists the 551 locations, cacheable for an hour', async () => {
   const { get } = await trendsApi()
   const { status, headers, body } = await get('/v1/trends/available')
   expect([status, body.length, headers.get('cache-control')]).toEqual([200, 551, 'public, max-age=3600'])

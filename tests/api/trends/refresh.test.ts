@@ -22,7 +22,7 @@ async function refreshing() {
   return { ...api, post: (sent: unknown) => api.send('POST', PATH, sent, headers) }
 }
 
-test('writes the record of the pipeline, in the order given, and is served', async () => {
+test("writes a record like the pipeline's, in the given order, and serves it", async () => {
   const { post, get, published, putList } = await refreshing()
   putList()
   const answered = await post(body())
@@ -58,19 +58,19 @@ test('writes the record of the pipeline, in the order given, and is served', asy
   expect(served.body.trends.map(({ name }: { name: string }) => name)).toEqual(['#Café', 'second phrase', 'third'])
 })
 
-test('an older window is accepted and changes nothing; an empty list is a list', async () => {
+test('an older window is accepted and changes nothing, and an empty list is valid', async () => {
   const { post, get, putList, clock, published } = await refreshing()
   putList()
   expect((await post(body({ window_end: at(START - 1_000) }))).status).toBe(204)
   expect((await get('/v1/trends')).body.trends).toHaveLength(30)
-  // Nor the history: the pipeline's snapshot of that window stays.
+  // The history does not change either: the pipeline's snapshot of that window remains.
   expect(published).toEqual([])
   clock.now += 1_000
   expect((await post(body({ top_k: [], window_end: at(START + 1_000) }))).status).toBe(204)
   expect((await get('/v1/trends')).body.trends).toEqual([])
 })
 
-test('takes 500 entries and offsets in window_end', async () => {
+test('accepts 500 entries and a window_end with an offset', async () => {
   const { post, published } = await refreshing()
   const top_k = Array.from({ length: 500 }, (_, index) => ({ term: `t${index}`, count: 1, velocity: 1, sample_ids: [] }))
   expect((await post(body({ top_k, window_end: '2026-01-15T13:00:00+01:00' }))).status).toBe(204)
@@ -99,7 +99,7 @@ test.each([
   [{ top_k: [{ ...entry, sample_ids: [1] }] }, 'body.top_k[0].sample_ids[0]'],
   [{ top_k: [{ ...entry, sample_ids: ['01'] }] }, 'body.top_k[0].sample_ids[0]'],
   [{ top_k: [{ ...entry, sample_ids: ['9223372036854775808'] }] }, 'body.top_k[0].sample_ids[0]'],
-])('%j: invalid_request', async (more, path) => {
+])('%j answers invalid_request', async (more, path) => {
   const { post, published } = await refreshing()
   const answered = await post(body(more))
   expect(answered).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
@@ -107,21 +107,21 @@ test.each([
   expect(published).toEqual([])
 })
 
-test('while the view is being built, nobody knows what is older: 503', async () => {
+test('answers 503 while the view is being built, because it cannot tell which list is newer', async () => {
   const api = await trendsApi({ caughtUp: false })
   const answered = await api.send('POST', PATH, body(), await api.bearer({ sub: 'other-pipeline', scope: 'internal' }))
   expect(answered).toMatchObject({ status: 503, body: { error: 'not_ready' } })
   expect(api.published).toEqual([])
 })
 
-test('an unknown location: 404; without Kafka: 503', async () => {
+test('answers 404 for an unknown location, and 503 without Kafka', async () => {
   const { post, kafka } = await refreshing()
   expect(await post(body({ woeid: 2 }))).toMatchObject({ status: 404, body: { error: 'unknown_location' } })
   kafka.down = true
   expect(await post(body())).toMatchObject({ status: 503, body: { error: 'unavailable' } })
 })
 
-test('needs the scope', async () => {
+test('requires the scope', async () => {
   const { send, bearer } = await refreshing()
   expect((await send('POST', PATH, body())).status).toBe(401)
   expect((await send('POST', PATH, body(), await bearer({ sub: '1', scope: 'admin' }))).status).toBe(403)

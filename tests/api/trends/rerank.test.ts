@@ -12,7 +12,7 @@ const profileOf = fc.record({
   updated_at: fc.constant(1),
 })
 
-test('skips muted topics and orders by score × weight (0.5 without one), best first, at most the limit', () => {
+test('skips muted topics, and orders by score × weight (default 0.5), best first, up to the limit', () => {
   fc.assert(
     fc.property(candidatesOf, profileOf, fc.integer({ min: 1, max: 30 }), (candidates, profile, limit) => {
       const expected = candidates
@@ -25,7 +25,7 @@ test('skips muted topics and orders by score × weight (0.5 without one), best f
   )
 })
 
-test('topics are matched as terms are: case, width and # do not matter', () => {
+test('topics match like terms do, regardless of case, width and #', () => {
   const candidates = ['cafe', 'tea', 'water'].map((name) => ({ term: name, score: 10, fields: '' }))
   const profile = { topic_weights: { '＃ＴＥＡ': 2 }, exclude_topics: ['#Water'], updated_at: 1 }
   expect(rerank(candidates, profile, 30).map((candidate) => candidate.term)).toEqual(['tea', 'cafe'])

@@ -6,7 +6,7 @@ import type { ValuesOf } from '../../../scripts/command-line/command.ts'
 
 const asked = (...args: string[]) => declaration.parse(args) as ValuesOf<typeof declaration>
 
-test('the peer gets as many threads as the engine has workers unless told otherwise', () => {
+test('the peer gets as many threads as the engine has workers by default', () => {
   expect(benchConfig(asked('--workers', '2'), {})).toMatchObject({ job: 'J2', workers: 2, peerWorkers: 2, guarantee: 'exactly-once' })
   expect(benchConfig(asked('--job', 'J1', '--peer-workers', '2'), {})).toMatchObject({ job: 'J1', workers: 1, peerWorkers: 2 })
 })
@@ -15,7 +15,7 @@ test.each([
   [['--job', 'J3', '--peer', 'goka', '--guarantee', 'at-least-once'], /goka does not implement job J3/],
   [['--peer', 'goka'], /goka only supports at-least-once/],
   [['--peer', 'kafka-streams'], /set PEERS_DIR/],
-])('%j: what a peer cannot do, and a peer that is not there, are said', (args, message) => {
+])('%j: reports what a peer cannot do, and a missing peer', (args, message) => {
   const config = benchConfig(asked(...args), { PEERS_DIR: '/nowhere' })
   expect(() => peerContender(config.peer!, config)).toThrow(message)
 })

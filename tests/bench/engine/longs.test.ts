@@ -3,7 +3,7 @@ import { bareAvro } from '../../../bench/engine/bare-avro.ts'
 import { longRecord, readLongs } from '../../../bench/engine/longs.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 
-test('what the codec writes is read back', () => {
+test('reads back what it writes', () => {
   const out = byteWriter()
   bareAvro<{ a: number; b: number; c: number }>(longRecord('Three', ['a', 'b', 'c'])).encode({ a: -1, b: 0, c: 2 ** 52 + 1 }, out)
   const fields = new Float64Array(3)

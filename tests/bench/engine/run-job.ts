@@ -4,13 +4,13 @@ import { DriverCrash, testDriver } from '../../../pipelines/engine/testing.ts'
 import { byteWriter } from '../../../schemas/codec.ts'
 
 const OUTPUT = 'out'
-/** A commit comes after every so many records on average. */
+/** The average number of records between commits. */
 const COMMIT_ONE_IN = 7
 const CRASH_ONE_IN = 3
 
 /**
- * Runs a job on the test driver, with commits, and crashes before and after the transaction's end, at places that `choices` decide.
- * @returns 'ok', or the verifier's first complaint
+ * Runs a job on the test driver. `choices` decides where it commits, and where it crashes before or after the end of a
+ * transaction. @returns 'ok', or the verifier's first complaint
  */
 export function runJob(declare: (options: JobTopology) => Topology, input: JobInput, choices: Iterator<number>): string {
   const choose = (below: number) => choices.next().value % below

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { inFolder, ownStack, withStarted } from '../../../bench/harness/folder.ts'
 
-test('what was started is stopped and its folder deleted, also when the benchmark fails', async () => {
+test('stops everything and deletes the folder, even if the benchmark fails', async () => {
   const stopped: string[] = []
   const start = async (folder: string) => ({ stop: async () => void stopped.push(folder) })
   let folder = ''
@@ -17,7 +17,7 @@ test('what was started is stopped and its folder deleted, also when the benchmar
   expect(existsSync(folder)).toBe(false)
 })
 
-test('a folder is deleted also when nothing could be started in it', async () => {
+test('deletes the folder even if nothing could be started in it', async () => {
   let folder = ''
   const start = async (own: string): Promise<{ stop(): Promise<void> }> => {
     folder = own
@@ -27,7 +27,7 @@ test('a folder is deleted also when nothing could be started in it', async () =>
   expect(existsSync(folder)).toBe(false)
 })
 
-test('a stack of its own has a folder and ports of its own, and the tools that are there', async () => {
+test('a private stack has a separate folder and ports, and shares the installed tools', async () => {
   await inFolder(async (folder) => {
     const [one, other] = [await ownStack(join(folder, 'one')), await ownStack(join(folder, 'other'))]
     expect(one.MILLRACE_HOME).toBe(join(folder, 'one'))

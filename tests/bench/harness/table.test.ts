@@ -1,17 +1,17 @@
 import { expect, test } from 'vitest'
 import { median, quantile, row } from '../../../bench/harness/table.ts'
 
-test('medians lie in the middle, of an even number between the two', () => {
+test('the median is the middle value, or the mean of the two middle ones', () => {
   expect(median([3, 1, 2])).toBe(2)
   expect(median([4, 1, 3, 2])).toBe(2.5)
 })
 
-test('quantiles are values that were measured; of none there is none', () => {
+test('quantiles are measured values, and there is none of no values', () => {
   const sorted = Array.from({ length: 100 }, (_, index) => index + 1)
   expect([0, 0.5, 0.99, 1].map((share) => quantile(sorted, share))).toEqual([1, 51, 100, 100])
   expect(quantile([], 0.5)).toBeNaN()
 })
 
-test('a row is one of Markdown', () => {
+test('formats a row as Markdown', () => {
   expect(row(['a', 1])).toBe('| a | 1 |')
 })

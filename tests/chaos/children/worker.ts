@@ -1,5 +1,6 @@
 /**
- * A worker process of the shop, to be ill-treated: `node worker.ts <json>`. Obeys its parent's messages, tells it its status, and ends with it.
+ * A worker process of the shop for fault injection: `node worker.ts <json>`. It obeys messages from its parent, reports
+ * its status, and ends with its parent.
  */
 
 import { setTimeout as delay } from 'node:timers/promises'
@@ -24,17 +25,17 @@ export interface WorkerArguments {
   readonly settings: Settings
 }
 
-/** What a worker is told. */
+/** Messages from the parent. */
 export type WorkerOrder =
   | { readonly order: 'clock'; readonly offsetMs: number }
-  /** The next commit that passes the step ends or stops the process there. */
+  /** The next commit that reaches the step kills or suspends the process there. */
   | { readonly order: 'at-step'; readonly step: CommitFaultPoint; readonly signal: 'SIGKILL' | 'SIGSTOP' }
-  /** Forgets the step, if it has not come to it. */
+  /** Clears a step that was not reached yet. */
   | { readonly order: 'disarm' }
-  /** Frees what nothing refers to. */
+  /** Runs a full garbage collection. */
   | { readonly order: 'collect' }
 
-/** What a worker tells, ten times a second. */
+/** The status report that a worker sends ten times a second. */
 export interface WorkerReport {
   readonly ready: boolean
   readonly commits: number
@@ -43,7 +44,7 @@ export interface WorkerReport {
 
 const REPORT_EVERY_MS = 100
 const CONNECT_EVERY_MS = 500
-/** Small, so that there are table files after some seconds. */
+/** Small, so that table files exist after a few seconds. */
 const STATE_MEMORY_BYTES = 16 * 1_048_576
 
 const given = JSON.parse(process.argv[2]) as WorkerArguments
@@ -68,13 +69,19 @@ process.on('message', (message: WorkerOrder) => {
 const orphaned = () => process.exit(1)
 process.once('disconnect', orphaned)
 
-/** All that can be given back, as V8 does when memory runs out: an ordinary collection keeps the young generation as large as it once had to be. */
+/**
+ * Collects everything, as V8 does when memory runs out. A normal collection keeps the young generation at its maximum
+ * size so far.
+ */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 
-/** A worker that finds no broker at its start ends, and is started again and again: here without the processes. */
+/**
+ * Without a broker at the start, a supervisor would restart the process again and again. This loop does the same
+ * without processes.
+ */
 async function connected(transport: Transport): Promise<void> {
   for (;;) {
     try {
@@ -87,7 +94,7 @@ async function connected(transport: Transport): Promise<void> {
   }
 }
 
-/** With a transaction time-out that a test can wait for. */
+/** Uses a transaction time-out short enough for tests. */
 function impatient(transport: Transport): Transport {
   return { ...transport, producer: (options) => transport.producer({ ...options, transactionTimeoutMs: given.transactionTimeoutMs }) }
 }

@@ -12,7 +12,7 @@ function refusal(env: Record<string, string>): string {
   throw new Error('was accepted')
 }
 
-test('nothing set: everything local on the usual ports', () => {
+test('by default everything is local on the usual ports', () => {
   expect(localConfig({})).toMatchObject({
     home: expect.stringMatching(/\.millrace$/),
     kafka: { given: undefined, port: 9092, controllerPort: 9093 },
@@ -27,7 +27,7 @@ test('nothing set: everything local on the usual ports', () => {
   })
 })
 
-test('given servers are taken instead of local ones', () => {
+test('uses given servers instead of local ones', () => {
   const config = localConfig({
     KAFKA_BROKERS: 'a:9092,b:9092',
     REDIS_URL: 'rediss://user:secret@cache:6380',
@@ -40,7 +40,7 @@ test('given servers are taken instead of local ones', () => {
   expect(config.registry).toEqual({ given: 'http://registry' })
 })
 
-test('an empty variable counts as unset, a relative folder is taken from here', () => {
+test('an empty variable counts as unset, and a relative folder is resolved against the working folder', () => {
   expect(localConfig({ KAFKA_BROKERS: '', MILLRACE_DEMO: '0' })).toMatchObject({ kafka: { given: undefined }, demo: false })
   expect(localConfig({ MILLRACE_HOME: 'some/where' }).home).toBe(`${process.cwd()}/some/where`)
 })
@@ -62,7 +62,7 @@ test.each([
   expect(refusal(env)).toBe(`wrong settings:\n  ${message}`)
 })
 
-test('a port of a service is one of the ports of the local stack', () => {
+test('ports of services count as ports of the local stack', () => {
   const defaults = localConfig({})
   expect([defaults.servicePorts, defaults.serviceEnv]).toEqual([{ SHORT_PORT: 8090 }, { SHORT_DOMAINS: 'localhost:8090' }])
   expect(localConfig({ SHORT_PORT: '9000' }).serviceEnv).toEqual({ SHORT_DOMAINS: 'localhost:9000' })
@@ -71,10 +71,10 @@ test('a port of a service is one of the ports of the local stack', () => {
   expect(refusal({ SHORT_PORT: '0' })).toMatch(/SHORT_PORT: is not a port/)
 })
 
-test('a port of a server that is given is free for others', () => {
+test('the port of an external server is free for others', () => {
   expect(localConfig({ API_PORT: '6379', REDIS_URL: 'redis://elsewhere' }).apiPort).toBe(6379)
 })
 
-test('all faults are told at once', () => {
+test('reports all errors at once', () => {
   expect(refusal({ API_PORT: 'x', WORKERS: 'y' })).toBe('wrong settings:\n  WORKERS: is not a number\n  API_PORT: is not a port')
 })

@@ -12,7 +12,7 @@ function folder(): string {
   return join(path, 'home')
 }
 
-test('a folder is made, marked and found again', () => {
+test('creates a folder, marks it and recognizes it later', () => {
   const path = folder()
   expect(findHome(path)).toBeUndefined()
   const home = openHome(path)
@@ -20,7 +20,7 @@ test('a folder is made, marked and found again', () => {
   expect(findHome(path)).toEqual(home)
 })
 
-test('a folder that cannot be made is told with the setting', () => {
+test('a folder that cannot be created is reported with the setting', () => {
   expect(() => openHome('/dev/null/home')).toThrow(HomeError)
   expect(() => openHome('/dev/null/home')).toThrow(/MILLRACE_HOME/)
 })
@@ -33,7 +33,7 @@ test('a reset deletes data, state and logs, and keeps tools', () => {
   expect(existsSync(join(home.tools, 'file'))).toBe(true)
 })
 
-test('what a failed chaos run has left is ours, and kept', () => {
+test('the evidence of a failed chaos run belongs to Millrace and survives a reset', () => {
   const home = openHome(folder())
   const kept = join(chaosHome({ MILLRACE_HOME: home.path }), 'worker.log')
   mkdirSync(dirname(kept))
@@ -42,7 +42,7 @@ test('what a failed chaos run has left is ours, and kept', () => {
   expect([existsSync(home.data), existsSync(kept)]).toEqual([false, true])
 })
 
-test('a reset refuses a folder that was not made by Millrace, and one that holds something else', () => {
+test('a reset refuses a folder that Millrace did not create, and one that contains other files', () => {
   const path = folder()
   mkdirSync(join(path, 'data'), { recursive: true })
   expect(() => resetHome(path)).toThrow(/no file millrace-home/)
@@ -52,7 +52,7 @@ test('a reset refuses a folder that was not made by Millrace, and one that holds
   expect(existsSync(home.data)).toBe(true)
 })
 
-test('a reset of nothing is nothing', () => {
+test('a reset of a missing folder does nothing', () => {
   expect(() => resetHome(folder())).not.toThrow()
 })
 
@@ -67,10 +67,10 @@ test('a folder belongs to one process at a time', () => {
 })
 
 test.each([
-  ['a process that is gone', { pid: 2 ** 22 + 1, startedAtTicks: '1' }],
-  ['another process that has got its pid', { ...processMark(process.pid), startedAtTicks: '1' }],
-  ['nothing that can be read', 'x'],
-])('the lock of %s is taken over', (_who, mark) => {
+  ['a process that has ended', { pid: 2 ** 22 + 1, startedAtTicks: '1' }],
+  ['an unrelated process with the same pid', { ...processMark(process.pid), startedAtTicks: '1' }],
+  ['unreadable content', 'x'],
+])('takes over the lock of %s', (_who, mark) => {
   const home = openHome(folder())
   writeFileSync(join(home.path, 'lock'), JSON.stringify(mark))
   const unlock = lockHome(home)

@@ -11,7 +11,7 @@ async function worker(tasks: unknown): Promise<string> {
   return `http://${LOOPBACK}:${(server.address() as AddressInfo).port}`
 }
 
-test('lags of topologies and sinks are summed over workers; a worker that is away is left out', async () => {
+test('sums the lags of topologies and sinks over workers, and skips a worker that is away', async () => {
   const first = await worker({
     trends: { kind: 'topology', tasks: [{ lag: 3 }, { lag: 4 }], restoring: [{ task: '1_0' }] },
     'trends-view': { kind: 'sink', lanes: [{ lag: 5 }] },
@@ -23,6 +23,6 @@ test('lags of topologies and sinks are summed over workers; a worker that is awa
   ])
 })
 
-test('no workers, no lags', async () => {
+test('has no lags without workers', async () => {
   expect(await pipelineLags([])).toEqual([])
 })

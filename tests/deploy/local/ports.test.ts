@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { freePort } from '../../../deploy/local/ports.ts'
 
-test('a port is given once, also before anybody listens there', async () => {
+test('gives a port out once, even before a server listens on it', async () => {
   let calls = 0
-  /** Everything twice in a row. */
+  /** Runs everything twice in a row. */
   const random = () => (Math.floor(calls++ / 2) % 1_000) / 1_000
   const ports = await Promise.all(Array.from({ length: 10 }, () => freePort(random)))
   expect(new Set(ports).size).toBe(10)

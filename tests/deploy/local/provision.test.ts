@@ -13,7 +13,7 @@ function partitionsFor(plan: 'local' | 'production', existing?: ReadonlyMap<stri
   return Object.fromEntries(topicSpecs(plan, existing).map(({ name, partitions }) => [name, partitions]))
 }
 
-test('topics for production have the partitions that are planned, those that topologies make for themselves too', () => {
+test('topics for production have the planned partitions, including internal topics of topologies', () => {
   expect(partitionsFor('production')).toMatchObject({
     tweets: 32,
     'trend-output': 8,
@@ -28,7 +28,7 @@ test('topics for production have the partitions that are planned, those that top
   })
 })
 
-test('otherwise they are those that a worker would make', () => {
+test('otherwise topics are those that a worker would create', () => {
   const local = partitionsFor('local')
   expect(local).toMatchObject({ tweets: tweets.partitions, 'trend-output': trendOutput.partitions })
   for (const topology of topologies) {
@@ -46,7 +46,7 @@ test('every topology has its repartition topics and changelogs', () => {
   }
 })
 
-test('topics that are there keep their partitions, and changelogs follow those of their sources', () => {
+test('existing topics keep their partitions, and changelogs follow those of their sources', () => {
   const existing = new Map([
     ['tweets', 5],
     ['trends-counts-repartition', 3],
@@ -61,7 +61,7 @@ test('topics that are there keep their partitions, and changelogs follow those o
   })
 })
 
-test('declaring topologies needs no secret and leaves no file', () => {
+test('declaring topologies needs no secret and creates no file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-declare-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   vi.stubEnv('MILLRACE_HOME', folder)

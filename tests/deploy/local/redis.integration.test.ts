@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { privateRedis } from '../../stack/index.ts'
 
-test('a Redis that was stopped continues with its keys', async () => {
+test('a Redis that was stopped restarts with its keys', async () => {
   const server = await privateRedis()
   const before = new Redis(server.address)
   await before.set('greeting', 'hello')

@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A process that ends when told to, and whose next starts may fail. */
+/** A process that ends on request, and whose next starts may fail. */
 function fakeComponent() {
   const started: number[] = []
   let failures = 0
@@ -43,7 +43,7 @@ function fakeComponent() {
   return { component, started, crash: () => end({ code: null, signal: 'SIGKILL' }), failNext: (count: number) => (failures = count) }
 }
 
-/** The pauses come from node:timers/promises, which fake timers leave alone; so the supervisor is given its own. */
+/** The supervisor gets this pause function, because fake timers do not affect node:timers/promises. */
 function watched() {
   const said: string[] = []
   const pauses: number[] = []
@@ -58,7 +58,7 @@ function watched() {
 
 const settle = () => new Promise((resolve) => setImmediate(resolve))
 
-test('a crashed process is started again, and it is told', async () => {
+test('restarts a crashed process and reports it', async () => {
   const { component, started, crash } = fakeComponent()
   const { said, watch } = watched()
   watch.keepRunning(component)
@@ -68,7 +68,7 @@ test('a crashed process is started again, and it is told', async () => {
   expect(said).toEqual(['broker has ended (SIGKILL; log: broker.log); restarting it in 1 s', 'broker is running again'])
 })
 
-test('pauses double while it does not recover, and begin anew once it has', async () => {
+test('pauses double until it recovers, and then start from the minimum', async () => {
   const { component, crash, failNext } = fakeComponent()
   const { pauses, watch } = watched()
   watch.keepRunning(component)
@@ -82,7 +82,7 @@ test('pauses double while it does not recover, and begin anew once it has', asyn
   expect(pauses.at(-1)).toBe(1_000)
 })
 
-test('nothing is started again after the release', async () => {
+test('restarts nothing after the release', async () => {
   const { component, started, crash } = fakeComponent()
   const { watch } = watched()
   watch.keepRunning(component)

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, connect as dial, type Server, type Socket } from 'node:net'
 
-/** Keys of the requests that tests interfere with. */
+/** API keys of the requests that tests interfere with. */
 const API = {
   produce: 0,
   fetch: 1,
@@ -16,16 +16,16 @@ const API = {
 } as const
 export type ApiName = keyof typeof API
 
-/** What happens to one exchange. Positions in a response count from the byte after its 4-byte length. */
+/** A fault for one exchange. Positions in a response count from the byte after its 4-byte length. */
 export interface Interference {
   readonly api: ApiName
-  /** How many exchanges it hits; the rest pass. Default 1. */
+  /** The number of exchanges to affect. Default 1. */
   readonly times?: number
-  /** Exchanges that pass first. Default 0. */
+  /** The number of exchanges to let pass first. Default 0. */
   readonly after?: number
   /**
-   * lose-request: the broker never sees it. lose-response: the broker has done it, the client never hears of it.
-   * cut: as lose-response, and the connection closes. edit: the response is changed.
+   * lose-request: the broker never gets the request. lose-response: the broker processes it, but the client gets no
+   * response. cut: like lose-response, and the connection closes. edit: changes the response.
    */
   readonly action: 'lose-request' | 'lose-response' | 'cut' | 'edit'
   readonly edit?: (response: Buffer) => Buffer
@@ -33,15 +33,15 @@ export interface Interference {
 
 export interface BrokerProxy {
   readonly address: string
-  /** Requests seen so far of one kind, oldest first, each without its 4-byte length. */
+  /** Requests of one kind so far, oldest first, without their 4-byte length. */
   requests(api: ApiName): Buffer[]
   interfere(interference: Interference): void
-  /** Closes all connections; new ones are accepted. */
+  /** Closes all connections and still accepts new ones. */
   cutAll(): void
-  /** Until `thaw` nothing passes in either direction, and no connection is closed: a network that is gone. */
+  /** Simulates a network outage: until `thaw` nothing passes in either direction, and no connection closes. */
   freeze(): void
   thaw(): void
-  /** From now on everything arrives so much later, in order. 0 ends it. */
+  /** Delays everything in both directions from now on, in order. 0 ends the delay. */
   delay(ms: number): void
   close(): Promise<void>
 }
@@ -51,9 +51,9 @@ const LOOPBACK = '127.0.0.1'
 const BROKER_NAME = Buffer.concat([Buffer.from([LOOPBACK.length + 1]), Buffer.from(LOOPBACK)])
 
 /**
- * Stands between a client and a real broker, so that a test can lose or change single messages while all else is real.
- * The broker's own address inside its answers is replaced by the proxy's: the client never goes around it.
- * @param options.remember false: `requests` stays empty, for traffic that would fill the memory
+ * A proxy in front of a real broker, so that a test can lose or change single messages. It replaces the broker's
+ * address in responses by its own, so that clients cannot bypass it.
+ * @param options.remember false leaves `requests` empty, for traffic that would fill the memory
  */
 export async function brokerProxy(broker: string, { remember = true } = {}): Promise<BrokerProxy> {
   const brokerPort = Number(broker.slice(broker.lastIndexOf(':') + 1))
@@ -62,7 +62,7 @@ export async function brokerProxy(broker: string, { remember = true } = {}): Pro
   const sockets = new Set<Socket>()
   let frozen = false
   let timer: NodeJS.Timeout | undefined
-  /** What is on its way, in order, with the time of its arrival. */
+  /** Messages in transit, in order, with their arrival times. */
   const underWay: { readonly at: number; readonly pass: () => void }[] = []
   let delayMs = 0
 
@@ -75,7 +75,9 @@ export async function brokerProxy(broker: string, { remember = true } = {}): Pro
     arriveLater()
   }
 
-  /** One timer at a time, for the first: what is behind it may have been sent with a shorter delay. */
+  /**
+   * Uses one timer at a time, for the first message, because a later message may have been sent with a shorter delay.
+   */
   function arriveLater(): void {
     if (frozen || timer !== undefined || underWay.length === 0) return
     timer = setTimeout(arrive, Math.max(0, underWay[0].at - performance.now()))
@@ -106,7 +108,7 @@ export async function brokerProxy(broker: string, { remember = true } = {}): Pro
       socket.on('close', () => sockets.delete(socket))
     }
     upstream.on('close', () => client.destroy())
-    // What the client has sent before it closed still arrives, as it does in a network.
+    // Data that the client sent before it closed still arrives, as in a real network.
     client.on('close', () => whenThawed(() => upstream.end()))
     client.on(
       'data',

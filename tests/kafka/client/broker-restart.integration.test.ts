@@ -15,12 +15,12 @@ import {
 } from './harness.ts'
 
 const ROUNDS = 40
-/** The broker is killed after this round. */
+/** The round after which the broker is killed. */
 const KILL_AFTER = 10
 const RESTART_TEST_MS = 120_000
 
 test(
-  'the broker is killed and started again: producer, member and reader go on, every record once and in order',
+  'when the broker is killed and restarted, producer, member and reader continue with every record once and in order',
   async () => {
     const broker = await privateKafka()
     const transport = await connected(broker.address, { requestTimeoutMs: 5_000, deliveryTimeoutMs: 60_000 })
@@ -28,7 +28,7 @@ test(
     const member = newMember(transport, uniqueName('group'), [topic])
     await member.join()
     const owned = await ownPartitions(member, 2)
-    // A transaction must outlive the outage: the broker's own default time-out.
+    // A transaction must outlive the outage, so this uses the broker's default time-out.
     const producer = transport.producer({ transactionalId: uniqueName('producer'), transactionTimeoutMs: 60_000 })
     await producer.init()
     const fetcher = transport.fetcher({ maxWaitMs: 100 })

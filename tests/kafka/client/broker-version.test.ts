@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { refuseOldBroker } from '../../../kafka/client/broker-version.ts'
 
-/** What Kafka 4.2 answers to ApiVersions, as far as the transport looks at it. */
+/** The part of Kafka 4.2's ApiVersions response that the transport checks. */
 const KAFKA_4_2 = new Map([
   [0, [3, 13]],
   [1, [4, 18]],
@@ -33,7 +33,7 @@ function broker(changes: Record<number, readonly [number, number] | undefined> =
   }
 }
 
-test('Kafka 4.2 is accepted', () => {
+test('accepts Kafka 4.2', () => {
   expect(() => refuseOldBroker(broker(), 'b:1')).not.toThrow()
 })
 
@@ -43,11 +43,11 @@ test.each([
     broker({ 68: [0, 0] }),
     /knows ConsumerGroupHeartbeat up to v0, v1 is needed; upgrade to Kafka 4\.0/,
   ],
-  ['Kafka 3.6: no such group protocol', broker({ 68: undefined }), /knows ConsumerGroupHeartbeat not at all/],
-  ['a group protocol that is switched off', broker({}, 0), /group\.version is off; enable it: kafka-features\.sh upgrade/],
+  ['Kafka 3.6: lacks the group protocol', broker({ 68: undefined }), /knows ConsumerGroupHeartbeat not at all/],
+  ['a group protocol that is disabled', broker({}, 0), /group\.version is off; enable it: kafka-features\.sh upgrade/],
   ['a broker of the future', broker({ 1: [18, 25] }), /no longer speaks Fetch v17 \(oldest: v18\)/],
-  ['a broker that does not know the question', { errorCode: 35, apiKeys: [] }, /UNSUPPORTED_VERSION.*Kafka 4\.0 or newer/],
-])('refused: %s', (_name, versions, reason) => {
+  ['a broker that does not know the request', { errorCode: 35, apiKeys: [] }, /UNSUPPORTED_VERSION.*Kafka 4\.0 or newer/],
+])('refuses %s', (_name, versions, reason) => {
   expect(() => refuseOldBroker(versions, 'b:1')).toThrow(reason)
   expect(() => refuseOldBroker(versions, 'b:1')).toThrow(expect.objectContaining({ code: 'UNSUPPORTED_BROKER', fatal: true }))
 })

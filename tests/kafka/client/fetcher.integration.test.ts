@@ -12,12 +12,18 @@ beforeAll(async () => {
 
 const KIB = 1_024
 const LARGE = 'v'.repeat(10 * KIB)
-/** Of an answer to Fetch: throttle time, error, session id, then one topic with one partition; the error follows the partition index. */
+/**
+ * Layout of a Fetch response: throttle time, error, session id, then one topic with one partition. The error follows
+ * the partition index.
+ */
 const FETCH_ERROR_AT = 5 + 4 + 2 + 4 + 1 + 16 + 1 + 4
-/** Of a request: its key, version and correlation id, then the client id, whose length comes first, and no tagged fields. */
+/**
+ * Layout of a request: API key, version and correlation id, then the client id, preceded by its length, and no tagged
+ * fields.
+ */
 const CLIENT_ID_AT = 2 + 2 + 4
 
-test('records arrive while the reader waits, well before the longest wait', async () => {
+test('records arrive while the reader waits, well before the maximum wait', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const fetcher = transport.fetcher({ maxWaitMs: 20_000 })
@@ -31,7 +37,7 @@ test('records arrive while the reader waits, well before the longest wait', asyn
   expect(Date.now() - committedAt).toBeLessThan(5_000)
 })
 
-test('a partition that is assigned while another waits for data does not wait with it', async () => {
+test('a newly assigned partition does not wait for a pending fetch of another one', async () => {
   const transport = await connected(brokers)
   const [quiet, full] = [await newTopic(transport), await newTopic(transport)]
   const producer = await newProducer(transport)
@@ -49,13 +55,13 @@ test('a partition that is assigned while another waits for data does not wait wi
   expect(Date.now() - assignedAt).toBeLessThan(5_000)
 })
 
-/** What the request lets the broker wait for data, ms: the first field behind the header. */
+/** How long the request lets the broker wait for data (ms), which is the first field after the header. */
 function waitOf(request: Buffer): number {
   const clientIdBytes = request.readInt16BE(CLIENT_ID_AT)
   return request.readInt32BE(CLIENT_ID_AT + 2 + clientIdBytes + 1)
 }
 
-test('after an empty answer the broker may take longer, as long as the reader allows; after data it may not', async () => {
+test('after an empty response the broker may wait as long as the reader allows, but not after data', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const proxy = await brokerProxy(brokers)
@@ -78,7 +84,7 @@ test('after an empty answer the broker may take longer, as long as the reader al
   await waitUntil(() => waits().slice(before).includes(100), { what: 'a shorter wait', timeoutMs: DEADLINE_MS })
 })
 
-test('a time-out for requests bounds what the broker may take for an empty one', async () => {
+test('the request time-out bounds how long the broker may wait for data', async () => {
   const proxy = await brokerProxy(brokers)
   onTestFinished(() => proxy.close())
   const transport = await connected(proxy.address, { requestTimeoutMs: 1_400 })
@@ -89,7 +95,7 @@ test('a time-out for requests bounds what the broker may take for an empty one',
   expect(Math.max(...waits())).toBeLessThanOrEqual(700)
 })
 
-test('a new partition does not wait until the broker has answered about silent ones, and those go on with it', async () => {
+test('a new partition does not wait for the response about silent ones, which then join its requests', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 3)
   const producer = await newProducer(direct)
@@ -101,7 +107,7 @@ test('a new partition does not wait until the broker has answered about silent o
   const fetcher = transport.fetcher({ maxWaitMs: 50, idleWaitMs: () => 5_000 })
   const requests = (count: number) =>
     waitUntil(() => proxy.requests('fetch').length >= count, { what: `${count} requests`, timeoutMs: DEADLINE_MS })
-  // Each has one empty answer; the broker never says anything again.
+  // Each silent partition has one empty response, and then the broker does not answer.
   proxy.interfere({ api: 'fetch', after: 1, action: 'lose-response' })
   fetcher.assign({ topic, partition: 0 }, 0, 'fail')
   await requests(2)
@@ -111,7 +117,7 @@ test('a new partition does not wait until the broker has answered about silent o
 
   fetcher.assign({ topic, partition: 2 }, 0, 'fail')
   expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the new partition')))).toEqual(['of the new one'])
-  // One of the silent ones was asked for anew with it.
+  // One of the silent partitions was requested together with the new one.
   append(producer, topic, 0, 'of a silent one')
   append(producer, topic, 1, 'of a silent one')
   await commit(producer)
@@ -119,7 +125,7 @@ test('a new partition does not wait until the broker has answered about silent o
   await fetcher.close()
 })
 
-test('silent partitions that were assigned at different times come to share one request', async () => {
+test('silent partitions that were assigned at different times end up in one request', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 2)
   const proxy = await brokerProxy(brokers)
@@ -134,7 +140,7 @@ test('silent partitions that were assigned at different times come to share one 
   await waitUntil(() => fetches().some(({ length }) => length > one), { what: 'a request for both', timeoutMs: DEADLINE_MS })
 })
 
-test('partitions that are assigned one after the other share one request', async () => {
+test('partitions that are assigned one after another share one request', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 12)
   const producer = await newProducer(direct)
@@ -150,7 +156,7 @@ test('partitions that are assigned one after the other share one request', async
   expect(proxy.requests('fetch').length).toBeLessThanOrEqual(2)
 })
 
-test('seek drops what was fetched before, unassign ends it, position tells what poll returns next', async () => {
+test('seek discards fetched records, unassign removes the partition, and position returns the offset of the next record', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const partition = { topic, partition: 0 }
@@ -175,7 +181,7 @@ test('seek drops what was fetched before, unassign ends it, position tells what 
   expect(await fetcher.poll(200)).toEqual([])
 })
 
-test('what was fetched before the pause waits for resume', async () => {
+test('records that were fetched before a pause are returned after resume', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const producer = await newProducer(direct)
@@ -186,7 +192,7 @@ test('what was fetched before the pause waits for resume', async () => {
   const transport = await connected(proxy.address)
   const fetcher = transport.fetcher({ maxWaitMs: 50 })
   fetcher.assign({ topic, partition: 0 }, 0, 'fail')
-  // The third request goes out when the answer to the first was taken over.
+  // The third request goes out when the first response has been processed.
   await waitUntil(() => proxy.requests('fetch').length > 2, { what: 'answers', timeoutMs: DEADLINE_MS })
   fetcher.pause({ topic, partition: 0 })
   expect(await fetcher.poll(100)).toEqual([])
@@ -195,7 +201,7 @@ test('what was fetched before the pause waits for resume', async () => {
   expect(valuesOf(flatten(await fetcher.poll(DEADLINE_MS)))).toEqual(['a', 'b'])
 })
 
-test('an answer that comes after the partition was given up is not told, not even its error', async () => {
+test('a response that arrives after its partition was unassigned is dropped, including its error', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const proxy = await brokerProxy(brokers)
@@ -212,7 +218,7 @@ test('an answer that comes after the partition was given up is not told, not eve
   expect(data.every(({ nextOffset }) => nextOffset === 0)).toBe(true)
 })
 
-test('a paused partition is not asked for; others go on; resume gives all of it once', async () => {
+test('a paused partition is not fetched, others are, and resume returns all of its records once', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const producer = await newProducer(transport)
@@ -230,14 +236,14 @@ test('a paused partition is not asked for; others go on; resume gives all of it 
   expect(valuesOf(flatten(rest.filter(({ partition }) => partition === 0)))).toEqual(texts)
 })
 
-test('back-pressure: what is not polled is bounded, and a paused partition is not asked for', async () => {
+test('back-pressure bounds unpolled records, and a paused partition is not fetched', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct, 2)
   const producer = await newProducer(direct)
   const count = 200
   for (let i = 0; i < count; i++) {
     for (const partition of [0, 1]) append(producer, topic, partition, `${i} ${LARGE}`)
-    // Small batches: a broker always returns at least one whole batch, whatever the limits.
+    // Uses small batches, because a broker always returns at least one whole batch regardless of limits.
     if (i % 4 === 3) await commit(producer)
   }
 
@@ -246,7 +252,7 @@ test('back-pressure: what is not polled is bounded, and a paused partition is no
   const transport = await connected(proxy.address)
   const fetcher = transport.fetcher({ maxWaitMs: 50, maxPartitionBytes: 50 * KIB, maxBufferedBytes: 200 * KIB, maxPollBytes: 60 * KIB })
   for (const partition of [0, 1]) fetcher.assign({ topic, partition }, 0, 'fail')
-  // Nobody polls: the requests stop by themselves.
+  // Nobody polls, so the requests must stop.
   let before = -1
   await waitUntil(
     () => {
@@ -261,7 +267,7 @@ test('back-pressure: what is not polled is bounded, and a paused partition is no
   const first = await fetcher.poll(0)
   const firstBytes = flatten(first).reduce((sum, { value }) => sum + (value as string).length, 0)
   expect(firstBytes).toBeLessThan(200 * KIB)
-  // Less when less is asked for: one answer of one partition, then of the other.
+  // A lower limit allows less: one response of one partition, then of the other.
   const little = [await fetcher.poll(0, 1), await fetcher.poll(0, 1)]
   expect(little.map((data) => data.length)).toEqual([1, 1])
   expect(little[0][0].partition).not.toBe(little[1][0].partition)
@@ -274,7 +280,7 @@ test('back-pressure: what is not polled is bounded, and a paused partition is no
 })
 
 test.each(['none', 'zstd'] as const)(
-  'compression %s: whatever a poll is limited to, every record comes once and in order, also behind aborted ones, a pause and a seek',
+  'with compression %s every record arrives once and in order for any poll limit, also after aborted records, a pause and a seek',
   async (compression) => {
     const transport = await connected(brokers)
     const topic = await newTopic(transport, 2)
@@ -297,7 +303,7 @@ test.each(['none', 'zstd'] as const)(
       'end',
     )
     const fetcher = transport.fetcher({ maxWaitMs: 50 })
-    // 40 records of 10 KiB are a batch: less than one, and more.
+    // A batch holds 40 records of 10 KiB, so these limits are below and above one batch.
     for (const limitBytes of [1, 300 * KIB, undefined]) {
       for (const partition of [0, 1]) fetcher.assign({ topic, partition }, 0, 'fail')
       const read: (readonly { partition: number; values: (string | null)[] }[])[] = []
@@ -311,7 +317,7 @@ test.each(['none', 'zstd'] as const)(
         expect(bytes).toBeLessThanOrEqual(Math.max(limitBytes ?? Infinity, 32 * KIB) + 64 * KIB)
         for (const { partition, nextOffset } of data) {
           expect(fetcher.position({ topic, partition })).toBe(nextOffset)
-          // What is left of a response waits while its partition is paused, and is dropped when it is assigned anew.
+          // The rest of a response is kept while its partition is paused, and dropped when it is assigned again.
           if (read.length % 3 === 0) {
             fetcher.pause({ topic, partition })
             fetcher.resume({ topic, partition })
@@ -338,7 +344,7 @@ test('wake makes a waiting poll return at once', async () => {
 test.each([
   ['earliest', 'old'],
   ['latest', 'new'],
-] as const)('an offset that does not exist: reset to %s', async (reset, value) => {
+] as const)('resets an offset that does not exist to %s', async (reset, value) => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const producer = await newProducer(transport)
@@ -353,7 +359,7 @@ test.each([
   expect(records[0].value).toBe(value)
 })
 
-test('an offset that does not exist, reset "fail": poll throws a fatal error once; other partitions go on', async () => {
+test('with reset "fail" an offset that does not exist makes poll throw one fatal error, and other partitions continue', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const producer = await newProducer(transport)
@@ -370,7 +376,7 @@ test('an offset that does not exist, reset "fail": poll throws a fatal error onc
   expect(valuesOf(flatten(await pollUntil(fetcher, (data) => flatten(data).length > 0, 'the good partition')))).toEqual(['good'])
 })
 
-test('a corrupted batch is a fatal error that names partition and offset, and nothing of it is returned', async () => {
+test('a corrupted batch is a fatal error that names partition and offset, and none of its records are returned', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const producer = await newProducer(direct)
@@ -417,7 +423,7 @@ test.each([
   ['UNKNOWN_LEADER_EPOCH', 75],
   ['UNKNOWN_TOPIC_ID', 100],
   ['UNKNOWN_SERVER_ERROR', -1],
-])('%s: metadata is refreshed and the reader goes on, nothing lost and nothing twice', async (_name, code) => {
+])('on %s it refreshes the metadata and continues, without loss or duplicates', async (_name, code) => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const producer = await newProducer(direct)
@@ -439,7 +445,7 @@ test.each([
   expect(proxy.requests('metadata').length).toBeGreaterThan(metadata + 1)
 })
 
-test('lost answers and cut connections: nothing lost and nothing twice', async () => {
+test('lost responses and cut connections cause neither loss nor duplicates', async () => {
   const direct = await connected(brokers)
   const topic = await newTopic(direct)
   const producer = await newProducer(direct)
@@ -457,7 +463,7 @@ test('lost answers and cut connections: nothing lost and nothing twice', async (
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }, { maxPartitionBytes: 150 }))).toEqual(texts)
 })
 
-test('a topic that was deleted and made anew is a fatal error: its offsets mean other records', async () => {
+test('a topic that was deleted and created again is a fatal error, because its offsets refer to other records', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const producer = await newProducer(transport)
@@ -477,7 +483,7 @@ test('a topic that was deleted and made anew is a fatal error: its offsets mean 
   await expect(pollUntil(fetcher, () => false, 'the error')).rejects.toMatchObject({ code: 'TOPIC_RECREATED', fatal: true })
 })
 
-test('the log after compaction: gaps in the offsets, and the position goes on behind them', async () => {
+test('a compacted log has gaps in its offsets, and the position moves past them', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1, {
     'cleanup.policy': 'compact',
@@ -498,7 +504,7 @@ test('the log after compaction: gaps in the offsets, and the position goes on be
   let records = await readToEnd(transport, { topic, partition: 0 })
   await waitUntil(
     async () => {
-      // A record now and then closes the segment before it: only closed ones are compacted.
+      // Writes a record now and then to close the previous segment, because only closed segments are compacted.
       await write(['last'])
       records = await readToEnd(transport, { topic, partition: 0 })
       return records.filter(({ key }) => key === 'a').length === 1
@@ -513,13 +519,13 @@ test('the log after compaction: gaps in the offsets, and the position goes on be
   ])
   const end = (await transport.offsets([{ topic, partition: 0 }], 'end')).get(partitionKey(topic, 0)) as number
   for (let from = 0; from < end; from++) {
-    // The cleaner goes on meanwhile, but only the records of the last key can still change.
+    // The cleaner is still running, but only records of the last key can still change.
     const seen = await readToEnd(transport, { topic, partition: 0 }, { from })
     expect(seen.filter(({ key }) => key !== 'last')).toEqual(old.filter(({ offset }) => offset >= from))
   }
 })
 
-test('when the only partition with full buffers is given up, the others are fetched again', async () => {
+test('when the only partition with full buffers is unassigned, the others are fetched again', async () => {
   const transport = await connected(brokers)
   const [full, quiet] = [await newTopic(transport), await newTopic(transport)]
   const producer = await newProducer(transport)
@@ -531,7 +537,7 @@ test('when the only partition with full buffers is given up, the others are fetc
   const fetcher = reader.fetcher({ maxWaitMs: 50, maxBufferedBytes: KIB })
   fetcher.assign({ topic: full, partition: 0 }, 0, 'fail')
   fetcher.assign({ topic: quiet, partition: 0 }, 0, 'fail')
-  // Fetches come to rest: what is buffered stands above the limit.
+  // Fetches stop, because the buffered records exceed the limit.
   let seen = -1
   await waitUntil(
     () => {

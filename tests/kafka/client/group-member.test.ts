@@ -8,7 +8,7 @@ import type { GroupMember } from '../../../kafka/transport.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 import { silent } from './harness.ts'
 
-/** What a heartbeat request says (ConsumerGroupHeartbeat v1). */
+/** The contents of a heartbeat request (ConsumerGroupHeartbeat v1). */
 interface Heartbeat {
   readonly memberId: string
   readonly epoch: number
@@ -24,7 +24,7 @@ interface Answer {
   readonly errorMessage?: string
   readonly memberEpoch?: number
   readonly assignment?: readonly number[]
-  /** Answered when `release` is called. */
+  /** Answered only when `release` is called. */
   readonly held?: boolean
 }
 
@@ -34,16 +34,16 @@ const COORDINATOR_LOAD_IN_PROGRESS = 14
 const UNCHANGED = -1
 const INTERVAL_MS = 10
 
-/** A member whose coordinator answers what the script says, one entry per heartbeat; the last one repeats. */
+/** A member whose coordinator answers from a script, one entry per heartbeat, and then repeats the last entry. */
 function scripted(
   script: readonly (Answer | 'lost')[],
   { takeAtOnce = false } = {},
 ): {
   member: GroupMember
   heartbeats: Heartbeat[]
-  /** Member ids that the member asked to be kept. */
+  /** Member ids that the member asked to persist. */
   kept: string[]
-  /** Of the member's events, each as it was announced. */
+  /** The member's events in the order of their announcement. */
   announced: (string | undefined)[]
   forgotten: () => number
   release: () => void
@@ -93,7 +93,7 @@ function scripted(
   return { member, heartbeats, kept, announced, forgotten: () => forgotten, release }
 }
 
-test('the join says everything, later heartbeats only the epoch', async () => {
+test('the join sends all fields, and later heartbeats only the epoch', async () => {
   const { member, heartbeats } = scripted([{ memberEpoch: 1 }, { memberEpoch: 1 }])
   await member.join()
   await member.heartbeat()
@@ -115,7 +115,7 @@ test('the join says everything, later heartbeats only the epoch', async () => {
   })
 })
 
-test('Kafka 4.0 and 4.1 refuse epoch 0 from a known member (KAFKA-19233): a new id of the same slot gets in', async () => {
+test('Kafka 4.0 and 4.1 refuse epoch 0 from a known member (KAFKA-19233), so the member joins with a new id for the same slot', async () => {
   const { member, heartbeats, kept } = scripted([{ errorCode: FENCED_MEMBER_EPOCH }, { memberEpoch: 3 }])
   await member.join()
   expect(heartbeats.map(({ memberId, epoch }) => [memberId, epoch])).toEqual([
@@ -128,7 +128,7 @@ test('Kafka 4.0 and 4.1 refuse epoch 0 from a known member (KAFKA-19233): a new 
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('an event is announced when there is something to take', async () => {
+test('announces that an event is available', async () => {
   const { member, announced } = scripted([{ assignment: [0] }, {}, { assignment: [0, 1] }, { errorCode: FENCED_MEMBER_EPOCH }], {
     takeAtOnce: true,
   })
@@ -137,7 +137,7 @@ test('an event is announced when there is something to take', async () => {
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('an assignment is told once; what is owned is reported only after acknowledge, and at once', async () => {
+test('an assignment is delivered once, and owned partitions are reported only after acknowledge, and then at once', async () => {
   const { member, heartbeats } = scripted([{ assignment: [0, 1] }, { assignment: [0, 1] }, {}])
   await member.join()
   expect(member.takeEvent()).toEqual({
@@ -162,14 +162,14 @@ test('an acknowledgement does not wait for the next heartbeat', async () => {
   member.acknowledge([{ topic: 't', partition: 0 }])
   await vi.waitFor(() => expect(heartbeats.length).toBe(2))
   expect(heartbeats[1].owned).toEqual([{ topicId: 'id-of-t', partitions: [0] }])
-  // Also while a heartbeat is under way.
+  // This also holds while a heartbeat is in flight.
   const beating = member.heartbeat()
   member.acknowledge([])
   await beating
   await vi.waitFor(() => expect(heartbeats.at(-1)?.owned).toEqual([]))
 })
 
-test('a changed subscription is reported at once and in full, also when a heartbeat is under way', async () => {
+test('a changed subscription is sent at once with all fields, even if a heartbeat is in flight', async () => {
   const { member, heartbeats, release } = scripted([
     { assignment: [0], intervalMs: 60_000 },
     { intervalMs: 60_000 },
@@ -198,7 +198,7 @@ test('a later assignment replaces one that was not taken yet', async () => {
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('after a heartbeat without an answer the next one says everything again', async () => {
+test('after an unanswered heartbeat the next one sends all fields again', async () => {
   const { member, heartbeats } = scripted([{}, 'lost', {}, {}])
   await member.join()
   await vi.waitFor(() => expect(heartbeats.length).toBeGreaterThan(3))
@@ -206,14 +206,14 @@ test('after a heartbeat without an answer the next one says everything again', a
   expect(heartbeats[3]).toMatchObject({ epoch: 1, topics: null, owned: null })
 })
 
-test('a coordinator that moves is looked for again, and nobody is told', async () => {
+test('when the coordinator moves, the member finds it again without an event', async () => {
   const { member, forgotten } = scripted([{ errorCode: COORDINATOR_LOAD_IN_PROGRESS }, {}])
   await member.join()
   expect(forgotten()).toBe(1)
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('a fenced member tells so and stops beating; rejoin begins with epoch 0 and nothing owned', async () => {
+test('a fenced member reports it and stops heartbeats, and rejoin starts with epoch 0 and no partitions', async () => {
   const { member, heartbeats } = scripted([{ assignment: [0] }, { errorCode: FENCED_MEMBER_EPOCH }, { memberEpoch: 9, assignment: [0] }])
   await member.join()
   await vi.waitFor(() => expect(heartbeats.length).toBe(2))
@@ -226,7 +226,7 @@ test('a fenced member tells so and stops beating; rejoin begins with epoch 0 and
   expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 0 }] })
 })
 
-test('a member that was never fenced rejoins too: its producer has lost its place, and it begins anew', async () => {
+test('a member whose producer was fenced can rejoin although the member was not, and starts with no partitions', async () => {
   const { member, heartbeats } = scripted([
     { memberEpoch: 4, assignment: [0], intervalMs: 60_000 },
     { memberEpoch: 4, assignment: [0], intervalMs: 60_000 },
@@ -240,7 +240,7 @@ test('a member that was never fenced rejoins too: its producer has lost its plac
   await vi.waitFor(() => expect(heartbeats.at(-1)).toMatchObject({ epoch: 4, owned: [{ topicId: 'id-of-t', partitions: [0] }] }))
 })
 
-test('an answer to a heartbeat of the life before says nothing about the new one', async () => {
+test('a response to a heartbeat from before the rejoin does not affect the new membership', async () => {
   const { member, heartbeats, release } = scripted([
     { assignment: [0], intervalMs: 60_000 },
     { held: true, errorCode: FENCED_MEMBER_EPOCH },
@@ -257,14 +257,14 @@ test('an answer to a heartbeat of the life before says nothing about the new one
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('a heartbeat that nobody answers does not confirm the membership', async () => {
+test('an unanswered heartbeat does not confirm the membership', async () => {
   const { member } = scripted([{ assignment: [0], intervalMs: 60_000 }, 'lost', {}])
   await member.join()
   await expect(member.heartbeat()).rejects.toMatchObject({ code: 'DISCONNECTED', fatal: false })
   await member.heartbeat()
 })
 
-test('what no retry can cure fails the join with its reason', async () => {
+test('an error that no retry can resolve fails the join with its reason', async () => {
   const { member } = scripted([{ errorCode: GROUP_AUTHORIZATION_FAILED, errorMessage: 'no access' }])
   await expect(member.join()).rejects.toMatchObject({
     code: 'GROUP_AUTHORIZATION_FAILED',
@@ -273,14 +273,14 @@ test('what no retry can cure fails the join with its reason', async () => {
   })
 })
 
-test('what no retry can cure later is an event', async () => {
+test('after the join, an error that no retry can resolve is an event', async () => {
   const { member, heartbeats } = scripted([{}, { errorCode: GROUP_AUTHORIZATION_FAILED }])
   await member.join()
   await vi.waitFor(() => expect(heartbeats.length).toBe(2))
   expect(member.takeEvent()).toMatchObject({ type: 'failed', error: { code: 'GROUP_AUTHORIZATION_FAILED', fatal: true } })
 })
 
-test('leaving says so with epoch -1 and ends the heartbeats', async () => {
+test('leaving sends epoch -1 and ends the heartbeats', async () => {
   const { member, heartbeats } = scripted([{}])
   await member.join()
   await member.leave()
@@ -288,7 +288,7 @@ test('leaving says so with epoch -1 and ends the heartbeats', async () => {
   await expect(member.heartbeat()).rejects.toThrow('is left')
 })
 
-test('a member that keeps its place ends without a word', async () => {
+test('a member that keeps its slot ends without a request', async () => {
   const { member, heartbeats } = scripted([{ memberEpoch: 1, intervalMs: 60_000 }])
   await member.join()
   await member.leave({ keepPlace: true })

@@ -28,12 +28,12 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** The test broker's group.consumer.session.timeout.ms. */
+/** The group.consumer.session.timeout.ms of the test broker. */
 const SESSION_TIMEOUT_MS = 6_000
-/** "At once": far below the session time-out, far above what a busy machine needs. */
+/** Upper bound for "at once": far below the session time-out, and far above what a busy machine needs. */
 const AT_ONCE_MS = 2_500
 
-test('a member joins with epoch 1, gets all partitions, and its heartbeats keep it', async () => {
+test('a member joins with epoch 1, gets all partitions, and keeps them by heartbeats', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 3)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -47,7 +47,7 @@ test('a member joins with epoch 1, gets all partitions, and its heartbeats keep 
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('a second member gets partitions only after the first has given them up', async () => {
+test('a second member gets partitions only after the first has revoked them', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 4)
   const groupId = uniqueName('group')
@@ -59,7 +59,8 @@ test('a second member gets partitions only after the first has given them up', a
   await second.join()
   const revoking = await nextEvent(first, 'assignment')
   expect(revoking.partitions).toHaveLength(2)
-  // The first still owns all four: nothing reaches the second, however often it asks, and the first can still commit.
+  // The first member still owns all four partitions: the second gets none, however often it polls, and the first can
+  // still commit.
   await second.heartbeat()
   await second.heartbeat()
   const early = second.takeEvent()
@@ -99,7 +100,7 @@ test('partitions without a committed offset are absent', async () => {
   expect(await member.committed(owned)).toEqual(new Map([[`${topic}-1`, { offset: 5, metadata: '' }]]))
 })
 
-test('a member that leaves in order frees its partitions at once', async () => {
+test('a member that leaves the group frees its partitions at once', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const groupId = uniqueName('group')
@@ -114,7 +115,7 @@ test('a member that leaves in order frees its partitions at once', async () => {
   expect(Date.now() - leftAt).toBeLessThan(AT_ONCE_MS)
 })
 
-test('a topic that is created after the join is assigned when it is there', async () => {
+test('a topic that is created after the join is assigned once it exists', async () => {
   const transport = await connected(brokers)
   const topic = uniqueName('later')
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -123,7 +124,7 @@ test('a topic that is created after the join is assigned when it is there', asyn
   await ownPartitions(member, 2)
 })
 
-/** Starts the worker of member-process.ts and waits until it owns its partitions and its transaction is open. */
+/** Starts the worker of member-process.ts and waits until it owns its partitions and has an open transaction. */
 async function startWorker(args: readonly string[]): Promise<ChildProcess> {
   const script = fileURLToPath(new URL('./member-process.ts', import.meta.url))
   const child = spawn(process.execPath, [script, ...args], { cwd: guardedFolder().path, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -137,7 +138,7 @@ async function startWorker(args: readonly string[]): Promise<ChildProcess> {
   return child
 }
 
-test('a killed worker comes back at once with its member id; its open transaction is aborted and its offsets are readable', async () => {
+test('a killed worker rejoins at once with its member id, its open transaction is aborted, and its offsets are readable', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const [groupId, transactionalId, memberId] = [uniqueName('group'), uniqueName('producer'), randomUUID()]
@@ -158,12 +159,12 @@ test('a killed worker comes back at once with its member id; its open transactio
   expect(Date.now() - killedAt).toBeLessThan(AT_ONCE_MS)
   expect([...(await member.committed(owned)).values()].map(({ offset }) => offset)).toEqual([3, 3])
 
-  append(producer, topic, 0, 'the new life')
+  append(producer, topic, 0, 'the restarted worker')
   await producer.commit(offsetsOf(owned, 4), member)
-  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['the new life'])
+  expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['the restarted worker'])
 })
 
-test('a new member id waits for the session time-out of the killed one', async () => {
+test('a new member id waits for the session time-out of the killed member', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const groupId = uniqueName('group')
@@ -177,7 +178,7 @@ test('a new member id waits for the session time-out of the killed one', async (
   expect(Date.now() - killedAt).toBeGreaterThan(SESSION_TIMEOUT_MS - 2_500)
 })
 
-test('a member that was silent too long learns that it is fenced, and rejoins', async () => {
+test('a member that was silent for too long learns that it is fenced, and rejoins', async () => {
   const proxy = await brokerProxy(brokers)
   onTestFinished(() => proxy.close())
   const transport = await connected(proxy.address)
@@ -204,7 +205,7 @@ test('a member that was silent too long learns that it is fenced, and rejoins', 
   await member.commit(offsetsOf(owned, 1))
 })
 
-test('a heartbeat that is not answered, and a lost connection, cost nothing', async () => {
+test('an unanswered heartbeat and a lost connection have no effect on the membership', async () => {
   const proxy = await brokerProxy(brokers)
   onTestFinished(() => proxy.close())
   const transport = await connected(proxy.address, { requestTimeoutMs: 1_000 })
@@ -221,7 +222,7 @@ test('a heartbeat that is not answered, and a lost connection, cost nothing', as
   await member.commit(offsetsOf(owned, 1))
 })
 
-test('offsets are read only when no transaction is open on them', async () => {
+test('offsets are read only when they have no open transaction', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -232,7 +233,7 @@ test('offsets are read only when no transaction is open on them', async () => {
   const slow = await connected(proxy.address)
   const producer = await newProducer(slow)
   append(producer, topic, 0, 'a')
-  // The end of the transaction does not get through: its offsets are pending.
+  // The end of the transaction does not reach the broker, so its offsets stay pending.
   proxy.interfere({ api: 'endTxn', action: 'lose-request' })
   const committing = producer.commit(offsetsOf(owned, 9), member)
   await waitUntil(() => proxy.requests('endTxn').length > 0, { what: 'EndTxn', timeoutMs: DEADLINE_MS })
@@ -249,7 +250,7 @@ test('offsets are read only when no transaction is open on them', async () => {
   expect((await reading).get(`${topic}-0`)?.offset).toBe(9)
 })
 
-test('a healthy member rejoins and gets its partitions back: what a worker does whose transaction has timed out', async () => {
+test('a healthy member can rejoin and gets its partitions back, as a worker does whose transaction has timed out', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -261,7 +262,7 @@ test('a healthy member rejoins and gets its partitions back: what a worker does 
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('a member that has left neither beats nor joins again', async () => {
+test('a member that has left neither sends heartbeats nor rejoins', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const groupId = uniqueName('group')
@@ -273,7 +274,7 @@ test('a member that has left neither beats nor joins again', async () => {
   await expect(member.join()).rejects.toMatchObject({ code: 'ILLEGAL_STATE' })
 })
 
-test('the commit is seen by a producer without transactions too', async () => {
+test('a commit is also visible to a non-transactional producer', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -288,7 +289,7 @@ test('the commit is seen by a producer without transactions too', async () => {
   expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(2)
 })
 
-test('members are described to each other: their addresses and what they own, in the order of their ids', async () => {
+test('members see the addresses and partitions of all members, ordered by id', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 4)
   const groupId = uniqueName('group')

@@ -18,7 +18,7 @@ import {
 import { systemRuntime } from '../../../runtime/system.ts'
 import { uniqueName } from '../../stack/index.ts'
 
-/** Every wait in these tests ends after this long at the latest. */
+/** Upper bound for every wait in these tests. */
 export const DEADLINE_MS = 30_000
 
 export const silent = pino({ level: process.env.KAFKA_TEST_LOG ?? 'silent' })
@@ -33,7 +33,7 @@ export async function connected(brokers: string, options: Partial<KafkaOptions> 
 
 export async function newTopic(transport: Transport, partitions = 1, config: Record<string, string> = {}): Promise<string> {
   const name = uniqueName('topic')
-  // Records of these tests are of 1970: the broker's first look at retention would delete them.
+  // Records of these tests have timestamps of 1970, so the broker's first retention check would delete them.
   await transport.ensureTopics([{ name, partitions, config: { 'retention.ms': '-1', ...config } }])
   return name
 }
@@ -78,7 +78,7 @@ export function flatten(data: readonly PartitionData[]): ReadRecord[] {
   )
 }
 
-/** Polls until `enough` or the deadline; answers all that came. */
+/** Polls until `enough` or the deadline, and returns all chunks. */
 export async function pollUntil(
   fetcher: Fetcher,
   enough: (data: readonly PartitionData[]) => boolean,
@@ -93,7 +93,7 @@ export async function pollUntil(
   return all
 }
 
-/** Everything from `from` up to the high watermark of now, as a read_committed or other reader sees it. */
+/** Everything from `from` up to the current high watermark, at the reader's isolation level. */
 export async function readToEnd(
   transport: Transport,
   partition: TopicPartition,
@@ -117,7 +117,7 @@ export function newMember(transport: Transport, groupId: string, topics: readonl
   return transport.groupMember({ groupId, memberId, topics })
 }
 
-/** The next event of a kind; other kinds on the way are an error. */
+/** The next event, which must be of the given kind. */
 export async function nextEvent<Type extends GroupEvent['type']>(
   member: GroupMember,
   type: Type,

@@ -2,10 +2,11 @@
 
 librdkafka.py write BROKERS   steps from standard input, as JSON:
     {"options": {...}, "steps": [["send", producer, topic, partition, value] | ["commit", producer] | ["abort", producer]]}
-    Each send is flushed, so that it is a batch of its own in the log, also when its transaction is aborted later.
+    Each send is flushed, so that it is a separate batch in the log, even if its transaction is aborted later.
 librdkafka.py bulk BROKERS    {"options": {...}, "topic": ..., "partition": ..., "values": [...]}, without transactions
 librdkafka.py read BROKERS TOPIC PARTITION END
-    prints what a read_committed consumer sees before the offset END, as JSON: [[offset, key, value, {header: value}], ...]
+    prints the records that a read_committed consumer sees before the offset END, as JSON:
+    [[offset, key, value, {header: value}], ...]
 """
 
 import json

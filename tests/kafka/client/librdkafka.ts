@@ -11,11 +11,11 @@ export type Step = readonly ['send', string, string, number, string] | readonly 
 export interface Librdkafka {
   write(steps: readonly Step[], options?: Record<string, string | number>): Promise<void>
   bulk(partition: TopicPartition, values: readonly string[], options?: Record<string, string | number>): Promise<void>
-  /** All that a read_committed reader sees up to the high watermark of now. */
+  /** Everything that a read_committed reader sees up to the current high watermark. */
   read(transport: Transport, partition: TopicPartition): Promise<ReadRecord[]>
 }
 
-/** The independent client; skips the test with the reason where Python or its package cannot be had. */
+/** Runs the independent client. Skips the test with the reason if Python or its package is unavailable. */
 export async function librdkafka(context: TestContext, brokers: string): Promise<Librdkafka> {
   try {
     await pythonEnvironment('confluent')

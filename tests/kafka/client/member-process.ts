@@ -1,10 +1,13 @@
-/** A worker to be killed: joins a group, opens a transaction, tells its partitions on standard output and goes on beating. */
+/**
+ * A worker for tests to kill. It joins a group, opens a transaction, prints its partitions and keeps sending
+ * heartbeats.
+ */
 import { kafkaTransport } from '../../../kafka/client/index.ts'
 import { partitionKey } from '../../../kafka/transport.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 
 const [brokers, groupId, memberId, topic, transactionalId] = process.argv.slice(2)
-/** Large enough that flushFull sends it: the transaction is in the log when the process dies. */
+/** Large enough for flushFull to send it, so that the transaction is in the log when the process dies. */
 const FULL_BATCH_BYTES = 950_000
 
 const transport = kafkaTransport({ brokers: [brokers], clientId: 'to-be-killed' }, { runtime: systemRuntime() })

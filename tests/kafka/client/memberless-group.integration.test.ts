@@ -21,7 +21,7 @@ async function world() {
   return { transport, topic, groupId, committed }
 }
 
-test('offsets are kept for a group that never had a member', async () => {
+test('a group that never had a member stores offsets', async () => {
   const { transport, topic, groupId, committed } = await world()
   const group = transport.memberlessGroup(groupId)
   expect(await committed(group)).toBeUndefined()
@@ -32,7 +32,7 @@ test('offsets are kept for a group that never had a member', async () => {
   expect(await group.members()).toEqual([])
 })
 
-test('offsets of members are taken over when they have left, and members take them over again', async () => {
+test('offsets that members committed can be taken over once they have left, and by members again', async () => {
   const { transport, topic, groupId, committed } = await world()
   const former = newMember(transport, groupId, [topic])
   await former.join()
@@ -51,7 +51,7 @@ test('offsets of members are taken over when they have left, and members take th
   expect(await committed(again)).toEqual({ offset: 9, metadata: 'of nobody' })
 })
 
-test('members may join a group that only ever kept offsets', async () => {
+test('members may join a group that so far only stored offsets', async () => {
   const { transport, topic, groupId, committed } = await world()
   await transport.memberlessGroup(groupId).commit(offsetOf(topic, 3))
   const member = newMember(transport, groupId, [topic])
@@ -60,7 +60,7 @@ test('members may join a group that only ever kept offsets', async () => {
   expect(await committed(member)).toEqual({ offset: 3, metadata: '' })
 })
 
-test('a group that has a member refuses commits of others, says who it is, and still answers', async () => {
+test('a group with a member refuses commits from outside with the reason, but answers queries', async () => {
   const { transport, topic, groupId, committed } = await world()
   const group = transport.memberlessGroup(groupId)
   await group.commit(offsetOf(topic, 3))
@@ -73,7 +73,7 @@ test('a group that has a member refuses commits of others, says who it is, and s
   expect(await group.members()).toMatchObject([{ memberId: member.memberId, partitions: [{ topic, partition: 0 }] }])
 })
 
-test('members of one group get partitions of the topics to which each of them subscribes', async () => {
+test('each member of a group gets only partitions of the topics to which it subscribes', async () => {
   const { transport, topic: shared, groupId } = await world()
   const [own, other] = [await newTopic(transport, 2), await newTopic(transport, 3)]
   const one = newMember(transport, groupId, [shared, own])

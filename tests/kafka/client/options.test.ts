@@ -16,11 +16,15 @@ test.each<[string, Partial<KafkaOptions>, RegExp]>([
     /the other mechanisms need username and password/,
   ],
   ['a token mechanism without a token', { sasl: { mechanism: 'OAUTHBEARER' } }, /OAUTHBEARER needs token/],
-  ['a delivery shorter than one request', { deliveryTimeoutMs: 1, requestTimeoutMs: 2 }, /one unanswered request would use it up/],
-])('%s stops the start', (_name, options, message) => {
+  [
+    'a delivery time-out below the request time-out',
+    { deliveryTimeoutMs: 1, requestTimeoutMs: 2 },
+    /one unanswered request would use it up/,
+  ],
+])('%s prevents the start', (_name, options, message) => {
   expect(transportWith(options)).toThrow(message)
 })
 
-test('host names, IPv4 and IPv6 addresses are taken', () => {
+test('accepts host names, IPv4 and IPv6 addresses', () => {
   expect(transportWith({ brokers: ['kafka.example:9092', '10.0.0.1:9092', '[::1]:9092'] })).not.toThrow()
 })

@@ -7,13 +7,13 @@ import { TransportError } from '../../../kafka/transport.ts'
 import { manualRuntime } from '../../../runtime/manual.ts'
 
 const PRODUCER_ID = 7
-/** What a broker remembers of a producer while it runs, and after a restart. */
+/** What a broker remembers of a producer, while it runs and after a restart. */
 const REMEMBERED_BATCHES = 5
 const MAX_VALUE_BYTES = 100
 const TOO_LARGE: Outcome = { kind: 'refused', error: new TransportError('MESSAGE_TOO_LARGE', 'too large', { fatal: true }) }
 const UNANSWERED: Outcome = { kind: 'unknown', reason: 'NETWORK_EXCEPTION', leaderLost: true }
 
-/** The log of one partition, with the rules by which Kafka takes batches of an idempotent producer. */
+/** The log of one partition, which accepts the batches of an idempotent producer by Kafka's rules. */
 function partitionLog() {
   const values: string[] = []
   let epoch = -1
@@ -44,7 +44,7 @@ function partitionLog() {
     restart: () => {
       remembered = remembered.slice(-1)
     },
-    /** As after an election of a leader that lacks the end of the log. */
+    /** Simulates the election of a leader that lacks the end of the log. */
     loseLast: (count: number) => {
       values.splice(-count)
       remembered = [{ first: -1, last: -1 }]
@@ -93,7 +93,7 @@ function takeAll({ lane, runtime }: ReturnType<typeof openLane>): StampedBatch[]
   return taken
 }
 
-/** A lane whose broker knows its producer: the first batch is acknowledged. */
+/** A lane whose broker knows its producer, because the first batch is acknowledged. */
 function openEstablishedLane() {
   const opened = openLane()
   opened.append('first')
@@ -103,7 +103,7 @@ function openEstablishedLane() {
   return opened
 }
 
-test('the first batch travels alone: a broker that knows nothing of a producer would take the second without it', () => {
+test('sends the first batch alone, because a broker that does not know the producer would accept the second without it', () => {
   const opened = openLane()
   opened.append('a')
   const [first] = takeAll(opened)
@@ -113,7 +113,7 @@ test('the first batch travels alone: a broker that knows nothing of a producer w
   expect(takeAll(opened)).toHaveLength(1)
 })
 
-test('after a long silence the first batch travels alone again', () => {
+test('after a long silence it sends the first batch alone again', () => {
   const opened = openEstablishedLane()
   opened.runtime.advance(24 * 60 * 60_000)
   opened.append('a')
@@ -122,7 +122,7 @@ test('after a long silence the first batch travels alone again', () => {
   expect(takeAll(opened)).toEqual([])
 })
 
-test('up to five batches are in flight, in order; what comes meanwhile shares the next one', () => {
+test('keeps up to five batches in flight, in order, and collects later records into the next one', () => {
   const opened = openEstablishedLane()
   const batches: StampedBatch[] = []
   for (const value of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) {
@@ -138,7 +138,7 @@ test('up to five batches are in flight, in order; what comes meanwhile shares th
   expect(opened.order).toEqual(['a'])
 })
 
-test('one acknowledgement settles every batch before it', () => {
+test('an acknowledgement settles all earlier batches', () => {
   const opened = openEstablishedLane()
   const batches = ['a', 'b', 'c'].flatMap((value) => {
     opened.append(value)
@@ -151,7 +151,7 @@ test('one acknowledgement settles every batch before it', () => {
   expect([opened.lane.hasWork, opened.holdings]).toEqual([false, { records: 0, bytes: 0 }])
 })
 
-test('a broker that has lost acknowledged records gets those that were not, once, under a new epoch', () => {
+test('when a broker has lost acknowledged records, it gets the unacknowledged ones once, under a new epoch', () => {
   const opened = openLane()
   const log = partitionLog()
   const send = () => {
@@ -172,7 +172,7 @@ test('a broker that has lost acknowledged records gets those that were not, once
   ])
 })
 
-test('the last epoch is followed by a new producer id', () => {
+test('after the last epoch it takes a new producer id', () => {
   const opened = openLane()
   opened.lane.identity = { producerId: PRODUCER_ID, producerEpoch: 32_767 }
   opened.append('x'.repeat(MAX_VALUE_BYTES + 1))
@@ -181,7 +181,7 @@ test('the last epoch is followed by a new producer id', () => {
   expect(opened.lane.identity).toBeUndefined()
 })
 
-test('records that nobody waits for any more are not sent again', () => {
+test('records that have timed out are not resent', () => {
   const opened = openLane()
   opened.append('sent', 100)
   const [batch] = takeAll(opened)
@@ -202,7 +202,7 @@ test('records that nobody waits for any more are not sent again', () => {
   expect(sent).toEqual([[1, 0, ['later']]])
 })
 
-/** Mulberry32. */
+/** The Mulberry32 generator. */
 function randomFrom(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -216,14 +216,14 @@ function randomFrom(seed: number): (below: number) => number {
 const SEEDS = 150
 const STEPS = 300
 
-test('whatever is lost, late, refused or restarted: each record is in the log once and in order, and its sender learns its fate once', () => {
+test('with any loss, delay, refusal or restart, each record is in the log at most once and in order, and its sender gets one outcome', () => {
   let refusals = 0
   for (let seed = 1; seed <= SEEDS; seed++) {
     const random = randomFrom(seed)
     const opened = openLane()
     const { lane, runtime, fates, order, append, holdings } = opened
     const log = partitionLog()
-    /** Requests that have not reached the broker, oldest first. `copy`: what was sent must still be that when it arrives late. */
+    /** Requests that have not reached the broker, oldest first. `copy` detects changes to a batch after it was sent. */
     const network: { batch: StampedBatch; copy: Buffer; isAwaited: boolean }[] = []
     let count = 0
 
@@ -250,7 +250,7 @@ test('whatever is lost, late, refused or restarted: each record is in the log on
         network.push({ batch, copy: Buffer.from(batch.bytes), isAwaited: true })
       } else if (choice < 13 && network.length > 0) arrive(0)
       else if (choice === 13) {
-        // The connection is lost: nobody answers, but what was sent may still arrive, or not.
+        // The connection is lost: no response arrives, but the requests may or may not reach the broker.
         answerNothing()
         for (let index = network.length - 1; index >= 0; index--) if (random(2) === 0) network.splice(index, 1)
       } else if (choice === 14 && network.length > 0) arrive(random(network.length))
@@ -261,7 +261,7 @@ test('whatever is lost, late, refused or restarted: each record is in the log on
       }
     }
     for (let i = 0; i < STEPS; i++) step(random(18))
-    // A quiet network brings everything to its end.
+    // Ends the faults so that everything settles.
     for (let round = 0; lane.hasWork; round++) {
       expect(round).toBeLessThan(200)
       runtime.advance(2_000)

@@ -67,14 +67,14 @@ async function publishMany({ publish }: Published, partitions: number, count: nu
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => `${index}`)
 
-test('records are acknowledged one by one, in the order of their appends', async () => {
+test('acknowledges records one by one, in the order of their appends', async () => {
   const one = await opened(brokers, { partitions: 3 })
   expect(new Set(await publishMany(one, 3, 500))).toEqual(new Set(['ok']))
   for (const partition of [0, 1, 2]) expect(await one.values(partition)).toEqual(numbers(500))
   expect([one.publisher.pendingRecords, one.publisher.pendingBytes]).toEqual([0, 0])
 })
 
-test('requests are pipelined, five at most; what comes meanwhile shares the next one', async () => {
+test('pipelines at most five requests, and collects later records into the next one', async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address)
   expect(await one.publish(0, 'first')).toBe('ok')
@@ -93,7 +93,7 @@ test('requests are pipelined, five at most; what comes meanwhile shares the next
   expect(await one.values(0)).toEqual(['first', ...numbers(20)])
 })
 
-test('records that come within the spacing of a request share the next one', async () => {
+test('records that arrive within the minimum spacing of requests share the next one', async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address, { publisher: { spacingMs: 300 } })
   const before = proxy.requests('produce').length
@@ -122,7 +122,7 @@ test.for(['lose-request', 'lose-response', 'cut'] as const)(
   },
 )
 
-test('connections that are cut again and again cost no record and double none', AT_FIRST_TRY, async () => {
+test('repeatedly cut connections neither lose nor duplicate records', AT_FIRST_TRY, async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address, { partitions: 2 })
   const count = 1_000
@@ -133,7 +133,10 @@ test('connections that are cut again and again cost no record and double none', 
   for (const partition of [0, 1]) expect(await one.values(partition)).toEqual(numbers(count))
 })
 
-test('the broker is killed and started again: every record once and in order', { ...AT_FIRST_TRY, timeout: RESTART_TEST_MS }, async () => {
+test('when the broker is killed and restarted, every record is written once and in order', {
+  ...AT_FIRST_TRY,
+  timeout: RESTART_TEST_MS,
+}, async () => {
   const broker = await privateKafka()
   const one = await opened(broker.address, { partitions: 2, publisher: { requestTimeoutMs: 5_000 } })
   const count = 1_000
@@ -146,7 +149,7 @@ test('the broker is killed and started again: every record once and in order', {
   for (const partition of [0, 1]) expect(await one.values(partition)).toEqual(numbers(count))
 })
 
-test('a record that is too large for its topic is refused to its sender alone, and never sent again', async () => {
+test('a record that is too large for its topic fails alone and is never resent', async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address, { config: { 'max.message.bytes': '10000' } })
   const large = 'x'.repeat(20_000)
@@ -159,14 +162,14 @@ test('a record that is too large for its topic is refused to its sender alone, a
   expect(await one.values(0)).toEqual([...values.filter((value) => value.length <= 10_000), 'after'])
 })
 
-test('a partition without a record that can be written holds up no other', async () => {
+test('a partition whose records cannot be written delays no other', async () => {
   const one = await opened(brokers, { partitions: 2, config: { 'max.message.bytes': '10000' } })
   const refused = one.publish(0, 'x'.repeat(20_000))
   expect(await one.publish(1, 'small')).toBe('ok')
   expect(await refused).toBe('MESSAGE_TOO_LARGE')
 })
 
-test('a topic that does not exist fails at the deadline, and holds up no other', async () => {
+test('publishing to a topic that does not exist fails at the deadline and delays no other topic', async () => {
   const one = await opened(brokers)
   const { promise, resolve } = Promise.withResolvers<TransportError | undefined>()
   const bytes = Buffer.from('value')
@@ -176,7 +179,7 @@ test('a topic that does not exist fails at the deadline, and holds up no other',
   expect(await promise).toMatchObject({ code: 'TIMED_OUT', message: expect.stringContaining('LEADER_NOT_AVAILABLE') })
 })
 
-test('memory is bounded: what is too much throws at once, and there is room again when Kafka answers', async () => {
+test('memory is bounded: an append beyond the limit throws, and there is room again when Kafka answers', async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address, { publisher: { maxPendingBytes: 100_000 } })
   expect(await one.publish(0, 'first')).toBe('ok')
@@ -195,7 +198,7 @@ test('memory is bounded: what is too much throws at once, and there is room agai
   expect(() => one.publish(0, 'x'.repeat(10_000_000))).toThrow(expect.objectContaining({ code: 'MESSAGE_TOO_LARGE', fatal: true }))
 })
 
-test('each record has its own deadline; what was not sent by then is never sent', async () => {
+test('each record has a deadline, after which an unsent record is never sent', async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address, { publisher: { requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS } })
   expect(await one.publish(0, 'first')).toBe('ok')
@@ -215,11 +218,12 @@ test('each record has its own deadline; what was not sent by then is never sent'
   const values = await one.values(0)
   expect(values.at(-1)).toBe('patient')
   expect(new Set(values).size).toBe(values.length)
-  // Five requests may have carried some before the network froze; the last of these records came too late for them.
+  // Up to five requests may have carried records before the network froze. The last of these records were too late for
+  // them.
   expect(values).not.toContain('unsent 9')
 })
 
-test('closing sends what is there; what cannot be sent in time fails', async () => {
+test('closing sends buffered records, and those that cannot be sent in time fail', async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address)
   const fates = numbers(100).map((value) => one.publish(0, value))

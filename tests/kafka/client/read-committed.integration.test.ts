@@ -10,10 +10,10 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** So small that each response holds one batch or part of one. */
+/** So small that each response holds at most one batch. */
 const TINY_FETCH_BYTES = 100
 
-/** Steps of three producers on one partition, mixed at random, and which of their values are committed. */
+/** Random steps of three producers on one partition, and which of their values are committed. */
 function mixedSteps(topic: string, seed: number, count: number): { steps: Step[]; committed: Set<string> } {
   const open = new Map<string, string[]>()
   const committed = new Set<string>()
@@ -40,7 +40,7 @@ function mixedSteps(topic: string, seed: number, count: number): { steps: Step[]
   return { steps, committed }
 }
 
-test('commits and aborts of three producers mixed: the committed records, whole and in order, from every offset and with tiny responses', async (context) => {
+test('of interleaved commits and aborts by three producers it reads all committed records in order, from every offset and with tiny responses', async (context) => {
   const other = await librdkafka(context, brokers)
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
@@ -64,7 +64,7 @@ test('commits and aborts of three producers mixed: the committed records, whole 
   }
 })
 
-test('an open transaction holds the reader back, and what comes after it; its end lets both through', async () => {
+test('an open transaction holds back the reader and all later records until it ends', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const open = await newProducer(transport)
@@ -85,7 +85,7 @@ test('an open transaction holds the reader back, and what comes after it; its en
   expect(values).toEqual([0, 1, 3])
 })
 
-test('an empty answer tells that the reader is caught up, with a time before the request', async () => {
+test('an empty response proves that the reader has caught up as of a time before the request', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const fetcher = transport.fetcher({ maxWaitMs: 50 })
@@ -97,7 +97,7 @@ test('an empty answer tells that the reader is caught up, with a time before the
   expect(empty.fetchedAt).toBeLessThanOrEqual(Date.now() - 40)
 })
 
-test('what we write, committed and aborted, librdkafka reads the same', async (context) => {
+test('librdkafka reads the same records as this client, committed and aborted', async (context) => {
   const other = await librdkafka(context, brokers)
   const transport = await connected(brokers)
   const topic = await newTopic(transport)

@@ -19,14 +19,14 @@ const STOP_GRACE_MS = 10_000
 const STORE_PASSWORD = 'changeit'
 
 export interface SecureBroker {
-  /** By host name: the certificate names `localhost`. */
+  /** Uses the host name, because the certificate names `localhost`. */
   readonly address: string
   readonly port: number
   readonly certificate: string
   readonly users: Readonly<Record<'plain' | 'scram', { username: string; password: string }>>
 }
 
-/** A broker whose clients need TLS and a password (SASL_SSL with PLAIN and SCRAM-SHA-512); gone when the test ends. */
+/** A broker that requires TLS and a password (SASL_SSL with PLAIN and SCRAM-SHA-512). It stops when the test ends. */
 export async function secureBroker(): Promise<SecureBroker> {
   const folder = guardedFolder().path
   const dataDir = join(folder, 'secure-kafka')

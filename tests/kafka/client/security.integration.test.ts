@@ -6,15 +6,15 @@ import { append, commit, connected, DEADLINE_MS, newProducer, newTopic, readToEn
 import { secureBroker } from './secure-broker.ts'
 
 const SECURITY_TEST_MS = 150_000
-/** The broker wants every connection to authenticate again after 3 s. */
+/** The broker requires every connection to authenticate again after 3 s. */
 const OVER_REAUTHENTICATION_MS = 7_000
 
 test(
-  'TLS with SASL: PLAIN and SCRAM get in and stay in, wrong passwords and unknown certificates do not',
+  'over TLS, PLAIN and SCRAM connect and stay connected, and wrong passwords and unknown certificates are refused',
   async () => {
     const { address, port, certificate, users } = await secureBroker()
     const plain = { brokers: [address], tls: { ca: certificate }, sasl: { mechanism: 'PLAIN' as const, ...users.plain } }
-    // The port accepts before the broker is ready.
+    // The port accepts connections before the broker is ready.
     await waitUntil(
       async () => {
         const probe = kafkaTransport({ clientId: 'probe', ...plain }, { runtime: systemRuntime(silent) })

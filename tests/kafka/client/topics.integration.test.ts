@@ -11,7 +11,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-test('ensureTopics creates what is missing with its configuration and leaves what is there', async () => {
+test('ensureTopics creates missing topics with their configuration and leaves existing ones unchanged', async () => {
   const transport = await connected(brokers)
   const [first, second] = [uniqueName('first'), uniqueName('second')]
   await transport.ensureTopics([{ name: first, partitions: 3, config: { 'cleanup.policy': 'compact' } }])
@@ -25,11 +25,11 @@ test('ensureTopics creates what is missing with its configuration and leaves wha
       [second, 1],
     ]),
   )
-  // Their leaders answer at once.
+  // The leaders of new topics answer at once.
   expect((await transport.offsets([{ topic: first, partition: 2 }], 'end')).get(`${first}-2`)).toBe(0)
 })
 
-test('another number of partitions is an error that names both', async () => {
+test('a different partition count is an error that names both counts', async () => {
   const transport = await connected(brokers)
   const name = await newTopic(transport, 2)
   await expect(transport.ensureTopics([{ name, partitions: 3 }])).rejects.toMatchObject({ code: 'PARTITION_COUNT_MISMATCH', fatal: true })
@@ -43,7 +43,7 @@ test('a setting that the broker does not know is an error with its reason', asyn
   )
 })
 
-test('the end is the high watermark: it passes over an open transaction, which the last stable offset does not', async () => {
+test('the end is the high watermark, which includes an open transaction, unlike the last stable offset', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const closed = await newProducer(transport)
@@ -54,13 +54,13 @@ test('the end is the high watermark: it passes over an open transaction, which t
   append(open, topic, 0, 'x'.repeat(950_000), 'y')
   await open.flushFull()
   const key = partitionKey(topic, 0)
-  // a, b, their marker, and the open transaction's full batch.
+  // a, b, their marker, and the full batch of the open transaction.
   expect((await transport.offsets([{ topic, partition: 0 }], 'end')).get(key)).toBe(4)
   expect((await transport.offsets([{ topic, partition: 0 }], 'earliest')).get(key)).toBe(0)
   await open.abort()
 })
 
-test('nobody at the address is an error that says what to look at', async () => {
+test('an address without a listener is an error that says what to check', async () => {
   const address = `127.0.0.1:${await freePort()}`
   const transport = kafkaTransport({ brokers: [address], clientId: 'test' }, { runtime: systemRuntime(silent) })
   await expect(transport.connect()).rejects.toMatchObject({ code: 'BROKERS_UNREACHABLE', fatal: false })
@@ -68,7 +68,7 @@ test('nobody at the address is an error that says what to look at', async () => 
   await transport.close()
 })
 
-test('a dead address beside a living one does not matter', async () => {
+test('an unreachable address beside a working one is ignored', async () => {
   const transport = await connected(brokers, { brokers: [`127.0.0.1:${await freePort()}`, brokers] })
   expect(await transport.partitionCounts([])).toEqual(new Map())
 })

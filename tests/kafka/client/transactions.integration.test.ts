@@ -23,7 +23,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Above the batch limit: makes `flushFull` send what was appended before it. */
+/** Above the batch limit, so that `flushFull` sends the records appended before it. */
 const FILLER = 'f'.repeat(950_000)
 const SHORT_REQUEST_TIMEOUT_MS = 1_000
 
@@ -33,9 +33,9 @@ async function throughProxy(): Promise<BrokerProxy> {
   return proxy
 }
 
-/** Byte positions in answers, counted from the correlation id: 4 bytes of it, 1 of header tags. */
+/** Byte positions in responses, from the correlation id on: 4 bytes for it, and 1 for header tags. */
 const BODY_AT = 5
-/** After the throttle time. */
+/** The position after the throttle time. */
 const ERROR_AFTER_THROTTLE_AT = BODY_AT + 4
 
 function errorAt(at: number, code: number): (response: Buffer) => Buffer {
@@ -46,7 +46,7 @@ function errorAt(at: number, code: number): (response: Buffer) => Buffer {
   }
 }
 
-test('commits, and tells for every partition where its records end', async () => {
+test('commit returns the end offset of the records in every partition', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 3)
   const producer = await newProducer(transport)
@@ -63,13 +63,13 @@ test('commits, and tells for every partition where its records end', async () =>
   expect(producer.pendingBytes).toBe(0)
   expect(producer.appender(topic, 0).pendingRecords).toBe(0)
   append(producer, topic, 0, 'd')
-  // The commit marker took offset 2.
+  // The commit marker has offset 2.
   expect(await commit(producer)).toEqual(new Map([[`${topic}-0`, 4]]))
   expect(await commit(producer)).toEqual(new Map())
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b', 'd'])
 })
 
-test('what is appended while a transaction is committed belongs to the next one', async () => {
+test('records that are appended during a commit belong to the next transaction', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
@@ -82,7 +82,7 @@ test('what is appended while a transaction is committed belongs to the next one'
   expect(await committing).toEqual(new Map([[`${topic}-0`, 1]]))
   expect(producer.appender(topic, 0).pendingRecords).toBe(3)
   expect(await values()).toEqual(['a'])
-  // The marker took offset 1.
+  // The marker has offset 1.
   expect(await commit(producer)).toEqual(new Map([[`${topic}-0`, 5]]))
   append(producer, topic, 0, 'd')
   const last = commit(producer)
@@ -93,7 +93,7 @@ test('what is appended while a transaction is committed belongs to the next one'
   expect(await values()).toEqual(['a', 'b', FILLER, 'c', 'd'])
 })
 
-test('a commit that failed leaves one transaction with all that was appended: it can be repeated, or dropped', async () => {
+test('after a failed commit, one transaction with everything appended can be retried or dropped', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   let failing = true
@@ -114,7 +114,7 @@ test('a commit that failed leaves one transaction with all that was appended: it
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-test('offsets and records are committed together, by the steps in order; offsets alone too', async () => {
+test('offsets and records are committed together by the separate steps in order, and so are offsets alone', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -132,7 +132,7 @@ test('offsets and records are committed together, by the steps in order; offsets
   expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(6)
 })
 
-test('a batch is split below the limit of the broker, several partitions go in one request', async () => {
+test('splits a batch below the broker limit, and sends several partitions in one request', async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 2)
@@ -146,7 +146,7 @@ test('a batch is split below the limit of the broker, several partitions go in o
   expect(Math.max(...sizes)).toBeLessThan(2_000_000)
 })
 
-test('full batches that are sent early, without waiting for them, are part of the commit that follows', async () => {
+test('full batches that are flushed early in the background are part of the commit that follows', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const producer = await newProducer(transport)
@@ -154,7 +154,7 @@ test('full batches that are sent early, without waiting for them, are part of th
   for (let round = 0; round < 40; round++) {
     append(producer, topic, 0, `${round} ${FILLER}`, `${round} small`)
     const flushing = producer.flushFull()
-    // The commit comes at every stage of the flush: while it is admitted, sent, answered, and at its end.
+    // The commit starts at every stage of the flush: while it is admitted, sent and answered, and at its end.
     for (let ticks = 0; ticks < round; ticks++) await Promise.resolve()
     if (round % 5 === 4) await flushing
     append(producer, topic, 1, `${round}`)
@@ -179,7 +179,7 @@ test('a commit that joins a flush with nothing to do sends its own records', asy
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['small'])
 })
 
-test('offsets without the member that owns them are refused', async () => {
+test('offsets are refused without the member that owns them', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
@@ -189,7 +189,7 @@ test('offsets without the member that owns them are refused', async () => {
   })
 })
 
-test('a record above the broker limit is a clear error, and the producer goes on after the abort', async () => {
+test('a record above the broker limit is a clear error, and the producer continues after the abort', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
@@ -204,7 +204,7 @@ test('a record above the broker limit is a clear error, and the producer goes on
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['small'])
 })
 
-test('InitProducerId fences the earlier life: it can neither commit nor come back by its abort', async () => {
+test('InitProducerId fences the older instance, which can neither commit nor recover by aborting', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const transactionalId = uniqueName('slot')
@@ -228,7 +228,7 @@ test('InitProducerId fences the earlier life: it can neither commit nor come bac
   ])
 })
 
-test('a life that was replaced does not take the transactional id back: its next init says why', async () => {
+test('an instance that was replaced does not take the transactional id back, and its next init says why', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const transactionalId = uniqueName('slot')
@@ -242,13 +242,13 @@ test('a life that was replaced does not take the transactional id back: its next
   await expect(busy.init()).rejects.toThrow(ReplacedError)
   append(young, topic, 0, FILLER, 'of the third life')
   await young.flushFull()
-  // Also while the newest has a transaction open: it goes on.
+  // The newest instance keeps its open transaction.
   await expect(idle.init()).rejects.toThrow(ReplacedError)
   await commit(young)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual([FILLER, 'of the third life'])
 })
 
-test('an epoch that was raised for us, though nobody told us, is no other life', async () => {
+test('an epoch that was raised for this producer in a lost response is not mistaken for another instance', async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, {
     requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
@@ -256,7 +256,7 @@ test('an epoch that was raised for us, though nobody told us, is no other life',
   })
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
-  // One call has time for two requests at most.
+  // One call has time for at most two requests.
   proxy.interfere({ api: 'initProducerId', action: 'lose-response', times: 3 })
   await expect(producer.init()).rejects.toMatchObject({ name: 'TransportError', fatal: false })
   await waitUntil(() => producer.init().then(() => true), { what: 'an answer to init', timeoutMs: DEADLINE_MS })
@@ -265,11 +265,11 @@ test('an epoch that was raised for us, though nobody told us, is no other life',
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
 })
 
-test('an open transaction of a dead producer can be ended by others; one that is not given up is not touched', async () => {
+test('others can abort an open transaction of a dead producer, but do not touch one that is not abandoned', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const prefix = uniqueName('workers-')
-  // Far beyond the end of this test: nobody but the heir ends them.
+  // The time-out is far beyond the end of this test, so only the heir ends these transactions.
   const open = async (name: string) => {
     const producer = transport.producer({ transactionalId: `${prefix}${name}`, transactionTimeoutMs: 600_000 })
     await producer.init()
@@ -291,7 +291,7 @@ test('an open transaction of a dead producer can be ended by others; one that is
   await commit(living)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 1 }))).toEqual([FILLER, 'of the living'])
 
-  // The dead was a zombie: what it does is refused, and it begins anew, since no other life has its id.
+  // The dead producer was a zombie: its writes are refused, and it starts over, because no other instance has its id.
   append(dead, topic, 0, 'still dead')
   await expect(commit(dead)).rejects.toThrow(FencedError)
   await dead.abort()
@@ -302,7 +302,7 @@ test('an open transaction of a dead producer can be ended by others; one that is
   expect(await transport.endTransactions(prefix, async (ids) => ids)).toEqual([])
 })
 
-test('a zombie that was replaced in the group cannot commit its offsets (KIP-447), nor the records beside them', async () => {
+test('a zombie that was replaced in the group can commit neither its offsets (KIP-447) nor the records with them', async () => {
   const proxy = await throughProxy()
   const frozen = await connected(proxy.address)
   const transport = await connected(brokers)
@@ -311,7 +311,7 @@ test('a zombie that was replaced in the group cannot commit its offsets (KIP-447
   const zombieMember = newMember(frozen, groupId, [topic])
   await zombieMember.join()
   const owned = await ownPartitions(zombieMember, 1)
-  // Its producer works all the time: only its heartbeats are lost, as in a process that was stopped.
+  // Its producer still works. Only its heartbeats are lost, as in a suspended process.
   const zombie = await newProducer(transport)
   append(zombie, topic, 0, FILLER, 'of the zombie')
   await zombie.flushFull()
@@ -329,13 +329,13 @@ test('a zombie that was replaced in the group cannot commit its offsets (KIP-447
   await zombie.abort()
   expect((await member.committed(owned)).get(`${topic}-0`)?.offset).toBe(10)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['of the new owner'])
-  // The zombie lost its membership, not its producer: it may work again as another member.
+  // The zombie lost its membership, not its producer, so it may work again as another member.
   append(zombie, topic, 0, 'reformed')
   await commit(zombie)
   proxy.thaw()
 })
 
-test('a raised member epoch is no fencing: the commit takes it by a heartbeat and is repeated', async () => {
+test('a raised member epoch does not fence: the commit gets the new epoch from a heartbeat and is retried', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const groupId = uniqueName('group')
@@ -353,7 +353,7 @@ test('a raised member epoch is no fencing: the commit takes it by a heartbeat an
   await member.heartbeat()
   expect(member.epoch).toBeGreaterThan(oldEpoch)
 
-  // The commit is sent with the epoch that the member had before.
+  // The commit carries the member's previous epoch.
   let epoch = oldEpoch
   const behind = {
     ...member,
@@ -375,7 +375,7 @@ test('a raised member epoch is no fencing: the commit takes it by a heartbeat an
   expect([...(await member.committed(kept)).values()]).toEqual([{ offset: 3, metadata: '' }])
 })
 
-test('sequence numbers run on over commits and aborts', async () => {
+test('sequence numbers continue across commits and aborts', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
@@ -395,7 +395,7 @@ test('sequence numbers run on over commits and aborts', async () => {
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(expected)
 })
 
-test('an abort with an unanswered batch starts a new epoch, and its sequence numbers from 0', async () => {
+test('an abort with an unanswered batch starts a new epoch, with sequence numbers from 0', async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, {
     requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS,
@@ -419,7 +419,7 @@ test('an abort with an unanswered batch starts a new epoch, and its sequence num
   expect(valuesOf(await readToEnd(direct, { topic, partition: 0 }))).toEqual(['first', 'by another'])
 })
 
-test('a produce that was done but not answered is repeated with the same sequence number and written once', async () => {
+test('a produce request whose response was lost is repeated with the same sequence number and written once', async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, { requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS })
   const topic = await newTopic(transport, 1)
@@ -436,14 +436,14 @@ test('a produce that was done but not answered is repeated with the same sequenc
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['zero', 'once', 'next'])
 })
 
-/** ProduceResponse v11 with one topic and one partition: the partition's error follows the topic's name and the index. */
+/** ProduceResponse v11 with one topic and one partition. The partition's error follows the topic name and the index. */
 function produceError(topic: string, code: number): (response: Buffer) => Buffer {
   const partitionsLength = 1
   const index = 4
   return (response) => errorAt(response.indexOf(topic) + topic.length + partitionsLength + index, code)(response)
 }
 
-test('DUPLICATE_SEQUENCE_NUMBER is success, also where its offset is unknown', async () => {
+test('DUPLICATE_SEQUENCE_NUMBER counts as success, even if its offset is unknown', async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)
@@ -461,7 +461,7 @@ test.each([
   ['NOT_LEADER_OR_FOLLOWER', 6],
   ['REQUEST_TIMED_OUT', 7],
   ['KAFKA_STORAGE_ERROR', 56],
-])('%s of a produce is repeated with the same bytes', async (_name, code) => {
+])('%s of a produce request is retried with the same bytes', async (_name, code) => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)
@@ -483,7 +483,7 @@ test.each([
   ['NOT_COORDINATOR', 16],
   ['CONCURRENT_TRANSACTIONS', 51],
   ['UNKNOWN_SERVER_ERROR', -1],
-])('%s of the transaction coordinator is retried, at every step', async (_name, code) => {
+])('%s of the transaction coordinator is retried at every step', async (_name, code) => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)
@@ -501,7 +501,7 @@ test.each([
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a'])
 })
 
-test('EndTxn that is not answered is repeated until the outcome is known: committed once', async () => {
+test('an unanswered EndTxn is repeated until the outcome is known, and commits once', async () => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address, { requestTimeoutMs: SHORT_REQUEST_TIMEOUT_MS })
   const topic = await newTopic(transport, 1)
@@ -517,7 +517,7 @@ test('EndTxn that is not answered is repeated until the outcome is known: commit
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-test('a transaction that the broker has timed out is fenced; nothing of it is seen, and init makes the producer good again', async () => {
+test('a transaction that the broker has timed out is fenced and stays invisible, and init makes the producer usable again', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = transport.producer({ transactionalId: uniqueName('slow'), transactionTimeoutMs: 4_000 })
@@ -550,7 +550,7 @@ test('a transaction that the broker has timed out is fenced; nothing of it is se
   }
 })
 
-test('before init nothing can be committed', async () => {
+test('nothing can be committed before init', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = transport.producer({ transactionalId: uniqueName('producer') })
@@ -558,7 +558,7 @@ test('before init nothing can be committed', async () => {
   await expect(commit(producer)).rejects.toThrow(/call init first/)
 })
 
-test('a producer whose broker went away while its transaction was being opened can be closed', async () => {
+test('a producer can be closed if its broker disappears while a transaction is being opened', async () => {
   const proxy = await brokerProxy(brokers)
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)

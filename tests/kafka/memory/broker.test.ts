@@ -34,7 +34,7 @@ function write(transport: Transport, transactionalId: string | undefined) {
   return { producer, append }
 }
 
-test('a transaction is seen when it is committed, as a whole, and leaves a control record behind', async () => {
+test('a committed transaction becomes visible as a whole and leaves a control record behind', async () => {
   const { transport } = opened()
   const { producer, append } = write(transport, 'tx')
   const fetcher = transport.fetcher()
@@ -56,7 +56,7 @@ test('a transaction is seen when it is committed, as a whole, and leaves a contr
   expect(fetcher.position({ topic: 't', partition: 0 })).toBe(5)
 })
 
-test('what is aborted is never seen', async () => {
+test('aborted records are never visible', async () => {
   const { transport, broker } = opened()
   const { producer, append } = write(transport, 'tx')
   await producer.init()
@@ -68,7 +68,7 @@ test('what is aborted is never seen', async () => {
   expect(broker.records('t')).toEqual([])
 })
 
-test('a later life of a transactional id fences the earlier one, and nothing of the fenced one is committed', async () => {
+test('a newer instance of a transactional id fences the older one, whose transaction is not committed', async () => {
   const { transport, broker } = opened()
   const first = write(transport, 'tx')
   const second = write(transport, 'tx')
@@ -81,7 +81,7 @@ test('a later life of a transactional id fences the earlier one, and nothing of 
   expect(broker.records('t').map(({ value }) => String(value))).toEqual(['new'])
 })
 
-test('offsets and records of a member that was given up are refused together', async () => {
+test('offsets and records of a member that has lost its partitions are refused together', async () => {
   const { transport, broker } = opened()
   const member = transport.groupMember({ groupId: 'g', memberId: 'm', topics: ['t'] })
   await member.join()
@@ -96,7 +96,7 @@ test('offsets and records of a member that was given up are refused together', a
   expect(member.takeEvent()?.type).toBe('fenced')
 })
 
-test('committed offsets come back with their metadata', async () => {
+test('committed offsets are returned with their metadata', async () => {
   const { transport } = opened()
   const member = transport.groupMember({ groupId: 'g', memberId: 'm', topics: ['t'] })
   await member.join()
@@ -105,7 +105,7 @@ test('committed offsets come back with their metadata', async () => {
   expect(await member.committed(partitions)).toEqual(new Map([['t-0', { offset: 7, metadata: 'seven' }]]))
 })
 
-test('keys, values, timestamps and headers come back as they were written', async () => {
+test('keys, values, timestamps and headers are returned as they were written', async () => {
   const { transport } = opened(1)
   const producer = transport.producer({})
   const headers = [
@@ -129,7 +129,7 @@ test('keys, values, timestamps and headers come back as they were written', asyn
   expect([highWatermark, fetchedAt]).toEqual([2, 1_000])
 })
 
-test('a poll waits for records, and an empty answer tells that the reader is caught up', async () => {
+test('a poll waits for records, and an empty response proves that the reader has caught up', async () => {
   const { transport, broker } = opened(1)
   const fetcher = transport.fetcher()
   fetcher.assign({ topic: 't', partition: 0 }, 0, 'earliest')
@@ -145,7 +145,7 @@ test('a poll waits for records, and an empty answer tells that the reader is cau
   expect(texts(await woken)).toEqual([])
 })
 
-test('no more than was asked for comes at a time, another partition first each time, and nothing is lost', async () => {
+test('a poll returns at most the requested amount, starts with another partition each time, and loses nothing', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 't', partitions: 2 })
   const values = Array.from({ length: 20 }, (_, i) => Buffer.from(`value ${i}`.padEnd(10)))
@@ -178,7 +178,7 @@ test('no more than was asked for comes at a time, another partition first each t
   }
 })
 
-test('a paused partition waits, an unassigned one is gone, an assigned one can be moved', async () => {
+test('a paused partition waits, an unassigned one is removed, and an assigned one can be moved', async () => {
   const { transport, broker } = opened(1)
   const partition = { topic: 't', partition: 0 }
   for (const text of ['a', 'b', 'c']) broker.append('t', 0, { timestamp: 1, key: null, value: Buffer.from(text), headers: [] })
@@ -197,7 +197,7 @@ test('a paused partition waits, an unassigned one is gone, an assigned one can b
 test.each([
   ['earliest', 2],
   ['latest', 3],
-] as const)('an offset that retention took is reset to %s', (reset, expected) => {
+] as const)('resets an offset that retention has deleted to %s', (reset, expected) => {
   const { transport, broker } = opened(1)
   for (const text of ['a', 'b', 'c']) broker.append('t', 0, { timestamp: 1, key: null, value: Buffer.from(text), headers: [] })
   broker.log('t', 0).truncateBefore(2)
@@ -207,7 +207,7 @@ test.each([
   expect(() => fetcher.assign({ topic: 't', partition: 0 }, 0, 'fail')).toThrow('out of range')
 })
 
-test('a partition is given to its next owner only when the last one has given it up', async () => {
+test('a partition is assigned to its next owner only when the previous one has revoked it', async () => {
   const { transport, broker } = opened(4)
   const [a, b] = ['a', 'b'].map((memberId) => transport.groupMember({ groupId: 'g', memberId, topics: ['t'] }))
   const partitionsOf = (event: ReturnType<typeof a.takeEvent>) =>
@@ -227,7 +227,7 @@ test('a partition is given to its next owner only when the last one has given it
   expect(broker.groups.members('g')).toEqual(['b'])
 })
 
-test('a topic has the partitions that it was made with', async () => {
+test('a topic keeps the partition count that it was created with', async () => {
   const { transport } = opened(2)
   await expect(transport.ensureTopics([{ name: 't', partitions: 3 }])).rejects.toThrow('has 2 partitions, not 3')
   expect(await transport.partitionCounts(['t', 'absent'])).toEqual(new Map([['t', 2]]))

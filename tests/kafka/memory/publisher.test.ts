@@ -20,7 +20,7 @@ function opened() {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
-test('records are acknowledged after their turn, in order; those that the broker refuses fail alone', async () => {
+test('acknowledges records in a later turn, in order, and only records that the broker refuses fail', async () => {
   const { publisher, fates, publish, values } = opened()
   for (const value of ['a', 'x'.repeat(1_000), 'b']) publish(value)
   publish('c', { topic: 'absent' })
@@ -30,7 +30,7 @@ test('records are acknowledged after their turn, in order; those that the broker
   expect([values(), publisher.pendingRecords, publisher.pendingBytes]).toEqual([['a', 'b'], 0, 0])
 })
 
-test('a record that waits at the gate beyond its time fails and is not written', async () => {
+test('a record that waits at the gate beyond its time-out fails and is not written', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   try {
     const { broker, fates, publish, values } = opened()
@@ -48,7 +48,7 @@ test('a record that waits at the gate beyond its time fails and is not written',
   }
 })
 
-test('a gate that fails refuses what waits there', async () => {
+test('a gate that fails also fails the records that wait there', async () => {
   const { broker, fates, publish, values } = opened()
   broker.publishGate = Promise.reject(new TransportError('TOPIC_AUTHORIZATION_FAILED', 'no', { fatal: true }))
   publish('a')
@@ -56,7 +56,7 @@ test('a gate that fails refuses what waits there', async () => {
   expect([fates, values()]).toEqual([['TOPIC_AUTHORIZATION_FAILED'], []])
 })
 
-test('closing sends what is there and takes no more', async () => {
+test('closing sends buffered records and accepts no more', async () => {
   const { publisher, fates, publish, values } = opened()
   publish('a')
   await publisher.close()

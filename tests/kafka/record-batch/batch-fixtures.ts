@@ -17,7 +17,7 @@ export interface BatchOptions {
   readonly producerId?: number
   readonly transactional?: boolean
   readonly codec?: Codec
-  /** Records that compaction has removed at the end: the last offset stays. */
+  /** The number of records that compaction has removed from the end. The last offset does not change. */
   readonly removedAtEnd?: number
 }
 
@@ -25,7 +25,7 @@ export function textRecord(text: string, timestamp = 1_000): PlainRecord {
   return { timestamp, key: Buffer.from(`key of ${text}`), value: Buffer.from(text), headers: [] }
 }
 
-/** A batch as a broker returns it. */
+/** Encodes a batch as a broker returns it. */
 export function batchOf(records: readonly PlainRecord[], options: BatchOptions = {}): Buffer {
   const writer = new BatchWriter()
   for (const { timestamp, key, value, headers } of records) {
@@ -38,7 +38,7 @@ export function batchOf(records: readonly PlainRecord[], options: BatchOptions =
   return resigned(batch)
 }
 
-/** The marker that ends a transaction. */
+/** The control batch that ends a transaction. */
 export function marker(type: 'commit' | 'abort', producerId: number, offset: number): Buffer {
   const key = Buffer.alloc(4)
   key.writeInt16BE(type === 'abort' ? 0 : 1, 2)

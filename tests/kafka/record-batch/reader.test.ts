@@ -26,7 +26,7 @@ const record = fc.record({
   headers: fc.array(fc.record({ key: fc.string(), value: bytes }), { maxLength: 3 }),
 })
 
-test('what is written is read back: any bytes, nulls, headers, timestamps back and forth, every codec', () => {
+test('reads back any bytes, nulls, headers and timestamps in any order, with every codec', () => {
   fc.assert(
     fc.property(
       fc.array(record, { minLength: 1, maxLength: 60 }),
@@ -40,7 +40,7 @@ test('what is written is read back: any bytes, nulls, headers, timestamps back a
   )
 })
 
-test('a chunk names its partition, and neighbouring uncompressed batches share one', () => {
+test('a chunk names its partition, and adjacent uncompressed batches share one', () => {
   const chunks = read(Buffer.concat([batchOf([textRecord('a')]), batchOf([textRecord('b'), textRecord('c')], { baseOffset: 1 })]))
   expect(chunks).toHaveLength(1)
   expect(chunks[0]).toMatchObject({ topic: 't', partition: 3, count: 3 })
@@ -57,12 +57,12 @@ test('compressed and uncompressed batches keep their order', () => {
   expect(valuesOf(read(response))).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('a batch that begins before the requested offset gives only the records from there', () => {
+test('of a batch that begins before the requested offset it returns only the records from there on', () => {
   const response = batchOf([textRecord('a'), textRecord('b'), textRecord('c')], { baseOffset: 10 })
   expect(valuesOf(read(response, { from: 11 }))).toEqual(['b', 'c'])
 })
 
-test('a response that ends inside a batch gives the whole batches, wherever it ends', () => {
+test('of a response that ends inside a batch it returns the whole batches, for all truncation points', () => {
   const whole = batchOf([textRecord('a')])
   const cut = batchOf([textRecord('b')], { baseOffset: 1 })
   for (let length = 0; length < cut.length; length++) {
@@ -72,13 +72,13 @@ test('a response that ends inside a batch gives the whole batches, wherever it e
   }
 })
 
-test('the next offset comes from the last offset delta: compaction has removed the last records', () => {
+test('takes the next offset from the last offset delta, because compaction may have removed the last records', () => {
   const response = batchOf([textRecord('a'), textRecord('b')], { baseOffset: 5, removedAtEnd: 7 })
   expect(offsetAfter(response, 5)).toBe(14)
   expect(recordsOf(read(response, { from: 5 })).map(({ offset }) => offset)).toEqual([5, 6])
 })
 
-test('an emptied batch moves the position on', () => {
+test('an emptied batch advances the position', () => {
   const response = batchOf([textRecord('a')], { baseOffset: 5, removedAtEnd: 3 })
   const header = Buffer.from(response.subarray(0, RECORDS_AT))
   header.writeInt32BE(RECORDS_AT - 12, BATCH_LENGTH_AT)
@@ -87,14 +87,14 @@ test('an emptied batch moves the position on', () => {
   expect(read(resigned(header), { from: 5 })).toEqual([])
 })
 
-test('log append time: all records carry the time of the batch', () => {
+test('with log append time all records have the time of the batch', () => {
   const response = batchOf([textRecord('a', 1_000), textRecord('b', 2_000)])
   const appendTime = 0b1000
   response.writeInt16BE(response.readInt16BE(21) | appendTime, 21)
   expect(recordsOf(read(resigned(response))).map(({ timestamp }) => timestamp)).toEqual([2_000, 2_000])
 })
 
-test('a changed byte anywhere under the checksum is an error that names the offset', () => {
+test('a change to any byte covered by the checksum is an error that names the offset', () => {
   const batch = batchOf([textRecord('a'), textRecord('b')], { baseOffset: 42 })
   for (let at = 21; at < batch.length; at++) {
     const corrupted = Buffer.from(batch)
@@ -103,7 +103,7 @@ test('a changed byte anywhere under the checksum is an error that names the offs
   }
 })
 
-test('without checksums a record longer than its batch is still an error, never silently wrong', () => {
+test('without checksums a record that is longer than its batch is still an error, and never read wrongly', () => {
   const batch = batchOf([textRecord('a')])
   batch[RECORDS_AT] = 0x7e
   expect(() => read(batch, { verifyChecksums: false })).toThrow(/ends inside record 0 of 1/)
@@ -121,7 +121,7 @@ test('bytes that do not decompress are an error that names the codec', () => {
   expect(() => read(resigned(batch))).toThrow(/does not decompress as gzip/)
 })
 
-test('snappy in the framing of the Java client', () => {
+test("reads snappy in the Java client's framing", () => {
   const plain = batchOf([textRecord('framed')], { codec: 'snappy' })
   const raw = plain.subarray(RECORDS_AT)
   const frame = Buffer.concat([Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1]), Buffer.alloc(4), raw])
@@ -131,7 +131,7 @@ test('snappy in the framing of the Java client', () => {
   expect(valuesOf(read(resigned(framed)))).toEqual(['framed'])
 })
 
-/** Two producers, interleaved; 1 aborts twice and commits once, 2 commits. */
+/** Two interleaved producers: 1 aborts twice and commits once, 2 commits. */
 function interleaved(): Buffer {
   const transactional = true
   return Buffer.concat([
@@ -148,7 +148,7 @@ function interleaved(): Buffer {
   ])
 }
 
-test('several aborted transactions of one producer in one response', () => {
+test('skips several aborted transactions of one producer in one response', () => {
   const aborted = [
     { producerId: 1, firstOffset: 8 },
     { producerId: 1, firstOffset: 0 },
@@ -156,13 +156,13 @@ test('several aborted transactions of one producer in one response', () => {
   expect(valuesOf(read(interleaved(), { aborted }))).toEqual(['2 committed', '1 committed', 'plain'])
 })
 
-test('read_uncommitted sees all records, but no control record', () => {
+test('read_uncommitted sees all records but no control records', () => {
   expect(valuesOf(readChunks({ topic: 't', partition: 0, records: interleaved(), from: 0, aborted: null, verifyChecksums: true }))).toEqual(
     ['1 aborted a', '2 committed', '1 aborted b', '1 committed', 'plain', '1 aborted c'],
   )
 })
 
-test('a response that begins in the middle of an aborted transaction', () => {
+test('reads a response that begins in the middle of an aborted transaction', () => {
   const response = interleaved().subarray(offsetPosition(interleaved(), 2))
   const aborted = [
     { producerId: 1, firstOffset: 0 },
@@ -171,12 +171,12 @@ test('a response that begins in the middle of an aborted transaction', () => {
   expect(valuesOf(read(response, { from: 2, aborted }))).toEqual(['1 committed', 'plain'])
 })
 
-test('a response that ends inside an aborted transaction: the marker lies behind it', () => {
+test('reads a response that ends inside an aborted transaction, before its marker', () => {
   const response = interleaved().subarray(0, offsetPosition(interleaved(), 3))
   expect(valuesOf(read(response, { aborted: [{ producerId: 1, firstOffset: 0 }] }))).toEqual(['2 committed'])
 })
 
-test('control batches alone move the position and give nothing', () => {
+test('control batches alone advance the position and return no records', () => {
   const response = Buffer.concat([marker('abort', 1, 0), marker('commit', 2, 1)])
   expect(read(response, { aborted: [] })).toEqual([])
   expect(offsetAfter(response, 0)).toBe(2)
@@ -194,7 +194,7 @@ const batch = fc.oneof(
   { weight: 1, arbitrary: fc.record({ ends: fc.constantFrom('commit' as const, 'abort' as const), producer: fc.nat(2) }) },
 )
 
-test('however little is asked for at a time, the same records come in the same order, and the position is behind them', () => {
+test('for any limit it returns the same records in the same order, with the position after them', () => {
   fc.assert(
     fc.property(
       fc.array(batch, { minLength: 1, maxLength: 12 }),
@@ -230,7 +230,7 @@ test('however little is asked for at a time, the same records come in the same o
           const bytes = records.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
           expect(bytes).toBeLessThanOrEqual(Math.max(maxBytes, 32_768) + 32_768 + 2 * LONG_BYTES)
           pieces.push(...records)
-          // Nothing that was returned lies behind the position, and nothing else before it.
+          // All records before the position were returned, and none after it.
           expect(pieces.every((record) => record.offset < reader.nextOffset)).toBe(true)
           expect(whole.filter((record) => record.offset < reader.nextOffset)).toHaveLength(pieces.length)
         }

@@ -5,7 +5,7 @@ import { VarintCursor, varintSize, varlongSize, writeVarint, writeVarlong } from
 
 const MAX_SAFE = 2 ** 52
 
-test('32-bit varints: written, sized and read the same', () => {
+test('32-bit varints agree in writing, size and reading', () => {
   fc.assert(
     fc.property(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), (value) => {
       const buffer = Buffer.alloc(16, 0xff)
@@ -19,7 +19,7 @@ test('32-bit varints: written, sized and read the same', () => {
   )
 })
 
-test('64-bit varints: written, sized and read the same', () => {
+test('64-bit varints agree in writing, size and reading', () => {
   fc.assert(
     fc.property(fc.oneof(fc.integer(), fc.integer({ min: -MAX_SAFE, max: MAX_SAFE })), (value) => {
       const buffer = Buffer.alloc(16, 0xff)

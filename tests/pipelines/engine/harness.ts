@@ -16,7 +16,7 @@ import type { StateBackend } from '../../../state/stores/store.ts'
 const DEADLINE_MS = 10_000
 const POLL_MS = 5
 
-/** Polls until `condition` holds; fails with what it last saw. */
+/** Polls until `condition` holds. Fails with the last value. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string, deadlineMs = DEADLINE_MS): Promise<void> {
   const end = Date.now() + deadlineMs
   while (!(await condition())) {
@@ -33,10 +33,10 @@ export function newIdentity(): MemberIdentity {
 export interface Bench {
   readonly broker: MemoryBroker
   readonly registry: MemoryRegistry
-  /** A started worker; stopped when the test ends. */
+  /** A started worker that is stopped when the test ends. */
   worker(topology: Topology, options?: Partial<WorkerDeps> & Partial<WorkerConfig>): Promise<Worker>
   send<K, V>(topic: Topic<K, V>, key: K, value: V, timestamp?: number): void
-  /** Last committed value of every key. */
+  /** The last committed value of every key. */
   latest<K, V>(topic: Topic<K, V>): Map<K, V | null>
   all<K, V>(topic: Topic<K, V>): { key: K; value: V | null; partition: number; timestamp: number }[]
 }

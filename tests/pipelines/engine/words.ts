@@ -6,7 +6,7 @@ import { rawValue } from '../../../schemas/raw.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 
-/** Whole numbers as decimal text: easy to read in a dump, and easy to get wrong in a test of wrong bytes. */
+/** Whole numbers as decimal text, which are easy to read in a dump, and easy to break in a test of invalid bytes. */
 const numberCodec: Codec<number> = {
   encode: (value, out) => utf8.encode(String(value), out),
   decode(buffer, start, end) {
@@ -30,7 +30,7 @@ export function numberTopic(name: string, partitions = 2): Topic<string, number>
 export const lines = textTopic('lines')
 export const wordCounts = numberTopic('word-counts')
 
-/** Two stages: lines (keyed by author) are split into words, words are counted where their key says. */
+/** Two stages: lines, keyed by author, are split into words, and each word is counted in the partition of its key. */
 export function wordCount(name = 'words', topics = { lines, wordCounts }, options: TopologyOptions = {}) {
   return topology(
     name,

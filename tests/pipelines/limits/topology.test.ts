@@ -21,7 +21,7 @@ function keyCommand(action: LimitCommand['action']): LimitCommand {
 
 const SUBJECT = ruleSubject('one')
 
-test('a rule is created, replaced and deleted; each change is published and audited with what was before', () => {
+test('a rule is created, replaced and deleted, and each change is published and audited with the previous rule', () => {
   const { ask, driver } = decisionDriver(limits, limitFlow)
   const createdAt = driver.now
   expect(ask(SUBJECT, ruleCommand('create_rule'))).toMatchObject({ outcome: 'done', rule: { limit_count: 10, created_at: createdAt } })
@@ -48,7 +48,7 @@ test('a rule is created, replaced and deleted; each change is published and audi
   expect(audit.map(({ after }) => after && JSON.parse(after).is_active)).toEqual([true, true, false])
 })
 
-test('an id is taken while its rule is active; what is not there can be neither replaced nor deleted', () => {
+test('an id is taken while its rule is active, and a missing rule can be neither replaced nor deleted', () => {
   const { ask, driver } = decisionDriver(limits, limitFlow)
   expect(ask(SUBJECT, ruleCommand('replace_rule'))).toEqual({ outcome: 'not_found' })
   expect(ask(SUBJECT, ruleCommand('delete_rule'))).toEqual({ outcome: 'not_found' })
@@ -63,7 +63,7 @@ test('an id is taken while its rule is active; what is not there can be neither 
   })
 })
 
-test('seeded rules are there from the start', () => {
+test('seeded rules exist from the start', () => {
   const { ask, driver } = decisionDriver(limits, limitFlow)
   const subject = ruleSubject('snippets-create')
   expect(ask(subject, ruleCommand('create_rule', { rule_id: 'snippets-create' }))).toEqual({ outcome: 'exists' })
@@ -75,7 +75,7 @@ test('seeded rules are there from the start', () => {
   expect(JSON.parse(value!.before!)).toMatchObject({ endpoint_pattern: 'POST /api/v1/pastes', is_active: true })
 })
 
-test('an API key is issued and revoked once; its hash stands in no audit record', () => {
+test('an API key is issued and revoked once, and no audit record contains its hash', () => {
   const { ask, driver } = decisionDriver(limits, limitFlow)
   const subject = keySubject('k1')
   expect(ask(subject, keyCommand('issue_key'))).toMatchObject({ outcome: 'done', client: { client_id: 'acme', created_at: driver.now } })

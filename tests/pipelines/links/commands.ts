@@ -1,6 +1,6 @@
 import type { LinkCommand } from '../../../schemas/links/types.ts'
 
-/** A request of user 42, unless told otherwise. */
+/** A request from user 42 by default. */
 export function linkCommand(fields: Partial<LinkCommand> = {}): LinkCommand {
   return {
     action: 'create',

@@ -11,7 +11,7 @@ const CODE = 'abc1234'
 const linksDriver = () => decisionDriver(links, linkFlow)
 const taken = { outcome: 'taken' }
 
-test('the first one gets the code; everybody else hears that it is taken', () => {
+test('the first request gets the code, and all others learn that it is taken', () => {
   const { ask, view, driver } = linksDriver()
   const first = ask(CODE, linkCommand())
   expect(first).toEqual({
@@ -31,7 +31,7 @@ test('the first one gets the code; everybody else hears that it is taken', () =>
   expect(view(CODE)).toMatchObject({ short_code: CODE, long_url: 'https://example.com/', user_id: 42n })
 })
 
-test('the same command gets the first answer for a day, also from a restarted worker; then it is a new one', () => {
+test('the same command gets the first answer for a day, even after a restart, and then counts as a new one', () => {
   const { ask, driver } = linksDriver()
   const first = ask(CODE, linkCommand(), { id: 'one' })
   driver.advanceWallClock(23 * HOUR_MS)
@@ -41,7 +41,7 @@ test('the same command gets the first answer for a day, also from a restarted wo
   expect(ask(CODE, linkCommand(), { id: 'one' })).toEqual(taken)
 })
 
-test('an id that was used for another request is a conflict, and changes nothing', () => {
+test('an id that was used for another request is a conflict and changes nothing', () => {
   const { ask, result, view } = linksDriver()
   ask(CODE, linkCommand(), { id: 'one' })
   const other = linkCommand({ long_url: 'https://other.example/' })
@@ -49,14 +49,14 @@ test('an id that was used for another request is a conflict, and changes nothing
   expect(view(CODE)?.long_url).toBe('https://example.com/')
 })
 
-test('a command whose deadline has passed is not decided; the same one may come again', () => {
+test('a command whose deadline has passed is not decided, and the same one may be sent again', () => {
   const { ask, result, driver } = linksDriver()
   expect(result(CODE, linkCommand(), { id: 'late', deadline: driver.now - 1 })).toBeUndefined()
   expect(driver.metrics.dropped.get('command_deadline')).toBe(1)
   expect(ask(CODE, linkCommand(), { id: 'late' })).toMatchObject({ outcome: 'created' })
 })
 
-test('a day later commands are forgotten, in the store too', () => {
+test('commands are forgotten after a day, in the store as well', () => {
   const { ask, driver } = linksDriver()
   ask(CODE, linkCommand(), { id: 'one' })
   driver.advanceWallClock(26 * HOUR_MS)
@@ -64,7 +64,7 @@ test('a day later commands are forgotten, in the store too', () => {
   expect(log.map(({ value }) => value !== null)).toEqual([true, false])
 })
 
-test('a link is marked as expired within seconds of its time, once', () => {
+test('a link is marked as expired once, within seconds of its time', () => {
   const { ask, view, driver } = linksDriver()
   ask(CODE, linkCommand({ expires_at: driver.now + HOUR_MS }))
   driver.advanceWallClock(HOUR_MS - 1)
@@ -76,7 +76,7 @@ test('a link is marked as expired within seconds of its time, once', () => {
   expect(driver.read(linkFlow.decisions)).toEqual([])
 })
 
-test('expiry keeps up with as many links a second as a partition may be asked to make', () => {
+test('expiry keeps up with the maximum number of links per second in a partition', () => {
   const { driver } = decisionDriver(links, linkFlow, { partitions: { [linkFlow.commands.name]: 1, [linkFlow.decisions.name]: 1 } })
   const [seconds, each] = [8, 200]
   const start = driver.now
@@ -102,7 +102,7 @@ test('a new expiration replaces the old one and revives the link', () => {
   expect(view(CODE)).toMatchObject({ is_expired: false, expires_at: null })
 })
 
-test('the list of a user has the newest state of each link; deleted ones leave it; all lie in one partition', () => {
+test("a user's list has the newest state of each link without deleted ones, in one partition", () => {
   const { ask, driver } = linksDriver()
   for (const code of ['aaaaaaa', 'bbbbbbb', 'ccccccc']) ask(code, linkCommand())
   ask('bbbbbbb', linkCommand({ action: 'update', is_active: false }))
@@ -118,7 +118,7 @@ test('the list of a user has the newest state of each link; deleted ones leave i
   expect(new Set(records.map(({ partition }) => partition)).size).toBe(1)
 })
 
-test('whoever counts clicks is told of deleted links, once, and only of those that are counted', () => {
+test('the click counters learn of deleted links once, and only of those that are counted', () => {
   const { ask, driver } = linksDriver()
   for (const code of ['aaaaaaa', 'bbbbbbb']) ask(code, linkCommand({ analytics: code === 'aaaaaaa', expires_at: driver.now + HOUR_MS }))
   ask('aaaaaaa', linkCommand({ action: 'update', is_active: false }))

@@ -33,7 +33,7 @@ const deleteBy = (user_id: bigint | null): SnippetCommand => ({ action: 'delete'
 const readBy = (user_id: bigint | null): SnippetCommand => ({ action: 'read', user_id, snippet: null })
 
 describe('a snippet', () => {
-  test('is made once; its id is never given again', () => {
+  test('is created once, and its id is never reused', () => {
     const { ask, view, driver } = snippetsDriver()
     expect(ask(ID, createCommand({ lifetime_ms: MINUTE_MS }))).toEqual({
       outcome: 'created',
@@ -45,7 +45,7 @@ describe('a snippet', () => {
     expect(ask(ID, createCommand())).toEqual({ outcome: 'taken' })
   })
 
-  test('is deleted by its owner alone; what belongs to nobody is deleted by nobody', () => {
+  test('is deleted by its owner alone, and nobody can delete one without an owner', () => {
     const { ask, view } = snippetsDriver()
     ask(ID, createCommand())
     expect(ask(ID, deleteBy(43n))).toEqual({ outcome: 'forbidden' })
@@ -57,7 +57,7 @@ describe('a snippet', () => {
     expect(ask('anonymou', deleteBy(null))).toEqual({ outcome: 'forbidden' })
   })
 
-  test('gives exactly as many reads as it has, whatever restarts in between', () => {
+  test('gives out exactly as many reads as it has, across restarts', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 4 }),
@@ -84,7 +84,7 @@ describe('a snippet', () => {
     )
   })
 
-  test('that is private is read by its owner alone', () => {
+  test('that is private can be read by its owner alone', () => {
     const { ask } = snippetsDriver()
     ask(ID, createCommand({ reads_left: 1, visibility: 'private' }))
     expect(ask(ID, readBy(43n))).toEqual({ outcome: 'forbidden' })
@@ -92,7 +92,7 @@ describe('a snippet', () => {
     expect(ask(ID, readBy(42n))).toMatchObject({ outcome: 'read', snippet: { reads_left: 0 } })
   })
 
-  test('that was made is told again to the same command, whatever id that comes with; who only asks makes none', () => {
+  test('is returned again when its creation is repeated, even with a new id, and a mere query creates none', () => {
     const { ask, view } = snippetsDriver({ partitions: Object.fromEntries(TOPICS.map(({ name }) => [name, 1])) })
     const only = { ...createCommand(), snippet: null }
     const first = ask(ID, createCommand(), { id: 'one' })
@@ -103,7 +103,7 @@ describe('a snippet', () => {
     expect(view('efgh5678')).toBeUndefined()
   })
 
-  test('that is burnt is told apart from one that was deleted or has expired', () => {
+  test('that is burnt is distinguished from one that was deleted or has expired', () => {
     const { ask, driver } = snippetsDriver()
     for (const [id, lifetime_ms] of Object.entries({ burnt: null, expired: MINUTE_MS, deleted: null })) {
       ask(id, createCommand({ reads_left: 1, lifetime_ms }))
@@ -116,7 +116,7 @@ describe('a snippet', () => {
     for (const id of ['expired', 'deleted', 'nothing']) expect(ask(id, readBy(null))).toEqual({ outcome: 'not_found' })
   })
 
-  test('that nobody can read any more leaves no part of its content in the state and its changelog', () => {
+  test('that can no longer be read leaves no part of its content in the state and its changelog', () => {
     const { ask, driver } = snippetsDriver()
     const fields = { deleted: {}, burnt: { reads_left: 1 }, expired: { lifetime_ms: MINUTE_MS }, kept: {} }
     for (const [id, how] of Object.entries(fields)) ask(id, createCommand({ excerpt: 'the beginning', ...how }))
@@ -130,7 +130,7 @@ describe('a snippet', () => {
     expect(holding).toEqual(['kept'])
   })
 
-  test('takes the counts of its views, never a smaller one, and none when it is gone', () => {
+  test('accepts growing view counts, never a smaller one, and none once it is gone', () => {
     const { ask, view, driver } = snippetsDriver()
     ask(ID, createCommand())
     driver.pipe(snippetViewCounts, ID, { views: 5 })
@@ -146,7 +146,7 @@ describe('a snippet', () => {
 })
 
 describe('expiry', () => {
-  test('takes a snippet out of everything within seconds; commands see it at once', () => {
+  test('removes a snippet from all views within seconds, and commands see it at once', () => {
     const { ask, view, driver } = snippetsDriver()
     ask(ID, createCommand({ lifetime_ms: 10 * MINUTE_MS, reads_left: 2 }))
     driver.advanceWallClock(10 * MINUTE_MS - 1)
@@ -159,7 +159,7 @@ describe('expiry', () => {
     expect(view(ID)).toMatchObject({ is_expired: true, is_deleted: true })
   })
 
-  test.each([4, 10])('marks no more than 1,000 in all of %i partitions per cleanup, and all of them in the end', (count) => {
+  test.each([4, 10])('marks at most 1,000 in all of %i partitions per cleanup, and eventually all of them', (count) => {
     const { driver } = snippetsDriver({ partitions: Object.fromEntries(TOPICS.map(({ name }) => [name, count])) })
     // Every partition has more than its share.
     const many = 1_500
@@ -179,8 +179,8 @@ describe('expiry', () => {
   })
 })
 
-describe('what follows from a change', () => {
-  test('the search knows public snippets, and of others neither title nor text; deleted ones leave it', () => {
+describe('consequences of a change', () => {
+  test('the search has public snippets and neither title nor text of others, and drops deleted ones', () => {
     const { ask, driver } = snippetsDriver()
     ask(ID, createCommand())
     ask('unlisted', createCommand({ visibility: 'unlisted', excerpt: '' }))
@@ -193,7 +193,7 @@ describe('what follows from a change', () => {
     expect(texts.filter(([key]) => key === 'unlisted')).toEqual([['unlisted', '', '', false]])
   })
 
-  test('references of blobs are counted per partition, whatever happens to the snippets', () => {
+  test('blob references are counted per partition through all changes of snippets', () => {
     type Step = { readonly kind: 'create' | 'delete' | 'read' | 'wait'; readonly id: number; readonly hash: number }
     const steps = fc.array(
       fc.record({ kind: fc.constantFrom<Step['kind']>('create', 'delete', 'read', 'wait'), id: fc.nat(3), hash: fc.nat(1) }),

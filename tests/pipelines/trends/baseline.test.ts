@@ -5,7 +5,7 @@ import { isKnownAt, learn, newBaseline, usualAt } from '../../../pipelines/trend
 const WEEK = 168
 const START = 20_000
 
-test('nothing is usual before a week has passed, then the count of a week ago is', () => {
+test('there is no usual count in the first week, and then it is the count of a week ago', () => {
   const baseline = newBaseline(START)
   learn(baseline, START, 40)
   expect(usualAt(baseline, START)).toBeUndefined()
@@ -27,7 +27,7 @@ test('hours before tracking began are not observed', () => {
   expect(isKnownAt(0, START)).toBe(false)
 })
 
-test('means equal those of a reader that is told every hour, the silent ones too', () => {
+test('means equal those of a reader that gets every hour, including silent ones', () => {
   const weeks = fc.array(
     fc.integer({ min: 0, max: 3 }).map((count) => count * 10),
     { minLength: 1, maxLength: 8 },

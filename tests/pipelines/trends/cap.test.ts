@@ -20,25 +20,25 @@ function counted(minutes: readonly number[]): number[] {
   return minutes.filter((minute) => admit(user, 'sandy', minute))
 }
 
-test('the fourth contribution of an hour does not count; the one an hour after the first does', () => {
+test('the fourth contribution within an hour does not count, and one an hour after the first does', () => {
   expect(counted([0, 10, 20, 30])).toEqual([0, 10, 20])
   expect(counted([0, 10, 20, 59, 60])).toEqual([0, 10, 20, 60])
 })
 
-test('terms are capped one by one', () => {
+test('terms are capped separately', () => {
   const user = nobody()
   for (let i = 0; i < MAX_PER_USER; i++) expect(admit(user, 'a', 5)).toBe(true)
   expect(admit(user, 'a', 5)).toBe(false)
   expect(admit(user, 'b', 5)).toBe(true)
 })
 
-test('a late contribution is held against the later ones too', () => {
+test('a late contribution is checked against later ones as well', () => {
   expect(counted([50, 51, 110, 49])).toEqual([50, 51, 110, 49])
   expect(counted([50, 51, 52, 49])).toEqual([50, 51, 52])
   expect(counted([50, 51, 52, 0])).toEqual([50, 51, 52])
 })
 
-test('no window of sixty minutes ever holds more than three, and nothing is refused without need', () => {
+test('no window of sixty minutes ever contains more than three, and nothing is refused without need', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 200 }), { maxLength: 60 }), (minutes) => {
       const user = nobody()
@@ -54,7 +54,7 @@ test('no window of sixty minutes ever holds more than three, and nothing is refu
   )
 })
 
-test('forgetting what no window can reach changes no decision', () => {
+test('forgetting contributions that no window can reach changes no decision', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: -5, max: 59 }), { maxLength: 80 }), (delays) => {
       const whole = nobody()
@@ -68,7 +68,7 @@ test('forgetting what no window can reach changes no decision', () => {
   )
 })
 
-test('a user with nothing left to remember has no terms', () => {
+test('a user without recent contributions has no terms', () => {
   const user = nobody()
   admit(user, 'a', 10)
   admit(user, 'b', 90)
@@ -78,7 +78,7 @@ test('a user with nothing left to remember has no terms', () => {
   expect(user.terms).toEqual([])
 })
 
-test('a user with as many terms as are remembered has room for those alone', () => {
+test('a user with the maximum number of remembered terms can add only to those', () => {
   const user = nobody()
   for (let i = 0; i < MAX_TERMS_PER_USER; i++) {
     expect(hasRoomFor(user, `t${i}`)).toBe(true)

@@ -22,7 +22,7 @@ function ask(subject: Contenders, values: ReadonlyMap<string, number>): ReturnTy
   return subject.best(ASKED, (terms) => terms.map((term) => ({ value: values.get(term) ?? 0, bound: values.get(term) ?? 0 })))
 }
 
-test('the best are those of a full sort, or are refused; after offering everything again they are not', () => {
+test('the best equal those of a full sort, or are undefined until everything is offered again', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const subject = contenders(KEEP)
@@ -52,14 +52,14 @@ test('the best are those of a full sort, or are refused; after offering everythi
   )
 })
 
-test('terms left out while the floor was high are not forgotten when the remembered ones fall below it', () => {
+test('terms that were left out while the floor was high are found when the remembered ones fall below it', () => {
   const subject = contenders(2)
   const values = new Map<string, number>()
   function offer(term: string, value: number): void {
     values.set(term, value)
     subject.offer(term, value)
   }
-  // Trimmed to the best two: c is left out with 8.
+  // Trimmed to the best two, which leaves out c with 8.
   for (const [term, value] of [
     ['a', 10],
     ['b', 9],
@@ -74,7 +74,7 @@ test('terms left out while the floor was high are not forgotten when the remembe
   offer('g', 20)
   offer('f', 2)
   offer('g', 1)
-  // Trimmed again, where the second best has 2.
+  // Trimmed again, when the second best has 2.
   offer('h', 20)
   expect(subject.best(2, (terms) => terms.map((term) => ({ value: values.get(term)!, bound: values.get(term)! })))).toBeUndefined()
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { addForm, MAX_FORMS, mostFrequentForm } from '../../../pipelines/trends/forms.ts'
 import type { TermForm } from '../../../schemas/trends/types.ts'
 
-test('the most frequent spelling is shown, the smallest of equal ones', () => {
+test('shows the most frequent spelling, and the smallest of equally frequent ones', () => {
   fc.assert(
     fc.property(fc.array(fc.constantFrom('sandy', 'Sandy', '#Sandy', 'SANDY'), { minLength: 1 }), (written) => {
       const forms: TermForm[] = []
@@ -21,7 +21,7 @@ test('the most frequent spelling is shown, the smallest of equal ones', () => {
   )
 })
 
-test('a flood of odd spellings neither grows the state nor hides the common one', () => {
+test('a flood of odd spellings neither enlarges the state nor hides the common one', () => {
   const forms: TermForm[] = []
   for (let i = 0; i < 1000; i++) {
     addForm(forms, `odd ${i}`, 1)

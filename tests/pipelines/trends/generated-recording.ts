@@ -8,12 +8,12 @@ const START = Date.UTC(2012, 9, 28)
 /** As long as the six events of the public recording. */
 const DAYS = 42
 const FIRST_ID = 262_342_930_549_850_112n
-/** Of an event's tweets; the others only chat. */
+/** The share of an event's tweets that mention it. The others are chat. */
 const ON_TOPIC = 0.5
 const CHAT_WORDS = 400
 const LONGEST_CHAT = 5
 
-/** Phrase that each event is known by, and the name that the recording gives it, which decides where its people live. */
+/** The phrase of each event, and its name in the recording, which determines where its people live. */
 const EVENTS = [
   ['cyclone amphora', '2012_Sandy_Like_Storm'],
   ['harbour flood', '2013_Queensland_Like_Flood'],
@@ -26,7 +26,10 @@ const EVENTS = [
 /** The terms that must lead. */
 export const GENERATED_EVENTS: readonly string[] = EVENTS.map(([phrase]) => phrase)
 
-/** Writes a small recording in the form of the public one: six events, one after the other, and people who chat about other things. */
+/**
+ * Writes a small recording in the form of the public one: six events, one after another, and people who chat about
+ * other things.
+ */
 export function writeGeneratedRecording(path: string, tweets: number): void {
   const random = seededRandom(SEED)
   const rows = ['tweet_id,created_at,event,label,text']

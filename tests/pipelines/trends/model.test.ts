@@ -10,9 +10,9 @@ import { offlineTrends, type SentTweet } from './offline.ts'
 const START = Date.UTC(2026, 0, 1, 12, 0, 1)
 const MINUTE = 60_000
 const RENEWAL = 30_000
-/** Some ten seconds of one core; machines that do other things beside need many times that. */
+/** Takes about ten seconds of one core, and many times that on a busy machine. */
 const TIMEOUT_MS = 600_000
-/** New York, Chicago, London, the United States, the world, nowhere. */
+/** New York, Chicago, London, the United States, the world, and an unknown place. */
 const PLACES = [2459115, 2379574, 44418, 23424977, 1, 99]
 const ORIGINALS = ['#Sandy', 'sandy', 'SANDY', 'Hurricane Sandy', 'hurricane sandy', '#obama', 'a', 'b', 'c', '#', 'ＯＢＡＭＡ']
 
@@ -40,7 +40,7 @@ function publishedLists(driver: TestDriver): TrendOutput[] {
   return [...driver.read(trendOutput), ...driver.read(trendRenewals)].map((record) => record.value as TrendOutput)
 }
 
-/** Driver advances stop at every renewal, so that its own idea of time and the model's are the same. */
+/** The driver stops at every renewal, so that its clock agrees with the model's. */
 function ticksBetween(from: number, to: number): Tick[] {
   const ticks: Tick[] = []
   for (let at = Math.ceil((from + 1 - 2_000) / RENEWAL) * RENEWAL; at + 2_000 <= to; at += RENEWAL) ticks.push({ at })
@@ -48,7 +48,7 @@ function ticksBetween(from: number, to: number): Tick[] {
 }
 
 test(
-  'every published list equals the offline count, through late tweets, waits and restarts',
+  'every published list equals the offline count, with late tweets, waits and restarts',
   () => {
     fc.assert(
       fc.property(fc.array(step, { minLength: 5, maxLength: 40 }), (steps) => {
@@ -73,7 +73,8 @@ test(
         wait(2 * MINUTE)
         const lists = publishedLists(driver)
         const offline = offlineTrends(sent)
-        // (A worker that starts marks the renewal that was due last, so there may be one more, from before the start.)
+        // (A worker that starts marks the last renewal that was due, so there may be one more list, from before the
+        // start.)
         for (const windowEnd of windowEnds) {
           const expected = offline.listsAt(windowEnd)
           const listsOfIt = lists.filter((list) => list.window_end === windowEnd)
@@ -90,7 +91,7 @@ test(
   TIMEOUT_MS,
 )
 
-/** The last volume published of each minute is the count of the minute. */
+/** The last published volume of each minute equals the count of the minute. */
 function expectVolumes(driver: TestDriver, offline: ReturnType<typeof offlineTrends>): void {
   const published = new Map<string, number>()
   for (const { value } of driver.read(trendVolumes)) {

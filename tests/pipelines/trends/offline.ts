@@ -3,12 +3,13 @@ import { foldTerm } from '../../../schemas/trends/term.ts'
 import type { TrendEntry, Tweet } from '../../../schemas/trends/types.ts'
 
 /**
- * What the trends service must publish, computed the plain way from a list of tweets: nothing is incremental, nothing is shared with the pipeline but the
- * identity of a term and the table of places. For the first week, in which no term has a baseline.
+ * Computes what the trends service must publish from a list of tweets, in the simplest way: nothing is incremental, and
+ * the pipeline shares only the identity of terms and the table of places. Valid for the first week, in which no term
+ * has a baseline.
  */
 export interface SentTweet {
   readonly tweet: Tweet
-  /** Epoch ms: when it was produced. */
+  /** Time of production, epoch ms. */
   readonly sentAt: number
 }
 
@@ -23,14 +24,14 @@ interface Contribution {
 
 export type OfflineEntry = Omit<TrendEntry, 'trending_since'>
 
-/** Renewals wait so long for tweets that are under way. */
+/** How long renewals wait for tweets in flight. */
 const ARRIVAL_DELAY_MS = 2_000
 const MINUTE_MS = 60_000
 
 export interface Offline {
-  /** Every region's list at a window's end, best first, at most 500; regions without entries are absent. */
+  /** Every region's list at a window's end, best first, at most 500 entries. Regions without entries are absent. */
   listsAt(windowEnd: number): Map<number, OfflineEntry[]>
-  /** Counted so far in a region, by term and minute (epoch ms of its start). */
+  /** Counts so far in a region, by term and minute (epoch ms of its start). */
   volumes(woeid: number): Map<string, Map<number, number>>
 }
 
@@ -50,7 +51,7 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
     return lists
   }
 
-  /** 0 while no renewal was due. */
+  /** 0 until a renewal is due. */
   function meanOfTerms(windowEnd: number): number {
     const known = contributions.filter((each) => each.sentAt <= windowEnd + ARRIVAL_DELAY_MS)
     const counts = [...byRegionAndTerm(known).values()].flatMap((terms) => [...terms.values()].map((all) => countIn(all, windowEnd)))
@@ -72,7 +73,7 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
   return { listsAt, volumes }
 }
 
-/** What counts of the given tweets, in order. */
+/** The contributions of the given tweets that count, in order. */
 export function countedContributions(sent: readonly SentTweet[]): Contribution[] {
   const counted: Contribution[] = []
   const byUserAndTerm = new Map<string, number[]>()
@@ -115,7 +116,7 @@ function byRegionAndTerm(contributions: readonly Contribution[]): Map<number, Ma
   return regions
 }
 
-/** The 60 one-minute buckets that end with the one before `windowEnd`, or with the running one. */
+/** The 60 one-minute buckets that end before `windowEnd`, or with the running minute. */
 function countIn(all: readonly Contribution[], windowEnd: number): number {
   const last = Math.ceil(windowEnd / MINUTE_MS) - 1
   return all.filter(({ minute }) => minute > last - 60 && minute <= last).length

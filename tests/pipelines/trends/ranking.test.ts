@@ -9,14 +9,14 @@ function candidate(term: string, count: number, baseline = NO_BASELINE): TrendCa
   return { term, name: `#${term}`, count, hour_ago: 2, day: count + 5, baseline, tracked: false, sample_tweets: [9n] }
 }
 
-test('terms with and without baseline are ranked together, equal ones by term', () => {
+test('terms with and without baseline are ranked together, and ties by term', () => {
   const ranked = rankTerms([candidate('usual', 100, 400), candidate('b', 8), candidate('a', 8), candidate('rising', 30, 3)], 2)
   expect(ranked.map(({ candidate: { term } }) => term)).toEqual(['rising', 'usual', 'a', 'b'])
   expect(ranked[0]).toMatchObject({ velocityVsUsual: 10, score: 30 * Math.log2(11) })
   expect(ranked[2]).toMatchObject({ velocityVsUsual: 4 })
 })
 
-test('no more than 500 are kept', () => {
+test('keeps at most 500', () => {
   const many = Array.from({ length: 700 }, (_, i) => candidate(`t${i}`, i + 1))
   const ranked = rankTerms(many, 1)
   expect(ranked).toHaveLength(KEPT_TERMS)
@@ -39,7 +39,7 @@ test('an entry has the fields of a list', () => {
   })
 })
 
-test('the mean is that of a minute ago, over the partitions that all reported', () => {
+test('uses the mean of a minute ago, once all partitions have reported', () => {
   const moments: NewTermMoment[] = []
   addTotals(moments, 1 * MINUTE, 30, 10)
   addTotals(moments, 1 * MINUTE, 10, 10)
@@ -60,7 +60,7 @@ test('old moments are forgotten', () => {
   expect(moments.at(-1)?.window_end).toBe(19 * MINUTE)
 })
 
-test('partitions send enough candidates: all of one, about a share of many', () => {
+test('partitions send enough candidates: all of a single partition, and about a share of many', () => {
   expect(candidatesPerPartition(1)).toBe(KEPT_TERMS)
   expect(candidatesPerPartition(4)).toBeLessThan(KEPT_TERMS / 2)
   expect(candidatesPerPartition(4)).toBeGreaterThan(KEPT_TERMS / 4)

@@ -14,18 +14,18 @@ import { type OfflineEntry, offlineTrends, type SentTweet } from './offline.ts'
 
 const MINUTE = 60_000
 const START = Date.UTC(2026, 0, 1, 12, 0, 0)
-/** Every sixth of the 60,000 tweets is plenty here; the end-to-end tests replay them all. */
+/** Every sixth of the 60,000 tweets suffices here. The end-to-end tests replay all of them. */
 const TAKEN = 6
-/** Enough that lists of many regions have entries, at a tenth of the time. */
+/** Enough for entries in the lists of many regions, in a tenth of the time. */
 const GENERATED_TWEETS = 2_000
-/** The 42 days of the six events in 84 minutes, so that the first ones leave the window before the end. */
+/** Compresses the 42 days of the six events into 84 minutes, so that the first ones leave the window before the end. */
 const SPEED = 720
 const LONGEST_GAP_MS = 60 * MINUTE
 const SERVED = 30
 const LEADERS = 15
 const STRIDE_MS = 14 * MINUTE
 const ARRIVAL_DELAY_MS = 2_000
-/** Tweets may be this far ahead of the clock without being refused. */
+/** How far tweets may be ahead of the clock without being refused. */
 const STEP_MS = 4 * MINUTE
 const EVENTS = ['hurricane sandy', 'flood crisis', 'boston marathon', 'fertilizer plant', 'oklahoma', 'yycflood']
 const TIMEOUT_MS = 300_000
@@ -43,7 +43,10 @@ async function recordedTweets(path: string, taken: number): Promise<SentTweet[]>
   return sent
 }
 
-/** Judges every list of the recording's windows. Answers how many lists with entries were compared, and the terms that led in the world. */
+/**
+ * Checks every list of the recording's windows. Returns the number of non-empty lists compared, and the terms that led
+ * in the world.
+ */
 function compareWithOffline(sent: readonly SentTweet[]): { compared: number; leaders: Set<string> } {
   const offline = offlineTrends(sent)
   const driver = testDriver(trends, { startAt: START, commit: 'manual', cachedObjects: 20_000 })
@@ -52,7 +55,7 @@ function compareWithOffline(sent: readonly SentTweet[]): { compared: number; lea
   let next = 0
   let compared = 0
   for (let windowEnd = START + STRIDE_MS; next < sent.length; windowEnd += STRIDE_MS) {
-    // The window is reported when what was sent until its end, and in the two seconds after, has been read.
+    // A window is reported when everything sent up to two seconds after its end has been read.
     while (driver.now < windowEnd + ARRIVAL_DELAY_MS) {
       const until = Math.min(driver.now + STEP_MS, windowEnd + ARRIVAL_DELAY_MS)
       for (; next < sent.length && sent[next].sentAt <= until; next++) {
@@ -69,7 +72,8 @@ function compareWithOffline(sent: readonly SentTweet[]): { compared: number; lea
     const expected = offline.listsAt(windowEnd)
     for (const list of ofWindow) {
       const truth = (expected.get(list.woeid) ?? []).slice(0, SERVED)
-      // How often a term occurs a minute before decides the scores of all; the stride has no such moment, so ranks are compared by counts.
+      // All scores depend on how often a term occurred a minute before. The stride has no such moment, so ranks are
+      // compared by counts.
       expect(list.entries.slice(0, SERVED).map(countsOf)).toEqual(truth.map(countsOf))
       if (truth.length > 0) compared++
     }
@@ -79,7 +83,7 @@ function compareWithOffline(sent: readonly SentTweet[]): { compared: number; lea
 
 dataTest(
   'tweets',
-  'over the real tweets the true top 30 of every region is published, with exact counts, and the known events lead',
+  'publishes the true top 30 of every region with exact counts for real tweets, and the known events lead',
   async (path) => {
     const { compared, leaders } = compareWithOffline(await recordedTweets(path, TAKEN))
     expect(compared).toBeGreaterThan(500)
@@ -89,7 +93,7 @@ dataTest(
 )
 
 test(
-  'over generated tweets the true top 30 of every region is published, with exact counts, and the events lead',
+  'publishes the true top 30 of every region with exact counts for generated tweets, and the events lead',
   async () => {
     const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'))
     onTestFinished(() => rmSync(folder, { recursive: true }))

@@ -14,7 +14,7 @@ function newestPerUser(all: readonly SampleTweet[]): SampleTweet[] {
   return newestFirst.filter((each, i) => newestFirst.findIndex((other) => other.user_id === each.user_id) === i).slice(0, SAMPLES)
 }
 
-test('the newest tweets of distinct users are kept, in whatever order they come', () => {
+test('keeps the newest tweets of distinct users, in any order of arrival', () => {
   fc.assert(
     fc.property(fc.uniqueArray(sample, { selector: (each) => each.tweet_id }), (all) => {
       const samples: SampleTweet[] = []
@@ -24,7 +24,7 @@ test('the newest tweets of distinct users are kept, in whatever order they come'
   )
 })
 
-test('samples of parts, put together, are the samples of the whole', () => {
+test('merging the samples of parts gives the samples of the whole', () => {
   fc.assert(
     fc.property(fc.uniqueArray(sample, { selector: (each) => each.tweet_id }), fc.nat(30), (all, cut) => {
       const parts = [all.slice(0, cut), all.slice(cut)].map((part) => {

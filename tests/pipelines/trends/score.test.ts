@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { labelOf, trendScore, velocityOf, velocityVsUsual } from '../../../pipelines/trends/score.ts'
 
-test('velocity against the usual and against one hour ago never divide by less than one', () => {
+test('velocities against the usual count and against an hour ago never divide by less than one', () => {
   expect(velocityVsUsual(12, 4)).toBe(3)
   expect(velocityVsUsual(12, 0.2)).toBe(12)
   expect(velocityOf(6, 3)).toBe(2)
   expect(velocityOf(6, 0)).toBe(6)
 })
 
-test('the score is the count weighed by the logarithm of the velocity', () => {
+test('the score is the count times the logarithm of the velocity', () => {
   expect(trendScore(8, 8)).toBe(8)
   expect(trendScore(24, 8)).toBe(48)
   expect(trendScore(0, 8)).toBe(0)

@@ -22,7 +22,7 @@ function look(state: TermState, lastMinute: number) {
   return candidateOf('x', state, windowCount(state, lastMinute), undefined, lastMinute)
 }
 
-test('what a term looks like stays the same as long as is said, and is looked at again at the latest when it changes', () => {
+test("a term's values stay the same at least until the predicted minute", () => {
   const delays = fc.array(fc.integer({ min: -5, max: 130 }), { minLength: 1, maxLength: 20 })
   fc.assert(
     fc.property(delays, (all) => {
@@ -35,7 +35,7 @@ test('what a term looks like stays the same as long as is said, and is looked at
   )
 })
 
-test('volume_24h has the 24 whole hours before the running one, without what is dated ahead', () => {
+test('volume_24h covers the 24 whole hours before the running one, without counts dated ahead', () => {
   const hour = Math.floor(NOW / 60) * 60
   const state = newTermState()
   for (const minute of [hour - 24 * 60 - 1, hour - 24 * 60, hour - 1, hour + 3, hour + 7]) applyCounts(state, countsAt(minute, 1), silent)
@@ -43,7 +43,7 @@ test('volume_24h has the 24 whole hours before the running one, without what is 
   expect(look(state, hour + 7).day).toBe(4)
 })
 
-test('sample tweets that left the window are not shown', () => {
+test('sample tweets that have left the window are not shown', () => {
   const state = stateOf([61, 59, 10])
   expect(look(state, NOW).sample_tweets).toEqual([BigInt(NOW - 10), BigInt(NOW - 59)])
 })

@@ -16,7 +16,7 @@ const NEW_YORK = 2459115
 const UNITED_STATES = 23424977
 const WORLD = 1
 const TERM_LENGTH = 140
-/** The driver's clock stops at every tick of the week. */
+/** Stops the driver's clock at every tick of the week. */
 const WEEK_TIMEOUT_MS = 30_000
 let nextId = 2n ** 60n
 
@@ -38,7 +38,7 @@ function send(driver: TestDriver, fields: Partial<Tweet>): Tweet {
   return tweet
 }
 
-/** The newest list of each region of those published since the last call. */
+/** The newest list of each region among those published since the last call. */
 function newestLists(driver: TestDriver): Map<number, TrendOutput> {
   const all = [...driver.read(trendOutput), ...driver.read(trendRenewals)].map((record) => record.value as TrendOutput)
   all.sort((a, b) => a.window_end - b.window_end)
@@ -53,7 +53,7 @@ function volumesOf(entries: TrendOutput['entries']): Record<string, number> {
   return Object.fromEntries(entries.map((entry) => [entry.term, entry.tweet_volume]))
 }
 
-/** Goes on by minutes or weeks in one stride, as a pipeline that was stopped meanwhile: nothing is published on the way. */
+/** Advances by minutes or weeks in one stride, as if the pipeline had been stopped, without lists in between. */
 function leap(driver: TestDriver, ms: number): void {
   driver.advanceWallClock(ms)
   driver.settle()
@@ -79,7 +79,7 @@ test('a tweet counts in its city, its country and the world', () => {
   expect(others.every(({ woeid }) => found.get(woeid)?.entries.length === 0)).toBe(true)
 })
 
-test('a flood of long terms and spellings from one user makes no record that a broker would refuse', () => {
+test('a flood of long terms and spellings from one user produces no record that a broker would refuse', () => {
   const driver = testDriver(trends, { startAt: START })
   const longTerm = (i: number) => `${i}`.padStart(TERM_LENGTH, '界')
   for (let sent = 0; sent < 3_000; sent += 500)
@@ -92,7 +92,7 @@ test('a flood of long terms and spellings from one user makes no record that a b
   expect(terms).toContain('sandy')
   expect(terms).toContain('short')
   expect(terms).not.toContain('a')
-  // Full, the user still counts: for the terms remembered, and for others once those are forgotten.
+  // At the limit, the user still counts for the remembered terms, and for others once those are forgotten.
   send(driver, { user_id: 7n, phrases: [longTerm(0), longTerm(3_000)] })
   expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
   driver.restart({ downMs: 3 * HOUR })
@@ -100,7 +100,7 @@ test('a flood of long terms and spellings from one user makes no record that a b
   expect(driver.metrics.counts.get('trends_terms_refused')).toBe(1_001)
 })
 
-test("a country's tweet counts there and in the world, an unknown place's in the world alone", () => {
+test('a tweet from a country counts there and in the world, and one from an unknown place in the world alone', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['country'], woeid: UNITED_STATES })
   send(driver, { hashtags: ['nowhere'], woeid: 4711 })
@@ -112,7 +112,7 @@ test("a country's tweet counts there and in the world, an unknown place's in the
   expect(driver.metrics.counts.get('trends_unknown_woeid')).toBe(1)
 })
 
-test('near-equal terms are one trend, shown as most people write it, once per tweet', () => {
+test('near-equal terms are one trend in their most frequent spelling, and count once per tweet', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['#SANDY', 'sandy', '#Sandy'] })
   send(driver, { hashtags: ['#Sandy'] })
@@ -122,7 +122,7 @@ test('near-equal terms are one trend, shown as most people write it, once per tw
   expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'sandy', name: '#Sandy', tweet_volume: 4 }])
 })
 
-test('bots above 0.7 are dropped', () => {
+test('drops bots above 0.7', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['spam'], bot_score: 0.71 })
   send(driver, { hashtags: ['fine'], bot_score: 0.7 })
@@ -131,7 +131,7 @@ test('bots above 0.7 are dropped', () => {
   expect(driver.metrics.dropped.get('bot')).toBe(1)
 })
 
-test('one user adds at most three to one term in an hour, all regions together', () => {
+test('one user adds at most three to one term in an hour, over all regions together', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (const woeid of [NEW_YORK, 44418, NEW_YORK, 44418, NEW_YORK]) send(driver, { user_id: 7n, hashtags: ['#vote'], woeid })
   send(driver, { user_id: 7n, hashtags: ['#other'] })
@@ -145,7 +145,7 @@ test('one user adds at most three to one term in an hour, all regions together',
   expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ vote: 1 })
 })
 
-test('a tweet counts by its own time: late ones within the window do, older ones and those too far ahead do not', () => {
+test('a tweet counts at its creation time: late ones within the window do, older ones and those too far ahead do not', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['late'], created_at: START - 59 * MINUTE })
   send(driver, { hashtags: ['too late'], created_at: START - 60 * MINUTE })
@@ -160,7 +160,7 @@ test('a tweet counts by its own time: late ones within the window do, older ones
   expect(volumesOf(entriesOf(driver, WORLD))).toEqual({ ahead: 1 })
 })
 
-test('a producer that stamps its records with their own times is late like any other', () => {
+test('tweets of a producer that sets its own record timestamps are late by the same rule', () => {
   const driver = testDriver(trends, { startAt: START })
   const created_at = START - 3 * HOUR
   const tweet: Tweet = {
@@ -180,7 +180,7 @@ test('a producer that stamps its records with their own times is late like any o
   expect(driver.read(trendVolumes)).toEqual([])
 })
 
-test('a dead letter that is replayed hours later counts at its time', async () => {
+test('a dead letter that is replayed hours later counts at its creation time', async () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const { created_at } = send(driver, { hashtags: ['mended'], created_at: START + 10 * MINUTE })
   driver.settle()
@@ -191,7 +191,7 @@ test('a dead letter that is replayed hours later counts at its time', async () =
   expect(volumes.map(({ term, minute }) => `${term} ${minute}`)).toContain(`mended ${created_at - (created_at % MINUTE)}`)
 })
 
-test('what waited for a stopped pipeline enters the day and the history, though its window is over', () => {
+test('tweets that waited for a stopped pipeline count in the day and the history, although their window is over', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   driver.settle()
   for (let i = 0; i < 3; i++) send(driver, { user_id: 7n, hashtags: ['outage'] })
@@ -203,13 +203,13 @@ test('what waited for a stopped pipeline enters the day and the history, though 
   expect(volumes.map(({ value }) => value?.volume)).toEqual(expect.arrayContaining([3, 1]))
 })
 
-test('a renewal that comes up minutes late is passed over: the next list and the history lack nothing', () => {
+test('a renewal that is minutes late is skipped, and the next list and the history lack nothing', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   driver.settle()
   driver.read(trendOutput)
   send(driver, { hashtags: ['busy'] })
   advanceTo(driver, START + 52 * SECOND)
-  // Stage 1 marks 12:01 behind its counts; the others come to it four minutes later.
+  // Stage 1 marks 12:01 after its counts, and the others reach it four minutes later.
   driver.commit()
   driver.restart({ downMs: 4 * MINUTE })
   driver.settle()
@@ -222,7 +222,7 @@ test('a renewal that comes up minutes late is passed over: the next list and the
   expect(volumes).toContainEqual({ woeid: WORLD, term: 'busy', minute: START - 10 * SECOND, volume: 1 })
 })
 
-test('windows slide and empty with no input', () => {
+test('windows slide and empty without input', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['once'] })
   advanceTo(driver, START + 59 * MINUTE)
@@ -231,7 +231,7 @@ test('windows slide and empty with no input', () => {
   expect(entriesOf(driver, NEW_YORK)).toEqual([])
 })
 
-test('at a whole minute the window ends there; at a half minute it holds the running minute', () => {
+test('at a whole minute the window ends there, and at a half minute it includes the running minute', () => {
   const driver = testDriver(trends, { startAt: START })
   advanceTo(driver, START + 51 * SECOND)
   send(driver, { hashtags: ['second minute'] })
@@ -245,7 +245,7 @@ test('at a whole minute the window ends there; at a half minute it holds the run
   expect(volumesOf(last.entries)).toEqual({ 'second minute': 1 })
 })
 
-test('velocity compares with the window one hour ago', () => {
+test('velocity compares with the window of one hour ago', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (let i = 0; i < 2; i++) send(driver, { hashtags: ['again'] })
   leap(driver, HOUR)
@@ -266,7 +266,7 @@ test('terms without baseline are measured against the mean of all such terms a m
 })
 
 test(
-  'after a week the usual count of this hour decides score and label',
+  'after a week the usual count of this hour determines score and label',
   () => {
     const driver = testDriver(trends, { startAt: START, commit: 'manual' })
     for (let i = 0; i < 4; i++) send(driver, { hashtags: ['monday'] })
@@ -287,12 +287,13 @@ test(
   WEEK_TIMEOUT_MS,
 )
 
-test('a term trends since it entered the top 30, over gaps of up to ten minutes', () => {
+test('a term counts as trending since it entered the top 30, with gaps of up to ten minutes', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['first'], created_at: START - 55 * MINUTE })
   driver.advanceWallClock(MINUTE)
   const [first] = entriesOf(driver, WORLD)
-  // Its only contribution leaves the window after five minutes; eight minutes later it is back, then gone for good.
+  // Its only contribution leaves the window after five minutes. Eight minutes later the term is back, and then it never
+  // returns.
   driver.advanceWallClock(12 * MINUTE)
   expect(entriesOf(driver, WORLD)).toEqual([])
   send(driver, { hashtags: ['first'], created_at: driver.now - 58 * MINUTE })
@@ -304,7 +305,7 @@ test('a term trends since it entered the top 30, over gaps of up to ten minutes'
   expect(entriesOf(driver, WORLD)[0].trending_since).toBeGreaterThan(first.trending_since + 20 * MINUTE)
 })
 
-test('the best 500 of many are kept, in one order whatever partition they live in', () => {
+test('keeps the best 500 of many, in one order regardless of their partitions', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (let term = 0; term < 800; term++) {
     const times = 1 + (term % 7)
@@ -323,7 +324,7 @@ test('the best 500 of many are kept, in one order whatever partition they live i
 test.each([
   { terms: 1, places: 2 },
   { terms: 7, places: 3 },
-])('$terms partitions of terms and $places of regions publish what four and four do', ({ terms, places }) => {
+])('$terms partitions of terms and $places of regions publish the same as four and four', ({ terms, places }) => {
   const other = testDriver(trends, {
     startAt: START,
     partitions: {

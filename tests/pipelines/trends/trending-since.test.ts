@@ -10,7 +10,7 @@ function note(known: TrendingSince, served: readonly string[], minute: number) {
   return { since: Object.fromEntries([...since].map(([term, at]) => [term, (at - START) / MINUTE])), changed }
 }
 
-test('a term trends since it was served first; an unchanged list need not be stored', () => {
+test('a term trends since it was first served, and an unchanged list need not be stored', () => {
   const known: TrendingSince = { terms: [] }
   expect(note(known, ['a'], 0)).toEqual({ since: { a: 0 }, changed: true })
   expect(note(known, ['a'], 1)).toEqual({ since: { a: 0 }, changed: false })

@@ -44,7 +44,9 @@ function unionKey(branch: AvroSchema): unknown {
   return type === 'array' || type === 'map' ? type : branch
 }
 
-/** Schemas of every type, named types with names of their own. Without int64, which other implementations do not know. */
+/**
+ * Schemas of every type, with unique names for named types. Leaves out int64, which other implementations do not know.
+ */
 export const schemas: fc.Arbitrary<AvroSchema> = shapes.any.map((shape) => withNames(shape))
 
 function withNames(shape: AvroSchema): AvroSchema {
@@ -65,7 +67,7 @@ function withNames(shape: AvroSchema): AvroSchema {
 
 const text = fc.oneof(fc.string({ unit: 'binary', maxLength: 12 }), fc.string({ unit: 'grapheme', maxLength: 60 }))
 const bytes = fc.uint8Array({ maxLength: 20 }).map((array) => Buffer.from(array))
-/** avsc rounds the zigzag form of longs beyond this; they are held against the definition in the decoder's own tests. */
+/** avsc rounds the zigzag form of longs beyond this. The decoder's own tests compare such longs with the definition. */
 const LARGEST = 2 ** 52
 const safeLong = fc.oneof(
   fc.maxSafeInteger().map((value) => Math.max(-LARGEST, Math.min(LARGEST, value))),
@@ -74,7 +76,7 @@ const safeLong = fc.oneof(
   fc.constantFrom(LARGEST, -LARGEST, 2 ** 31, -(2 ** 31) - 1, 2 ** 34, 2 ** 35 - 1),
 )
 
-/** True when no union of the schema has two branches of which one could be promoted to the other. */
+/** True if no union of the schema has a branch that could be promoted to another one. */
 export function hasDistinctBranches(schema: AvroSchema): boolean {
   if (typeof schema === 'string') return true
   if (Array.isArray(schema)) {
@@ -95,7 +97,7 @@ const PROMOTABLE: { [type: string]: string } = {
   bytes: 'text',
 }
 
-/** Values of a schema, in the form that the codecs take. */
+/** Values of a schema, in the form that the codecs accept. */
 export function valuesOf(schema: AvroSchema): fc.Arbitrary<unknown> {
   return values(parseSchema(schema), SMALL)
 }
@@ -127,7 +129,7 @@ function values(type: AvroType, depth: number): fc.Arbitrary<unknown> {
     case 'array':
       return depth === 0 ? fc.constant([]) : fc.array(values(type.items, depth - 1), { maxLength: SMALL })
     case 'map':
-      // Other implementations lose this key, which would be a prototype to them.
+      // Other implementations lose this key, because they treat it as a prototype.
       return fc.dictionary(
         text.filter((key) => key !== '__proto__'),
         values(type.values, depth),

@@ -17,7 +17,7 @@ function decoded(schema: AvroSchema, bytes: readonly number[] | Buffer): unknown
   return compileDecoder(schema)(Buffer.from(bytes), 0, bytes.length)
 }
 
-/** The definition, in BigInt. */
+/** The definition of the encoding, in BigInt. */
 function zigzagVarint(value: bigint): number[] {
   let bits = BigInt.asUintN(64, (value << 1n) ^ (value >> 63n))
   const bytes: number[] = []
@@ -68,7 +68,7 @@ describe('64-bit integers', () => {
     )
   })
 
-  test('padded with empty groups are read, as other implementations read them', () => {
+  test('with padding groups are accepted, as in other implementations', () => {
     expect(decoded('long', [0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00])).toBe(1)
     expect(decoded('int', [0x82, 0x80, 0x80, 0x80, 0x00])).toBe(1)
   })
@@ -84,7 +84,7 @@ describe('64-bit integers', () => {
 })
 
 describe('hostile bytes', () => {
-  /** 2^50 items: a loop over them would never end. */
+  /** 2^50 items, so that a loop over them would never end. */
   const huge = zigzagVarint(2n ** 50n)
   const hugeNegative = [...zigzagVarint(-(2n ** 50n)), 0]
 
@@ -98,7 +98,7 @@ describe('hostile bytes', () => {
     expect(() => decoded(schema, hugeNegative)).toThrow(CodecError)
   })
 
-  test('many arrays of nulls share one bound', () => {
+  test('many arrays of nulls share one limit', () => {
     const schema = { type: 'array', items: { type: 'array', items: 'null' } }
     const inner = [...zigzagVarint(60_000n), 0]
     expect(decoded(schema, [2, ...inner, 0])).toHaveLength(1)
@@ -111,7 +111,7 @@ describe('hostile bytes', () => {
     expect(() => decoded('bytes', [1])).toThrow('a length is negative')
   })
 
-  test('a block that is not as long as it says is refused', () => {
+  test('a block whose length is wrong is refused', () => {
     const schema = { type: 'array', items: 'long' }
     expect(decoded(schema, [3, 4, 2, 4, 0])).toEqual([1, 2])
     expect(() => decoded(schema, [3, 2, 2, 4, 0])).toThrow('does not have its declared size')
@@ -119,12 +119,12 @@ describe('hostile bytes', () => {
     expect(() => decoded(schema, [3, 1, 2, 4, 0])).toThrow('larger than the remaining bytes')
   })
 
-  test('several blocks make one array or map', () => {
+  test('several blocks form one array or map', () => {
     expect(decoded({ type: 'array', items: 'long' }, [2, 2, 3, 4, 4, 6, 0])).toEqual([1, 2, 3])
     expect(decoded({ type: 'map', values: 'long' }, [2, 2, 97, 2, 1, 6, 2, 98, 4, 0])).toEqual({ a: 1, b: 2 })
   })
 
-  test('records nested without end are refused before the stack is used up', () => {
+  test('records that are nested too deeply are refused before the stack overflows', () => {
     const node = { type: 'record', name: 'Node', fields: [{ name: 'next', type: ['null', 'Node'] }] }
     const nested = (depth: number) => [...Array(depth).fill(2), 0]
     let value = decoded(node, nested(400)) as { next: unknown } | null
@@ -149,11 +149,11 @@ describe('hostile bytes', () => {
     expect(() => decoded(schema as AvroSchema, bytes)).toThrow(message)
   })
 
-  test('a replacement character that was really sent is kept', () => {
+  test('a replacement character in the input is kept', () => {
     expect(decoded('string', encoded('string', 'a\ufffdb'))).toBe('a\ufffdb')
   })
 
-  test('map keys cannot reach a prototype', () => {
+  test('map keys cannot change a prototype', () => {
     const map = decoded(
       { type: 'map', values: 'int' },
       encoded({ type: 'map', values: 'int' }, { ['__proto__']: 1, constructor: 2 }),
@@ -167,7 +167,7 @@ test('positions outside the buffer are refused', () => {
   expect(() => compileDecoder('string')(Buffer.from([2]), 0, 2)).toThrow('is outside the buffer')
 })
 
-test('bytes are copies: they do not change with the buffer they came from', () => {
+test('bytes are copies that do not change with their source buffer', () => {
   const source = Buffer.from([2, 65, 66])
   const schema = {
     type: 'record',
@@ -186,7 +186,7 @@ function decoded2(schema: AvroSchema, bytes: Buffer): unknown {
   return compileDecoder(schema)(bytes, 0, bytes.length)
 }
 
-test('errors name the path', () => {
+test('errors contain the path', () => {
   const schema = {
     type: 'record',
     name: 'a.b.Outer',

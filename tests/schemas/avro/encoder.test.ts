@@ -60,7 +60,7 @@ const nested: AvroSchema = {
   ],
 }
 
-test('errors name the path, and leave the writer as it was', () => {
+test('errors contain the path, and leave the writer unchanged', () => {
   const out = byteWriter(8)
   out.length = 5
   const write = compileEncoder(nested)
@@ -76,14 +76,14 @@ test('absent fields take their defaults, of every kind', () => {
   expect(value).toEqual({ lines: [], notes: {}, id: 5n, amount: { int: 3 }, raw: Buffer.from([0, 255]), tags: ['B'] })
 })
 
-test('values nested without end are refused', () => {
+test('values that are nested too deeply are refused', () => {
   const node = { type: 'record', name: 'Node', fields: [{ name: 'next', type: ['null', 'Node'] }] }
   const circle: { next: unknown } = { next: null }
   circle.next = circle
   expect(() => encode(node, circle)).toThrow('nested deeper than 500')
 })
 
-test('a writer that is too small grows at every place', () => {
+test('a writer that is too small grows at every position', () => {
   const schema = {
     type: 'record',
     name: 'R',

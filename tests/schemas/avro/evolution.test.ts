@@ -67,17 +67,17 @@ describe('promotions', () => {
     expect(() => compileDecoder(writer, reader)).toThrow(IncompatibleSchemaError)
   })
 
-  test('an int64 outside 53 bits is no long', () => {
+  test('an int64 outside 53 bits is not readable as a long', () => {
     expect(() => through(int64, 'long', 2n ** 60n)).toThrow(CodecError)
   })
 
-  test('bytes that are no UTF-8 are no string', () => {
+  test('bytes that are not UTF-8 are not readable as a string', () => {
     expect(() => through('bytes', 'string', Buffer.from([0xff]))).toThrow('not valid UTF-8')
   })
 })
 
 describe('records', () => {
-  test('fields are found by name in any order, others are skipped, missing ones take fresh defaults', () => {
+  test('fields are matched by name in any order, unknown ones are skipped, and missing ones take fresh defaults', () => {
     const everything = [
       { name: 'n', type: 'null' },
       { name: 'bool', type: 'boolean' },
@@ -122,7 +122,7 @@ describe('records', () => {
     expect(one.list).not.toBe(two.list)
   })
 
-  test('skipped blocks that tell their size are stepped over', () => {
+  test('blocks with a byte size are skipped as a whole', () => {
     const decode = compileDecoder(
       record({ name: 'gone', type: { type: 'array', items: 'long' } }, { name: 'kept', type: 'int' }),
       record({ name: 'kept', type: 'int' }),
@@ -131,7 +131,7 @@ describe('records', () => {
     expect(() => decode(Buffer.from([3, 40, 2, 4, 0, 10]), 0, 6)).toThrow(CodecError)
   })
 
-  test('aliases of fields and records', () => {
+  test('fields and records match by alias', () => {
     const writer = { type: 'record', name: 'old.Name', fields: [{ name: 'old', type: 'int' }] }
     const reader = {
       type: 'record',
@@ -143,7 +143,7 @@ describe('records', () => {
     expect(() => compileDecoder(writer, { ...reader, aliases: [] })).toThrow('record old.Name cannot be read as record new.Other')
   })
 
-  test('a field of the same name comes before an alias', () => {
+  test('a field of the same name takes precedence over an alias', () => {
     const writer = record({ name: 'a', type: 'int' }, { name: 'b', type: 'int' })
     const reader = record({ name: 'a', type: 'int', aliases: ['b'] })
     expect(through(writer, reader, { a: 1, b: 2 })).toEqual({ a: 1 })
@@ -155,7 +155,7 @@ describe('records', () => {
     expect(through(writer, reader, { a: 1 })).toEqual({ a: 1 })
   })
 
-  test('a missing field without default is named', () => {
+  test('a missing field without a default is named', () => {
     const reader = record({ name: 'r', type: { type: 'record', name: 'S', fields: [{ name: 'x', type: 'int' }] } })
     const writer = record({ name: 'r', type: { type: 'record', name: 'S', fields: [] } })
     expect(() => compileDecoder(writer, reader)).toThrow('.r.x: the field has no default and the writer does not have it')
@@ -172,7 +172,7 @@ describe('records', () => {
     expect(through(node('int'), node(int64, { name: 'extra', type: 'string', default: 'x' }), value)).toEqual(expected)
   })
 
-  test('a recursive record that cannot be read is refused wherever it is met', () => {
+  test('a recursive record that cannot be read is refused wherever it occurs', () => {
     const node = (type: AvroSchema) => ({
       type: 'record',
       name: 'Node',
@@ -186,17 +186,17 @@ describe('records', () => {
 })
 
 describe('enums and fixed', () => {
-  test('symbols go by name', () => {
+  test('symbols are matched by name', () => {
     expect(through(letters(['A', 'B']), letters(['B', 'C', 'A']), 'B')).toBe('B')
   })
 
-  test('an unknown symbol takes the default, or is an error when it is met', () => {
+  test('an unknown symbol takes the default, or is an error when it occurs', () => {
     expect(through(letters(['A', 'Z']), letters(['A', 'B'], { default: 'B' }), 'Z')).toBe('B')
     expect(through(letters(['A', 'Z']), letters(['A']), 'A')).toBe('A')
     expect(() => through(letters(['A', 'Z']), letters(['A']), 'Z')).toThrow(CodecError)
   })
 
-  test('other names or sizes do not match', () => {
+  test('different names or sizes do not match', () => {
     expect(() => compileDecoder(letters(['A']), { ...letters(['A']), name: 'Other' })).toThrow(IncompatibleSchemaError)
     const fixed = (size: number) => ({ type: 'fixed', name: 'F', size })
     expect(() => compileDecoder(fixed(2), fixed(3))).toThrow('F was written with 2 bytes, not 3')
@@ -204,7 +204,7 @@ describe('enums and fixed', () => {
 })
 
 describe('unions', () => {
-  test('a value is read into a union, and out of one', () => {
+  test('a value can move into a union and out of one', () => {
     expect(through('string', ['null', 'string'], 'x')).toBe('x')
     expect(through(['null', 'string'], 'string', 'x')).toBe('x')
     expect(() => through(['null', 'string'], 'string', null)).toThrow('null cannot be read as string')
@@ -216,25 +216,25 @@ describe('unions', () => {
     expect(through(['null', 'long'], ['null', int64], 3)).toBe(3n)
   })
 
-  test('the branch of the same type wins over a promotion', () => {
+  test('a branch of the same type takes precedence over a promotion', () => {
     expect(through('int', ['double', 'int'], 3)).toEqual({ int: 3 })
     expect(through('int', ['double', 'float'], 3)).toEqual({ double: 3 })
   })
 
-  test('a branch that the reader does not know is an error when it is met', () => {
+  test('a branch that the reader does not know is an error when it occurs', () => {
     expect(through(['int', 'string'], ['null', 'int'], 3)).toBe(3)
     expect(() => through(['int', 'string'], ['null', 'int'], 'x')).toThrow('string matches no branch of the union null, int')
     expect(() => compileDecoder(['boolean', 'string'], ['null', 'int'])).toThrow(IncompatibleSchemaError)
   })
 
-  test('records in unions go by name', () => {
+  test('records in unions are matched by name', () => {
     const a = { type: 'record', name: 'A', fields: [{ name: 'x', type: 'int' }] }
     const b = { type: 'record', name: 'B', fields: [{ name: 'x', type: 'int' }] }
     expect(through([a, b], [b, a], { B: { x: 1 } })).toEqual({ B: { x: 1 } })
   })
 })
 
-test('a record that fails after another referred back to it fails there too', () => {
+test('if a record fails after another one referred back to it, that one fails too', () => {
   const schema = (x: AvroSchema) => [
     {
       type: 'record',
@@ -252,14 +252,14 @@ test('a record that fails after another referred back to it fails there too', ()
   expect(() => read({ A: { b: null, x: 'text' } })).toThrow('.x: string cannot be read as int')
 })
 
-test('a plain long, as a Python producer writes it, is read into a BigInt', () => {
+test('a plain long, as a Python producer writes it, can be read as a BigInt', () => {
   const writer = record({ name: 'tweet_id', type: 'long' }, { name: 'at', type: 'long' })
   const reader = record({ name: 'tweet_id', type: int64 }, { name: 'at', type: { type: 'long', logicalType: 'timestamp-millis' } })
   const bytes = Buffer.from([0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 2])
   expect(compileDecoder(writer, reader)(bytes, 0, bytes.length)).toEqual({ tweet_id: 2n ** 63n - 1n, at: 1 })
 })
 
-/** A reader's schema that a writer's could have become. */
+/** A reader's schema into which a writer's schema could have evolved. */
 function evolved(schema: AvroSchema, choice: () => number): AvroSchema {
   if (typeof schema === 'string') return promoted(schema, choice)
   if (Array.isArray(schema))
@@ -277,7 +277,7 @@ function evolved(schema: AvroSchema, choice: () => number): AvroSchema {
   return { ...json, fields }
 }
 
-/** Without promotions, which could make two branches alike. */
+/** Without promotions, which could make two branches equal. */
 function evolvedBranch(branch: AvroSchema, choice: () => number): AvroSchema {
   return typeof branch === 'string' ? branch : evolved(branch, choice)
 }
@@ -288,7 +288,9 @@ function promoted(type: string, choice: () => number): string {
   return options[choice() % options.length]
 }
 
-/** Where several branches would do, avsc takes the first and this implementation, as Java does, the one of the same type. */
+/**
+ * If several branches match, avsc takes the first. This implementation takes the one of the same type, as Java does.
+ */
 const evolutions = schemas.filter(hasDistinctBranches).chain((writer) =>
   fc.record({
     writer: fc.constant(writer),
@@ -297,7 +299,7 @@ const evolutions = schemas.filter(hasDistinctBranches).chain((writer) =>
   }),
 )
 
-test('what avsc resolves is resolved to the same value', () => {
+test('resolves to the same value as avsc', () => {
   let resolved = 0
   fc.assert(
     fc.property(evolutions, ({ writer, reader, value }) => {
@@ -313,7 +315,7 @@ test('what avsc resolves is resolved to the same value', () => {
   expect(resolved).toBeGreaterThan(500)
 })
 
-test('a default beyond 2^53 is exact as an int64, and refused where a number would round it', () => {
+test('a default beyond 2^53 is exact as an int64, and refused if a number would round it', () => {
   const digits = '9223372036854775807'
   const reader = (attributes: string) =>
     parseJson(`{"type":"record","name":"R","fields":[{"name":"n","type":{"type":"long"${attributes}},"default":${digits}}]}`) as AvroSchema
@@ -323,7 +325,7 @@ test('a default beyond 2^53 is exact as an int64, and refused where a number wou
   expect(() => compileDecoder(writer, reader(''))).toThrow('declare the long as int64')
 })
 
-test('a float may default to what JSON has no number for', () => {
+test('a float may have a default that JSON has no number for', () => {
   const reader = {
     type: 'record',
     name: 'R',

@@ -21,7 +21,7 @@ function encoded(schema: AvroSchema, value: unknown): Buffer {
   return Buffer.from(out.buffer.subarray(0, out.length))
 }
 
-test('avsc reads what the encoder writes, byte for byte what it writes itself', () => {
+test('avsc reads what the encoder writes, and writes the same bytes', () => {
   fc.assert(
     fc.property(schemaAndValue, ({ schema, value }) => {
       const type = independent(schema)
@@ -33,7 +33,7 @@ test('avsc reads what the encoder writes, byte for byte what it writes itself', 
   )
 })
 
-test('the decoder reads what avsc writes, also from the middle of a buffer', () => {
+test('the decoder reads what avsc writes, even from the middle of a buffer', () => {
   fc.assert(
     fc.property(schemaAndValue, ({ schema, value }) => {
       const bytes = independent(schema).toBuffer(value)
@@ -44,12 +44,12 @@ test('the decoder reads what avsc writes, also from the middle of a buffer', () 
   )
 })
 
-test('every truncation and every rest is a CodecError', () => {
+test('truncated input and trailing bytes are a CodecError', () => {
   fc.assert(
     fc.property(schemaAndValue, fc.nat(), ({ schema, value }, cut) => {
       const bytes = encoded(schema, value)
       const decode = compileDecoder(schema)
-      // Zeros behind the end would complete a value that is read past it.
+      // Zeros after the end would complete a value if the decoder read past it.
       const padded = Buffer.concat([bytes, Buffer.alloc(64)])
       expect(() => decode(padded, 0, bytes.length + 1)).toThrow(CodecError)
       if (bytes.length > 0) expect(() => decode(padded, 0, cut % bytes.length)).toThrow(CodecError)
@@ -58,7 +58,7 @@ test('every truncation and every rest is a CodecError', () => {
   )
 })
 
-test('any bytes decode or are a CodecError; what decodes is what avsc makes of it', () => {
+test('random bytes either decode to the same value as in avsc or are a CodecError', () => {
   fc.assert(
     fc.property(schemas, fc.uint8Array({ maxLength: 40 }), (schema, array) => {
       const bytes = Buffer.from(array)

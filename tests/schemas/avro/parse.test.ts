@@ -42,7 +42,7 @@ test.each<[string, AvroSchema, string]>([
   expect(() => parseSchema(schema)).toThrow(message)
 })
 
-test('names are resolved in their namespace, also aliases', () => {
+test('names and aliases are resolved in their namespace', () => {
   const schema = {
     type: 'record',
     name: 'Outer',
@@ -63,7 +63,7 @@ test('names are resolved in their namespace, also aliases', () => {
   expect(type.fields[3].type).toMatchObject({ name: 'c.E' })
 })
 
-test('a union is wrapped only where JavaScript cannot tell its branches apart', () => {
+test('wraps a union only if JavaScript cannot distinguish its branches', () => {
   const wrapped = (schema: AvroSchema) => (parseSchema(schema) as { wrapped: boolean }).wrapped
   expect(wrapped(['null', 'int', 'string', 'bytes', 'boolean', { type: 'array', items: 'int' }, { type: 'map', values: 'int' }])).toBe(
     false,

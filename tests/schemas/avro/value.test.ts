@@ -29,17 +29,17 @@ function encoded(schemaId: number, value: Point): Buffer {
   return out.buffer.subarray(0, out.length)
 }
 
-test('the wire format is zero, the id in four bytes, Avro', () => {
+test('the wire format is a zero byte, the id in four bytes, and Avro', () => {
   expect([...encoded(258, { x: 1, y: -1 })]).toEqual([0, 0, 0, 1, 2, 2, 1])
 })
 
-test('a value written with another id is resolved to this schema', () => {
+test('a value written with another schema id is resolved to this schema', () => {
   const codec = avroValue<Point>(schema).open(1, lookup({ 9: older }))
   const bytes = Buffer.from([0, 0, 0, 0, 9, 4])
   expect(codec.decode(bytes, 0, bytes.length)).toEqual({ x: 2, y: 7 })
 })
 
-test('an id that is not loaded asks for it, and is found once it is', () => {
+test('a missing schema id is requested, and its values decode once it is loaded', () => {
   const loaded: Record<number, AvroSchema> = {}
   const codec = avroValue<Point>(schema).open(1, lookup(loaded))
   const bytes = Buffer.from([0, 0, 0, 0, 9, 4])
@@ -50,7 +50,7 @@ test('an id that is not loaded asks for it, and is found once it is', () => {
   expect(attempt()).toEqual({ x: 2, y: 7 })
 })
 
-test('an id whose schema cannot be read here is a codec error with the reason', () => {
+test('an id whose schema cannot be resolved is a codec error with the reason', () => {
   const codec = avroValue<Point>(schema).open(1, lookup({ 9: foreign }))
   const bytes = Buffer.from([0, 0, 0, 0, 9, 2, 65])
   expect(() => codec.decode(bytes, 0, bytes.length)).toThrow(CodecError)
@@ -71,7 +71,7 @@ test.each([
   expect(() => codec.decode(buffer, 0, buffer.length)).toThrow(message)
 })
 
-test('a value that does not fit leaves the writer as it was', () => {
+test('a value that does not fit leaves the writer unchanged', () => {
   const out = byteWriter(4)
   out.length = 2
   const codec = avroValue<Point>(schema).open(1, lookup())

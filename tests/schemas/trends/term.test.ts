@@ -23,25 +23,25 @@ test.each([
   expect(foldTerm(original)).toBe(term)
 })
 
-test.each(['', '#', '  ', '＃', 'a\0b'])('%j is no term', (original) => {
+test.each(['', '#', '  ', '＃', 'a\0b'])('%j is not a term', (original) => {
   expect(foldTerm(original)).toBeUndefined()
 })
 
-test('the limit is in code points of the folded term, the # not counted', () => {
+test('the limit counts code points of the folded term without the #', () => {
   expect(foldTerm(`#${'🔥'.repeat(MAX_TERM_CODE_POINTS)}`)).toBe('🔥'.repeat(MAX_TERM_CODE_POINTS))
   expect(foldTerm('🔥'.repeat(MAX_TERM_CODE_POINTS + 1))).toBeUndefined()
   expect(foldTerm('x'.repeat(MAX_TERM_CODE_POINTS + 1))).toBeUndefined()
   expect(foldTerm('ß'.repeat(MAX_TERM_CODE_POINTS))).toBeUndefined()
 })
 
-test('an original that is far longer than its term is no term: it would be kept as a spelling', () => {
+test('an original that is far longer than its term is refused, because it would be stored as a spelling', () => {
   expect(foldTerm(`${'#'.repeat(700_000)}a`)).toBeUndefined()
   expect(foldTerm(`a${' '.repeat(700_000)}`)).toBeUndefined()
   const vietnamese = 'ệ'.repeat(MAX_TERM_CODE_POINTS)
   expect(foldTerm(`#${vietnamese.normalize('NFD')}`)).toBe(vietnamese)
 })
 
-test('case and form never make two terms of one', () => {
+test('case and normalization form never create two terms', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 20 }), (text) => {
       const term = foldTerm(text)
@@ -54,7 +54,7 @@ test('case and form never make two terms of one', () => {
   )
 })
 
-test('keys are taken apart as they were put together', () => {
+test('keys are split into the parts that formed them', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1 }), fc.string(), (woeid, term) => {
       const key = termKey(woeid, term)

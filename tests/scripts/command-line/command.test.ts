@@ -36,7 +36,7 @@ const play = command({
   check: ({ mode, loud }) => (mode === 'fast' && loud ? 'fast is never loud: leave out --loud' : undefined),
 })
 
-test('defaults hold where nothing is given', () => {
+test('applies defaults to omitted options', () => {
   expect(play.parse(['a.csv'])).toEqual({
     FILE: 'a.csv',
     MORE: [],
@@ -53,7 +53,7 @@ test('defaults hold where nothing is given', () => {
   })
 })
 
-test('every kind of value is read, in either form; of single values the last counts', () => {
+test('parses every kind of value in both forms, and of repeated single values the last counts', () => {
   const args = [
     '--rate=2.5',
     'a',
@@ -85,7 +85,7 @@ test('every kind of value is read, in either form; of single values the last cou
   })
 })
 
-test('help wins over everything else', () => {
+test('--help takes precedence over everything else', () => {
   expect(play.parse(['--nonsense', '--help'])).toBe('help')
   expect(play.parse(['-h'])).toBe('help')
 })
@@ -110,7 +110,7 @@ test.each([
   [['a', '--loud=yes'], '--loud takes no value; see'],
   [['a', '--note='], '--note must not be empty'],
   [['a', '--mode', 'fast', '--loud'], 'fast is never loud: leave out --loud; see'],
-])('%j is refused with cause and cure in one line', (args, message) => {
+])('refuses %j with cause and cure in one line', (args, message) => {
   let caught: unknown
   try {
     play.parse(args)
@@ -123,13 +123,13 @@ test.each([
   expect((caught as Error).message).not.toContain('\n')
 })
 
-test('a command without positional arguments takes none', () => {
+test('a command without positional arguments refuses them', () => {
   const bare = command({ call: 'npm run bare --', description: 'Does one thing.' })
   expect(bare.parse([])).toEqual({})
   expect(() => bare.parse(['x'])).toThrow('unexpected argument "x"; see npm run bare -- --help')
 })
 
-test('help names everything that is declared, in lines that fit', () => {
+test('the help lists everything that is declared, in lines of limited width', () => {
   expect(play.help).toMatch(
     /^npm run play -- FILE \[MORE\] \[options\]\n\nPlays something\.\n\nArguments:\n {2}FILE {2}What is played\. Required\./,
   )
@@ -147,6 +147,6 @@ test.each([
   ['bench:link', 'bench:links'],
   ['bench', 'bench:links'],
   ['xyzzy', undefined],
-])('the name nearest to %s is %s', (given, nearest) => {
+])('the nearest name to %s is %s', (given, nearest) => {
   expect(nearestName(given, ['start', 'status', 'test', 'bench:links'])).toBe(nearest)
 })

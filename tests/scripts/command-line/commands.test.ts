@@ -8,7 +8,7 @@ import { TASKS } from '../../../scripts/tasks.mjs'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
 const RUN = join(ROOT, 'scripts/run.mjs')
-/** Commands of no npm script. */
+/** Commands without an npm script. */
 const BY_HAND = ['scripts/places.ts', 'bench/kafka-transport.ts']
 const FILES = [...Object.values(TASKS).map(({ file }) => file), ...BY_HAND]
 const NAMES = [...Object.keys(TASKS), ...BY_HAND]
@@ -24,7 +24,7 @@ interface Ended {
   readonly stderr: string
 }
 
-/** On a machine without any program: whatever the command installed or started would fail. */
+/** Simulates a machine without any programs, where any attempt to install or start something would fail. */
 function run(...args: string[]): Promise<Ended> {
   const env = { PATH: empty, MILLRACE_HOME: home, MILLRACE_DATA: join(empty, 'data') }
   return new Promise((ended) => {
@@ -38,7 +38,7 @@ function declarationOf(file: string): string {
   return file.replace(/\.ts$/, '.command.ts')
 }
 
-test('without a command, and with --help, all commands are listed with what they do', async () => {
+test('without a command, and with --help, it lists all commands with their descriptions', async () => {
   const [none, help] = await Promise.all([run(RUN), run(RUN, '--help')])
   expect(help).toMatchObject({ code: 0, stderr: '' })
   expect(none).toEqual({ code: 2, stdout: '', stderr: help.stdout })
@@ -52,7 +52,7 @@ test('every npm script is a command', () => {
 })
 
 describe.each(NAMES)('%s', (name) => {
-  test('answers --help and a wrong option, and does nothing else', async () => {
+  test('answers --help and a wrong option without doing anything else', async () => {
     const [help, wrong] = await Promise.all([run(RUN, name, '--help'), run(RUN, name, WRONG_OPTION)])
     expect(help).toMatchObject({ code: 0, stderr: '' })
     expect(help.stdout).toMatch(/^(npm|node) .*\[options\]\n\n[A-Z][\s\S]*\.\n\n[\s\S]*--help +Prints this text\.\n/)
@@ -65,13 +65,13 @@ describe.each(NAMES)('%s', (name) => {
 })
 
 describe.each(FILES)('%s', (file) => {
-  test('reads the command line by its declaration only', () => {
+  test('reads the command line only through its declaration', () => {
     const source = readFileSync(join(ROOT, file), 'utf8')
     expect(source).toMatch(/commandLine\(declaration\)/)
     expect(source).not.toMatch(/parseArgs\(/)
   })
 
-  test('its declaration needs no package, so that help works before any is installed', () => {
+  test('has a declaration that needs no package, so that help works before any is installed', () => {
     const loaded = new Set<string>()
     expect(packagesOf(join(ROOT, declarationOf(file)), loaded)).toEqual([])
     expect([...loaded]).toContain(join(ROOT, 'scripts/command-line/command.ts'))
@@ -84,7 +84,7 @@ test('--reset --help prints help and deletes nothing', async () => {
   expect(stdout).toContain('--reset')
 })
 
-test('a file that is run directly answers by itself', async () => {
+test('a file that is run directly parses its own options', async () => {
   const [help, wrong] = await Promise.all([run('bench/stores.ts', '--help'), run('bench/stores.ts', 'x')])
   expect(help).toMatchObject({ code: 0, stderr: '' })
   expect(wrong).toEqual({
@@ -94,13 +94,13 @@ test('a file that is run directly answers by itself', async () => {
   })
 })
 
-test('a benchmark without its public data says in one line what is missing and where it comes from', async () => {
+test('a benchmark without its public data says in one line what is missing and where to get it', async () => {
   const { code, stderr } = await run('bench/languages/run.ts')
   expect(code).toBe(1)
   expect(stderr).toMatch(/^millrace: .*languages.* is missing\. .*highlight\.js.* MILLRACE_DATA .*\n$/)
 })
 
-test('when the reader of its output has gone, status ends quietly', async () => {
+test('status ends quietly when the reader of its output has gone', async () => {
   const child = spawn(process.execPath, [join(ROOT, 'deploy/local/status.ts')], {
     env: { MILLRACE_HOME: home },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -112,7 +112,7 @@ test('when the reader of its output has gone, status ends quietly', async () => 
   expect(stderr).toBe('')
 })
 
-/** Imports of packages by a file and by the files that it loads. */
+/** Packages that a file and the files that it loads import. */
 function packagesOf(file: string, seen = new Set<string>()): string[] {
   if (seen.has(file)) return []
   seen.add(file)

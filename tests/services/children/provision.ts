@@ -2,8 +2,8 @@ import { provisionTopics, topicSpecs } from '../../../deploy/local/provision.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 
 /**
- * Provisions given servers: the topics of one service with the partitions of production, all others with one, since a small broker would need
- * minutes for the hundreds that production has. Prints what production itself would create for the service.
+ * Provisions given servers: the topics of one service with production partitions, and all others with one, because a
+ * small broker would need minutes for the hundreds of production. Prints what production would create for the service.
  */
 const [brokers, registry, ...names] = process.argv.slice(2)
 const isOfService = ({ name }: { readonly name: string }) => names.some((prefix) => name.startsWith(prefix))

@@ -24,7 +24,7 @@ let s3: Server
 let bucketStore: BlobStore
 let bucketClient: S3Client
 let s3Url: string
-/** The bucket's clock, for touches. */
+/** The bucket's clock, which dates touches. */
 let bucketNow = Date.now()
 
 beforeAll(async () => {
@@ -65,7 +65,7 @@ describe.each([
   ['a folder', () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })],
   ['a bucket', () => bucketStore],
 ])('blobs in %s', (_name, store) => {
-  it('gives back what was kept, whatever its pieces', async () => {
+  it('returns what was kept, however it was split', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 8 }), fc.constantFrom(1, 200), async (pieces, repeat) => {
         const all = pieces.map((piece) => Buffer.concat(Array.from({ length: repeat }, () => Buffer.from(piece))))
@@ -87,7 +87,7 @@ describe.each([
     expect(readdirSync(draftFolderOf(root))).toEqual([])
   })
 
-  it('knows nothing of a draft that was not kept', async () => {
+  it('does not find a draft that was not kept', async () => {
     const draft = store().draft()
     const content = Buffer.alloc(200_000, 'discarded')
     await draft.write(content)
@@ -96,14 +96,14 @@ describe.each([
     expect(readdirSync(draftFolderOf(root))).toEqual([])
   })
 
-  it('touches what is there already', async () => {
+  it('touches existing blobs', async () => {
     const content = Buffer.from('kept twice')
     const { hash } = await keep(store(), content)
     expect(await keep(store(), content)).toEqual({ hash, bytes: content.byteLength })
     expect(await contentOf(store(), hash)).toEqual(content)
   })
 
-  it('keeps what is touched from the sweep for as long as any other, wherever it lies', async () => {
+  it('protects a touched blob from the sweep for as long as a new one, in either storage form', async () => {
     const { hash } = await keep(store(), Buffer.from('touched again'))
     bucketNow = Date.now() + 60_000
     const touchedAt = Date.now()
@@ -114,7 +114,7 @@ describe.each([
     bucketNow = Date.now()
   })
 
-  it('sweeps what nobody refers to and nobody has touched', async () => {
+  it('sweeps unreferenced blobs that were not touched recently', async () => {
     const wanted = await keep(store(), Buffer.from('wanted'))
     const orphan = await keep(store(), Buffer.from('orphan'))
     const referenced = async (hashes: readonly string[]) => new Set(hashes.filter((hash) => hash !== orphan.hash))
@@ -126,7 +126,7 @@ describe.each([
     expect(await contentOf(store(), wanted.hash)).toEqual(Buffer.from('wanted'))
   })
 
-  it('removes nothing when it cannot be told what is referred to', async () => {
+  it('removes nothing if references cannot be read', async () => {
     const orphan = await keep(store(), Buffer.from('perhaps an orphan'))
     const referenced = () => Promise.reject(new Error('not caught up'))
     const sweep = sweepBlobs({ blobs: store(), referenced, before: Date.now() + 3_600_000, signal: new AbortController().signal })
@@ -139,7 +139,7 @@ describe('blobs in a folder', () => {
   const store = () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })
   const pathOf = (hash: string, suffix = '.zst') => join(root, hash.slice(0, 2), hash + suffix)
 
-  it('tells damage before the last piece, so that a small blob never shows any of it', async () => {
+  it('detects damage before the last chunk, so that a small damaged blob is never returned even in part', async () => {
     const { hash } = await keep(store(), Buffer.from('precious'))
     const other = await keep(store(), Buffer.from('exchanged'))
     writeFileSync(pathOf(hash), readFileSync(pathOf(other.hash)))
@@ -150,7 +150,7 @@ describe('blobs in a folder', () => {
     }
   })
 
-  it('never gives other content, whichever byte is flipped', async () => {
+  it('never returns different content if any byte is flipped', async () => {
     const content = Buffer.from('a few words that are stored as they are')
     const { hash } = await keep(store(), content)
     const good = readFileSync(pathOf(hash))
@@ -159,12 +159,12 @@ describe('blobs in a folder', () => {
       bad[at] ^= 0x55
       writeFileSync(pathOf(hash), bad)
       const found = await contentOf(store(), hash).catch((error: Error) => error)
-      // Some bits of the header and of the stamp mean nothing.
+      // Some bits of the header and of the stamp have no meaning.
       expect(found instanceof BlobCorruptError || content.equals(found as Buffer), `byte ${at}`).toBe(true)
     }
   })
 
-  it('keeps what is touched while a sweep looks at it', async () => {
+  it('keeps a blob that is touched while a sweep examines it', async () => {
     const { hash } = await keep(store(), Buffer.from('touched in time'))
     const old = new Date(Date.now() - 100_000)
     utimesSync(pathOf(hash), old, old)
@@ -177,8 +177,8 @@ describe('blobs in a folder', () => {
     expect(await contentOf(store(), hash)).toBeDefined()
   })
 
-  it('removes drafts of killed writers when it is swept, and when somebody begins to use it', async () => {
-    const place = join(folder, 'drafts of the dead')
+  it('removes drafts of killed writers when it sweeps and when it opens', async () => {
+    const place = join(folder, 'drafts of killed writers')
     const blobs = blobStore({ shelf: folderShelf(place), draftFolder: draftFolderOf(place) })
     const leave = (name: string, daysAgo: number) => {
       const path = join(draftFolderOf(place), name)
@@ -196,7 +196,7 @@ describe('blobs in a folder', () => {
     expect(readdirSync(draftFolderOf(place))).toEqual(['new.draft'])
   })
 
-  it('puts back what a killed sweep had moved aside', async () => {
+  it('restores what a killed sweep had moved aside', async () => {
     const { hash } = await keep(store(), Buffer.from('moved aside'))
     const { renameSync } = await import('node:fs')
     renameSync(pathOf(hash), pathOf(hash, '.aside'))
@@ -205,7 +205,7 @@ describe('blobs in a folder', () => {
     expect(await contentOf(store(), hash)).toEqual(Buffer.from('moved aside'))
   })
 
-  it('holds every blob that was told kept, and no half one, when its writer is killed', async () => {
+  it('after its writer was killed it has every blob that was reported as kept, and no partial one', async () => {
     const place = join(folder, 'killed')
     const child = spawn(process.execPath, [join(import.meta.dirname, 'children/writer.ts'), place], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -225,7 +225,7 @@ describe('blobs in a folder', () => {
 })
 
 describe('blobs in a bucket', () => {
-  it('puts again what was put long ago: S3 has no touch', async () => {
+  it('rewrites a blob that was stored long ago, because S3 has no touch', async () => {
     const { hash } = await keep(bucketStore, Buffer.from('renewed'))
     bucketNow = Date.now()
     expect(await bucketStore.shelf.touch(hash)).toBe(true)
@@ -244,7 +244,7 @@ describe('blobs in a bucket', () => {
     client.destroy()
   })
 
-  it('is what an s3: URL names', async () => {
+  it('is selected by an s3: URL', async () => {
     const blobs = await connectBlobs({ url: 's3://snippets/deep/er', s3Endpoint: s3Url })
     const { hash } = await keep(blobs, Buffer.from('by its URL'))
     expect(await contentOf(blobs, hash)).toEqual(Buffer.from('by its URL'))

@@ -44,21 +44,21 @@ async function contentOf(hash: string): Promise<Buffer | undefined> {
 const filled = (bytes: number, text: string) => Buffer.alloc(bytes, text)
 
 describe('kept contents', () => {
-  it.each([0, 1, 1_000, 65_536])('%i bytes are read from the shelf once', async (bytes) => {
+  it.each([0, 1, 1_000, 65_536])('reads %i bytes from the shelf once', async (bytes) => {
     const content = filled(bytes, `${bytes} bytes`)
     const hash = await keep(content)
     for (let time = 0; time < 3; time++) expect(await contentOf(hash)).toEqual(content)
     expect(opened).toEqual([hash])
   })
 
-  it.each([65_537, 300_000, 1_000_000])('%i bytes are not kept', async (bytes) => {
+  it.each([65_537, 300_000, 1_000_000])('does not cache %i bytes', async (bytes) => {
     const content = filled(bytes, 'long')
     const hash = await keep(content)
     for (let time = 0; time < 2; time++) expect((await contentOf(hash))!.equals(content)).toBe(true)
     expect(opened).toEqual([hash, hash])
   })
 
-  it('what was read last stays, within the bound, also when each is tiny', async () => {
+  it('keeps the most recently read contents within the bound, even if each is tiny', async () => {
     const hashes = await Promise.all(Array.from({ length: 5 }, (_, index) => keep(filled(50_000, `${index}.`))))
     for (const hash of hashes) await contentOf(hash)
     opened.length = 0
@@ -73,7 +73,7 @@ describe('kept contents', () => {
     expect(opened).toEqual([tiny[0]])
   })
 
-  it('damaged content, and content that nobody read to its end, is not kept', async () => {
+  it('does not cache damaged content, or content that was not read to the end', async () => {
     const hash = await keep(filled(2_000, 'precious'))
     const blob = await blobs.open(hash)
     for await (const _ of blob!.content()) break
@@ -85,7 +85,7 @@ describe('kept contents', () => {
     for (let time = 0; time < 2; time++) await expect(contentOf(hash)).rejects.toBeInstanceOf(BlobCorruptError)
   })
 
-  it('what is not there is asked for again', async () => {
+  it('asks again for content that does not exist', async () => {
     const absent = 'ab'.repeat(32)
     expect(await contentOf(absent)).toBeUndefined()
     expect(await contentOf(absent)).toBeUndefined()

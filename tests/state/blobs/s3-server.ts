@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import type { Server } from 'node:http'
 import S3rver from '@20minutes/s3rver'
 
-/** A server that speaks S3's protocol, on a free port, with one bucket. Key and secret are S3RVER. */
+/** A server for S3's protocol on a free port, with one bucket. Key and secret are S3RVER. */
 export async function startS3(directory: string, bucket: string): Promise<Server> {
   mkdirSync(directory, { recursive: true })
   const server = new S3rver({
@@ -10,7 +10,7 @@ export async function startS3(directory: string, bucket: string): Promise<Server
     port: 0,
     silent: true,
     directory,
-    // It does not sign list requests as S3 does.
+    // Unlike S3, it does not sign list requests.
     allowMismatchedSignatures: true,
     configureBuckets: [{ name: bucket }],
   })

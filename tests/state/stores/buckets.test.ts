@@ -23,7 +23,7 @@ function entriesOf(buckets: Buckets): [number, number][] {
   return entries
 }
 
-test('buckets hold what a map with the same rule holds', () => {
+test('buckets contain the same as a map with the same rule', () => {
   fc.assert(
     fc.property(additions, (all) => {
       const buckets = emptyBuckets()
@@ -45,7 +45,7 @@ test('buckets hold what a map with the same rule holds', () => {
   )
 })
 
-test('sums and neighbours are those of the entries', () => {
+test('sums and neighbours match the entries', () => {
   fc.assert(
     fc.property(additions, fc.integer({ min: 995, max: 1035 }), fc.integer({ min: 0, max: 20 }), (all, from, length) => {
       const buckets = emptyBuckets()
@@ -60,7 +60,7 @@ test('sums and neighbours are those of the entries', () => {
   )
 })
 
-test('dropping everything leaves buckets that start anew', () => {
+test('buckets can be filled again after everything was dropped', () => {
   const buckets = emptyBuckets()
   addTo(buckets, 100, 1, KEEP)
   dropBefore(buckets, 101)

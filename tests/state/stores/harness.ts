@@ -11,7 +11,7 @@ export const TOPOLOGY = 'orders'
 export const PARTITION = 3
 
 const MEMORY_RUNS = 300
-/** Opening a database takes milliseconds, and a run does it several times. */
+/** Opening a database takes milliseconds, and each run does it several times. */
 const ROCKSDB_RUNS = 60
 export const PROPERTY_TIMEOUT_MS = 60_000
 
@@ -19,11 +19,11 @@ export function propertyRuns(backend: TestBackend): number {
   return backend.name === 'memory' ? MEMORY_RUNS : ROCKSDB_RUNS
 }
 
-/** A backend and how it survives the death of its process: RocksDB is opened again, memory is simply kept. */
+/** A backend that can survive the end of its process: RocksDB is reopened, and memory is kept. */
 export interface TestBackend {
   readonly name: string
   backend: StateBackend
-  /** Of TOPOLOGY. */
+  /** Stores of TOPOLOGY. */
   readonly session: StateSession
   reopen(): Promise<void>
   remove(): Promise<void>
@@ -59,7 +59,7 @@ export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'millrace-state-'))
 }
 
-/** A value format without schema. */
+/** A value format without a schema. */
 export function raw<T>(codec: Codec<T>): ValueFormat<T> {
   return { schema: undefined, open: () => codec }
 }
@@ -71,7 +71,7 @@ export function openStore<S extends EngineStore>(store: S, backend: StateBackend
   return store
 }
 
-/** What a compacted changelog topic would hold. `commit` makes what was appended durable, `abort` drops it. */
+/** The contents of a compacted changelog topic. `commit` makes appended records durable, and `abort` drops them. */
 export interface TestChangelog extends ChangelogWriter {
   readonly rows: Map<string, string>
   readonly appended: number
@@ -103,7 +103,7 @@ export function testChangelog(): TestChangelog {
   }
 }
 
-/** All rows of a store's key space, as the changelog shows them. */
+/** All rows of a store's key space, in the changelog's form. */
 export function storedRows(backend: StateBackend, store: string, partition = PARTITION): Map<string, string> {
   const rows = new Map<string, string>()
   for (const [key, value] of backend.session(TOPOLOGY).column(store, partition).scan({})) {

@@ -9,7 +9,7 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 const STORE = 'waiting'
 const CACHED_OBJECTS = 2
 const SPAN_MS = 10
-/** Ceil of a quarter of the span. */
+/** A quarter of the span, rounded up. */
 const SEGMENT_MS = 3
 
 type Step =
@@ -40,7 +40,7 @@ function newStore(): JoinBufferStore<string, string> {
   return joinBufferStore<string, string>(STORE, { key: utf8, value: 'string', spanMs: SPAN_MS })
 }
 
-/** Rows that are due, in the order of segments and keys. */
+/** Expired rows, in the order of segments and keys. */
 function expiredRows(items: readonly Item[], time: number): Item[][] {
   const rows = new Map<string, Item[]>()
   for (const item of items) {
@@ -84,9 +84,9 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
   }
 }
 
-testAgainstModel('a join buffer finds what a list finds, through commits, aborts and restarts', STORE, stepArbitrary, runAgainstModel)
+testAgainstModel('a join buffer finds the same as a list, through commits, aborts and restarts', STORE, stepArbitrary, runAgainstModel)
 
-test('real times, a month apart', () => {
+test('works with real times a month apart', () => {
   const DAY_MS = 86_400_000
   const now = Date.UTC(2026, 0, 31)
   const store = openStore(joinBufferStore<string, string>(STORE, { key: utf8, value: 'string', spanMs: 30 * DAY_MS }), memoryBackend())
@@ -100,6 +100,6 @@ test('real times, a month apart', () => {
   ])
 })
 
-test('a span that is none is refused', () => {
+test('an invalid span is refused', () => {
   expect(() => joinBufferStore(STORE, { key: utf8, value: 'string', spanMs: 0 })).toThrow('spanMs must be positive')
 })

@@ -8,10 +8,10 @@ import { openStore, raw, type TestBackend, testBackends, testChangelog } from '.
 import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled.ts'
 
 const STORE = 'totals'
-/** Few keys, so that operations meet each other; some are prefixes of others, one sorts behind all ASCII. */
+/** Few keys, so that operations collide. Some are prefixes of others, and one sorts after all ASCII. */
 const someKeys = ['a', 'aa', 'ab', 'b', 'ba', 'c', 'd', 'é', '\u{10ffff}']
 const keyArbitrary = fc.constantFrom(...someKeys)
-/** Small enough that entries are forgotten and read again. */
+/** So small that entries are evicted and read again. */
 const CACHED_OBJECTS = 4
 
 type Step =
@@ -59,7 +59,7 @@ function expectedScan(model: ReadonlyMap<string, string>, step: Step & { do: 'sc
   return rows.slice(0, limit)
 }
 
-/** Runs the steps on a store and on two maps: what is there now, and what was committed. */
+/** Runs the steps on a store and on two maps: the current contents, and the committed ones. */
 async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Promise<void> {
   const open = () => openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), opened.backend, CACHED_OBJECTS)
   const both = modelled(opened, open, new Map<string, string>(), (model) => new Map(model))
@@ -96,9 +96,9 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
   for (const key of someKeys) expect(both.store.get(key)).toBe(both.committed.get(key))
 }
 
-testAgainstModel('a keyed store behaves as a map with transactions', STORE, stepArbitrary, runAgainstModel)
+testAgainstModel('a keyed store behaves like a map with transactions', STORE, stepArbitrary, runAgainstModel)
 
-test('a key changed many times is encoded once per commit', async () => {
+test('a key that changes many times is encoded once per commit', async () => {
   const backend = (await testBackends[0]()).backend
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend)
   const changelog = testChangelog()
@@ -108,7 +108,7 @@ test('a key changed many times is encoded once per commit', async () => {
   expect(changelog.appended).toBe(1)
 })
 
-test('scans that follow each other encode a change once, and see what was changed in between', async () => {
+test('consecutive scans encode a change once, and see the changes between them', async () => {
   const backend = (await testBackends[0]()).backend
   let encoded = 0
   const key: Codec<string> = {
@@ -145,7 +145,7 @@ test('deleting a key that was never stored writes no tombstone', async () => {
   expect(changelog.appended).toBe(0)
 })
 
-test('a changed key outlives its place in the cache', async () => {
+test('a changed key is kept after its eviction from the cache', async () => {
   const backend = (await testBackends[0]()).backend
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(utf8) }), backend, 2)
   store.get('a')
@@ -156,7 +156,7 @@ test('a changed key outlives its place in the cache', async () => {
   expect(store.get('a')).toBe('x')
 })
 
-test('keys that are objects are equal when their bytes are', async () => {
+test('keys that are objects are equal if their bytes are', async () => {
   const backend = (await testBackends[0]()).backend
   const key: Codec<Buffer> = {
     encode: (value, out) => utf8.encode(value.toString(), out),
@@ -168,7 +168,7 @@ test('keys that are objects are equal when their bytes are', async () => {
   expect(store.get(Buffer.from('b'))).toBeUndefined()
 })
 
-/** A codec that decodes only while `works`. */
+/** A codec that decodes only while `works` is true. */
 function fallibleCodec(error: Error): Codec<string> & { works: boolean } {
   const codec = {
     works: true,
@@ -181,7 +181,7 @@ function fallibleCodec(error: Error): Codec<string> & { works: boolean } {
   return codec
 }
 
-test('a multi-get that met an unknown schema is repeated once the schema is loaded', async () => {
+test('a multi-get that needs an unknown schema is repeated once the schema is loaded', async () => {
   const { backend, session } = await testBackends[0]()
   const codec = fallibleCodec(new UnknownSchemaError(7))
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(codec) }), backend)
@@ -199,7 +199,7 @@ test('a multi-get that met an unknown schema is repeated once the schema is load
   expect([store.get('a'), store.get('b')]).toEqual(['x', undefined])
 })
 
-test('a stored value that cannot be decoded is corruption', async () => {
+test('a stored value that cannot be decoded is reported as corruption', async () => {
   const { backend, session } = await testBackends[0]()
   const codec = fallibleCodec(new CodecError('the bytes end inside the value'))
   const store = openStore(keyedStore(STORE, { key: utf8, value: raw(codec) }), backend)

@@ -14,28 +14,28 @@ import {
 
 const MAX_STEPS = 80
 
-/** What the engine does with every store. */
+/** The operations that the engine runs on every store. */
 export type LifeStep = { do: 'flush' | 'commit' | 'abort' | 'reopen' }
 
 export const lifeSteps: fc.Arbitrary<LifeStep> = fc.record({
   do: fc.constantFrom('flush' as const, 'commit' as const, 'abort' as const, 'reopen' as const),
 })
 
-/** A store beside a model of what it must hold: both are committed, and thrown back, together. */
+/** A store and a model of its contents, which are committed and rolled back together. */
 export interface Modelled<S, M> {
   store: S
-  /** As the store is now. */
+  /** The model of the store's current contents. */
   current: M
-  /** As it was after the last commit. */
+  /** The model of the contents after the last commit. */
   committed: M
   readonly changelog: TestChangelog
-  /** Commits hold what there was at the flush: what changes between the two belongs to the next one. */
+  /** A commit includes the changes up to the flush. Changes between flush and commit belong to the next commit. */
   live(step: LifeStep): Promise<void>
 }
 
 /**
- * @param open a new store of the same name on the backend as it is then
- * @param copy of a model, which is changed in place or replaced
+ * @param open opens a new store of the same name on the current backend
+ * @param copy copies a model, which is changed in place or replaced
  */
 export function modelled<S extends EngineStore, M>(opened: TestBackend, open: () => S, empty: M, copy: (model: M) => M): Modelled<S, M> {
   let flushed: M | undefined
@@ -84,7 +84,7 @@ export function modelled<S extends EngineStore, M>(opened: TestBackend, open: ()
   return both
 }
 
-/** Runs random steps on an empty store, on every backend. */
+/** Runs random steps on an empty store, with every backend. */
 export function testAgainstModel<Step>(
   what: string,
   store: string,

@@ -4,7 +4,7 @@ import { objectCache } from '../../../state/stores/object-cache.ts'
 
 const CAPACITY = 8
 
-test('what was used lately is there, and no more than the capacity and what is pinned', () => {
+test('contains recently used entries, at most the capacity and the pinned ones', () => {
   const step = fc.record({ key: fc.integer({ min: 0, max: 40 }), pin: fc.boolean(), read: fc.boolean() })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200, size: 'max' }), (steps) => {
@@ -28,7 +28,7 @@ test('what was used lately is there, and no more than the capacity and what is p
   )
 })
 
-test('nothing is there after clear', () => {
+test('is empty after clear', () => {
   const cache = objectCache<string, number>(CAPACITY, () => {})
   cache.set('a', 1)
   cache.clear()

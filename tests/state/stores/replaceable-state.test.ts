@@ -14,7 +14,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
 })
 
-/** A closed database that stands at position 7, and a file that is not its own. */
+/** A closed database at position 7, and a file that does not belong to it. */
 async function writtenFolder(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'replaceable-state-'))
   folders.push(folder)
@@ -33,7 +33,7 @@ async function write(backend: StateBackend): Promise<void> {
 const notDeleted = (reason: Error) => expect.unreachable(reason.message)
 const positionIn = (backend: StateBackend) => backend.session('words').position(POSITION)
 
-test('a database that cannot be opened is begun anew, so that everything is restored; other files stay', async () => {
+test('a database that cannot be opened is replaced by an empty one to restore into, and other files stay', async () => {
   const folder = await writtenFolder()
   for (const name of readdirSync(folder)) if (name.startsWith('MANIFEST')) truncateSync(join(folder, name), 10)
   const reasons: Error[] = []
@@ -50,7 +50,7 @@ test('a database that cannot be opened is begun anew, so that everything is rest
   await withReplaceableState({ folder }, notDeleted, async (backend) => expect(positionIn(backend)).toBe(7))
 })
 
-test('damage that is met while it runs ends it, and the next run begins anew', async () => {
+test('damage that is found while running ends the run, and the next run starts with an empty database', async () => {
   const folder = await writtenFolder()
   const reasons: Error[] = []
   const failure = new Error('words/count failed at lines-0 offset 3', { cause: new StateCorrupted('reading store totals') })
@@ -67,7 +67,7 @@ test('damage that is met while it runs ends it, and the next run begins anew', a
   await withReplaceableState({ folder }, notDeleted, async (backend) => expect(positionIn(backend)).toBeUndefined())
 })
 
-test('any other failure leaves the database as it is', async () => {
+test('any other failure leaves the database unchanged', async () => {
   const folder = await writtenFolder()
   const failure = async () => {
     throw new Error('brokers are away')

@@ -13,7 +13,7 @@ import { TOPOLOGY, temporaryFolder } from './harness.ts'
 
 const CHILD_TIMEOUT_MS = 60_000
 const MIB = 1024 * 1024
-/** The write-ahead log of the writer reaches it with its second batch. */
+/** The writer's write-ahead log reaches this size with its second batch. */
 const FILE_LIMIT_KIB = 300
 
 const folders: string[] = []
@@ -49,7 +49,7 @@ function get(column: StateColumn, key: string): string | undefined {
   return value && String(value)
 }
 
-test('stores and partitions do not see each other, nor their neighbours at the end of the key space', async () => {
+test('stores and partitions are isolated, even from neighbours at the end of the key space', async () => {
   const folder = newFolder()
   let backend = await openRocksdbBackend({ folder })
   const spaces = ['totals 0', 'totals 1', 'names 0'].map((name) => name.split(' '))
@@ -74,7 +74,7 @@ test('stores and partitions do not see each other, nor their neighbours at the e
   await backend.close()
 })
 
-test('long keys and values are kept whole', async () => {
+test('stores long keys and values completely', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const column = backend.session(TOPOLOGY).column('totals', 0)
   const lengths = [0, 1, 23, 24, 25, 4091, 4092, 4093, 4095, 4096, 4097, 100_000]
@@ -84,7 +84,7 @@ test('long keys and values are kept whole', async () => {
   await backend.close()
 })
 
-test('a scan has bounds, a direction and a limit, over many fetches', async () => {
+test('a scan has bounds, a direction and a limit, across many fetches', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const column = backend.session(TOPOLOGY).column('totals', 0)
   const keys = Array.from({ length: 1000 }, (_, key) => String(key).padStart(4, '0'))
@@ -99,7 +99,7 @@ test('a scan has bounds, a direction and a limit, over many fetches', async () =
   await backend.close()
 })
 
-test('each session has a batch of its own', async () => {
+test('each session has a separate batch', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const [one, two] = ['one', 'two'].map((topology) => backend.session(topology))
   put(one.column('totals', 0), 'a', '1')
@@ -115,7 +115,7 @@ test('each session has a batch of its own', async () => {
   await backend.close()
 })
 
-test('a batch that was taken goes out by itself, whatever is put, written or dropped meanwhile', async () => {
+test('a batch that was taken is written alone, regardless of later puts, writes and drops', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const session = backend.session(TOPOLOGY)
   const column = session.column('totals', 0)
@@ -140,7 +140,7 @@ test('a batch that was taken goes out by itself, whatever is put, written or dro
   await backend.close()
 })
 
-test('positions are exact up to 2^53 and survive', async () => {
+test('positions are exact up to 2^53 and persist', async () => {
   const folder = newFolder()
   let backend = await openRocksdbBackend({ folder })
   const offsets = [0, 1, 2 ** 32, 2 ** 53 - 1]
@@ -154,7 +154,7 @@ test('positions are exact up to 2^53 and survive', async () => {
   await backend.close()
 })
 
-test('clearing empties one key space with its positions, now and after opening again', async () => {
+test('clearing empties one key space and its positions, immediately and after a restart', async () => {
   const folder = newFolder()
   let backend = await openRocksdbBackend({ folder })
   let session = backend.session(TOPOLOGY)
@@ -182,7 +182,7 @@ test('clearing empties one key space with its positions, now and after opening a
   await backend.close()
 })
 
-test('a clear that was interrupted is finished at the next open', async () => {
+test('a clear that was interrupted is completed at the next open', async () => {
   const folder = newFolder()
   await (await openRocksdbBackend({ folder })).close()
   const abandoned = 7
@@ -215,7 +215,7 @@ test('a folder that another worker has open is refused', async () => {
   await (await openRocksdbBackend({ folder })).close()
 })
 
-/** Fills the database so that it has table files, then closes it. */
+/** Fills the database until it has table files, and closes it. */
 async function writtenFolder(): Promise<string> {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder, memoryBudgetBytes: 4 * MIB })
@@ -265,7 +265,7 @@ test.each<[string, (folder: string) => void]>([
   await expect(readAll(folder)).rejects.toThrow(StateCorrupted)
 })
 
-test('state in another format is reported as corruption, so that it is wiped and restored', async () => {
+test('state in another format is reported as corruption, so that it is deleted and restored', async () => {
   const folder = newFolder()
   await withRawDatabase(folder, (binding, database) => {
     const batch = binding.batch_init()
@@ -275,7 +275,7 @@ test('state in another format is reported as corruption, so that it is wiped and
   await expect(openRocksdbBackend({ folder })).rejects.toThrow(/format 99/)
 })
 
-test('a damaged write-ahead log loses whole batches from its end only', async () => {
+test('a damaged write-ahead log loses only whole batches from its end', async () => {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder })
   const session = backend.session(TOPOLOGY)
@@ -289,7 +289,7 @@ test('a damaged write-ahead log loses whole batches from its end only', async ()
   const log = fileOf(folder, /\.log$/)
   const torn = readFileSync(log).subarray(0, 60_000)
   await backend.close()
-  for (const file of readdirSync(folder)) if (file.endsWith('.sst')) throw new Error('the test needs everything in the log')
+  for (const file of readdirSync(folder)) if (file.endsWith('.sst')) throw new Error('the log must contain everything for this test')
   writeFileSync(log, torn)
   const reopened = await openRocksdbBackend({ folder })
   const position = reopened.session(TOPOLOGY).position('source')
@@ -300,7 +300,7 @@ test('a damaged write-ahead log loses whole batches from its end only', async ()
   await reopened.close()
 })
 
-/** Starts the writer and gives its lines. `limitKib`: size of a file at which writing fails as on a full disk. */
+/** Starts the writer and returns its lines. `limitKib` is the file size at which writes fail as on a full disk. */
 function startWriter(folder: string, limitKib?: number): { child: ChildProcess; lines: AsyncIterator<string> } {
   const command = `${limitKib === undefined ? '' : `ulimit -f ${limitKib}; `}exec "$0" "$@"`
   const child = spawn('bash', ['-c', command, process.execPath, childFile('write-batches.ts'), folder], {
@@ -324,7 +324,7 @@ async function batchesIn(folder: string): Promise<{ position: number | undefined
 }
 
 test(
-  'after kill -9 at any moment state and position are those of one and the same batch, no older than the last one reported',
+  'after kill -9 at any moment, state and position belong to one batch, no older than the last one reported',
   async () => {
     const folder = newFolder()
     let reported = 0
@@ -345,7 +345,7 @@ test(
 )
 
 test(
-  'a write that fails for want of room is an error, and what was written before is there',
+  'a write that fails on a full disk is an error, and earlier writes are kept',
   async () => {
     const folder = newFolder()
     const { child, lines } = startWriter(folder, FILE_LIMIT_KIB)
@@ -366,7 +366,7 @@ test(
 )
 
 test(
-  'memory stays within the budget, whatever the number of stores and partitions',
+  'memory stays within the budget for any number of stores and partitions',
   async () => {
     const budget = 64 * MIB
     const rowCount = 1_000_000
@@ -380,7 +380,7 @@ test(
   CHILD_TIMEOUT_MS,
 )
 
-test('stats tell bytes on disk and in memory', async () => {
+test('stats report bytes on disk and in memory', async () => {
   const folder = await writtenFolder()
   const backend: StateBackend = await openRocksdbBackend({ folder })
   rows(backend.session(TOPOLOGY).column('totals', 0))

@@ -8,7 +8,7 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 
 const STORE = 'seen'
 const CACHED_OBJECTS = 2
-/** So small that no item of these tests is wrongly taken for another: the model is a plain set. */
+/** So small that no item of these tests is a false positive, so the model is a plain set. */
 const EXACT = 1e-9
 
 type Step = { do: 'add' | 'has'; key: string; item: number } | { do: 'delete'; key: string } | LifeStep
@@ -64,7 +64,7 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
   }
 }
 
-testAgainstModel('a seen-set gives what a set gives, through commits, aborts and restarts', STORE, stepArbitrary, runAgainstModel)
+testAgainstModel('a seen-set answers like a set, through commits, aborts and restarts', STORE, stepArbitrary, runAgainstModel)
 
 describe('a full set', () => {
   const CAPACITY = 5_000
@@ -77,7 +77,7 @@ describe('a full set', () => {
     return { store, remembered: items.filter((item) => store.add('ann', item)) }
   }
 
-  test('remembers the newest of what it took for new, as many as its capacity says, and forgets the oldest', () => {
+  test('remembers as many of the newest items as its capacity, and forgets the oldest', () => {
     const { store, remembered } = filled()
     expect(remembered.length).toBeGreaterThan(ADDED * (1 - ERROR_RATE))
     for (const item of remembered.slice(-CAPACITY)) expect(store.has('ann', item)).toBe(true)
@@ -86,7 +86,7 @@ describe('a full set', () => {
     expect(forgotten.filter((item) => store.has('ann', item)).length / CAPACITY).toBeLessThan(2 * ERROR_RATE)
   })
 
-  test('is wrong no more often than its rate says', () => {
+  test('has no more false positives than its error rate', () => {
     const { store } = filled()
     const asked = 50_000
     let wrong = 0
@@ -95,7 +95,7 @@ describe('a full set', () => {
     expect(wrong).toBeGreaterThan(0)
   })
 
-  test('costs what its items need, and a small one little', () => {
+  test('takes memory in proportion to its items, and little when it is small', () => {
     const { store } = filled()
     const backend = memoryBackend()
     const sized = openStore(newStore(CAPACITY, ERROR_RATE), backend)
@@ -109,7 +109,7 @@ describe('a full set', () => {
     store.flush(full)
     full.commit()
     const [row] = full.rows.values()
-    // Up to a quarter more items than the capacity, at 13 to 15 bits each.
+    // At most a quarter more items than the capacity, with 13 to 15 bits each.
     expect(row.length).toBeLessThan((CAPACITY * 1.25 * 15) / 8 + 200)
   })
 })
@@ -123,7 +123,7 @@ test.each([
   expect(() => seenSetStore(STORE, { key: utf8, item: utf8, capacity: 10, errorRate: 0.01, ...wrong })).toThrow(message)
 })
 
-test.each([1, 2, 63, 65, 300])('a capacity of %i holds', (capacity) => {
+test.each([1, 2, 63, 65, 300])('a capacity of %i is kept', (capacity) => {
   const store = openStore(newStore(capacity), memoryBackend())
   for (let i = 0; i < 5 * Math.max(64, capacity); i++) {
     store.add('ann', `item-${i}`)
@@ -132,7 +132,7 @@ test.each([1, 2, 63, 65, 300])('a capacity of %i holds', (capacity) => {
   expect(store.size('ann')).toBeLessThan(capacity + 2 * 64 + capacity / 2)
 })
 
-test('readers outside see how many items there are', () => {
+test('reports its number of items to readers', () => {
   const store = openStore(newStore(), memoryBackend())
   store.add('ann', 'x')
   store.add('ann', 'x')

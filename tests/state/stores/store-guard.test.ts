@@ -12,7 +12,7 @@ import { windowedCounterStore } from '../../../state/stores/windowed-counter-sto
 
 type Uses<S> = { readonly [Method in Exclude<keyof S, keyof EngineStore>]: () => unknown }
 
-/** A store with one call of every method that authors have: the type finds a method that is missing here. */
+/** A store with one call of each method that authors can use. Its type reveals a missing method. */
 function uses<S extends EngineStore>(store: S, calls: (store: S) => Uses<S>): [EngineStore, Readonly<Record<string, () => unknown>>] {
   return [store, calls(store)]
 }
@@ -72,11 +72,11 @@ function contextOf(store: EngineStore, access?: StoreAccess): StoreContext {
   return { column, codec: store.values.open(1, { get: () => undefined }), cachedObjects: 10, access }
 }
 
-test.each(calls)('$store.name: $method tells a store that was never opened', ({ store, use }) => {
+test.each(calls)('$store.name: $method throws on a store that was never opened', ({ store, use }) => {
   expect(use).toThrow(`store ${store.name} is not open: name it in the \`stores\``)
 })
 
-test.each(calls)('$store.name: $method is refused to a node that did not declare the store, and only to that', ({ store, use }) => {
+test.each(calls)('$store.name: $method is refused only to nodes that did not declare the store', ({ store, use }) => {
   const [declaring, other] = [{}, {}]
   const access = {
     node: other as object | undefined,
@@ -94,7 +94,7 @@ test.each(calls)('$store.name: $method is refused to a node that did not declare
   expect(use).toThrow(`refused ${store.name}`)
 })
 
-test('a node is asked about once, until another one uses the store', () => {
+test('a node is checked once, until another one uses the store', () => {
   const store = keyedStore('kept', { key: utf8, value: avroValue<string>('string') })
   const asked: object[] = []
   const access = { node: {}, admit: () => void asked.push(access.node) }

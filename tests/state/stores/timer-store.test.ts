@@ -68,7 +68,7 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
       }
       default:
         await both.live(step)
-        // One row under the key and one under the time, and nothing left behind.
+        // One row under the key and one under the time, and no other rows.
         if (step.do === 'commit') expect(both.changelog.rows.size).toBe(2 * both.committed.size)
     }
   }
@@ -76,7 +76,7 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
   expect(both.store.due(Number.MAX_SAFE_INTEGER, 1000)).toEqual(dueTimers(both.committed, Number.MAX_SAFE_INTEGER, 1000))
 }
 
-testAgainstModel('timers come due as in a sorted list with transactions', STORE, stepArbitrary, runAgainstModel)
+testAgainstModel('timers are due as in a sorted list with transactions', STORE, stepArbitrary, runAgainstModel)
 
 test('a timer that is moved many times writes its rows once per commit', async () => {
   const opened = await testBackends[0]()

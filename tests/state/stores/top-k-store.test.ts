@@ -29,7 +29,7 @@ const list = avroValue<Ranked[]>({
   },
 })
 
-/** Ties: the smaller term first. */
+/** On ties, the smaller term comes first. */
 function byScore(a: Ranked, b: Ranked): number {
   return b.score - a.score || (a.term < b.term ? -1 : a.term > b.term ? 1 : 0)
 }
@@ -98,4 +98,4 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
   }
 }
 
-testAgainstModel('the K best are those of a sorted list', STORE, stepArbitrary, runAgainstModel)
+testAgainstModel('the K best equal those of a sorted list', STORE, stepArbitrary, runAgainstModel)

@@ -10,7 +10,7 @@ const BUCKET_MS = 10
 const BUCKETS = 5
 const CACHED_OBJECTS = 2
 const keyArbitrary = fc.constantFrom('a', 'b', 'c', 'd')
-/** A few rings long, and one jump far ahead. */
+/** A few lengths of the ring, and one jump far ahead. */
 const timeArbitrary = fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 0, max: 150 }) }, { weight: 1, arbitrary: fc.constant(1e12) })
 
 type Step =
@@ -47,7 +47,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: lifeSteps },
 )
 
-/** Every single addition, kept for ever: [bucket, by]. */
+/** All additions, as [bucket, by]. None is ever dropped. */
 type Model = Map<string, [number, number][]>
 
 function copy(model: Model): Model {
@@ -107,9 +107,9 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
   }
 }
 
-testAgainstModel('windowed counters count as a list of all additions does', STORE, stepArbitrary, runAgainstModel)
+testAgainstModel('windowed counters agree with a list of all additions', STORE, stepArbitrary, runAgainstModel)
 
-test('only buckets that hold something take room', async () => {
+test('only non-empty buckets take space', async () => {
   const opened = await testBackends[0]()
   const minuteMs = 60_000
   const store = openStore(windowedCounterStore(STORE, { key: utf8, bucketMs: minuteMs, buckets: 120 }), opened.backend)
@@ -122,7 +122,7 @@ test('only buckets that hold something take room', async () => {
   expect(bytes.length).toBeLessThanOrEqual(18)
 })
 
-test('counts pass 32 bits', async () => {
+test('counts can exceed 32 bits', async () => {
   const opened = await testBackends[0]()
   const store = openStore(windowedCounterStore(STORE, { key: utf8, bucketMs: 1, buckets: 1 }), opened.backend)
   store.add('a', 1, 2 ** 40)

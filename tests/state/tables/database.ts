@@ -3,7 +3,7 @@ import { onTestFinished } from 'vitest'
 import { connectSinkClickhouse } from '../../../state/tables/connect.ts'
 import { testStack, uniqueName } from '../../stack/index.ts'
 
-/** A database of this test's own on the shared ClickHouse; gone when the test ends. */
+/** Creates a database for this test on the shared ClickHouse and drops it when the test ends. */
 export async function testDatabase(): Promise<{ url: string; database: string; client: ClickHouseClient }> {
   const url = await testStack().clickhouse()
   const database = uniqueName('sink').replaceAll('-', '_')

@@ -2,13 +2,13 @@ import type { Table } from '../../../state/tables/table.ts'
 
 export interface Event {
   readonly id: string
-  /** Epoch ms. */
+  /** Epoch milliseconds. */
   readonly at: number
-  /** Rows that the event makes. */
+  /** The number of rows that the event produces. */
   readonly rows?: number
 }
 
-/** One row per event and number; a partition of the table per month. */
+/** One row per event and number, with one table partition per month. */
 export const eventsTable: Table<string, Event> = {
   name: 'events',
   columns: ['id String', 'number UInt32', "at DateTime64(3, 'UTC')"],

@@ -25,7 +25,7 @@ async function open(table: Table<string, Event> = eventsTable) {
 const rows = (from: number, count: number, at = NOVEMBER) =>
   Array.from({ length: count }, (_, index) => ({ offset: from + index, row: { id: `event ${from + index}`, number: 0, at } }))
 
-test('an insert is one part, and the position is behind its last offset', async () => {
+test('an insert is one part, and the position is after its last offset', async () => {
   const { client, store } = await open()
   expect(await store.position('topic', 3)).toBeUndefined()
   await store.insert({ topic: 'topic', partition: 3, rows: rows(100, 40_000) })
@@ -40,7 +40,7 @@ test('an insert is one part, and the position is behind its last offset', async 
   expect(await store.position('other', 3)).toBeUndefined()
 })
 
-test('the position is read from the projection, also after merges', async () => {
+test('the position is read from the projection, even after merges', async () => {
   const { client, store } = await open()
   for (let insert = 0; insert < 5; insert++) await store.insert({ topic: 'topic', partition: 0, rows: rows(insert * 10, 10) })
   await client.command({ query: 'OPTIMIZE TABLE events FINAL' })
@@ -52,7 +52,7 @@ test('the position is read from the projection, also after merges', async () => 
   expect(plan.map(({ explain }) => explain).join('\n')).toContain('ReadFromMergeTree (kafka_position)')
 })
 
-test('the same insert repeated is recognised by ClickHouse itself', async () => {
+test('ClickHouse itself deduplicates a repeated insert', async () => {
   const { client, store } = await open()
   const insert = { topic: 'topic', partition: 0, rows: rows(0, 10) }
   await store.insert(insert)
@@ -60,7 +60,7 @@ test('the same insert repeated is recognised by ClickHouse itself', async () => 
   expect(await rowsOf(client, 'SELECT toUInt32(count()) AS count FROM events')).toEqual([{ count: 10 }])
 })
 
-test('what a table has caught up with belongs to that table alone: one that is made again begins at nothing', async () => {
+test('the progress of a table belongs to that table alone, and a recreated table starts from nothing', async () => {
   const { client, store } = await open()
   const caughtUp = () => caughtUpPartitions(client as unknown as TableReader, 'events')
   expect(await caughtUp()).toBe(0)
@@ -77,7 +77,7 @@ test('what a table has caught up with belongs to that table alone: one that is m
   expect(await caughtUp()).toBe(1)
 })
 
-test('no text can leave its row', async () => {
+test('no text can break out of its row', async () => {
   const { client, store } = await open()
   const ids = ['a\n\nb', 'quo\'te"s', 'tab\t\\', 'nul\0', '\u2028', '}\n\n; DROP TABLE events', '']
   await store.insert({ topic: 'topic', partition: 0, rows: ids.map((id, offset) => ({ offset, row: { id, number: 0, at: NOVEMBER } })) })
@@ -85,7 +85,7 @@ test('no text can leave its row', async () => {
   expect(found.map(({ id }) => id)).toEqual(ids)
 })
 
-test('of one identity the row with the greatest offset stays', async () => {
+test('of rows with one identity the one with the greatest offset stays', async () => {
   const { client, store } = await open()
   const same = (offset: number, at: number) => [{ offset, row: { id: 'same', number: 0, at } }]
   await store.insert({ topic: 'topic', partition: 0, rows: same(1, NOVEMBER) })
@@ -93,14 +93,14 @@ test('of one identity the row with the greatest offset stays', async () => {
   expect(await rowsOf(client, 'SELECT toUInt32(kafka_offset) AS kafka_offset FROM events FINAL')).toEqual([{ kafka_offset: 2 }])
 })
 
-test('a value that does not fit is no reason to wait', async () => {
+test('a value that does not fit is not reported as an unavailable store', async () => {
   const { store } = await open()
   const attempt = store.insert({ topic: 'topic', partition: 0, rows: [{ offset: 1, row: { id: 'x', number: 'text', at: NOVEMBER } }] })
   await expect(attempt).rejects.toThrow()
   await expect(attempt).rejects.not.toBeInstanceOf(TableStoreUnavailableError)
 })
 
-test('a ClickHouse that is away is unavailable, and used again when it is back', async () => {
+test('a ClickHouse that is away is reported as unavailable, and used again when it is back', async () => {
   const server = await privateClickhouse()
   const client = connectSinkClickhouse({ url: server.address })
   onTestFinished(() => client.close())

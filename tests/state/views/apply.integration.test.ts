@@ -39,7 +39,7 @@ function batchOf(view: string) {
   })
 }
 
-test('operations are applied in order, with the offset behind them', async () => {
+test('operations are applied in order, together with the offset after them', async () => {
   const { redis, view, tag, store, batch } = await open()
   const listener = new Redis(await testStack().redis())
   onTestFinished(() => listener.disconnect())
@@ -81,7 +81,7 @@ test('a newer version wins, an equal one does not', async () => {
   expect(await redis.hget(`${tag}:v`, 'value')).toBe('v3400000000002')
 })
 
-test('a batch that does not begin where the view stands changes nothing and tells where it stands', async () => {
+test("a batch that does not begin at the view's position changes nothing and returns that position", async () => {
   const { redis, tag, store, batch } = await open()
   const set: ViewOperation[] = [{ op: 'set', key: `${tag}:a`, value: 'x' }]
   expect(await store.apply(batch(5, 6, set))).toEqual({ applied: false, position: undefined })
@@ -92,7 +92,7 @@ test('a batch that does not begin where the view stands changes nothing and tell
   expect(await redis.exists(`${tag}:a`)).toBe(0)
 })
 
-test('a view is caught up when all its topics are, and no longer when it went back', async () => {
+test('a view is caught up when all its topics are, and no longer after it went back', async () => {
   const { redis, view, store, batch } = await open()
   const viewTopics = ['one', 'two']
   const flag = () => redis.exists(caughtUpKey(view, 3))
@@ -101,11 +101,11 @@ test('a view is caught up when all its topics are, and no longer when it went ba
   await store.apply(batch(undefined, 0, [], { viewTopics, topic: 'two', caughtUp: true }))
   expect(await flag()).toBe(1)
 
-  // Another sink is ahead: the view is complete all the same.
+  // Another sink is ahead, so the view is complete.
   expect(await store.apply(batch(3, 4, [], { viewTopics }))).toEqual({ applied: false, position: 5 })
   expect(await flag()).toBe(1)
 
-  // A copy that lost the last second.
+  // A replica that lacks the last second.
   await redis.hset(positionsKey(view, 3), 'one', '4')
   expect(await store.apply(batch(5, 6, [], { viewTopics }))).toEqual({ applied: false, position: 4 })
   expect(await flag()).toBe(0)
@@ -113,7 +113,7 @@ test('a view is caught up when all its topics are, and no longer when it went ba
   expect(await flag()).toBe(1)
 })
 
-test('clearing takes away all of one partition, and nothing else', async () => {
+test('clearing removes all keys of one partition and no others', async () => {
   const { redis, view, tag, store, batch } = await open()
   const operations = Array.from({ length: 3_000 }, (_, index): ViewOperation => ({ op: 'set', key: `${tag}:${index}`, value: '' }))
   await store.apply(batch(undefined, 1, operations, { caughtUp: true }))
@@ -125,12 +125,12 @@ test('clearing takes away all of one partition, and nothing else', async () => {
   expect(await store.position(view, 3, 'one')).toBeUndefined()
 })
 
-test('a key that would lie on another shard is refused', async () => {
+test('a key that belongs to another shard is refused', async () => {
   const { store, batch } = await open()
   await expect(store.apply(batch(undefined, 1, [{ op: 'del', key: 'elsewhere' }]))).rejects.toThrow('does not begin with')
 })
 
-test('a reply that no retry cures is passed on', async () => {
+test('an error reply that no retry can resolve is passed on', async () => {
   const { redis, tag, store, batch } = await open()
   await redis.lpush(`${tag}:list`, 'x')
   const attempt = store.apply(batch(undefined, 1, [{ op: 'hset', key: `${tag}:list`, fields: { a: 'b' } }]))
@@ -151,7 +151,7 @@ test('a Redis that is away is unavailable at once, and used again when it is bac
   await expect.poll(() => store.apply(batchOf(view)(1, 2)).catch(() => undefined), { timeout: 10_000 }).toEqual({ applied: true })
 })
 
-test('in a cluster each partition is written on its own shard', async () => {
+test('in a cluster each partition is written to one shard', async () => {
   const redis = connectSinkRedis({ url: await privateRedisCluster(), cluster: true }, silent)
   onTestFinished(() => redis.disconnect())
   const store = viewStore(redis)

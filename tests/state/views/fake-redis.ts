@@ -1,7 +1,7 @@
 import { positionsKey } from '../../../state/views/apply.ts'
 import { caughtUpKey, type ListReader, VALUE_FIELD, VERSION_FIELD, type ViewOperation, type ViewReader } from '../../../state/views/view.ts'
 
-/** What the sink and Redis do together, in memory: enough to read what operations wrote. */
+/** Simulates the sink and Redis in memory, enough to read what operations wrote. */
 export function fakeRedis() {
   const strings = new Map<string, string>()
   const hashes = new Map<string, Map<string, string>>()
@@ -56,7 +56,7 @@ export function fakeRedis() {
     }
   }
 
-  /** The greatest first. */
+  /** Greatest version first. */
   function membersByScore(key: string): string[] {
     const members = [...(sortedSets.get(key) ?? [])]
     return members.sort(([one, a], [other, b]) => b - a || (one < other ? 1 : -1)).map(([member]) => member)
@@ -89,7 +89,7 @@ export function fakeRedis() {
     caughtUp(view: string, partitions: number) {
       for (let partition = 0; partition < partitions; partition++) strings.set(caughtUpKey(view, partition), '1')
     },
-    /** Where the sink says that a partition stands, by topic. */
+    /** The position of a partition as the sink reports it, by topic. */
     moveTo(view: string, partition: number, positions: Readonly<Record<string, number>>) {
       for (const [topic, offset] of Object.entries(positions)) hash(positionsKey(view, partition)).set(topic, String(offset))
     },

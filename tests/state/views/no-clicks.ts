@@ -1,6 +1,6 @@
 import type { LinkStats } from '../../../schemas/links/types.ts'
 
-/** Statistics of a link that nobody has clicked. */
+/** Statistics of a link without clicks. */
 export const NO_CLICKS: LinkStats = {
   as_of: 0,
   total_clicks: 0,

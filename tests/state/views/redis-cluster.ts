@@ -9,10 +9,13 @@ import { guardedFolder } from '../../stack/folder.ts'
 
 const SLOTS = 16_384
 const START_TIMEOUT_MS = 20_000
-/** A master silent for so long has failed: its replica takes over. */
+/** Silence after which a master counts as failed and its replica takes over. */
 const NODE_TIMEOUT_MS = 1_500
 
-/** A Redis Cluster of that many masters, perhaps with a replica each, for this test alone. @returns the URL of the first master */
+/**
+ * A Redis Cluster for this test alone, with that many masters and optionally one replica each. @returns the URL of the
+ * first master
+ */
 export async function privateRedisCluster(masters = 2, { hasReplicas = false } = {}): Promise<string> {
   const folder = guardedFolder()
   onTestFinished(() => folder.finish())
@@ -49,8 +52,8 @@ export async function privateRedisCluster(masters = 2, { hasReplicas = false } =
 async function follow(replica: Redis, master: Redis): Promise<void> {
   const masterId = String(await master.call('CLUSTER', 'MYID'))
   const isKnown = async () => String(await replica.call('CLUSTER', 'NODES')).includes(masterId)
-  await waitUntil(isKnown, { what: 'word of the master', timeoutMs: START_TIMEOUT_MS })
+  await waitUntil(isKnown, { what: 'the replica to reach its master', timeoutMs: START_TIMEOUT_MS })
   await replica.call('CLUSTER', 'REPLICATE', masterId)
   const isInStep = async () => (await replica.info('replication')).includes('master_link_status:up')
-  await waitUntil(isInStep, { what: 'a replica in step', timeoutMs: START_TIMEOUT_MS })
+  await waitUntil(isInStep, { what: 'a replica in sync', timeoutMs: START_TIMEOUT_MS })
 }

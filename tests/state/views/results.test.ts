@@ -22,7 +22,7 @@ const resultOf = (fields: Partial<CommandResult> = {}): CommandResult => ({
 })
 const operations = (result: CommandResult) => view.operationsFor(PARTITION, resultKey(7), { view: null, result })
 
-test('a result is kept and published; whatever the answer holds comes back', async () => {
+test('a result is stored and published, and any answer reads back unchanged', async () => {
   await fc.assert(
     fc.asyncProperty(fc.json(), async (answer) => {
       const redis = fakeRedis()
@@ -35,7 +35,7 @@ test('a result is kept and published; whatever the answer holds comes back', asy
   )
 })
 
-test('a conflict is only published: the first result stays', async () => {
+test('a conflict is only published, and the first result stays', async () => {
   const redis = fakeRedis()
   redis.apply(operations(resultOf({ answer: '1' })))
   redis.apply(operations(resultOf({ outcome: 'conflict', answer: '' })))
@@ -43,18 +43,18 @@ test('a conflict is only published: the first result stays', async () => {
   expect(parseResultMessage(redis.published[1].message)).toEqual({ commandId: 'id', outcome: 'conflict', answer: '' })
 })
 
-test('what is repeated long after it was decided is for the one who asks; a rebuilt view keeps nothing of it', () => {
+test('a late repetition is published for its caller only, and a rebuilt view does not store it', () => {
   expect(operations(resultOf({ decided_at: NOW - 3_600_000 })).map(({ op }) => op)).toEqual(['publish'])
   expect(operations(resultOf({ decided_at: NOW - 300_000 }))).toContainEqual(expect.objectContaining({ op: 'expire', seconds: 300 }))
 })
 
-test('other records go to the service’s own view; a tombstone removes', () => {
+test("other records go to the service's view, and a tombstone removes the value", () => {
   const link = linkOf({})
   expect(view.operationsFor(PARTITION, 'abc', { view: link, result: null })).toEqual(linksView.operationsFor(PARTITION, 'abc', link))
   expect(view.operationsFor(PARTITION, 'abc', null)).toEqual([{ op: 'del', key: '{links:2}:link:abc' }])
 })
 
-test('a link comes back as it was stored', () => {
+test('a link reads back as it was stored', () => {
   const optional = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: null })
   const time = fc.nat({ max: 4_000_000_000_000 })
   const links = fc.record({

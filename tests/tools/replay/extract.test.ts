@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { extractTerms } from '../../../tools/replay/extract.ts'
 
-test('hashtags keep their form; digits alone are none', () => {
+test('hashtags keep their form, and digits alone are not a hashtag', () => {
   expect(extractTerms('#Sandy hits #NYC, #1 of #2012 #Sandy ＃台風 #a_b').hashtags).toEqual(['#Sandy', '#NYC', '#台風', '#a_b'])
 })
 
-test('phrases are two or three neighbouring words that carry a topic', () => {
+test('phrases are two or three adjacent words with a topic', () => {
   expect(extractTerms('Hurricane Sandy approaches the East Coast').phrases).toEqual([
     'Hurricane Sandy',
     'Hurricane Sandy approaches',
@@ -15,7 +15,7 @@ test('phrases are two or three neighbouring words that carry a topic', () => {
   ])
 })
 
-test('a phrase may hold a stop word inside, never at its ends', () => {
+test('a phrase may contain a stop word inside, but not at its ends', () => {
   expect(extractTerms('state of emergency').phrases).toEqual(['state of emergency'])
 })
 
@@ -26,6 +26,6 @@ test('punctuation, links, mentions and hashtags end a phrase', () => {
   ])
 })
 
-test('a long text gives a bounded number', () => {
+test('a long text yields a limited number of phrases', () => {
   expect(extractTerms(Array.from({ length: 100 }, (_, i) => `word${i}x`).join(' ')).phrases).toHaveLength(20)
 })

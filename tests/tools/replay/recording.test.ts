@@ -20,7 +20,7 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   return Array.fromAsync(items)
 }
 
-test('CSV: quotes, commas, line breaks inside quotes, CRLF, no last line end', async () => {
+test('parses CSV with quotes, commas, quoted line breaks, CRLF and no final line end', async () => {
   const path = file('a.csv', 'a,b\r\n1,"x, ""y""\nz"\n\n2,é')
   expect(await all(readCsv(path))).toEqual([
     { a: '1', b: 'x, "y"\nz' },
@@ -28,7 +28,7 @@ test('CSV: quotes, commas, line breaks inside quotes, CRLF, no last line end', a
   ])
 })
 
-test('a recording may be gzipped; rows that are no tweets are told and left out', async () => {
+test('reads a gzipped recording, and reports and skips rows that are not tweets', async () => {
   const path = file(
     'b.csv.gz',
     'tweet_id,created_at,event,text\n262342930549850112,2012-10-28T00:00:03.396Z,Sandy,hi #there\nx,2012-10-28T00:00:03Z,Sandy,no\n',
@@ -39,20 +39,20 @@ test('a recording may be gzipped; rows that are no tweets are told and left out'
   expect(bad).toEqual(['row 3: tweet_id x, created_at 2012-10-28T00:00:03Z'])
 })
 
-test('a file without the columns is refused with their names', async () => {
+test('a file without the required columns is refused with their names', async () => {
   await expect(all(readRecording(file('c.csv', 'id,text\n1,x\n'), () => {}))).rejects.toThrow('lacks the columns tweet_id, created_at')
 })
 
-test('a recording that is not there is an error, not a crash', async () => {
+test('a missing recording is an error, not a crash', async () => {
   await expect(all(readRecording(join(folder, 'none.csv.gz'), () => {}))).rejects.toThrow('ENOENT')
 })
 
-test('the same tweet has the same user and place at every replay', () => {
+test('the same tweet has the same user and place in every replay', () => {
   const recorded = { tweet_id: 262342930549850112n, recordedAt: 0, event: '2012_Sandy_Hurricane', text: 'Hurricane Sandy' }
   expect(tweetMaker()(recorded, 5)).toEqual(tweetMaker()(recorded, 5))
 })
 
-test('times keep the rhythm, faster, with silences cut', () => {
+test('timestamps keep their rhythm at a higher speed, with long silences cut', () => {
   const times = replayTimes(10, 1_000)
   expect([0, 100, 150, 100_000, 100_010].map((at) => times.next(at))).toEqual([0, 10, 15, 115, 116])
 })

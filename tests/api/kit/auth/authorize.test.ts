@@ -16,7 +16,7 @@ async function call(api: TestApp, path: string, authorization?: string) {
 
 const echoApp = () => testApp({ services: [echoService()] })
 
-describe('who may call', () => {
+describe('authorization', () => {
   const user = { sub: '42' }
   const internal = { sub: 'pipeline', scope: 'other internal' }
   const nobody = { sub: 'b7c5' }
@@ -58,7 +58,7 @@ describe('who may call', () => {
     )
   })
 
-  test('the scheme is written in any case', async () => {
+  test('the scheme is case-insensitive', async () => {
     const api = await echoApp()
     expect((await call(api, '/user', `bearer ${await signToken(api.key, { sub: '1' })}`)).status).toBe(200)
   })
@@ -89,7 +89,7 @@ describe('a token is refused', () => {
     expect(answered.challenge).toMatch(new RegExp(reason))
   })
 
-  test('a public key is not taken for a shared secret', async () => {
+  test('a public key is never used as a shared secret', async () => {
     const api = await echoApp()
     const { SignJWT } = await import('jose')
     const secret = Buffer.from(JSON.stringify(api.key.publicJwk))
@@ -99,7 +99,7 @@ describe('a token is refused', () => {
     expect((await call(api, '/user', `Bearer ${forged}`)).status).toBe(401)
   })
 
-  test('once it has expired, also when it was good a moment ago', async () => {
+  test('a token is refused once it has expired, even if it was accepted a moment ago', async () => {
     const api = await echoApp()
     const token = `Bearer ${await signToken(api.key, { sub: '1', exp: START + HOUR_MS })}`
     expect((await call(api, '/user', token)).status).toBe(200)
@@ -107,7 +107,7 @@ describe('a token is refused', () => {
     expect((await call(api, '/user', token)).status).toBe(401)
   })
 
-  test('and never logged', async () => {
+  test('a refused token is never logged', async () => {
     const api = await echoApp()
     const token = await signToken(api.key, { sub: '1', exp: START - HOUR_MS })
     await call(api, '/user', `Bearer ${token}`)

@@ -17,7 +17,7 @@ async function home(): Promise<string> {
   return folder
 }
 
-test('the key is made once, however many processes start together, and only its owner may read it', async () => {
+test('processes that start together create one key, and only its owner can read it', async () => {
   const folder = await home()
   const keys = await Promise.all(Array.from({ length: 8 }, () => ensureDevelopmentKey(folder)))
   expect(new Set(keys.map((key) => key.kid)).size).toBe(1)
@@ -44,7 +44,7 @@ test.each([
   [[], {}, /--sub is missing/],
   [['--sub', '1', '--hours', 'x'], {}, /--hours/],
   [['--sub', '1', '--what'], {}, /--what/],
-])('token %j with %j is refused with its reason', async (args, extra, reason) => {
+])('the token command refuses %j with %j and says why', async (args, extra, reason) => {
   const env = { ...process.env, MILLRACE_HOME: await home(), NODE_ENV: 'development', ...extra }
   await expect(run(process.execPath, [COMMAND, ...args], { env })).rejects.toThrow(reason)
 })

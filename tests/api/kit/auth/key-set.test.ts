@@ -14,7 +14,7 @@ import { AUDIENCE, ISSUER, type SigningKey, START, signingKey, signToken } from 
 const COOLDOWN_MS = 10_000
 const MAX_AGE_MS = 600_000
 
-/** An identity provider whose keys and health the test sets. */
+/** An identity provider whose keys and availability the test controls. */
 function provider(...keys: SigningKey[]) {
   const state = { keys, loads: 0, down: false, now: START }
   async function load(): Promise<JSONWebKeySet> {
@@ -34,7 +34,7 @@ function provider(...keys: SigningKey[]) {
   return { state, verify }
 }
 
-test('a new key is found when a token first names it; the old one is refused once it is gone', async () => {
+test('accepts a new key when a token first names it, and refuses the old one once it is removed', async () => {
   const [old, fresh] = [await signingKey('old'), await signingKey('fresh')]
   const { state, verify } = provider(old)
   expect(await verify(old)).toBe('1')
@@ -45,7 +45,7 @@ test('a new key is found when a token first names it; the old one is refused onc
   expect(await verify(old)).toBe('unauthorized')
 })
 
-test('unknown key ids load the set once per cooldown, however many there are', async () => {
+test('unknown key ids load the set at most once per cooldown', async () => {
   const known = await signingKey('known')
   const { state, verify } = provider(known)
   await verify(known)
@@ -64,7 +64,7 @@ test('concurrent first tokens load the set once', async () => {
   expect(state.loads).toBe(1)
 })
 
-test('without any keys a token is neither good nor bad: unavailable, and tried again after the cooldown', async () => {
+test('without any keys, verification is unavailable and is retried after the cooldown', async () => {
   const key = await signingKey('k')
   const { state, verify } = provider(key)
   state.down = true
@@ -76,7 +76,7 @@ test('without any keys a token is neither good nor bad: unavailable, and tried a
   expect(await verify(key)).toBe('1')
 })
 
-test('a provider that is down later does not matter for known keys', async () => {
+test('known keys still work while the provider is down', async () => {
   const [known, unknown] = [await signingKey('known'), await signingKey('unknown')]
   const { state, verify } = provider(known)
   await verify(known)
@@ -86,7 +86,7 @@ test('a provider that is down later does not matter for known keys', async () =>
   expect(await verify(unknown)).toBe('unauthorized')
 })
 
-test('a revoked key is forgotten after the greatest age', async () => {
+test('a revoked key is dropped after the maximum age', async () => {
   const [kept, revoked] = [await signingKey('kept'), await signingKey('revoked')]
   const { state, verify } = provider(kept, revoked)
   expect(await verify(revoked)).toBe('1')
@@ -95,7 +95,7 @@ test('a revoked key is forgotten after the greatest age', async () => {
   expect(await verify(revoked)).toBe('unauthorized')
 })
 
-test('keys are fetched from an address or read from a file', async () => {
+test('keys come from an address or a file', async () => {
   const key = await signingKey('k')
   const jwks = JSON.stringify({ keys: [key.publicJwk] })
   const server = createServer((request, response) => response.writeHead(request.url === '/jwks' ? 200 : 500).end(jwks))

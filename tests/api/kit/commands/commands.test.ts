@@ -10,7 +10,7 @@ import { linkCommand } from '../../../pipelines/links/commands.ts'
 import { decidedWorld } from './decided-world.ts'
 
 const START = Date.UTC(2026, 0, 1)
-/** Long enough for what is decided in memory, short enough to be waited for. */
+/** Long enough for a decision in memory, short enough to wait for in a test. */
 const TIMEOUT_MS = 60
 const CODE = 'abc1234'
 
@@ -51,21 +51,21 @@ async function refusal(work: Promise<unknown>): Promise<{ code: string; commandI
 }
 
 describe('an answer', () => {
-  test('comes from the partition that decides, and what it changed is there', async () => {
+  test('comes from the partition that decides, and the change is readable', async () => {
     const { commands, redis } = world()
     const open = await commands.open(anonymous(), ['create'])
     expect(await open.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
     expect(redis.keys().some((key) => key.endsWith(`:link:${CODE}`))).toBe(true)
   })
 
-  test('is found in Redis when its message was lost', async () => {
+  test('is found in Redis when the message with it was lost', async () => {
     const { commands, faults } = world()
     faults.messagesLost = true
     const open = await commands.open(anonymous(), ['create'])
     expect(await open.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
   })
 
-  test('is looked for when the channel is open again', async () => {
+  test('is looked up when the channel opens again', async () => {
     const { commands, faults, decide, channel } = world({ timeoutMs: 30_000 })
     faults.deciderDown = true
     faults.messagesLost = true
@@ -76,7 +76,7 @@ describe('an answer', () => {
     expect(await answer).toMatchObject({ outcome: 'created' })
   })
 
-  test('of a repeated command is the first one, also from an instance that remembers nothing', async () => {
+  test('to a repeated command is the first one, even from an instance that just started', async () => {
     const { commands, published } = world()
     const first = await (await commands.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())
     const again = await (await commands.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())
@@ -84,7 +84,7 @@ describe('an answer', () => {
     expect(published).toHaveLength(1)
   })
 
-  test('of a repeated command comes from the deciding partition when Redis has lost it', async () => {
+  test('to a repeated command comes from the deciding partition when Redis has lost it', async () => {
     const { commands, loseRedis, published } = world()
     const first = await (await commands.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())
     loseRedis()
@@ -93,7 +93,7 @@ describe('an answer', () => {
     expect(published).toHaveLength(2)
   })
 
-  test('reaches everybody who asks with one id at the same time', async () => {
+  test('reaches all concurrent callers that use one id', async () => {
     const { commands, faults, decide } = world({ timeoutMs: 30_000 })
     faults.deciderDown = true
     const opened = await Promise.all([commands.open(anonymous('key'), ['create']), commands.open(anonymous('key'), ['create'])])
@@ -105,7 +105,7 @@ describe('an answer', () => {
     expect(other).toEqual(one)
   })
 
-  test('of each step is its own', async () => {
+  test('is separate for each step', async () => {
     const { commands } = world()
     const open = await commands.open(anonymous('key'), ['create'])
     const steps = [await open.run(linkFlow, CODE, linkCommand()), await open.run(linkFlow, CODE, linkCommand(), '1')]
@@ -114,20 +114,20 @@ describe('an answer', () => {
 })
 
 describe('a key', () => {
-  test('of another request is a conflict', async () => {
+  test('that is reused for another request is a conflict', async () => {
     const { commands } = world()
     await commands.open(anonymous('key'), ['create', 1])
     expect(await refusal(commands.open(anonymous('key'), ['create', 2]))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('of another request is a conflict also when Redis has forgotten it', async () => {
+  test('that is reused for another request is a conflict even after Redis was emptied', async () => {
     const { commands } = world({ bindings: { bind: async () => undefined } })
     await (await commands.open(anonymous('key'), ['create', 1])).run(linkFlow, CODE, linkCommand())
     const other = await commands.open(anonymous('key'), ['create', 2])
     expect(await refusal(other.run(linkFlow, CODE, linkCommand()))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('is its caller’s own', async () => {
+  test('belongs to one caller', async () => {
     const { commands } = world()
     const one = await commands.open(anonymous('key'), ['create', 1])
     const other = await commands.open(anonymous('key', '192.0.2.2'), ['create', 2])
@@ -149,7 +149,7 @@ describe('503 names the command', () => {
     expect(await refusal(commands.open(anonymous('made-1'), ['another']))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('when Kafka refuses, and nothing is half done', async () => {
+  test('when Kafka refuses, and nothing is written', async () => {
     const { commands, faults, redis } = world()
     faults.kafkaDown = true
     const open = await commands.open(anonymous('mine'), ['create'])
@@ -159,7 +159,7 @@ describe('503 names the command', () => {
     expect(await open.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
   })
 
-  test('when results could not be received: then nothing is sent', async () => {
+  test('when results cannot be received, and then no command is sent', async () => {
     const { commands, channel, published } = world()
     channel.isOpen = false
     const open = await commands.open(anonymous(), ['create'])

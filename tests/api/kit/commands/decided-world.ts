@@ -10,23 +10,26 @@ import { parseResultMessage, RESULT_CHANNEL_PREFIX } from '../../../../state/vie
 import type { View, ViewOperation } from '../../../../state/views/view.ts'
 import { fakeRedis } from '../../../state/views/fake-redis.ts'
 
-/** Of topics that nothing here reads. */
+/** Partition count of topics that these tests do not read. */
 const OTHER_PARTITIONS = 4
 
-/** What an API on fakes asks: the topology itself decides, on the test driver, and sinks apply what it says to a Redis in memory. */
+/**
+ * Fakes behind an API: the real topology decides on the test driver, and its output feeds the views in an in-memory
+ * Redis.
+ */
 export interface DecidedWorld {
   readonly driver: TestDriver
   readonly redis: ReturnType<typeof fakeRedis>
   readonly facts: Facts
   readonly bindings: Bindings
   readonly channel: ResultChannel & { isOpen: boolean; reopen(): void }
-  /** Commands and facts that were written, by topic. */
+  /** Published commands and facts, in order. */
   readonly published: { readonly topic: string; readonly key: unknown; readonly value: unknown }[]
-  /** Switches: Kafka refuses; nothing decides; results are not published. */
+  /** Switches for faults: Kafka refuses writes, nothing decides, or result messages get lost. */
   readonly faults: { kafkaDown: boolean; deciderDown: boolean; messagesLost: boolean }
-  /** Decides what waits, after `deciderDown`. */
+  /** Processes the commands that wait since `deciderDown`. */
   decide(): void
-  /** Bindings and results are gone; the views are as they were. */
+  /** Removes bindings and results, and keeps the views. */
   loseRedis(): void
 }
 
@@ -35,7 +38,7 @@ export interface WorldOptions {
   /** Views by the topic that feeds them. */
   // biome-ignore lint/suspicious/noExplicitAny: views of any values
   readonly views: readonly (readonly [AnyTopic, View<string, any>])[]
-  /** Topics that go to the topology; others are only noted. */
+  /** Topics that feed the topology. Records of other topics are only recorded. */
   readonly commands: readonly AnyTopic[]
   readonly startAt: number
 }
@@ -44,7 +47,7 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
   const driver = testDriver(topology, { startAt })
   const stored = new Map<string, string>()
   const redis = fakeRedis()
-  /** What the views are made of. */
+  /** All operations on the views so far, to rebuild them. */
   const applied: ViewOperation[] = []
   const published: DecidedWorld['published'] = []
   const faults = { kafkaDown: false, deciderDown: false, messagesLost: false }
@@ -78,7 +81,10 @@ export function decidedWorld({ topology, views, commands, startAt }: WorldOption
     for (const [topic, view] of views) redis.caughtUp(view.name, partitionsOf(topic))
   }
 
-  /** Flushed, or failed over to an empty one: bindings and results are lost, and sinks have filled the views again. */
+  /**
+   * Simulates a flush or a failover to an empty replica after which sinks have rebuilt the views: bindings and results
+   * are lost.
+   */
   function loseRedis(): void {
     redis.flush()
     stored.clear()

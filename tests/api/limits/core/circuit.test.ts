@@ -6,14 +6,14 @@ function clocked() {
   return { clock, one: circuit(() => clock.now) }
 }
 
-test('stays closed while answers come', () => {
+test('stays closed while answers arrive', () => {
   const { one } = clocked()
   expect(one.admit()).toBe('send')
   one.answered()
   expect(one.admit()).toBe('send')
 })
 
-test('a failure opens it; after the pause one batch probes; an answer closes it', () => {
+test('opens after a failure, probes with one batch after the pause, and closes after an answer', () => {
   const { clock, one } = clocked()
   one.failed()
   expect([one.isOpen, one.admit()]).toEqual([true, 'skip'])
@@ -23,7 +23,7 @@ test('a failure opens it; after the pause one batch probes; an answer closes it'
   expect([one.isOpen, one.admit()]).toEqual([false, 'send'])
 })
 
-test('pauses double up to 200 ms, and begin anew after an answer', () => {
+test('pauses double up to 200 ms and start from the minimum after an answer', () => {
   const { clock, one } = clocked()
   one.failed()
   const pauses: number[] = []
@@ -42,7 +42,7 @@ test('pauses double up to 200 ms, and begin anew after an answer', () => {
   expect(one.admit()).toBe('probe')
 })
 
-test('batches that fail together are one failure', () => {
+test('batches that fail together count as one failure', () => {
   const { clock, one } = clocked()
   for (let batch = 0; batch < 5; batch++) one.failed()
   clock.now += 10

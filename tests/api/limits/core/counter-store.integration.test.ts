@@ -13,7 +13,7 @@ import { modelOf } from './model.ts'
 import { clockedScripts } from './test-clock.ts'
 
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
-/** Correctness is asked here, not speed: a busy machine must not fail open. */
+/** These tests check correctness, not speed. A busy machine must not make them fail open. */
 const PATIENT_MS = 20_000
 const CLUSTER_NODES = 3
 
@@ -62,13 +62,16 @@ const limits = fc.record({
   windowSeconds: fc.constantFrom(1, 2, 7, 60),
   burst: fc.constantFrom(0, 0, 1, 5, 40),
 })
-/** Gaps in parts of a window: from a rush to silence that outlives both windows; exact multiples stand on edges. */
+/**
+ * Gaps between requests as fractions of a window: from bursts to pauses longer than both windows. Exact multiples hit
+ * window edges.
+ */
 const gaps = fc.array(fc.oneof(fc.constantFrom(0, 1e-6, 0.5, 1, 2, 3), fc.double({ min: 0, max: 0.3, noNaN: true })), {
   minLength: 1,
   maxLength: 60,
 })
 
-test('every decision is the exact one, over random arrivals and at window edges', async () => {
+test('every decision equals that of the exact model, for random arrivals and at window edges', async () => {
   const { store, setTime } = await clocked()
   await fc.assert(
     fc.asyncProperty(limits, gaps, fc.integer({ min: 0, max: 999_999 }), async (limit, pattern, offset) => {
@@ -85,7 +88,7 @@ test('every decision is the exact one, over random arrivals and at window edges'
   )
 })
 
-test('requests of one turn are one script: they are decided one after the other', async () => {
+test('requests of one turn share one script, which decides them one after another', async () => {
   const { store, setTime } = await clocked()
   await fc.assert(
     fc.asyncProperty(limits, fc.array(fc.integer({ min: 1, max: 30 }), { minLength: 1, maxLength: 6 }), async (limit, rushes) => {
@@ -103,7 +106,7 @@ test('requests of one turn are one script: they are decided one after the other'
   )
 })
 
-test('requests of one turn may be of any kinds: each is decided by its own', async () => {
+test('requests of one turn may be of different kinds, and each is decided by its own rules', async () => {
   const { store, setTime } = await clocked()
   const request = fc.record({ counter: fc.integer({ min: 0, max: 3 }), units: fc.integer({ min: 1, max: 3 }) })
   const kinds = fc.array(limits, { minLength: 4, maxLength: 4 })
@@ -122,7 +125,7 @@ test('requests of one turn may be of any kinds: each is decided by its own', asy
   )
 })
 
-test('at a window edge: the last microsecond counts whole, the first of the next window too, and then it fades', async () => {
+test('at a window edge the last microsecond and the first of the next window count fully, and then the weight decreases', async () => {
   const { store, setTime } = await clocked()
   const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
   const edge = Math.ceil(START_US / 60e6) * 60e6 + 60e6
@@ -134,13 +137,13 @@ test('at a window edge: the last microsecond counts whole, the first of the next
   await setTime(edge + 1)
   expect(await take(store, counter)).toBe(true)
   expect(await take(store, counter)).toBe(false)
-  // Half of the ten are forgotten; one was added.
+  // Half of the ten have faded, and one was added.
   await setTime(edge + 30e6)
   const answers = await Promise.all(Array.from({ length: 6 }, () => take(store, counter)))
   expect(answers).toEqual([true, true, true, true, false, false])
 })
 
-test('what is left, and when, follow the documented formulas', async () => {
+test('remaining units and reset times follow the documented formulas', async () => {
   const { store, setTime } = await clocked()
   const limit = { limit: 10, windowSeconds: 60, burst: 0 }
   const counter = counterOf(limit)
@@ -155,11 +158,11 @@ test('what is left, and when, follow the documented formulas', async () => {
   const tokens = counterOf(bucket)
   await take(store, tokens, 15)
   const [empty] = await decided(store, [{ mode: 'hard', counter: tokens, units: 1 }])
-  // One token in 6 s; all fifteen in 90.
+  // A token takes 6 s, and all fifteen take 90 s.
   expect(statusOf(bucket, empty, 1)).toEqual({ estimate: 15, remaining: 0, resetAt: 285, resetAfterSeconds: 90, retryAfterSeconds: 6 })
 })
 
-test('a refusal takes nothing from the other counters; a soft rule refuses nothing', async () => {
+test('a refusal takes nothing from the other counters, and a soft rule refuses nothing', async () => {
   const { store, setTime } = await clocked()
   await setTime(START_US)
   const wide = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
@@ -179,7 +182,7 @@ test('a refusal takes nothing from the other counters; a soft rule refuses nothi
   expect((await decided(store, look)).map(({ held }) => held)).toEqual([1, 19e6, 1, 2])
 })
 
-test('units are taken as far as there are any, and given back to the window that they came from', async () => {
+test('takes as many units as are available, and returns them to the window that they came from', async () => {
   const { store, setTime } = await clocked()
   const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
   await setTime(120e6)
@@ -193,7 +196,7 @@ test('units are taken as far as there are any, and given back to the window that
   expect([look.held, look.heldBefore]).toEqual([0, 1])
 })
 
-test('a clock that goes back neither frees nor doubles anything', async () => {
+test('a clock that goes back neither frees units nor counts them twice', async () => {
   const { store, setTime } = await clocked()
   for (const burst of [0, 2]) {
     const counter = counterOf({ limit: 2, windowSeconds: 10, burst })
@@ -204,7 +207,7 @@ test('a clock that goes back neither frees nor doubles anything', async () => {
   }
 })
 
-test('counters expire after twice the window, a bucket no sooner than it is full', async () => {
+test('counters expire after twice the window, and a bucket no sooner than it is full', async () => {
   const { redis, store, setTime } = await clocked()
   await setTime(START_US)
   const window = counterOf({ limit: 5, windowSeconds: 60, burst: 0 })
@@ -219,26 +222,26 @@ test('counters expire after twice the window, a bucket no sooner than it is full
   expect(await redis.exists(counterOf(SMALL).key)).toBe(0)
 })
 
-test('a Cluster of three nodes: counters on all of them, the same decisions', async () => {
+test('a Cluster of three nodes decides the same, with counters on all nodes', async () => {
   const { store } = await connected(await privateRedisCluster(CLUSTER_NODES), true)
   const counters = Array.from({ length: 30 }, () => counterOf({ limit: 5, windowSeconds: 3_600, burst: 0 }))
   for (let round = 0; round < 7; round++) {
     const answers = await Promise.all(counters.map((counter) => take(store, counter)))
     expect(answers).toEqual(counters.map(() => round < 5))
   }
-  // A request whose counters lie on different nodes: what one refuses, the others have back.
+  // The counters of this request are on different nodes. If one refuses, the others get their units back.
   const others = counters.map(({ tag }) => counterOf({ limit: 50, windowSeconds: 3_600, burst: 0 }, tag, 'other'))
   const asks: Ask[] = [...others, counters[0]].map((counter) => ({ mode: 'hard', counter, units: 1 }))
   const readings = await decided(store, asks)
   expect(readings.map(({ taken }) => taken)).toContain(0)
   const looks: Ask[] = others.map((counter) => ({ mode: 'hard', counter, units: 0 }))
   await waitUntil(async () => (await Promise.all(looks.map((look) => decided(store, [look])))).every(([{ held }]) => held === 0), {
-    what: 'the return of what was taken',
+    what: 'the return of the taken units',
     timeoutMs: PATIENT_MS,
   })
 })
 
-test('the script is loaded again after Redis has forgotten it', async () => {
+test('loads the script again after Redis was flushed', async () => {
   const { store } = await connected(await testStack().redis(), false)
   const admin = new Redis(await testStack().redis())
   onTestFinished(() => admin.disconnect())

@@ -12,7 +12,7 @@ const GIVE_BACK = 3
 const counter: Counter = { key: 'limits:{acme}:r:w60', tag: 'acme', limit: { limit: 1_000, windowSeconds: WINDOW_SECONDS, burst: 0 } }
 const take = (mode: 'hard' | 'up-to', units: number): Ask => ({ mode, counter, units })
 
-/** Redis, whose answers are given by the test: to each ask so many units. */
+/** A Redis whose answers the test gives: the number of units taken for each ask. */
 function heldScripts() {
   const sent: { readonly args: readonly (string | number)[]; answer(taken: number): void; fail(error: Error): void }[] = []
   const scripts: ScriptRunner = {
@@ -26,12 +26,12 @@ function heldScripts() {
   return { scripts, sent }
 }
 
-/** Whether a request waits for the store: the circuit is closed. */
+/** Whether a decision waits for the store, as it does while the circuit is closed. */
 function isAsking(store: CounterStore): boolean {
   return store.decide([take('hard', 1)]) instanceof Promise
 }
 
-/** Kinds of asks in a script's arguments: mode and units. */
+/** The mode, extra field and units of each kind of ask in a script's arguments. */
 function kindsOf(args: readonly (string | number)[]) {
   return Array.from({ length: Number(args[0]) }, (_, kind) => {
     const [mode, , , extra, units] = args.slice(1 + 5 * kind)
@@ -39,7 +39,7 @@ function kindsOf(args: readonly (string | number)[]) {
   })
 }
 
-test('a slice whose answer comes too late goes back, though the circuit is open; requests that were let through count', async () => {
+test('returns a slice whose answer is late, even with an open circuit, and still counts the requests that were let through', async () => {
   const { scripts, sent } = heldScripts()
   const store = counterStore({ scripts, monotonic: () => 0, timeoutMs: 1 })
   const asked = Promise.all([store.decide([take('up-to', 20)]), store.decide([take('hard', 1)])])
@@ -50,7 +50,7 @@ test('a slice whose answer comes too late goes back, though the circuit is open;
   expect(kindsOf(sent[1].args)).toEqual([{ mode: GIVE_BACK, extra: WINDOW_INDEX, units: 20 }])
 })
 
-test('a probe takes no slice: nobody waits to spend it', async () => {
+test('a probe takes no slice, because no request waits to spend it', async () => {
   const { scripts, sent } = heldScripts()
   const clock = { ms: 0 }
   const store = counterStore({ scripts, monotonic: () => clock.ms, timeoutMs: 30_000 })
@@ -63,12 +63,12 @@ test('a probe takes no slice: nobody waits to spend it', async () => {
   await expect.poll(() => sent.length, SOON).toBe(2)
   expect(kindsOf(sent[1].args)).toEqual([{ mode: UP_TO, extra: 0, units: 0 }])
   sent[1].answer(0)
-  // The probe was answered: requests are decided again.
+  // The answer to the probe has closed the circuit.
   await expect.poll(() => isAsking(store), SOON).toBe(true)
   await expect.poll(() => sent.length, SOON).toBe(3)
 })
 
-test('a slice is lost when its connection is, also after nobody waits for it any more; not when it was refused', async () => {
+test('a slice is lost if its connection is, even after its request has timed out, but not if it was refused', async () => {
   const { scripts, sent } = heldScripts()
   const lost: string[] = []
   const slice = (name: string): Ask => ({ mode: 'up-to', counter, units: 20, onUnknownOutcome: () => lost.push(name) })
@@ -85,7 +85,7 @@ test('a slice is lost when its connection is, also after nobody waits for it any
   await expect.poll(() => lost, SOON).toEqual(['closed', 'late'])
 })
 
-test('what goes back is sent while the circuit is open, and is no probe', async () => {
+test('returned units are sent while the circuit is open, and do not count as a probe', async () => {
   const { scripts, sent } = heldScripts()
   const failures: string[] = []
   const store = counterStore({ scripts, monotonic: () => 0, timeoutMs: 30_000, onFailure: (reason) => void failures.push(reason) })

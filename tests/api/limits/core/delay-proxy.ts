@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { answerProxy } from '../../../../bench/limits/answer-proxy.ts'
 
-/** Stands between a client and Redis; what Redis says can be held back. Gone when the test ends. */
+/** A proxy between a client and Redis that can delay responses. It closes when the test ends. */
 export async function holdingProxy(redisUrl: string) {
   let isHolding = false
   let held: (() => void)[] = []

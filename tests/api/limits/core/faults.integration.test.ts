@@ -9,7 +9,7 @@ import { privateRedisCluster } from '../../../state/views/redis-cluster.ts'
 import { holdingProxy } from './delay-proxy.ts'
 
 const SOON = { timeout: 30_000, interval: 10 }
-/** Longer than Redis needs for an answer, on any machine. */
+/** Longer than Redis needs to answer, on any machine. */
 const BLOCKED_MS = 1_500
 const CLUSTER_MASTERS = 3
 const SLOTS = 16_384
@@ -37,7 +37,7 @@ async function ask(store: CounterStore, at: Counter = counter()): Promise<'allow
   return outcome[0].taken === 1 ? 'allowed' : 'refused'
 }
 
-/** Limits are enforced: a second request over a limit of one is refused. */
+/** Waits until limits are enforced: a second request over a limit of one is refused. */
 async function untilLimiting(store: CounterStore, at = counter()): Promise<void> {
   await expect.poll(() => ask(store, at), SOON).toBe('refused')
 }
@@ -57,7 +57,7 @@ async function untilSeen(
 
 async function untilFailing(store: CounterStore, failures: readonly FailureReason[], reason: FailureReason): Promise<void> {
   await untilSeen(store, failures, reason)
-  // Then it costs nothing to ask.
+  // An open circuit decides without asking Redis.
   await expect.poll(() => store.decide([{ mode: 'hard', counter: counter(), units: 1 }]), SOON).toEqual({ undecided: 'circuit_open' })
 }
 
@@ -65,7 +65,7 @@ async function pidOf(redis: Redis): Promise<number> {
   return Number(/process_id:(\d+)/.exec(await redis.info('server'))![1])
 }
 
-test('Redis is not there, comes, is killed, and comes back', async () => {
+test('limits start, stop and resume as Redis starts, is killed and returns', async () => {
   const redis = await privateRedis()
   await redis.kill()
   const { store, failures } = openStore(redis.address)
@@ -79,7 +79,7 @@ test('Redis is not there, comes, is killed, and comes back', async () => {
   await untilLimiting(store)
 })
 
-test('Redis stands still (SIGSTOP), and goes on', async () => {
+test('lets requests through while Redis is frozen (SIGSTOP), and limits again afterwards', async () => {
   const redis = await privateRedis()
   const { store, failures } = openStore(redis.address)
   await untilLimiting(store)
@@ -92,7 +92,7 @@ test('Redis stands still (SIGSTOP), and goes on', async () => {
   await untilLimiting(store)
 })
 
-test('answers that come too late let the request through, and are no sign of health', async () => {
+test('answers that arrive too late let the request through, and do not count as a sign of health', async () => {
   const redis = await privateRedis()
   const proxy = await holdingProxy(redis.address)
   const { store, failures } = openStore(proxy.url)
@@ -103,17 +103,17 @@ test('answers that come too late let the request through, and are no sign of hea
   await untilLimiting(store)
 })
 
-test('an answer that lies in the socket counts, however late this process comes to read it', async () => {
+test('an answer that waits in the socket counts, even if this process is too busy to read it in time', async () => {
   const redis = await privateRedis()
   const { store } = openStore(redis.address)
   await untilLimiting(store)
   const asked = ask(store)
-  // Sent by the first immediate; then this process is busy until long after the time-out.
+  // The first immediate sends the requests. Then this process is busy until long after the time-out.
   setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, BLOCKED_MS))
   expect(await asked).toBe('allowed')
 })
 
-test('Redis has become a replica (READONLY), and a master again', async () => {
+test('recovers when Redis becomes a read-only replica and then a master again', async () => {
   const redis = await privateRedis()
   const admin = new Redis(redis.address)
   onTestFinished(() => admin.disconnect())
@@ -126,7 +126,7 @@ test('Redis has become a replica (READONLY), and a master again', async () => {
   await untilLimiting(store)
 })
 
-test('Redis has no memory left (OOM), and has some again', async () => {
+test('recovers when Redis runs out of memory (OOM) and then has some again', async () => {
   const redis = await privateRedis()
   const admin = new Redis(redis.address)
   onTestFinished(() => admin.disconnect())
@@ -138,7 +138,7 @@ test('Redis has no memory left (OOM), and has some again', async () => {
   await untilLimiting(store)
 })
 
-test('a Cluster that loses a node limits on with the others', async () => {
+test('a Cluster that loses a node still limits with the others', async () => {
   const url = await privateRedisCluster(CLUSTER_MASTERS)
   const { store, failures } = openStore(url, { cluster: true })
   await untilLimiting(store)
@@ -153,7 +153,7 @@ test('a Cluster that loses a node limits on with the others', async () => {
   process.kill(pid, 'SIGSTOP')
   try {
     await untilSeen(store, failures, 'timeout')
-    // Some counter lies on a node that answers, while another one is passed over.
+    // At least one counter is on a node that answers, while another is skipped.
     await expect.poll(() => ask(store), SOON).toBe('allowed')
     await expect.poll(() => ask(store), SOON).toBe('circuit_open')
   } finally {
@@ -161,7 +161,7 @@ test('a Cluster that loses a node limits on with the others', async () => {
   }
 })
 
-test('a Cluster whose master is killed limits again with its replica, by the same counts; meanwhile requests go on', async () => {
+test('a Cluster whose master is killed lets requests through, and then limits by the same counts on its replica', async () => {
   const url = await privateRedisCluster(CLUSTER_MASTERS, { hasReplicas: true })
   const { store, failures } = openStore(url, { cluster: true })
   const master = new Redis(url)
@@ -169,7 +169,7 @@ test('a Cluster whose master is killed limits again with its replica, by the sam
   master.on('error', () => undefined)
   const before = counterOfFirstMaster()
   await untilLimiting(store, before)
-  // The replica has what was written before this.
+  // Everything that was written before this point is on the replica.
   await master.set(`{${before.tag}}`, '')
   await master.wait(1, 0)
   process.kill(await pidOf(master), 'SIGKILL')
@@ -178,7 +178,7 @@ test('a Cluster whose master is killed limits again with its replica, by the sam
   await expect.poll(() => ask(store, before), SOON).toBe('refused')
 })
 
-/** The first master has the first third of the slots. */
+/** The first master owns the first third of the slots. */
 function counterOfFirstMaster(): Counter {
   for (;;) {
     const tag = uniqueName('caller')

@@ -12,16 +12,16 @@ const US_PER_MS = 1_000
 /** docs/services/limits.md#accuracy */
 const ACCURACY = 0.05
 const RUN_WINDOWS = 2
-/** Instances that start know nothing of each other. */
+/** Time in which new instances learn how many others share a counter. */
 const LEARNING_MS = 150
-/** Spreads turns evenly. */
+/** The fractional golden ratio, which spreads turns evenly. */
 const GOLDEN = 0.618034
 
 function counterOf(limit: Limit, name = 'rule'): Counter {
   return { key: `limits:{caller}:${name}`, tag: 'caller', limit }
 }
 
-/** Several API instances on one store, each with leases, by one clock. */
+/** Several API instances with leases that share one store and one clock. */
 function instances(count: number) {
   const clock = { us: START_US, sweptMs: 0 }
   const monotonic = () => (clock.us - START_US) / US_PER_MS
@@ -52,13 +52,13 @@ describe('accuracy', () => {
     windowSeconds: fc.constantFrom(1, 2),
     burst: fc.constantFrom(0, 0, 300),
   })
-  /** Stretches of some length (s), at some multiple of the limit's rate. */
+  /** Stretches of load: their length (s), and their rate as a multiple of the limit's. */
   const load = fc.array(fc.record({ seconds: fc.double({ min: 0.05, max: 1.5, noNaN: true }), times: fc.constantFrom(0.2, 0.9, 1.5, 4) }), {
     minLength: 1,
     maxLength: 5,
   })
 
-  test.each([1, 2, 4])('%i instances with leases admit what one exact limiter does, within a twentieth of the limit', async (count) => {
+  test.each([1, 2, 4])('%i instances with leases admit as much as one exact limiter, within a twentieth of the limit', async (count) => {
     await fc.assert(
       fc.asyncProperty(limits, load, fc.integer({ min: 0, max: 999_999 }), async (limit, stretches, offset) => {
         const system = instances(count)
@@ -101,7 +101,7 @@ test.each([4, 8, 16])('%i instances together never hold more than a twentieth of
       let turn = 0
       for (let passed = 0; passed < untilUs; passed += gap) {
         system.advance(Math.round(gap))
-        // Some ask more than others.
+        // Some instances get more requests than others.
         const asking = Math.floor(count * ((turn++ * GOLDEN) % 1) ** skew)
         if (await take(system.stores[asking], counter)) admitted++
         const unspent = system.exact.takenOf(counter.key) - admitted
@@ -112,7 +112,7 @@ test.each([4, 8, 16])('%i instances together never hold more than a twentieth of
   )
 })
 
-test('a caller who pauses gets as much more in the worst stretch of a window: by the formula, with leases and without', async () => {
+test('the excess in the worst window after a pause follows the formula, with leases and without', async () => {
   const limit: Limit = { limit: 400, windowSeconds: 1, burst: 0 }
   const [pauseFrom, pauseTo] = [3_000, 3_150]
   const system = instances(1)
@@ -120,7 +120,7 @@ test('a caller who pauses gets as much more in the worst stretch of a window: by
   const counter = counterOf(limit)
   const times = { exact: [] as number[], leased: [] as number[] }
   let due = 0
-  // Twice the limit; what was due in the pause comes at its end.
+  // Offers twice the limit, and sends the requests due in the pause at its end.
   for (let ms = 1; ms <= 6_000; ms++) {
     system.advance(1_000)
     if (ms >= pauseFrom && ms < pauseTo) continue
@@ -134,7 +134,7 @@ test('a caller who pauses gets as much more in the worst stretch of a window: by
   expect(greatest(times.leased)).toBeLessThanOrEqual(greatest(times.exact) + ACCURACY)
 })
 
-test('a hot counter is decided here, a cold one by the store', async () => {
+test('decides a hot counter locally and a cold one in the store', async () => {
   const { stores, exact, advance } = instances(1)
   const hot = counterOf({ limit: 1_000_000, windowSeconds: 60, burst: 0 })
   for (let request = 0; request < 20_000; request++) {
@@ -152,7 +152,7 @@ test('a hot counter is decided here, a cold one by the store', async () => {
   expect(stores[0].local).toBe(local)
 })
 
-test('a refusal is remembered while it is certain: an attack asks the store forty times a second at most', async () => {
+test('a refusal is remembered while it is certain, so that an attack asks the store at most forty times a second', async () => {
   const { stores, exact, advance } = instances(1)
   const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
   let admitted = 0
@@ -164,13 +164,13 @@ test('a refusal is remembered while it is certain: an attack asks the store fort
   expect(exact.state.questions).toBeLessThan(60)
 })
 
-test('whoever is refused does not wait for the store: one question is asked for all', async () => {
+test('refused requests do not wait for the store, and one query serves all of them', async () => {
   const { stores, exact, advance } = instances(1)
   const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
   const ask = () => stores[0].decide([{ mode: 'hard', counter, units: 1 }])
   for (let request = 0; request < 20; request++) await ask()
   const { questions } = exact.state
-  // Nothing is answered before the end: the store is slow.
+  // The store is slow and answers only at the end.
   for (let request = 0; request < 1_000; request++) {
     advance(1_000)
     expect(ask()).not.toBeInstanceOf(Promise)
@@ -178,7 +178,7 @@ test('whoever is refused does not wait for the store: one question is asked for 
   expect(exact.state.questions).toBe(questions + 1)
 })
 
-test.each(['hard', 'soft'] as const)('what is given back or reset elsewhere is seen at the next look (%s)', async (mode) => {
+test.each(['hard', 'soft'] as const)('units that another instance returns or resets are noticed at the next query (%s)', async (mode) => {
   const { stores, exact, advance } = instances(1)
   const take = async (store: CounterStore, counter: Counter) => {
     const [{ taken }] = (await store.decide([{ mode, counter, units: 1 }])) as readonly Reading[]
@@ -188,13 +188,13 @@ test.each(['hard', 'soft'] as const)('what is given back or reset elsewhere is s
   for (let request = 0; request < 20; request++) await take(stores[0], counter)
   await exact.store.decide([{ mode: 'give-back', counter, units: 2, windowIndex: START_US / 60_000_000 }])
   advance(25_000)
-  // This one makes it look.
+  // This request triggers the query.
   expect(await take(stores[0], counter)).toBe(false)
   await settled()
   expect([await take(stores[0], counter), await take(stores[0], counter), await take(stores[0], counter)]).toEqual([true, true, false])
 })
 
-test('a store that is away while somebody is refused lets him through at the next look', async () => {
+test('if the store fails while a caller is refused, the next query lets the caller through', async () => {
   const clock = { ms: 0, isAway: false }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
   const store: CounterStore = { decide: async (asks) => (clock.isAway ? { undecided: 'unreachable' } : await exact.store.decide(asks)) }
@@ -208,7 +208,7 @@ test('a store that is away while somebody is refused lets him through at the nex
   expect(await ask()).toEqual({ undecided: 'unreachable' })
 })
 
-test('what is not spent goes back: to the store, and in time for others', async () => {
+test('unspent units return to the store in time for other callers', async () => {
   const { stores, advance } = instances(2)
   const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 0 })
   let admitted = 0
@@ -225,7 +225,7 @@ test('what is not spent goes back: to the store, and in time for others', async 
   expect(admitted).toBe(1_000)
 })
 
-test('a rule that is changed holds at once, also where its counter is hot or was refused', async () => {
+test('a changed rule applies at once, even to a counter that is hot or was refused', async () => {
   const { stores, advance } = instances(1)
   const admittedOf = async (limit: number) => {
     let admitted = 0
@@ -240,10 +240,10 @@ test('a rule that is changed holds at once, also where its counter is hot or was
   expect(await admittedOf(400)).toBe(0)
 })
 
-test('slices whose answers are lost are held, as far as anybody knows: together no more than a hundredth of the limit', async () => {
+test('slices whose answers are lost add up to at most a hundredth of the limit', async () => {
   const clock = { ms: 0, isCut: false }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
-  // Taken, and the answer never comes.
+  // The units are taken, and the answer never arrives.
   const store: CounterStore = {
     async decide(asks) {
       const outcome = await exact.store.decide(asks)
@@ -270,7 +270,7 @@ test('slices whose answers are lost are held, as far as anybody knows: together 
   expect(lost).toBeLessThanOrEqual(1_000)
 })
 
-test('on closing everything goes back', async () => {
+test('closing returns all units', async () => {
   const { stores, advance } = instances(2)
   const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 50 })
   let admitted = 0
@@ -284,7 +284,7 @@ test('on closing everything goes back', async () => {
   expect(admitted).toBe(1_050)
 })
 
-/** A store whose answers wait until they are let go, each for itself. */
+/** A store that answers each request only when the test releases it. */
 function heldStore(inner: CounterStore) {
   const held: (() => void)[] = []
   const asked: Ask[] = []
@@ -300,7 +300,7 @@ function heldStore(inner: CounterStore) {
   return { store, held, asked }
 }
 
-test('closing waits until the store has taken what goes back', async () => {
+test('closing waits until the store has accepted the returned units', async () => {
   const clock = { ms: 0 }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
   const { store, held, asked } = heldStore(exact.store)
@@ -324,13 +324,13 @@ test('closing waits until the store has taken what goes back', async () => {
   await closing
 })
 
-test('what is known of a counter is kept when somebody who asked before it was known is refused late', async () => {
+test('a late refusal of an early request does not erase what was learned about a counter since', async () => {
   const clock = { ms: 0 }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
   const { store, held } = heldStore(exact.store)
   const leased = leasedCounters({ store, monotonic: () => clock.ms })
   const counter = counterOf({ limit: 1_000, windowSeconds: 3_600, burst: 0 })
-  // More than there is: refused, but this is known later.
+  // Asks for more than there is. The refusal arrives later.
   const refused = leased.decide([{ mode: 'hard', counter, units: 2_000 }])
   const [late] = held.splice(0)
   const take = async () => {
@@ -353,7 +353,7 @@ test('what is known of a counter is kept when somebody who asked before it was k
   expect(counted).toBe(101)
 })
 
-test('whoever finds every slice used up waits for one time-out of the store in all', async () => {
+test('a request that finds every slice used up waits for one store time-out in total', async () => {
   const clock = { ms: 0 }
   const asked: Ask[] = []
   const answers: ((taken: number) => void)[] = []
@@ -374,14 +374,14 @@ test('whoever finds every slice used up waits for one time-out of the store in a
   }
   const waiting = 100 - asked.filter(({ mode }) => mode === 'hard').length
   expect(waiting).toBeGreaterThan(50)
-  // The slice is one request's; whatever is asked after it is never answered.
+  // One request uses the slice up, and the store never answers the queries after it.
   answers[asked.findIndex(({ mode }) => mode === 'up-to')](1)
   await expect.poll(() => outcomes.length, { timeout: 30_000, interval: 5 }).toBe(waiting)
   expect(outcomes.filter((outcome) => !('undecided' in outcome))).toHaveLength(1)
   expect(new Set(outcomes.flatMap((outcome) => ('undecided' in outcome ? [outcome.undecided] : [])))).toEqual(new Set(['timeout']))
 })
 
-test('of a request with several counters, a refusal by one gives back what was spent here', async () => {
+test('when one of several counters refuses, units already spent locally are returned', async () => {
   const { stores, advance } = instances(1)
   const wide = counterOf({ limit: 10_000, windowSeconds: 3_600, burst: 0 }, 'wide')
   const narrow = counterOf({ limit: 100, windowSeconds: 3_600, burst: 0 }, 'narrow')
@@ -401,7 +401,7 @@ test('of a request with several counters, a refusal by one gives back what was s
   expect((await take(stores[0], wide, 9_900)) && !(await take(stores[0], wide))).toBe(true)
 })
 
-test('a store that does not answer is passed on, also to those who wait for a slice', async () => {
+test('an unanswered query is reported to all requests that wait for a slice', async () => {
   const clock = { ms: 0 }
   const store: CounterStore = { decide: async () => ({ undecided: 'timeout' }) }
   const leased = leasedCounters({ store, monotonic: () => clock.ms })
@@ -412,7 +412,7 @@ test('a store that does not answer is passed on, also to those who wait for a sl
   }
 })
 
-test('a sweep tells whether anything is left to sweep', async () => {
+test('a sweep reports whether there is anything left to sweep', async () => {
   const { stores, clock } = instances(1)
   const [store] = stores
   const counter = counterOf({ limit: 10_000, windowSeconds: 1, burst: 0 })

@@ -3,7 +3,7 @@ import { limitedPaths } from '../../../../api/limits/core/limited-paths.ts'
 
 const paths = limitedPaths(['/api/v1/*', '/stack/next', '/api/v1/*'])
 
-test('covers what a service declares, and nothing else', () => {
+test('covers the paths that a service declares, and no others', () => {
   const asked = ['/api/v1/', '/api/v1/a/b', '/stack/next', '/api/v1', '/stack/next/', '/stack', '/', '/v1/trends']
   expect(asked.map((path) => paths.covers(path))).toEqual([true, true, true, false, false, false, false, false])
   expect(limitedPaths([]).covers('/')).toBe(false)
@@ -19,7 +19,7 @@ test('a rule can apply if one path matches both patterns', () => {
   expect(limitedPaths([]).canApply('*')).toBe(false)
 })
 
-test('a declaration that is not a pattern of paths stops the start', () => {
+test('an invalid path pattern prevents the start', () => {
   expect(() => limitedPaths(['stack'])).toThrow('stack is not a pattern of paths')
   expect(() => limitedPaths(['GET /stack'])).toThrow('GET /stack is not a pattern of paths')
 })

@@ -53,14 +53,14 @@ describe('the most specific rule wins', () => {
     expect(matched([...rules].reverse(), request)).toEqual([expected])
   })
 
-  test('none applies where none matches', () => {
+  test('applies no rule if none matches', () => {
     expect(matched([prefix], 'GET /b')).toEqual([])
     expect(matched([], 'GET /b')).toEqual([])
   })
 })
 
 describe('keys', () => {
-  test('one rule per key: the most specific of each', () => {
+  test('applies one rule per key, the most specific', () => {
     const rules = [
       rule('client', '*'),
       rule('client-a', '/a/*'),
@@ -78,7 +78,7 @@ describe('keys', () => {
     ['api_key', [PRO]],
     ['client', [ANONYMOUS, USER, PRO]],
     ['endpoint', [ANONYMOUS, USER, PRO]],
-  ] as const)('a rule by %s applies to those it can tell apart', (part, callers) => {
+  ] as const)('a rule by %s applies to callers that it can identify', (part, callers) => {
     const found = [ANONYMOUS, USER, PRO].filter((caller) => matched([rule('one', '*', { key: [part] })], 'GET /', caller).length > 0)
     expect(found).toEqual(callers)
   })
@@ -91,15 +91,15 @@ test.each([
   ['/*', 'prefix'],
   ['*', 'global'],
   ['DELETE *', 'global'],
-])('%s is a pattern', (text, kind) => {
+])('%s is a valid pattern', (text, kind) => {
   expect(parsePattern(text)?.kind).toBe(kind)
 })
 
-test.each(['', 'a', '/a*', '/a/*/b', 'get /a', 'GET  /a', '/a?b', '/a b', '**', 'GET'])('%j is no pattern', (text) => {
+test.each(['', 'a', '/a*', '/a/*/b', 'get /a', 'GET  /a', '/a?b', '/a b', '**', 'GET'])('%j is not a valid pattern', (text) => {
   expect(parsePattern(text)).toBeUndefined()
 })
 
-/** The order in the decision's words, by comparing every pair. */
+/** The documented order of precedence, computed by comparing every pair. */
 function reference(rules: readonly LimitRule[], method: string, path: string, tier: string): string | undefined {
   const rank = ({ endpoint_pattern, tier: own, created_at, rule_id }: LimitRule): [number, number, number, number, string] => {
     const [pattern, named] = endpoint_pattern.split(' ').reverse()
@@ -119,7 +119,7 @@ function reference(rules: readonly LimitRule[], method: string, path: string, ti
   return matching[0]?.rule_id
 }
 
-test('the lookup finds what comparing all rules finds', () => {
+test('the lookup finds the same rules as comparing all of them', () => {
   const segment = fc.constantFrom('a', 'b')
   const path = fc.array(segment, { minLength: 1, maxLength: 4 }).map((parts) => `/${parts.join('/')}`)
   const pattern = fc.oneof(

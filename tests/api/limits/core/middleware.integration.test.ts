@@ -28,7 +28,7 @@ test('any Hono app can be limited', async () => {
   app.get('/free', (c) => c.text('free'))
   const get = (path: string) => app.request(path, {}, { incoming: { socket: { remoteAddress: '192.0.2.1' } } })
 
-  // A busy machine may let one through undecided.
+  // On a busy machine one request may pass undecided.
   await expect.poll(async () => (await get('/api/hello')).status, SOON).toBe(429)
   const refused = await get('/api/hello')
   expect(await refused.json()).toMatchObject({ error: 'rate_limit_exceeded', limit: 2, window: '3600s' })
@@ -37,7 +37,7 @@ test('any Hono app can be limited', async () => {
   expect((await get('/free')).headers.get('ratelimit')).toBeNull()
   expect(new Set(violations.map(({ rule }) => rule.rule_id))).toEqual(new Set([rule_id, logged]))
 
-  // A refusal is remembered until somebody looks whether there is room again.
+  // A refusal is remembered until a query shows that there is room again.
   redis.disconnect()
   await expect.poll(async () => (await get('/api/hello')).status, SOON).toBe(200)
 })

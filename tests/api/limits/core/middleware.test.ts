@@ -9,7 +9,7 @@ const NOW_US = 1_800_000_000_000_000
 const RULE = { rule_id: 'two', endpoint_pattern: '*', limit_count: 2, window_seconds: 60 }
 const PREFLIGHT = { method: 'OPTIONS', headers: { 'access-control-request-method': 'PUT', origin: 'https://example.com' } }
 
-/** Takes the place of Redis: one rule, one request per script or several. */
+/** Replaces Redis: one rule, and one or several requests per script. */
 function countingRedis() {
   const counts = new Map<string, number>()
   const state: { error: Error | undefined } = { error: undefined }
@@ -55,7 +55,7 @@ describe('an answer', () => {
     ['/redirect', 302],
     ['/broken', 500],
     ['/nowhere', 404],
-  ])('%s says what is left, whatever made it', async (path, status) => {
+  ])('%s has the rate-limit headers, regardless of what produced it', async (path, status) => {
     const { ask } = limitedApp()
     const answered = await ask(path)
     expect([answered.status, answered.headers.get('x-ratelimit-remaining')]).toEqual([status, '1'])
@@ -74,7 +74,7 @@ describe('an answer', () => {
   })
 })
 
-test('a preflight is not counted, another OPTIONS is', async () => {
+test('preflights are not counted, but other OPTIONS requests are', async () => {
   const { ask, counts } = limitedApp()
   await ask('/text', PREFLIGHT)
   expect(counts.size).toBe(0)
@@ -82,14 +82,14 @@ test('a preflight is not counted, another OPTIONS is', async () => {
   expect([...counts.values()]).toEqual([1])
 })
 
-test('counters of apps with prefixes of their own are apart', async () => {
+test('apps with different prefixes have separate counters', async () => {
   const { ask, counts } = limitedApp({ keyPrefix: 'shop' })
   await ask('/text')
   expect([...counts.keys()]).toEqual(['shop:{ip:192.0.2.1}:two:w60'])
   expect(() => limitedApp({ keyPrefix: '{shop}' })).toThrow('braces')
 })
 
-describe('nothing that throws here is a fault of the request', () => {
+describe('an error in the limiter never fails the request', () => {
   const broken = () => {
     throw new Error('a bug')
   }
@@ -101,13 +101,13 @@ describe('nothing that throws here is a fault of the request', () => {
     expect(warnings).toEqual([{ requests: 1, reason: 'unreachable', cause: 'connection refused' }])
   })
 
-  test('who asks', async () => {
+  test('callers', async () => {
     const { ask, warnings } = limitedApp({ callerOf: broken })
     expect((await ask('/text')).status).toBe(200)
     expect(warnings).toEqual([{ requests: 1, reason: 'fault', cause: 'a bug' }])
   })
 
-  test('callbacks: the process is warned', async () => {
+  test('an error in a callback becomes a process warning', async () => {
     const told: string[] = []
     const hear = (warning: Error) => void told.push(`${warning.name}: ${warning.message}`)
     process.on('warning', hear)
@@ -117,14 +117,14 @@ describe('nothing that throws here is a fault of the request', () => {
     for (let request = 0; request < 3; request++) statuses.push((await ask('/text')).status)
     redis.error = new Error('connection refused')
     statuses.push((await ask('/text')).status)
-    // The refusal is remembered; another caller's is asked for.
+    // The first refusal is remembered, so another caller is used.
     expect(statuses.slice(0, 3)).toEqual([200, 200, 429])
     await expect.poll(() => told.length).toBeGreaterThan(0)
     expect(new Set(told)).toEqual(new Set(['RateLimitWarning: A callback of rateLimit threw: a bug']))
   })
 })
 
-test('without a place to warn, the process is warned, with a number and a reason', async () => {
+test('without a callback for warnings, the process is warned with a number and a reason', async () => {
   const told: string[] = []
   const hear = (warning: Error) => void told.push(`${warning.name}: ${warning.message}`)
   process.on('warning', hear)

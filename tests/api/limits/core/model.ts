@@ -1,11 +1,11 @@
 import type { Limit } from '../../../../api/limits/core/formulas.ts'
 
 /**
- * The two algorithms (docs/services/limits.md#sliding-window and docs/services/limits.md#token-bucket) as plainly as they can
- * be written: times of admitted requests, and one bucket. Times in µs.
+ * A straightforward model of the two algorithms (docs/services/limits.md#sliding-window and
+ * docs/services/limits.md#token-bucket): the times of admitted requests, and one bucket. Times are in µs.
  */
 export interface Model {
-  /** True: admitted. */
+  /** Returns true if the request is admitted. */
   request(nowUs: number, units?: number): boolean
 }
 

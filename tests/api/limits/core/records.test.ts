@@ -21,7 +21,7 @@ const rule = ruleOf({ rule_id: 'two', endpoint_pattern: '*', limit_count: 2, win
 const status: RuleStatus = { rule, isOver: true, estimate: 2, remaining: 0, resetAt: 0, resetAfterSeconds: 60, retryAfterSeconds: 60 }
 const REFUSED: Verdict = { outcome: 'refused', strictest: status, violations: [status] }
 
-/** Records whose clock is ours, and what they wrote. */
+/** Decision records on a manual clock, with everything that they wrote. */
 function recorded() {
   const clock = { ms: START_MS }
   const written = { traffic: [] as LimitTraffic[], violations: [] as LimitViolation[] }
@@ -57,7 +57,7 @@ test('a violation is written once per rule, client and second', async () => {
   expect(written.violations[0]).toMatchObject({ rule_id: 'two', method: 'GET', action: 'reject', estimate: 2, limit_count: 2 })
 })
 
-test('requests of a second are counted by kind, with what they cost; callers that a draft tells apart are apart', async () => {
+test('counts requests of a second by kind, with their cost, and separates callers that a draft rule would separate', async () => {
   const { clock, written, ask, tick, close } = recorded()
   ask('/a')
   ask('/a', REFUSED)
@@ -88,7 +88,7 @@ test('requests of a second are counted by kind, with what they cost; callers tha
   ])
 })
 
-test('kinds beyond the most that are kept apart are counted as left out; paths are cut', async () => {
+test('counts kinds beyond the maximum as left out, and truncates paths', async () => {
   const { written, ask, close } = recorded()
   const long = `/${'a'.repeat(300)}`
   ask(long)
@@ -103,7 +103,7 @@ test('kinds beyond the most that are kept apart are counted as left out; paths a
   expect(entries[1].requests).toBe(2)
 })
 
-test('a second of long anonymous requests still fits into one record of Kafka', async () => {
+test('a second of long anonymous requests fits into one Kafka record', async () => {
   const { written, ask, close } = recorded()
   const asked = 5_000
   for (let request = 0; request < asked; request++) {

@@ -86,7 +86,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
     const response = await app.app.request(path, { headers }, env)
     return { status: response.status, headers: response.headers, body: (await response.json()) as { error?: string } }
   }
-  /** A second passes. */
+  /** Lets one second pass. */
   const second = () => {
     for (const run of timers.splice(0)) run()
   }
@@ -94,7 +94,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
 }
 
 describe('an answer', () => {
-  test('says in both styles what is left', async () => {
+  test('carries the remaining units in both header styles', async () => {
     const { get } = await limitedApp()
     const { status, headers } = await get('/api/v1/things')
     expect(status).toBe(200)
@@ -109,7 +109,7 @@ describe('an answer', () => {
     expect(headers.get('access-control-expose-headers')).toContain('X-RateLimit-Remaining')
   })
 
-  test('over the limit is 429 with the documented body, and no work is done', async () => {
+  test('over the limit is 429 with the documented body, and the handler does not run', async () => {
     const { get, metrics } = await limitedApp()
     await get('/api/v1/things')
     await get('/api/v1/things')
@@ -122,7 +122,7 @@ describe('an answer', () => {
     expect(await metrics.text()).toContain('http_errors_total{code="rate_limit_exceeded"} 1')
   })
 
-  test('that is an error carries the headers too; an unknown address counts', async () => {
+  test('that is an error carries the headers too, and an unknown address counts', async () => {
     const { get } = await limitedApp()
     const { status, headers } = await get('/api/v1/nothing')
     expect([status, headers.get('x-ratelimit-remaining')]).toEqual([404, '1'])
@@ -146,7 +146,7 @@ describe('an answer', () => {
     expect(counts.size).toBe(0)
   })
 
-  test('is never sent again from memory without being counted', async () => {
+  test('is never served from a cache without being counted', async () => {
     const { get, answers } = await limitedApp()
     await get('/api/v1/things')
     expect(answers.get('/api/v1/things', 0)).toBeUndefined()
@@ -160,8 +160,8 @@ describe('an answer', () => {
   })
 })
 
-describe('who is counted', () => {
-  test('the key before the token before the address; a proxy is believed only when it is ours', async () => {
+describe('identification of callers', () => {
+  test('a key takes precedence over a token, and a token over the address; only trusted proxies may set the address', async () => {
     const { get, counts, bearer } = await limitedApp()
     const user = await bearer({ sub: '42' })
     await get('/api/v1/things', { ...user, 'x-api-key': KEY })
@@ -180,7 +180,7 @@ describe('who is counted', () => {
     ])
   })
 
-  test('an unknown key is 401, counted by address: guessing is limited', async () => {
+  test('an unknown key answers 401 and counts against the address, which limits guessing', async () => {
     const { get, counts, lines } = await limitedApp()
     for (let guess = 0; guess < 2; guess++) {
       const { status, body } = await get('/api/v1/things', { 'x-api-key': `mr_guess_${guess}` })
@@ -191,13 +191,13 @@ describe('who is counted', () => {
     expect(JSON.stringify(lines)).not.toContain('mr_guess')
   })
 
-  test('a bad token is 401, counted by address', async () => {
+  test('a bad token answers 401 and counts against the address', async () => {
     const { get } = await limitedApp()
     const guesses = await Promise.all(Array.from({ length: 3 }, () => get('/api/v1/things', { authorization: 'Bearer x.y.z' })))
     expect(guesses.map(({ status }) => status).sort()).toEqual([401, 401, 429])
   })
 
-  test('an administrator can always take back a wrong rule', async () => {
+  test('an administrator can always revoke a wrong rule', async () => {
     const { get, bearer } = await limitedApp([{ ...EVERYTHING, limit_count: 1, key: ['endpoint'] }])
     await get('/api/v1/things')
     expect((await get('/api/v1/things')).status).toBe(429)
@@ -207,7 +207,7 @@ describe('who is counted', () => {
   })
 })
 
-test('counters that do not answer let everybody through, with one warning a second that counts', async () => {
+test('while counters do not answer every request passes, and one warning a second reports how many', async () => {
   const { get, state: counters, second, timers, warnings, registry, lines } = await limitedApp()
   counters.failing = 'timeout'
   for (let request = 0; request < 5; request++) {
@@ -222,7 +222,7 @@ test('counters that do not answer let everybody through, with one warning a seco
   expect(warnings).toHaveLength(2)
   second()
   expect(warnings).toEqual([warned(1), warned(4), warned(1)])
-  // Nobody was let through since: no timer goes on, and the next one is told at once.
+  // No request passed uncounted since, so the timer has stopped and the next one is reported at once.
   second()
   expect(timers).toEqual([])
   await get('/api/v1/things')
@@ -231,7 +231,7 @@ test('counters that do not answer let everybody through, with one warning a seco
   expect(JSON.stringify([lines, warnings])).not.toContain(KEY)
 })
 
-test('a fault of the limiter lets the request through, and is told', async () => {
+test('an error in the limiter lets the request through and is reported', async () => {
   const { get, store, warnings } = await limitedApp()
   store.decide = () => {
     throw new Error('a bug')
@@ -240,7 +240,7 @@ test('a fault of the limiter lets the request through, and is told', async () =>
   expect(warnings).toEqual([{ event: 'limiter_failed_open', requests: 1, reason: 'fault', cause: 'a bug' }])
 })
 
-test('a decision that cannot be told of is one all the same', async () => {
+test('a decision applies even if reporting it fails', async () => {
   const { get, heard, registry, warnings } = await limitedApp()
   heard.listen = () => {
     throw new Error('a bug')
@@ -252,7 +252,7 @@ test('a decision that cannot be told of is one all the same', async () => {
   expect(warnings).toEqual([{ event: 'limit_decisions_unrecorded', requests: 1, reason: 'fault', cause: 'a bug' }])
 })
 
-test('a rule that only logs refuses nobody and shows nothing', async () => {
+test('a log-only rule refuses nothing and sets no headers', async () => {
   const { get } = await limitedApp([{ ...EVERYTHING, limit_count: 1, action: 'log_only' }])
   for (let request = 0; request < 3; request++) {
     const { status, headers } = await get('/api/v1/things')
@@ -260,7 +260,7 @@ test('a rule that only logs refuses nobody and shows nothing', async () => {
   }
 })
 
-test('of several rules the strictest fills the headers', async () => {
+test('the strictest of several rules sets the headers', async () => {
   const { get } = await limitedApp([
     { ...EVERYTHING, rule_id: 'wide', limit_count: 100 },
     { ...EVERYTHING, rule_id: 'narrow', limit_count: 3, key: ['ip'] },

@@ -5,7 +5,7 @@ import type { LimitRule } from '../../../../schemas/limits/types.ts'
 
 const CALLER = { clientId: 'acme', tier: 'free', ip: '' }
 
-/** Rules whose time is ours, and how often all of them were looked at. */
+/** A rule set on a manual clock that counts how often all rules were compiled. */
 function settings() {
   const rules = new Map<string, LimitRule>()
   const waiting = new Set<() => void>()
@@ -34,7 +34,7 @@ function settings() {
   return { inForce, state, waiting, put, later, limit }
 }
 
-test('there are none before all were read', () => {
+test('has no rules until all of them are read', () => {
   const { inForce, state, waiting, put, limit } = settings()
   put(1)
   expect([inForce.table(), waiting.size, state.compiled]).toEqual([undefined, 0, 0])
@@ -42,7 +42,7 @@ test('there are none before all were read', () => {
   expect([limit(), inForce.isCurrent]).toEqual([1, true])
 })
 
-test('changes that come together are compiled together, and never by a request', () => {
+test('changes that arrive together are compiled together, outside of requests', () => {
   const { inForce, state, put, later, limit } = settings()
   inForce.ready()
   for (let change = 1; change <= 100; change++) {
@@ -57,7 +57,7 @@ test('changes that come together are compiled together, and never by a request',
   expect([limit(), state.compiled]).toEqual([101, 3])
 })
 
-test('nothing is compiled after the end', () => {
+test('compiles nothing after it is closed', () => {
   const { inForce, waiting, put } = settings()
   inForce.ready()
   put(1)

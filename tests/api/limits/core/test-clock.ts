@@ -5,7 +5,7 @@ import { DECIDE_SCRIPT } from '../../../../api/limits/core/script.ts'
 const CLOCK_KEY = 'limits-test-clock'
 const US_PER_SECOND = 1_000_000
 
-/** The real script on a real Redis, whose TIME is ours: every window edge can be stood on. */
+/** Runs the real script on a real Redis, but with a TIME that the test sets, so that it can hit exact window edges. */
 export function clockedScripts(redis: Redis, name: string) {
   const clock = `${CLOCK_KEY}:${name}`
   const script = DECIDE_SCRIPT.replace("redis.call('TIME')", `redis.call('HMGET', '${clock}', 's', 'us')`)

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 
 /**
- * Folders of this project's packages and of all that they depend on, so that npm can install them without a registry.
- * Of a package with several versions, only the one that is needed first is found.
+ * Folders of this project's packages and all their dependencies, so that npm can install them without a registry. Of a
+ * package with several versions, only the first one that is needed is found.
  */
 export function installedPackages(names: readonly string[]): string[] {
   const folders = new Map<string, string>()

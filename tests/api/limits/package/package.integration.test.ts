@@ -10,7 +10,7 @@ import { installedPackages } from './installed-packages.ts'
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
 const NAME = 'millrace-rate-limits'
-/** What an app brings: the peers, and the types of Node that their declarations need. */
+/** Dependencies of an app: the peer dependencies, and the Node types that their declarations need. */
 const OF_THE_APP = ['ioredis', 'hono', '@types/node']
 const OPTIONS = {
   target: 'es2022',
@@ -18,21 +18,21 @@ const OPTIONS = {
   types: ['node'],
   strict: true,
   noEmit: true,
-  // The declarations of the package are checked, too.
+  // Type-checks the declarations of the package as well.
   skipLibCheck: false,
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'millrace-package-'))
 const app = join(folder, 'app')
 
-/** @returns what the command wrote; throws with it when the command fails */
+/** @returns the output of the command; throws an error with the output if the command fails */
 function run(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): string {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd: app, encoding: 'utf8', env: { ...process.env, ...env } })
   expect({ command: [command, ...args].join(' '), status, output: status === 0 ? '' : stdout + stderr }).toMatchObject({ status: 0 })
   return stdout
 }
 
-/** TypeScript of a README that imports the package. */
+/** The TypeScript example of a README that imports the package. */
 function examplesIn(readme: string): string[] {
   const blocks = [...readFileSync(join(ROOT, readme), 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code)
   return blocks.filter((code) => code.includes(`'${NAME}'`))
@@ -52,7 +52,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('the packed package brings nothing but its own code and one small dependency', () => {
+test('the packed package contains only its own code and one small dependency', () => {
   const installed = join(app, 'node_modules', NAME)
   const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
   expect([Object.keys(dependencies), Object.keys(peerDependencies)]).toEqual([['cluster-key-slot'], ['hono', 'ioredis']])
@@ -70,7 +70,7 @@ test('the packed package brings nothing but its own code and one small dependenc
 
 test('the example of the README type-checks and limits requests on a real Redis', async () => {
   run(join(ROOT, 'node_modules', '.bin', 'tsc'), ['--project', app])
-  // The first requests may come before the connection, and go on uncounted.
+  // The first requests may precede the connection, and then they pass uncounted.
   const client = `
     import { setTimeout } from 'node:timers/promises'
     import app, { limits, redis } from './example.ts'

@@ -4,7 +4,7 @@ import { threadComparer } from '../../../../api/snippets/diff/comparer.ts'
 const names = { from: 'a', to: 'b' }
 const linesOf = (word: string) => Array.from({ length: 20_000 }, (_, index) => `${word} ${(index * 7_919) % 20_011}`).join('\n')
 
-test('texts are compared in a thread: by lines, with what is around them', async () => {
+test('compares texts by lines in a thread, and returns changes with their context', async () => {
   const comparer = threadComparer()
   onTestFinished(() => comparer.close())
   const patch = await comparer.ask({ ...names, before: 'one\ntwo\nthree\n', after: 'one\n2\nthree\n' })
@@ -13,7 +13,7 @@ test('texts are compared in a thread: by lines, with what is around them', async
   expect(await comparer.ask({ ...names, before: linesOf('red'), after: linesOf('blue') })).toBeNull()
 })
 
-test('of many at once some are sent away, and the others are served', async () => {
+test('refuses some of many concurrent comparisons and completes the others', async () => {
   const comparer = threadComparer()
   onTestFinished(() => comparer.close())
   const asked = Array.from({ length: 30 }, (_, index) => comparer.ask({ ...names, before: 'x\n', after: `${index}\n` }))

@@ -17,7 +17,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }))
 type Taken = { content: string; fields: Record<string, unknown> }
 type Refused = { code: string; message: string; details: string | undefined }
 
-/** What is made of a body that comes in pieces of the given size. */
+/** Parses a body that arrives in chunks of the given size. */
 async function take(contentType: string | undefined, body: Uint8Array | string, pieceBytes = 65_536): Promise<Taken | Refused> {
   const bytes = Buffer.from(body)
   async function* pieces() {
@@ -51,7 +51,7 @@ function escapeSome(value: string, escaped: (index: number) => boolean): string 
 }
 
 describe('a JSON body', () => {
-  it('is read as JSON.parse reads it, wherever its pieces end and whatever is escaped', async () => {
+  it('is parsed as JSON.parse does, for all chunk boundaries and escapes', async () => {
     const others = fc.dictionary(
       fc.string({ maxLength: 8 }).filter((name) => !['content', '__proto__'].includes(name) && !name.includes('\0')),
       fc.jsonValue({ maxDepth: 3 }),
@@ -71,7 +71,7 @@ describe('a JSON body', () => {
     await fc.assert(property, { numRuns: 300 })
   })
 
-  it('is refused when JSON.parse refuses it, and only then', async () => {
+  it('is refused exactly when JSON.parse refuses it', async () => {
     const fragments = [
       '{',
       '}',
@@ -152,7 +152,7 @@ describe('a JSON body', () => {
     expect(await json('{"content":"\\ud83d\\ude00"}', 1)).toMatchObject({ content: '😀' })
   })
 
-  it('nested deeply, or with much beside the content, is refused before it costs anything', async () => {
+  it('that is deeply nested, or has much beside the content, is refused before it costs memory', async () => {
     expect(await json(`{"content":"x","a":${'['.repeat(1_000)}${']'.repeat(1_000)}}`)).toMatchObject({ code: 'invalid_request' })
     expect(await json(`{"content":"x","a":${'['.repeat(100_000)}`)).toMatchObject({ code: 'content_too_large' })
     expect(await json(`{"content":"x","title":"${'y'.repeat(70_000)}"}`)).toMatchObject({ code: 'content_too_large' })
@@ -161,7 +161,7 @@ describe('a JSON body', () => {
 })
 
 describe('the size of the content', () => {
-  it('is at most 10 MiB of UTF-8, whatever the body is, and reading stops there', async () => {
+  it("is at most 10 MiB of UTF-8 regardless of the body's size, and reading stops there", async () => {
     const whole = 'é'.repeat(MAX_CONTENT_BYTES / 2)
     const form = (content: string) => `--b\r\nContent-Disposition: form-data; name="content"\r\n\r\n${content}\r\n--b--\r\n`
     for (const [type, body] of [
@@ -184,7 +184,7 @@ describe('the size of the content', () => {
     expect(taken).toBe(MAX_CONTENT_BYTES / 65_536)
   })
 
-  it('gives its place back, also when the disk cannot delete the draft', async () => {
+  it('has its slot released even if the disk cannot delete the draft', async () => {
     const incoming = streams({ places: 1, maxWaiting: 0, waitMs: 1 })
     const draft = blobs.draft()
     const { discard } = draft
@@ -208,7 +208,7 @@ describe('the size of the content', () => {
 })
 
 describe('bare text', () => {
-  it('is stored byte for byte, byte order mark and line ends included', async () => {
+  it('is stored byte for byte, including byte order mark and line ends', async () => {
     const property = fc.asyncProperty(anyText, pieceSizes, async (content, size) => {
       expect(await text(content, size)).toEqual({ content, fields: {} })
     })
@@ -216,7 +216,7 @@ describe('bare text', () => {
     expect(await take('application/x-www-form-urlencoded', '\ufeffa=b\r\n')).toMatchObject({ content: '\ufeffa=b\r\n' })
   })
 
-  it('that is no UTF-8 is refused, wherever its pieces end', async () => {
+  it('that is not UTF-8 is refused, for all chunk boundaries', async () => {
     const bad = [
       [0xff],
       [0xc3],
@@ -257,9 +257,9 @@ describe('a form', () => {
     return [response.headers.get('content-type')!, Buffer.from(await response.arrayBuffer())] as const
   }
 
-  it('is read as the platform writes it, as field or as file', async () => {
+  it('is parsed as the platform encodes it, with the content as field or as file', async () => {
     const property = fc.asyncProperty(anyText, anyText, pieceSizes, fc.boolean(), async (content, title, size, asFile) => {
-      // The platform writes line ends of fields as CRLF; files stay as they are.
+      // The platform encodes line ends of fields as CRLF and leaves files unchanged.
       const value = asFile ? content : content.replaceAll(/[\r\n]/g, ' ')
       const name = title.replaceAll(/[\r\n]/g, ' ')
       const [type, body] = await formBody([
@@ -273,7 +273,7 @@ describe('a form', () => {
     await fc.assert(property, { numRuns: 150 })
   })
 
-  it('may hold what looks nearly like its boundary', async () => {
+  it('may contain a near match of its boundary', async () => {
     const content = '\r\n--b\r-\n--\r\n--bb--\r\n\r\n--'
     const body = `preamble\r\n--bx\r\nContent-Disposition: form-data; name=content\r\nContent-Type: text/x-go\r\n\r\n${content}\r\n--bx--\r\nepilogue`
     for (const size of [1, 3, 500]) expect(await take('multipart/form-data; boundary="bx"', body, size)).toMatchObject({ content })
@@ -307,6 +307,6 @@ describe('a form', () => {
   })
 })
 
-it('leaves no draft behind, whatever was refused', () => {
+it('leaves no draft behind when it is refused', () => {
   expect(readdirSync(draftFolderOf(root))).toEqual([])
 })

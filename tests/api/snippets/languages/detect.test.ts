@@ -17,20 +17,20 @@ const prose = [
 ]
 
 describe('the language of a text', () => {
-  it.each(samples)('is %s where it looks like it', (language, text) => {
+  it.each(samples)('is %s if the text looks like it', (language, text) => {
     expect(detectLanguage(text)).toBe(language)
   })
 
-  it.each(prose)('is none in prose: %j', (text) => {
+  it.each(prose)('is undefined for prose: %j', (text) => {
     expect(detectLanguage(text)).toBe(PLAINTEXT)
   })
 
-  it('is none where fewer than two patterns match', () => {
+  it('is undefined if fewer than two patterns match', () => {
     expect(detectLanguage('#!/bin/bash')).toBe(PLAINTEXT)
     expect(detectLanguage('#!/bin/bash\necho hi')).toBe('bash')
   })
 
-  it('is told by the beginning: what comes later is not looked at', () => {
+  it('depends on the beginning of the text only', () => {
     const python = samples[0][1]
     expect(detectLanguage(`${' '.repeat(EXAMINED_CHARACTERS)}${python}`)).toBe(PLAINTEXT)
   })
@@ -45,12 +45,12 @@ describe('the table', () => {
     expect(known.filter((name) => hljs.getLanguage(name) === undefined)).toEqual([])
   })
 
-  it('gives a name for an alias in any case, and none for what it does not know', () => {
+  it('resolves an alias in any case, and returns undefined for unknown names', () => {
     expect(['PY', 'c++', 'Golang', 'text', 'toml', 'html'].map(knownLanguage)).toEqual(['python', 'cpp', 'go', 'plaintext', 'toml', 'html'])
     expect(['', 'klingon', '__proto__', 'constructor'].map(knownLanguage)).toEqual([undefined, undefined, undefined, undefined])
   })
 
-  it('has no pattern that any text could hold for exponential time, and every repetition has an end', () => {
+  it('has no pattern with exponential backtracking, and every repetition is bounded', () => {
     for (const { name, patterns } of languages) {
       for (const [pattern] of patterns) {
         const exponential = analyse(new RegExp(pattern.source, `${pattern.flags}m`)).reports.filter((report) => report.exponential)
@@ -63,7 +63,7 @@ describe('the table', () => {
     }
   })
 
-  it('takes no long time for a line of words with a colon behind the first', () => {
+  it('is fast for a line of words with a colon after the first', () => {
     expect(
       detectLanguage(
         'NEWS: Hurricane Sandy WILL BE the worst case scenario for East coast DO NOT assume predictions will be wrong! #sally',
@@ -71,7 +71,7 @@ describe('the table', () => {
     ).toBe(PLAINTEXT)
   })
 
-  it('takes no long time for any text', () => {
+  it('is fast for any text', () => {
     const hostile = [
       'a',
       ' ',
@@ -114,7 +114,7 @@ describe('the table', () => {
       const start = process.cpuUsage()
       detectLanguage(text)
       const { user, system } = process.cpuUsage(start)
-      // Generous: a pattern that backtracks takes minutes.
+      // A generous limit, because a pattern that backtracks takes minutes.
       expect((user + system) / 1_000_000, JSON.stringify(piece)).toBeLessThan(10)
     }
   })

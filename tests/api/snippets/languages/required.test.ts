@@ -7,12 +7,12 @@ import { languages } from '../../../../api/snippets/languages/table.ts'
 
 const patterns = languages.flatMap((language) => language.patterns.map(([pattern]) => pattern))
 
-/** Whether the grams let the pattern pass, asked as the detection asks. */
+/** Whether the text's grams let the pattern pass, tested the way the detection does. */
 function passes(pattern: RegExp, text: string): boolean {
   return mayMatch(pattern)(gramsOf(pattern.ignoreCase ? text.toLowerCase() : text))
 }
 
-describe('what a pattern requires', () => {
+describe('the grams that a pattern requires', () => {
   it.each([
     [/foo/, [['foo']]],
     [/\bfoo\b *bar/, [['foo'], ['bar']]],
@@ -33,16 +33,16 @@ describe('what a pattern requires', () => {
     expect(requirementOf(pattern)).toEqual(requirement)
   })
 
-  it('is not guessed where an escape is not known', () => {
+  it('are not guessed for an unknown escape', () => {
     expect(() => requirementOf(/\x41/)).toThrow('is not understood')
   })
 })
 
-describe('patterns that are passed over', () => {
-  it('match nothing, whatever stands around what they match', () => {
+describe('skipped patterns', () => {
+  it('do not match, regardless of the text around a match', () => {
     const around = fc.string({ unit: fc.constantFrom(...' \t\nax.:=({"#@$') })
     for (const pattern of patterns) {
-      // The generator knows no assertions that look around, and no flags.
+      // The generator supports neither look-around assertions nor flags.
       if (/\(\?<?[=!]/.test(pattern.source)) continue
       const plain = new RegExp(bounded(pattern).source.replaceAll('\\b', ''))
       fc.assert(
@@ -56,7 +56,7 @@ describe('patterns that are passed over', () => {
     }
   })
 
-  it('change no answer: the same as when all are run', () => {
+  it('change no result: it is the same as when all patterns run', () => {
     const lines = [
       'import os',
       'const x = 1',
@@ -88,7 +88,7 @@ describe('patterns that are passed over', () => {
   })
 })
 
-/** The rule as it is written down: no short cuts. */
+/** The documented rule without shortcuts. */
 function bySimplyRunningAll(text: string): string {
   let best = { name: PLAINTEXT, score: 0 }
   for (const { name, patterns } of languages) {

@@ -33,7 +33,7 @@ const snippet: SnippetRecord = {
 }
 
 describe('lines', () => {
-  test('hold all the text, and every span that begins in one ends in it', () => {
+  test('contain all the text, and every span ends in the line in which it begins', () => {
     const code = fc.array(fc.constantFrom('/* a', 'b */', '`x', '${', '}', '"', '\n', '<!--', '-->', '&', 'let a = 1'), { maxLength: 30 })
     fc.assert(
       fc.property(code, (parts) => {
@@ -48,7 +48,7 @@ describe('lines', () => {
 })
 
 describe('the page', () => {
-  test('escapes everything that somebody wrote, and copies exactly the content', () => {
+  test('escapes all user input, and copies exactly the content', () => {
     const text = '<img src=x onerror=alert(1)>\n& "quotes"\n\n'
     const html = snippetPage(snippet, { html: escapeHtml(text), isCut: false })
     expect(html).not.toContain('<img')
@@ -60,7 +60,7 @@ describe('the page', () => {
     expect(textOf(/<code id="code">(.*)<\/code>/s.exec(snippetPage(snippet, { html: 'one line', isCut: false }))![1])).toBe('one line')
   })
 
-  test('of a snippet that burns shows nothing of it before the button', () => {
+  test('of a burning snippet shows none of it before the button is pressed', () => {
     const html = revealPage({ ...snippet, readsLeft: 2 })
     expect(html).toContain('It can be read 2 times more')
     expect(html).not.toContain('alert')
@@ -70,7 +70,7 @@ describe('the page', () => {
 })
 
 describe('the highlighter', () => {
-  test('works in a thread, gives up on what takes too long, and works again', async () => {
+  test('runs in a thread, gives up on text that takes too long, and then works again', async () => {
     const highlighter = threadHighlighter()
     expect(await highlighter.highlight('let a = 1', 'javascript')).toContain('hljs-keyword')
     expect(await highlighter.highlight('x', 'no language at all')).toBeUndefined()

@@ -9,7 +9,7 @@ import { runJob } from '../run-job.ts'
 const DAY_MS = 86_400_000
 const START = Date.UTC(2026, 0, 1)
 
-/** Few users, so that pairs match, repeat and expire; whole days meet the span's edge. */
+/** Few users, so that pairs match, repeat and expire. Steps of whole days hit the edge of the span. */
 const swipesArbitrary = fc
   .array(
     fc.record({
@@ -32,7 +32,7 @@ const swipesArbitrary = fc
     }
   })
 
-test('the topology computes what the verifier expects, over commits and crashes', () => {
+test('the topology produces what the verifier expects, across commits and crashes', () => {
   fc.assert(
     fc.property(swipesArbitrary, fc.infiniteStream(fc.nat()), (swipes, choices) => {
       expect(runJob(swipeMatches, swipesInput(swipes), choices)).toBe('ok')
@@ -41,7 +41,7 @@ test('the topology computes what the verifier expects, over commits and crashes'
   )
 })
 
-test('the made-up swipes hold matches, new pairs and repeats', () => {
+test('the generated swipes contain matches, new pairs and repeats', () => {
   const swipes = makeSwipes(20_000)
   const pairs = new Set(Array.from(swipes.swiper, (a, i) => Math.min(a, swipes.swipee[i]) * 1e6 + Math.max(a, swipes.swipee[i])))
   expect(pairs.size).toBeGreaterThan(12_000)

@@ -7,7 +7,7 @@ import { runJob } from '../run-job.ts'
 
 const HOUR_MS = 3_600_000
 
-/** Payments of a few cards in order of time; steps of whole hours meet the windows' edges. */
+/** Payments of a few cards, ordered by time. Steps of whole hours hit the windows' edges. */
 const paymentsArbitrary = fc
   .array(
     fc.record({
@@ -30,7 +30,7 @@ const paymentsArbitrary = fc
     }
   })
 
-test('the topology computes what the verifier expects, over commits and crashes', () => {
+test('the topology produces what the verifier expects, across commits and crashes', () => {
   fc.assert(
     fc.property(paymentsArbitrary, fc.infiniteStream(fc.nat()), (payments, choices) => {
       expect(runJob(velocityFeatures, paymentsInput(payments), choices)).toBe('ok')

@@ -8,7 +8,7 @@ import { runJob } from '../run-job.ts'
 const NAMES = ['rain', 'sun', '#wind']
 const JITTER_MS = 5_000
 
-/** Steps from milliseconds to many windows; neighbours change places by the jitter, so that none is late. */
+/** Steps from milliseconds to many windows. Jitter swaps neighbours, but makes none late. */
 const termsArbitrary = fc
   .array(
     fc.record({
@@ -33,7 +33,7 @@ const termsArbitrary = fc
     }
   })
 
-test('the topology computes what the verifier expects, over commits and crashes', () => {
+test('the topology produces what the verifier expects, across commits and crashes', () => {
   fc.assert(
     fc.property(termsArbitrary, fc.infiniteStream(fc.nat()), (terms, choices) => {
       expect(runJob(hoppingCounts, termsInput(terms), choices)).toBe('ok')

@@ -9,7 +9,7 @@ beforeAll(async () => {
   url = await testStack().clickhouse()
 })
 
-/** 64-bit numbers quoted: since 25.8 ClickHouse writes them as JSON numbers, which JavaScript rounds. */
+/** Quotes 64-bit numbers. Since 25.8 ClickHouse writes them as JSON numbers, which JavaScript rounds. */
 const QUIET = { level: ClickHouseLogLevel.OFF }
 const EXACT = { output_format_json_quote_64bit_integers: 1 } as const
 
@@ -32,7 +32,7 @@ async function rows<T>(query: string, parameters: Record<string, unknown> = {}):
 
 const request = (path: string, init: RequestInit = {}) => fetch(`${url}${path}`, init)
 
-test('answers ping in both ways', async () => {
+test('answers both forms of ping', async () => {
   expect(await client().ping()).toEqual({ success: true })
   expect(await client().ping({ select: true })).toEqual({ success: true })
   expect(await (await request('/')).text()).toBe('Ok.\n')
@@ -57,7 +57,7 @@ test('inserts JSON rows and reads them with typed parameters', async () => {
   expect(found).toEqual([{ id: '9223372036854775807', name, tags: ["a'b", ''], score: null }])
 })
 
-test('any text comes back as it was sent, as a row and as a parameter', async () => {
+test('returns any text unchanged, from rows and parameters', async () => {
   const t = await table('n UInt32, s String')
   let n = 0
   const text = fc.oneof(
@@ -85,7 +85,7 @@ test.each([
   ['TabSeparated', '1\ta\\n\n2\tb\n'],
   ['Values', "(1,'a\n\n'),(2,'b')"],
   ['JSONCompactEachRow', '[1,"a"]\n[2,"b"]'],
-])('takes %s rows in the body, blank lines included', async (format, body) => {
+])('accepts %s rows in the body, including blank lines', async (format, body) => {
   const t = await table('n UInt32, s String')
   const query = encodeURIComponent(`INSERT INTO ${t} SETTINGS async_insert = 0 FORMAT ${format}`)
   const response = await request(`/?query=${query}`, { method: 'POST', body })
@@ -94,7 +94,7 @@ test.each([
   expect(await rows(`SELECT sum(n) AS sum, count() AS count FROM ${t}`)).toEqual([{ sum: '3', count: '2' }])
 })
 
-test('takes binary rows', async () => {
+test('accepts binary rows', async () => {
   const t = await table('n UInt32, s String')
   const body = Buffer.from([1, 0, 0, 0, 2, 0x0a, 0x0a, 2, 0, 0, 0, 0])
   await request(`/?query=${encodeURIComponent(`INSERT INTO ${t} FORMAT RowBinary`)}`, { method: 'POST', body })
@@ -104,7 +104,7 @@ test('takes binary rows', async () => {
   ])
 })
 
-test('takes a whole statement with its rows in the body', async () => {
+test('accepts a statement together with its rows in the body', async () => {
   const t = await table('n UInt32, s String')
   for (const body of [`INSERT INTO ${t} VALUES (1, 'a\n\n;')`, `INSERT INTO ${t} FORMAT JSONEachRow {"n":2,"s":"b"}\n\n{"n":3,"s":"c"}`]) {
     expect((await request('/', { method: 'POST', body })).status).toBe(200)
@@ -113,7 +113,7 @@ test('takes a whole statement with its rows in the body', async () => {
   expect(await rows(`SELECT groupArray(n) AS n FROM (SELECT n FROM ${t} ORDER BY n)`)).toEqual([{ n: [1, 2, 3, 4] }])
 })
 
-test('compresses both ways when asked', async () => {
+test('compresses in both directions on request', async () => {
   const both = client({ compression: { request: true, response: true } })
   const t = await table('s String')
   await both.insert({ table: t, format: 'JSONEachRow', values: Array.from({ length: 1000 }, () => ({ s: 'x'.repeat(100) })) })
@@ -145,14 +145,14 @@ test.each([
   await expect(failing).rejects.toMatchObject({ code: String(code), type })
 })
 
-test('rows that do not fit are refused whole', async () => {
+test('an insert with invalid rows is refused as a whole', async () => {
   const t = await table('n UInt32')
   const failing = client().insert({ table: t, format: 'JSONEachRow', values: [{ n: 1 }, { n: 'x' }] })
   await expect(failing).rejects.toMatchObject({ code: '27' })
   expect(await rows(`SELECT count() AS n FROM ${t}`)).toEqual([{ n: '0' }])
 })
 
-test('settings hold for their own request only, also among many at once', async () => {
+test('settings apply to their own request only, even among many concurrent ones', async () => {
   const shared = client()
   const answers = await Promise.all(
     Array.from({ length: 200 }, async (_, index) => {
@@ -172,7 +172,7 @@ test('settings hold for their own request only, also among many at once', async 
   }
 })
 
-test('the database may be chosen by parameter, header or client', async () => {
+test('the database can be set by parameter, header or client', async () => {
   const database = uniqueName('db').replace('-', '_')
   await client().command({ query: `CREATE DATABASE ${database}` })
   expect(await (await request(`/?database=${database}&query=SELECT+currentDatabase()`)).text()).toBe(`${database}\n`)
@@ -185,7 +185,7 @@ test('the database may be chosen by parameter, header or client', async () => {
   expect(await rows(`SELECT a FROM ${database}.here`)).toEqual([{ a: 1 }])
 })
 
-test('GET reads only; formats come from the query, the parameter or the header', async () => {
+test('GET is read-only, and the format comes from the query, the parameter or the header', async () => {
   const t = await table('n UInt32')
   const insert = await request(`/?query=${encodeURIComponent(`INSERT INTO ${t} VALUES (1)`)}`)
   expect(insert.status).toBe(403)
@@ -201,7 +201,7 @@ test('GET reads only; formats come from the query, the parameter or the header',
   expect(chosen.headers.get('content-type')).toMatch(/^application\/json/)
 })
 
-test('what the local server does not have is refused, not ignored', async () => {
+test('refuses features that the local server lacks, instead of ignoring them', async () => {
   for (const parameter of ['session_id=x', 'role=admin', 'decompress=1']) {
     const response = await request(`/?query=SELECT+1&${parameter}`)
     expect(response.status).toBe(501)
@@ -210,7 +210,7 @@ test('what the local server does not have is refused, not ignored', async () => 
   expect((await request('/?query=SELECT+1&bad-name=1')).status).toBe(400)
 })
 
-test('acknowledged rows survive kill -9, unacknowledged inserts are there whole or not at all', async () => {
+test('acknowledged rows survive kill -9, and unacknowledged inserts are complete or absent', async () => {
   const server = await privateClickhouse()
   const BATCH = 500
   const writer = createClient({ url: server.address, log: QUIET })

@@ -35,19 +35,19 @@ test.each([
   expect(readStatement(sql)).toEqual(expected)
 })
 
-test.each(['SELECT 1; SELECT 2', "SELECT 'a'; DROP TABLE t", 'SELECT 1 /* ; */ ; x'])('a second statement is seen: %s', (sql) => {
+test.each(['SELECT 1; SELECT 2', "SELECT 'a'; DROP TABLE t", 'SELECT 1 /* ; */ ; x'])('detects a second statement: %s', (sql) => {
   expect(() => readStatement(sql)).toThrow(MultiStatementError)
 })
 
-test('what follows FORMAT is data, never a statement', () => {
+test('treats everything after FORMAT as data, never as a statement', () => {
   expect(readStatement('INSERT INTO t FORMAT CSV\n1; DROP TABLE t')).toMatchObject({ kind: 'insert-data', format: 'CSV' })
 })
 
-test('a string of a megabyte is read', () => {
+test('parses a string of a megabyte', () => {
   expect(readStatement(`SELECT '${"x''".repeat(350_000)}'`)).toEqual({ kind: 'query', format: undefined })
 })
 
-test('literals and identifiers are quoted', () => {
+test('quotes literals and identifiers', () => {
   expect(literal("it's \\ \0")).toBe("'it\\'s \\\\ \\0'")
   expect(identifier('a`b\\')).toBe('`a\\`b\\\\`')
 })

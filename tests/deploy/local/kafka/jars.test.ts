@@ -17,7 +17,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** A Maven that does this; `$OUT` is the folder that the jars belong into. */
+/** A fake Maven that runs this script. `$OUT` is the folder for the jars. */
 function maven(script: string): void {
   writeFileSync(
     join(folder, 'mvn'),
@@ -30,7 +30,7 @@ function maven(script: string): void {
 const DOWNLOADS = `echo call >> ${'$'}(dirname "$0")/calls; printf content > "$OUT/broker.jar"`
 const calls = () => readFileSync(join(folder, 'calls'), 'utf8').split('\n').length - 1
 
-test('jars are downloaded once, and again when one is damaged', async () => {
+test('downloads the jars once, and again if one is damaged', async () => {
   maven(DOWNLOADS)
   const jars = await ensureKafkaJars(tools)
   expect(readdirSync(jars).sort()).toEqual(['broker.jar', 'manifest.json'])
@@ -42,7 +42,7 @@ test('jars are downloaded once, and again when one is damaged', async () => {
   expect(calls()).toBe(2)
 })
 
-test("a download that fails is told with Maven's reason, and leaves nothing that looks whole", async () => {
+test("a failed download is reported with Maven's reason, and leaves nothing that looks complete", async () => {
   maven('printf half > "$OUT/broker.jar"; echo "[ERROR] Could not transfer artifact x: Connection refused"; exit 1')
   await expect(ensureKafkaJars(tools)).rejects.toThrow(
     'the Kafka broker could not be downloaded from Maven Central: Could not transfer artifact x: Connection refused. Check the network and start again',
@@ -52,7 +52,7 @@ test("a download that fails is told with Maven's reason, and leaves nothing that
   expect(readdirSync(await ensureKafkaJars(tools))).toContain('broker.jar')
 })
 
-test('a missing Maven is told with the package that brings it', async () => {
+test('a missing Maven is reported with the package that contains it', async () => {
   process.env.PATH = folder
   await expect(ensureKafkaJars(tools)).rejects.toThrow('Maven is missing (it fetches the Kafka broker): apt-get install maven')
 })

@@ -9,7 +9,7 @@ function canonical(schema: unknown): string {
 
 const order = { type: 'record', name: 'Order', namespace: 'shop', fields: [{ name: 'id', type: 'long' }] }
 
-test('a schema has one canonical text whatever its white space, attribute order and way to write names', () => {
+test('a schema has one canonical text regardless of white space, attribute order and spelling of names', () => {
   const text = '{"type":"record","name":"Order","namespace":"shop","fields":[{"name":"id","type":"long"}]}'
   expect(canonical(order)).toBe(text)
   expect(canonical(JSON.stringify(order, null, 4))).toBe(text)
@@ -19,7 +19,7 @@ test('a schema has one canonical text whatever its white space, attribute order 
   ).toBe(text)
 })
 
-test('canonical text is a fixed point', () => {
+test('canonicalizing a canonical text does not change it', () => {
   const once = canonical({
     type: 'record',
     name: 'a.Node',
@@ -44,7 +44,7 @@ test('canonical text is a fixed point', () => {
   expect(once).toContain('"aliases":["a.Old","b.Older"]')
 })
 
-test('what changes reading or meaning changes the text', () => {
+test('a change of reading or meaning changes the text', () => {
   const texts = [
     order,
     { ...order, doc: 'an order' },
@@ -93,7 +93,7 @@ test.each([
   expect(() => canonical(schema)).toThrow(reason)
 })
 
-test('very deep nesting is refused instead of ending the process', () => {
+test('very deep nesting is refused and does not crash the process', () => {
   const deep = `${'{"type":"array","items":'.repeat(1_000)}"int"${'}'.repeat(1_000)}`
   expect(() => canonical(deep)).toThrow(/nested deeper/)
 })

@@ -84,11 +84,11 @@ test.each([
     record({ name: 'n', type: ['null', 'R'] }),
     ['READER_FIELD_MISSING_DEFAULT_VALUE /fields/1'],
   ],
-])('%s cannot be read, and it is told what', (_what, reader, writer, expected) => {
+])('%s cannot be read, and the reason is given', (_what, reader, writer, expected) => {
   expect(found(reader, writer)).toEqual(expected)
 })
 
-/** Schemas without named types twice, so that any two of them may stand in one document. */
+/** Repeats schemas without named types, so that any two of them may be in one document. */
 const primitive = fc.constantFrom('null', 'boolean', 'int', 'long', 'float', 'double', 'bytes', 'string')
 const flat = fc.oneof(
   primitive,
@@ -101,12 +101,12 @@ const recordOf = fc
   .uniqueArray(fc.tuple(fc.constantFrom('a', 'b', 'c'), flat), { selector: ([name]) => name, maxLength: 3 })
   .map((fields) => record(...fields.map(([name, type], index) => ({ name, type: named(type, index) }))))
 
-/** Enums in one record need names of their own. */
+/** Enums in one record need different names. */
 function named(type: Json, index: number): Json {
   return typeof type === 'object' && type !== null && 'symbols' in type ? { ...type, name: `E${index}` } : type
 }
 
-test('agrees with the resolver of avsc on random pairs, which reads what we call readable', () => {
+test("agrees with avsc's resolver on random pairs: avsc reads every pair that is reported readable", () => {
   fc.assert(
     fc.property(fc.oneof(flat, recordOf), fc.oneof(flat, recordOf), (reader, writer) => {
       const readable = found(reader, writer).length === 0

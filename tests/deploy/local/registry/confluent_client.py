@@ -1,6 +1,6 @@
-"""Producer and consumer with the ordinary Confluent client: what a user's own program would do.
+"""Produces and consumes with the ordinary Confluent client, as a user's own program would.
 
-Arguments: brokers, registry URL, topic, count. Prints one JSON object with what was seen.
+Arguments: brokers, registry URL, topic, count. Prints one JSON object with its observations.
 """
 import json
 import sys
@@ -73,7 +73,7 @@ def main():
         "level": registry.get_compatibility(subject),
         "level_set": test_level["compatibility"],
         "deleted": registry.delete_subject(subject),
-        # Another client: this one keeps the latest version in its cache.
+        # A new client, because the other one caches the latest version.
         "gone": gone(SchemaRegistryClient({"url": registry_url}), subject),
     }))
 

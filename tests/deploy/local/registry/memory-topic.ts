@@ -3,13 +3,13 @@ import type { SchemasTopic } from '../../../../deploy/local/registry/schemas-top
 
 export interface MemoryTopic extends SchemasTopic {
   readonly log: EncodedRecord[]
-  /** The next append fails, before or after the records are stored. */
+  /** Makes the next append fail, before or after the records are stored. */
   failNext(when: 'before' | 'after'): void
-  /** Another process of the registry that starts on the same log. */
+  /** Another registry process that starts on the same log. */
   reopened(): MemoryTopic
 }
 
-/** The schemas topic without a broker: keys and values pass through their encoding, as on the real one. */
+/** The schemas topic without a broker. Keys and values are encoded and decoded as on a real one. */
 export function memoryTopic(log: EncodedRecord[] = []): MemoryTopic {
   let position = 0
   let failure: 'before' | 'after' | undefined

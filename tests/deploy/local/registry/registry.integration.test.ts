@@ -7,14 +7,14 @@ const CLIENT = fileURLToPath(new URL('./confluent_client.py', import.meta.url))
 const INSTALL_TIMEOUT_MS = 300_000
 
 test(
-  "Confluent's own Python client registers, produces, evolves and consumes",
+  "Confluent's Python client registers, produces, evolves and consumes",
   async () => {
     await pythonEnvironment('confluent')
     const count = 50
     const output = await runPython(CLIENT, {
       args: [await testStack().kafka(), await testStack().registry(), uniqueName('payments'), String(count)],
     })
-    // Ids pass 2^53: compare their digits, not doubles.
+    // Ids exceed 2^53, so compare digits and not doubles.
     const ids = /"ids": \[([^\]]*)\]/.exec(output)![1].split(', ')
     const numbers = Array.from({ length: count }, (_, n) => n)
     expect(ids).toEqual([...numbers.map(String), ...numbers.map((n) => String(2n ** 60n + BigInt(n)))])
@@ -36,7 +36,7 @@ test(
   INSTALL_TIMEOUT_MS,
 )
 
-test('schemas and their ids survive a registry killed -9, and a broker killed -9 under it', async () => {
+test('schemas and ids survive kill -9 of the registry, and of the broker below it', async () => {
   const broker = await privateKafka()
   const registry = await privateRegistry(broker.address)
   const post = (subject: string, schema: string) =>

@@ -12,7 +12,7 @@ beforeEach(async () => {
   await restart()
 })
 
-/** Another life of the registry on the same log. */
+/** A restarted registry on the same log. */
 async function restart(): Promise<void> {
   topic = topic.reopened()
   app = registryRoutes(createRegistry(await openStore(topic)))
@@ -36,7 +36,7 @@ const INCOMPATIBLE = recordOf(field('a'), field('b'))
 
 const register = (subject: string, schema: unknown) => call('POST', `/subjects/${subject}/versions`, schema)
 
-test('versions count up, ids are shared by equal schemas, and both survive a restart', async () => {
+test('versions count up, equal schemas share an id, and both survive a restart', async () => {
   expect(await register('s', V1)).toEqual(ok({ id: 1 }))
   expect(await register('s', V2)).toEqual(ok({ id: 2 }))
   expect(await register('other', V2)).toEqual(ok({ id: 2 }))
@@ -62,7 +62,7 @@ test('versions count up, ids are shared by equal schemas, and both survive a res
   )
 })
 
-test('the same schema written otherwise is the same version', async () => {
+test('the same schema with different formatting is the same version', async () => {
   await register('s', V1)
   const spaced = { schema: JSON.stringify({ fields: [{ type: { type: 'int' }, name: 'a' }], name: 'R', type: 'record' }, null, 2) }
   expect(await register('s', spaced)).toEqual(ok({ id: 1 }))
@@ -70,7 +70,7 @@ test('the same schema written otherwise is the same version', async () => {
   expect(await call('POST', '/subjects/s', spaced)).toEqual(ok({ subject: 's', version: 1, id: 1, schema: V1.schema }))
 })
 
-test('records have the format of Confluent', async () => {
+test("records have Confluent's format", async () => {
   await register('s', V1)
   await call('PUT', '/config', { compatibility: 'full' })
   await call('PUT', '/config/s', { compatibility: 'NONE' })
@@ -95,7 +95,7 @@ test('records have the format of Confluent', async () => {
   ])
 })
 
-test('a log written by another registry is read: no canonical text, NOOP and unknown keys', async () => {
+test('reads a log from another registry, with non-canonical text, NOOP and unknown keys', async () => {
   topic.log.push(
     { key: '{"keytype":"NOOP","magic":0}', value: null },
     { key: '{"keytype":"CONTEXT","tenant":"default","magic":0}', value: '{}' },
@@ -111,7 +111,7 @@ test('a log written by another registry is read: no canonical text, NOOP and unk
   expect(await call('GET', '/subjects/s/versions')).toEqual(ok([3, 4]))
 })
 
-test('what is missing has its code', async () => {
+test('every missing resource has a specific code', async () => {
   await register('s', V1)
   expect(await call('GET', '/subjects/none/versions')).toEqual(refused(40401))
   expect(await call('GET', '/subjects/none/versions/1')).toEqual(refused(40401))
@@ -128,7 +128,7 @@ test('what is missing has its code', async () => {
   expect(await call('GET', '/nowhere')).toEqual({ status: 404, body: { error_code: 404, message: 'HTTP 404 Not Found' } })
 })
 
-test('what is no schema, or not supported, has its code and a reason', async () => {
+test('an invalid or unsupported schema has a specific code and a reason', async () => {
   expect(await register('s', { schema: '{"type":"record"}' })).toEqual(refused(42201))
   expect(await register('s', { schema: '' })).toEqual(refused(42201))
   expect(await register('s', {})).toEqual(refused(42201))
@@ -148,7 +148,7 @@ test('what is no schema, or not supported, has its code and a reason', async () 
   expect(await register('s', [])).toEqual(refused(42201))
 })
 
-test('BACKWARD is the default: an incompatible schema is refused and told why', async () => {
+test('BACKWARD is the default, and an incompatible schema is refused with the reasons', async () => {
   await register('s', V1)
   expect(await register('s', INCOMPATIBLE)).toEqual({
     status: 409,
@@ -176,7 +176,7 @@ test.each([
   ['BACKWARD', [WITH_A], NOTHING, true],
   ['BACKWARD', [WITH_A], WITH_AB, false],
   ['BACKWARD', [WITH_A], WITH_AB_OPTIONAL, true],
-  // The last version only: version 1 had no b.
+  // Checks only the last version, because version 1 had no b.
   ['BACKWARD', [WITH_A, WITH_AB_OPTIONAL], WITH_AB, true],
   ['BACKWARD_TRANSITIVE', [WITH_A, WITH_AB_OPTIONAL], WITH_AB, false],
   ['BACKWARD_TRANSITIVE', [WITH_A, WITH_AB_OPTIONAL], WITH_B_OPTIONAL, true],
@@ -199,7 +199,7 @@ test.each([
   expect((await register('s', next)).status).toBe(accepted ? 200 : 409)
 })
 
-test('the compatibility check tells the reasons when asked, against one version or as the level says', async () => {
+test('the compatibility check gives the reasons on request, against one version or by the level', async () => {
   await register('s', V1)
   await register('s', V2)
   expect(await call('POST', '/compatibility/subjects/s/versions/latest?verbose=true', V3)).toEqual(
@@ -214,7 +214,7 @@ test('the compatibility check tells the reasons when asked, against one version 
   expect(await call('POST', '/compatibility/subjects/s/versions/9', V1)).toEqual(refused(40402))
 })
 
-test('the level: global, per subject, removed again', async () => {
+test('the level can be set globally and per subject, and removed again', async () => {
   expect(await call('GET', '/config')).toEqual(ok({ compatibilityLevel: 'BACKWARD' }))
   expect(await call('PUT', '/config', { compatibility: 'FULL' })).toEqual(ok({ compatibility: 'FULL' }))
   expect(await call('GET', '/config/s?defaultToGlobal=true')).toEqual(ok({ compatibilityLevel: 'FULL' }))
@@ -227,7 +227,7 @@ test('the level: global, per subject, removed again', async () => {
   expect(await call('GET', '/config')).toEqual(ok({ compatibilityLevel: 'BACKWARD' }))
 })
 
-test('soft deletion hides, keeps the ids readable, and can be undone by registering again', async () => {
+test('soft deletion hides versions, keeps ids readable, and can be undone by registering again', async () => {
   await register('s', V1)
   await register('s', V2)
   await call('PUT', '/config/s', { compatibility: 'NONE' })
@@ -248,7 +248,7 @@ test('soft deletion hides, keeps the ids readable, and can be undone by register
   expect(await call('GET', '/subjects/s/versions')).toEqual(ok([3]))
 })
 
-test('permanent deletion forgets the versions, and the id where no other subject has it', async () => {
+test('permanent deletion removes the versions, and the id if no other subject has it', async () => {
   await register('s', V1)
   await register('s', V2)
   await register('other', V2)
@@ -262,7 +262,7 @@ test('permanent deletion forgets the versions, and the id where no other subject
   expect(await call('GET', '/subjects/s/versions')).toEqual(ok([1]))
 })
 
-test('one version is deleted, softly first', async () => {
+test('deletes a single version, softly first', async () => {
   await register('s', V1)
   await register('s', V2)
   expect(await call('DELETE', '/subjects/s/versions/2?permanent=true')).toEqual(refused(40407))
@@ -275,7 +275,7 @@ test('one version is deleted, softly first', async () => {
   expect(await call('GET', '/subjects/s/versions?deleted=true')).toEqual(ok([1]))
 })
 
-test('modes: read-only refuses changes, import takes ids as given', async () => {
+test('read-only mode refuses changes, and import mode accepts ids as given', async () => {
   expect(await call('GET', '/mode')).toEqual(ok({ mode: 'READWRITE' }))
   expect(await register('s', { ...V1, id: 5 })).toEqual(refused(42205))
   await register('s', V1)
@@ -292,12 +292,12 @@ test('modes: read-only refuses changes, import takes ids as given', async () => 
   expect(await register('after', recordOf(field('z')))).toEqual(ok({ id: 101 }))
 })
 
-test('two registrations at once get different ids, the same schema twice gets one', async () => {
+test('two concurrent registrations get different ids, and the same schema twice gets one', async () => {
   const answers = await Promise.all([register('a', V1), register('b', V2), register('c', V1), register('a', V1)])
   expect(answers.map(({ body }) => (body as { id: number }).id)).toEqual([1, 2, 1, 1])
 })
 
-test('a write that fails changes nothing; one with an unknown outcome is seen by the next change', async () => {
+test('a failed write changes nothing, and the next change sees a write with an unknown outcome', async () => {
   topic.failNext('before')
   expect(await register('s', V1)).toEqual(refused(50001))
   expect(await call('GET', '/subjects')).toEqual(ok([]))
@@ -307,7 +307,7 @@ test('a write that fails changes nothing; one with an unknown outcome is seen by
   expect(await call('GET', '/subjects/s/versions')).toEqual(ok([1, 2]))
 })
 
-test('subjects with slashes and spaces are found again', async () => {
+test('finds subjects with slashes and spaces', async () => {
   const subject = encodeURIComponent('team/topic value')
   await register(subject, V1)
   expect(await call('GET', '/subjects')).toEqual(ok(['team/topic value']))

@@ -14,7 +14,7 @@ import { numberTopic } from '../words.ts'
 const numbers = numberTopic('numbers', 2)
 const doubled = numberTopic('doubled', 1)
 
-/** Refuses numbers below `least`. */
+/** Rejects numbers below `least`. */
 function doubling(least: number) {
   return topology('doubling', (t) => {
     t.source(numbers).process('double', { emits: [doubled] }, (value, ctx) => {
@@ -36,7 +36,7 @@ function withDeadLetters() {
 
 const asked = (...args: string[]) => declaration.parse(args) as ValuesOf<typeof declaration>
 
-test('dead letters are read with where they came from and why', async () => {
+test('dead letters have their origin and their reason', async () => {
   const { transport } = withDeadLetters()
   const letters = await readDeadLetters(transport, 'doubling')
   expect(letters.map(({ code, source, processor, replayed }) => [code, source.topic, processor, replayed])).toEqual([
@@ -49,7 +49,7 @@ test('dead letters are read with where they came from and why', async () => {
   await expect(readDeadLetters(transport, 'nobody')).rejects.toThrow('there is no topic nobody-dead-letters')
 })
 
-test('a replay sends the original bytes back to where they came from, with a header that tells so', async () => {
+test('a replay sends the original bytes back to their topic, with a header that marks the replay', async () => {
   const { driver, transport, values } = withDeadLetters()
   driver.restart({ topology: doubling(-5) })
   const [original] = driver.broker.records('numbers').filter(({ value }) => String(value) === '-1')
@@ -75,7 +75,7 @@ test('a replay sends the original bytes back to where they came from, with a hea
   ])
 })
 
-test('what has been replayed is not replayed again, unless asked for', async () => {
+test('a replayed dead letter is not replayed again, except on request', async () => {
   const { driver, transport, values } = withDeadLetters()
   driver.restart({ topology: doubling(-5) })
   await replayDeadLetters(transport, 'doubling', { code: 'too_small' })
@@ -92,7 +92,7 @@ test('what has been replayed is not replayed again, unless asked for', async () 
   expect(values().sort()).toEqual([-2, -2, -6].sort())
 })
 
-test('what comes back after a replay is not replayed in a loop', async () => {
+test('a record that fails again after a replay is not replayed in a loop', async () => {
   const { driver, transport } = withDeadLetters()
   await replayDeadLetters(transport, 'doubling', { code: 'too_small' })
   driver.settle()
@@ -111,7 +111,7 @@ test('what comes back after a replay is not replayed in a loop', async () => {
   expect(await replayDeadLetters(transport, 'doubling', { offsets, again: true })).toMatchObject({ replayed: 2 })
 })
 
-test('a dead letter that is not whole is shown so and never replayed', async () => {
+test('a truncated dead letter is shown as such and never replayed', async () => {
   const { driver, transport } = withDeadLetters()
   driver.broker.append('doubling-dead-letters', 0, {
     timestamp: 0,
@@ -134,7 +134,7 @@ test('a dead letter that is not whole is shown so and never replayed', async () 
   expect(driver.broker.records('numbers')).toHaveLength(before)
 })
 
-test('a replay that is killed has replayed all of a transaction and noted it, or nothing', async () => {
+test('a replay that is killed has replayed and noted all of a transaction, or nothing', async () => {
   const { driver, transport } = withDeadLetters()
   const before = driver.broker.records('numbers').length
   const dying = {
@@ -184,7 +184,7 @@ test.each([
   [['replay', 'doubling', '--offset', 'x'], '--offset must be an integer of at least 0, not "x"'],
   [['list', '--loud'], 'unknown option --loud'],
   [['list', 'a', 'b'], 'unexpected argument "b"'],
-])('wrong arguments %j are refused with the way to help', (args, message) => {
+])('wrong arguments %j are refused with a pointer to the help', (args, message) => {
   expect(() => asked(...args)).toThrow(message)
   expect(() => asked(...args)).toThrow('see npm run dlq -- --help')
 })

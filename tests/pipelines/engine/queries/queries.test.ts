@@ -14,7 +14,7 @@ import { windowedCounterStore } from '../../../../state/stores/windowed-counter-
 import { type Bench, bench, newIdentity, until } from '../harness.ts'
 import { lines, numberFormat, numberTopic, wordCount, wordCounts } from '../words.ts'
 
-/** As `wordCount` declares it. */
+/** With the same declaration as in `wordCount`. */
 const totals = keyedStore('totals', { key: utf8, value: numberFormat })
 
 interface HostOptions {
@@ -22,7 +22,7 @@ interface HostOptions {
   readonly healthHost?: string
 }
 
-/** A worker process of the word count, as operators and other processes see it. */
+/** A worker process of the word count as operators and other processes see it. */
 async function hosted(at: Bench, options: HostOptions = {}, tested = wordCount()) {
   const backend = memoryBackend()
   const host = await startHost(
@@ -53,13 +53,13 @@ async function hosted(at: Bench, options: HostOptions = {}, tested = wordCount()
   return { base, get, ready, stop: () => host.stop() }
 }
 
-test('a key is answered with its committed value, its position and how current it is', async () => {
+test('answers a key with its committed value, its position and the time up to which it is current', async () => {
   const at = bench()
   const one = await hosted(at)
   at.send(lines, 'ann', 'to be or not to be')
   await one.ready()
   await until(() => at.latest(wordCounts).get('be') === 2, 'counted')
-  // Readers of the topic may be a moment ahead of the state.
+  // A reader of the topic may be slightly ahead of the state.
   await until(async () => (await one.get('/state/words/totals?key=be')).body.value === 2, 'the state is written')
   const { status, body } = await one.get('/state/words/totals?key=be')
   expect(status).toBe(200)
@@ -71,7 +71,7 @@ test('a key is answered with its committed value, its position and how current i
   expect((await one.get('/state/words/totals?key_hex=6265')).body).toMatchObject({ key_hex: '6265', value: 2 })
 })
 
-test('whichever of two workers is asked, a key is found: the other one names the worker that has it', async () => {
+test('any of two workers finds a key, because the other one names its owner', async () => {
   const at = bench()
   const workers = [await hosted(at), await hosted(at)]
   const words = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
@@ -89,7 +89,7 @@ test('whichever of two workers is asked, a key is found: the other one names the
         owner = workers.find(({ base }) => answer.location?.startsWith(base))!
         expect(answer.body).toMatchObject({ error: 'elsewhere', worker: owner.base })
       }
-      // Readers of the topic may be a moment ahead of the state.
+      // A reader of the topic may be slightly ahead of the state.
       await until(async () => {
         answer = await owner.get(`/state/words/totals?key=${word}`)
         return answer.status !== 404
@@ -100,7 +100,7 @@ test('whichever of two workers is asked, a key is found: the other one names the
   expect(redirected).toBe(words.length)
 })
 
-test('what is not committed is never seen: state and position are of the same commit', async () => {
+test('uncommitted changes are never visible, and state and position are of the same commit', async () => {
   const { worker, send } = bench()
   const counting = topology('counting', (t) => {
     const store = keyedStore('totals', { key: utf8, value: numberFormat })
@@ -118,14 +118,14 @@ test('what is not committed is never seen: state and position are of the same co
     const answer = await running.queries?.get(totals, 'ann')
     if (answer?.outcome !== 'answered') throw new Error(`it was ${answer?.outcome}`)
     const offset = answer.state.position.sources[0]?.offset ?? 0
-    // Every input record makes the total one more; a control record in the log does not.
+    // Every input record increments the total, and control records in the log do not.
     expect(answer.value ?? 0).toBe(offset)
     seen = answer.value ?? 0
     return seen > 500
-  }, 'queries beside the processing')
+  }, 'queries during processing')
 })
 
-test('a worker that hears nothing of the log any more says up to when it did', async () => {
+test('a worker that gets no more data reports up to when it did', async () => {
   const { broker, worker, send } = bench()
   const transport = memoryTransport(broker)
   let stands = false
@@ -154,19 +154,19 @@ test('a worker that hears nothing of the log any more says up to when it did', a
   const startedAt = Date.now()
   send(lines, 'ann', 'to be or not to be')
   await until(async () => ((await state())?.position.sources[0]?.offset ?? 0) > 0, 'counted')
-  await until(async () => ((await state())?.asOf ?? 0) >= startedAt && (await state())?.behind === 0, 'everything is known to be there')
+  await until(async () => ((await state())?.asOf ?? 0) >= startedAt && (await state())?.behind === 0, 'the whole input is known')
   stands = true
-  await until(() => silentPolls > 0, 'what was heard before is taken')
+  await until(() => silentPolls > 0, 'earlier fetches are processed')
   const standing = await state()
   const stoodAt = Date.now()
   send(lines, 'ann', 'be')
   await until(() => Date.now() > stoodAt + 20, 'time passes')
   expect(await state()).toMatchObject({ behind: 0, asOf: standing?.asOf })
   stands = false
-  await until(async () => ((await state())?.asOf ?? 0) > stoodAt, 'it hears again')
+  await until(async () => ((await state())?.asOf ?? 0) > stoodAt, 'data arrives again')
 })
 
-test('typed answers: timers, windowed counters and numeric keys; the partition can be named', async () => {
+test('gives typed answers for timers, windowed counters and numeric keys, and accepts a partition', async () => {
   const { worker, send } = bench()
   const orders = numberTopic('orders', 3)
   const hour = 3_600_000
@@ -202,7 +202,7 @@ test('typed answers: timers, windowed counters and numeric keys; the partition c
   await expect(running.queries!.get(totals, 'k')).rejects.toMatchObject({ code: 'unknown_store' })
 })
 
-test('wrong questions are refused with their reason', async () => {
+test('wrong queries are refused with their reason', async () => {
   const at = bench()
   const { get, ready } = await hosted(at)
   await ready()
@@ -226,16 +226,16 @@ test('wrong questions are refused with their reason', async () => {
   }
 })
 
-test('a partition that no worker has is not ready', async () => {
+test('a partition without an owner is not ready', async () => {
   const at = bench()
   const one = await hosted(at)
   await one.ready()
-  // Sorts before every other member, is given the first partitions, and never takes them.
+  // Sorts before all other members, gets the first partitions, and never takes them.
   at.broker.groups.join('words', '! silent', ['lines', 'words-by-word-repartition'])
   await until(async () => (await one.get('/state/words/totals?key=a&partition=0')).body.error === 'not_ready', 'its partition is away')
 })
 
-test('queries need the token where there is one, and a loopback address where there is none', async () => {
+test('queries need the token if there is one, and a loopback address if there is none', async () => {
   const at = bench()
   const token = 'a token of some length'
   const guarded = await hosted(at, { queryToken: token })

@@ -25,7 +25,7 @@ function badRecord(text: string): BadRecord {
   return { chunk, row: 0, code: 'undecodable_value', message: 'it is no note' }
 }
 
-/** Producers that are fenced at their first commit, as the real one is: whatever they are asked from then on fails. */
+/** Producers that are fenced at their first commit. Like the real one, they fail all later calls. */
 function fencing(inner: Transport, failAbort: boolean): Transport {
   let made = 0
   function producer(options: ProducerOptions): WorkerProducer {
@@ -45,7 +45,7 @@ function fencing(inner: Transport, failAbort: boolean): Transport {
   return { ...inner, producer }
 }
 
-test.each([false, true])('a producer that has lost its place is replaced (its abort fails: %s)', async (failAbort) => {
+test.each([false, true])('a fenced producer is replaced (its abort fails: %s)', async (failAbort) => {
   const broker = memoryBroker()
   const deadLetters = kafkaDeadLetters(fencing(memoryTransport(broker), failAbort), 'copier', manualRuntime({ startAt: 0 }))
   await expect(deadLetters.send([badRecord('first')])).rejects.toThrow()

@@ -9,7 +9,7 @@ export interface HangingProxy {
   release(): void
 }
 
-/** Stands before a server, which then seems to hang: it accepts connections and requests, and never answers. */
+/** A proxy that makes a server seem to hang: it accepts connections and requests, and never answers. */
 export async function hangingProxy(url: string): Promise<HangingProxy> {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()

@@ -13,15 +13,15 @@ interface Held {
   readonly records: SinkRecord[]
 }
 
-/** A target in memory that keeps its offsets as the real ones do, and fails as a test tells it to. */
+/** An in-memory target that stores its offsets as the real ones do, and fails on demand. */
 export function memoryTarget(limits: Partial<BatchLimits> = {}) {
   const partitions = new Map<string, Held>()
   const control = {
-    /** Nothing is taken. */
+    /** Refuses all writes. */
     down: false,
-    /** The next writes are applied, but the sink does not hear of it. */
+    /** Applies the next writes, but the sink gets no answer. */
     loseAnswers: 0,
-    /** Writes of records wait here before they are applied. */
+    /** Holds writes of records before they are applied. */
     gate: undefined as Promise<void> | undefined,
     failure: undefined as Error | undefined,
     waiting: 0,
@@ -29,7 +29,7 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     opened: [] as string[],
     /** By partition key: what was known when the partition was last opened. */
     facts: new Map<string, PartitionFacts>(),
-    /** By partition key: whether the last write said that it reached the end. */
+    /** By partition key: whether the last write reported that it reached the end. */
     caughtUp: new Map<string, boolean>(),
   }
 
@@ -76,7 +76,7 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     target,
     control,
     wipe: () => partitions.clear(),
-    /** Goes back, as a store does that failed over to an older copy. */
+    /** Goes back to an older state, like a store that failed over to a stale replica. */
     goBack(key: string, next: number) {
       const held = partitions.get(key)!
       partitions.set(key, { next, records: held.records.filter((record) => record.offset < next) })

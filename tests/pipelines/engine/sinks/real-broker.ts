@@ -7,22 +7,22 @@ import { uniqueName } from '../../../stack/index.ts'
 
 export const silent = pino({ level: process.env.KAFKA_TEST_LOG ?? 'silent' })
 
-/** What this test's records are: the key names the thing, the value is JSON. */
+/** The records of this test: the key names an item, and the value is JSON. */
 export interface ProducedRecord {
   readonly partition: number
   readonly key: string
-  /** null: a tombstone. */
+  /** null is a tombstone. */
   readonly value: unknown
 }
 
 export interface RealBroker {
   readonly transport: Transport
-  /** Creates a topic with a name of its own. */
+  /** Creates a topic with a unique name. */
   newTopic(partitions: number, config?: Record<string, string>): Promise<string>
   produce(topic: string, records: readonly ProducedRecord[]): Promise<void>
 }
 
-/** A transport to a real broker, closed when the test ends. */
+/** A transport to a real broker that is closed when the test ends. */
 export async function realBroker(address: string): Promise<RealBroker> {
   const transport = kafkaTransport({ brokers: [address], clientId: 'sink-test' }, { runtime: systemRuntime(silent) })
   onTestFinished(() => transport.close())

@@ -25,7 +25,7 @@ import { VIEW_PARTITIONS, viewSinks } from './view-sinks.ts'
 const PROCESS = fileURLToPath(new URL('./view-sinks-process.ts', import.meta.url))
 const DEADLINE_MS = 40_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 50 })
-/** Far below the time-outs of sessions and requests, far above what a busy machine needs. */
+/** Far below the session and request time-outs, and far above what a busy machine needs. */
 const AT_ONCE_MS = 4_000
 
 const runtime = systemRuntime(silent)
@@ -47,7 +47,7 @@ function start(sinks: readonly Sink[]): readonly Sink[] {
 
 const lanesOf = (sinks: readonly Sink[]) => sinks.map((sink) => sink.lanes().length)
 
-test('processes with different services share a group; what a killed one leaves goes to those that serve it, and comes back', async () => {
+test('processes with different services share a group, and partitions of a killed one go to processes that serve them, and back', async () => {
   const { broker, kafka } = await world()
   const url = await testStack().redis()
   const redis = new Redis(url)
@@ -121,7 +121,7 @@ async function counted(client: Client): Promise<{ rows: number; offsets: number 
 
 async function makeTable(client: Client): Promise<string> {
   const identity = await tableStore(eventsTable, client, { cluster: undefined }).prepare()
-  // Without the backstops that would hide rows that were inserted twice.
+  // Without the safety nets that would hide duplicate rows.
   const merges = 'max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1'
   await client.command({ query: `ALTER TABLE events MODIFY SETTING ${merges}, non_replicated_deduplication_window = 0` })
   return identity
@@ -136,7 +136,7 @@ async function runTable(kafka: RealBroker, topic: string, client: Client): Promi
   return sink
 }
 
-test('a ClickHouse that hangs holds up neither a view nor the hand-over of its partitions', AT_FIRST_TRY, async () => {
+test('a ClickHouse that hangs delays neither a view nor the hand-over of its partitions', AT_FIRST_TRY, async () => {
   const { kafka } = await world()
   const redis = await testStack().redis()
   const { url, database, client } = await testDatabase()
@@ -170,7 +170,7 @@ test('a ClickHouse that hangs holds up neither a view nor the hand-over of its p
   await eventually(() => counted(client)).toEqual({ rows: 100, offsets: 100 })
 })
 
-/** A process of the version in which each sink was a member of the group of its own name. */
+/** A process of the earlier version, in which each sink was a member of a group with its own name. */
 async function formerVersion(kafka: RealBroker, sink: string, topic: string): Promise<GroupMember> {
   const member = kafka.transport.groupMember({ groupId: sink, memberId: randomUUID(), topics: [topic] })
   await member.join()
@@ -191,7 +191,7 @@ const committedBy = (topic: string, offset: number, metadata: string) =>
     Array.from({ length: VIEW_PARTITIONS }, (_, partition) => [`${topic}-${partition}`, { topic, partition, offset, metadata }] as const),
   )
 
-test('a table whose rows have expired goes on where the earlier version has committed', async () => {
+test('a table whose rows have expired continues from the offsets that the earlier version committed', async () => {
   const { kafka } = await world()
   const topic = await kafka.newTopic(VIEW_PARTITIONS)
   const { client } = await testDatabase()
@@ -206,7 +206,7 @@ test('a table whose rows have expired goes on where the earlier version has comm
   expect(await counted(client)).toEqual({ rows: 0, offsets: 0 })
   await former.leave()
   await eventually(() => counted(client)).toEqual({ rows: 20, offsets: 20 })
-  // So that the next one goes on from there too, of this version or of the earlier one.
+  // The next process must be able to continue from here, in this version or the earlier one.
   const group = kafka.transport.memberlessGroup(`table-${topic}`)
   await eventually(async () => (await group.committed([{ topic, partition: 1 }])).get(`${topic}-1`)).toEqual({
     offset: 110,
@@ -214,7 +214,7 @@ test('a table whose rows have expired goes on where the earlier version has comm
   })
 })
 
-test('an earlier version that starts beside a table gets its partitions, and no row is doubled', AT_FIRST_TRY, async () => {
+test('an earlier version that starts beside a table gets its partitions, and no row is duplicated', AT_FIRST_TRY, async () => {
   const { kafka } = await world()
   const topic = await kafka.newTopic(VIEW_PARTITIONS)
   const { client } = await testDatabase()
@@ -226,7 +226,7 @@ test('an earlier version that starts beside a table gets its partitions, and no 
   const former = await formerVersion(kafka, `table-${topic}`, topic)
   await kafka.produce(topic, events(100, 100))
   await eventually(() => sink.lanes().map(({ state }) => state)).toEqual(['opening', 'opening'])
-  // What the earlier version writes meanwhile.
+  // Rows that the earlier version writes meanwhile.
   for (let partition = 0; partition < VIEW_PARTITIONS; partition++) {
     const rows = events(100, 100).flatMap(({ partition: of, value }, index) =>
       of === partition ? [{ offset: 50 + Math.floor(index / VIEW_PARTITIONS), row: { id: value.id, number: 0, at: value.at } }] : [],

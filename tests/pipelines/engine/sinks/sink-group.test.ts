@@ -12,10 +12,10 @@ import type { Topic } from '../../../../schemas/topic.ts'
 import { memoryTarget } from './memory-target.ts'
 
 const PARTITIONS = 2
-/** Some writes of these tests never end. */
+/** Some writes in these tests never end. */
 const STOP_GRACE_MS = 200
 const runtime = systemRuntime()
-/** A busy machine may take its time; the condition decides, not the clock. */
+/** A generous deadline for busy machines, because the condition decides and not the clock. */
 const DEADLINE_MS = 5_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
 
@@ -35,7 +35,7 @@ function groupIn(broker: MemoryBroker, memberId: string, groupId = 'shared', tra
   return sinkGroup({ groupId, memberId }, { transport, runtime })
 }
 
-/** A sink of some topics in a group; not started. */
+/** A sink of some topics in a group, not started yet. */
 function sinkIn(group: SinkGroup, broker: MemoryBroker, name: string, topics: readonly string[], memory = memoryTarget()): Sink {
   const deps = { transport: memoryTransport(broker), registry: memoryRegistry(), target: memory.target, seat: group.seat(), runtime }
   return createSink({ name, topics: topics.map(topicOf), stopGraceMs: STOP_GRACE_MS }, deps)
@@ -54,7 +54,7 @@ const partitionsOf = (sink: Sink) =>
     .map(({ topic, partition }) => `${topic}-${partition}`)
     .sort()
 
-test('sinks of one process share one member; each copies its own topics and commits under its own name', async () => {
+test('sinks of one process share one member, and each copies its own topics and commits under its own name', async () => {
   const { broker, append } = world('a', 'b')
   const group = groupIn(broker, 'one')
   const [ofA, ofB] = [memoryTarget(), memoryTarget()]
@@ -71,7 +71,7 @@ test('sinks of one process share one member; each copies its own topics and comm
   expect(broker.groups.committed('shared').size).toBe(0)
 })
 
-test('two sinks of one topic both get all of it, and stand where each of them is', async () => {
+test('two sinks of one topic both get all records, each from its own position', async () => {
   const { broker, append } = world('a')
   const group = groupIn(broker, 'one')
   const [fast, slow] = [memoryTarget(), memoryTarget()]
@@ -89,7 +89,7 @@ test('two sinks of one topic both get all of it, and stand where each of them is
   await eventually(() => slow.values('a-0')).toEqual(['first', 'second'])
 })
 
-test('processes that run different services share a group, and each gets only what it serves', async () => {
+test('processes that run different services share a group, and each gets only the partitions that it serves', async () => {
   const { broker } = world('a', 'b', 'c')
   const [here, there] = [groupIn(broker, 'here'), groupIn(broker, 'there')]
   const both = sinkIn(here, broker, 'sink-a', ['a'])
@@ -103,7 +103,7 @@ test('processes that run different services share a group, and each gets only wh
   await eventually(() => [both, onlyHere, bothToo, onlyThere].every((sink) => sink.isReady)).toBe(true)
 })
 
-test('a store that never answers does not hold up the hand-over of partitions of another store', async () => {
+test('a store that never answers does not delay the hand-over of partitions of another store', async () => {
   const { broker, append } = world('a', 'b')
   const [views, tables] = [groupIn(broker, 'one', 'views'), groupIn(broker, 'one', 'tables')]
   const hanging = memoryTarget()
@@ -120,13 +120,13 @@ test('a store that never answers does not hold up the hand-over of partitions of
   start(viewThere, tableThere)
   await eventually(() => partitionsOf(viewThere)).toEqual(['a-1'])
   await eventually(() => viewThere.isReady).toBe(true)
-  // What may still be written stays where it is.
+  // A partition with a write in flight is not moved.
   await eventually(() => table.lanes().map(({ state }) => state)).toContain('closing')
   expect(broker.groups.owned('tables', 'one')).toHaveLength(PARTITIONS)
   expect(tableThere.lanes()).toEqual([])
 })
 
-test('partitions are given up when every sink of the group has given up its own', async () => {
+test('partitions are revoked when every sink of the group has released them', async () => {
   const { broker, append } = world('a')
   const slow = memoryTarget()
   const open = Promise.withResolvers<void>()
@@ -149,7 +149,7 @@ test('partitions are given up when every sink of the group has given up its own'
   expect(broker.groups.committed('slow').get('a-1')?.offset).toBe(1)
 })
 
-test('a fenced member gives up the partitions of all its sinks and joins again', async () => {
+test('a fenced member releases the partitions of all its sinks and rejoins', async () => {
   const { broker, append } = world('a', 'b')
   const group = groupIn(broker, 'one')
   const [ofA, ofB] = [memoryTarget(), memoryTarget()]
@@ -164,7 +164,7 @@ test('a fenced member gives up the partitions of all its sinks and joins again',
   await eventually(() => sinks.every((sink) => sink.isReady)).toBe(true)
 })
 
-test('a sink that stops gives back only what the others do not read; the member leaves with the last one', async () => {
+test('a sink that stops releases only partitions that no other sink reads, and the member leaves with the last sink', async () => {
   const { broker } = world('a', 'b')
   const [group, there] = [groupIn(broker, 'one'), groupIn(broker, 'two')]
   const [ofBoth, ofB] = [sinkIn(group, broker, 'both', ['a']), sinkIn(group, broker, 'sink-b', ['b'])]
@@ -178,7 +178,7 @@ test('a sink that stops gives back only what the others do not read; the member 
   expect(broker.groups.members('shared')).toEqual(['two'])
 })
 
-test('a sink that fails does not take the partitions of the others', async () => {
+test('a sink that fails does not take the partitions of the others with it', async () => {
   const { broker, append } = world('a', 'b')
   const group = groupIn(broker, 'one')
   const broken = memoryTarget()
@@ -213,7 +213,7 @@ test('the member joins once, when all its sinks are ready', async () => {
   expect(joins).toEqual([['a', 'b']])
 })
 
-test('a sink whose store is away holds up the others for a moment only, and gets its partitions when it is back', async () => {
+test('a sink whose store is away delays the others only briefly, and gets its partitions when the store is back', async () => {
   const { broker } = world('a', 'b')
   const group = groupIn(broker, 'one')
   const [first, late] = [sinkIn(group, broker, 'sink-a', ['a']), sinkIn(group, broker, 'sink-b', ['b'])]
@@ -224,7 +224,7 @@ test('a sink whose store is away holds up the others for a moment only, and gets
   expect(partitionsOf(first)).toEqual(['a-0', 'a-1'])
 })
 
-/** A process of the version in which each sink was a member of the group of its own name. */
+/** A process of the earlier version, in which each sink was a member of a group with its own name. */
 async function formerVersion(broker: MemoryBroker, sink: string, topic: string): Promise<GroupMember> {
   const member = memoryTransport(broker).groupMember({ groupId: sink, memberId: 'former', topics: [topic] })
   await member.join()
@@ -234,14 +234,14 @@ async function formerVersion(broker: MemoryBroker, sink: string, topic: string):
   return member
 }
 
-test('partitions that an earlier version owns are left to it, and taken over where it stopped', async () => {
+test('partitions that an earlier version owns stay there, and are taken over where it stopped', async () => {
   const { broker, append } = world('a')
   const memory = memoryTarget()
   const former = await formerVersion(broker, 'sink-a', 'a')
   append('a', 0, 'left to the earlier version')
   const sink = sinkIn(groupIn(broker, 'one'), broker, 'sink-a', ['a'], memory)
   start(sink)
-  // An upgrade that waits for the new process before it stops the old one must not wait for ever.
+  // The sink is ready meanwhile, because an upgrade may wait for the new process before it stops the old one.
   await eventually(() => sink.isReady).toBe(true)
   expect(memory.control.opened).toEqual([])
   await former.commit(new Map([['a-0', { topic: 'a', partition: 0, offset: 1, metadata: 'memory' }]]))

@@ -54,13 +54,13 @@ function noteBytes(text: string, schemaId = 1): Buffer {
   return Buffer.from(out.buffer.subarray(0, out.length))
 }
 
-/** A busy machine may take its time; the condition decides, not the clock. */
+/** A generous deadline for busy machines, because the condition decides and not the clock. */
 const DEADLINE_MS = 4_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 10 })
 
 const asValues = (texts: string[]) => texts.map((text) => ({ text }))
 
-test('every record is copied once, in order, and the group hears how far', async () => {
+test('every record is copied once and in order, and the position is committed to the group', async () => {
   const { memory, append, run, broker } = world()
   const before = [append(0, 25), append(1, 3)]
   const sink = run()
@@ -88,7 +88,7 @@ test('an empty topic is caught up', async () => {
   )
 })
 
-test('only the batch that reaches the log as it was at the start says that it is caught up', async () => {
+test('only the batch that reaches the end of the log as of the start reports that it is caught up', async () => {
   const { run, control, append } = world()
   append(0, 25)
   run()
@@ -108,7 +108,7 @@ test('tombstones reach the target', async () => {
   await eventually(() => memory.values('notes-0')).toEqual([null])
 })
 
-test('a restarted sink continues where the target stands, whatever the group has stored', async () => {
+test('a restarted sink continues at the position of the target, regardless of the group offset', async () => {
   const { memory, append, run, broker, control } = world()
   const first = append(0, 5)
   const sink = run()
@@ -122,7 +122,7 @@ test('a restarted sink continues where the target stands, whatever the group has
   expect(control.batches.flatMap((batch) => batch.records)).toHaveLength(5)
 })
 
-test('a target that is down for a while loses nothing', async () => {
+test('no record is lost while a target is down', async () => {
   const { memory, append, run, control } = world()
   control.down = true
   const sink = run()
@@ -150,7 +150,7 @@ test('a write whose answer is lost is not applied twice', async () => {
   expect(sink.metrics.rewinds).toBe(0)
 })
 
-test('a target that was emptied is filled again from the beginning, also while the topic is silent', async () => {
+test('a target that was emptied is filled again from the beginning, even while the topic is silent', async () => {
   const { memory, append, run } = world()
   const texts = [append(0, 25), append(1, 5)]
   const sink = run()
@@ -162,7 +162,7 @@ test('a target that was emptied is filled again from the beginning, also while t
   expect(sink.metrics.rewinds).toBe(2)
 })
 
-test('while it is filled again the sink is not ready', async () => {
+test('the sink is not ready while its target is being filled again', async () => {
   const { memory, append, run, control } = world()
   append(0, 25)
   const sink = run()
@@ -178,7 +178,7 @@ test('while it is filled again the sink is not ready', async () => {
   await eventually(() => sink.isReady).toBe(true)
 })
 
-test('a target that went back is written again from there', async () => {
+test('a target that went back to an older state is written again from there', async () => {
   const { memory, append, run, control } = world()
   const texts = append(0, 25)
   const sink = run()
@@ -190,7 +190,7 @@ test('a target that went back is written again from there', async () => {
   expect(sink.metrics.rewinds).toBe(1)
 })
 
-test('what the log no longer has is counted as lost, and reading goes on', async () => {
+test('records that the log no longer has are counted as lost, and reading continues', async () => {
   const { broker, memory, append, run } = world()
   append(0, 10)
   const first = run()
@@ -204,7 +204,7 @@ test('what the log no longer has is counted as lost, and reading goes on', async
   expect(sink.metrics.lostRecords).toBe(4)
 })
 
-test('records that cannot be decoded go to the dead letters, the others on', async () => {
+test('records that cannot be decoded go to the dead letters, and the others to the target', async () => {
   const { broker, memory, append, appendBytes, run } = world()
   const good = append(0)
   appendBytes(0, Buffer.from([0, 0, 0, 0, 1, 200]))
@@ -228,7 +228,7 @@ test('records that cannot be decoded go to the dead letters, the others on', asy
   expect(sink.metrics).toMatchObject({ applied: 2, badRecords: 4 })
 })
 
-test('without dead letters they are counted', async () => {
+test('without dead letters such records are counted', async () => {
   const { broker, memory, appendBytes, run } = world()
   appendBytes(0, Buffer.from('garbage'))
   const sink = run('one', false)
@@ -237,7 +237,7 @@ test('without dead letters they are counted', async () => {
   expect(broker.topics()).toEqual(['notes'])
 })
 
-test('a schema of another writer is loaded; a registry that is away holds the partition, and nothing is lost', async () => {
+test('loads a schema of another writer, and while the registry is away the partition waits without loss', async () => {
   const { registry, memory, append, appendBytes, run } = world()
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -258,7 +258,7 @@ test('a schema of another writer is loaded; a registry that is away holds the pa
   expect(sink.metrics.badRecords).toBe(0)
 })
 
-test('two sinks share the partitions; what is given up is taken over where it stands', async () => {
+test('two sinks share the partitions, and a moved partition continues where it was', async () => {
   const { broker, memory, append, run } = world()
   const texts = [append(0, 15), append(1, 15)]
   const one = run('one')
@@ -277,7 +277,7 @@ test('two sinks share the partitions; what is given up is taken over where it st
   expect(one.metrics.rewinds + two.metrics.rewinds).toBe(0)
 })
 
-test('a partition is not given up before its write under way has ended', async () => {
+test('a partition is not released before its write in flight has ended', async () => {
   const { broker, append, run, control } = world()
   const one = run('one')
   await eventually(() => one.isReady).toBe(true)
@@ -297,7 +297,7 @@ test('a partition is not given up before its write under way has ended', async (
   expect(broker.groups.committed('copier').get('notes-1')?.offset).toBe(5)
 })
 
-test('a fenced sink drops its partitions, joins again and goes on', async () => {
+test('a fenced sink drops its partitions, rejoins and continues', async () => {
   const { broker, memory, append, run } = world()
   const texts = append(0, 5)
   const sink = run()
@@ -311,7 +311,7 @@ test('a fenced sink drops its partitions, joins again and goes on', async () => 
   await eventually(() => sink.isReady).toBe(true)
 })
 
-test('a target that cannot be mended by waiting stops the sink with its reason', async () => {
+test('a target error that waiting cannot resolve stops the sink with its reason', async () => {
   const { append, run, control, broker } = world()
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -321,7 +321,7 @@ test('a target that cannot be mended by waiting stops the sink with its reason',
   expect(broker.groups.members(groupOf('copier'))).toEqual([])
 })
 
-test('batches that are not full wait for more, but not for long', async () => {
+test('a batch that is not full waits only briefly for more records', async () => {
   const { append, run, control } = world({ lingerMs: 100, maxRecords: 5 })
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -334,7 +334,7 @@ test('batches that are not full wait for more, but not for long', async () => {
   await eventually(() => control.batches.filter(isFilled).map(({ records }) => records.length)).toEqual([2, 5, 2])
 })
 
-test('a slow target stops the fetching of its partition, not of the others', async () => {
+test('a slow target stops the fetching of its partition only', async () => {
   const { append, appendBytes, run, control, memory } = world({ maxRecords: 1_000 })
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -361,7 +361,7 @@ test('a slow target stops the fetching of its partition, not of the others', asy
   expect(sink.lanes()[0].queuedBytes).toBe(0)
 })
 
-test('a sink whose broker never lets it join can be stopped', async () => {
+test('a sink that cannot join its group can be stopped', async () => {
   const { registry, memory, broker } = world()
   const transport = memoryTransport(broker)
   let leave = () => {}
@@ -388,7 +388,7 @@ test('a sink whose broker never lets it join can be stopped', async () => {
   await running
 })
 
-test('a sink whose brokers went away stops although its last commit is never answered', async () => {
+test('a sink whose brokers are away stops although its last commit is never answered', async () => {
   const { registry, memory, broker, append } = world()
   const transport = memoryTransport(broker)
   const left = Promise.withResolvers<void>()
@@ -417,7 +417,7 @@ test('a sink whose brokers went away stops although its last commit is never ans
   await runner.done
 })
 
-test('a sink that nothing ends is left behind by its runner, and what it was connected to is closed once', async () => {
+test('a sink that does not stop in time is abandoned by its runner, and its connections are closed once', async () => {
   let closed = 0
   const stuck = { run: () => new Promise(() => {}), stop: async () => {} } as unknown as Sink
   const close = async () => void closed++

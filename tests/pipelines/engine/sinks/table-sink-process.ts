@@ -1,6 +1,7 @@
 /**
- * A table sink in a process of its own, to be killed: `table-sink-process.ts <brokers> <clickhouse> <database> <topic> <memberId> [insert]`.
- * With `insert` it kills itself (-9) right after that many inserts are stored, before anything of it is committed.
+ * A process with a table sink for tests to kill: `table-sink-process.ts <brokers> <clickhouse> <database> <topic>
+ * <memberId> [insert]`. With `insert` it kills itself with -9 directly after that many inserts are stored, before it
+ * commits any of them.
  */
 import { pino } from 'pino'
 import { kafkaTransport } from '../../../../kafka/client/index.ts'

@@ -25,7 +25,9 @@ const eventually = <T>(look: () => Promise<T>) => expect.poll(look, { timeout: D
 
 type Client = ReturnType<typeof connectSinkClickhouse>
 
-/** Events around midnight of a month's last day: every batch crosses the border, forth and back. */
+/**
+ * Events around midnight at the end of a month, so that every batch crosses the partition border in both directions.
+ */
 function events(from: number, count: number): { partition: number; key: string; value: Event }[] {
   return Array.from({ length: count }, (_, index) => {
     const number = from + index
@@ -36,8 +38,8 @@ function events(from: number, count: number): { partition: number; key: string; 
 }
 
 /**
- * Made before the sink starts, without the two backstops that would hide rows that were inserted twice: merges, and ClickHouse's own
- * recognition of repeated inserts.
+ * Created before the sink starts, without the two safety nets that would hide duplicate rows: merges, and ClickHouse's
+ * deduplication of inserts.
  */
 async function makeTable(client: Client): Promise<void> {
   await tableStore(eventsTable, client, { cluster: undefined }).prepare()
@@ -45,7 +47,7 @@ async function makeTable(client: Client): Promise<void> {
   await client.command({ query: `ALTER TABLE events MODIFY SETTING ${merges}, non_replicated_deduplication_window = 0` })
 }
 
-/** Rows as they lie in the table. */
+/** Rows as stored in the table. */
 async function counted(client: Client): Promise<{ rows: number; distinct: number; offsets: number }> {
   const query = `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(id, number)) AS distinct, toUInt32(uniqExact(kafka_partition, kafka_offset)) AS offsets FROM events`
   const [found] = await rowsOf<{ rows: number; distinct: number; offsets: number }>(client, query)
@@ -68,35 +70,39 @@ async function runSink(kafka: Awaited<ReturnType<typeof realBroker>>, topic: str
   return sink
 }
 
-test('a sink that is killed -9 right after an insert, before its commit, doubles and loses nothing', AT_FIRST_TRY, async () => {
-  const broker = await testStack().kafka()
-  const kafka = await realBroker(broker)
-  const topic = await kafka.newTopic(PARTITIONS)
-  const { url, database, client } = await testDatabase()
-  await makeTable(client)
-  await kafka.produce(topic, events(0, 2_000))
-  const memberId = randomUUID()
+test(
+  'a sink that is killed with -9 directly after an insert and before its commit neither duplicates nor loses rows',
+  AT_FIRST_TRY,
+  async () => {
+    const broker = await testStack().kafka()
+    const kafka = await realBroker(broker)
+    const topic = await kafka.newTopic(PARTITIONS)
+    const { url, database, client } = await testDatabase()
+    await makeTable(client)
+    await kafka.produce(topic, events(0, 2_000))
+    const memberId = randomUUID()
 
-  function start(dieAfter?: number): ChildProcess {
-    const args = [PROCESS, broker, url, database, topic, memberId, ...(dieAfter === undefined ? [] : [String(dieAfter)])]
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] })
-    onTestFinished(() => void child.kill('SIGKILL'))
-    return child
-  }
+    function start(dieAfter?: number): ChildProcess {
+      const args = [PROCESS, broker, url, database, topic, memberId, ...(dieAfter === undefined ? [] : [String(dieAfter)])]
+      const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'inherit'] })
+      onTestFinished(() => void child.kill('SIGKILL'))
+      return child
+    }
 
-  // In the middle of a batch that crosses the border, and elsewhere.
-  for (const dieAfter of [1, 2, 5]) {
-    const [, signal] = await once(start(dieAfter), 'exit')
-    expect(signal).toBe('SIGKILL')
-    const { rows, offsets } = await counted(client)
-    expect(rows).toBe(offsets * 2)
-  }
-  start()
-  await kafka.produce(topic, events(2_000, 500))
-  await eventually(() => counted(client)).toEqual(complete(2_500))
-})
+    // In the middle of a batch that crosses the border, and elsewhere.
+    for (const dieAfter of [1, 2, 5]) {
+      const [, signal] = await once(start(dieAfter), 'exit')
+      expect(signal).toBe('SIGKILL')
+      const { rows, offsets } = await counted(client)
+      expect(rows).toBe(offsets * 2)
+    }
+    start()
+    await kafka.produce(topic, events(2_000, 500))
+    await eventually(() => counted(client)).toEqual(complete(2_500))
+  },
+)
 
-test('a ClickHouse that is killed -9 and comes back has every row once', AT_FIRST_TRY, async () => {
+test('a ClickHouse that is killed with -9 and restarted has every row once', AT_FIRST_TRY, async () => {
   const kafka = await realBroker(await testStack().kafka())
   const topic = await kafka.newTopic(PARTITIONS)
   const server = await privateClickhouse()

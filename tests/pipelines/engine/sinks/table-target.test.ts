@@ -9,7 +9,7 @@ const NOVEMBER = Date.UTC(2026, 10, 30)
 const DECEMBER = Date.UTC(2026, 11, 1)
 const partition = { topic: 'topic', partition: 2 }
 
-/** A table in memory; a failing insert is lost or stored without an answer. */
+/** An in-memory table. A failing insert is either lost or stored without an answer. */
 function memoryTable() {
   const inserts: number[][] = []
   const state = { fail: undefined as 'lost' | 'unanswered' | undefined, positionsAsked: 0, identity: 'life 1' }
@@ -50,7 +50,7 @@ function records(...events: [offset: number, at: number, rows?: number][]): Sink
 const batch = (given: SinkRecord[]) => ({ partition, records: given, expected: undefined, next: 100, caughtUp: false })
 const facts = (end: number, committed?: { offset: number; metadata: string }) => ({ start: 0, end, committed })
 
-test('a batch is split where the table has a border, in offset order', async () => {
+test("a batch is split at the table's partition borders, in offset order", async () => {
   const { store, inserts } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   const write = target.prepare(
@@ -60,14 +60,14 @@ test('a batch is split where the table has a border, in offset order', async () 
   expect(inserts).toEqual([[1, 2, 2], [3], [4, 6]])
 })
 
-test('an insert has a bounded number of rows, and the rows of one record stay together', async () => {
+test('an insert has a limited number of rows, and the rows of one record stay together', async () => {
   const { store, inserts } = memoryTable()
   const target = await tableTarget({ table: eventsTable, maxInsertRows: 4 }, store)
   await target.prepare(batch(records([1, NOVEMBER, 3], [2, NOVEMBER, 2], [3, NOVEMBER, 2], [4, NOVEMBER, 9])))()
   expect(inserts.map((offsets) => offsets.length)).toEqual([3, 4, 9])
 })
 
-test.each(['lost', 'unanswered'] as const)('an insert whose answer is %s is in the table once after the next try', async (fail) => {
+test.each(['lost', 'unanswered'] as const)('an insert whose answer is %s is in the table once after the retry', async (fail) => {
   const { store, inserts, state } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   const write = target.prepare(batch(records([1, NOVEMBER], [2, DECEMBER], [3, DECEMBER])))
@@ -77,7 +77,7 @@ test.each(['lost', 'unanswered'] as const)('an insert whose answer is %s is in t
   expect(inserts).toEqual([[1], [2, 3]])
 })
 
-test('between two inserts of a batch the first one is not repeated', async () => {
+test('when a later insert of a batch fails, the earlier ones are not repeated', async () => {
   const { store, inserts, state } = memoryTable()
   let calls = 0
   const failing: TableStore = {
@@ -94,14 +94,14 @@ test('between two inserts of a batch the first one is not repeated', async () =>
   expect(inserts).toEqual([[1], [2]])
 })
 
-test('tombstones and records without rows make no insert', async () => {
+test('tombstones and records without rows cause no insert', async () => {
   const { store, inserts } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   await target.prepare(batch([{ offset: 1, timestamp: 0, key: 'key', value: null }, ...records([2, NOVEMBER, 0])]))()
   expect(inserts).toEqual([])
 })
 
-test('reading continues behind the greatest offset in the table', async () => {
+test('reading continues after the greatest offset in the table', async () => {
   const { store, inserts } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   expect(await target.open(partition, facts(50))).toBeUndefined()
@@ -110,7 +110,7 @@ test('reading continues behind the greatest offset in the table', async () => {
   expect(await target.open(partition, facts(50, { offset: 5, metadata: 'life 1' }))).toBe(9)
 })
 
-test('behind the committed offset, where rows have expired or records had none', async () => {
+test('reading continues after the committed offset if rows have expired or records had none', async () => {
   const { store, inserts } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   expect(target.commitMetadata).toBe('life 1')
@@ -120,14 +120,14 @@ test('behind the committed offset, where rows have expired or records had none',
   expect(await target.open(partition, facts(50, committed))).toBe(30)
 })
 
-test('what was committed for another life of the table does not count: it is filled from the beginning', async () => {
+test('offsets that were committed for an earlier table of the same name are ignored, and the table is filled from the beginning', async () => {
   const { store, state } = memoryTable()
   state.identity = 'life 2'
   const target = await tableTarget({ table: eventsTable }, store)
   expect(await target.open(partition, facts(50, { offset: 30, metadata: 'life 1' }))).toBeUndefined()
 })
 
-test('a log that ends before the table does was made anew: the sink stops and says what to do', async () => {
+test('a sink stops with instructions if its log ends before the position of the table', async () => {
   const { store, inserts } = memoryTable()
   inserts.push([70])
   const target = await tableTarget({ table: eventsTable }, store)
@@ -136,7 +136,7 @@ test('a log that ends before the table does was made anew: the sink stops and sa
   )
 })
 
-test('a partition that has caught up is noted once, behind its rows', async () => {
+test('the position of a partition that has caught up is stored once, after its rows', async () => {
   const { store, inserts, state, caughtUp } = memoryTable()
   const target = await tableTarget({ table: eventsTable }, store)
   await target.prepare(batch(records([1, NOVEMBER])))()

@@ -10,7 +10,7 @@ function world() {
   return { broker, transport: memoryTransport(broker), target: memoryTarget().target }
 }
 
-test('missing topics are created, existing ones keep their partitions', async () => {
+test('creates missing topics, and leaves the partitions of existing ones unchanged', async () => {
   const { broker, transport, target } = world()
   broker.createTopic({ name: 'one', partitions: 32 })
   const topics = [jsonTopic('one', 4), jsonTopic('two', 4, { 'cleanup.policy': 'compact' })]
@@ -19,7 +19,7 @@ test('missing topics are created, existing ones keep their partitions', async ()
   expect(broker.topic('two')).toEqual({ name: 'two', partitions: 4, config: { 'cleanup.policy': 'compact' } })
 })
 
-test('a target that is partitioned as its topics are needs equal counts', async () => {
+test('a target that is partitioned like its topics requires equal partition counts', async () => {
   const { broker, transport, target } = world()
   broker.createTopic({ name: 'one', partitions: 32 })
   const topics = [jsonTopic('one', 4), jsonTopic('two', 4)]

@@ -1,6 +1,6 @@
 import { NOT_CAUGHT_UP, type View, type ViewReader, viewTag, withCaughtUp } from '../../../../state/views/view.ts'
 
-/** The last value of each key: what a compacted topic means. */
+/** A view of the last value of each key, as in a compacted topic. */
 export function valuesView(name: string): View<string, string> {
   return {
     name,
@@ -11,7 +11,7 @@ export function valuesView(name: string): View<string, string> {
   }
 }
 
-/** @returns undefined when the key has no value */
+/** @returns undefined if the key has no value */
 export async function readValue(
   reader: ViewReader,
   name: string,

@@ -37,7 +37,7 @@ async function world() {
   const expected = Array.from({ length: PARTITIONS }, () => new Map<string, string | undefined>())
   let round = 0
 
-  /** Every key changes, some go away. */
+  /** Every key changes, and some are deleted. */
   async function change(): Promise<void> {
     round++
     const records: ProducedRecord[] = []
@@ -78,7 +78,7 @@ function runSink(kafka: RealBroker, redisUrl: string, view: string, topics: AnyT
   return sink
 }
 
-test('a Redis that is emptied while the topics are silent fills itself, and no reader takes a value for absent', async () => {
+test('a Redis that is emptied while the topics are silent is filled again, and no reader mistakes a value for absent', async () => {
   const { kafka, topic, server, redis, view, expected, change, contents } = await world()
   const sink = runSink(kafka, server.address, view, [jsonTopic<string>(topic, PARTITIONS)])
   for (let round = 0; round < 3; round++) await change()
@@ -102,7 +102,7 @@ test('a Redis that is emptied while the topics are silent fills itself, and no r
   expect(sink.metrics.rewinds).toBeGreaterThanOrEqual(3)
 })
 
-test('a Redis that is down for a while, or loses its last second, ends up with what the log says', async () => {
+test('a Redis that is down for a while, or loses its last second, ends up with the contents of the log', async () => {
   const { kafka, topic, server, view, expected, change, contents } = await world()
   const sink = runSink(kafka, server.address, view, [jsonTopic<string>(topic, PARTITIONS)])
   await change()
@@ -127,7 +127,7 @@ test('a view of two topics is caught up only when both are', async () => {
   const other = await kafka.newTopic(PARTITIONS)
   await change()
   const topics = [jsonTopic<string>(topic, PARTITIONS), jsonTopic<string>(other, PARTITIONS)]
-  // A sink that reads one of the two, as if the other one's reader were not up yet.
+  // A sink that reads only one of the two topics, as if the other one had not started yet.
   const target = viewTarget({ view: valuesView(view), topics }, { store: viewStore(redis), runtime: systemRuntime(silent) })
   const seat = loneSeat(kafka.transport, `view-${topic}`, randomUUID())
   const deps = { transport: kafka.transport, registry: memoryRegistry(), target, seat, runtime: systemRuntime(silent) }
@@ -142,7 +142,7 @@ test('a view of two topics is caught up only when both are', async () => {
   await eventually(contents).toEqual(expected)
 })
 
-test('two sinks share the partitions; when one is killed -9 the other takes over', async () => {
+test('two sinks share the partitions, and when one is killed with -9 the other takes over', async () => {
   const { broker, kafka, topic, server, view, expected, change, contents } = await world()
   const topics = [jsonTopic<string>(topic, PARTITIONS)]
   const args = [PROCESS, broker, server.address, topic, view, randomUUID()]
@@ -161,13 +161,13 @@ test('two sinks share the partitions; when one is killed -9 the other takes over
   expect(sink.lanes()).toHaveLength(2)
 })
 
-test('a view that is ahead of its log belongs to another log: it is emptied and built anew', async () => {
+test('a view that is ahead of its log belongs to another log, and is emptied and rebuilt', async () => {
   const { kafka, topic, server, redis, view, expected, change, contents } = await world()
   await change()
   const first = runSink(kafka, server.address, view, [jsonTopic<string>(topic, PARTITIONS)])
   await eventually(contents).toEqual(expected)
   await first.stop()
-  // As after a broker lost its disk: the topic has its old name and fewer records.
+  // Simulates a broker that lost its disk: the topic has the same name and fewer records.
   for (let partition = 0; partition < PARTITIONS; partition++) {
     await redis.hset(`{${view}:${partition}}:positions`, topic, 1_000_000)
     await redis.set(`{${view}:${partition}}:value:stale`, 'from another log')

@@ -1,7 +1,6 @@
 /**
- * The view sinks of a worker process, in one group, to be killed:
- * `view-sinks-process.ts <brokers> <redis> <group> <memberId> <topic>...`.
- * The view of a topic has its name.
+ * A process with the view sinks of one group for tests to kill: `view-sinks-process.ts <brokers> <redis> <group>
+ * <memberId> <topic>...`. Each view has the name of its topic.
  */
 import { kafkaTransport } from '../../../../kafka/client/index.ts'
 import { systemRuntime } from '../../../../runtime/system.ts'

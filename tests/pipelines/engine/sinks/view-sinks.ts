@@ -16,15 +16,15 @@ const runtime = systemRuntime()
 
 interface ViewSinksOptions {
   readonly transport: Transport
-  /** URL. */
+  /** URL of Redis. */
   readonly redis: string
   readonly groupId: string
   readonly memberId: string
-  /** Each has a view of its own, of the same name. */
+  /** The topics. Each has a view of the same name. */
   readonly topics: readonly string[]
 }
 
-/** View sinks that share a member, as those of a worker process do; not started. */
+/** View sinks that share a member as in a worker process, not started yet. */
 export function viewSinks({ transport, redis, groupId, memberId, topics }: ViewSinksOptions): Sink[] {
   const group = sinkGroup({ groupId, memberId }, { transport, runtime })
   return topics.map((name) => {

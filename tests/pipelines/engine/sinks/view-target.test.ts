@@ -70,7 +70,7 @@ test('a batch becomes its operations, with the offset and all topics of the view
   ])
 })
 
-test('a view that stands behind the batch already had it; one that stands anywhere else is read again', async () => {
+test('a view whose position is after the batch already has it, and one at any other position is read again', async () => {
   const { target, state } = world()
   state.applied = false
   const write = target.prepare({ partition, records: [], expected: 4, next: 6, caughtUp: false })
@@ -85,20 +85,20 @@ test('a view that stands behind the batch already had it; one that stands anywhe
   }
 })
 
-test('a probe that finds nothing where something was is told so', async () => {
+test('a probe that finds nothing where data was before reports it', async () => {
   const { target, state } = world()
   Object.assign(state, { applied: false, position: undefined })
   expect(await target.prepare({ partition, records: [], expected: 6, next: 6, caughtUp: false })()).toEqual({ outcome: 'elsewhere' })
 })
 
-test('a Redis that is away is asked again', async () => {
+test('a Redis that is away is retried', async () => {
   const { target, state } = world()
   state.down = true
   await expect(target.open(partition, facts)).rejects.toThrow(TargetUnavailableError)
   await expect(target.prepare({ partition, records: [], expected: 4, next: 6, caughtUp: false })()).rejects.toThrow(TargetUnavailableError)
 })
 
-test('reading continues where the view stands', async () => {
+test('reading continues at the position of the view', async () => {
   const { target, state, cleared } = world()
   expect(await target.open(partition, facts)).toBeUndefined()
   state.stored = { next: 50, at: 0 }
@@ -106,14 +106,14 @@ test('reading continues where the view stands', async () => {
   expect(cleared).toEqual([])
 })
 
-test('a view that is ahead of its log belongs to another one: it is cleared and built anew', async () => {
+test('a view that is ahead of its log belongs to another one, and is cleared and rebuilt', async () => {
   const { target, state, cleared } = world()
   state.stored = { next: 51, at: NOW }
   expect(await target.open(partition, facts)).toBeUndefined()
   expect(cleared).toEqual(['things 3'])
 })
 
-test('a view of a compacted topic that was not confirmed for as long as tombstones are kept is built anew', async () => {
+test('a view of a compacted topic is rebuilt if it was not confirmed within the retention of tombstones', async () => {
   const usual = world({ 'cleanup.policy': 'compact' })
   usual.state.stored = { next: 5, at: NOW - 24 * HOUR_MS }
   expect(await usual.target.open(partition, facts)).toBe(5)

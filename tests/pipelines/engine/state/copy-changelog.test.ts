@@ -5,11 +5,11 @@ import { changelogCopy } from '../../../../pipelines/engine/state/copy-changelog
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 
 const changelog = { store: 'totals', topic: 'log', partition: 0, positionName: 'log' }
-/** Few keys, or so many that hardly one comes twice. */
+/** Either few keys, or so many that hardly any repeats. */
 const keyNumber = fc.oneof(fc.nat(3), fc.nat(1_000_000))
 const record = fc.record({ key: keyNumber, value: fc.option(fc.string({ maxLength: 3 })) })
 
-test('the state is what the records say one after the other, however they are fetched', () => {
+test('the restored state equals the records applied in order, for any sizes of fetches', () => {
   fc.assert(
     fc.property(fc.array(record, { maxLength: 60 }), fc.integer({ min: 1, max: 20 }), (records, perFetch) => {
       const broker = memoryBroker()

@@ -6,7 +6,7 @@ import { rangeOwner, standbyOwners } from '../../../../pipelines/engine/state/pl
 const memberIds = fc.uniqueArray(fc.string({ minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 6 }).map((ids) => ids.sort())
 const counts = fc.integer({ min: 1, max: 13 })
 
-test('a partition is where the group’s assignor puts it', () => {
+test("a partition is placed where the group's assignor puts it", () => {
   fc.assert(
     fc.property(memberIds, counts, (members, partitions) => {
       const broker = memoryBroker()
@@ -24,7 +24,7 @@ test('a partition is where the group’s assignor puts it', () => {
   )
 })
 
-test('the standby is whoever gets the partition when its owner is gone, and never the owner', () => {
+test('the standby is the worker that gets the partition when its owner leaves, and never the owner', () => {
   fc.assert(
     fc.property(memberIds, counts, fc.nat(), (members, partitions, number) => {
       const partition = number % partitions

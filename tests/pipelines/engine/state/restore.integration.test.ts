@@ -9,9 +9,9 @@ import { testStack } from '../../../stack/index.ts'
 import { authorLines, exactCounts, type WordBench, wordBench } from '../worker/broker-bench.ts'
 
 const DAY_MS = 24 * 3_600_000
-/** Of the word count's second stage. */
+/** The changelog of the word count's second stage. */
 const WORD_PARTITIONS = 3
-/** Words that nobody sends until the end, in two partitions. */
+/** Words in two partitions that are not sent until the end. */
 const OLD_GHOST = 'ghost'
 const YOUNG_GHOST = ['phantom', 'spectre', 'wraith', 'shade'].find((word) => partitionOf(word) !== partitionOf(OLD_GHOST)) as string
 const GHOST_TOTAL = 41
@@ -26,7 +26,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** One life of a worker: it counts the lines and stops in order. */
+/** Runs a worker that counts the lines and stops gracefully. */
 async function life(bench: WordBench, folder: string, lines: readonly [author: string, line: string][]): Promise<void> {
   const worker = bench.spawn({ folder: join(bench.folder.path, folder) })
   await worker.ready
@@ -36,7 +36,7 @@ async function life(bench: WordBench, folder: string, lines: readonly [author: s
   expect(await worker.exited).toBe(0)
 }
 
-test("when the group's offsets are gone from the broker, those in RocksDB are used: nothing is lost or doubled", async () => {
+test('when the group offsets are gone from the broker, those in RocksDB are used, without loss or duplicates', async () => {
   const bench = await wordBench(brokers)
   await life(bench, 'state', authorLines(200, 1))
   const admin = new Admin({ clientId: 'test', bootstrapBrokers: [brokers] })
@@ -50,7 +50,10 @@ test("when the group's offsets are gone from the broker, those in RocksDB are us
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
 })
 
-/** A row that the changelog does not know (any more), as of a tombstone that was missed; and that partition's state is as old as given. */
+/**
+ * Adds a row that the changelog does not contain, like that of a missed tombstone, and sets the age of the partition's
+ * state.
+ */
 async function hauntState(bench: WordBench, folder: string, ghosts: readonly { word: string; ageMs: number }[]): Promise<void> {
   const backend = await openRocksdbBackend({ folder: join(bench.folder.path, folder) })
   const session = backend.session(bench.topology)
@@ -66,7 +69,7 @@ async function hauntState(bench: WordBench, folder: string, ghosts: readonly { w
   await backend.close()
 }
 
-test('state on disk that is older than tombstones are kept is loaded anew; what is not as old is used', async () => {
+test('state on disk that is older than the retention of tombstones is restored from scratch, and newer state is used', async () => {
   const bench = await wordBench(brokers)
   await life(bench, 'away', authorLines(100, 1))
   await life(bench, 'other', authorLines(100, 2))

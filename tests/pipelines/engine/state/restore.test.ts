@@ -10,7 +10,7 @@ import { lines, wordCount, wordCounts } from '../words.ts'
 const DAY_MS = 24 * 3_600_000
 const CHANGELOG = 'words-totals-changelog'
 
-/** A backend that counts the rows put into it. */
+/** A backend that counts the rows that are put into it. */
 function counted(): { backend: StateBackend; rows: () => number } {
   const backend = memoryBackend()
   let rows = 0
@@ -39,7 +39,7 @@ function counted(): { backend: StateBackend; rows: () => number } {
   }
 }
 
-/** @param asked gets the most bytes that each poll asks for */
+/** @param asked gets the byte limit of each poll */
 function pollsOf(transport: Transport, asked: (number | undefined)[]): Transport {
   return {
     ...transport,
@@ -67,7 +67,7 @@ async function counting({ worker, send, latest }: Bench, backend: StateBackend, 
   return { words, count, after: (lines: number) => (sent = lines) }
 }
 
-test('a restart reads nothing that the state has already', async () => {
+test('a restart reads nothing that the state already contains', async () => {
   const at = bench()
   const { backend, rows } = counted()
   const first = await counting(at, backend)
@@ -115,17 +115,17 @@ async function isLoadedAnew(writing: (() => number) | undefined, reading: (() =>
   const back = await counting(at, backend, reading)
   back.after(6)
   await until(() => back.words.status().ready, 'it runs')
-  // Not only the three words that others have written since: all of every partition in which they did (one has none of them).
+  // All records of every partition in which others wrote, not just their three words. One partition has none of them.
   expect(rows() - before).toBe(5)
   await back.count()
 }
 
-test('state that is older than tombstones are kept is loaded anew, if others have written since', () => isLoadedAnew(undefined, inDays(2)))
+test('state that is older than the retention of tombstones is restored from scratch if others have written since', () =>
+  isLoadedAnew(undefined, inDays(2)))
 
-test('state that was written by a clock that was far ahead, nobody knows when, is loaded anew too', () =>
-  isLoadedAnew(inDays(2), undefined))
+test('state that a clock far ahead has written at an unknown time is also restored from scratch', () => isLoadedAnew(inDays(2), undefined))
 
-test('state that is old and still current is used, also when the group’s offsets have expired', async () => {
+test('state that is old but current is used, even if the group offsets have expired', async () => {
   const at = bench()
   const { backend, rows } = counted()
   const first = await counting(at, backend)
@@ -140,12 +140,12 @@ test('state that is old and still current is used, also when the group’s offse
   await back.count()
 })
 
-test('state beyond the end of its changelog is of another log, and is loaded anew', async () => {
+test('state beyond the end of its changelog belongs to another log, and is restored from scratch', async () => {
   const { backend, rows } = counted()
   const first = await counting(bench(), backend)
   for (let i = 0; i < 5; i++) await first.count()
   await first.words.stop()
-  // The same folder on a broker that was set up anew.
+  // The same folder on a broker that was set up again.
   const other = bench()
   const elsewhere = await counting(other, memoryBackend())
   await elsewhere.count()
@@ -158,13 +158,13 @@ test('state beyond the end of its changelog is of another log, and is loaded ane
   await moved.count()
 })
 
-test('a restoring worker is not ready, tells how far it is, and works on other tasks meanwhile', async () => {
+test('a restoring worker is not ready, reports its progress, and processes other tasks meanwhile', async () => {
   const at = bench()
   const first = await counting(at, memoryBackend())
   at.send(lines, 'ann', 'words for every partition of the second stage')
   await first.count()
   await first.words.stop()
-  // More than one poll brings: the restore takes several turns of the loop.
+  // More than one poll returns, so the restore takes several turns of the loop.
   for (let i = 0; i < 30_000; i++)
     at.broker.append(CHANGELOG, 0, { timestamp: 1, key: Buffer.from(`k${i}`), value: Buffer.from('1'), headers: [] })
   const asked: (number | undefined)[] = []
@@ -177,7 +177,7 @@ test('a restoring worker is not ready, tells how far it is, and works on other t
   }, 'it runs')
   expect(seen?.ready).toBe(false)
   expect(seen?.tasks.some(({ state }) => state === 'RUNNING')).toBe(true)
-  // In small pieces, so that the commits of the others do not wait; before and after in big ones.
+  // Uses small polls while other tasks must commit, and big ones before and after.
   expect(asked.filter((bytes) => bytes !== undefined).every((bytes) => bytes <= 524_288)).toBe(true)
   expect(asked.some((bytes) => bytes !== undefined)).toBe(true)
   expect(asked[0]).toBeUndefined()

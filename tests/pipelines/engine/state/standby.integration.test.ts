@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 const PARTITIONS = 5
 
-test('the broker deals partitions as the placement of copies expects: before a member goes, and after', async () => {
+test('the broker assigns partitions as the placement of copies predicts, before and after a member leaves', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, PARTITIONS)
   const groupId = uniqueName('group')
@@ -25,7 +25,7 @@ test('the broker deals partitions as the placement of copies expects: before a m
   })
   for (const member of members) await member.join()
 
-  /** Waits until the partitions are owned so. */
+  /** Waits until the partitions are owned as expected. */
   async function dealt(of: readonly GroupMember[], expected: readonly (string | undefined)[]): Promise<void> {
     await waitUntil(
       async () => {
@@ -38,7 +38,7 @@ test('the broker deals partitions as the placement of copies expects: before a m
         if (found.join() !== expected.join()) throw new Error(`owned by ${found.join()}, not by ${expected.join()}`)
         return true
       },
-      { what: 'the partitions are dealt', timeoutMs: DEADLINE_MS, intervalMs: 50 },
+      { what: 'the assignment of partitions', timeoutMs: DEADLINE_MS, intervalMs: 50 },
     )
   }
 
@@ -55,7 +55,7 @@ test('the broker deals partitions as the placement of copies expects: before a m
   await dealt(members.slice(1), heirs)
 })
 
-test('a worker that is killed for good: its standby goes on, and every word is counted once', AT_FIRST_TRY, async () => {
+test('after a worker is killed and does not return, its standby continues and every word is counted once', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   const [one, two] = ['one', 'two'].map((name) => bench.spawn({ standby: 1, folder: join(bench.folder.path, name) }))
   await Promise.all([one.ready, two.ready])

@@ -12,10 +12,10 @@ import { lines, numberFormat, wordCount, wordCounts } from '../words.ts'
 
 const standing = wordCount('words', { lines, wordCounts }, { standby: 1 })
 const totals = keyedStore('totals', { key: utf8, value: numberFormat })
-/** Sub-topology that counts, and its partitions. */
+/** The sub-topology that counts, and its partitions. */
 const COUNTING = ['1_0', '1_1', '1_2']
 
-/** Restored changelog records of each task that was started, in order. */
+/** The number of restored changelog records of each started task, in order. */
 function startLog(): { log: Log; starts: { task: string; restored: number }[]; events: string[] } {
   const starts: { task: string; restored: number }[] = []
   const events: string[] = []
@@ -36,7 +36,7 @@ async function countedWords(at: Bench, rounds: number): Promise<void> {
   await until(() => at.all(wordCounts).length === before + 6 * rounds, 'all are counted')
 }
 
-test('a second worker keeps copies of what the first one runs, and goes on with them when it is gone', async () => {
+test('a second worker keeps copies of the tasks of the first one, and continues them when it is gone', async () => {
   const at = bench()
   const first = newIdentity()
   await at.worker(standing, { identity: first })
@@ -61,7 +61,7 @@ test('a second worker keeps copies of what the first one runs, and goes on with 
   expect(at.latest(wordCounts).get('a')).toBe(21)
 })
 
-test('a copy answers queries when asked to, and says how far it is', async () => {
+test('a copy answers queries on request, and reports its position', async () => {
   const at = bench()
   const workers = [await at.worker(standing, { address: 'http://one' }), await at.worker(standing, { address: 'http://two' })]
   await until(() => at.broker.groups.members('words').length === 2, 'both are members')
@@ -77,17 +77,17 @@ test('a copy answers queries when asked to, and says how far it is', async () =>
       ['active', 0],
       ['standby', 0],
     ])
-    // Who has what is remembered for a moment: an answer may be as old as the rebalance.
+    // Owners are cached briefly, so an answer may predate the rebalance.
     await until(async () => (await ask(false)).some(({ outcome }) => outcome === 'other-worker'), `the owner of ${key} is known`)
     const outcomes = (await ask(false)).map(({ outcome }) => outcome)
     expect(outcomes.sort()).toEqual(['answered', 'other-worker'])
     const other = (await ask(false)).find((answer) => answer.outcome === 'other-worker')
-    // The one that was asked keeps the only copy itself.
+    // The worker that is asked has the only copy.
     expect(other).toMatchObject({ address: expect.stringMatching(/^http:/), standbys: [] })
   }
 })
 
-test('state of partitions that moved away is kept: when they come back, only what was missed is read', async () => {
+test('state of partitions that moved away is kept, and when they come back only later records are read', async () => {
   const at = bench()
   const { log, starts } = startLog()
   const first = await at.worker(wordCount(), { runtime: systemRuntime(log) })
@@ -105,7 +105,7 @@ test('state of partitions that moved away is kept: when they come back, only wha
   expect(at.latest(wordCounts).get('a')).toBe(22)
 })
 
-test('and deleted when its time is up', async () => {
+test('state of partitions that moved away is deleted after its retention', async () => {
   const at = bench()
   const backend = memoryBackend()
   const { log, events } = startLog()
@@ -123,7 +123,7 @@ test('and deleted when its time is up', async () => {
   expect(at.latest(wordCounts).get('a')).toBe(21)
 })
 
-test('a copy is not taken for state whose input is known: where the group’s offsets have expired, the worker stops', async () => {
+test('a copy does not count as state with a known input position, so the worker stops if the group offsets have expired', async () => {
   const at = bench()
   const first = newIdentity()
   const running = await at.worker(standing, { identity: first })
@@ -143,13 +143,13 @@ test('a copy is not taken for state whose input is known: where the group’s of
   await expect(third.done).rejects.toThrow('nobody knows')
 })
 
-/** A worker slot: its folder and its place in the group outlive its processes. */
+/** A worker slot, whose folder and group membership outlive its processes. */
 interface Slot {
   readonly identity: MemberIdentity
   readonly backend: StateBackend
 }
 
-test('whoever comes, goes, dies or loses its place, every word is counted once', async () => {
+test('every word is counted once while workers join, leave, die or are fenced', async () => {
   const step = fc.record({ slot: fc.nat(2), what: fc.constantFrom('start', 'stop', 'expire', 'send', 'send') })
   await fc.assert(
     fc.asyncProperty(fc.array(step, { maxLength: 10 }), async (steps) => {
@@ -175,7 +175,7 @@ test('whoever comes, goes, dies or loses its place, every word is counted once',
   )
 })
 
-test('a worker that keeps its place when it stops: nothing moves, and its next life goes on', async () => {
+test('if a worker keeps its place when it stops, no partitions move, and its next process continues', async () => {
   const at = bench()
   const slot: Slot = { identity: newIdentity(), backend: memoryBackend() }
   const first = await at.worker(wordCount(), { ...slot, keepPlaceOnStop: true })

@@ -17,7 +17,7 @@ interface Declared {
   readonly emits?: readonly (typeof output)[]
 }
 
-/** Every kind of node that runs the author's code, as one that does `use` and declares `declared`. */
+/** Every kind of node that runs the author's code, each with the code `use` and the declaration `declared`. */
 const NODES: Readonly<Record<string, (stream: Stream<string, string>, declared: Declared, use: Use) => void>> = {
   process: (stream, declared, use) => stream.process('node', declared, (_line, ctx) => use(ctx)),
   'wall tick': (stream, declared, use) => stream.tick('node', { everyMs: SECOND_MS, clock: 'wall', ...declared }, (_now, ctx) => use(ctx)),
@@ -29,7 +29,7 @@ const NODES: Readonly<Record<string, (stream: Stream<string, string>, declared: 
 }
 
 /**
- * `other` declares the store that `node` uses, in the same sub-topology: the store is open, and only its user is wrong.
+ * `other` declares the store that `node` uses, in the same sub-topology. The store is open, and only its user is wrong.
  */
 function withNode(
   kind: string,
@@ -50,7 +50,7 @@ function runAll(tested: ReturnType<typeof withNode>): void {
   driver.advanceWallClock(2 * SECOND_MS)
 }
 
-test.each(Object.keys(NODES))('a store that a %s did not name is refused', (kind) => {
+test.each(Object.keys(NODES))('a store that a %s did not declare is refused', (kind) => {
   const reads = withNode(
     kind,
     () => ({}),
@@ -59,7 +59,7 @@ test.each(Object.keys(NODES))('a store that a %s did not name is refused', (kind
   expect(() => runAll(reads)).toThrow('node uses the store totals: name that store in its `stores`')
 })
 
-test.each(Object.keys(NODES))('a topic that a %s did not name is refused', (kind) => {
+test.each(Object.keys(NODES))('a topic that a %s did not declare is refused', (kind) => {
   const emits = withNode(
     kind,
     () => ({}),
@@ -68,7 +68,7 @@ test.each(Object.keys(NODES))('a topic that a %s did not name is refused', (kind
   expect(() => runAll(emits)).toThrow('node emits to output: name that topic in its `emits`')
 })
 
-test.each(Object.keys(NODES))('what a %s named, it may use', (kind) => {
+test.each(Object.keys(NODES))('a %s may use what it declares', (kind) => {
   let used = 0
   const declaring = withNode(
     kind,
@@ -83,7 +83,7 @@ test.each(Object.keys(NODES))('what a %s named, it may use', (kind) => {
   expect(used).toBeGreaterThan(0)
 })
 
-test('a time handler is held to what it named, also after it has yielded', () => {
+test('a time handler is limited to its declaration even after it has yielded', () => {
   const closing = (stores: (all: KeyedStore<string, number>[]) => KeyedStore<string, number>[]) =>
     topology('closing', (t) => {
       const [mine, others] = ['mine', 'others'].map((name) => keyedStore(name, { key: utf8, value: numberFormat }))
@@ -104,7 +104,7 @@ test('a time handler is held to what it named, also after it has yielded', () =>
   expect(() => run(closing((all) => all))).not.toThrow()
 })
 
-test('reads are held to the stores of their processor', () => {
+test('reads are limited to the stores of their processor', () => {
   const prefetching = topology('prefetching', (t) => {
     const [mine, others] = ['mine', 'others'].map((name) => keyedStore(name, { key: utf8, value: numberFormat }))
     t.source(input)
@@ -114,7 +114,7 @@ test('reads are held to the stores of their processor', () => {
   expect(() => testDriver(prefetching).pipe(input, 'k', 'a line')).toThrow('mine uses the store others: name that store in its `stores`')
 })
 
-test('a store that no node names is refused at its first use', () => {
+test('a store that no node declares is refused at its first use', () => {
   const forgetful = topology('forgetful', (t) => {
     const totals = keyedStore('totals', { key: utf8, value: numberFormat })
     t.source(input).process('count', {}, (_line, ctx) => totals.put(ctx.key, 1))
@@ -124,7 +124,7 @@ test('a store that no node names is refused at its first use', () => {
   )
 })
 
-test('a test reads every store between the calls of the driver, also after a refusal', () => {
+test('a test can read every store between calls of the driver, even after a refusal', () => {
   const driver = testDriver(
     withNode(
       'process',
@@ -141,7 +141,7 @@ test('a test reads every store between the calls of the driver, also after a ref
   expect(store.get('k')).toBe(1)
 })
 
-test('a worker stops at the first use of a store that was not named', async () => {
+test('a worker stops at the first use of an undeclared store', async () => {
   const { worker, send } = bench()
   const reads = withNode(
     'process',

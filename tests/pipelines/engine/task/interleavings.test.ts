@@ -14,8 +14,8 @@ const balances = numberTopic('balances', 2)
 const grand = numberTopic('grand', 1)
 
 /**
- * Two joined sources keep a balance per shop; a shop whose balance is 0 is forgotten. Changes are put together until the commit, sent on,
- * and summed up over all shops.
+ * Two joined sources keep a balance per shop, and a shop with a balance of 0 is dropped. Changes are aggregated until
+ * the commit, emitted, and summed over all shops.
  */
 const ledger = topology('ledger', (t) => {
   const changes = t.repartition('changes', { key: utf8, value: numberFormat, partitions: 1 })
@@ -95,7 +95,7 @@ function apply(driver: TestDriver, step: Step): void {
   else driver.restart({ wipeState: step.kind === 'wipe' })
 }
 
-test('whatever the order of input, work, commits, crashes and lost folders, the output is that of an offline computation', () => {
+test('for any order of input, work, commits, crashes and lost folders, the output equals that of an offline computation', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), fc.constantFrom(1, 1_000), fc.boolean(), (steps, cachedObjects, wipeState) => {
       const driver = testDriver(ledger, { commit: 'manual', cachedObjects })

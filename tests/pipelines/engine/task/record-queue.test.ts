@@ -13,7 +13,7 @@ const PAYLOAD_BYTES = 1_000
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-/** Records with a value and no key. */
+/** Records with a value and without a key. */
 function chunk(firstOffset: number): RecordChunk {
   const columns = () => new Int32Array(RECORDS)
   const starts = Int32Array.from({ length: RECORDS }, (_, i) => i * PAYLOAD_BYTES)
@@ -32,7 +32,7 @@ function chunk(firstOffset: number): RecordChunk {
   }
 }
 
-test('a queue that never runs empty lets go of what is processed', async () => {
+test('a queue that never becomes empty releases the records that are processed', async () => {
   const [stream] = topology('reader', (t) => {
     t.source(lines, { keys: 'optional' }).process('read', {}, () => {})
   }).declare().streams

@@ -10,12 +10,12 @@ import { keyedStore } from '../../../../state/stores/keyed-store.ts'
 import { numberFormat, numberTopic, textTopic } from '../words.ts'
 
 const MIB = 1_048_576
-/** Its broker takes larger records than the dead letters do. */
+/** Its broker accepts larger records than the dead letters do. */
 const numbers = { ...numberTopic('numbers', 1), config: { 'max.message.bytes': String(16 * MIB) } }
 const lateNumbers = numberTopic('late-numbers', 1)
 const doubled = numberTopic('doubled', 1)
 
-/** Doubles; rejects 13, drops 0, calls negative numbers late. */
+/** Doubles numbers, rejects 13, drops 0, and treats negative numbers as late. */
 function doubling(onBadRecord?: 'fail', lateOutput = lateNumbers) {
   return topology('doubling', (t) => {
     t.source(numbers, { onBadRecord, lateOutput })
@@ -32,7 +32,7 @@ function doubling(onBadRecord?: 'fail', lateOutput = lateNumbers) {
 const header = (record: { headers: readonly { key: string; value: Buffer | null }[] }, key: string) =>
   record.headers.find((each) => each.key === key)?.value?.toString()
 
-test('a value that cannot be decoded goes to the dead letters with its bytes, and the stream goes on', () => {
+test('a value that cannot be decoded goes to the dead letters with its bytes, and processing continues', () => {
   const driver = testDriver(doubling())
   driver.pipe(numbers, 'a', 1, { timestamp: 1_000 })
   driver.pipeBytes(numbers, Buffer.from('k'), Buffer.from('no number'), {
@@ -64,7 +64,7 @@ test.each([
   ['a key', Buffer.from([0xff]), Buffer.from('1'), 'undecodable_key'],
   ['no value', Buffer.from('k'), null, 'no_value'],
   ['no key', null, Buffer.from('1'), 'no_key'],
-])('%s that cannot be used', (_, key, value, code) => {
+])('an unusable record (%s) becomes a dead letter', (_, key, value, code) => {
   const driver = testDriver(doubling())
   driver.pipeBytes(numbers, key, value)
   expect(driver.readDeadLetters().map((dead) => header(dead, DEAD_LETTER_HEADERS.code))).toEqual([code])
@@ -74,7 +74,7 @@ test.each([
   { what: 'a value', key: 1, value: 6 * MIB, headers: 1, cut: `value=${6 * MIB}` },
   { what: 'a key and a value', key: 5 * MIB, value: 6 * MIB, headers: 1, cut: `key=${5 * MIB} value=${6 * MIB}` },
   { what: 'headers alone', key: 1, value: 1_000, headers: 5 * MIB, cut: expect.stringMatching(/^headers=5242\d{3}$/) },
-])('$what too large for the dead letters is cut, and a header says so', ({ key, value, headers, cut }) => {
+])('$what too large for the dead letters is truncated, and a header says so', ({ key, value, headers, cut }) => {
   const driver = testDriver(doubling())
   driver.pipeBytes(numbers, Buffer.alloc(key, 'k'), Buffer.alloc(value, 'v'), { headers: [{ key: 'trace', value: Buffer.alloc(headers) }] })
   driver.pipe(numbers, 'b', 2)
@@ -88,7 +88,7 @@ test.each([
   expect(header(dead, 'trace')?.length).toBe(headers > MIB ? undefined : headers)
 })
 
-test('a record without a key is processed where keys are optional', () => {
+test('a record without a key is processed if keys are optional', () => {
   const seen: [string | undefined, number][] = []
   const reading = topology('reading', (t) => {
     t.source(numbers, { keys: 'optional' }).process('p', {}, (value, ctx) => void seen.push([ctx.key, value]))
@@ -102,7 +102,7 @@ test('a record without a key is processed where keys are optional', () => {
   ])
 })
 
-test('an outcome ends the record: rejected, dropped and late ones are not seen by later processors', () => {
+test('an outcome ends the record: later processors see no rejected, dropped or late records', () => {
   const driver = testDriver(doubling())
   for (const value of [13, 0, -5, 7]) driver.pipe(numbers, 'k', value)
   expect(driver.read(doubled).map(({ value }) => value)).toEqual([14])
@@ -115,7 +115,7 @@ test('an outcome ends the record: rejected, dropped and late ones are not seen b
 })
 
 test.each(['encoded', 'produced', 'offsets-added'] as const)(
-  'a dead letter whose transaction is aborted (a crash after "%s") is not there; the next life sends it, once',
+  'a dead letter of an aborted transaction (a crash after "%s") is not visible, and is sent once after the restart',
   (step) => {
     const driver = testDriver(doubling(), { commit: 'manual' })
     driver.pipeBytes(numbers, Buffer.from('k'), Buffer.from('no number'))
@@ -134,7 +134,7 @@ test.each(['encoded', 'produced', 'offsets-added'] as const)(
   },
 )
 
-test('under the policy fail a bad record stops the worker, with its place in the message', () => {
+test('under the policy fail a bad record stops the worker with its position in the message', () => {
   const driver = testDriver(doubling('fail'))
   driver.pipe(numbers, 'k', 1)
   expect(() => driver.pipe(numbers, 'k', 13)).toThrow(/doubling\/check failed at numbers-0 offset 1: the record was refused \(unlucky/)
@@ -146,14 +146,14 @@ test('a bug in a processor stops the worker, with topology, processor, partition
   expect(driver.read(doubled)).toEqual([])
 })
 
-test('a processor may only emit to what it names', () => {
+test('a processor may only emit to the topics that it declares', () => {
   const sneaky = topology('sneaky', (t) => {
     t.source(numbers).process('p', {}, (value, ctx) => ctx.emit(doubled, 'k', value))
   })
   expect(() => testDriver(sneaky).pipe(numbers, 'k', 1)).toThrow('p emits to doubled: name that topic in its `emits`')
 })
 
-test('tombstones are delivered or dropped as the source asks', () => {
+test('tombstones are delivered or dropped as the source specifies', () => {
   const seen: (number | null)[] = []
   const delivering = topology('delivering', (t) => {
     t.source(numbers, { tombstones: 'deliver' }).process('p', {}, (value) => void seen.push(value))
@@ -172,7 +172,7 @@ test('tombstones are delivered or dropped as the source asks', () => {
   expect(second.metrics.dropped).toEqual(new Map([['tombstone', 1]]))
 })
 
-test('a schema that the registry does not have makes a dead letter', () => {
+test('a schema that the registry does not have causes a dead letter', () => {
   const codec: Codec<number> = {
     encode() {},
     decode() {
@@ -190,7 +190,7 @@ test('a schema that the registry does not have makes a dead letter', () => {
   ])
 })
 
-test('sources of one task are taken in the order of their timestamps', () => {
+test('records of several sources of one task are processed in timestamp order', () => {
   const left = textTopic('left', 1)
   const right = textTopic('right', 1)
   const seen: string[] = []
@@ -215,7 +215,7 @@ function keyed() {
   return keyedStore('joined', { key: utf8, value: numberFormat })
 }
 
-test('a processor that does not stop emitting stops the worker before its memory is used up', () => {
+test('a processor that emits without end stops the worker before its memory is exhausted', () => {
   const text = textTopic('texts', 1)
   const megabyte = 'x'.repeat(1_048_576)
   const endless = topology('endless', (t) => {

@@ -15,7 +15,7 @@ test('two stages count words over partitions', () => {
 })
 
 test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const)(
-  'a crash after %s loses and doubles nothing',
+  'a crash after %s neither loses nor duplicates anything',
   (step) => {
     const driver = testDriver(wordCount())
     driver.pipe(lines, 'ann', 'to be')
@@ -28,7 +28,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
   },
 )
 
-test('a flow that feeds itself is told apart from a slow one', () => {
+test('a flow that feeds itself is distinguished from a slow one', () => {
   const echo = topology('echo', (t) => {
     t.source(lines).process('repeat', { emits: [lines] }, (line, ctx) => ctx.emit(lines, ctx.key, line))
   })

@@ -12,7 +12,7 @@ const sales = numberTopic('sales', 1)
 const perMinute = numberTopic('per-minute', 1)
 const minute = (time: number) => new Date(time).toISOString().slice(11, 16)
 
-/** Sums the sales of every minute and emits the sum when event time has left it. */
+/** Sums the sales of every minute and emits the sum when event time has passed it. */
 const minutes = topology('minutes', (t) => {
   const sums = keyedStore('sums', { key: utf8, value: numberFormat })
   t.source(sales)
@@ -35,7 +35,7 @@ function closing() {
   return { driver, sell, closed }
 }
 
-test('event time ticks when a record passes a multiple, and the tick carries that time', () => {
+test('event time ticks when a record passes a multiple of the period, and the tick has that time', () => {
   const { sell, closed } = closing()
   sell(10_000, 1)
   sell(50_000, 2)
@@ -44,14 +44,14 @@ test('event time ticks when a record passes a multiple, and the tick carries tha
   expect(closed()).toEqual(['12:00 3 at 60000'])
 })
 
-test('of several multiples passed at once only the last one ticks', () => {
+test('if several multiples are passed at once, only the last one ticks', () => {
   const { sell, closed } = closing()
   sell(0, 1)
   sell(5 * MINUTE_MS, 2)
   expect(closed()).toEqual(['12:00 1 at 300000'])
 })
 
-test('event time does not go back, and survives a restart, also when the state folder is lost', () => {
+test('event time does not go back, and survives a restart, even without the state folder', () => {
   const { driver, sell, closed } = closing()
   sell(MINUTE_MS, 1)
   sell(0, 5)
@@ -82,7 +82,7 @@ test('wall ticks run at multiples of their period while the input is silent', ()
   ])
 })
 
-test('what is aggregated before a commit goes out with it, once', () => {
+test('an aggregate that is emitted before a commit is part of it, once', () => {
   const totals = numberTopic('totals', 1)
   const adding = topology('adding', (t) => {
     let sum = 0
@@ -105,7 +105,7 @@ test('what is aggregated before a commit goes out with it, once', () => {
   expect(driver.read(totals).map(({ value }) => value)).toEqual([6, 4])
 })
 
-test('a schedule gives each multiple at most once', () => {
+test('a schedule returns each multiple at most once', () => {
   const schedule = tickSchedule(100)
   expect(schedule.take(1e9)).toBeUndefined()
   schedule.start(250)
@@ -118,7 +118,7 @@ test('a schedule gives each multiple at most once', () => {
   ])
 })
 
-test('after the clock was set back, multiples come again from there on; a small step repeats none', () => {
+test('after the clock was set back, multiples repeat from there on, but not after a small step', () => {
   const schedule = tickSchedule(100)
   schedule.start(1_050)
   schedule.setBack(920)

@@ -14,13 +14,13 @@ beforeEach(() => {
   store = openStore(timeStore(STORE), backend)
 })
 
-/** What a worker that starts now would find. */
+/** What a worker would restore if it started now. */
 function restored(): Record<string, number> {
   const again = openStore(timeStore(STORE), backend)
   return Object.fromEntries([...again.keys()].map((key) => [key, again.get(key) as number]))
 }
 
-test('what changes while a commit is under way is in the next one', () => {
+test('changes during a commit belong to the next one', () => {
   const changelog = testChangelog()
   const session = backend.session(TOPOLOGY)
   store.put('closed', 1)
@@ -44,7 +44,7 @@ test('what changes while a commit is under way is in the next one', () => {
   expect([...changelog.rows.keys()]).toEqual(['closed'])
 })
 
-test('what was not committed is forgotten', () => {
+test('uncommitted changes are forgotten', () => {
   store.put('closed', 1)
   store.flush(undefined)
   backend.session(TOPOLOGY).write()

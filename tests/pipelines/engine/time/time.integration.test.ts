@@ -11,7 +11,7 @@ import { ELECTION_DELAY_MS, publishedTimes, undercounted } from '../worker/elect
 
 const PARTITIONS = 2
 const CANDIDATES = 5
-/** Transactions of the sender end this long after their records were stamped, at most. */
+/** The sender's transactions end at most this long after their records were stamped. */
 const SEND_MS = 200
 
 let brokers: string
@@ -20,7 +20,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Sends one vote per candidate again and again, each batch committed before the next is made. */
+/** Repeatedly sends one vote per candidate, and commits each batch before it creates the next. */
 async function campaign() {
   const transport = await connected(brokers)
   const [topology, input, output] = ['election', 'votes', 'results'].map((name) => uniqueName(name))
@@ -40,7 +40,7 @@ async function campaign() {
       }
       await producer.commit(new Map(), undefined)
       count += CANDIDATES
-      // Only what was in the log by then counts as sent before a time.
+      // Only records that were in the log by then count as sent before a time.
       sent.push({ time: Date.now() + ELECTION_DELAY_MS, count })
       await delay(5)
     }
@@ -70,29 +70,33 @@ async function campaign() {
   return { start, times, more, sent, stop, total: () => count }
 }
 
-test('workers that are killed and restarted publish every time once, and never with a part of its votes', AT_FIRST_TRY, async () => {
-  const { start, times, more, sent, stop, total } = await campaign()
-  let a = start('a')
-  await a.ready
-  await more(2)
-  const b = start('b')
-  await b.ready
-  await more(2)
-  for (let i = 0; i < 3; i++) {
-    a.child.kill('SIGKILL')
-    await a.exited
-    await delay(SEND_MS * (i + 1))
-    a = start('a')
+test(
+  'although workers are killed and restarted, every time is published once and never with only a part of its votes',
+  AT_FIRST_TRY,
+  async () => {
+    const { start, times, more, sent, stop, total } = await campaign()
+    let a = start('a')
     await a.ready
-    await more(1)
-  }
-  b.child.kill('SIGTERM')
-  expect(await b.exited).toBe(0)
-  await more(2)
-  await stop()
-  await waitUntil(async () => latestTotal(await times()) === total(), { what: 'a time with every vote', timeoutMs: DEADLINE_MS })
-  expect(undercounted(await times(), sent, CANDIDATES)).toEqual([])
-})
+    await more(2)
+    const b = start('b')
+    await b.ready
+    await more(2)
+    for (let i = 0; i < 3; i++) {
+      a.child.kill('SIGKILL')
+      await a.exited
+      await delay(SEND_MS * (i + 1))
+      a = start('a')
+      await a.ready
+      await more(1)
+    }
+    b.child.kill('SIGTERM')
+    expect(await b.exited).toBe(0)
+    await more(2)
+    await stop()
+    await waitUntil(async () => latestTotal(await times()) === total(), { what: 'a time with every vote', timeoutMs: DEADLINE_MS })
+    expect(undercounted(await times(), sent, CANDIDATES)).toEqual([])
+  },
+)
 
 function latestTotal(times: ReadonlyMap<number, ReadonlyMap<string, number>>): number {
   const latest = times.get(Math.max(...times.keys()))

@@ -20,8 +20,9 @@ const votes = numberTopic('votes', SOURCE_PARTITIONS)
 const results = numberTopic('results', 1)
 
 /**
- * Stage 1 counts votes per candidate until each commit; stage 2 adds them up; stage 3 publishes every minute's total per candidate.
- * @param thinBehindMs of stage 2
+ * Stage 1 aggregates votes per candidate until each commit, stage 2 sums them, and stage 3 publishes every minute's
+ * total per candidate.
+ * @param thinBehindMs the setting of stage 2
  */
 const electionThatThins = (thinBehindMs: number | undefined) =>
   topology('election', (t) => {
@@ -57,13 +58,13 @@ const electionThatThins = (thinBehindMs: number | undefined) =>
   })
 const election = electionThatThins(undefined)
 
-/** A name whose records lie in the partition. */
+/** A name whose records belong to the partition. */
 function voterOf(partition: number, partitions: number): string {
   const names = Array.from({ length: 20 }, (_, i) => `voter-${i}`)
   return names.find((name) => partitionFor(Buffer.from(name), partitions) === partition)!
 }
 
-/** A driver that has published the time before its start already. */
+/** A driver that has already published the time before its start. */
 function running(commit: 'record' | 'manual' = 'record', tested = election) {
   const driver = testDriver(tested, { startAt: START + DELAY_MS, commit })
   driver.settle()
@@ -72,7 +73,7 @@ function running(commit: 'record' | 'manual' = 'record', tested = election) {
 }
 const published = (driver: TestDriver) => driver.read(results).map(({ key, value }) => `${key} ${value}`)
 
-test('a time passes through all stages once its input is processed, also when the input is silent', () => {
+test('a time passes through all stages once its input is processed, even if the input is silent', () => {
   const driver = running()
   for (const candidate of ['ann', 'bob', 'ann', 'cem']) driver.pipe(votes, candidate, 1)
   expect(published(driver)).toEqual([])
@@ -109,7 +110,7 @@ test('after a stop only the latest time is published, with the whole backlog in 
 })
 
 test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const)(
-  'a crash after "%s" while times pass publishes each of them once, and never too little',
+  'with a crash after "%s", each time is published once and never with too little',
   (step) => {
     const driver = running()
     for (let i = 0; i < 10; i++) driver.pipe(votes, `voter-${i}`, 1)
@@ -123,7 +124,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
   },
 )
 
-test('times that reach a stage without a handler are no records', () => {
+test('time markers that reach a stage without a handler do not count as records', () => {
   const seen: unknown[] = []
   const marking = topology('marking', (t) => {
     const middle = t.repartition('middle', { key: utf8, value: numberFormat, partitions: 1 })
@@ -148,7 +149,7 @@ function gate(stages: readonly string[], forwarding: readonly string[] = []) {
 
 const minute = (number: number) => START + number * MINUTE_MS
 
-/** The first stage is played by the test, record by record. */
+/** The test plays the first stage, record by record. */
 function secondStage(tested: typeof election) {
   const driver = running('manual', tested)
   const counts = 'election-counts-repartition'
@@ -166,11 +167,12 @@ function secondStage(tested: typeof election) {
   return { driver, ann, bob, vote, mark, markAll }
 }
 
-test('a time that one partition of the stage before has skipped is not published with the others alone', () => {
+test('a time that one partition of the previous stage has skipped is not published with the others alone', () => {
   const { driver, ann, bob, vote, mark } = secondStage(election)
   vote(0, ann)
   vote(1, bob)
-  // Upstream partition 2 was away at minute 1. Two workers send minute 2 at once: partition 0 and 1 see it in another order.
+  // Upstream partition 2 was away at minute 1. Two workers send minute 2 at once, and partitions 0 and 1 receive it in
+  // different orders.
   for (const partition of [0, 1]) for (const upstream of [0, 1]) mark(partition, upstream, minute(1))
   for (const upstream of [0, 1, 2]) mark(0, upstream, minute(2))
   for (const upstream of [2, 1, 0]) mark(1, upstream, minute(2))
@@ -178,7 +180,7 @@ test('a time that one partition of the stage before has skipped is not published
   expect(published(driver).sort()).toEqual([`12:02 ${ann} 1`, `12:02 ${bob} 1`].sort())
 })
 
-test('a stage that is behind passes over times and shows in the next one what they held, though its partitions are not equally late', () => {
+test('a stage that is behind skips times and includes their records in the next one, even if its partitions are not equally late', () => {
   const thinning = electionThatThins(MINUTE_MS)
   const { driver, ann, bob, vote, markAll } = secondStage(thinning)
   const nineMinutes = (partition: number, candidate: string) => {
@@ -187,7 +189,7 @@ test('a stage that is behind passes over times and shows in the next one what th
       markAll(partition, minute(number))
     }
   }
-  // Partition 0 closes every time. Partition 1 comes to the same ones minutes late, at 12:10.
+  // Partition 0 closes every time. Partition 1 reaches the same times minutes late, at 12:10.
   nineMinutes(0, ann)
   driver.settle()
   driver.restart({ downMs: 10 * MINUTE_MS })
@@ -210,7 +212,7 @@ test('without thinning every time is closed, however late', () => {
   expect(published(driver).slice(0, 3)).toEqual([`12:01 ${ann} 1`, `12:02 ${ann} 1`, `12:03 ${ann} 1`])
 })
 
-test('times that are closed far behind are among those that are closed less far behind', () => {
+test('times that are closed at a greater lag are a subset of those closed at a smaller lag', () => {
   const lag = fc.integer({ min: -MINUTE_MS, max: 3_600_000 })
   fc.assert(
     fc.property(fc.nat(10_000), lag, lag, (number, a, b) => {
@@ -224,7 +226,7 @@ test('times that are closed far behind are among those that are closed less far 
   )
 })
 
-test('of a stage that forwards its times, all partitions must have closed the very same one', () => {
+test('a time of a stage that forwards times is due only when all its partitions have closed that same time', () => {
   const { accept, due, close } = gate(['counts'], ['counts'])
   accept('counts', 0, 2, 100)
   accept('counts', 1, 2, 100)
@@ -232,7 +234,7 @@ test('of a stage that forwards its times, all partitions must have closed the ve
   close(100)
   accept('counts', 0, 2, 300)
   accept('counts', 1, 2, 200)
-  // Sent again by a task that began anew.
+  // Repeated by a task that was restarted.
   accept('counts', 1, 2, 200)
   expect(due()).toBeUndefined()
   accept('counts', 1, 2, 300)
@@ -248,7 +250,7 @@ test('a missing partition holds time back', () => {
   expect(due()).toBe(100)
 })
 
-test('a stage that was never heard of holds time back', () => {
+test('a stage that has sent no markers holds time back', () => {
   const { accept, due } = gate(['votes', 'late-votes'])
   accept('votes', 0, 1, 100)
   expect(due()).toBeUndefined()
@@ -256,7 +258,7 @@ test('a stage that was never heard of holds time back', () => {
   expect(due()).toBe(100)
 })
 
-test('time never goes back, whatever old markers come again', () => {
+test('time never goes back when old markers are repeated', () => {
   const { accept, due, close } = gate(['votes'])
   accept('votes', 0, 1, 200)
   close(200)
@@ -268,7 +270,7 @@ test('time never goes back, whatever old markers come again', () => {
   expect(due()).toBe(300)
 })
 
-test('a partition whose clock was an hour ahead for a moment is waited for again once it is right, and by whoever takes it over', () => {
+test('a partition whose clock was briefly an hour ahead is waited for again once the clock is right, also after a hand-over', () => {
   const { accept, due, close } = gate(['votes'])
   for (const partition of [0, 1]) accept('votes', partition, 2, minute(1))
   close(minute(1))
@@ -276,7 +278,7 @@ test('a partition whose clock was an hour ahead for a moment is waited for again
   accept('votes', 1, 2, minute(2))
   expect(due()).toBe(minute(2))
   close(minute(2))
-  // Its clock is right again: what it says about minute 3 is not covered by what it said before.
+  // Its clock is right again. Its earlier marker does not cover minute 3.
   accept('votes', 0, 2, minute(2))
   accept('votes', 1, 2, minute(3))
   accept('votes', 1, 2, minute(4))
@@ -285,7 +287,7 @@ test('a partition whose clock was an hour ahead for a moment is waited for again
   expect(due()).toBe(minute(4))
 })
 
-test('when all clocks were ahead nothing is closed a second time, and the next time after that is', () => {
+test('if all clocks were ahead, no time is closed twice, and the next one is the first after that', () => {
   const { accept, due, close } = gate(['votes'])
   accept('votes', 0, 1, minute(61))
   expect(due()).toBe(minute(61))
@@ -298,7 +300,7 @@ test('when all clocks were ahead nothing is closed a second time, and the next t
   expect(due()).toBe(minute(62))
 })
 
-test('an upstream stage that has grown is waited for', () => {
+test('waits for the new partitions of an upstream stage that has grown', () => {
   const { accept, due, close } = gate(['votes'])
   accept('votes', 0, 1, 100)
   close(100)
@@ -308,7 +310,7 @@ test('an upstream stage that has grown is waited for', () => {
   expect(due()).toBe(200)
 })
 
-test('the gate closes in ascending order, and only what all partitions have reached', () => {
+test('the gate closes times in ascending order, and only times that all partitions have reached', () => {
   const event = fc.record({ partition: fc.nat(2), time: fc.integer({ min: 1, max: 20 }) })
   fc.assert(
     fc.property(fc.array(event, { maxLength: 60 }), (events) => {
@@ -330,7 +332,7 @@ test('the gate closes in ascending order, and only what all partitions have reac
   )
 })
 
-test('a first stage marks a time when what a fetch after it saw is processed', () => {
+test('a first stage marks a time when it has processed everything that a fetch after that time returned', () => {
   const mark = timeMark(100, 10, 1)
   mark.observe(0, 205, 50, 205)
   expect(mark.ready([{ position: 49 }])).toBeUndefined()
@@ -344,7 +346,7 @@ test('a first stage marks a time when what a fetch after it saw is processed', (
   expect(mark.ready([{ position: 70 }])).toBe(200)
 })
 
-test('while a backlog is worked off its target stays, so that time does come', () => {
+test('while a backlog is processed its target does not move, so that the time is reached', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 100, 1_000, 100)
   for (let time = 200; time < 1_000; time += 100) mark.observe(0, time, time * 100, time)
@@ -354,7 +356,7 @@ test('while a backlog is worked off its target stays, so that time does come', (
   expect(mark.ready([{ position: 5_000 }])).toBe(1_000)
 })
 
-test('with several sources each needs a fetch of its own after the time', () => {
+test('with several sources each needs a separate fetch after the time', () => {
   const mark = timeMark(100, 10, 2)
   mark.observe(0, 110, 5, 110)
   mark.observe(1, 105, 7, 111)
@@ -364,11 +366,11 @@ test('with several sources each needs a fetch of its own after the time', () => 
   expect(mark.ready([{ position: 5 }, { position: 8 }])).toBe(100)
 })
 
-test('a first stage tells from when on it needs to know the ends of its sources, however silent they are', () => {
+test('a first stage reports from when on it needs fresh high watermarks, even without input', () => {
   const mark = timeMark(100, 10, 2)
   expect(mark.asksFrom).toBe(-Infinity)
   mark.observe(0, 205, 5, 205)
-  // The other source's end at time 100 is not known yet.
+  // The other source's high watermark at time 100 is not known yet.
   expect(mark.asksFrom).toBe(110)
   mark.observe(1, 206, 7, 206)
   expect(mark.asksFrom).toBe(Infinity)
@@ -380,12 +382,12 @@ test('a first stage tells from when on it needs to know the ends of its sources,
   expect(mark.asksFrom).toBe(210)
 })
 
-test('a marker can be read in a console consumer', () => {
+test('a marker is readable in a console consumer', () => {
   const [header] = timeMarkerHeaders({ stage: 'votes', partition: 1, partitions: 3, time: START })
   expect(`${header.key}: ${header.value}`).toBe(`millrace-time: ${START} 1/3 votes`)
 })
 
-test('a clock that was set back by an hour stops neither the time that was awaited nor those after it', () => {
+test('a clock that was set back by an hour blocks neither the pending time nor those after it', () => {
   const hour = 3_600_000
   const mark = timeMark(100, 0, 2)
   mark.observe(0, 10 * hour, 5, 10 * hour)
@@ -398,7 +400,7 @@ test('a clock that was set back by an hour stops neither the time that was await
   expect(mark.ready([{ position: 8 }, { position: 8 }])).toBe(8 * hour)
 })
 
-test('answers that come in another order than they were asked for do not bring a time twice', () => {
+test('responses that arrive out of order do not produce a time twice', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 1_000, 5, 1_000)
   mark.sent()
@@ -406,26 +408,26 @@ test('answers that come in another order than they were asked for do not bring a
   expect(mark.ready([{ position: 5 }])).toBeUndefined()
 })
 
-test('a clock that was ahead for a moment, however little, vouches for no time that has not come', () => {
+test('a clock that was briefly ahead, by any amount, confirms no time that has not come yet', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 21_000, 5, 21_000)
   expect(mark.ready([{ position: 5 }])).toBe(21_000)
   mark.sent()
-  // Sent while the clock was ahead, answered when it was right.
+  // Sent while the clock was ahead, and answered when it was right.
   mark.observe(0, 21_050, 6, 1_070)
   expect(mark.ready([{ position: 6 }])).toBeUndefined()
   mark.observe(0, 1_110, 7, 1_111)
   expect(mark.ready([{ position: 7 }])).toBe(1_100)
 })
 
-test('a time that was awaited when the clock was set right is not sent', () => {
+test('a time that was pending when the clock was corrected is not sent', () => {
   const mark = timeMark(100, 0, 1)
   mark.observe(0, 21_000, 5, 21_000)
   mark.observe(0, 1_110, 7, 1_111)
   expect(mark.ready([{ position: 7 }])).toBe(1_100)
 })
 
-test('where no time may come twice, a clock that is set back a little is waited for', () => {
+test('if no time may repeat, a small step back of the clock is waited out', () => {
   const mark = timeMark(100, 0, 1, 500)
   mark.observe(0, 1_000, 5, 1_000)
   mark.sent()

@@ -10,7 +10,7 @@ const out = textTopic('out')
 const nothing = () => undefined
 const store = (name: string) => keyedStore(name, { key: utf8, value: numberFormat })
 
-test('streams without common state are sub-topologies of their own', () => {
+test('streams without common state are separate sub-topologies', () => {
   const parts = wordCount().subTopologies
   expect(parts).toEqual([
     { index: 0, sources: ['lines'], stores: [], partitions: 2 },
@@ -18,7 +18,7 @@ test('streams without common state are sub-topologies of their own', () => {
   ])
 })
 
-test('streams that name the same store are one sub-topology, also through a third stream', () => {
+test('streams that share a store are one sub-topology, even through a third stream', () => {
   const joined = topology('joined', (t) => {
     const [left, right] = [store('left'), store('right')]
     t.source(a).process('one', { stores: [left] }, nothing)
@@ -28,7 +28,7 @@ test('streams that name the same store are one sub-topology, also through a thir
   expect(joined.subTopologies.map(({ sources }) => sources)).toEqual([['a', 'b', 'c']])
 })
 
-test('naming a store declares it: stores come in the order in which nodes first name them', () => {
+test('naming a store declares it, and stores have the order in which nodes first name them', () => {
   const single = topology('single', (t) => {
     const [first, second, third] = [store('first'), store('second'), store('third')]
     t.source(a)
@@ -38,7 +38,7 @@ test('naming a store declares it: stores come in the order in which nodes first 
   expect(single.subTopologies[0].stores).toEqual(['first', 'third', 'second'])
 })
 
-test('describe draws sources, processors, stores and topics as text', () => {
+test('describe prints sources, processors, stores and topics as text', () => {
   expect(wordCount().describe().text).toBe(`topology words
   sub-topology 0: 2 partitions
     source lines
@@ -50,7 +50,7 @@ test('describe draws sources, processors, stores and topics as text', () => {
 `)
 })
 
-test('describe draws the same as a Mermaid flow chart', () => {
+test('describe prints the same as a Mermaid flow chart', () => {
   const { mermaid } = wordCount().describe()
   expect(mermaid.split('\n')[0]).toBe('flowchart LR')
   for (const part of ['[/"lines"/]', '["split"]', '[("totals")]', 'subgraph part1["sub-topology 1"]']) expect(mermaid).toContain(part)
@@ -124,11 +124,11 @@ test.each([
     () => topology('t', (t) => t.source(a).markTime({ everyMs: 1_000, delayMs: -1, to: numberTopic('n') })),
     'delayMs must be',
   ],
-])('refused when declared: %s', (_, declare, message) => {
+])('%s is refused when it is declared', (_, declare, message) => {
   expect(declare).toThrow(message)
 })
 
-test('the build function runs anew for every task, with stores of its own', () => {
+test('the build function runs again for every task, with separate stores', () => {
   let builds = 0
   const counted = topology('counted', (t) => {
     builds++

@@ -19,15 +19,15 @@ export interface WordBench {
   readonly topology: string
   readonly lines: string
   readonly counts: string
-  /** Sends lines, keyed by author, and remembers them for `expected`. */
+  /** Sends lines, keyed by author, and records them for `expected`. */
   send(lines: readonly (readonly [author: string, line: string])[]): Promise<void>
   /** How often each word was sent. */
   readonly expected: ReadonlyMap<string, number>
   /** Every committed count per word, in order. */
   output(): Promise<Map<string, number[]>>
-  /** Waits until as many counts are out as words were sent. */
+  /** Waits for as many counts as words were sent. */
   complete(): Promise<void>
-  /** A worker process; killed when the test ends. */
+  /** A worker process that is killed when the test ends. */
   spawn(options?: Partial<WorkerArguments>): WorkerProcess
   readonly folder: GuardedFolder
 }
@@ -105,7 +105,7 @@ export async function wordBench(brokers: string): Promise<WordBench> {
   }
 }
 
-/** Reads a topic's committed records again and again, from where it was the last time. */
+/** Repeatedly reads a topic's committed records, and continues where it stopped. */
 export async function topicReader(transport: Transport, topic: string, partitions: number) {
   const fetcher = transport.fetcher({ maxWaitMs: 20 })
   onTestFinished(() => fetcher.close())
@@ -113,7 +113,7 @@ export async function topicReader(transport: Transport, topic: string, partition
   for (const partition of assigned) fetcher.assign(partition, 0, 'fail')
   const records: ReadRecord[] = []
   return {
-    /** Everything up to the end of the log as it is now. */
+    /** Everything up to the current end of the log. */
     async all(): Promise<readonly ReadRecord[]> {
       const ends = await transport.offsets(assigned, 'end')
       const behind = () => assigned.some((each) => (fetcher.position(each) ?? 0) < (ends.get(partitionKey(topic, each.partition)) ?? 0))
@@ -129,7 +129,7 @@ export async function topicReader(transport: Transport, topic: string, partition
   }
 }
 
-/** A worker process in the folder; killed when the test ends. */
+/** A worker process in the folder that is killed when the test ends. */
 export function spawnWorker(folder: GuardedFolder, given: WorkerArguments): WorkerProcess {
   const child = spawn(process.execPath, [WORKER, JSON.stringify(given)], { cwd: folder.path, stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => {
@@ -144,12 +144,12 @@ export function spawnWorker(folder: GuardedFolder, given: WorkerArguments): Work
   return { child, exited, ready }
 }
 
-/** Words whose counts so far do not run 1, 2, 3 and so on. */
+/** Words whose counts so far are not 1, 2, 3 and so on. */
 export function broken(output: ReadonlyMap<string, readonly number[]>): string[] {
   return [...output].filter(([, counts]) => counts.some((count, i) => count !== i + 1)).map(([word]) => word)
 }
 
-/** 1 to n for every word that was sent n times: nothing lost, nothing doubled, nothing out of order. */
+/** 1 to n for every word that was sent n times: no loss, no duplicates, in order. */
 export function exactCounts(expected: ReadonlyMap<string, number>): Map<string, number[]> {
   return new Map([...expected].map(([word, count]) => [word, Array.from({ length: count }, (_, i) => i + 1)]))
 }

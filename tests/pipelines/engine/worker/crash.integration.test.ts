@@ -12,30 +12,34 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Often enough that a commit is never far. */
+/** So frequent that a commit is always near. */
 const SEND_EVERY_MS = 50
 const STEPS = ['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const
 
-test('a worker killed with -9 right after each of the five commit steps loses nothing and doubles nothing', AT_FIRST_TRY, async () => {
-  const bench = await wordBench(brokers)
-  await bench.send(authorLines(300, 1))
-  for (const [i, step] of STEPS.entries()) {
-    const { exited } = bench.spawn({ kill: { step, commit: 2 } })
-    let alive = true
-    void exited.then(() => (alive = false))
-    for (let round = 0; alive; round++) {
-      await bench.send(authorLines(50, i + round + 2))
-      await Promise.race([exited, delay(SEND_EVERY_MS)])
+test(
+  'a worker that is killed with -9 directly after each of the five commit steps neither loses nor duplicates anything',
+  AT_FIRST_TRY,
+  async () => {
+    const bench = await wordBench(brokers)
+    await bench.send(authorLines(300, 1))
+    for (const [i, step] of STEPS.entries()) {
+      const { exited } = bench.spawn({ kill: { step, commit: 2 } })
+      let alive = true
+      void exited.then(() => (alive = false))
+      for (let round = 0; alive; round++) {
+        await bench.send(authorLines(50, i + round + 2))
+        await Promise.race([exited, delay(SEND_EVERY_MS)])
+      }
+      expect(await exited).toBe('SIGKILL')
+      expect([step, broken(await bench.output())]).toEqual([step, []])
     }
-    expect(await exited).toBe('SIGKILL')
-    expect([step, broken(await bench.output())]).toEqual([step, []])
-  }
-  bench.spawn()
-  await bench.complete()
-  expect(await bench.output()).toEqual(exactCounts(bench.expected))
-})
+    bench.spawn()
+    await bench.complete()
+    expect(await bench.output()).toEqual(exactCounts(bench.expected))
+  },
+)
 
-test('a worker whose state folder is deleted restores from the changelogs and goes on counting', AT_FIRST_TRY, async () => {
+test('a worker whose state folder is deleted restores from the changelogs and continues to count', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   await bench.send(authorLines(500, 1))
   const first = bench.spawn()
@@ -49,7 +53,7 @@ test('a worker whose state folder is deleted restores from the changelogs and go
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
 })
 
-test('at least once: a worker killed with -9 loses nothing, though it may count twice', AT_FIRST_TRY, async () => {
+test('with at-least-once a worker that is killed with -9 loses nothing, though it may count twice', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   await bench.send(authorLines(500, 1))
   const { exited } = bench.spawn({ guarantee: 'at-least-once', kill: { step: 'produced', commit: 1 } })

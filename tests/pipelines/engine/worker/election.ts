@@ -16,7 +16,10 @@ export interface ElectionOptions {
   readonly beforeReport?: (time: number) => Generator<void, void, void>
 }
 
-/** Votes are put together per candidate until each commit; every 200 ms each candidate's total is published under the time. */
+/**
+ * Votes are aggregated per candidate until each commit, and every 200 ms each candidate's total is published under the
+ * time.
+ */
 export function election({ name = 'election', topics = { votes, results }, beforeReport }: ElectionOptions = {}) {
   return topology(
     name,
@@ -42,7 +45,7 @@ export function election({ name = 'election', topics = { votes, results }, befor
   )
 }
 
-/** Published totals by time. Throws when a time was published twice for a candidate. */
+/** Published totals by time. Throws if a time was published twice for a candidate. */
 export function publishedTimes(out: Iterable<{ readonly key: string; readonly value: number }>): Map<number, Map<string, number>> {
   const times = new Map<number, Map<string, number>>()
   for (const { key, value } of out) {
@@ -55,9 +58,10 @@ export function publishedTimes(out: Iterable<{ readonly key: string; readonly va
 }
 
 /**
- * The times for which a candidate was published with less than had been sent for it before them. Each partition publishes its own candidates, and one that
- * is moved may pass over a time that another one publishes: a candidate that is missing is no part of a count.
- * @param candidates that get the votes evenly
+ * The times at which a candidate was published with fewer votes than had been sent before. Each partition publishes its
+ * own candidates, and one that moves may skip a time that another one publishes, so a missing candidate is not an
+ * incomplete count.
+ * @param candidates the candidates, which get equal numbers of votes
  */
 export function undercounted(
   times: ReadonlyMap<number, ReadonlyMap<string, number>>,

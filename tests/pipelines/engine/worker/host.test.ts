@@ -38,7 +38,7 @@ function wordRunner(at: ReturnType<typeof bench>, tested = wordCount()): Runner 
   return workerRunner(createWorker({ topology: tested }, deps))
 }
 
-test('a host tells whether it lives, whether it is ready, what it runs and how far it is', async () => {
+test('a host reports whether it is alive and ready, what it runs and its progress', async () => {
   const at = bench()
   const { get } = await hosted(() => wordRunner(at))
   await until(async () => (await get('/readyz')).status === 200, 'ready')
@@ -59,7 +59,7 @@ test('a host tells whether it lives, whether it is ready, what it runs and how f
   expect((await get('/elsewhere')).status).toBe(404)
 })
 
-test('a host is not ready, and says why, until its tasks run', async () => {
+test('a host is not ready until its tasks run, and says why', async () => {
   const at = bench()
   at.registry.unreachable = true
   const backend = memoryBackend()
@@ -78,7 +78,7 @@ test('a host is not ready, and says why, until its tasks run', async () => {
   })
 })
 
-test('one process hosts several topologies; when one fails, the host stops the others and tells', async () => {
+test('one process hosts several topologies, and when one fails, the host stops the others and reports it', async () => {
   const at = bench()
   const fragile = topology('fragile', (t) => {
     t.source(lines).process('parse', {}, (line) => {
@@ -96,14 +96,14 @@ test('one process hosts several topologies; when one fails, the host stops the o
   expect(at.broker.groups.members('words')).toEqual([])
 })
 
-test('a port in use is told with its cure', async () => {
+test('a port in use is reported with a remedy', async () => {
   const at = bench()
   const { host } = await hosted(() => wordRunner(at))
   const deps = { backend: memoryBackend(), runtime: systemRuntime(), runners: () => [] }
   await expect(startHost({ healthPort: host.healthPort, healthHost: '127.0.0.1' }, deps)).rejects.toThrow('is in use: set HEALTH_PORT')
 })
 
-test('the identity of a worker is made once and kept', () => {
+test('the identity of a worker is created once and persisted', () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-identity-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const made = memberIdentity(folder, 'words')

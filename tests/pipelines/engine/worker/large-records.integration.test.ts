@@ -18,7 +18,7 @@ import { numberTopic, textTopic } from '../words.ts'
 import { DEADLINE_MS, topicReader } from './broker-bench.ts'
 
 const MIB = 1_048_576
-/** Above 1 MiB; three of them are below 4 MiB. */
+/** Above 1 MiB, and three of them together below 4 MiB. */
 const LENGTH = 1_250_000
 
 let brokers: string
@@ -27,7 +27,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Blows every text up, keeps it, and tells how long it is with those before it. */
+/** Expands every text, appends it to the earlier ones of its key, and emits the total length. */
 function inflating(name: string, input: string, output: string): Topology {
   const [texts, lengths] = [textTopic(input, 1), numberTopic(output, 1)]
   return topology(name, (t) => {
@@ -53,7 +53,7 @@ async function started(transport: Transport, tested: Topology, folder: string): 
   return worker
 }
 
-test('records above 1 MiB go through repartition topics, changelogs and a restore; what fits no dead letter is cut', async () => {
+test('records above 1 MiB pass through repartition topics, changelogs and a restore, and dead letters that are too large are truncated', async () => {
   const transport = await connected(brokers)
   const [name, input, output] = [uniqueName('inflating'), uniqueName('texts'), uniqueName('lengths')]
   const folder = guardedFolder().path
@@ -76,7 +76,7 @@ test('records above 1 MiB go through repartition topics, changelogs and a restor
 
   const first = await started(transport, inflating(name, input, output), join(folder, 'first'))
   await send(Buffer.from('a'))
-  // Within its broker's limit as it was sent, compressed.
+  // Within its broker's limit when it was sent, because it was compressed.
   await send(Buffer.alloc(6 * MIB, 0xff))
   await untilLengths([LENGTH])
   await send(Buffer.from('b'))

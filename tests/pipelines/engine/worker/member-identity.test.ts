@@ -6,16 +6,16 @@ import { idsWithoutMember, transactionalIdPrefix } from '../../../../pipelines/e
 const [dead, living] = [randomUUID(), randomUUID()]
 const idOf = (topology: string, slot: string) => `${transactionalIdPrefix(topology)}${slot}`
 
-test('a transactional id is without a member when its slot is not in the group', () => {
+test('a transactional id has no member if its slot is not in the group', () => {
   const ids = [idOf('words', dead), idOf('words', living)]
   expect(idsWithoutMember('words', ids, [living])).toEqual([idOf('words', dead)])
 })
 
-test('a member whose id was replaced is of its slot still', () => {
+test('a member whose id was replaced still belongs to its slot', () => {
   expect(idsWithoutMember('words', [idOf('words', living)], [successorId(successorId(living, 'b'), 'c')])).toEqual([])
 })
 
-test('ids of other topologies, also of one whose name goes on, and of strangers are not ours to judge', () => {
+test('ids of other topologies, including one whose name starts the same, and of other programs are left alone', () => {
   const ids = [idOf('words-by-day', dead), idOf('other', dead), 'millrace-words-dlq', 'millrace-words-']
   expect(idsWithoutMember('words', ids, [])).toEqual([])
 })

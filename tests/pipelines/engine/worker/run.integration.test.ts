@@ -17,7 +17,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** An address where nobody listens. */
+/** An address without a listener. */
 async function nowhere(): Promise<string> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -30,7 +30,7 @@ function options(more: Partial<RunOptions> = {}): RunOptions {
   return { brokers, registry: memoryRegistry(), stateFolder: guardedFolder().path, log: silentLog, ...more }
 }
 
-/** Counts the records of a topic that takes any text. */
+/** Counts the records of a topic that accepts any text. */
 function counting(input: Topic<string, string> = textTopic(uniqueName('input'))) {
   return topology(uniqueName('counting'), (t) => {
     const seen = keyedStore('seen', { key: utf8, value: avroValue<number>('int') })
@@ -61,10 +61,10 @@ test('a worker without a port runs, answers queries and stops', async () => {
   expect(worker.queries).toBeUndefined()
 })
 
-test('a signal stops a worker that was asked to listen to it', async () => {
+test('a signal stops a worker that has the option to listen to it', async () => {
   const worker = await run(counting(), options({ stopOnSignals: true }))
   const before = process.listenerCount('SIGTERM')
-  // Not the signal itself: other parts of the test's process listen to it too.
+  // Not the real signal, because other parts of the test process listen to it as well.
   process.listeners('SIGTERM').at(-1)?.('SIGTERM')
   await worker.done
   expect(worker.status().state).toBe('stopped')
@@ -79,7 +79,7 @@ test('brokers that do not answer', async () => {
   )
 })
 
-test('an address that is none', async () => {
+test('an invalid address', async () => {
   expect(await failureOf(counting(), options({ brokers: 'localhost' }))).toBe('brokers.0: a broker is host:port, e.g. 127.0.0.1:9092')
 })
 
@@ -89,7 +89,7 @@ test('a registry that is away', async () => {
   expect(await failureOf(counting(), options({ registry }))).toMatch(`no answer from the schema registry at ${url}`)
 })
 
-test('a state folder that is in use, and can be used once its worker has stopped', async () => {
+test('a state folder that is in use becomes usable once its worker has stopped', async () => {
   const given = options()
   const tested = counting()
   const worker = await run(tested, given)
@@ -101,7 +101,7 @@ test('a state folder that is in use, and can be used once its worker has stopped
   await next.stop()
 })
 
-test('a failed start leaves the folder and the port free', async () => {
+test('a failed start releases the folder and the port', async () => {
   const given = options({ healthPort: 0 })
   await failureOf(counting(), { ...given, brokers: await nowhere() })
   const worker = await run(counting(), given)
@@ -109,7 +109,7 @@ test('a failed start leaves the folder and the port free', async () => {
   await worker.stop()
 })
 
-test('a processor that throws ends the worker, with a port too', async () => {
+test('a processor that throws ends the worker, even one with a port', async () => {
   for (const healthPort of [undefined, 0]) {
     const input = textTopic(uniqueName('input'))
     const failing = topology(uniqueName('failing'), (t) => {

@@ -10,7 +10,7 @@ import { numberFormat, numberTopic, textTopic } from '../words.ts'
 const words = textTopic('one-word', 1)
 const totals = numberTopic('totals-out', 1)
 
-/** One stage: totals per word. */
+/** One stage with totals per word. */
 const counting = topology('counting', (t) => {
   const store = keyedStore('totals', { key: utf8, value: numberFormat })
   t.source(words).process('count', { reads: (word) => store.prefetch(word), stores: [store], emits: [totals] }, function count(word, ctx) {
@@ -21,10 +21,10 @@ const counting = topology('counting', (t) => {
   })
 })
 
-/** A worker whose commit of the first word is under way until `release` or `fail` is called. */
+/** A worker whose commit of the first word is in flight until `release` or `fail` is called. */
 async function overlapped({ broker, worker, send }: Bench, options: { guarantee?: 'at-least-once' } = {}) {
   const gate = Promise.withResolvers<void>()
-  gate.promise.catch(() => {}) // The commit gets it.
+  gate.promise.catch(() => {}) // The commit handles the rejection.
   const backend = memoryBackend()
   let encoded = 0
   let written = 0
@@ -36,12 +36,12 @@ async function overlapped({ broker, worker, send }: Bench, options: { guarantee?
       if (step === 'written') written++
     },
   })
-  // Before the worker is stopped, which waits for its commit.
+  // Must happen before the worker is stopped, because stopping waits for the commit.
   onTestFinished(() => gate.resolve())
   await until(() => counted.status().ready, 'the worker is ready')
   broker.commitGate = gate.promise
   send(words, 'k', 'a')
-  await until(() => encoded === 1, 'the first commit is under way')
+  await until(() => encoded === 1, 'the first commit is in flight')
   const stored = (word: string) => {
     const key = Buffer.from(word)
     return backend
@@ -67,7 +67,7 @@ async function overlapped({ broker, worker, send }: Bench, options: { guarantee?
       broker.commitGate = undefined
       gate.reject(error)
     },
-    /** The next commit waits again, this one does not. */
+    /** The next commit waits again, and this one does not. */
     releaseOne() {
       broker.commitGate = new Promise<void>((resolve) => onTestFinished(() => resolve()))
       gate.resolve()
@@ -76,7 +76,7 @@ async function overlapped({ broker, worker, send }: Bench, options: { guarantee?
 }
 
 test.each([undefined, 'at-least-once'] as const)(
-  '%s: records are processed while a commit is under way, and belong to the next one',
+  '%s: records that are processed during a commit belong to the next one',
   async (guarantee) => {
     const tools = bench()
     const { process, release, written } = await overlapped(tools, { guarantee })
@@ -94,7 +94,7 @@ test.each([undefined, 'at-least-once'] as const)(
   },
 )
 
-test('what is written after a commit is the state of that commit alone', async () => {
+test('the state that is written after a commit is the state of that commit alone', async () => {
   const tools = bench()
   const { process, releaseOne, stored, written } = await overlapped(tools)
   await process('a')
@@ -105,7 +105,7 @@ test('what is written after a commit is the state of that commit alone', async (
   expect([stored('a'), stored('b')]).toEqual(['1', undefined])
 })
 
-test('a commit that fails takes with it what was processed meanwhile, and all of it is done again', async () => {
+test('a commit that fails also discards what was processed meanwhile, and all of it is processed again', async () => {
   const tools = bench()
   const { process, fail, counted } = await overlapped(tools)
   await process('a')
@@ -115,7 +115,7 @@ test('a commit that fails takes with it what was processed meanwhile, and all of
   expect(counted.status().restarts).toBe(1)
 })
 
-test('a worker that stops ends the commit under way, then commits the rest', async () => {
+test('a worker that stops finishes the commit in flight, and then commits the rest', async () => {
   const tools = bench()
   const { process, release, counted, stored } = await overlapped(tools)
   await process('b')
@@ -129,7 +129,7 @@ test('a worker that stops ends the commit under way, then commits the rest', asy
   expect([stored('a'), stored('b')]).toEqual(['1', '1'])
 })
 
-test('a bug in the next records does not undo the commit under way', async () => {
+test('a bug in later records does not undo the commit in flight', async () => {
   const tools = bench()
   const { release, counted, stored } = await overlapped(tools)
   tools.send(words, 'k', 'bug')

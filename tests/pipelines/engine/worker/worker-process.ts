@@ -1,6 +1,7 @@
 /**
- * A worker process of the word count or the election, to be killed: `node worker-process.ts <json>`. With `kill` it kills itself with -9 the moment its
- * `kill.commit`-th commit passes `kill.step`. Tells `ready` on standard output once its tasks run.
+ * A worker process of the word count or the election for tests to kill: `node worker-process.ts <json>`. With `kill` it
+ * kills itself with -9 the moment its `kill.commit`-th commit reaches `kill.step`. Prints `ready` on standard output
+ * once its tasks run.
  */
 import { mkdirSync } from 'node:fs'
 import { pino } from 'pino'

@@ -22,7 +22,7 @@ test('times are published while the input is silent', async () => {
     expect(Object.fromEntries(totals)).toEqual({ 'candidate-0': 10, 'candidate-1': 10, 'candidate-2': 10 })
 })
 
-test('two workers that come and go publish every time whole, once', async () => {
+test('although two workers come and go, every time is published complete and once', async () => {
   const { worker, send, all } = bench()
   const candidates = 5
   const sent: { time: number; count: number }[] = []
@@ -40,12 +40,12 @@ test('two workers that come and go publish every time whole, once', async () => 
   await until(() => published(all).size >= before + 3, 'both publish')
   await first.stop()
   const alone = published(all).size
-  await until(() => published(all).size >= alone + 3, 'the second one goes on alone')
+  await until(() => published(all).size >= alone + 3, 'the second one continues alone')
   clearInterval(input)
   expect(undercounted(published(all), sent, candidates)).toEqual([])
 })
 
-test('a worker that was away publishes its backlog whole: no time with a part of it', async () => {
+test('a worker that was away publishes its backlog as a whole, never a time with a part of it', async () => {
   const { worker, send, all, broker } = bench()
   const backend = memoryBackend()
   const first = await worker(election(), { backend })
@@ -59,7 +59,7 @@ test('a worker that was away publishes its backlog whole: no time with a part of
   expect(first2.slice(0, 1).map(({ value }) => value)).toEqual([10_000])
 })
 
-test('a long time handler lets the event loop run, and nothing is committed half done', async () => {
+test('a long time handler yields to the event loop, and no partial result is committed', async () => {
   const { worker, send, all, broker } = bench()
   let handling = false
   let during = 0
@@ -80,11 +80,14 @@ test('a long time handler lets the event loop run, and nothing is committed half
   }, 5)
   await until(() => all(results).length > 0, 'a time is published')
   clearInterval(probe)
-  // The handler takes 300 ms at least: the loop ran many times meanwhile.
+  // The handler takes at least 300 ms, so the loop has run many times meanwhile.
   expect(during).toBeGreaterThan(5)
 })
 
-/** A transport whose producer has always enough to send early, and tells whether it has: then the broker counts the transaction's time. */
+/**
+ * A transport whose producer always has enough to flush early, and which reports when it has an open transaction, whose
+ * time-out the broker then counts.
+ */
 function eagerTransport(broker: MemoryBroker): { transport: Transport; isOpen: () => boolean; flushes: () => number } {
   const transport = memoryTransport(broker)
   let open = false
@@ -108,12 +111,12 @@ function eagerTransport(broker: MemoryBroker): { transport: Transport; isOpen: (
   return { transport: { ...transport, producer }, isOpen: () => open, flushes: () => flushes }
 }
 
-test('no transaction is open when time handlers begin: they may take longer than its time-out', async () => {
+test('no transaction is open when time handlers start, because they may take longer than its time-out', async () => {
   const { worker, broker } = bench()
   const { transport, isOpen, flushes } = eagerTransport(broker)
   const openAtStart: boolean[] = []
   const watched = election({
-    // biome-ignore lint/correctness/useYield: it only looks
+    // biome-ignore lint/correctness/useYield: it only observes
     *beforeReport() {
       openAtStart.push(isOpen())
     },
@@ -133,7 +136,7 @@ test('no transaction is open when time handlers begin: they may take longer than
   expect(openAtStart).toEqual([false])
 })
 
-test('a time whose markers are committed and whose handlers were not run is published by the next life', async () => {
+test('a time whose markers are committed but whose handlers did not run is published after the restart', async () => {
   const { worker, send, all, broker } = bench()
   const { transport } = eagerTransport(broker)
   const backend = memoryBackend()
@@ -153,7 +156,7 @@ test('a time whose markers are committed and whose handlers were not run is publ
   await until(() => published(all).size >= 3, 'times are published again')
 })
 
-test('while a time handler runs, the work of the other tasks stays within one transaction', async () => {
+test('while a time handler runs, the work of the other tasks fits into one transaction', async () => {
   const { worker, send, broker } = bench()
   const tallies = numberTopic('tallies', 1)
   const handlerSteps = 200
@@ -186,13 +189,13 @@ test('while a time handler runs, the work of the other tasks stays within one tr
   for (let i = 0; i < 150_000; i++) send(tallies, `key-${i}`, 1)
   await until(() => handled, 'the handler is done', 25_000)
   const changes = () => broker.records('remembering-seen-changelog').length
-  await until(() => changes() >= 150_000, 'the others go on', 25_000)
+  await until(() => changes() >= 150_000, 'the others continue', 25_000)
   expect(mostDirty).toBeGreaterThan(10_000)
   expect(mostDirty).toBeLessThan(100_000)
   expect(changes()).toBe(150_000)
 }, 60_000)
 
-test('a handler in hand is ended when its task is closed: what it reads is closed too', async () => {
+test('a running handler ends when its task is closed, including the reads that it has open', async () => {
   const { worker, send, broker } = bench()
   let ended = false
   let handling = false
@@ -210,6 +213,6 @@ test('a handler in hand is ended when its task is closed: what it reads is close
   send(votes, 'ann', 1)
   await until(() => handling, 'the handler runs')
   broker.groups.expire('election', broker.groups.members('election')[0])
-  await until(() => running.status().fences > 0, 'the worker begins anew')
+  await until(() => running.status().fences > 0, 'the worker restarts its tasks')
   expect(ended).toBe(true)
 })

@@ -30,14 +30,14 @@ const echo = topology('echo', (t) => {
   t.source(greetings).process('echo', { emits: [echoes] }, ({ text }, ctx) => ctx.emit(echoes, ctx.key, text))
 })
 
-/** Confluent's wire format of a greeting, under any schema id. */
+/** Confluent's wire format of a greeting, with any schema id. */
 function greeting(text: string, schemaId: number, rest: Buffer = Buffer.alloc(0)): Buffer {
   const bytes = Buffer.from(text)
   const head = Buffer.from([0, 0, 0, 0, schemaId, bytes.length << 1])
   return Buffer.concat([head, bytes, rest])
 }
 
-test('records of a schema that cannot be loaded wait, however long the registry is away, and none is given up', async () => {
+test('records whose schema cannot be loaded wait until the registry is back, and none is skipped', async () => {
   const { broker, registry, worker, all } = bench()
   await worker(echo)
   const newer = await registry.register('other', JSON.stringify(schema('Greeting', [{ name: 'lang', type: 'string' }])))
@@ -46,7 +46,7 @@ test('records of a schema that cannot be loaded wait, however long the registry 
   send(greeting('first', 1))
   send(greeting('second', newer, Buffer.from([4, 0x65, 0x6e])))
   send(greeting('third', 1))
-  await until(() => all(echoes).length === 1, 'what is known is processed')
+  await until(() => all(echoes).length === 1, 'records with a known schema are processed')
   await until(() => registry.requests >= 2, 'the registry is asked again')
   expect(all(echoes).map(({ value }) => value)).toEqual(['first'])
   expect(broker.records('echo-dead-letters')).toEqual([])
@@ -55,7 +55,7 @@ test('records of a schema that cannot be loaded wait, however long the registry 
   expect(all(echoes).map(({ value }) => value)).toEqual(['first', 'second', 'third'])
 })
 
-test('records of a schema that the registry does not have are dead letters, and the stream goes on', async () => {
+test('records of a schema that the registry does not have become dead letters, and processing continues', async () => {
   const { broker, worker, all } = bench()
   await worker(echo)
   const send = (value: Buffer) => broker.append('greetings', 0, { timestamp: 1, key: Buffer.from('k'), value, headers: [] })
@@ -65,7 +65,7 @@ test('records of a schema that the registry does not have are dead letters, and 
   expect(broker.records('echo-dead-letters').map(({ value }) => value?.subarray(6).toString())).toEqual(['lost'])
 })
 
-test('state of a schema that is not loaded is read after loading it, also in a read that was not announced', async () => {
+test('state with a schema that is not loaded is read after loading it, even by an unannounced read', async () => {
   const { registry, worker, send, latest } = bench()
   const old = await registry.register('old', '"string"')
   let known = false
@@ -105,7 +105,7 @@ test('state of a schema that is not loaded is read after loading it, also in a r
   expect(second.status()).toMatchObject({ restarts: 1, fences: 0 })
 })
 
-test('a bug stops the worker, nothing of the failed transaction is committed, and the group is left', async () => {
+test('a bug stops the worker, nothing of the failed transaction is committed, and the worker leaves the group', async () => {
   const { broker, worker, send, all } = bench()
   const fragile = topology('fragile', (t) => {
     t.source(lines).process('parse', { emits: [wordCounts] }, (line, ctx) => {
@@ -121,7 +121,7 @@ test('a bug stops the worker, nothing of the failed transaction is committed, an
   expect(failing.status().state).toBe('failed')
 })
 
-/** A backend whose next writes of a commit fail. */
+/** A backend whose next writes at a commit fail. */
 function failingBackend(failures: number): StateBackend {
   const backend = memoryBackend()
   return {
@@ -145,7 +145,7 @@ function failingBackend(failures: number): StateBackend {
   }
 }
 
-test('when the state cannot be written after a commit, the tasks begin anew and read the changelog', async () => {
+test('if the state cannot be written after a commit, the tasks restart and read the changelog', async () => {
   const { worker, send, all } = bench()
   const words = await worker(wordCount(), { backend: failingBackend(2) })
   for (let i = 0; i < 10; i++) {
@@ -156,7 +156,7 @@ test('when the state cannot be written after a commit, the tasks begin anew and 
   expect(words.status().state).toBe('running')
 })
 
-test('when the state cannot be written again and again, the worker stops', async () => {
+test('if the state repeatedly cannot be written, the worker stops', async () => {
   const { worker, send } = bench()
   const words = await worker(wordCount(), { backend: failingBackend(1_000) })
   const input = setInterval(() => send(lines, 'ann', 'a'), 5)
@@ -164,7 +164,7 @@ test('when the state cannot be written again and again, the worker stops', async
   clearInterval(input)
 })
 
-test('a passing failure of the cluster at a commit is repeated from the last one', async () => {
+test('after a transient cluster failure at a commit, work is repeated from the last commit', async () => {
   const { broker, worker, send, all } = bench()
   const transport = memoryTransport(broker)
   let failures = 2
@@ -186,13 +186,13 @@ test('a passing failure of the cluster at a commit is repeated from the last one
   expect(all(wordCounts).map(({ value }) => value)).toEqual([1, 2, 3, 4, 5])
 })
 
-test('an incompatible schema stops the start, with the registry’s reason', async () => {
+test('an incompatible schema prevents the start, with the reason from the registry', async () => {
   const { registry, worker } = bench()
   await registry.register('greetings-value', JSON.stringify({ type: 'record', name: 'Greeting', fields: [{ name: 'id', type: 'long' }] }))
   await expect(worker(echo)).rejects.toThrow('greetings')
 })
 
-test('sources that the broker has with different partition counts stop the start', async () => {
+test('sources with different partition counts on the broker prevent the start', async () => {
   const { broker, worker } = bench()
   const joined = topology('joined', (t) => {
     const shared = { stores: [keyedStore('s', { key: utf8, value: numberFormat })] }
@@ -203,7 +203,7 @@ test('sources that the broker has with different partition counts stop the start
   await expect(worker(joined)).rejects.toThrow('left has 2 partitions and right has 5')
 })
 
-test('a topic with more partitions than the catalogue says is used whole', async () => {
+test('all partitions of a topic are used if it has more than declared', async () => {
   const { broker, worker, latest } = bench()
   broker.createTopic({ name: 'lines', partitions: 5 })
   const words = await worker(wordCount())
@@ -216,7 +216,7 @@ test('a topic with more partitions than the catalogue says is used whole', async
 test.each([
   ['earliest', ['old', 'new']],
   ['latest', ['new']],
-] as const)('without a known offset a source begins at %s', async (offsetReset, expected) => {
+] as const)('without a committed offset a source begins at %s', async (offsetReset, expected) => {
   const { worker, send, all } = bench()
   const copying = topology('copying', (t) => {
     t.source(textTopic('in', 1), { offsetReset }).process('copy', { emits: [echoes] }, (text, ctx) => ctx.emit(echoes, ctx.key, text))
@@ -229,7 +229,7 @@ test.each([
   expect(all(echoes).map(({ value }) => value)).toEqual(expected)
 })
 
-test('with the reset policy fail an unknown offset stops the worker', async () => {
+test('with the reset policy fail a missing offset stops the worker', async () => {
   const { worker } = bench()
   const strict = topology('strict', (t) => {
     t.source(textTopic('in', 1), { offsetReset: 'fail' }).process('p', {}, () => undefined)
@@ -238,7 +238,7 @@ test('with the reset policy fail an unknown offset stops the worker', async () =
   await expect(failing.done).rejects.toThrow('no offset of in-0 is known')
 })
 
-test('when the group’s offsets have expired, the offsets in the state are used', async () => {
+test('if the group offsets have expired, the offsets in the state are used', async () => {
   const { broker, worker, send, all } = bench()
   const backend = memoryBackend()
   const first = await worker(wordCount(), { backend })
@@ -252,7 +252,7 @@ test('when the group’s offsets have expired, the offsets in the state are used
   expect(all(wordCounts).map(({ value }) => value)).toEqual([1, 2, 3])
 })
 
-test('state of which nobody knows up to where the input is in it stops the worker: nothing is counted twice in silence', async () => {
+test('state without a known input position stops the worker, because input could be counted twice', async () => {
   const { broker, worker, send, all } = bench()
   const first = await worker(wordCount())
   send(lines, 'ann', 'a')
@@ -263,12 +263,12 @@ test('state of which nobody knows up to where the input is in it stops the worke
   await expect(second.done).rejects.toThrow(/changelog records, but nobody knows .*delete its changelog topics/)
 })
 
-test('lives that end before their first commit leave nothing that the next one takes for state', async () => {
+test('processes that end before their first commit leave nothing that the next one mistakes for state', async () => {
   const { broker, worker, send, all } = bench()
   const backend = memoryBackend()
   const counting = wordCount()
   await (await worker(counting, { backend })).stop()
-  // What an aborted transaction leaves: offsets without a record for readers.
+  // What an aborted transaction leaves: offsets without visible records.
   for (let partition = 0; partition < (broker.partitionCount(CHANGELOG) ?? 0); partition++) broker.log(CHANGELOG, partition).appendControl()
   for (let life = 0; life < 2; life++) {
     const running = await worker(counting, { backend })
@@ -280,7 +280,7 @@ test('lives that end before their first commit leave nothing that the next one t
   await until(() => all(wordCounts).length === 1, 'the line is counted')
 })
 
-test('at least once: everything is processed, without transactions', async () => {
+test('with at-least-once everything is processed without transactions', async () => {
   const { broker, worker, send, latest } = bench()
   await worker(wordCount(), { guarantee: 'at-least-once' })
   for (let i = 0; i < 20; i++) send(lines, `author-${i}`, 'a b')
@@ -289,13 +289,13 @@ test('at least once: everything is processed, without transactions', async () =>
   expect(offsets).toContain('0 1')
 })
 
-test('a worker stops although the broker is away: what it waits for is given up', async () => {
+test('a worker stops although the broker is away, and abandons its pending requests', async () => {
   const { broker, worker, send } = bench()
   const transport = memoryTransport(broker)
   const away = Promise.withResolvers<never>()
   away.promise.catch(() => {})
   let committing = false
-  /** Like the real one: requests are repeated until they are answered or the producer is closed. */
+  /** Like the real one, it repeats requests until they are answered or the producer is closed. */
   function producer(options: ProducerOptions): WorkerProducer {
     const inner = transport.producer(options)
     const unanswered = async () => {
@@ -309,12 +309,12 @@ test('a worker stops although the broker is away: what it waits for is given up'
   send(lines, 'ann', 'a')
   await until(() => committing, 'it commits')
   await running.stop()
-  // In order: the process ends with exit code 0.
+  // A graceful stop, so the process would exit with code 0.
   await running.done
   expect(running.status().state).toBe('stopped')
 })
 
-test('tasks that wait for a schema take neither input nor the processor from the others', async () => {
+test('tasks that wait for a schema block neither the input nor the processing of others', async () => {
   const { broker, registry, worker } = bench()
   const many: Topic<string, Greeting> = { ...greetings, name: 'many-greetings', partitions: 4 }
   const out = textTopic('many-echoes', 1)
@@ -331,10 +331,10 @@ test('tasks that wait for a schema take neither input nor the processor from the
   await until(() => running.status().waitingForSchemas.includes(77), 'three tasks wait')
   await until(() => running.status().tasks.filter((task) => task.queuedBytes > 4_000_000).length === 3, 'and are full')
   send(3, greeting('on time', 1))
-  await until(() => broker.records(out.name).length === 1, 'the fourth goes on')
+  await until(() => broker.records(out.name).length === 1, 'the fourth continues')
 })
 
-test('a clock that is set back does not hold the commits back', async () => {
+test('a clock that is set back does not delay commits', async () => {
   const { worker, send, latest } = bench()
   const echoing = topology(
     'timely',
@@ -352,7 +352,7 @@ test('a clock that is set back does not hold the commits back', async () => {
   await until(() => latest(wordCounts).has('after'), 'it commits')
 })
 
-test('a clock that is set forwards for a while holds neither commits nor wall ticks up, then or afterwards', async () => {
+test('a clock that is temporarily set forwards delays neither commits nor wall ticks, then or afterwards', async () => {
   const { worker, send, latest } = bench()
   const times: number[] = []
   const ticking = topology(
@@ -379,7 +379,7 @@ test('a clock that is set forwards for a while holds neither commits nor wall ti
   }
 })
 
-test('a clock that is set back by hours holds no wall tick back', async () => {
+test('a clock that is set back by hours delays no wall tick', async () => {
   const times: number[] = []
   const ticking = topology('ticking', (t) => {
     t.source(lines).tick('tick', { everyMs: 20, clock: 'wall' }, (time) => void times.push(time))
@@ -391,7 +391,7 @@ test('a clock that is set back by hours holds no wall tick back', async () => {
   await until(() => times.some((time) => time < Date.now() - 1_800_000), 'it ticks by the new time')
 })
 
-test('failures that pass are not taken for lost places, however many there are', async () => {
+test('transient failures do not count as fencing, however many there are', async () => {
   const { broker, worker, send, all } = bench()
   const transport = memoryTransport(broker)
   let failures = 8

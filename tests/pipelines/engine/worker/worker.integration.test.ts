@@ -16,7 +16,7 @@ import { AT_FIRST_TRY, testStack } from '../../../stack/index.ts'
 import { lines, numberTopic, textTopic, wordCount, wordCounts } from '../words.ts'
 import { authorLines, DEADLINE_MS, exactCounts, wordBench } from './broker-bench.ts'
 
-/** Often enough that a commit is never far. */
+/** So frequent that a commit is always near. */
 const SEND_EVERY_MS = 50
 
 let brokers: string
@@ -38,7 +38,7 @@ test('the test driver and the real broker give the same output for the same inpu
   expect(await bench.output()).toEqual(simulated)
 })
 
-test('workers that come, go and are killed while records flow lose nothing and double nothing', AT_FIRST_TRY, async () => {
+test('workers that join, leave and are killed during processing neither lose nor duplicate records', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   const folder = (name: string) => join(bench.folder.path, name)
   const a = bench.spawn({ folder: folder('a') })
@@ -61,7 +61,7 @@ test('workers that come, go and are killed while records flow lose nothing and d
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
 })
 
-test('a worker that stood still until its place was given away commits nothing of its old work', AT_FIRST_TRY, async () => {
+test('a worker that was suspended until it was fenced commits nothing of its old work', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   const folder = (name: string) => join(bench.folder.path, name)
   const zombie = bench.spawn({ folder: folder('zombie') })
@@ -74,7 +74,7 @@ test('a worker that stood still until its place was given away commits nothing o
   })
   await bench.send(authorLines(300, 2))
   bench.spawn({ folder: folder('heir') })
-  // The heir gets the partitions when the session of the stopped worker has timed out.
+  // The other worker gets the partitions when the session of the suspended one has timed out.
   await bench.complete()
   await bench.send(authorLines(100, 3))
   zombie.child.kill('SIGCONT')
@@ -83,7 +83,7 @@ test('a worker that stood still until its place was given away commits nothing o
   expect(await bench.output()).toEqual(exactCounts(bench.expected))
 })
 
-test('an heir ends the transaction in which a worker died: nobody waits for its time-out', AT_FIRST_TRY, async () => {
+test('the next owner aborts the transaction in which a worker died, so that nobody waits for its time-out', AT_FIRST_TRY, async () => {
   const bench = await wordBench(brokers)
   const dead = bench.spawn({ folder: join(bench.folder.path, 'dead'), kill: { step: 'produced', commit: 2 } })
   const heirLog: string[] = []
@@ -109,37 +109,40 @@ test('an heir ends the transaction in which a worker died: nobody waits for its 
   expect(heirLog).toContain('transactions_of_the_dead_ended')
 })
 
-test.each(['none', 'zstd'] as const)('compression %s is that of every batch: outputs, repartitions and changelogs', async (compression) => {
-  const bench = await wordBench(brokers)
-  const proxy = await brokerProxy(brokers)
-  onTestFinished(() => proxy.close())
-  const worker = createWorker(
-    { topology: wordCount(bench.topology, { lines: textTopic(bench.lines), wordCounts: numberTopic(bench.counts) }), compression },
-    {
-      transport: await connected(proxy.address),
-      registry: memoryRegistry(),
-      backend: memoryBackend(),
-      identity: memberIdentity(join(bench.folder.path, 'member'), bench.topology),
-      runtime: systemRuntime(),
-    },
-  )
-  onTestFinished(() => worker.stop())
-  await worker.start()
-  const long = 'word'.repeat(100)
-  await bench.send([['ann', `${long} ${long}`]])
-  await bench.complete()
-  await worker.stop()
-  const written = proxy.requests('produce')
-  const topics = [bench.counts, `${bench.topology}-by-word-repartition`, `${bench.topology}-totals-changelog`]
-  for (const topic of topics) {
-    const requests = written.filter((request) => request.includes(topic))
-    expect([topic, requests.length > 0]).toEqual([topic, true])
-    expect([topic, requests.some((request) => request.includes(long))]).toEqual([topic, compression === 'none'])
-  }
-  expect(await bench.output()).toEqual(exactCounts(bench.expected))
-})
+test.each(['none', 'zstd'] as const)(
+  'compression %s applies to every batch of outputs, repartition topics and changelogs',
+  async (compression) => {
+    const bench = await wordBench(brokers)
+    const proxy = await brokerProxy(brokers)
+    onTestFinished(() => proxy.close())
+    const worker = createWorker(
+      { topology: wordCount(bench.topology, { lines: textTopic(bench.lines), wordCounts: numberTopic(bench.counts) }), compression },
+      {
+        transport: await connected(proxy.address),
+        registry: memoryRegistry(),
+        backend: memoryBackend(),
+        identity: memberIdentity(join(bench.folder.path, 'member'), bench.topology),
+        runtime: systemRuntime(),
+      },
+    )
+    onTestFinished(() => worker.stop())
+    await worker.start()
+    const long = 'word'.repeat(100)
+    await bench.send([['ann', `${long} ${long}`]])
+    await bench.complete()
+    await worker.stop()
+    const written = proxy.requests('produce')
+    const topics = [bench.counts, `${bench.topology}-by-word-repartition`, `${bench.topology}-totals-changelog`]
+    for (const topic of topics) {
+      const requests = written.filter((request) => request.includes(topic))
+      expect([topic, requests.length > 0]).toEqual([topic, true])
+      expect([topic, requests.some((request) => request.includes(long))]).toEqual([topic, compression === 'none'])
+    }
+    expect(await bench.output()).toEqual(exactCounts(bench.expected))
+  },
+)
 
-test('an undecodable record lands in the dead letters, the stream goes on, and npm run dlq shows it', async () => {
+test('an undecodable record becomes a dead letter, processing continues, and npm run dlq shows it', async () => {
   const bench = await wordBench(brokers)
   const producer = bench.transport.producer({})
   await producer.init()
@@ -165,7 +168,7 @@ test('an undecodable record lands in the dead letters, the stream goes on, and n
   expect(shown).toContain('value: 0xfffe')
   await run(process.execPath, [main, 'replay', bench.topology, '--all'], { env })
   await waitUntil(async () => (await readToEnd(bench.transport, { topic, partition: 0 })).length === 3, {
-    what: 'the note of the replay, and the record coming back',
+    what: 'the replay and the returning record',
     timeoutMs: DEADLINE_MS,
   })
   const { stdout: again } = await run(process.execPath, [main, 'replay', bench.topology, '--all'], { env })

@@ -23,7 +23,7 @@ test('a worker processes both stages and commits when the input pauses', async (
   expect(broker.groups.members('words')).toEqual([])
 })
 
-test('repartition topics that are there keep their partitions, and changelogs follow them', async () => {
+test('existing repartition topics keep their partitions, and changelogs get the same number', async () => {
   const { worker, send, latest, broker } = bench()
   broker.createTopic(repartitionSpec('words-by-word-repartition', 7))
   const words = await worker(wordCount())
@@ -63,7 +63,7 @@ test('two workers share the partitions, and one takes over when the other stops'
   expect(broker.groups.members('words')).toHaveLength(1)
 })
 
-test('what a worker has done in partitions that it loses is committed before another has them', async () => {
+test('work in revoked partitions is committed before another worker gets them', async () => {
   const { worker, send, all } = bench()
   const done: string[] = []
   const echoing = topology(
@@ -94,7 +94,7 @@ test('what a worker has done in partitions that it loses is committed before ano
   expect(done.toSorted()).toEqual(sent.toSorted())
 })
 
-test('a worker whose session timed out drops its uncommitted work, rejoins and counts right', async () => {
+test('a worker whose session timed out drops its uncommitted work, rejoins and counts correctly', async () => {
   const { worker, send, latest, broker } = bench()
   const identity = newIdentity()
   const words = await worker(wordCount(), { identity })
@@ -108,7 +108,7 @@ test('a worker whose session timed out drops its uncommitted work, rejoins and c
   expect(words.status().fences).toBeGreaterThan(0)
 })
 
-test('of two lives with one identity the newer goes on, the older ends and says why, and nothing is lost or doubled', async () => {
+test('of two processes with one identity the newer continues, the older ends and says why, without loss or duplicates', async () => {
   const { worker, send, all, broker } = bench()
   const identity = newIdentity()
   const older = await worker(wordCount(), { identity })
@@ -128,7 +128,7 @@ test('of two lives with one identity the newer goes on, the older ends and says 
   expect(broker.groups.members('words')).toEqual([identity.memberId])
 })
 
-test('an older life that begins anew for another reason does not take the place back', async () => {
+test('an older process that restarts its tasks for another reason does not take the place back', async () => {
   const { worker, send, all, broker } = bench()
   const identity = newIdentity()
   const older = await worker(wordCount(), { identity })
@@ -147,7 +147,7 @@ test('an older life that begins anew for another reason does not take the place 
   expect(newer.status()).toMatchObject({ state: 'running', fences: 0 })
 })
 
-test('so many changed keys that encoding them would hold up the heartbeats are committed before their time', async () => {
+test('commits early when so many keys have changed that encoding them would delay heartbeats', async () => {
   const { worker, broker } = bench()
   const keys = 60_000
   const remembering = topology(
@@ -165,7 +165,7 @@ test('so many changed keys that encoding them would hold up the heartbeats are c
   expect(words.status().tasks.reduce((sum, task) => sum + task.dirtyKeys, 0)).toBeLessThan(keys)
 })
 
-test('deciding: what comes alone is committed at once, what comes right after a commit waits for the next one', async () => {
+test('under the commit policy for decisions, a single record is committed at once, and records right after a commit wait for the next one', async () => {
   const { worker, send, broker } = bench()
   broker.createTopic({ name: lines.name, partitions: lines.partitions })
   let now = 1_000_000
@@ -182,7 +182,7 @@ test('deciding: what comes alone is committed at once, what comes right after a 
   now += 60_000
   const before = decider.status().commits
   send(lines, 'ann', 'alone')
-  await until(() => decider.status().commits > before, 'its commit, at no later time')
+  await until(() => decider.status().commits > before, 'its commit, without a delay')
   const { commits } = decider.status()
   send(lines, 'ann', 'one')
   send(lines, 'ann', 'two')

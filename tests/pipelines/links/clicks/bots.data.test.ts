@@ -4,7 +4,7 @@ import { confusionMatrix, type RecordedBrowser, readUserAgents } from '../../../
 import { userAgentReader } from '../../../../pipelines/links/clicks/user-agent.ts'
 import { dataTest } from '../../../public-data.ts'
 
-dataTest('userAgents', 'crawlers are known as bots and browsers are not', (folder) => {
+dataTest('userAgents', 'recognizes crawlers as bots, and browsers not', (folder) => {
   const userAgents = readUserAgents(folder, readFileSync)
   const matrix = confusionMatrix(userAgents)
   expect(userAgents.crawlers.length).toBeGreaterThan(2_000)
@@ -12,7 +12,7 @@ dataTest('userAgents', 'crawlers are known as bots and browsers are not', (folde
   expect(matrix.wronglyCaught).toBe(0)
 })
 
-dataTest('userAgents', 'browsers have a family, and the device that they were recorded on', (folder) => {
+dataTest('userAgents', 'recognizes the family of browsers, and the device on which they were recorded', (folder) => {
   const { browsers } = readUserAgents(folder, readFileSync)
   const read = userAgentReader()
   const facts = browsers.map(({ userAgent, deviceCategory }) => ({ ...read(userAgent), deviceCategory }))
@@ -20,7 +20,7 @@ dataTest('userAgents', 'browsers have a family, and the device that they were re
   expect(facts.filter(({ device, deviceCategory }) => device === deviceCategory).length / browsers.length).toBeGreaterThan(0.995)
 })
 
-/** Versions from some years back to some years ahead. */
+/** Versions from some years ago to some years ahead. */
 const VERSIONS = Array.from({ length: 60 }, (_, index) => 80 + 2 * index)
 const KIT = 'AppleWebKit/537.36 (KHTML, like Gecko)'
 const SYSTEMS = [
@@ -44,7 +44,7 @@ const CRAWLERS = [
 ]
 const PROGRAMS = ['curl', 'Wget', 'python-requests', 'Go-http-client', 'okhttp', 'Apache-HttpClient', 'node-fetch', 'PostmanRuntime']
 
-/** Browsers and crawlers in the forms that the public lists hold, in many versions. */
+/** Browsers and crawlers in the forms of the public lists, in many versions. */
 function generatedUserAgents() {
   const browsers: RecordedBrowser[] = []
   const crawlers: string[] = []
@@ -63,7 +63,7 @@ function generatedUserAgents() {
   return { browsers, crawlers }
 }
 
-test('generated crawlers are known as bots, and generated browsers are not and have their family and device', () => {
+test('recognizes generated crawlers as bots, and the family and device of generated browsers', () => {
   const userAgents = generatedUserAgents()
   expect(confusionMatrix(userAgents)).toMatchObject({ caught: userAgents.crawlers.length, missed: [], wronglyCaught: 0 })
   const read = userAgentReader()

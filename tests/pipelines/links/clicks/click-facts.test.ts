@@ -48,7 +48,7 @@ describe('user agents', () => {
     expect(read(userAgent)).toMatchObject({ bot: true, device: 'bot' })
   })
 
-  test('hostile lengths and characters are read, in bounded form', () => {
+  test('hostile lengths and characters are accepted, in bounded form', () => {
     expect(read(`${CHROME} ${'a'.repeat(1_000_000)}`)).toMatchObject({ browser: 'Chrome' })
     expect(read('\u0000\ud800 💥').browser).toBe('unknown')
     expect(read(`${'x'.repeat(200)}/1.0`).browser.length).toBeLessThanOrEqual(40)
@@ -92,11 +92,11 @@ describe('countries', () => {
     ['XX', '8.8.8.8', 'unknown'],
     ['T1', '', 'unknown'],
     ['Germany', '', 'unknown'],
-  ])('given %j, address %j: %s', (given, ip, country) => {
+  ])('header %j and address %j give %s', (given, ip, country) => {
     expect(read(given, ip)).toBe(country)
   })
 
-  test('a wrong database stops the start and says what to do', () => {
+  test('an invalid database prevents the start, with a message that says what to do', () => {
     expect(() => countryReader('/nowhere/countries.mmdb')).toThrow('GEOIP_DATABASE')
     expect(() => countryReader(import.meta.filename)).toThrow('GEOIP_DATABASE')
   })
@@ -105,7 +105,7 @@ describe('countries', () => {
 describe('visitors', () => {
   const hashOf = visitorHasher('a secret')
 
-  test('one address and browser is one visitor all day, and another one the day after', () => {
+  test('one address and browser is one visitor all day, and another one the next day', () => {
     const first = hashOf(NOON, '192.0.2.1', CHROME)
     expect(first).toMatch(/^[0-9a-f]{16}$/)
     expect(hashOf(NOON + 11 * HOUR, '192.0.2.1', CHROME)).toBe(first)
@@ -114,12 +114,12 @@ describe('visitors', () => {
     expect(hashOf(NOON, '192.0.2.1', 'Firefox')).not.toBe(first)
   })
 
-  test('every worker with the secret agrees, none without it', () => {
+  test('all workers with the secret agree, and none without it', () => {
     expect(visitorHasher('a secret')(NOON, '::1', '')).toBe(hashOf(NOON, '::1', ''))
     expect(visitorHasher('another secret')(NOON, '::1', '')).not.toBe(hashOf(NOON, '::1', ''))
   })
 
-  test('days in any order, more than are kept', () => {
+  test('accepts days in any order, and more than it keeps', () => {
     const days = Array.from({ length: 20 }, (_, day) => hashOf(NOON + day * 24 * HOUR, '::1', ''))
     expect(new Set(days).size).toBe(20)
     expect(hashOf(NOON, '::1', '')).toBe(days[0])

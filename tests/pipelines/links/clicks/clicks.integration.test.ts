@@ -24,7 +24,7 @@ const TEST_TIMEOUT_MS = 240_000
 const PEOPLE = 'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/142.0.0.0 Safari/537.36'
 const CRAWLER = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)'
 
-test('through kill -9 of the worker every click is counted once: in the view, in the table, in the roll-up', {
+test('every click is counted once in the view, the table and the roll-up, although the worker is killed with -9', {
   timeout: TEST_TIMEOUT_MS,
 }, async () => {
   const folder = guardedFolder()
@@ -82,7 +82,7 @@ test('through kill -9 of the worker every click is counted once: in the view, in
       })
     }
     await producer.flush()
-    // In the middle of its work: some of this round is in the view, whatever else is where.
+    // Kills the worker in the middle of its work, when the view has some clicks of this round.
     const before = sent - CLICKS_PER_ROUND
     await waitUntil(async () => (await counted()) > before, { what: `clicks of round ${round} in the view`, ...SOON })
     await worker.kill()
@@ -90,15 +90,15 @@ test('through kill -9 of the worker every click is counted once: in the view, in
   }
   await producer.close()
 
-  await waitUntil(async () => (await counted()) >= sent, { what: 'every click in the view', ...SOON })
+  await waitUntil(async () => (await counted()) >= sent, { what: 'all clicks in the view', ...SOON })
   expect(await counted()).toBe(sent)
   const bots = sent / 4
   const perLink = sent / LINKS
   const { stats, asOf } = (await statsOf(1)) as ReadLinkStats
   expect(stats).toMatchObject({ total_clicks: perLink, unique_clicks: stats!.total_clicks - stats!.bot_clicks, unique_is_exact: true })
-  await waitUntil(async () => ((await statsOf(1))?.asOf ?? 0) > asOf, { what: 'as_of to move on without clicks', ...SOON })
+  await waitUntil(async () => ((await statsOf(1))?.asOf ?? 0) > asOf, { what: 'as_of to advance without clicks', ...SOON })
 
-  await waitUntil(async () => (await query('SELECT count() FROM clicks FINAL')) >= sent, { what: 'every click in the table', ...SOON })
+  await waitUntil(async () => (await query('SELECT count() FROM clicks FINAL')) >= sent, { what: 'all clicks in the table', ...SOON })
   expect(await query('SELECT count() FROM clicks FINAL')).toBe(sent)
   expect(await query('SELECT countIf(bot) FROM clicks FINAL')).toBe(bots)
   expect(await query("SELECT count() FROM clicks WHERE ip != ''")).toBe(0)

@@ -12,7 +12,7 @@ function counted(list: readonly Record<string, number>[]): Map<string, number> {
   return counts
 }
 
-test('counts are never too small, too great by at most what is stated, and that is at most N / places', () => {
+test('counts are never too small, and too great by at most the stated error, which is at most N / places', () => {
   fc.assert(
     fc.property(batches, (list) => {
       const tally = emptyTally()
@@ -32,7 +32,7 @@ test('counts are never too small, too great by at most what is stated, and that 
   )
 })
 
-test('while the values are few, all is exact, however the batches were cut', () => {
+test('few values are counted exactly, however the batches were split', () => {
   fc.assert(
     fc.property(batches, (list) => {
       const tally = emptyTally()
@@ -44,7 +44,7 @@ test('while the values are few, all is exact, however the batches were cut', () 
   )
 })
 
-test('many values at once are found through an index', () => {
+test('many values in one batch are found through an index', () => {
   const tally = emptyTally()
   const batch = new Map(Array.from({ length: 100 }, (_, i) => [`host-${i}`, i + 1]))
   addToTally(tally, batch, 256)

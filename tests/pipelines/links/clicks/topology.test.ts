@@ -39,7 +39,7 @@ function send(driver: TestDriver, fields: Parameters<typeof click>[0] = {}): voi
   driver.pipe(clicks, value.short_code, value)
 }
 
-/** The last statistics of each link of those published since the last call. */
+/** The last statistics of each link among those published since the last call. */
 function newestStats(driver: TestDriver): Map<string, LinkStats> {
   const records = driver.read(linkStats).filter(({ key }) => key !== AS_OF_KEY)
   return new Map(records.map(({ key, value }) => [key as string, value as LinkStats]))
@@ -49,7 +49,7 @@ function deadLetterCodes(driver: TestDriver): string[] {
   return driver.readDeadLetters().map(({ headers }) => String(headers.find(({ key }) => key === 'dead-letter.code')?.value))
 }
 
-test('clicks are counted by hour, referrer, country, browser and device; bots apart', () => {
+test('counts clicks by hour, referrer, country, browser and device, and bots separately', () => {
   const driver = drive()
   send(driver)
   send(driver, { ip: '193.0.6.139', referrer: '', time: START - HOUR })
@@ -73,7 +73,7 @@ test('clicks are counted by hour, referrer, country, browser and device; bots ap
   })
 })
 
-test('one visitor is one a day', () => {
+test('counts a visitor once a day', () => {
   const driver = drive()
   for (const hours of [0, 0, 1, 2, 3]) {
     driver.advanceWallClock(hours * HOUR)
@@ -82,7 +82,7 @@ test('one visitor is one a day', () => {
   expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 5, unique_clicks: 2 })
 })
 
-test('hours older than 48 are dropped, clicks that come so late count in the total alone', () => {
+test('drops hours older than 48, and adds clicks that arrive so late to the total only', () => {
   const driver = drive()
   send(driver, { time: START - 60 * HOUR })
   send(driver)
@@ -94,7 +94,7 @@ test('hours older than 48 are dropped, clicks that come so late count in the tot
 })
 
 describe('details', () => {
-  test('one per click, without the address', () => {
+  test('has one record per click, without the address', () => {
     const driver = drive()
     send(driver)
     send(driver, { user_agent: CRAWLER })
@@ -115,7 +115,7 @@ describe('details', () => {
     expect(JSON.stringify(details)).not.toContain('8.8.8.8')
   })
 
-  test('with the address where the operator says so', () => {
+  test('includes the address if the operator configures it', () => {
     const withAddresses = clickReader({ ...SETTINGS, keepAddresses: true })
     const driver = testDriver(
       clicksTopology(() => withAddresses),
@@ -126,7 +126,7 @@ describe('details', () => {
   })
 })
 
-describe('what is no click is put aside', () => {
+describe('records that are not clicks become dead letters', () => {
   test.each([
     ['invalid_short_code', { short_code: 'far-too-long-for-a-code' }],
     ['invalid_short_code', { short_code: ':as-of' }],
@@ -150,7 +150,7 @@ describe('what is no click is put aside', () => {
 })
 
 describe('as_of', () => {
-  test('every partition says up to when it is counted, behind the statistics that it vouches for', () => {
+  test('every partition publishes the time up to which it is counted, after the statistics that the time covers', () => {
     const driver = drive('manual')
     driver.settle()
     driver.read(linkStats)
@@ -169,7 +169,7 @@ describe('as_of', () => {
 describe('a deleted link', () => {
   const DELETED = { deleted_at: START }
 
-  test('is forgotten an hour later, with what came of it meanwhile; others stay', () => {
+  test('is forgotten an hour later, with clicks that arrived meanwhile, and other links stay', () => {
     const driver = drive()
     for (const short_code of ['abc1234', 'other12']) send(driver, { short_code })
     driver.pipe(linkDeletions, 'abc1234', DELETED)
@@ -178,14 +178,14 @@ describe('a deleted link', () => {
     expect(newestStats(driver).get('abc1234')).toMatchObject({ total_clicks: 2 })
     driver.advanceWallClock(HOUR / 2)
     expect([...newestStats(driver)]).toEqual([['abc1234', null]])
-    // Codes are never given twice; if one were, it would begin at nothing.
+    // Codes are never reused. If one were, its counts would start at zero.
     for (const short_code of ['abc1234', 'other12']) send(driver, { short_code, time: driver.now })
     const stats = newestStats(driver)
     expect(stats.get('abc1234')).toMatchObject({ total_clicks: 1, unique_clicks: 1 })
     expect(stats.get('other12')).toMatchObject({ total_clicks: 2 })
   })
 
-  test('is forgotten with clicks that are not committed yet', () => {
+  test('is forgotten together with uncommitted clicks', () => {
     const driver = drive('manual')
     driver.pipe(linkDeletions, 'abc1234', DELETED)
     driver.settle()
@@ -195,7 +195,7 @@ describe('a deleted link', () => {
     expect(newestStats(driver).get('abc1234') ?? null).toBeNull()
   })
 
-  test('that nobody clicked leaves no trace', () => {
+  test('without clicks leaves no trace', () => {
     const driver = drive()
     driver.pipe(linkDeletions, 'abc1234', DELETED)
     driver.advanceWallClock(2 * HOUR)
@@ -203,7 +203,7 @@ describe('a deleted link', () => {
   })
 })
 
-test('a link is written once per commit, however often it is clicked', () => {
+test('writes a link once per commit, for any number of clicks', () => {
   const driver = drive('manual')
   for (let i = 0; i < 5_000; i++) send(driver, { ip: `10.0.${i >> 8}.${i & 255}` })
   driver.settle()
@@ -213,7 +213,7 @@ test('a link is written once per commit, however often it is clicked', () => {
   expect(Math.abs(stats[0].value!.unique_clicks - 5_000)).toBeLessThan(250)
 })
 
-test('more links in one commit than are put together at a time', () => {
+test('handles more links in one commit than fit into one batch', () => {
   const driver = drive('manual')
   for (let i = 0; i < 6_000; i++) send(driver, { short_code: `c${i % 3_000}` })
   driver.settle()
@@ -234,7 +234,7 @@ describe('crashes', () => {
   )
   const crashes = fc.array(fc.record({ after: fc.nat(40), step: fc.constantFrom(...STEPS), wipeState: fc.boolean() }), { maxLength: 4 })
 
-  test('neither lose nor double a click, at any step', () => {
+  test('neither lose nor duplicate a click, at any step', () => {
     fc.assert(
       fc.property(events, crashes, (list, faults) => {
         const driver = drive('manual')

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { readPipelinesConfig } from '../../../../pipelines/config.ts'
 import { keptVisitorSecret } from '../../../../pipelines/links/clicks/visitor-secret.ts'
 
-test('a secret is made once for all workers of a machine, and read by nobody else', () => {
+test('all workers of a machine share one generated secret, which other users cannot read', () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-secret-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const state = join(folder, 'state')
@@ -15,7 +15,7 @@ test('a secret is made once for all workers of a machine, and read by nobody els
   expect(statSync(join(state, 'visitor-secret')).mode & 0o077).toBe(0)
 })
 
-test('in production the secret must be given, where clicks are counted', () => {
+test('production requires a configured secret where clicks are counted', () => {
   const production = { NODE_ENV: 'production' }
   expect(() => readPipelinesConfig(production)).toThrow('VISITOR_SECRET: is missing')
   expect(() => readPipelinesConfig({ ...production, PIPELINES: 'clicks' })).toThrow('VISITOR_SECRET')

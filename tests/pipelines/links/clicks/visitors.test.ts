@@ -14,7 +14,7 @@ function visitorsUpTo(count: number): Set<string> {
   return new Set(Array.from({ length: count }, (_, number) => visitor(number)))
 }
 
-test('visitors are counted exactly up to the bound, each of them once, whatever the batches', () => {
+test('counts visitors exactly up to the bound, each once, for any batches', () => {
   fc.assert(
     fc.property(fc.array(fc.array(fc.integer({ min: 0, max: 400 }), { maxLength: 60 }), { maxLength: 20 }), (batches) => {
       const visitors = noVisitors()
@@ -30,7 +30,7 @@ test('visitors are counted exactly up to the bound, each of them once, whatever 
   )
 })
 
-test('the bound itself is exact, the next visitor makes it an estimate', () => {
+test('is exact at the bound, and an estimate from the next visitor on', () => {
   const visitors = noVisitors()
   addVisitors(visitors, visitorsUpTo(EXACT_VISITORS))
   expect(countVisitors(visitors)).toEqual({ count: EXACT_VISITORS, isExact: true })
@@ -40,13 +40,13 @@ test('the bound itself is exact, the next visitor makes it an estimate', () => {
   expect(Math.abs(count - EXACT_VISITORS - 1)).toBeLessThan(4 * STANDARD_ERROR * EXACT_VISITORS)
 })
 
-test('who was there already changes nothing', () => {
+test('a known visitor changes nothing', () => {
   const visitors = noVisitors()
   addVisitors(visitors, visitorsUpTo(5_000))
   expect(addVisitors(visitors, visitorsUpTo(5_000))).toBe(false)
 })
 
-test('the order of visitors does not matter once they are estimated', () => {
+test('the order of visitors does not affect the estimate', () => {
   const [one, other] = [noVisitors(), noVisitors()]
   const all = [...visitorsUpTo(3_000)]
   addVisitors(one, new Set(all))
@@ -54,7 +54,7 @@ test('the order of visitors does not matter once they are estimated', () => {
   expect(other.registers.equals(one.registers)).toBe(true)
 })
 
-/** A generator whose numbers are as good as hashes: 32 bits at a time (Steele, Vigna: SplitMix, the 32-bit form). */
+/** A generator whose numbers are as good as hashes, 32 bits at a time (Steele, Vigna: the 32-bit form of SplitMix). */
 function randomBits(seed: number): () => number {
   let state = seed
   return () => {
@@ -67,7 +67,7 @@ function randomBits(seed: number): () => number {
   }
 }
 
-test.each([1_100, 5_000, 20_000, 100_000, 500_000])('estimates of %i visitors err as stated', (count) => {
+test.each([1_100, 5_000, 20_000, 100_000, 500_000])('estimates of %i visitors have the stated error', (count) => {
   const runs = count > 100_000 ? 8 : 20
   let squares = 0
   for (let run = 0; run < runs; run++) {
@@ -76,7 +76,8 @@ test.each([1_100, 5_000, 20_000, 100_000, 500_000])('estimates of %i visitors er
     for (let i = 0; i < count; i++) addHash(registers, random(), random())
     squares += (estimate(registers) / count - 1) ** 2
   }
-  // The root mean square of so few runs is itself uncertain: 1.6 of the standard error is beyond one in a thousand.
+  // The root mean square of so few runs is itself uncertain. 1.6 times the standard error has a probability below one
+  // in a thousand.
   expect(Math.sqrt(squares / runs)).toBeLessThan(1.6 * STANDARD_ERROR)
 })
 

@@ -9,13 +9,13 @@ test('there are 551 regions: the world, 50 countries, 500 cities', () => {
   expect(types.Town).toHaveLength(500)
 })
 
-test('every woeid is there once and fits the 32 bits that tweets have for it', () => {
+test('every woeid is unique and fits the 32 bits that tweets have for it', () => {
   const woeids = regions.map((region) => region.woeid)
   expect(new Set(woeids).size).toBe(woeids.length)
   expect(woeids.every((woeid) => woeid > 0 && woeid < 2 ** 31)).toBe(true)
 })
 
-test('cities lie in countries and countries in the world', () => {
+test('cities belong to countries, and countries to the world', () => {
   for (const region of regions) {
     const path = pathOf(region.woeid)!
     expect(path[0]).toBe(region.woeid)
@@ -25,7 +25,7 @@ test('cities lie in countries and countries in the world', () => {
   }
 })
 
-test('known places keep the ids of the public list; others are GeoNames cities', () => {
+test('known places have the ids of the public list, and others are GeoNames cities', () => {
   expect(regionOf(2459115)).toMatchObject({ name: 'New York', country_code: 'US', parent: 23424977 })
   expect(regionOf(1587677)).toMatchObject({ name: 'Soweto', type: 'Town' })
   const others = regions.filter((region) => region.woeid > 100_000_000)

@@ -1,7 +1,7 @@
 import { openRocksdbBackend } from '../../../../state/stores/rocksdb-backend.ts'
 import { TOPOLOGY } from '../harness.ts'
 
-/** Writes to many stores and partitions and prints by how many bytes the process grew at most. */
+/** Writes to many stores and partitions, and prints the maximum growth of the process in bytes. */
 const STORES = 40
 const PARTITIONS = 8
 const VALUE_BYTES = 200

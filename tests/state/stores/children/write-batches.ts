@@ -4,8 +4,8 @@ import { openRocksdbBackend } from '../../../../state/stores/rocksdb-backend.ts'
 import { openStore, raw, TOPOLOGY } from '../harness.ts'
 
 /**
- * Writes batch after batch until it is killed or a write fails: batch n sets every key to n and the position to n. Every value is padded,
- * so that memtables are flushed on the way. Prints n after it is written.
+ * Writes batches until it is killed or a write fails: batch n sets every key to n and the position to n. Values are
+ * padded, so that memtables are flushed meanwhile. Prints n after each write.
  */
 const KEYS = 100
 const PADDING = 'x'.repeat(2000)

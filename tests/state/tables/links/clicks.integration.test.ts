@@ -52,7 +52,7 @@ FROM click_days FINAL GROUP BY day ORDER BY day`,
 async function freshTable(): Promise<Client> {
   const { client } = await testDatabase()
   await tableStore(clicksTable, client, ONE_SERVER).prepare()
-  // Neither merges nor ClickHouse's own memory of inserts hides what is inserted twice.
+  // Neither merges nor ClickHouse's deduplication of inserts may hide duplicates.
   const merges = 'max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1'
   await client.command({ query: `ALTER TABLE clicks MODIFY SETTING ${merges}, non_replicated_deduplication_window = 0` })
   return client
@@ -60,7 +60,7 @@ async function freshTable(): Promise<Client> {
 
 const isoDayOf = (time: number) => new Date(time).toISOString().slice(0, 10)
 
-test('the roll-up counts each click once, whatever was inserted twice or computed again', async () => {
+test('the roll-up counts each click once, despite repeated inserts and computations', async () => {
   const client = await freshTable()
   const midnight = new Date().setUTCHours(0, 0, 0, 0)
   const yesterday = Array.from({ length: 60 }, (_, number) => click(number, midnight - MINUTE))
@@ -73,7 +73,7 @@ test('the roll-up counts each click once, whatever was inserted twice or compute
   ]
   expect(await days(client)).toEqual(expected)
 
-  // Two sinks that think the partition is theirs: the same rows, cut in another way.
+  // Two sinks that both believe to own the partition insert the same rows in different batches.
   await insert(client, yesterday.slice(10, 50), 10)
   await insert(client, today.slice(0, 30), 60)
   const [{ rows }] = await rowsOf<{ rows: number }>(client, 'SELECT toUInt32(count()) AS rows FROM clicks')
@@ -88,14 +88,14 @@ test('the roll-up counts each click once, whatever was inserted twice or compute
   expect(visitors).toBe(20)
 })
 
-test('late clicks renew their own day, and only days with new clicks are computed', async () => {
+test('late clicks recompute their day, and only days with new clicks are computed', async () => {
   const client = await freshTable()
   const now = Date.now()
   const day = 24 * 60 * MINUTE
   await insert(client, [click(1, now - 3 * day)], 0)
   await insert(client, [click(2, now)], 1)
   await renewed(client)
-  // Made long ago, as far as the roll-up can see.
+  // Makes these rows look old to the roll-up.
   await client.command({
     query: `ALTER TABLE clicks UPDATE inserted_at = now() - INTERVAL 1 HOUR WHERE 1`,
     clickhouse_settings: { mutations_sync: '2' },
@@ -111,14 +111,14 @@ test('late clicks renew their own day, and only days with new clicks are compute
   expect(found).toEqual([{ day: isoDayOf(now - 3 * day), clicks: 2 }])
 })
 
-test('a second start, and a second sink, find everything made', async () => {
+test('a second start and a second sink find everything created', async () => {
   const client = await freshTable()
   const store = tableStore(clicksTable, client, ONE_SERVER)
   const [first, second] = await Promise.all([store.prepare(), store.prepare()])
   expect(first).toBe(second)
 })
 
-test('pages of a link hold each of its clicks once, in order, whatever was inserted twice', async () => {
+test('pages of a link contain each of its clicks once, in order, despite repeated inserts', async () => {
   const client = await freshTable()
   const now = Date.now()
   const clicks = Array.from({ length: 90 }, (_, number) => click(number, now - MINUTE + Math.floor(number / 10)))
@@ -139,7 +139,7 @@ test('pages of a link hold each of its clicks once, in order, whatever was inser
   expect(found).toEqual(expected.map(({ clicked_at }) => clicked_at))
 })
 
-test('every query of the documentation runs, and finds something or nothing as it should', async () => {
+test('every documented query runs and returns rows or none as expected', async () => {
   const client = await freshTable()
   const text = readFileSync(new URL('../../../../docs/clicks.md', import.meta.url), 'utf8')
   const queries = [...text.matchAll(/```sql\n(.*?)```/gs)].map(([, sql]) => sql)
@@ -152,6 +152,6 @@ test('every query of the documentation runs, and finds something or nothing as i
   await renewed(client)
   const found = []
   for (const query of queries) found.push((await rowsOf(client, query)).length > 0)
-  // Nobody has clicked a hundred times.
+  // No link has a hundred clicks.
   expect(found).toEqual(queries.map((query) => !query.includes('> 100')))
 })

@@ -15,7 +15,7 @@ const counted: LinkStats = {
   referrers: [{ value: 'b.example', clicks: 2, over: 0 }],
 }
 
-test('statistics come with the time up to which their partition is counted', async () => {
+test('statistics have the time up to which their partition is counted', async () => {
   const { reader, apply, caughtUp } = fakeRedis()
   caughtUp(LINK_STATS_VIEW, 2)
   apply(linkStatsView.operationsFor(1, 'abc1234', counted))
@@ -26,7 +26,7 @@ test('statistics come with the time up to which their partition is counted', asy
   expect(await readLinkStats(reader, 1, 'never')).toEqual({ asOf: 7, stats: undefined })
 })
 
-test('nothing is said before the view is there and has been told how far it is', async () => {
+test('answers not caught up before the view is complete and has a time', async () => {
   const { reader, apply, caughtUp, flush } = fakeRedis()
   apply(linkStatsView.operationsFor(1, AS_OF_KEY, { ...NO_CLICKS, as_of: 7 }))
   expect(await readLinkStats(reader, 1, 'abc1234')).toBe(NOT_CAUGHT_UP)

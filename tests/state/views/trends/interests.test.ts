@@ -6,7 +6,7 @@ import { fakeRedis } from '../fake-redis.ts'
 const USER = 9_007_199_254_740_993n
 const profile = { user_id: USER, topic_weights: { cats: 0.75, 'naïve "topic"': 2 }, exclude_topics: ['dogs\n'], updated_at: 5 }
 
-test('a profile comes back as it was written, until it is deleted', async () => {
+test('a profile reads back as it was written, until it is deleted', async () => {
   const { reader, apply, caughtUp, flush } = fakeRedis()
   caughtUp(INTERESTS_VIEW, 2)
   apply(interestsView.operationsFor(1, USER, profile))

@@ -30,7 +30,7 @@ function view() {
   return { ...redis, write: (record: TrendOutput, partition = 3) => redis.apply(trendsView.operationsFor(partition, record.woeid, record)) }
 }
 
-test('an entry is rendered with the documented names of fields, ids as strings', async () => {
+test('an entry is rendered with the documented field names, and ids as strings', async () => {
   const { reader, write } = view()
   write(list({ entries: [entry('café au lait', { name: 'Café #1', label: null })] }))
   const served = await readServed(reader, 3, 1)
@@ -52,7 +52,7 @@ test('an entry is rendered with the documented names of fields, ids as strings',
   ])
 })
 
-test('whatever stands in names and terms comes back whole, 30 served and all as candidates', async () => {
+test('any characters in names and terms read back unchanged, with 30 entries served and all as candidates', async () => {
   const text = fc.string({ unit: 'binary', minLength: 1 }).filter((each) => each.isWellFormed())
   await fc.assert(
     fc.asyncProperty(fc.uniqueArray(text, { maxLength: 60 }), async (terms) => {
@@ -77,7 +77,7 @@ test.each([[[]], [[1n]], [[1n, 2n, 3n]]])('a candidate is rendered as it would b
   expect(candidates.map(candidateText)).toEqual(entries)
 })
 
-test('a list that is known is read again only when it has changed', async () => {
+test('a known list is read again only if it has changed', async () => {
   const { reader, state, write, flush } = view()
   write(list())
   const first = (await readServed(reader, 3, 1)) as ServedList
@@ -92,7 +92,7 @@ test('a list that is known is read again only when it has changed', async () => 
   expect(await readServed(reader, 3, 1, second)).toBe(NOT_CAUGHT_UP)
 })
 
-test('the newer window wins whatever the order; of one window the posted list wins', async () => {
+test('the newer window wins regardless of the order, and the posted list wins within one window', async () => {
   const versions: Partial<TrendOutput>[] = [
     { window_end: WINDOW_END - MINUTE_MS, source: 'endpoint' },
     { window_end: WINDOW_END, source: 'pipeline' },
@@ -113,7 +113,7 @@ test('the newer window wins whatever the order; of one window the posted list wi
   )
 })
 
-test('an empty list is a list; a region without one has none; before the view is caught up nothing is known', async () => {
+test('an empty list is valid, a region without a list has none, and nothing is known before the view has caught up', async () => {
   const { reader, write, flush } = view()
   write(list({ entries: [] }))
   expect(await readServed(reader, 3, 1)).toMatchObject({ windowEnd: WINDOW_END, entries: [] })

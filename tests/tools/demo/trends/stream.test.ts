@@ -10,12 +10,12 @@ function take(count: number, seed = 1) {
   return Array.from({ length: count }, () => stream.next())
 }
 
-test('a seed decides the whole stream', () => {
+test('a seed determines the whole stream', () => {
   expect(take(500)).toEqual(take(500))
   expect(take(50, 2)).not.toEqual(take(50, 1))
 })
 
-test('times go on at the asked rate', () => {
+test('timestamps advance at the requested rate', () => {
   const events = take(10_000)
   expect(events.every((event, i) => i === 0 || event.at >= events[i - 1].at)).toBe(true)
   const seconds = (events[events.length - 1].at - START) / 1_000
@@ -23,7 +23,7 @@ test('times go on at the asked rate', () => {
   expect(events.length / seconds).toBeLessThan(RATE * 1.1)
 })
 
-test('everything that must be handled occurs', () => {
+test('contains every kind of record that must be handled', () => {
   const kinds = Map.groupBy(take(40_000), (event) => event.kind)
   const wanted: DemoKind[] = ['ordinary', 'storm', 'bot', 'spammer', 'late', 'too_late', 'ahead', 'malformed']
   for (const kind of wanted) expect(kinds.get(kind)?.length ?? 0, kind).toBeGreaterThan(0)
@@ -31,14 +31,14 @@ test('everything that must be handled occurs', () => {
   expect(kinds.get('malformed')?.every(({ tweet }) => tweet === undefined)).toBe(true)
 })
 
-test('tweets come from known cities and their ids pass 2^53', () => {
+test('tweets come from known cities and their ids exceed 2^53', () => {
   const tweets = take(2_000).flatMap(({ tweet }) => tweet ?? [])
   expect(tweets.every(({ woeid }) => regionOf(woeid)?.type === 'Town')).toBe(true)
   expect(tweets.every(({ tweet_id }) => tweet_id > 2n ** 53n)).toBe(true)
   expect(new Set(tweets.map(({ tweet_id }) => tweet_id)).size).toBe(tweets.length)
 })
 
-test('what happens somewhere trends there', () => {
+test('local events trend in their place', () => {
   const stream = demoStream({ seed: 3, rate: RATE, startAt: START })
   const events = Array.from({ length: RATE * 600 }, () => stream.next())
   const [burst] = stream.happening(events[events.length - 1].at)
