@@ -2,8 +2,8 @@ import type { PipelineService, WorkerRole } from './service.ts'
 import { pipelineServices } from './services.ts'
 
 /**
- * The services that workers of a role run.
- * @param names services; empty: all
+ * The services that run in workers of a role.
+ * @param names the configured services; if empty, all
  */
 export function servicesFor(role: WorkerRole | 'all', names: readonly string[]): readonly PipelineService[] {
   const named = pipelineServices.filter(({ name }) => names.length === 0 || names.includes(name))

@@ -17,16 +17,16 @@ export interface ChosenPipeline {
   readonly settings: unknown
 }
 
-/** What a worker process needs to know. */
+/** The configuration of a worker process. */
 export interface PipelinesConfig extends StateSettings {
   readonly brokers: readonly string[]
   readonly schemaRegistryUrl: string
   readonly services: readonly ChosenPipeline[]
-  /** Number of this worker process on its machine: each has a state folder of its own. */
+  /** Number of this worker process on its machine. Each has a separate state folder. */
   readonly slot: number
-  /** The folder of all slots of this machine. */
+  /** Folder for the state of all slots of this machine. */
   readonly stateDir: string
-  /** This slot's folder. */
+  /** Folder for the state of this slot. */
   readonly stateFolder: string
   readonly stateMemoryBytes: number
   readonly keepStateMs: number
@@ -38,15 +38,15 @@ export interface PipelinesConfig extends StateSettings {
   readonly logLevel: LogLevel
 }
 
-/** Shorter ones can be guessed. */
+/** Shorter tokens can be guessed. */
 const MIN_TOKEN_LENGTH = 16
 const MIB = 1_048_576
-/** Below this RocksDB's own tables leave nothing for the cache. */
+/** With less memory, RocksDB's own tables leave nothing for the cache. */
 const MIN_STATE_MEMORY_MB = 16
 const MS_PER_MINUTE = 60_000
-/** Older state has missed tombstones of its changelog and is loaded anew. */
+/** Older state may have missed tombstones of its changelog, so it is restored from the beginning. */
 const MAX_STATE_KEEP_MINUTES = 24 * 60
-/** Longer than the transaction time-out would mean that the broker aborts what is waiting for its commit. */
+/** With an interval beyond the transaction time-out, the broker would abort transactions that wait for their commit. */
 const MAX_COMMIT_INTERVAL_MS = 5_000
 const ALL = 'all'
 
@@ -57,7 +57,7 @@ const choiceSettings = settingsFragment({
     PIPELINES: documented(namesOf([...names, ALL]).prefault(ALL), `services that workers run: ${names.join(', ')}`),
     WORKER_ROLE: documented(
       z.enum(['all', 'bulk', 'deciding'], 'is none of all, bulk, deciding').prefault('all'),
-      'what a worker runs of them: what decides commands, the rest, or both; `npm start` sets it',
+      'which of these a worker runs: those that decide commands, the others, or all; `npm start` sets it',
     ),
   },
   rules({ PIPELINES, WORKER_ROLE }, report) {
@@ -78,15 +78,15 @@ const workerSettings = settingsFragment({
     STATE_MEMORY_MB: documented(wholeNumber(MIN_STATE_MEMORY_MB).prefault('256'), 'memory of a worker for RocksDB'),
     STATE_KEEP_MINUTES: documented(
       z.coerce.number('is not a number').min(0, 'is less than 0').max(MAX_STATE_KEEP_MINUTES, 'is more than a day').prefault('60'),
-      'how long a worker keeps the state of partitions that have moved elsewhere',
+      'how long a worker keeps the state of partitions that moved to other workers',
     ),
     KEEP_PLACE_ON_STOP: documented(
       flag.prefault('0'),
-      '1: a stopping worker stays in its groups for a moment, so that a restart moves nothing',
+      '1 lets a stopping worker stay in its groups for a moment, so that a restart moves no partitions',
     ),
     COMMIT_INTERVAL_MS: documented(
       wholeNumber(0, MAX_COMMIT_INTERVAL_MS).prefault('100'),
-      'longest time between a record and its commit, where the topology says nothing',
+      'longest time between a record and its commit, unless the topology sets it',
     ),
     PROCESSING_GUARANTEE: documented(
       z.enum(['exactly-once', 'at-least-once'], 'is neither exactly-once nor at-least-once').prefault('exactly-once'),
@@ -94,10 +94,10 @@ const workerSettings = settingsFragment({
     ),
     COMPRESSION: documented(
       z.enum(COMPRESSIONS, `is none of ${COMPRESSIONS.join(', ')}`).prefault('none'),
-      `of what workers write: ${COMPRESSIONS.join(', ')}`,
+      `compression of records that workers write: ${COMPRESSIONS.join(', ')}`,
     ),
     HEALTH_HOST: documented(z.string().prefault('127.0.0.1'), 'address that a worker listens on'),
-    HEALTH_PORT: documented(port().prefault('0'), 'its port; 0: any free one; `npm start` sets it'),
+    HEALTH_PORT: documented(port().prefault('0'), 'port that a worker listens on, 0 for any free one; `npm start` sets it'),
     HEALTH_ADDRESS: documented(
       addressOf('http', 'https')
         .transform((url) => url.replace(/\/$/, ''))
@@ -107,7 +107,7 @@ const workerSettings = settingsFragment({
     ),
     QUERY_TOKEN: documented(
       z.string().min(MIN_TOKEN_LENGTH, `is shorter than ${MIN_TOKEN_LENGTH} characters`).optional(),
-      'token that queries of state must carry',
+      'token that state queries must carry',
     ),
     LOG_LEVEL: logLevel,
   },
@@ -129,10 +129,10 @@ const workerSettings = settingsFragment({
   },
 })
 
-/** The variables of workers, whichever services they run. */
+/** The variables that every worker reads, regardless of its services. */
 export const WORKER_VARIABLES: readonly Variables[] = [choiceSettings.variables, workerSettings.variables]
 
-/** @throws SettingsError that names every wrong setting with its cure */
+/** @throws SettingsError that lists every wrong setting with its cure */
 export function readPipelinesConfig(env: Environment = process.env): PipelinesConfig {
   return readSettings(env, ({ read }) => {
     const choice = read(choiceSettings)

@@ -2,34 +2,35 @@ import type { SettingsFragment } from '../settings/fragment.ts'
 import type { Runner, Topology } from './engine/index.ts'
 import type { SinkContext, SinkDeclaration } from './sinks.ts'
 
-/** `deciding`: callers wait for the commits of commands, so these run in workers of their own; `bulk`: everything else. */
+/** `deciding` for topologies whose commits callers wait for, which run in separate workers; `bulk` for all others. */
 export type WorkerRole = 'bulk' | 'deciding'
 
-/** Where a worker keeps what its machine shares. */
+/** Folders that the workers of a machine share. */
 export interface WorkerPlace {
-  /** The folder of all worker slots of this machine. */
+  /** Folder for the state of all worker slots of this machine. */
   readonly stateDir: string
 }
 
 /** Describes what runs for one service in workers of one role. A service has one description per role. */
 export interface PipelineService<Settings = unknown, Resources = unknown> {
-  /** As `PIPELINES` names it. */
+  /** The name in `PIPELINES`. */
   readonly name: string
   readonly role: WorkerRole
   readonly settings: SettingsFragment<Settings>
   /**
-   * Opens what its processors use beside records: secrets, files. Called once when a worker starts.
-   * @throws Error that says which setting is wrong
+   * Opens the secrets and files that processors use. Called once when a worker starts.
+   * @throws Error that names the wrong setting
    */
   prepare?(settings: Settings, place: WorkerPlace): Resources
   /**
-   * Declares its topologies. Provisioning declares them too, and has no resources, so that only processors may ask for these.
-   * @param resources what `prepare` opened
+   * Declares the service's topologies. Provisioning also calls it, without resources, so only processors may call
+   * `resources`.
+   * @param resources returns the result of `prepare`
    */
   topologies(resources: () => Resources): readonly Topology[]
-  /** Copies of its topics into Redis and ClickHouse. */
+  /** Sinks that copy the service's topics into Redis and ClickHouse. */
   readonly sinks: readonly SinkDeclaration[]
-  /** Opens what runs beside them in every worker process. */
+  /** Opens jobs that run in every worker process, besides topologies and sinks. */
   jobs?(context: SinkContext): readonly Runner[]
 }
 

@@ -4,7 +4,7 @@ import type { PipelineService } from './service.ts'
 import { snippetsServices } from './snippets/service.ts'
 import { trendsServices } from './trends/service.ts'
 
-/** Every service that `PIPELINES` may name: one line per service. */
+/** Every service that `PIPELINES` may name, one line each. */
 // biome-ignore format: one line per service
 export const pipelineServices: readonly PipelineService[] = [
   ...trendsServices,

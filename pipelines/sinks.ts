@@ -10,7 +10,7 @@ import { connectSinkRedis } from '../state/views/connect.ts'
 import type { View } from '../state/views/view.ts'
 import { type AnyTopic, createSink, type Runner, type SinkSeat, sinkRunner, tableTarget, viewTarget } from './engine/index.ts'
 
-/** What sinks are made with. */
+/** The shared resources of sinks. */
 export interface SinkContext {
   readonly config: StateSettings & {
     /** Number of this worker process on its machine. */
@@ -21,12 +21,12 @@ export interface SinkContext {
   readonly runtime: Runtime
 }
 
-/** A copy of topics in a store. Declaring it connects nothing. */
+/** Copies topics into a store. Declaring it opens no connection. */
 export interface SinkDeclaration {
-  /** Stable: names the consumer group that keeps its offsets, and its dead-letter topic. */
+  /** Must not change, because it names the dead-letter topic and the consumer group that holds the offsets. */
   readonly name: string
   readonly topics: readonly AnyTopic[]
-  /** Sinks of one store share a member of a consumer group: a store that hangs holds up only its own partitions. */
+  /** Sinks of one store share a group member, so that a store that hangs delays only its own partitions. */
   readonly store: 'redis' | 'clickhouse'
   open(context: SinkContext, seat: SinkSeat): Runner
 }
