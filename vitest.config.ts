@@ -1,14 +1,17 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
-/** Milliseconds each, but the machine may be busy with the servers of other tests. */
+/** Unit tests take milliseconds, but servers of other tests may keep the machine busy. */
 const UNIT_TIMEOUT_MS = 30_000
-/** A real broker answers in milliseconds; starting one takes seconds, on a machine that is busy otherwise many. */
+/** A real broker answers in milliseconds, but starting one takes seconds, and many seconds on a busy machine. */
 const STACK_TEST_TIMEOUT_MS = 120_000
 const END_TO_END_TIMEOUT_MS = 300_000
-/** Real servers beside other work now and then miss a deadline; `npm test` names each test that needed it. None where output must be exact (`AT_FIRST_TRY`). */
+/**
+ * Real servers occasionally miss a deadline on a busy machine. `npm test` lists every test that needed a second try.
+ * Tests of exact output set `AT_FIRST_TRY` and are never repeated.
+ */
 const STACK_RETRIES = 1
-/** Two cores: more processes beside a broker only make each other wait. */
+/** The tests are tuned for two cores, on which more processes beside a broker only slow each other down. */
 const STACK_WORKERS = 2
 
 const integration = 'tests/**/*.integration.test.ts'
@@ -16,10 +19,13 @@ const endToEnd = 'tests/e2e/**/*.test.ts'
 const chaos = 'tests/chaos/{kills,alias,clicks,burns,limits}.test.ts'
 const guideOnBroker = 'docs/guide/**/*.integration.test.ts'
 const readsPublicData = 'tests/**/*.data.test.ts'
-/** A folder that is not there: tests see no public data. */
+/** No folder has this name, so the tests see no public data. */
 const NO_DATA = 'no-public-data'
 
-/** Tests start a hundred processes: each compiles its modules in 0.4 s of CPU, or finds them compiled. Beside that of `npm start`. */
+/**
+ * Tests start about a hundred processes. The shared compile cache saves each of them 0.4 s of CPU. It is the one that
+ * `npm start` uses.
+ */
 process.env.NODE_COMPILE_CACHE ??= `${process.env.MILLRACE_HOME ?? fileURLToPath(new URL('.millrace', import.meta.url))}/compile-cache`
 
 export default defineConfig({
@@ -33,7 +39,7 @@ export default defineConfig({
           name: 'unit',
           include: ['tests/**/*.test.ts', 'docs/guide/**/*.test.ts'],
           exclude: [integration, endToEnd, chaos, guideOnBroker],
-          // A process for each of 190 files would be a third of the whole CPU time; modules are loaded anew for each file even so.
+          // One process per file would cost a third of the CPU time. Each file still gets fresh modules.
           isolate: false,
           testTimeout: UNIT_TIMEOUT_MS,
           hookTimeout: UNIT_TIMEOUT_MS,
