@@ -179,9 +179,7 @@ test('the next start continues where the last one ended', async () => {
  */
 test('a second worker needs a separate folder', async () => {
   await startWorker()
-  await expect(startWorker()).rejects.toThrow(
-    /the state folder .* is in use by another process: stop that worker, or give this one a folder/,
-  )
+  await expect(startWorker()).rejects.toThrow(/the state folder .* is in use by another process/)
 })
 
 /*
