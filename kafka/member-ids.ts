@@ -1,12 +1,15 @@
-/** Between a slot's own id and what tells its later member ids apart. */
+/** Separates the id of a worker slot from the suffix that distinguishes its later member ids. */
 const SEPARATOR = '.'
 
-/** The worker slot that a member is of: the id that it was made with. */
+/** The worker slot of a member, which is the first member id of that slot. */
 export function slotOf(memberId: string): string {
   return memberId.split(SEPARATOR, 1)[0]
 }
 
-/** A member id in place of a refused one. It begins with the slot's, so that the slot stays known to the others, and its rank among them. */
+/**
+ * The member id that replaces a refused one. It begins with the id of the slot, so that other members still recognise
+ * the slot, and it keeps the slot's rank in the order of member ids.
+ */
 export function successorId(memberId: string, fresh: string): string {
   return `${slotOf(memberId)}${SEPARATOR}${fresh}`
 }

@@ -1,14 +1,24 @@
-/** What serdes need of a schema registry. Implementations: kafka/registry.ts (Confluent's REST interface), kafka/memory/registry.ts. */
+/**
+ * The part of a schema registry that serdes use. Implemented by kafka/registry.ts (Confluent's REST API) and
+ * kafka/memory/registry.ts.
+ */
 export interface SchemaRegistry {
-  /** Registers a schema (the same schema gets the same id). Rejects with the registry's reason when it is incompatible with the subject's earlier ones. */
+  /**
+   * Registers a schema; the same schema gets the same id. Rejects with the registry's reason when the schema is
+   * incompatible with earlier versions of the subject.
+   */
   register(subject: string, schemaJsonText: string): Promise<number>
   /**
-   * The schema's JSON. Rejects with SchemaNotFoundError when the registry answers that it has none, and with any other error when it could not be asked.
+   * The schema as JSON. Rejects with SchemaNotFoundError if the registry has no such schema, and with another error if
+   * it does not answer.
    */
   schemaById(schemaId: number): Promise<string>
 }
 
-/** The registry was asked and has no schema with this id: the record was written against another registry, or is not in the wire format. */
+/**
+ * The registry has no schema with this id. The record was written with another registry, or it is not in the wire
+ * format.
+ */
 export class SchemaNotFoundError extends Error {
   override readonly name = 'SchemaNotFoundError'
   readonly schemaId: number

@@ -5,31 +5,35 @@ import { SchemaNotFoundError, type SchemaRegistry } from './registry-interface.t
 export { SchemaNotFoundError } from './registry-interface.ts'
 
 /**
- * Client of a schema registry with Confluent's REST interface. Schemas are JSON text; an id never changes its meaning and is asked for once.
- * `register` throws SchemaRefusedError when the schema is incompatible or no schema; both calls throw RegistryUnreachableError.
+ * Client of a schema registry with Confluent's REST API. Schemas are JSON text. The client caches them by id, because
+ * the schema of an id never changes. `register` throws SchemaRefusedError when the schema is incompatible or invalid.
+ * Both calls throw RegistryUnreachableError.
  */
 export type RegistryClient = SchemaRegistry
 
 export interface RegistryOptions {
-  /** One or several base URLs separated by commas, tried in turn; user and password in them are sent as basic authentication. */
+  /**
+   * One or more base URLs, separated by commas and tried in turn. A user and password in a URL are sent as basic
+   * authentication.
+   */
   readonly url: string
-  /** One request. Default 5 s. */
+  /** Time limit of one request. Default 5 s. */
   readonly requestTimeoutMs?: number
-  /** The whole call with its retries. Default 30 s: a registry that restarts is back by then. */
+  /** Time limit of a call, retries included. Default 30 s, which is enough for a registry to restart. */
   readonly deadlineMs?: number
 }
 
 export interface RegistryDeps {
   readonly fetch?: typeof fetch
-  /** Default: the system's, without a log. */
+  /** Default: the system's runtime, without a log. */
   readonly runtime?: Runtime
 }
 
-/** The registry does not take this schema, and asking again will not help: incompatible with an earlier version, or not valid. */
+/** The registry refuses this schema: it is invalid or incompatible with an earlier version. A retry would not help. */
 export class SchemaRefusedError extends Error {
   override readonly name = 'SchemaRefusedError'
   readonly subject: string
-  /** The registry's own code: 409 incompatible, 42201 invalid. */
+  /** The registry's error code: 409 for an incompatible schema, 42201 for an invalid one. */
   readonly code: number
   constructor(subject: string, code: number, reason: string) {
     super(`the schema registry refuses the schema of subject "${subject}": ${reason}`)
@@ -38,14 +42,14 @@ export class SchemaRefusedError extends Error {
   }
 }
 
-/** No usable answer until the deadline; asking later may help. */
+/** The registry gave no usable answer before the deadline. A later call may succeed. */
 export class RegistryUnreachableError extends Error {
   override readonly name = 'RegistryUnreachableError'
 }
 
 const REQUEST_TIMEOUT_MS = 5_000
 const DEADLINE_MS = 30_000
-/** Doubled from try to try: a restarting registry is asked about eight times, not eight hundred. */
+/** Doubles with each attempt, so that a client sends a restarting registry about eight requests, not eight hundred. */
 const FIRST_BACKOFF_MS = 100
 const LONGEST_BACKOFF_MS = 5_000
 const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json'
@@ -61,8 +65,8 @@ interface Refusal {
 type Answer<T> = { readonly ok: true; readonly body: T } | { readonly ok: false; readonly refusal: Refusal }
 
 /**
- * Two calls over HTTP and a cache: all that workers and APIs need. (The npm client for this parses every schema with a codec of its own,
- * which rounds 64-bit numbers, and does not tell a missing schema from a missing registry.)
+ * Workers and APIs need only two HTTP calls and a cache. (The npm client parses every schema with its own codec, which
+ * rounds 64-bit numbers, and it does not distinguish a missing schema from an unreachable registry.)
  */
 export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}): RegistryClient {
   const { fetch: request = fetch, runtime = systemRuntime() } = deps
@@ -109,7 +113,7 @@ export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}
     }
   }
 
-  /** An answer, or the reason why it is worth to ask again. */
+  /** @returns the answer, or the reason why the request should be repeated */
   async function tryOnce<T>(target: Endpoint, method: string, path: string, body?: string): Promise<Answer<T> | string> {
     const timeoutMs = options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS
     const timeout = new AbortController()

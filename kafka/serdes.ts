@@ -4,7 +4,7 @@ import type { Codec } from '../schemas/codec.ts'
 import type { AvroSchema, SchemaLookup, ValueFormat } from '../schemas/topic.ts'
 import { SchemaNotFoundError, type SchemaRegistry } from './registry-interface.ts'
 
-/** A topic as far as its values go. */
+/** The name and the value format of a topic. */
 export interface ValueTopic<V> {
   readonly name: string
   readonly value: ValueFormat<V>
@@ -13,36 +13,40 @@ export interface ValueTopic<V> {
 // biome-ignore lint/suspicious/noExplicitAny: values are invariant, so no narrower type accepts every topic
 export type AnyValueTopic = ValueTopic<any>
 
-/** Schemas by id: read synchronously by decoders, filled by whoever may wait. */
+/** Schemas by id. Decoders read them synchronously; asynchronous callers load missing ones. */
 export interface LoadedSchemas extends SchemaLookup {
   /**
-   * Fetches a schema after an UnknownSchemaError, then the value can be decoded again.
-   * `not-found`: no such schema, so the value is malformed. Rejects when the registry could not be asked: wait and try again, nothing is known of the value.
+   * Fetches a schema after an UnknownSchemaError, so that the value can be decoded again. `not-found` means that the
+   * registry has no such schema and that the value is malformed. Rejects when the registry does not answer: the caller
+   * must retry, because the value may be valid.
    */
   load(schemaId: number): Promise<'loaded' | 'not-found'>
 }
 
 export interface Serdes {
   readonly schemas: LoadedSchemas
-  /** The codec of a topic's values, bound to its registered schema. Topics must have been opened. */
+  /** The codec of a topic's values, bound to its registered schema. The topic must have been passed to `openSerdes`. */
   codecFor<V>(topic: ValueTopic<V>): Codec<V>
 }
 
 export interface SerdesOptions {
-  /** Default: the system's, without a log. */
+  /** Default: the system's runtime, without a log. */
   readonly runtime?: Runtime
 }
 
-/** A wrong id costs one request in this time, however many records carry it; a schema that appears late is found after it. */
+/**
+ * How long a missing id is cached: it costs one request per interval, and a schema that is registered late is found
+ * afterwards.
+ */
 const NOT_FOUND_KEPT_MS = 30_000
-/** Wrong ids remembered: a sender of random ids must not fill the memory. */
+/** How many missing ids are cached. The limit keeps a producer of random ids from filling the memory. */
 const NOT_FOUND_KEPT = 10_000
-/** Schema id of values whose format has no schema; never looked at. */
+/** The schema id for value formats without a schema. It is never read. */
 const NO_SCHEMA = 0
 
 /**
  * Registers the value schema of each topic under `<topic>-value` and binds the codecs to the ids.
- * @throws Error naming the topic when the registry refuses its schema
+ * @throws Error that names the topic if the registry refuses its schema
  */
 export async function openSerdes(
   registry: SchemaRegistry,

@@ -3,9 +3,9 @@ import { addressOf, documented, list } from '../settings/variables.ts'
 
 const BROKER = /^\S+:\d+$/
 
-/** Where Kafka and its schema registry are. */
+/** The addresses of Kafka and of its schema registry. */
 export interface KafkaSettings {
-  /** `host:port` of each. */
+  /** `host:port` of each broker. */
   readonly brokers: readonly string[]
   readonly schemaRegistryUrl: string
 }

@@ -1,9 +1,10 @@
 /**
- * The transport: the small interface behind which the Kafka protocol is hidden.
- * Two adapters exist: the real one (kafka/client) and the in-memory one (kafka/memory).
+ * The transport interface hides the Kafka protocol. It has two adapters: a real client (kafka/client) and an in-memory
+ * broker (kafka/memory).
  *
- * Nothing here calls back into its user: every part only enqueues, and the one loop that owns the
- * state asks (`poll`, `takeEvent`). Offsets and timestamps are plain numbers (exact up to 2^53).
+ * The parts of a transport enqueue what they receive, and the loop that owns the state polls for it (`poll`,
+ * `takeEvent`). The few callbacks only wake that loop or report results. Offsets and timestamps are plain numbers
+ * (exact up to 2^53).
  */
 
 /** One partition of one topic. */
@@ -12,23 +13,23 @@ export interface TopicPartition {
   readonly partition: number
 }
 
-/** `topic-partition` as one string: the key of every map over partitions. */
+/** `topic-partition` as one string. All maps over partitions use it as their key. */
 export function partitionKey(topic: string, partition: number): string {
   return `${topic}-${partition}`
 }
 
 /**
- * The records of one record batch, as parallel arrays over one buffer: no object per record.
- * Entries 0..count-1 are valid (the arrays may be longer). A start of -1 means null.
- * A chunk stays valid as long as it is referenced; its buffer is never reused by the transport.
+ * The records of one or more record batches, as parallel arrays over one buffer: there is no object per record. Entries
+ * 0 to count-1 are valid (the arrays may be longer). A start of -1 means null. A chunk stays valid as long as it is
+ * referenced, because the transport never reuses its buffer.
  */
 export interface RecordChunk {
   readonly topic: string
   readonly partition: number
-  /** Decompressed bytes that all positions below point into. */
+  /** The decompressed bytes that all positions below refer to. */
   readonly buffer: Buffer
   readonly count: number
-  /** Absolute offsets, ascending, possibly with gaps (compaction). */
+  /** Absolute offsets in ascending order. Compaction may leave gaps. */
   readonly offsets: Float64Array
   /** Epoch milliseconds. */
   readonly timestamps: Float64Array
@@ -36,7 +37,7 @@ export interface RecordChunk {
   readonly keyEnd: Int32Array
   readonly valueStart: Int32Array
   readonly valueEnd: Int32Array
-  /** Position of the headers' varint count; -1 when the record has no headers. */
+  /** Position of the varint that counts the headers; -1 when the record has no headers. */
   readonly headerStart: Int32Array
 }
 
@@ -45,15 +46,15 @@ export interface RecordHeader {
   readonly value: Buffer | null
 }
 
-/** What one fetch brought of one partition, or a part of it: only committed data records, in offset order. */
+/** All or part of the data that one fetch returned for one partition: only committed data records, in offset order. */
 export interface PartitionData extends TopicPartition {
   readonly chunks: readonly RecordChunk[]
-  /** Where the next data continues: past control records, aborted records and compaction gaps. */
+  /** The offset of the next data, after any control records, aborted records and compaction gaps. */
   readonly nextOffset: number
-  /** End of the log (isolation 0) when the broker answered. */
+  /** The end of the log (isolation level 0) when the broker answered. */
   readonly highWatermark: number
   readonly lastStableOffset: number
-  /** Clock reading (epoch ms) taken before the fetch request was sent: the log was read no earlier than this. */
+  /** Clock reading (epoch ms) before the fetch request was sent: the broker read its log no earlier than this. */
   readonly fetchedAt: number
 }
 
@@ -62,114 +63,139 @@ export type OffsetReset = 'earliest' | 'latest' | 'fail'
 export interface FetcherOptions {
   /** Default read_committed. */
   readonly isolation?: 'read_committed' | 'read_uncommitted'
-  /** Longest wait of the broker for new data, ms, unless the last answer about the same partitions was empty. Default 500. */
+  /**
+   * How long the broker may wait for new data, in ms, unless its last answer for the same partitions was empty. Default
+   * 500.
+   */
   readonly maxWaitMs?: number
   /**
-   * The same after an empty answer, asked before each such request: at most 5 s or what this returns if that is less, but not less than `maxWaitMs`. A reader
-   * to whom silence tells something gives the time until it wants to hear of it. Default 5 s, or `maxWaitMs` if that was given.
+   * The same limit after an empty answer. The fetcher calls it before each such request and uses the result if it is
+   * between `maxWaitMs` and 5 s, or else the nearer of these two. A reader that needs regular news of idle partitions
+   * returns the time until it needs the next. Default 5 s, or `maxWaitMs` if that is given.
    */
   readonly idleWaitMs?: () => number
-  /** Bytes of one response. Default 16 MiB. */
+  /** Maximum bytes of one response. Default 16 MiB. */
   readonly maxBytes?: number
-  /** Bytes of one partition in one response. Default 1 MiB. */
+  /** Maximum bytes of one partition in one response. Default 1 MiB. */
   readonly maxPartitionBytes?: number
-  /** Bytes that may wait unpolled in this process; no fetch is sent above it. Default 64 MiB. */
+  /** Maximum bytes that this process buffers before `poll`. The fetcher sends no fetch above it. Default 64 MiB. */
   readonly maxBufferedBytes?: number
-  /** About how much one `poll` returns, unpacked, so that it never blocks the loop for long. Default 4 MiB. */
+  /**
+   * Approximate size of the unpacked records that one `poll` returns. It bounds how long a poll blocks the event loop.
+   * Default 4 MiB.
+   */
   readonly maxPollBytes?: number
 }
 
-/** Reads assigned partitions. One fetch per leader is always under way while `poll`ed data is processed. */
+/** Reads assigned partitions. One fetch per leader is always in flight while the caller processes polled data. */
 export interface Fetcher {
-  /** Adds a partition at `offset`; a partition that is already assigned is moved there (seek): data fetched before is dropped. */
+  /**
+   * Adds a partition at `offset`. If the partition is already assigned, seeks to `offset` and drops the data fetched
+   * before.
+   */
   assign(partition: TopicPartition, offset: number, reset: OffsetReset): void
   unassign(partition: TopicPartition): void
-  /** Left out of the next fetch; what has been fetched of it waits and is not returned by `poll` until `resume`. */
+  /** Leaves the partition out of further fetches. `poll` returns the data already fetched only after `resume`. */
   pause(partition: TopicPartition): void
   resume(partition: TopicPartition): void
-  /** Position of the next record that `poll` will return, undefined when not assigned. */
+  /** Position of the next record that `poll` will return; undefined for a partition that is not assigned. */
   position(partition: TopicPartition): number | undefined
   /**
-   * Everything that has arrived since the last call; waits up to `timeoutMs` when there is nothing.
-   * A partition appears with zero chunks when its position or watermarks moved, or when an empty fetch was
-   * answered (so that its reader learns that it is caught up). Throws TransportError with `fatal` for what retrying cannot cure
-   * (authorisation, offset out of range with reset `fail`).
-   * @param maxBytes about how much is returned at most, unpacked, where that is less than `maxPollBytes`: at least a few records of one partition, another
-   * partition first each time
+   * Returns everything that has arrived since the last call; waits up to `timeoutMs` if nothing has. A partition
+   * appears with zero chunks when its position or watermarks have moved, or when the broker has answered a fetch
+   * without data, so that the reader learns that it has caught up. Throws TransportError with `fatal` for errors that a
+   * retry cannot cure (authorisation, or an offset out of range with reset `fail`).
+   * @param maxBytes approximate maximum of unpacked bytes, where that is less than `maxPollBytes`. A poll returns at
+   *   least a few records of one partition, and starts with another partition each time.
    */
   poll(timeoutMs: number, maxBytes?: number): Promise<PartitionData[]>
-  /** Makes a waiting poll return at once. */
+  /** Makes a waiting `poll` return at once. */
   wake(): void
   close(): Promise<void>
 }
 
 export type GroupEvent =
-  /** The coordinator wants exactly these partitions owned here. Finish and commit what is revoked, then `acknowledge`. */
+  /**
+   * The target assignment has changed to exactly these partitions. Finish and commit the work on revoked ones, then
+   * `acknowledge`.
+   */
   | { readonly type: 'assignment'; readonly partitions: readonly TopicPartition[] }
-  /** The membership is lost: drop uncommitted work, then `rejoin`. */
+  /** The membership is lost. Drop uncommitted work, then `rejoin`. */
   | { readonly type: 'fenced'; readonly reason: string }
-  /** Nothing will cure it (authorisation, unsupported broker). */
+  /** The membership failed for a reason that a retry cannot cure (authorisation, unsupported broker). */
   | { readonly type: 'failed'; readonly error: Error }
 
 export interface GroupOptions {
   readonly groupId: string
-  /** UUID kept by the worker slot: rejoining with it gets the same partitions back at once. */
+  /** A UUID that the worker slot keeps. A member that rejoins with it gets the same partitions back at once. */
   readonly memberId: string
-  /** Told of the member id that replaces a refused one (Kafka 4.0, 4.1), so that it is the one that is kept. */
+  /** Receives the member id that replaces a refused one (Kafka 4.0 and 4.1), so that the caller can store it. */
   readonly onMemberId?: (memberId: string) => void
-  /** There is something to take with `takeEvent`: ends the wait of a loop that would look for it later. */
+  /** Called when `takeEvent` has something to return, to wake a loop that would otherwise look later. */
   readonly onEvent?: () => void
   readonly topics: readonly string[]
-  /** Where this process can be asked over HTTP (http://host:port), told to the other members. */
+  /** The HTTP address of this process (http://host:port), which the other members can see. */
   readonly address?: string
   /** Server-side assignor. Default `range`. */
   readonly assignor?: string
   readonly rebalanceTimeoutMs?: number
 }
 
-/** A member of the group, as its coordinator knows it. */
+/** A group member as its coordinator describes it. */
 export interface GroupPeer {
   readonly memberId: string
-  /** As the member gave it; undefined when it gave none. */
+  /** The address that the member gave; undefined when it gave none. */
   readonly address: string | undefined
-  /** What it owns now. */
+  /** The partitions that the member owns now. */
   readonly partitions: readonly TopicPartition[]
 }
 
-/** A member of a KIP-848 consumer group. Heartbeats run by themselves from `join` to `leave`. */
+/** A member of a KIP-848 consumer group. It sends heartbeats by itself from `join` to `leave`. */
 export interface GroupMember {
   readonly groupId: string
-  /** May change when the broker refuses the old one at rejoin (Kafka 4.0, 4.1). */
+  /** Changes when the broker refuses the old id at a rejoin (Kafka 4.0 and 4.1). */
   readonly memberId: string
-  /** Member epoch of the last answered heartbeat. */
+  /** The member epoch from the last heartbeat response. */
   readonly epoch: number
   join(): Promise<void>
-  /** The next event, or undefined. Later assignments replace earlier ones that were not taken yet. */
+  /** The next event, or undefined. A later assignment replaces an earlier one that was not taken yet. */
   takeEvent(): GroupEvent | undefined
-  /** Reports the partitions owned now: call after the work on revoked ones is committed. */
+  /** Reports the partitions that the member owns now. Call it after the work on revoked partitions is committed. */
   acknowledge(owned: readonly TopicPartition[]): void
-  /** Joins again, owning nothing: after `fenced`, or when the producer has lost its place and everything begins anew. */
+  /**
+   * Joins again without owning anything: after `fenced`, or when the producer was fenced and the worker starts over.
+   */
   rejoin(): Promise<void>
-  /** One heartbeat now, awaited: takes a raised member epoch. Rejects when the membership is lost, or nobody can say whether it is. */
+  /**
+   * Sends one heartbeat and takes the member epoch from the answer. Rejects if the membership is lost or the
+   * coordinator does not answer.
+   */
   heartbeat(): Promise<void>
-  /** Committed offsets by `partitionKey` (require_stable: waits while a transaction on them is open); absent where none is stored. */
+  /**
+   * Committed offsets by `partitionKey`; partitions without one are absent. Waits while a transaction on them is open
+   * (require_stable).
+   */
   committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
-  /** All members, sorted by member id: the order in which the `range` assignor deals. */
+  /** All members, sorted by member id. The `range` assignor assigns partitions in this order. */
   members(): Promise<GroupPeer[]>
-  /** Replaces the topics that the member subscribes to; the coordinator learns of it at once. The member keeps what it owns of the others. */
+  /**
+   * Replaces the subscribed topics and informs the coordinator at once. The member keeps its partitions of the topics
+   * that remain.
+   */
   subscribe(topics: readonly string[]): void
-  /** Commits outside a transaction (sinks, at least once). */
+  /** Commits offsets outside a transaction, at least once. Sinks use it. */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
   /**
-   * Says goodbye: the partitions go to others at once. `keepPlace`: ends without a word, so that they are still here for whoever joins with this
-   * member id before the session times out.
+   * Leaves the group, so that the coordinator reassigns the partitions at once. With `keepPlace` the member stops
+   * without leaving: a process that joins with the same member id before the session times out gets the same
+   * partitions.
    */
   leave(options?: { readonly keepPlace?: boolean }): Promise<void>
 }
 
 /**
- * The committed offsets of a group that has no members. Kafka lets anybody commit for such a group, so whoever uses this must know by
- * other means that nobody else does.
+ * The committed offsets of a group without members. Kafka accepts commits for such a group from any client, so the
+ * caller itself must make sure that no other process commits.
  */
 export interface MemberlessGroup {
   readonly groupId: string
@@ -177,28 +203,31 @@ export interface MemberlessGroup {
   committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
   /** @throws FencedError when the group has a member */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
-  /** Members that the group has nevertheless. */
+  /** The members that the group has despite its purpose. */
   members(): Promise<GroupPeer[]>
   close(): Promise<void>
 }
 
 export interface OffsetToCommit extends TopicPartition {
-  /** The next offset to read. */
+  /** The offset of the next record to read. */
   readonly offset: number
   readonly metadata?: string
 }
 
-/** What the group has stored for a partition. */
+/** The offset and metadata that the group has stored for a partition. */
 export interface CommittedOffset {
   readonly offset: number
-  /** As given in `OffsetToCommit`; empty when none was. The engine keeps the task's event time in it. */
+  /** The metadata from `OffsetToCommit`, or an empty string. The engine stores the task's event time here. */
   readonly metadata: string
 }
 
-/** Growing record batches of one (topic, partition) inside the open transaction. Kept by the producer over transactions. */
+/**
+ * The growing record batches of one partition in the open transaction. The producer keeps it from transaction to
+ * transaction.
+ */
 export interface RecordAppender extends TopicPartition {
   /**
-   * Appends one record; bytes are copied. Null key or value: pass null.
+   * Appends one record and copies its bytes. Pass null for a null key or value.
    * @param timestamp epoch ms
    */
   append(
@@ -211,98 +240,109 @@ export interface RecordAppender extends TopicPartition {
     valueEnd: number,
     headers?: readonly RecordHeader[],
   ): void
-  /** Records appended and not committed yet. */
+  /** Records that were appended and are not committed yet. */
   readonly pendingRecords: number
 }
 
-/** Codecs of record batches. */
+/** The compression codecs of record batches. */
 export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 export type Compression = (typeof COMPRESSIONS)[number]
 
 export interface ProducerOptions {
-  /** Stable per worker slot. Undefined: an idempotent producer without transactions (at least once). */
+  /** Stable per worker slot. Undefined creates an idempotent producer without transactions (at least once). */
   readonly transactionalId?: string
   /** Default 10 s. */
   readonly transactionTimeoutMs?: number
   /** Default none. */
   readonly compression?: Compression
-  /** Called synchronously as `commit` passes each step: where crash tests kill the process. */
+  /** Called synchronously as `commit` passes each step. Crash tests kill the process here. */
   readonly onCommitStep?: (step: CommitStep) => void
 }
 
 /**
- * produced: every record of the transaction is acknowledged. offsets-added: the group coordinator has taken the offsets.
- * committed: EndTxn is answered. A producer that overlaps the first two may report them together, before EndTxn is sent.
+ * - `produced`: the brokers have acknowledged every record of the transaction
+ * - `offsets-added`: the group coordinator has accepted the offsets
+ * - `committed`: the coordinator has answered EndTxn
+ *
+ * A producer that overlaps the first two steps may report both of them together, before it sends EndTxn.
  */
 export type CommitStep = 'produced' | 'offsets-added' | 'committed'
 
 /**
- * The one producer of a worker. A transaction opens by itself with the first append or commit.
- * Append is synchronous and only buffers; full batches may be sent early by `flushFull`.
+ * The one producer of a worker. The first append or commit opens a transaction. Appending is synchronous and only
+ * buffers; `flushFull` may send full batches early.
  */
 export interface WorkerProducer {
   /**
-   * InitProducerId: fences every earlier life of the transactional id. Called before the first heartbeat, and again after a fence.
-   * @throws ReplacedError when it is called again and a later life of the id has begun
+   * Sends InitProducerId, which fences every earlier producer with the same transactional id. Call it before the first
+   * heartbeat, and again after a fence.
+   * @throws ReplacedError if it is called again after another producer has initialised the same id
    */
   init(): Promise<void>
   appender(topic: string, partition: number): RecordAppender
-  /** Bytes appended and not yet acknowledged. */
+  /** Bytes that were appended and are not acknowledged yet. */
   readonly pendingBytes: number
   /**
-   * Sends batches that are full or worth a request already; resolves when they are acknowledged. Called now and then inside a long
-   * transaction (it need not be awaited each time) it bounds memory and lets the broker work while records are processed.
+   * Sends the batches that are full or large enough for a request; resolves when they are acknowledged. Calling it now
+   * and then inside a long transaction (without awaiting every call) bounds memory and lets the broker work while the
+   * caller processes records.
    */
   flushFull(): Promise<void>
   /**
-   * Sends everything, adds `offsets` with the member's group metadata (KIP-447) and ends the transaction. What is appended after the call
-   * belongs to the next transaction: it is held back until this one has ended, and dropped with it by `abort`. One commit at a time.
-   * Resolves when it is committed. Retries all that is retriable; throws FencedError when the producer, the member or the
-   * transaction was given up by the broker, in which case nothing of it is or will be committed.
-   * Without a transactional id: sends everything, then commits the offsets through the member.
-   * @returns for every appended partition its next offset after this transaction's records (`partitionKey` → offset)
+   * Sends everything, adds `offsets` with the member's group metadata (KIP-447) and ends the transaction; resolves when
+   * it is committed. Records appended after the call belong to the next transaction. The producer holds them back until
+   * this one has ended, and `abort` drops them too. Only one commit can run at a time. Retries all retriable errors.
+   * Throws FencedError when the broker has given up the producer, the member or the transaction; nothing of the
+   * transaction is or will be committed then. Without a transactional id, sends everything and then commits the offsets
+   * through the member.
+   * @returns for every appended partition the next offset after the records of this transaction (`partitionKey` →
+   *   offset)
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember | undefined): Promise<Map<string, number>>
-  /** Drops everything that is not committed. A commit under way must have been answered. */
+  /** Drops everything that is not committed. Do not call it while a commit is running. */
   abort(): Promise<void>
   close(): Promise<void>
 }
 
 export interface PublisherOptions {
   /**
-   * A record that finds no recent request leaves at once; those that come within this time of a request to the same broker share the next
-   * one. Milliseconds, default 0: a record waits only while five requests to its broker are unanswered.
+   * Minimum time between requests to the same broker, in milliseconds. A record without a recent request before it is
+   * sent at once; records that arrive sooner share the next request. Default 0: a record waits only while five requests
+   * to its broker are unanswered.
    */
   readonly spacingMs?: number
-  /** How long one request may stay unanswered before its connection is given up and the batch sent again. Default as the transport's. */
+  /**
+   * How long a request may stay unanswered before its connection is closed and the batch is sent again. Default: the
+   * transport's.
+   */
   readonly requestTimeoutMs?: number
-  /** Bytes that may wait or be in flight; `append` throws above it. Default 32 MiB. */
+  /** Bytes that may wait or be in flight. `append` throws above this limit. Default 32 MiB. */
   readonly maxPendingBytes?: number
 }
 
-/** Reports the fate of appended records, each exactly once and, for one partition, in the order of their appends. */
+/** Reports the outcome of every appended record exactly once and, within one partition, in the order of the appends. */
 export interface Receipt {
   /**
-   * @default no deadline: a record without one waits for its broker however long that takes
-   * Monotonic milliseconds after the append. A record that is not acknowledged by then is reported as failed with code `TIMED_OUT`. It is
-   * never sent after that unless a request may already have carried it.
+   * Milliseconds after the append, on the monotonic clock. A record that is not acknowledged by then fails with code
+   * `TIMED_OUT`. It is not sent after that unless an earlier request may already have carried it.
+   * @default no deadline: the record waits for its broker without a limit
    */
   readonly timeoutMs?: number
   /**
    * Must not throw.
    * @param count consecutive records that share this receipt
-   * @param error undefined: every in-sync replica has them. `fatal`: the broker refused them and they are not in the log. Otherwise the
-   *   time was up or the publisher was closed, and they may be in the log.
+   * @param error undefined when every in-sync replica has the records. With `fatal`, the broker refused them and they
+   *   are not in the log. Otherwise they timed out or the publisher was closed, and they may be in the log.
    */
   settled(count: number, error: TransportError | undefined): void
 }
 
-/** Takes the records of one partition; get it once and keep it. */
+/** Accepts the records of one partition. Get it once and keep it. */
 export interface PublishAppender extends TopicPartition {
   /**
-   * Appends one record to the partition's next batch and copies its bytes. Null key or value: pass null.
+   * Appends one record to the partition's next batch and copies its bytes. Pass null for a null key or value.
    * @param timestamp epoch ms
-   * @throws TransportError `BUFFER_FULL`, `MESSAGE_TOO_LARGE` or `CLOSED`; the receipt is not used then
+   * @throws TransportError `BUFFER_FULL`, `MESSAGE_TOO_LARGE` or `CLOSED`; the receipt is not called then
    */
   append(
     receipt: Receipt,
@@ -318,20 +358,23 @@ export interface PublishAppender extends TopicPartition {
 }
 
 /**
- * Publishes single records with an acknowledgement for each: idempotent, in order per partition, without transactions. Requests are pipelined,
- * five per broker. A record is written once even when answers are lost, brokers restart or leaders move, and a record that the broker refuses
- * fails alone.
+ * Publishes single records and acknowledges each of them. It is idempotent and keeps the order within a partition,
+ * without transactions. It pipelines up to five requests per broker. A record is written once even when answers are
+ * lost, brokers restart or leaders move. If the broker refuses a record, only that record fails.
  */
 export interface Publisher {
   appender(topic: string, partition: number): PublishAppender
-  /** Records that are neither acknowledged nor failed. */
+  /** Records that are neither acknowledged nor failed yet. */
   readonly pendingRecords: number
   readonly pendingBytes: number
-  /** Takes no more records, waits up to `timeoutMs` (default 2 s) for those it has, and fails the rest with code `CLOSED`. */
+  /**
+   * Accepts no more records, waits up to `timeoutMs` (default 2 s) for pending ones, and fails the rest with code
+   * `CLOSED`.
+   */
   close(timeoutMs?: number): Promise<void>
 }
 
-/** What a topic must look like; `ensureTopics` creates it where it is missing. */
+/** The required properties of a topic. `ensureTopics` creates the topic if it is missing. */
 export interface TopicSpec {
   readonly name: string
   readonly partitions: number
@@ -341,13 +384,16 @@ export interface TopicSpec {
 }
 
 export interface Transport {
-  /** Refuses brokers older than Kafka 4.0 with that reason. */
+  /** Rejects with UNSUPPORTED_BROKER for brokers older than Kafka 4.0. */
   connect(): Promise<void>
-  /** Creates missing topics and waits until their leaders answer. An existing topic with fewer or more partitions is an error. */
+  /**
+   * Creates missing topics and waits until their leaders answer. Rejects if an existing topic has another number of
+   * partitions.
+   */
   ensureTopics(topics: readonly TopicSpec[]): Promise<void>
-  /** Partition counts of existing topics; absent topics are absent from the map. */
+  /** Partition counts of existing topics. Topics that do not exist are absent from the map. */
   partitionCounts(topics: readonly string[]): Promise<Map<string, number>>
-  /** `end` is the high watermark (isolation 0), never the last stable offset. */
+  /** `end` is the high watermark (isolation level 0), never the last stable offset. */
   offsets(partitions: readonly TopicPartition[], at: 'earliest' | 'end'): Promise<Map<string, number>>
   fetcher(options?: FetcherOptions): Fetcher
   groupMember(options: GroupOptions): GroupMember
@@ -355,26 +401,33 @@ export interface Transport {
   producer(options: ProducerOptions): WorkerProducer
   publisher(options?: PublisherOptions): Publisher
   /**
-   * Ends open transactions of the dead, for which their readers would wait until the time-out: their transactional ids are fenced.
-   * @param prefix of the transactional ids that are looked at
-   * @param abandoned asked when their transactions have been seen open: those whose owners are gone for good as they were
-   * @returns the ids whose transactions were ended; what a broker does not answer is left to the time-out
+   * Aborts transactions that dead producers left open, so that read_committed consumers need not wait for the timeout.
+   * It fences their transactional ids.
+   * @param prefix only transactional ids with this prefix are considered
+   * @param abandoned receives the ids that have an open transaction, and returns those whose producers will not return
+   * @returns the ids whose transactions were aborted; if a broker does not answer, its transactions end by the timeout
    */
   endTransactions(prefix: string, abandoned: (ids: readonly string[]) => Promise<readonly string[]>): Promise<string[]>
   close(): Promise<void>
 }
 
-/** The broker has given our place to another life of ourselves or to another member. Nothing uncommitted will be committed. */
+/**
+ * The broker has fenced this producer or member in favour of another one. None of its uncommitted work will be
+ * committed.
+ */
 export class FencedError extends Error {
   override readonly name = 'FencedError'
 }
 
-/** Another process has begun a newer life with our transactional id: taking it back would only end that one. */
+/**
+ * Another process has initialised the same transactional id since. Initialising it again here would only fence that
+ * process.
+ */
 export class ReplacedError extends Error {
   override readonly name = 'ReplacedError'
 }
 
-/** Any other failure of the transport. `fatal`: retrying cannot cure it. */
+/** Any other failure of the transport. `fatal` means that a retry cannot cure it. */
 export class TransportError extends Error {
   override readonly name = 'TransportError'
   readonly code: string
