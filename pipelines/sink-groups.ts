@@ -10,10 +10,10 @@ export interface SinkOwner {
 
 /**
  * The consumer group of each sink: one for each role and store. Its members may run different services, because each
- * subscribes only to the topics of its own sinks. But a partition has one owner in a group. Where sinks of two services
- * read the same topic, that owner may run only one of the services. Therefore the service that is listed later gets a
- * group of its own for that sink.
- * @param services all that there are, not only those that this process runs: every process must come to the same result
+ * subscribes only to the topics of its sinks. A partition has only one owner in a group, however. If sinks of two
+ * services read the same topic, the owner may run only one of these services. The sink of the service that is listed
+ * later therefore gets a separate group.
+ * @param services all services, not only those of this process, because all processes must get the same result
  */
 export function sinkGroupIds(services: readonly SinkOwner[]): Map<string, string> {
   const firstReaders = new Map<string, string>()

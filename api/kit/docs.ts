@@ -90,8 +90,8 @@ function openApiDocument(app: OpenAPIHono, services: readonly ServiceRoutes[], p
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     servers: [
-      { url: '/', description: 'the server that this document came from' },
-      { url: publicUrl, description: 'the public address' },
+      { url: '/', description: 'The server that served this document.' },
+      { url: publicUrl, description: 'The public address.' },
     ],
     tags: services.map((service) => ({ name: service.name, description: service.description })),
   })

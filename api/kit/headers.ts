@@ -16,7 +16,7 @@ export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 }
 
-/** The default: errors, and all answers that do not allow caching explicitly. */
+/** The default. Errors, and answers that do not allow caching explicitly, must not be cached. */
 export const NOT_CACHEABLE = 'no-store'
 
 /** Answers OPTIONS: a preflight gets the allowed methods and headers, any other request the methods. */

@@ -23,7 +23,7 @@ function shortDomain(text: string, context: z.core.$RefinementCtx<string>): stri
   const base = /^https?:\/\//i.test(text) ? text : `http://${text}`
   const url = URL.canParse(base) ? new URL(base) : undefined
   if (url !== undefined && url.pathname === '/' && url.search === '' && url.hash === '' && url.username === '') return url.origin
-  context.addIssue({ code: 'custom', message: `${text} is no host and no address like https://sho.rt` })
+  context.addIssue({ code: 'custom', message: `${text} is neither a host nor a base URL like https://sho.rt` })
   return z.NEVER
 }
 
@@ -38,7 +38,7 @@ export const linksSettings = settingsFragment({
       'domains of short links, as hosts or as base URLs like `https://sho.rt`',
     ),
     LINKS_SECRET: documented(
-      z.string().min(MIN_SECRET_CHARACTERS, 'is too short: give at least 22 random characters').optional(),
+      z.string().min(MIN_SECRET_CHARACTERS, 'is too short; use at least 22 random characters').optional(),
       'secret that short codes derive from; production requires one, the same for all APIs',
       'made',
     ),
@@ -53,7 +53,7 @@ export const linksSettings = settingsFragment({
   },
   rules(env, report, { isProduction }) {
     if (!isProduction || env.LINKS_SECRET !== undefined) return
-    report('LINKS_SECRET', 'is missing: with NODE_ENV=production no secret is created; set the same random text for all API instances')
+    report('LINKS_SECRET', 'is missing, and NODE_ENV=production creates no secret; set the same random text for all API instances')
   },
   value: (env): LinksSettings => ({
     countryHeader: env.CLICKS_COUNTRY_HEADER,

@@ -12,17 +12,20 @@ export const CreatedSnippetSchema = z
     url: z.url().openapi({ description: 'The HTML page.' }),
     raw_url: z.url(),
     created_at: timestamp,
-    expires_at: timestamp.nullable().openapi({ description: 'null: never' }),
+    expires_at: timestamp.nullable().openapi({ description: 'null if the snippet never expires.' }),
     visibility,
     language: z.string(),
-    content_size: z.int().openapi({ description: 'bytes' }),
+    content_size: z.int().openapi({ description: 'Size in bytes.' }),
     content_hash: z.string().openapi({ description: 'SHA-256 in hex.' }),
     burn_after_reads: z.int().nullable(),
     predecessor: id.nullable().openapi({ description: 'The previous version.' }),
   })
   .openapi('CreatedSnippet')
 
-const Author = z.object({ username: z.string(), user_id: z.string() }).nullable().openapi({ description: 'null: anonymous' })
+const Author = z
+  .object({ username: z.string(), user_id: z.string() })
+  .nullable()
+  .openapi({ description: 'null if the author is anonymous.' })
 const Version = z.object({ paste_id: id, created_at: timestamp })
 
 export const SnippetSchema = z
@@ -67,8 +70,8 @@ export const DiffSchema = z
   .object({
     from: id,
     to: id,
-    added: z.int().openapi({ description: 'lines' }),
-    removed: z.int().openapi({ description: 'lines' }),
+    added: z.int().openapi({ description: 'Number of added lines.' }),
+    removed: z.int().openapi({ description: 'Number of removed lines.' }),
     diff: z.string().openapi({ description: 'Unified format with three lines of context.' }),
   })
   .openapi('SnippetDiff')

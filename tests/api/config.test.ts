@@ -55,7 +55,7 @@ test('a short domain is a host or a whole address', () => {
 })
 
 test.each([
-  [{ SHORT_DOMAINS: 'sho.rt/path' }, /SHORT_DOMAINS: sho.rt\/path is no host/],
+  [{ SHORT_DOMAINS: 'sho.rt/path' }, /SHORT_DOMAINS: sho.rt\/path is neither a host/],
   [{ SHORT_DOMAINS: ' ' }, /SHORT_DOMAINS/],
   [{ LINKS_SECRET: 'short' }, /LINKS_SECRET: is too short/],
   [{ NODE_ENV: 'production' }, /LINKS_SECRET: is missing/],
@@ -64,7 +64,7 @@ test.each([
   [{ AUTH_JWKS_FILE: '/keys.json', AUTH_ISSUER: 'x' }, /AUTH_AUDIENCE: is missing/],
   [
     { AUTH_JWKS_FILE: '/keys.json', AUTH_JWKS_URL: 'https://x.example', AUTH_ISSUER: 'x', AUTH_AUDIENCE: 'y' },
-    /AUTH_JWKS_FILE: is set beside/,
+    /AUTH_JWKS_FILE: is set in addition/,
   ],
   [{ API_PORT: '70000' }, /API_PORT/],
   [{ API_PORT: 'http' }, /API_PORT/],

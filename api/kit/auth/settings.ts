@@ -29,14 +29,14 @@ export const authSettings = settingsFragment({
   rules(env, report, { isProduction }) {
     const hasKeys = env.AUTH_JWKS_URL !== undefined || env.AUTH_JWKS_FILE !== undefined
     if (env.AUTH_JWKS_URL !== undefined && env.AUTH_JWKS_FILE !== undefined) {
-      report('AUTH_JWKS_FILE', 'is set beside AUTH_JWKS_URL: set one of them')
+      report('AUTH_JWKS_FILE', 'is set in addition to AUTH_JWKS_URL; set only one of them')
     }
     if (isProduction && !hasKeys) {
-      report('AUTH_JWKS_URL', 'is missing: with NODE_ENV=production there is no development key; set it or AUTH_JWKS_FILE')
+      report('AUTH_JWKS_URL', 'is missing, and NODE_ENV=production has no development key; set it or AUTH_JWKS_FILE')
     }
     for (const name of ['AUTH_ISSUER', 'AUTH_AUDIENCE'] as const) {
       if (hasKeys && env[name] === undefined) {
-        report(name, 'is missing: keys of your own need the issuer and audience that their tokens carry')
+        report(name, 'is missing; with configured keys, set the issuer and the audience of their tokens')
       }
     }
   },

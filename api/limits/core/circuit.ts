@@ -1,5 +1,5 @@
 /**
- * A circuit breaker, which spares requests the wait for a store that does not answer.
+ * A circuit breaker, which keeps requests from waiting for a store that does not respond.
  *
  * closed ──a failure──▶ open ──the pause is over──▶ probing ──an answer in time──▶ closed
  *                        ▲                             │
@@ -9,8 +9,8 @@ export interface Circuit {
   /** Decides about the next batch: `send` it and wait, send it as a `probe` without a wait, or `skip` it. */
   admit(): 'send' | 'probe' | 'skip'
   /**
-   * Call it for answers to probes, and for others only while it is closed: a batch from before it opened says nothing
-   * about now.
+   * Call it for answers to probes, and for other answers only while the circuit is closed. A batch that was sent before
+   * it opened does not reflect the store's current state.
    */
   answered(): void
   failed(): void

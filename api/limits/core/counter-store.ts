@@ -15,8 +15,8 @@ export interface CounterStoreOptions {
 export const TIMEOUT_MS = 5
 
 /**
- * Counts in Redis: one script per shard for everything that is asked in one turn of the event loop, and a short
- * time-out.
+ * Counts in Redis with a short time-out. All decisions of one event loop turn that concern the same shard share one
+ * script.
  */
 export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFailure }: CounterStoreOptions): CounterStore {
   const batches = scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onLateAnswer: giveBackUnclaimed })
@@ -27,10 +27,10 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFai
     return isOneGroup ? decideOnShard(group, asks) : decidePerShard(asks)
   }
 
-  /** Everything lies on one shard, so it is one atomic step. */
+  /** All counters are on one shard, so the decision is one atomic step. */
   function decideOnShard(group: string, asks: readonly Ask[]): Promise<Outcome> | Undecided {
     const node = scripts.nodeOf(group)
-    // No request waits for units that go back. A store that hangs takes them later; one that is down has lost the
+    // No request waits for returned units. A store that hangs accepts them later. One that is down has lost the
     // counter or will lose it.
     if (asks.every(({ mode }) => mode === 'give-back')) return batches.add(group, node, 'background', asks)
     const admission = batches.circuitOf(node).admit()
@@ -83,7 +83,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFai
 
 const CIRCUIT_OPEN: Undecided = { undecided: 'circuit_open' }
 
-/** Stands for a counter whose shard did not answer, in a request that another shard refused. */
+/** The reading of a counter whose shard did not answer, for a request that another shard refused. */
 const UNREAD: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
 
 function giveBackOf(counter: Counter, { taken, nowUs }: Pick<Reading, 'taken' | 'nowUs'>): Ask {

@@ -1,6 +1,6 @@
 import type { Limit } from './formulas.ts'
 
-/** Where a rule counts one caller. */
+/** The counter of a rule for one caller. */
 export interface Counter {
   readonly key: string
   /** The key's hash tag. Counters with equal tags are decided in one step. */
@@ -9,7 +9,7 @@ export interface Counter {
 }
 
 /**
- * What a counter is asked for.
+ * What to take from a counter.
  * - `hard`: all units, or the whole request takes nothing
  * - `soft`: all units or none; a lack does not stop the request
  * - `up-to`: as many of the units as there are
@@ -22,13 +22,13 @@ export type Ask =
       readonly counter: Counter
       readonly units: number
       /**
-       * Called if the connection broke before the answer: nobody can know how many units were taken, and none go back.
+       * Called if the connection broke before the answer. The number of taken units is then unknown, and none go back.
        */
       onUnknownOutcome?(): void
     }
   | { readonly mode: 'give-back'; readonly counter: Counter; readonly units: number; readonly windowIndex: number }
 
-/** What a counter answered. */
+/** The state of a counter, and what was taken from it. */
 export interface Reading {
   readonly taken: number
   /** The shard's clock, µs since 1970. */
@@ -39,7 +39,7 @@ export interface Reading {
   readonly heldBefore: number
 }
 
-/** Why requests were let through undecided. */
+/** Why requests were allowed without a decision. */
 export type FailureReason = 'timeout' | 'unreachable' | 'error_reply' | 'circuit_open'
 
 export interface Undecided {
@@ -56,7 +56,7 @@ export interface CounterStore {
   decide(asks: readonly Ask[]): Outcome | Promise<Outcome>
 }
 
-/** What the counters need of a Redis client. */
+/** The functions of a Redis client that the counters use. */
 export interface ScriptRunner {
   /** Runs DECIDE_SCRIPT. Rejects if Redis does not accept it. */
   run(keys: readonly string[], args: readonly (string | number)[]): Promise<number[]>

@@ -1,6 +1,6 @@
 /** The parts of a pattern: `POST /a/*` has the method POST and the prefix `/a/`. */
 export interface EndpointPattern {
-  /** undefined: any. */
+  /** undefined for any method. */
   readonly method: string | undefined
   readonly kind: 'exact' | 'prefix' | 'global'
   /** The exact path, or the prefix with its last slash; empty for `*`. */
@@ -19,12 +19,12 @@ export function parsePattern(text: string): EndpointPattern | undefined {
   return prefix === undefined ? { method, kind: 'exact', path: exact } : { method, kind: 'prefix', path: prefix }
 }
 
-/** Whether the pattern matches a path, whatever the method. */
+/** Whether the pattern matches a path, regardless of the method. */
 export function matchesPath({ kind, path: own }: EndpointPattern, path: string): boolean {
   return kind === 'exact' ? path === own : path.startsWith(own)
 }
 
-/** Whether some path matches both patterns, whatever the method. */
+/** Whether any path matches both patterns, regardless of the method. */
 export function sharesPaths(one: EndpointPattern, other: EndpointPattern): boolean {
   // A prefix is a path that it matches itself; the empty prefix of `*` begins every other one.
   return matchesPath(one, other.path) || matchesPath(other, one.path)

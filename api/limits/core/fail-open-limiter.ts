@@ -1,15 +1,15 @@
 import type { FailureReason } from './counter.ts'
 import type { LimitedRequest, Limiter, Verdict } from './limiter.ts'
 
-/** Hears of every decision, for records and later replays. */
+/** Receives every decision, for records and later replays. */
 export type DecisionListener = (request: LimitedRequest, verdict: Verdict) => void
 
-/** Hears of decisions and faults, for metrics and warnings. */
+/** Receives decisions and failures, for metrics and warnings. */
 export interface DecisionObserver {
   decided(verdict: Verdict, elapsedMs: number): void
   /** A batch of the counter store failed, or the limiter itself threw. */
   failed(reason: FailureReason | 'fault', cause: Error | undefined): void
-  /** A decision holds, but could not be reported. */
+  /** A decision was made but could not be reported. */
   recordingFailed(cause: Error): void
 }
 

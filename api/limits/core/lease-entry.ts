@@ -11,14 +11,14 @@ const GREATEST_SLICE = 0.01
 const ALL_SLICES = 0.04
 /** Assumed until an instance knows its share of the requests. */
 const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
-/** The share is measured in intervals of at least this length, since an instance among many asks seldom. */
+/** Shortest interval for measuring the share, because one of many instances rarely asks the store. */
 const SHARE_INTERVAL_MS = 20
 /** Units that another instance gives back, and resets, are noticed within this time. */
 const RECHECK_EVERY_MS = 25
 const US_PER_MS = 1_000
 const MS_PER_SECOND = 1_000
 
-/** What one instance knows of a counter. */
+/** What one instance knows about a counter. */
 export interface LeaseEntry {
   counter: Counter
   /** Requests since `intervalAt`. */
@@ -26,7 +26,7 @@ export interface LeaseEntry {
   intervalAt: number
   /** Requests per ms. */
   rate: number
-  /** Held, not spent. */
+  /** Units that are held and not spent. */
   units: number
   /** Units in hand after the last slice. */
   slice: number
@@ -41,11 +41,11 @@ export interface LeaseEntry {
   /** The store's answer that local readings continue from, and when it was asked for. */
   reading: Reading
   readAt: number
-  /** Until then no room comes from time alone: a refusal is certain, unless others give back or reset. */
+  /** Until then, requests are certainly refused, unless other instances return units or the counter is reset. */
   refusedUntil: number
   /** Requests of at least this many units are refused. */
   refusedUnits: number
-  /** From then on the store is asked whether there is room again. Requests do not wait for its answer. */
+  /** From then on, the instance asks the store whether there is room again. Requests do not wait for the answer. */
   recheckAt: number
   isRechecking: boolean
   renewal: Promise<Undecided | undefined> | undefined
@@ -115,7 +115,7 @@ export function isInWindow(entry: LeaseEntry, now: number): boolean {
   return windowOf(entry.counter, storeTimeUs(entry, now)) === windowOf(entry.counter, entry.reading.nowUs)
 }
 
-/** What the store would have answered. The units that are held here count as free. */
+/** The answer that the store would have given, with the units held here counted as free. */
 export function localReading(entry: LeaseEntry | undefined, taken: number, now: number): Reading {
   if (entry === undefined) return NOTHING
   const { reading, units, counter } = entry

@@ -2,9 +2,9 @@ import type { Counter, CounterStore, Undecided } from './counter.ts'
 import { addLostSlice, greatestSlice, hasChanged, type LeaseEntry, learnShare, rememberRefusal, windowOf } from './lease-entry.ts'
 import type { LeaseTable } from './lease-table.ts'
 
-/** What leases ask the store for beside requests: slices, news of refusals, and returns. */
+/** The leases' own requests to the store: taking slices, checking refusals, and returning units. */
 export interface LeaseRenewal {
-  /** Takes the next slice. One question at a time per counter: all that wait for it share its answer. */
+  /** Takes the next slice. Asks only once at a time per counter, and all waiting requests share the answer. */
   renew(entry: LeaseEntry): Promise<Undecided | undefined>
   /** Takes the next slice of a hot counter before the last one is used up, so that requests seldom wait. */
   renewEarly(entry: LeaseEntry): void
@@ -66,7 +66,7 @@ export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): 
   async function recheck(entry: LeaseEntry, askedAt: number): Promise<void> {
     const { counter, refusedUnits } = entry
     const outcome = await store.decide([{ mode: 'soft', counter, units: 0 }])
-    // Without an answer the next request asks for itself: a store that is down lets it through.
+    // Without an answer, the next request asks the store itself, and is allowed if the store is down.
     if ('undecided' in outcome || hasChanged(entry.counter.limit, counter.limit)) entry.refusedUntil = 0
     else rememberRefusal(entry, outcome[0], askedAt, refusedUnits)
   }

@@ -1,7 +1,7 @@
 import type { Ask, Counter } from './counter.ts'
 import { hasChanged, type LeaseEntry, newEntry } from './lease-entry.ts'
 
-/** The counters that this instance tracks, because they may be hot or have refused somebody. */
+/** The counters that this instance tracks, because they may be hot or have refused a request. */
 export interface LeaseTable {
   /**
    * Adds a request to its counter's rate.
@@ -21,7 +21,8 @@ const RATE_INTERVAL_MS = 20
 /** Beyond this number of tracked counters, the store decides for the others. */
 const MAX_ENTRIES = 50_000
 /**
- * A counter is tracked from this many requests between two sweeps. Most callers come once, and cost next to nothing.
+ * A counter is tracked from this many requests between two sweeps. Most callers send one request and cost almost
+ * nothing.
  */
 const TRACKED_FROM = 3
 /** Requests of untracked counters are counted by a hash of the key. Two that collide are tracked a little earlier. */

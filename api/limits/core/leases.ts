@@ -16,7 +16,7 @@ export interface LeasedCounters extends CounterStore {
   forget(keys: readonly string[]): void
   /** Gives back everything. */
   close(): Promise<void>
-  /** Decisions so far that needed no question to the store. */
+  /** Number of decisions made without asking the store. */
   readonly local: number
 }
 
@@ -52,7 +52,7 @@ type Plan = 'spend' | 'refuse' | 'ask' | 'lease'
 /**
  * Takes slices of hot counters' budgets and spends them without asking, and remembers refusals for as long as they are
  * certain. The store has counted every unit that is spent here, so leases never exceed a limit. When the limit is
- * reached, at most a hundredth of it lies unspent in each instance, and a twenty-fifth in all of them.
+ * reached, at most a hundredth of it is unspent in each instance, and a twenty-fifth in all of them.
  */
 export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
   const table = leaseTable()
@@ -89,7 +89,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     return [localReading(entry, 0, now)]
   }
 
-  /** Most requests: the store decides, and only a refusal is remembered. */
+  /** The path of most requests: the store decides, and only refusals are remembered. */
   function decideUntracked(ask: Ask, now: number): Outcome | Promise<Outcome> {
     const outcome = store.decide([ask])
     return outcome instanceof Promise ? outcome.then(remembered) : outcome

@@ -9,10 +9,10 @@ import type { CompiledRule } from './rule.ts'
 /** The parts of a request that limits use. */
 export interface LimitedRequest {
   readonly method: string
-  /** As the router reads it, so that another spelling of a path does not bypass its rule. */
+  /** As the router parses it, so that another spelling of a path does not bypass its rule. */
   readonly path: string
   readonly caller: LimitedCaller
-  /** Requests that this one counts for; default 1. */
+  /** The number of requests to count. Default 1. */
   readonly cost?: number
 }
 
@@ -25,13 +25,13 @@ export interface RuleStatus extends LimitStatus {
 export type Verdict =
   /** No rule applies. */
   | { readonly outcome: 'unlimited' }
-  /** The counters did not answer: the request is let through. */
+  /** The counters did not answer, so the request is allowed. */
   | { readonly outcome: 'undecided'; readonly reason: FailureReason | 'rules_not_ready' | 'fault' }
   | {
       readonly outcome: 'allowed' | 'refused'
       /** The strictest rule that may refuse; undefined if only rules that log apply. */
       readonly strictest: RuleStatus | undefined
-      /** All rules without room, whatever their action. */
+      /** All exhausted rules, regardless of their action. */
       readonly violations: readonly RuleStatus[]
     }
 

@@ -16,7 +16,7 @@ import { sweptLeases } from './swept-leases.ts'
 export interface RateLimitOptions {
   /**
    * An ioredis client, `Redis` or `Cluster`. Make it with `enableOfflineQueue: false`, so that commands fail at once
-   * while Redis is away.
+   * while Redis is unreachable.
    */
   readonly redis: RedisClient
   readonly rules: readonly GivenRule[]

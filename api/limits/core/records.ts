@@ -25,11 +25,11 @@ export interface DecisionRecordsOptions {
 }
 
 export const TICK_MS = 1_000
-/** While Kafka is away, an attack from many addresses buffers no more violations than this. */
+/** Bounds the violations that an attack from many addresses can buffer while Kafka is unreachable. */
 const VIOLATIONS_CAPACITY = 20_000
-/** Seconds of traffic that wait while Kafka is away. */
+/** Seconds of traffic that are buffered while Kafka is unreachable. */
 const TRAFFIC_CAPACITY = 120
-/** Kinds of requests that one second keeps apart. */
+/** Distinct kinds of requests that are recorded per second. */
 const MAX_KINDS = 5_000
 /** Kafka refuses records above one megabyte. Entries beyond this size are only counted. */
 const MAX_TRAFFIC_BYTES = 768 * 1_024

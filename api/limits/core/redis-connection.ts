@@ -23,8 +23,8 @@ const RECONNECT_STEP_MS = 20
 const LONGEST_RECONNECT_MS = 200
 
 /**
- * Opens a connection for counters alone, so that large answers of views do not delay it. While Redis is away commands
- * fail at once, and none is repeated, since its request has been let through by then.
+ * Opens a connection for counters alone, so that large answers of views do not delay it. While Redis is unreachable,
+ * commands fail immediately. None is repeated, because its request has been allowed by then.
  */
 export function connectLimiterRedis({ url, cluster }: LimiterRedisOptions): LimiterRedis {
   const common = {

@@ -4,8 +4,8 @@ import type { ScriptRunner } from './counter.ts'
 import { DECIDE_SCRIPT } from './script.ts'
 
 /**
- * What the limiter needs of an ioredis client, `Redis` or `Cluster`. It is a shape and not ioredis' own classes, so
- * that a client of any copy or version of ioredis fits.
+ * The parts of an ioredis client, `Redis` or `Cluster`, that the limiter uses. A structural type instead of ioredis'
+ * classes accepts clients of any copy or version of ioredis.
  */
 export interface RedisClient {
   evalsha(sha1: string, numkeys: number, ...args: (string | number)[]): Promise<unknown>
@@ -21,7 +21,7 @@ interface ClusterClient extends RedisClient {
 
 const SCRIPT_SHA = createHash('sha1').update(DECIDE_SCRIPT).digest('hex')
 
-/** @param redis must fail commands at once while it is away: `enableOfflineQueue: false` */
+/** @param redis must fail commands immediately while it is unreachable (`enableOfflineQueue: false`) */
 export function redisScripts(redis: RedisClient): ScriptRunner {
   async function run(keys: readonly string[], args: readonly (string | number)[]): Promise<number[]> {
     try {

@@ -14,7 +14,7 @@ export interface RequestLimitsOptions {
   readonly paths: LimitedPaths
 }
 
-/** Administrators must be able to take back a wrong rule, and gateways ask here for their own callers. */
+/** Exempt, because administrators must be able to undo a wrong rule, and gateways ask for callers of their own. */
 const EXEMPT_PREFIX = '/api/v1/rate-limits/'
 const EXEMPT_SCOPES = ['admin', 'internal']
 const NO_HEADERS: RateHeaders = {}

@@ -3,7 +3,7 @@ import type { LimitedCaller } from '../../kit/limited-caller.ts'
 import type { Counter } from './counter.ts'
 import type { Limit } from './formulas.ts'
 
-/** A rule with everything that requests need of it, computed once. */
+/** A rule with everything that deciding a request needs, computed once. */
 export interface CompiledRule {
   readonly rule: LimitRule
   readonly limit: Limit

@@ -9,7 +9,7 @@ import { append, argumentsOf, NUMBERS_PER_READING, newCall, readingsOf, type Scr
  */
 export type BatchKind = 'awaited' | 'probe' | 'background'
 
-/** Sends everything that is asked in one turn of the event loop as one script per shard. */
+/** Combines all asks of one event loop turn into one script per shard. */
 export interface ScriptBatches {
   /** Adds asks to the shard's next script. Resolves when it is answered, or undecided after the time-out. */
   add(group: string, node: string, kind: BatchKind, asks: readonly Ask[]): Promise<Outcome>
@@ -28,8 +28,8 @@ export interface ScriptBatchesOptions {
 }
 
 /**
- * More than this waits for the next script, so that this process and Redis work at the same time, and answers do not
- * come all at once. A script holds Redis' one thread for 4 µs and 3.5 more per ask: 64 decide an eighth more at full
+ * Asks beyond this number wait for the next script, so that this process and Redis work in parallel and answers are
+ * spread over time. A script holds Redis' one thread for 4 µs and 3.5 more per ask: 64 decide an eighth more at full
  * load, with a third more P99.
  */
 const MAX_ASKS_PER_SCRIPT = 16
@@ -101,7 +101,7 @@ export function scriptBatches({ scripts, monotonic, timeoutMs, onFailure, onLate
     const timer = setTimeout(onDeadline, timeoutMs)
     scripts.run(call.keys, argumentsOf(call)).then(onAnswer, onError)
 
-    /** If this process was busy, the answer may lie unread in the socket. It is read before immediates run. */
+    /** If this process was busy, the answer may be unread in the socket. Node reads it before immediates run. */
     function onDeadline(): void {
       setImmediate(() => fail('timeout', undefined))
     }
@@ -149,7 +149,7 @@ function newBatch(node: string, kind: BatchKind): Batch {
   return { node, kind, call: newCall(), requests: [] }
 }
 
-/** By its name, not by its class: the caller's ioredis may be another copy. */
+/** Compares the name instead of the class, because the caller's ioredis may be another copy. */
 function isErrorReply(error: Error): boolean {
   return error.name === 'ReplyError'
 }

@@ -1,7 +1,7 @@
 import type { Ask, Reading } from './counter.ts'
 import { capacityOf } from './formulas.ts'
 
-/** What DECIDE_SCRIPT is called with. */
+/** The arguments of DECIDE_SCRIPT. */
 export interface ScriptCall {
   readonly keys: string[]
   /** Five numbers for each kind of ask. Equal asks share one kind. */

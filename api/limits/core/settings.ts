@@ -12,25 +12,25 @@ import type { ApiClients } from './caller.ts'
 import type { RuleTable } from './matching.ts'
 import { rulesInForce } from './rules-in-force.ts'
 
-/** Rules and API keys in the memory of this instance, as the compacted topics hold them. */
+/** Rules and API keys in memory, as the compacted topics contain them. */
 export interface LimitSettings {
   /** undefined until all rules have been read. */
   rules(): RuleTable | undefined
   /** Whether requests are decided by all rules that `rule` returns. */
   areRulesInForce(): boolean
-  /** With seeded and inactive ones. Throws ApiError `not_ready`. */
+  /** Includes seeded and inactive rules. Throws ApiError `not_ready`. */
   allRules(): LimitRule[]
   /** Throws ApiError `not_ready`. */
   rule(ruleId: string): LimitRule | undefined
   readonly clients: ApiClients
-  /** All keys, also revoked ones. Throws ApiError `not_ready`. */
+  /** Includes revoked keys. Throws ApiError `not_ready`. */
   allClients(): LimitClient[]
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<void>
 }
 
 export interface LimitSettingsOptions {
-  /** Kafka may come later. */
+  /** Kafka need not be reachable yet. */
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly log: Logger
@@ -39,7 +39,7 @@ export interface LimitSettingsOptions {
 /** No schema has this id, so that each value is resolved from the schema that it was written with. */
 const READ_ONLY_SCHEMA = -1
 
-/** Reads the topics from now on until it is closed. */
+/** Reads the topics continuously until it is closed. */
 export async function limitSettings({ transport, registry, log }: LimitSettingsOptions): Promise<LimitSettings> {
   const { schemas } = await openSerdes(registry, [])
 

@@ -21,7 +21,7 @@ import { limiterTelemetry } from './telemetry.ts'
 export interface LimitsOptions {
   readonly redisUrl: string
   readonly redisCluster: boolean
-  /** The process's own. It stays open. */
+  /** The transport of the process, which stays open. */
   readonly transport: Transport
   readonly trusted: TrustedProxies
   /** Patterns of paths that the running services declare as limited. */
@@ -52,7 +52,7 @@ export interface RunningLimits {
   close(): Promise<void>
 }
 
-/** A caller who asks for usage prefers a slow answer to none. */
+/** Callers that ask for usage prefer a slow answer to none. */
 const LOOK_TIMEOUT_MS = 500
 /** Kafka takes the last records within this time if it is up. */
 const LAST_RECORDS_MS = 1_000

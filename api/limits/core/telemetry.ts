@@ -6,7 +6,7 @@ import { failOpenWarning } from './fail-open-warning.ts'
 
 /** Metrics of decisions, and one warning per second while requests are let through undecided. */
 export interface LimiterTelemetry extends DecisionObserver {
-  /** Logs warnings that still wait. */
+  /** Logs pending warnings. */
   flush(): void
 }
 
@@ -23,13 +23,13 @@ const MS_PER_SECOND = 1_000
 export function limiterTelemetry({ registry, log, later }: LimiterTelemetryOptions): LimiterTelemetry {
   const decisions = new Counter({
     name: 'rate_limit_decisions_total',
-    help: 'Requests by what was decided: unlimited, allowed, refused, undecided (let through because the counters did not answer)',
+    help: 'Requests by decision: unlimited, allowed, refused, or undecided (allowed because the counters did not answer)',
     labelNames: ['outcome'],
     registers: [registry],
   })
   const undecided = new Counter({
     name: 'rate_limit_undecided_total',
-    help: 'Requests let through undecided, by reason',
+    help: 'Requests allowed without a decision, by reason',
     labelNames: ['reason'],
     registers: [registry],
   })

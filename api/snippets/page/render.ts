@@ -32,10 +32,10 @@ export function snippetPage(snippet: SnippetRecord, content: ShownContent): stri
 
 /** The page before a read of a snippet with limited reads, because link previews open pages, too. */
 export function revealPage(snippet: SnippetRecord): string {
-  const often = snippet.readsLeft === 1 ? 'once' : `${snippet.readsLeft} times`
+  const often = snippet.readsLeft === 1 ? 'once more' : `${snippet.readsLeft} more times`
   return document(
     'A snippet with limited reads',
-    `<main><h1>A snippet with limited reads</h1><p class="note">It can be read ${often} more before it is deleted.</p>
+    `<main><h1>A snippet with limited reads</h1><p class="note">It can be read ${often} before it is deleted.</p>
 <form method="post" action="/p/${snippet.id}"><button id="reveal" type="submit">Read it now</button></form></main>`,
   )
 }
@@ -78,7 +78,7 @@ function sizeOf(bytes: number): string {
 
 function readsNote(left: number): string {
   if (left === 0) return 'This was the last read, and the snippet is now deleted. Copy it while you can see it.'
-  return `It can be read ${left === 1 ? 'once' : `${left} times`} more.`
+  return `It can be read ${left === 1 ? 'once more' : `${left} more times`}.`
 }
 
 function note(html: string): string {

@@ -45,11 +45,12 @@ export function clickCounts({ reader, totals, visitors, details, stats }: ClickC
   function count(click: Click, ctx: RecordContext<string>): Outcome {
     const { short_code, timestamp } = click
     if (!SHORT_CODE.test(short_code)) return deadLetter('invalid_short_code', 'short_code must be 1 to 10 letters, digits, - or _')
-    if (short_code !== ctx.key) return deadLetter('wrong_key', 'the key must be the short_code: one partition counts all clicks of a link')
+    if (short_code !== ctx.key)
+      return deadLetter('wrong_key', 'the key must be the short_code, because one partition counts all clicks of a link')
     const time = Date.parse(timestamp)
     if (Number.isNaN(time) || time < 0) return deadLetter('invalid_timestamp', 'timestamp must be ISO 8601')
     if (time > ctx.now + MAX_AHEAD_MS)
-      return deadLetter('timestamp_in_the_future', `timestamp is ${time - ctx.now} ms ahead of the clock: correct the producer's clock`)
+      return deadLetter('timestamp_in_the_future', `timestamp is ${time - ctx.now} ms ahead of the clock; correct the producer's clock`)
     const known = reader()(click, time)
     pending.add(known)
     ctx.emit(details, short_code, known)
