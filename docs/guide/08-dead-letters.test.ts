@@ -189,10 +189,10 @@ test('a source may stop the worker instead', () => {
  *
  *     npm run dlq -- list                                       counts by topology and code
  *     npm run dlq -- show pricing --code negative_length        origin, reason, key, value, headers
- *     npm run dlq -- replay pricing --code negative_length      sends them back to their topics, once: fix the cause first
+ *     npm run dlq -- replay pricing --code negative_length      sends them back once, after you have fixed the cause
  *
  * The header `dead-letter.replays` of a replayed record counts its replays.
  *
- * Read next: chapter 9, schemas. Sources: `pipelines/engine/task/dead-letter.ts`, `pipelines/engine/task/record-queue.ts`,
- * `pipelines/engine/topology/outcome.ts`.
+ * Read next: chapter 9, schemas. Sources: `pipelines/engine/task/dead-letter.ts`,
+ * `pipelines/engine/task/record-queue.ts`, `pipelines/engine/topology/outcome.ts`.
  */

@@ -135,5 +135,6 @@ test('the worker that takes over reads nothing, because it already has the state
  * announces that it will return.
  *
  * Read next: chapter 15, commands. `docs/engine-reference.md` lists all options, metrics and endpoints. Sources:
- * `pipelines/engine/state/standby.ts`, `pipelines/engine/state/placement.ts`, `pipelines/engine/state/state-cleaner.ts`.
+ * `pipelines/engine/state/standby.ts`, `pipelines/engine/state/placement.ts`,
+ * `pipelines/engine/state/state-cleaner.ts`.
  */
