@@ -5,10 +5,10 @@ import type { Context } from './options.ts'
 import { describeTransactionsV0, initProducerIdV4, listTransactionsV1 } from './protocol.ts'
 
 const ANY_DURATION = -1n
-/** The whole list: patterns came with a later version of the request. */
+/** Lists all transactions: patterns came with a later version of the request. */
 const NO_PATTERN = null
 
-/** A transaction as its coordinator knows it. */
+/** An open transaction as its coordinator describes it. */
 interface OpenTransaction {
   readonly coordinator: Broker
   readonly transactionalId: string
@@ -17,7 +17,10 @@ interface OpenTransaction {
   readonly timeoutMs: number
 }
 
-/** See `Transport.endTransactions`. Nothing is repeated: whoever still waits asks again, and the time-out ends what is left. */
+/**
+ * See `Transport.endTransactions`. Does not retry: a caller that still waits calls again, and the timeout ends the
+ * rest.
+ */
 export async function endAbandonedTransactions(
   { runtime: { log } }: Pick<Context, 'runtime'>,
   cluster: Pick<Cluster, 'brokers' | 'connectionTo'>,
@@ -37,7 +40,10 @@ export async function endAbandonedTransactions(
       })
   }
 
-  /** The answer to a transaction that was open is CONCURRENT_TRANSACTIONS: its abort has begun, and we want no producer id of it. */
+  /**
+   * For a transaction that was open, the coordinator answers CONCURRENT_TRANSACTIONS: it has begun the abort and
+   * returns no producer id, which is not needed here.
+   */
   async function end({ coordinator, transactionalId, producerId, producerEpoch, timeoutMs }: OpenTransaction): Promise<string[]> {
     const connection = await cluster.connectionTo(coordinator)
     const { errorCode } = await ask(connection, initProducerIdV4.api, transactionalId, timeoutMs, producerId, producerEpoch)

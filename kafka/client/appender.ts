@@ -3,18 +3,21 @@ import { BatchWriter, recordBytesBound } from '../record-batch/writer.ts'
 import { partitionKey, type RecordAppender, type RecordHeader } from '../transport.ts'
 
 /**
- * Brokers take 1 MiB (`max.message.bytes`) unless told otherwise; the margin covers compression that makes a batch larger. A record above it is a
- * batch of its own: where it may go, its topic takes more.
+ * Brokers accept 1 MiB (`max.message.bytes`) by default. The margin covers compression that makes a batch larger. A
+ * record above this limit gets a batch to itself, because its topic may accept more.
  */
 const BATCH_LIMIT_BYTES = 900 * 1_024
-/** From this size on `flushFull` sends a batch before it is full: the broker works while the next records are processed. */
+/**
+ * `flushFull` sends a batch from this size on, before it is full, so that the broker works while the caller processes
+ * further records.
+ */
 const EARLY_BATCH_BYTES = 256 * 1_024
-/** Memory of acknowledged batches kept for the next ones. */
+/** Memory of acknowledged batches that is kept for later batches. */
 const POOL_LIMIT_BYTES = 32 * 1_048_576
-/** Sequence numbers are unsigned 31-bit and begin again at 0. */
+/** Sequence numbers are unsigned 31-bit integers and wrap around to 0. */
 const SEQUENCE_SPAN = 2 ** 31
 
-/** The producer id under which batches are written. */
+/** The producer id and epoch that are written into batches. */
 export interface ProducerIdentity {
   readonly producerId: number
   readonly producerEpoch: number
@@ -22,14 +25,14 @@ export interface ProducerIdentity {
   readonly codec: Codec
 }
 
-/** A batch on its way: its bytes, and with them its sequence number, never change once they were sent. */
+/** A batch that was sent. Its bytes, and therefore its sequence number, never change afterwards. */
 export interface SentBatch {
   readonly writer: BatchWriter
   readonly bytes: Buffer
   readonly count: number
 }
 
-/** Memory of acknowledged batches. */
+/** Buffers of acknowledged batches, for reuse. */
 export interface BufferPool {
   take(): Buffer | undefined
   give(buffer: Buffer): void
@@ -51,15 +54,18 @@ export function bufferPool(): BufferPool {
   return { take, give }
 }
 
-/** What the appenders of one producer share. */
+/** State that the appenders of one producer share. */
 export interface TransactionPhase {
-  /** The open transaction is being committed: what is appended now belongs to the next one, and is held back. */
+  /**
+   * True while the open transaction is being committed. Records appended meanwhile are held back for the next
+   * transaction.
+   */
   committing: boolean
 }
 
 /**
- * The records of one partition between `append` and their acknowledgement; in order, one batch under way at a time. While a transaction is
- * committed, the records of the next one are collected and not sent.
+ * The records of one partition from `append` to their acknowledgement, in order, with one batch in flight at a time.
+ * During a commit it collects the records of the next transaction without sending them.
  */
 export class PartitionAppender implements RecordAppender {
   readonly topic: string
@@ -75,16 +81,16 @@ export class PartitionAppender implements RecordAppender {
   #sent: SentBatch | undefined
   #sequence = 0
   #pendingRecords = 0
-  /** Is a request with `#sent` under way? */
+  /** True while a request that contains `#sent` is in flight. */
   inFlight = false
-  /** Clock reading before which the batch is not sent again. */
+  /** Clock reading before which the batch must not be sent again. */
   retryAt = 0
   attempts = 0
-  /** Clock reading of the first failed try of the batch that is next. */
+  /** Clock reading of the first failed attempt for the current batch. */
   troubledSince: number | undefined
-  /** The last answer says that the leader may be another broker now. */
+  /** True when the last answer indicates that another broker may lead the partition now. */
   leaderLost = false
-  /** After the last acknowledged batch of this transaction; -1 when the broker could not say. */
+  /** The offset after the last acknowledged batch of this transaction; -1 when the broker did not return it. */
   nextOffset: number | undefined
 
   constructor(topic: string, partition: number, pool: BufferPool, phase: TransactionPhase) {
@@ -95,12 +101,12 @@ export class PartitionAppender implements RecordAppender {
     this.#phase = phase
   }
 
-  /** Of the next transaction too. */
+  /** Includes the records of the next transaction. */
   get pendingRecords(): number {
     return this.#pendingRecords + this.#heldRecords
   }
 
-  /** Records of the open transaction, sent or not. */
+  /** Records of the open transaction, whether sent or not. */
   get admittedRecords(): number {
     return this.#pendingRecords
   }
@@ -136,7 +142,7 @@ export class PartitionAppender implements RecordAppender {
     else this.#pendingRecords++
   }
 
-  /** Ends the running batch: it is ready to be sent, or held back until its transaction begins. */
+  /** Closes the current batch: it is ready to be sent, or held back until its transaction begins. */
   seal(): void {
     if (this.#current === undefined) return
     if (this.#phase.committing) this.#held.push(this.#current)
@@ -144,17 +150,17 @@ export class PartitionAppender implements RecordAppender {
     this.#current = undefined
   }
 
-  /** Makes the running batch ready if it is worth a request and none of this partition is waiting. */
+  /** Closes the current batch if it is large enough for a request and no other batch of this partition waits. */
   sealLarge(): void {
     if (this.#current !== undefined && this.#current.bytes >= EARLY_BATCH_BYTES && !this.hasWork) this.seal()
   }
 
-  /** True while a batch is under way or ready. */
+  /** True while a batch is in flight or ready. */
   get hasWork(): boolean {
     return this.#sent !== undefined || this.#full.length > 0
   }
 
-  /** The batch to send now: the one that must be repeated, else the next one. */
+  /** The batch to send now: the one that must be repeated, or else the next one. */
   take(identity: ProducerIdentity): SentBatch {
     if (this.#sent !== undefined) return this.#sent
     const writer = this.#full.shift() as BatchWriter
@@ -164,7 +170,7 @@ export class PartitionAppender implements RecordAppender {
     return this.#sent
   }
 
-  /** @param baseOffset -1 when the broker could not say */
+  /** @param baseOffset -1 when the broker did not return it */
   acknowledge(baseOffset: number): void {
     const batch = this.#sent as SentBatch
     this.nextOffset = baseOffset < 0 ? -1 : baseOffset + batch.count
@@ -173,12 +179,12 @@ export class PartitionAppender implements RecordAppender {
     this.#calm()
   }
 
-  /** True when a batch was sent whose fate is unknown: its sequence numbers may or may not be used up. */
+  /** True when the outcome of a sent batch is unknown, so that its sequence numbers may or may not be used up. */
   get hasUnacknowledged(): boolean {
     return this.#sent !== undefined
   }
 
-  /** Drops what is pending. Nothing of it may be under way. */
+  /** Drops all pending records. No batch may be in flight. */
   clear(): void {
     for (const writer of [...this.#full, ...this.#held]) this.#pool.give(writer.release())
     if (this.#current !== undefined) this.#pool.give(this.#current.release())
@@ -199,7 +205,10 @@ export class PartitionAppender implements RecordAppender {
     this.leaderLost = false
   }
 
-  /** Everything is acknowledged and the transaction has ended: what was held back is the beginning of the next one. */
+  /**
+   * Call when everything is acknowledged and the transaction has ended. The held-back records begin the next
+   * transaction.
+   */
   endTransaction(): void {
     this.#full = this.#held
     this.#held = []
@@ -208,7 +217,7 @@ export class PartitionAppender implements RecordAppender {
     this.nextOffset = undefined
   }
 
-  /** The commit failed: what was held back is part of the transaction that it leaves open. */
+  /** Call after a failed commit. The held-back records become part of the transaction that it left open. */
   stopHolding(): void {
     this.#full.push(...this.#held)
     this.#held = []
@@ -216,7 +225,7 @@ export class PartitionAppender implements RecordAppender {
     this.#heldRecords = 0
   }
 
-  /** A new producer epoch counts from 0. */
+  /** A new producer epoch restarts the sequence at 0. */
   restartSequence(): void {
     this.#sequence = 0
   }

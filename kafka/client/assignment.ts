@@ -1,31 +1,34 @@
 import { partitionKey, type TopicPartition } from '../transport.ts'
 
-/** The partitions of one member: its target assignment, the ones it owns, and the ones it has last reported to the coordinator. */
+/**
+ * The partitions of one member: its target assignment, the ones it owns, and the ones it last reported to the
+ * coordinator.
+ */
 export interface Assignment {
   /**
-   * Takes the target assignment from an answer.
-   * @param joined the member has just joined, so that even an unchanged target counts as changed
-   * @returns whether it has changed
+   * Takes the target assignment from a response.
+   * @param joined true if the member has just joined; even an unchanged target counts as changed then
+   * @returns whether the target has changed
    */
   setTarget(partitions: readonly TopicPartition[], joined: boolean): boolean
-  /** The target assignment, once after each change. */
+  /** Returns the target assignment once after each change. */
   takeChangedTarget(): TopicPartition[] | undefined
-  /** The member has given up everything else. */
+  /** Records that the member has given up all other partitions. */
   setOwned(partitions: readonly TopicPartition[]): void
-  /** What the next heartbeat has to report. */
+  /** Returns what the next heartbeat must report. */
   nextReport(): OwnershipReport
-  /** What the coordinator knows is unknown: the next report is a full one. */
+  /** Makes the next report a full one, because it is unknown which report the coordinator has. */
   forgetReported(): void
-  /** The membership is over: nothing is owned. */
+  /** Ends the membership: the member owns nothing. */
   clear(): void
 }
 
 export interface OwnershipReport {
-  /** The heartbeat must carry every field, not only the partitions. */
+  /** True when the heartbeat must carry every field, not only the partitions. */
   readonly full: boolean
   /** Undefined: unchanged since the last report. */
   readonly owned: readonly TopicPartition[] | undefined
-  /** The coordinator has answered it. */
+  /** Call when the coordinator has answered the report. */
   confirmed(): void
 }
 
@@ -33,9 +36,9 @@ export function openAssignment(): Assignment {
   let target: readonly TopicPartition[] | undefined
   let changed = false
   let owned: readonly TopicPartition[] = []
-  /** `owned` as it was last reported. */
+  /** `owned` as last reported. */
   let reported: string | undefined
-  /** Reports from before the last `forgetReported` confirm nothing. */
+  /** Reports created before the last `forgetReported` must not be confirmed. */
   let lastForgotten = 0
 
   return {

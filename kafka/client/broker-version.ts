@@ -3,7 +3,7 @@ import { ask } from './connections.ts'
 import { errorName } from './errors.ts'
 import { apiVersionsV3, type Connection } from './protocol.ts'
 
-/** Every request that the transport sends: key and the one version it speaks. */
+/** Every request type that the transport sends, with its API key and the one version that the transport speaks. */
 const NEEDED: readonly { readonly name: string; readonly key: number; readonly version: number }[] = [
   { name: 'ConsumerGroupHeartbeat', key: 68, version: 1 },
   { name: 'Fetch', key: 1, version: 17 },
@@ -37,7 +37,7 @@ export async function checkBrokerVersion(connection: Connection): Promise<void> 
 
 export function refuseOldBroker(versions: Versions, address: string): void {
   const refuse = (reason: string) => {
-    throw new TransportError('UNSUPPORTED_BROKER', `${address} is no broker that this transport can use: ${reason}`, { fatal: true })
+    throw new TransportError('UNSUPPORTED_BROKER', `${address} is not a broker that this transport supports: ${reason}`, { fatal: true })
   }
   if (versions.errorCode !== 0) {
     refuse(`it does not answer ApiVersions v3 (${errorName(versions.errorCode)}); Kafka 4.0 or newer is needed`)

@@ -14,24 +14,27 @@ export interface Leader {
 
 interface KnownTopic {
   readonly id: string
-  /** By partition number; undefined while there is no leader. */
+  /** By partition number; undefined while the partition has no leader. */
   readonly leaders: readonly (Leader | undefined)[]
 }
 
 export type CoordinatorKind = 'group' | 'transaction'
 const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
 
-/** Asking about the same lost leader more often than this would only load the brokers. */
+/** Refreshing the metadata of a lost leader more often would only load the brokers. */
 const REFRESH_PAUSE_MS = 50
-/** A quiet leader change without any error still becomes known (Kafka's metadata.max.age.ms). */
+/** Reveals leader changes that cause no error (Kafka's metadata.max.age.ms). */
 const METADATA_MAX_AGE_MS = 300_000
 
-/** Who is where: brokers, leaders, topic ids, coordinators. Remembers the topics that were asked for and refreshes all of them together. */
+/**
+ * The cluster's metadata: brokers, leaders, topic ids and coordinators. It remembers all requested topics and refreshes
+ * them together.
+ */
 export interface Cluster {
   connect(): Promise<void>
   /** Any broker that answers, on the shared connection for short requests. */
   anyBroker(): Promise<Connection>
-  /** Those of the last answer. */
+  /** The brokers from the last metadata response. */
   brokers(): readonly Broker[]
   /** Shared connection to one broker, for short requests. */
   connectionTo(broker: Broker): Promise<Connection>
@@ -40,7 +43,7 @@ export interface Cluster {
   topicName(id: string): string | undefined
   /** Undefined for a topic that the last refresh did not find. */
   partitionCount(topic: string): number | undefined
-  /** Asks for the known topics and `topics`; concurrent calls share one request. */
+  /** Refreshes the known topics and `topics`; concurrent calls share one request. */
   refresh(topics?: readonly string[]): Promise<void>
   /** Waits while a coordinator is being elected. @throws Disconnected when no broker answers */
   findCoordinator(kind: CoordinatorKind, key: string, signal?: AbortSignal): Promise<Broker>
@@ -116,7 +119,7 @@ export function openCluster(context: Context): Cluster {
 
   async function refresh(wanted: readonly string[] = []): Promise<void> {
     for (const topic of wanted) known.add(topic)
-    // A running refresh that was sent without one of these topics does not answer for it.
+    // A running refresh covers only the topics that were known when it was sent.
     while (refreshing !== undefined) {
       const { done, covers } = refreshing
       if (wanted.every((topic) => covers.has(topic))) return done

@@ -10,19 +10,23 @@ export interface Broker {
 }
 
 /**
- * Connections of one user (a fetch slot, a producer, a member), one per broker. A broker answers the requests of a
- * connection one after the other, so whoever waits long (fetch, acks=all) must not share one with whoever may not.
+ * The connections of one user (a fetch slot, a producer or a member), one per broker. A broker answers the requests of
+ * a connection in order, so requests that wait long (fetch, acks=all) must not share a connection with requests that
+ * must not wait.
  */
 export interface Connections {
   get(broker: Broker): Promise<Connection>
-  /** The connection if it is open already: lets a request leave in this very turn of the event loop. */
+  /** The connection if it is already open, so that a request can leave in the same turn of the event loop. */
   established(broker: Broker): Connection | undefined
-  /** Closes the connection to one broker, with whatever waits for an answer on it; the next `get` opens another. */
+  /** Closes the connection to one broker, including unanswered requests. The next `get` opens a new connection. */
   drop(broker: Broker): void
   close(): Promise<void>
 }
 
-/** More requests than this wait here instead of in the broker; 5 is also the most that keeps idempotent produces in order. */
+/**
+ * Further requests wait here instead of in the broker. With more than 5, idempotent produce requests could lose their
+ * order.
+ */
 const MAX_IN_FLIGHT = 5
 
 export function openConnections({ options }: Pick<Context, 'options'>): Connections {
@@ -36,7 +40,7 @@ export function openConnections({ options }: Pick<Context, 'options'>): Connecti
       requestTimeout: options.requestTimeoutMs,
       maxInflights: MAX_IN_FLIGHT,
       tls: options.tls,
-      // Certificates for a bare address carry no server name, and TLS allows none.
+      // A certificate for an IP address has no server name, and TLS does not allow an IP address as one.
       tlsServerName: options.tls === undefined || isIP(broker.host) ? undefined : broker.host,
       sasl: options.sasl,
     })
@@ -44,7 +48,7 @@ export function openConnections({ options }: Pick<Context, 'options'>): Connecti
       if (open.get(key) === opening) open.delete(key)
       if (live.get(key) === connection) live.delete(key)
     }
-    // A listener must stay for good: an error event without one would end the process.
+    // This listener must stay: an error event without a listener would end the process.
     connection.on('error', forget)
     connection.once('close', forget)
     const opening = open.get(key)
@@ -75,7 +79,9 @@ export function openConnections({ options }: Pick<Context, 'options'>): Connecti
     return promise
   }
 
-  /** A connection that authenticates again (its session time was up) is usable in a moment; a request in between would end it. */
+  /**
+   * A connection that reauthenticates at the end of its session is usable soon; a request before that would close it.
+   */
   async function isUsable(connection: Connection): Promise<boolean> {
     if (connection.isConnected()) return true
     if (connection.status !== ConnectionStatuses.REAUTHENTICATING) return false
@@ -94,7 +100,7 @@ export function openConnections({ options }: Pick<Context, 'options'>): Connecti
 
   function drop(broker: Broker): void {
     const key = keyOf(broker)
-    // One that never opens has nothing to close.
+    // A connection that fails to open needs no closing.
     open
       .get(key)
       ?.then((connection) => connection.close())
@@ -109,7 +115,7 @@ export function openConnections({ options }: Pick<Context, 'options'>): Connecti
       try {
         await (await opening).close()
       } catch {
-        // It never opened: nothing to close.
+        // The connection failed to open, so there is nothing to close.
       }
     })
     open.clear()
@@ -138,7 +144,7 @@ function connectError(broker: Broker, error: unknown): Error {
   return new Disconnected(`cannot connect to ${broker.host}:${broker.port} (${rootMessage(error)})`, error)
 }
 
-/** The reason at the bottom: a refused connection, a certificate, a name that is not known. */
+/** The message of the innermost cause: a refused connection, a certificate, an unknown host name. */
 function rootMessage(error: unknown): string {
   let deepest = error
   while (deepest instanceof Error && deepest.cause !== undefined) deepest = deepest.cause
@@ -153,8 +159,8 @@ function isAuthentication(error: unknown): boolean {
 }
 
 /**
- * Sends one request. Answers with error codes are answers: they are returned for the caller to read.
- * @throws Disconnected when there is no answer
+ * Sends one request. A response with error codes is returned, so that the caller can interpret the codes.
+ * @throws Disconnected when there is no response
  */
 export async function ask<Args extends unknown[], Response>(
   connection: Connection,

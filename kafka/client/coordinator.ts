@@ -4,11 +4,11 @@ import { Disconnected } from './errors.ts'
 import type { Context } from './options.ts'
 import type { API } from './protocol.ts'
 
-/** Sends requests to the coordinator of one group or one transactional id, on a connection of its own. */
+/** Sends requests to the coordinator of one group or transactional id, on a separate connection. */
 export interface Coordinator {
-  /** @throws Disconnected when there is no answer; the next call looks for the coordinator again */
+  /** @throws Disconnected when there is no answer; the next call looks up the coordinator again */
   send<Args extends unknown[], Response>(api: API<Args, Response>, ...args: Args): Promise<Response>
-  /** The coordinator has moved: look for it before the next request. */
+  /** Call when the coordinator has moved: the next request looks it up again. */
   forget(): void
   close(): Promise<void>
 }

@@ -4,27 +4,27 @@ import { protocolErrorsCodesById } from './protocol.ts'
 /** Names of Kafka's error codes, as the protocol documents them. `NONE` is success. */
 export type ErrorName = string
 
-/** Codes that newer brokers may send and the protocol package does not list are named by their number. */
+/** Error codes that the protocol package does not know, such as those of newer brokers, are named by their number. */
 export function errorName(code: number): ErrorName {
   return (protocolErrorsCodesById as Record<number, string>)[code] ?? `ERROR_${code}`
 }
 
-/** The request was not answered: the broker is gone, busy or not to be reached. What it did is unknown. */
+/** The request was not answered: the broker is down, overloaded or unreachable. Its effect is unknown. */
 export class Disconnected extends TransportError {
   constructor(message: string, cause?: unknown) {
     super('DISCONNECTED', message, { fatal: false, cause })
   }
 }
 
-/** Ends what is still waiting when its part of the transport is closed. */
+/** Ends requests that still wait when their part of the transport is closed. */
 export function throwIfClosed(closing: AbortSignal | undefined): void {
   if (closing?.aborted) throw new TransportError('CLOSED', 'the transport was closed', { fatal: false })
 }
 
-/** The group has given our place away; the producer's own place is not touched by that, so its transaction can be aborted. */
+/** The member has lost its place in the group. Its producer is not affected, so the transaction can be aborted. */
 export class MemberFenced extends FencedError {}
 
-/** The leader has moved or is being elected: ask for metadata and go on. */
+/** The leader has moved or is being elected: refresh the metadata and retry. */
 const STALE_LEADER: ReadonlySet<ErrorName> = new Set([
   'NOT_LEADER_OR_FOLLOWER',
   'LEADER_NOT_AVAILABLE',
@@ -41,7 +41,7 @@ const STALE_LEADER: ReadonlySet<ErrorName> = new Set([
 /** The coordinator has moved or is loading its log. */
 const STALE_COORDINATOR: ReadonlySet<ErrorName> = new Set(['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS'])
 
-/** Passing states of one broker or of a transaction's coordinator. */
+/** Transient states of a broker or of a transaction coordinator. */
 const PASSING: ReadonlySet<ErrorName> = new Set([
   'REQUEST_TIMED_OUT',
   'NOT_ENOUGH_REPLICAS',
@@ -57,8 +57,8 @@ const PASSING: ReadonlySet<ErrorName> = new Set([
 ])
 
 /**
- * The producer's place is taken, or the broker has given the transaction up (it timed out, its state is gone):
- * nothing can be added to it any more.
+ * The producer was fenced, or the broker has given up the transaction because it timed out or its state is gone.
+ * Nothing can be added to the transaction.
  */
 const PRODUCER_LOST: ReadonlySet<ErrorName> = new Set([
   'PRODUCER_FENCED',
@@ -78,7 +78,7 @@ const MEMBER_LOST: ReadonlySet<ErrorName> = new Set([
   'GROUP_ID_NOT_FOUND',
 ])
 
-/** The member epoch has been raised since: a heartbeat brings the new one. */
+/** The member epoch has increased since: a heartbeat returns the new one. */
 const MEMBER_EPOCH_OLD: ReadonlySet<ErrorName> = new Set(['ILLEGAL_GENERATION', 'STALE_MEMBER_EPOCH'])
 
 export type ErrorClass =
@@ -91,7 +91,7 @@ export type ErrorClass =
   | 'member-epoch-old'
   | 'fatal'
 
-/** What is to be done about an answer. */
+/** Classifies an error by the reaction that it needs. */
 export function classify(name: ErrorName): ErrorClass {
   if (name === 'NONE') return 'none'
   if (STALE_LEADER.has(name)) return 'stale-leader'
@@ -103,7 +103,7 @@ export function classify(name: ErrorName): ErrorClass {
   return 'fatal'
 }
 
-/** An answer that repeating the request cannot change. */
+/** The error for an answer that would not change if the request were repeated. */
 export function fatal(name: ErrorName, doing: string, detail?: string | null): TransportError {
   return new TransportError(name, `${doing}: the broker answered ${name}${detail ? ` (${detail})` : ''}`, { fatal: true })
 }

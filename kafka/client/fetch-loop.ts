@@ -9,45 +9,45 @@ import { getOrAdd } from './get-or-add.ts'
 import type { Context } from './options.ts'
 
 /**
- * Requests that may be under way per leader, each on a connection of its own: a partition that is assigned or resumed
- * while the first request waits for data must not wait with it.
+ * Maximum number of requests in flight per leader, each on a separate connection. A partition that is assigned or
+ * resumed while the first request waits for data must not wait with it.
  */
 const SLOTS_PER_LEADER = 2
-/** Waits that were made to end together end so close to each other, the broker's timers included. */
+/** Waits that should end together, including those in the broker, end within this time of each other. */
 const TOGETHER_MS = 20
 
-/** A request that was not answered yet. */
+/** An unanswered request. */
 interface UnderWay {
   readonly states: readonly FetchPosition[]
-  /** None of its partitions had anything the last time: the broker may take long to answer. */
+  /** True when the last answers for all of its partitions were empty, so that the broker may take long to answer. */
   readonly idle: boolean
-  /** Reading of `Runtime.monotonic` when the broker's wait is over. */
+  /** Reading of `Runtime.monotonic` at which the broker's wait ends. */
   readonly endsAt: number
-  /** Its answer is not looked at any more. */
+  /** True when its answer will be ignored. */
   abandoned: boolean
 }
 
-/** Full responses of one partition that may wait for `poll` before it is left out of the next fetch. */
+/** How many full responses of a partition may wait for `poll` before the next fetch leaves the partition out. */
 const RESPONSES_AHEAD = 2
 
-/** What the loop tells its fetcher. */
+/** Callbacks of the loop to its fetcher. */
 export interface FetchLoopHooks {
-  /** Answers were taken over; the next request has left already. */
+  /** Called after answers were taken over and the next request was sent. */
   arrived(): void
-  /** What `poll` must throw; the positions concerned are marked and not fetched any more. */
+  /** Called with the error that `poll` must throw. The affected positions are marked and not fetched again. */
   failed(error: Error): void
 }
 
-/** Keeps fetches under way for all positions that want one, and takes the answers over into them. */
+/** Keeps fetches in flight for all positions that need one, and stores the answers in the positions. */
 export interface FetchLoop {
-  /** Sends what can be sent: after data was taken out. */
+  /** Sends the fetches that are due. Call it after data was taken out. */
   schedule(): void
-  /** The same at the end of this turn: partitions that are assigned one after the other share one request. */
+  /** Does the same at the end of this turn, so that partitions assigned in succession share one request. */
   scheduleSoon(): void
   close(): Promise<void>
 }
 
-/** @param positions by partition key; the fetcher adds and removes, an answer for one that is gone is dropped */
+/** @param positions by partition key; the fetcher adds and removes them, and answers for removed ones are dropped */
 export function openFetchLoop(
   context: Context,
   cluster: Cluster,
@@ -66,7 +66,7 @@ export function openFetchLoop(
   const retry = openFetchRetry(context, cluster, positions, { schedule, failed: (error) => hooks.failed(error) })
   const responses = openFetchResponses(context, cluster, positions, { retry, schedule, failed: hooks.failed, signal: closing.signal })
 
-  /** Bytes that wait for `poll`; a paused partition's are bounded by its own limit and must not starve the others. */
+  /** Bytes that wait for `poll`. Paused partitions have a separate limit each, and must not starve the others. */
   function bufferedBytes(): number {
     let total = 0
     for (const state of positions.values()) if (!state.paused) total += state.bufferedBytes
@@ -108,13 +108,14 @@ export function openFetchLoop(
       if (free >= 0) send(leader, free, requests, states)
       else cutIdleWait(leader, requests)
     }
-    // A topic that nobody has asked about yet is asked for at once.
+    // The metadata of a new topic is requested at once.
     if (leaderless) retry.refreshSoon(firstTry ? 0 : undefined)
   }
 
   /**
-   * Makes room for partitions that would otherwise wait until a broker that has nothing for others gives up: a broker answers one request of a
-   * connection after the other, so the connection is given up with the request, and its partitions are asked for again with the new ones.
+   * Frees a slot for partitions that would otherwise wait until the broker's idle wait for other partitions ends. A
+   * broker answers the requests of a connection in order, so this drops the connection with the request. The partitions
+   * of the request are then fetched again together with the new ones.
    */
   function cutIdleWait(leader: Leader, requests: (UnderWay | undefined)[]): void {
     const slot = requests.findIndex((request) => request?.idle)
@@ -133,7 +134,7 @@ export function openFetchLoop(
     const request: UnderWay = { states, idle, endsAt: runtime.monotonic() + waitMs, abandoned: false }
     requests[slot] = request
     for (const state of states) state.inFlight = true
-    // Brokers fill a response in the order of the request: let each partition be first in turn.
+    // Brokers fill a response in the order of the request, so each partition comes first in turn.
     turn = (turn + 1) % states.length || 0
     const rotated = [...states.slice(turn), ...states.slice(0, turn)]
     const fetchedAt = runtime.now()
@@ -147,7 +148,7 @@ export function openFetchLoop(
       if (!closing.signal.aborted) responses.lost(leader, rotated, error as Error)
       release()
     }
-    /** The next request leaves before anybody is told of the data: the broker works while it is processed. */
+    /** Sends the next request before it reports the data, so that the broker works while the data is processed. */
     function release(): void {
       requests[slot] = undefined
       for (const state of states) state.inFlight = false
@@ -158,14 +159,16 @@ export function openFetchLoop(
     exchange(leader, slot, rotated, waitMs).then(answered, failed)
   }
 
-  /** Ends with the wait of another request, so that one goes on for both. */
+  /** The wait ends with that of another idle request, so that one request can then replace both. */
   function idleWaitMs(requests: readonly (UnderWay | undefined)[]): number {
     const longest = Math.max(options.maxWaitMs, options.idleWaitMs())
     const left = (requests.find((other) => other?.idle)?.endsAt ?? 0) - runtime.monotonic()
     return left > 0 ? Math.min(longest, Math.ceil(left)) : longest
   }
 
-  /** Another request is about to be answered: what waits for the next one goes with it. */
+  /**
+   * True when another idle request is about to be answered: the partitions that wait can then share the next request.
+   */
   function endsNow(requests: readonly (UnderWay | undefined)[]): boolean {
     const now = runtime.monotonic()
     return requests.some((other) => other?.idle && Math.abs(other.endsAt - now) < TOGETHER_MS)

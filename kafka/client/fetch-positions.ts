@@ -4,7 +4,9 @@ import type { ChunkReader } from '../record-batch/reader.ts'
 import type { OffsetReset, TopicPartition } from '../transport.ts'
 import type { FetchedPartition } from './fetch-request.ts'
 
-/** What one response brought of one partition and `poll` has not returned yet. Decoded only when polled. */
+/**
+ * The data of one response for one partition that `poll` has not returned yet. It is decoded only when it is polled.
+ */
 export interface Segment {
   readonly from: number
   readonly nextOffset: number
@@ -15,28 +17,31 @@ export interface Segment {
   readonly fetchedAt: number
 }
 
-/** The reading state of one assigned partition. A new assignment makes a new one, so that late answers to the old find nothing. */
+/**
+ * The reading state of one assigned partition. Each assignment creates a new state, so that late answers to an old one
+ * are ignored.
+ */
 export class FetchPosition implements TopicPartition {
   readonly topic: string
   readonly partition: number
   readonly reset: OffsetReset
-  /** Of the first look-up: another id later means that the topic was deleted and made anew. */
+  /** The id from the first look-up. A different id later means that the topic was deleted and created again. */
   topicId: string | undefined
-  /** Of the next record that `poll` returns. */
+  /** Offset of the next record that `poll` returns. */
   position: number
-  /** Of the next request. */
+  /** Offset of the next request. */
   fetchOffset: number
   paused = false
   inFlight = false
-  /** The last answer was empty: it is not expected that the next one comes soon. */
+  /** True when the last answer was empty, so that no data is expected soon. */
   quiet = false
-  /** Set after a fatal error: not fetched again until it is assigned anew. */
+  /** True after a fatal error: the partition is not fetched until it is assigned again. */
   failed = false
-  /** Reading of `Runtime.monotonic` before which it is left alone. */
+  /** Reading of `Runtime.monotonic` before which the partition must not be fetched. */
   retryAt = 0
   attempts = 0
   queue: Segment[] = []
-  /** Of the first segment, while a part of it was polled. */
+  /** The reader of the first segment, when part of the segment was polled. */
   reading: ChunkReader | undefined
   bufferedBytes = 0
 
@@ -48,13 +53,13 @@ export class FetchPosition implements TopicPartition {
     this.reset = reset
   }
 
-  /** Takes over an answer: afterwards `fetchOffset` is where the next request goes on. */
+  /** Stores an answer and moves `fetchOffset` to the offset of the next request. */
   receive(fetched: FetchedPartition, fetchedAt: number): void {
     const { records, aborted, highWatermark, lastStableOffset } = fetched
     const from = this.fetchOffset
     const nextOffset = records.length === 0 ? from : offsetAfter(records, from)
     const last = this.queue.at(-1)
-    // Only the newest of several empty answers says anything.
+    // Of several empty answers only the newest matters.
     if (last !== undefined && last.records.length === 0) this.queue.pop()
     this.queue.push({ from, nextOffset, records, aborted, highWatermark, lastStableOffset, fetchedAt })
     this.bufferedBytes += records.length

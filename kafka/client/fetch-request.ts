@@ -3,8 +3,8 @@ import { Disconnected } from './errors.ts'
 import { type Connection, type Reader, Writer } from './protocol.ts'
 
 /**
- * Fetch v17 with a parser of our own: the protocol package's parser builds an object per record.
- * Here each partition's record bytes stay one buffer.
+ * Fetch v17 with a custom parser that keeps the record bytes of each partition in one buffer. The protocol package's
+ * parser creates an object per record.
  */
 const FETCH_KEY = 1
 const FETCH_VERSION = 17
@@ -41,7 +41,7 @@ export interface FetchedPartition {
   readonly highWatermark: number
   readonly lastStableOffset: number
   readonly aborted: readonly AbortedTransaction[]
-  /** One contiguous buffer; empty when there was nothing. */
+  /** One contiguous buffer; empty when there were no records. */
   readonly records: Buffer
 }
 
@@ -96,7 +96,7 @@ function writeRequest(request: FetchRequest): Writer {
 }
 
 function readResponse(reader: Reader): FetchResponse {
-  reader.readInt32() // throttle time: the broker has waited already
+  reader.readInt32() // throttle time: the broker has already waited
   const errorCode = reader.readInt16()
   reader.readInt32() // session id
   const partitions: FetchedPartition[] = []
@@ -119,7 +119,7 @@ function readPartition(reader: Reader, topicId: string): FetchedPartition {
   const size = reader.readUnsignedVarInt() - 1
   let records: Buffer = NO_RECORDS
   if (size > 0) {
-    // `slice` gives a real Buffer; indexing the DynamicBuffer itself would read undefined.
+    // `slice` returns a real Buffer; indexing the DynamicBuffer itself would return undefined.
     records = reader.buffer.slice(reader.position, reader.position + size)
     reader.skip(size)
   }

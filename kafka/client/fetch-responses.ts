@@ -7,29 +7,35 @@ import type { FetchRetry } from './fetch-retry.ts'
 import { listOffsets } from './list-offsets.ts'
 import type { Context } from './options.ts'
 
-/** What responses to fetch requests mean for the positions that were asked for: data, a retry, another offset, or a failure for good. */
+/** Applies responses to the fetched positions: data, a retry, a new offset, or a permanent failure. */
 export interface FetchResponses {
-  /** Puts the data of a response into its positions. @param fetchedAt clock reading before the request left */
+  /**
+   * Stores the data of a response in its positions.
+   * @param fetchedAt clock reading before the request was sent
+   */
   take(leader: Leader, states: readonly FetchPosition[], response: FetchResponse, fetchedAt: number): void
-  /** The request was not answered. */
+  /** Handles a request that was not answered. */
   lost(leader: Leader, states: readonly FetchPosition[], error: Error): void
-  /** True once after data arrived for a partition that is not paused. */
+  /** Returns true once after data arrived for a partition that is not paused. */
   takeArrived(): boolean
-  /** False, and the position fails, when the topic was deleted and created again: the same offsets hold other records then. */
+  /**
+   * Returns false, and fails the position, if the topic was deleted and created again: the offsets refer to other
+   * records then.
+   */
   isSameTopic(state: FetchPosition): boolean
 }
 
 export interface FetchResponseHooks {
   readonly retry: FetchRetry
-  /** A position may be fetched again. */
+  /** Called when a position may be fetched again. */
   schedule(): void
-  /** What `poll` must throw. */
+  /** Called with the error that `poll` must throw. */
   failed(error: Error): void
   /** Fires when the fetcher is closed. */
   readonly signal: AbortSignal
 }
 
-/** @param positions those that are assigned: data for any other is dropped */
+/** @param positions the assigned positions; data for any other is dropped */
 export function openFetchResponses(
   context: Context,
   cluster: Cluster,
@@ -53,7 +59,7 @@ export function openFetchResponses(
       state,
       new TransportError(
         'TOPIC_RECREATED',
-        `topic ${state.topic} was deleted and created again: offset ${state.fetchOffset} of it means other records now`,
+        `topic ${state.topic} was deleted and created again: offset ${state.fetchOffset} now refers to other records`,
         { fatal: true },
       ),
     )

@@ -7,9 +7,9 @@ import type { Context } from './options.ts'
 const FIRST_RETRY_MS = 20
 const LONGEST_RETRY_MS = 1_000
 
-/** When positions in trouble are fetched again: metadata first, then they. */
+/** Decides when positions with errors are fetched again, after a metadata refresh. */
 export interface FetchRetry {
-  /** Leaves a position alone for a while, longer each time. */
+  /** Delays the next fetch of a position, longer each time. */
   postpone(state: FetchPosition): void
   /** Refreshes the metadata and schedules again. */
   refreshSoon(afterMs?: number): void

@@ -22,18 +22,26 @@ const DEFAULTS = {
   maxBytes: 16 * MIB,
   maxPartitionBytes: MIB,
   maxBufferedBytes: 64 * MIB,
-  /** About 20,000 records of 200 bytes: enough for good multi-gets, well below half a heartbeat interval of work. */
+  /**
+   * About 20,000 records of 200 bytes: enough for efficient multi-gets, and well below half a heartbeat interval of
+   * work.
+   */
   maxPollBytes: 4 * MIB,
 } as const satisfies Omit<Required<FetcherOptions>, 'idleWaitMs'>
-/** New data ends every wait at once: this only bounds how often a silent partition is asked about, which is most of what an idle machine does. */
+/**
+ * New data ends every wait at once. This limits how often idle partitions are polled, which is most of the work of an
+ * idle process.
+ */
 const IDLE_WAIT_MS = 5_000
 
 /** Reads partitions from their leaders; see `Fetcher`. */
 export function openFetcher(context: Context, cluster: Cluster, given: FetcherOptions = {}): Fetcher {
   const { idleWaitMs = () => given.maxWaitMs ?? IDLE_WAIT_MS } = given
-  // A request that waits for longer than requests may would be taken for lost.
+  // A request that waits longer than the request timeout would be treated as lost.
   const longestWaitMs = Math.min(IDLE_WAIT_MS, context.options.requestTimeoutMs / 2)
-  /** All fetchers of a process are answered at the same moments: it wakes up once for all of them, and the broker too. */
+  /**
+   * Aligns the answers of all fetchers in a process, so that the process and the broker wake up once for all of them.
+   */
   const untilTogether = () => Math.ceil(longestWaitMs - (context.runtime.monotonic() % longestWaitMs))
   const options: Required<FetcherOptions> = { ...DEFAULTS, ...given, idleWaitMs: () => Math.min(untilTogether(), idleWaitMs()) }
   const positions = new Map<string, FetchPosition>()
@@ -58,7 +66,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   }
 
   function unassign({ topic, partition }: TopicPartition): void {
-    // What it had buffered no longer counts: the others may go on.
+    // Its buffered data no longer counts, so the other partitions may continue.
     if (positions.delete(partitionKey(topic, partition))) loop.scheduleSoon()
   }
 
@@ -102,7 +110,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
     return take(maxBytes)
   }
 
-  /** Decodes what has arrived, up to `maxBytes` unpacked, another partition first each time. */
+  /** Decodes up to `maxBytes` of unpacked records, starting with another partition each time. */
   function take(maxBytes: number): PartitionData[] {
     const taken: PartitionData[] = []
     let budget = Math.min(maxBytes, options.maxPollBytes)
@@ -114,7 +122,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
       budget -= data.bytes
       taken.push(data.entry)
       if (data.bytes > 0) {
-        // Last in line for the next call.
+        // It comes last in the next call.
         positions.delete(key)
         positions.set(key, state)
       }
@@ -161,7 +169,10 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
     }
   }
 
-  /** Goes on with a segment; `state.reading` is set as long as there is more of it. @returns about how many bytes of records came */
+  /**
+   * Continues a segment. `state.reading` is set while part of it remains. @returns the approximate size of the decoded
+   * records
+   */
   function decode(state: FetchPosition, segment: Segment, maxBytes: number, into: RecordChunk[]): number {
     if (segment.records.length === 0) return 0
     state.reading ??= new ChunkReader({

@@ -1,4 +1,4 @@
-/** The entry of a key, made on first use. */
+/** Returns the entry of a key, and creates it on first use. */
 export function getOrAdd<Key, Value>(map: Map<Key, Value>, key: Key, make: () => Value): Value {
   const known = map.get(key)
   if (known !== undefined) return known

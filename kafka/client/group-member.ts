@@ -10,12 +10,12 @@ import { heartbeatExchange } from './heartbeat.ts'
 import { heartbeatLoop } from './heartbeat-loop.ts'
 import type { Context } from './options.ts'
 
-/** Member epochs with a meaning of their own (KIP-848). */
+/** Member epochs with a special meaning (KIP-848). */
 const JOIN_EPOCH = 0
 const LEAVE_EPOCH = -1
-/** Until the first answer brings the group's own interval. */
+/** Used until the first response brings the group's heartbeat interval. */
 const FIRST_INTERVAL_MS = 1_000
-/** Longest wait for the answer to a goodbye. Without one, the session time-out does the rest. */
+/** Maximum wait for the response when leaving. Without a response, the session timeout removes the member. */
 const LEAVE_TIMEOUT_MS = 3_000
 
 /**
@@ -64,7 +64,7 @@ export function openGroupMember(
     const report = assignment.nextReport()
     try {
       const answer = await heartbeats.send({ id: memberId, epoch: joining ? JOIN_EPOCH : epoch }, report.full, report.owned)
-      // Of a life that has ended meanwhile.
+      // The response belongs to a membership that has ended meanwhile.
       if (isLeft() || (!joining && !isMember())) return
       const name = errorName(answer.errorCode)
       if (name !== 'NONE') {
@@ -81,7 +81,7 @@ export function openGroupMember(
       report.confirmed()
       if (assigned !== undefined && assignment.setTarget(assigned, joining)) options.onEvent?.()
     } catch (error) {
-      // Neither side knows what the other has received: the next heartbeat is a full one, and brings a full answer.
+      // Neither side knows what the other has received, so the next heartbeat and its response carry all fields.
       assignment.forgetReported()
       throw error
     }
@@ -92,7 +92,8 @@ export function openGroupMember(
     if (kind === 'stale-coordinator') coordinator.forget()
     if (kind === 'stale-coordinator' || kind === 'passing') throw new Disconnected(`the group coordinator answered ${name}`)
     if (joining && (name === 'FENCED_MEMBER_EPOCH' || name === 'UNKNOWN_MEMBER_ID')) {
-      // Kafka 4.0 and 4.1 refuse epoch 0 from a member that they still know (KAFKA-19233): only a new id gets in.
+      // Kafka 4.0 and 4.1 refuse epoch 0 from a member that they still know (KAFKA-19233), so it must join with a new
+      // id.
       const refusedId = memberId
       memberId = successorId(memberId, runtime.id())
       log.warn({ groupId, refusedId, memberId, reason: name }, 'kafka_member_id_replaced')
@@ -118,7 +119,7 @@ export function openGroupMember(
     options.onEvent?.()
   }
 
-  // Functions, because the compiler does not see that the state changes while something is awaited.
+  // These are functions because the compiler does not see that the state changes during an await.
   function isMember(): boolean {
     return state === 'member'
   }
@@ -142,7 +143,7 @@ export function openGroupMember(
     if (isMember()) running = heartbeat.run()
   }
 
-  /** A member that is not fenced has lost its producer's transaction: it owns nothing either from here on. */
+  /** A worker also calls this while it is a member, after its producer was fenced. It owns nothing from then on. */
   async function rejoin(): Promise<void> {
     if (state === 'member') {
       state = 'fenced'
@@ -164,7 +165,7 @@ export function openGroupMember(
   function acknowledge(partitions: readonly TopicPartition[]): void {
     if (state !== 'member') return
     assignment.setOwned(partitions)
-    // Others wait for what was given up: the coordinator must know now, not at the next interval.
+    // Other members wait for the revoked partitions: the coordinator must hear of them now, not at the next interval.
     heartbeat.hurry()
   }
 

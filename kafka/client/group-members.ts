@@ -5,23 +5,28 @@ import type { Context } from './options.ts'
 import { consumerGroupDescribeV0 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
-/** Between the client id and the address in the client id that a member with an address sends. */
+/** Separates the client id from the address in the client id of a member with an address. */
 const SEPARATOR = '@http'
 const RETRY_MS = 50
 const NO_OPERATIONS = false
 
-/** The client id under which a member tells where it can be reached: the one text of its own that a KIP-848 member can show to others. */
+/**
+ * Adds the member's address to its client id, the only free text that a KIP-848 member can publish to other members.
+ */
 export function addressedClientId(clientId: string, address: string | undefined): string {
   return address === undefined ? clientId : `${clientId}@${address}`
 }
 
-/** The address in a client id, undefined when it has none. */
+/** The address in a client id; undefined when there is none. */
 function addressIn(clientId: string): string | undefined {
   const at = clientId.lastIndexOf(SEPARATOR)
   return at < 0 ? undefined : clientId.slice(at + 1)
 }
 
-/** The members of a group as its coordinator knows them, sorted by member id. @throws Disconnected when nobody answers for long */
+/**
+ * The members of a group as its coordinator describes them, sorted by member id. @throws Disconnected when no answer
+ * comes in time
+ */
 export async function describeMembers(
   context: Context,
   coordinator: Coordinator,

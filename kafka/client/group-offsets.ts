@@ -6,25 +6,31 @@ import type { Context } from './options.ts'
 import { offsetCommitV9, offsetFetchV9 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
-/** Stands for "no member": Kafka takes it while the group is empty. */
+/** Means "no member". Kafka accepts it while the group is empty. */
 export const NO_MEMBER = { memberId: '', epoch: -1 } as const
-/** A transaction on the offsets ends within its time-out; asked often, because a restart waits for it. */
+/** A transaction on the offsets ends within its timeout. The interval is short because a restart waits for it. */
 const UNSTABLE_WAIT_MS = 10
 const NO_OFFSET = -1n
-/** A member epoch that a heartbeat does not change is no race with a raised one: somebody else has our place. */
+/**
+ * If heartbeats do not change a refused member epoch, another process has this member's place: it is not a race with a
+ * new epoch.
+ */
 const MAX_EPOCH_REPEATS = 20
 
-/** The member as whom offsets are read and written. */
+/** The member on whose behalf offsets are read and written. */
 export interface OffsetOwner {
   readonly groupId: string
   readonly memberId: string
   readonly epoch: number
-  /** Takes a raised epoch. @throws FencedError when the membership is lost, Disconnected without an answer */
+  /**
+   * Fetches a new member epoch if there is one.
+   * @throws FencedError when the membership is lost, Disconnected when there is no answer
+   */
   heartbeat(): Promise<void>
   readonly signal: AbortSignal
 }
 
-/** Stored offsets; partitions without one are absent. Waits while a transaction on them is open. */
+/** Fetches committed offsets; partitions without one are absent. Waits while a transaction on them is open. */
 export async function fetchCommitted(
   context: Context,
   coordinator: Coordinator,
@@ -58,7 +64,7 @@ export async function fetchCommitted(
   return found
 }
 
-/** Commits outside a transaction. */
+/** Commits offsets outside a transaction. */
 export async function commitOffsets(
   context: Context,
   coordinator: Coordinator,
@@ -80,7 +86,10 @@ export async function commitOffsets(
   )
 }
 
-/** Repeats a request of the member until every part of the answer is good, or one says that repeating is of no use. */
+/**
+ * Repeats a request of the member until every part of the answer is good or an error shows that repeating would not
+ * help.
+ */
 export async function repeat(
   context: Context,
   coordinator: Coordinator,
@@ -103,7 +112,7 @@ export async function repeat(
     }
     const bad = names.find((name) => name !== 'NONE')
     if (bad === undefined) return
-    // One fatal part decides over parts that could be repeated.
+    // A fatal error in one part outweighs retriable errors in the others.
     const classes = new Map(names.map((name) => [classify(name), name]))
     const lost = classes.get('producer-lost')
     if (lost !== undefined) throw new FencedError(`${doing}: the broker answered ${lost}`)
@@ -112,7 +121,7 @@ export async function repeat(
     const hopeless = classes.get('fatal')
     if (hopeless !== undefined) throw fatal(hopeless, doing)
     if (context.runtime.monotonic() > deadline)
-      throw new TransportError(bad, `${doing}: still ${bad} when the time was up`, { fatal: false })
+      throw new TransportError(bad, `${doing}: still ${bad} at the deadline`, { fatal: false })
     if (classes.has('stale-coordinator')) coordinator.forget()
     const old = classes.get('member-epoch-old')
     if (old !== undefined) {

@@ -2,24 +2,27 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import { Disconnected } from './errors.ts'
 import { type Backoff, backoff } from './retry.ts'
 
-/** Part of the interval by which a timer may fire too soon without bringing a second heartbeat at once. */
+/** A timer may fire early by this part of the interval without causing a second heartbeat at once. */
 const EARLY_BEAT = 0.1
 const RETRY_MS = 50
 const LONGEST_RETRY_MS = 1_000
 
-/** When a member sends its heartbeats, one at a time. */
+/** Schedules the heartbeats of a member, one at a time. */
 export interface HeartbeatLoop {
-  /** One heartbeat. Waits for the one under way first, so that requests never overlap. Rejects when it was not answered. */
+  /** Sends one heartbeat after the one in flight, so that requests never overlap. Rejects when it is not answered. */
   exchangeOnce(): Promise<void>
-  /** Sends heartbeats one after the other while the member wants it: until it has joined. Waits after each that is not answered. */
+  /**
+   * Sends heartbeats in succession while `isWanted` returns true, i.e. until the member has joined. Backs off after
+   * unanswered ones.
+   */
   sendWhile(isWanted: () => boolean): Promise<void>
-  /** Sends heartbeats, at the interval or when there is a hurry, until the member is fenced, fails or leaves. */
+  /** Sends heartbeats at the interval, or earlier after `hurry`, until the member is fenced, fails or leaves. */
   run(): Promise<void>
-  /** The next heartbeat leaves at once. */
+  /** Sends the next heartbeat at once. */
   hurry(): void
   /** Ends the wait for the next heartbeat. */
   wake(): void
-  /** Waits for the heartbeat under way. */
+  /** Waits for the heartbeat in flight. */
   settle(): Promise<void>
 }
 
@@ -28,9 +31,9 @@ export interface HeartbeatLoopOptions {
   readonly groupId: string
   isMember(): boolean
   intervalMs(): number
-  /** Sends one heartbeat and acts on the answer. Rejects with Disconnected when there is none. */
+  /** Sends one heartbeat and handles the answer. Rejects with Disconnected when there is none. */
   exchange(): Promise<void>
-  /** Trying again does not help. */
+  /** Called with an error that a retry cannot cure. */
   failed(error: Error): void
   /** Fires when the member leaves. */
   readonly stopping: AbortSignal
@@ -46,7 +49,7 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
   }
 
   async function exchangeOnce(): Promise<void> {
-    // Without a turn between the check and the start: two callers must not both find nothing under way.
+    // No await between the check and the start: otherwise two callers could both find nothing in flight.
     while (underWay !== undefined) await underWay.catch(() => {})
     underWay = exchange().finally(() => {
       underWay = undefined
@@ -54,7 +57,9 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
     return underWay
   }
 
-  /** All members of a process send theirs at the same moments: it wakes up once for all of them, and so does the broker. */
+  /**
+   * Aligns the heartbeats of all members in a process, so that the process and the broker wake up once for all of them.
+   */
   function untilNext(): number {
     const interval = intervalMs()
     const left = interval - (runtime.monotonic() % interval)
@@ -76,7 +81,7 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
     while (isWanted()) await answered(retry)
   }
 
-  /** @returns false when the heartbeat must be repeated; the wait is over then */
+  /** @returns false, after the back-off, when the heartbeat must be repeated */
   async function answered(retry: Backoff): Promise<boolean> {
     try {
       await exchangeOnce()

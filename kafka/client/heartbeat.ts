@@ -4,29 +4,30 @@ import type { Coordinator } from './coordinator.ts'
 import { Disconnected } from './errors.ts'
 import { consumerGroupHeartbeatV1 } from './protocol.ts'
 
-/** "Not changed since the last heartbeat". */
+/** Means "unchanged since the last heartbeat". */
 const UNCHANGED_TIMEOUT = -1
-/** Kafka's max.poll.interval.ms: how long a member may take to give partitions up. */
+/** Kafka's max.poll.interval.ms: how long a member may take to revoke partitions. */
 const REBALANCE_TIMEOUT_MS = 300_000
 
 type Answer = Awaited<ReturnType<typeof consumerGroupHeartbeatV1.api.async>>
 
-/** One heartbeat as a member means it: partitions by name, not by topic id. */
+/** Translates one heartbeat between the member and the protocol, which names topics by id. */
 export interface HeartbeatExchange {
   /**
-   * @param full sends all fields, at the join and when the coordinator may not know them; else only what is given
-   * @param owned undefined: not changed
+   * @param full sends all fields, as needed to join and when the coordinator may not know them; otherwise sends only
+   *   the given ones
+   * @param owned undefined when unchanged
    */
   send(
     member: { readonly id: string; readonly epoch: number },
     full: boolean,
     owned: readonly TopicPartition[] | undefined,
   ): Promise<Answer>
-  /** The assignment of an answer. @throws Disconnected while a topic in it is not known yet */
+  /** Returns the assignment in a response. @throws Disconnected while the metadata of one of its topics is unknown */
   partitionsOf(answer: Answer): Promise<TopicPartition[] | undefined>
 }
 
-/** @param topics what the member subscribes to at the moment of asking */
+/** @param topics returns the topics that the member currently subscribes to */
 export function heartbeatExchange(
   cluster: Cluster,
   coordinator: Coordinator,
@@ -49,7 +50,7 @@ export function heartbeatExchange(
     )
   }
 
-  /** A topic that was deleted has no id: what was owned of it is not reported any more. */
+  /** A deleted topic has no id, so its partitions are no longer reported. */
   async function withIds(partitions: readonly TopicPartition[]): Promise<TopicPartition[]> {
     const unknown = partitions.filter(({ topic }) => cluster.topicId(topic) === undefined)
     if (unknown.length > 0) await cluster.refresh([...new Set(unknown.map(({ topic }) => topic))])
@@ -69,7 +70,7 @@ export function heartbeatExchange(
     for (const { topicId, partitions: numbers } of assignment.topicPartitions) {
       if (cluster.topicName(topicId) === undefined) await cluster.refresh(topics())
       const topic = cluster.topicName(topicId)
-      // Created a moment ago and not yet known to the broker that was asked.
+      // The topic was created a moment ago, and the broker that was asked does not know it yet.
       if (topic === undefined) throw new Disconnected(`no metadata yet for topic id ${topicId}`)
       for (const partition of numbers) partitions.push({ topic, partition })
     }

@@ -14,7 +14,7 @@ export type { KafkaDeps, KafkaOptions } from './options.ts'
 
 /**
  * The transport to a real Kafka cluster (4.0 or newer).
- * @throws ZodError when the options are wrong
+ * @throws ZodError when the options are invalid
  */
 export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport {
   const closing = new AbortController()
@@ -29,7 +29,7 @@ export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport 
 
   function groupMember(options: Parameters<Transport['groupMember']>[0]): GroupMember {
     const member = openGroupMember(context, cluster, options)
-    // One that has ended by itself is not touched again.
+    // `leave` does nothing for a member that has already left.
     open.add(() => member.leave())
     return member
   }

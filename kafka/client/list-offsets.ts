@@ -9,11 +9,14 @@ import { backoff } from './retry.ts'
 
 const TIMESTAMPS = { earliest: -2n, end: -1n } as const
 const NOT_A_FOLLOWER = -1
-/** The high watermark: with isolation 1 the broker would answer the last stable offset, and a restore would miss the last commit. */
+/**
+ * Returns the high watermark. With isolation level 1 the broker would return the last stable offset, and a restore
+ * would miss the last commit.
+ */
 const READ_UNCOMMITTED = 0
 const LEADER_WAIT_MS = 20
 
-/** Log start or high watermark of every partition; asks the leaders, again and again until all have answered. */
+/** Log start or high watermark of every partition. Repeats the requests until all leaders have answered. */
 export async function listOffsets(
   context: Context,
   cluster: Cluster,
@@ -40,7 +43,7 @@ export async function listOffsets(
     throwIfClosed(signal)
     if (context.runtime.monotonic() > deadline) {
       const names = missing.map(({ topic, partition }) => partitionKey(topic, partition)).join(', ')
-      throw new TransportError('TIMED_OUT', `offsets of ${names}: still no answer when the time was up (${lastReason})`, { fatal: false })
+      throw new TransportError('TIMED_OUT', `offsets of ${names}: still no answer at the deadline (${lastReason})`, { fatal: false })
     }
     await retry.wait(signal)
   }
@@ -61,7 +64,7 @@ function byLeader(cluster: Cluster, partitions: readonly TopicPartition[]): Lead
   return [...questions.values()]
 }
 
-/** @returns why something is still missing, undefined when nothing is */
+/** @returns the reason why an offset is still missing; undefined when none is */
 async function askLeader(
   cluster: Cluster,
   broker: Broker,

@@ -1,7 +1,7 @@
 import type { OffsetToCommit } from '../transport.ts'
 import { getOrAdd } from './get-or-add.ts'
 
-/** An epoch that claims nothing about the leader: the next reader does not check for truncation by it. */
+/** Omits the leader epoch, so that the next reader does not use it to check for truncation. */
 const NO_LEADER_EPOCH = -1
 
 interface TopicOffsets {
@@ -9,7 +9,7 @@ interface TopicOffsets {
   partitions: { partitionIndex: number; committedOffset: bigint; committedLeaderEpoch: number; committedMetadata: string | null }[]
 }
 
-/** Offsets grouped by topic, as OffsetCommit and TxnOffsetCommit take them. */
+/** Groups offsets by topic, as OffsetCommit and TxnOffsetCommit expect them. */
 export function offsetTopics(offsets: Iterable<OffsetToCommit>): TopicOffsets[] {
   const topics = new Map<string, TopicOffsets>()
   for (const { topic, partition, offset, metadata } of offsets) {

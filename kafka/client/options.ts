@@ -1,11 +1,13 @@
 import { z } from 'zod'
 import type { Runtime } from '../../runtime/runtime.ts'
 
-/** Kafka's own default for request.timeout.ms: a broker that says nothing for longer is taken for gone. */
+/** Kafka's default for request.timeout.ms. A broker that does not answer for longer is treated as lost. */
 const REQUEST_TIMEOUT_MS = 30_000
-/** A local or rack-near broker accepts at once; a dead host must not hold up the next one on the list. */
+/**
+ * A healthy broker nearby accepts connections at once. A dead host must not delay the attempt to reach the next one.
+ */
 const CONNECT_TIMEOUT_MS = 5_000
-/** Kafka's delivery.timeout.ms: how long records are sent again before the caller hears of it. */
+/** Kafka's delivery.timeout.ms: how long records are sent again before the caller gets an error. */
 const DELIVERY_TIMEOUT_MS = 120_000
 
 const broker = z.string().regex(/^[^\s:]+:\d{1,5}$|^\[[0-9a-fA-F:]+\]:\d{1,5}$/, 'a broker is host:port, e.g. 127.0.0.1:9092')
@@ -33,7 +35,7 @@ const tls = z.object({
   rejectUnauthorized: z.boolean().optional(),
 })
 
-/** Options of the real transport. Certificates are PEM texts. */
+/** Options of the real transport. Certificates are in PEM format. */
 export const kafkaOptions = z
   .object({
     brokers: z.array(broker).min(1, 'name at least one broker'),
@@ -42,9 +44,9 @@ export const kafkaOptions = z
     sasl: sasl.optional(),
     connectTimeoutMs: z.number().int().positive().default(CONNECT_TIMEOUT_MS),
     requestTimeoutMs: z.number().int().positive().default(REQUEST_TIMEOUT_MS),
-    /** For at-least-once producers, and for the steps of a transaction before its end is asked for. */
+    /** Applies to at-least-once producers and to the steps of a transaction before EndTxn. */
     deliveryTimeoutMs: z.number().int().positive().default(DELIVERY_TIMEOUT_MS),
-    /** CRC-32C of every fetched batch. Costs 3-4 % of consuming with the native checksum. */
+    /** Verifies the CRC-32C of every fetched batch. This takes 3 to 4 % of consuming with the native checksum. */
     verifyChecksums: z.boolean().default(true),
   })
   .refine((given) => given.deliveryTimeoutMs >= given.requestTimeoutMs, {
@@ -55,14 +57,14 @@ export type KafkaOptions = z.input<typeof kafkaOptions>
 export type ResolvedKafkaOptions = z.output<typeof kafkaOptions>
 
 export interface KafkaDeps {
-  /** `runtime.now` stamps fetches, so their reader must go by the same clock. */
+  /** `runtime.now` stamps fetches, so their readers must use the same clock. */
   readonly runtime: Runtime
 }
 
-/** What the parts of the transport share. */
+/** Shared by the parts of the transport. */
 export interface Context {
   readonly options: ResolvedKafkaOptions
   readonly runtime: Runtime
-  /** Fires when the transport is closed: nothing is repeated any more. */
+  /** Fires when the transport is closed. Nothing is retried afterwards. */
   readonly closing: AbortSignal
 }
