@@ -8,11 +8,11 @@ export interface ManualRuntimeOptions {
   readonly log?: Log
 }
 
-/** A runtime for tests: time passes only in `advance`, random numbers are all one half, ids count up. */
+/** A runtime for tests: time passes only in `advance`, all random numbers are 0.5, and ids count up. */
 export interface ManualRuntime extends Runtime {
-  /** Moves both clocks on, timer by timer: each one that is due on the way fires at its own time. */
+  /** Advances both clocks. Each timer that becomes due on the way fires at its own time. */
   advance(ms: number): void
-  /** Sets the wall clock alone, as an operator does. */
+  /** Sets only the wall clock, as an operator can do. */
   setNow(epochMs: number): void
 }
 
@@ -27,14 +27,14 @@ const ID_DIGITS = 12
 
 export function manualRuntime({ startAt = DEFAULT_START_MS, log = silentLog }: ManualRuntimeOptions = {}): ManualRuntime {
   let passed = 0
-  /** Wall clock reading at the moment 0 of the monotonic clock. */
+  /** The wall clock reading at time 0 of the monotonic clock. */
   let origin = startAt
   let ids = 0
   const timers = new Set<Timer>()
 
   function nextTimer(until: number): Timer | undefined {
     let next: Timer | undefined
-    // Timers that are due at the same moment fire in the order in which they were set.
+    // Timers with the same due time fire in the order in which they were set.
     for (const timer of timers) if (timer.dueAt <= until && (next === undefined || timer.dueAt < next.dueAt)) next = timer
     return next
   }

@@ -1,4 +1,7 @@
-/** The part of pino that is written to. The event is a stable snake_case name; everything that varies goes into the fields. */
+/**
+ * The methods of pino that the project uses. The event is a stable snake_case name; all varying data belongs into the
+ * fields.
+ */
 export interface Log {
   debug(fields: object, event: string): void
   info(fields: object, event: string): void
@@ -7,26 +10,29 @@ export interface Log {
 }
 
 /**
- * Everything that a program takes from its surroundings and that differs from run to run: time, timers, chance and ids, and where its log goes. Code
- * that takes them from here alone can be simulated: same runtime, same run. `systemRuntime` is the real one, `manualRuntime` stands still in tests.
+ * Everything that a program takes from its environment and that differs from run to run: time, timers, randomness, ids
+ * and the destination of its log. Code that uses nothing else for these can be simulated: the same runtime produces the
+ * same run. `systemRuntime` is the real one; in tests, the time of `manualRuntime` advances only on request.
  */
 export interface Runtime {
   /** Epoch milliseconds of the wall clock. An operator or NTP may set it back. */
   now(): number
-  /** Milliseconds since an arbitrary moment, never set back: durations, retries and time-outs are measured with it. */
+  /** Milliseconds since an arbitrary moment. It is never set back, so durations, retries and timeouts use it. */
   monotonic(): number
-  /** Resolves after `ms`, or as soon as `signal` fires: check the signal to tell the two apart. Never rejects. */
+  /**
+   * Resolves after `ms`, or as soon as `signal` fires; the state of the signal distinguishes the two. Never rejects.
+   */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** Resolves in the next turn of the event loop, when sockets were read and timers that are due have fired. */
+  /** Resolves in the next turn of the event loop, after sockets were read and due timers have fired. */
   nextTurn(): Promise<void>
   /** Calls `callback` once after `ms`. */
   setTimer(ms: number, callback: () => void): CancelTimer
-  /** 0 ≤ x < 1. Not for secrets. */
+  /** A random number x with 0 ≤ x < 1. Not for secrets. */
   random(): number
-  /** A new UUID. */
+  /** Creates a UUID. */
   id(): string
   readonly log: Log
 }
 
-/** Does nothing when the timer has fired. */
+/** Cancels the timer. Does nothing if the timer has fired. */
 export type CancelTimer = () => void

@@ -4,10 +4,10 @@ import type { Log, Runtime } from './runtime.ts'
 
 const ignore = () => {}
 
-/** Discards everything. */
+/** A log that discards everything. */
 export const silentLog: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
-/** The clocks, timers and random numbers of this machine. */
+/** A runtime with the clocks, timers and random numbers of this machine. */
 export function systemRuntime(log: Log = silentLog): Runtime {
   return {
     now: Date.now,
@@ -16,7 +16,7 @@ export function systemRuntime(log: Log = silentLog): Runtime {
       try {
         await delay(ms, undefined, { signal })
       } catch {
-        // The signal ended the wait: callers read it themselves.
+        // The signal ended the wait; callers check the signal themselves.
       }
     },
     nextTurn,

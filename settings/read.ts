@@ -1,10 +1,10 @@
 import type { SettingsFragment, Surroundings, Values, Variables } from './fragment.ts'
 import { surroundingsSettings } from './surroundings.ts'
 
-/** Environment variables as the process has them. An empty one counts as unset. */
+/** Environment variables as the process received them. An empty one counts as unset. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Wrong settings: the message names each wrong variable with its cure, one per line. */
+/** Invalid settings. The message names each invalid variable and how to correct it, one per line. */
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'
 
@@ -15,13 +15,16 @@ export class SettingsError extends Error {
 }
 
 export interface ReadOptions {
-  /** False: variables are checked one by one only. For services that a process does not run. Default true. */
+  /**
+   * If false, only single variables are checked and no rules, as for services that a process does not run. Default
+   * true.
+   */
   readonly withRules?: boolean
 }
 
 /**
- * Reads one fragment. The result gives its value once the whole configuration has proved right; before that, `undefined` from `peek` means
- * that a variable is wrong.
+ * The result of reading one fragment. It returns the fragment's value once the whole configuration is known to be
+ * valid. Before that, `peek` returns `undefined` if a variable is invalid.
  */
 export interface FragmentReading<Value> {
   peek(): Value | undefined
@@ -35,8 +38,8 @@ export interface SettingsReader {
 
 /**
  * Reads a configuration that is composed of fragments.
- * @param compose reads every fragment, and returns a function that puts the values together
- * @throws SettingsError that names every wrong variable of all fragments
+ * @param compose reads every fragment, and returns a function that assembles the values
+ * @throws SettingsError that names every invalid variable of all fragments
  */
 export function readSettings<Config>(env: Environment, compose: (reader: SettingsReader) => () => Config): Config {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
@@ -57,7 +60,7 @@ export function readSettings<Config>(env: Environment, compose: (reader: Setting
   return config()
 }
 
-/** Parses each variable by itself. A wrong one is reported in `wrong` and left out. */
+/** Parses each variable by itself. Reports an invalid one in `wrong` and omits its value. */
 function valuesOf<V extends Variables>(variables: V, given: Environment, wrong: string[]): Values<V> {
   const values: Record<string, unknown> = {}
   for (const [name, schema] of Object.entries(variables)) {

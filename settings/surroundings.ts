@@ -5,7 +5,7 @@ import { documented } from './variables.ts'
 
 const DEFAULT_HOME = join(import.meta.dirname, '..', '.millrace')
 
-/** What every process of Millrace reads. */
+/** The settings that every process of Millrace reads. */
 export const surroundingsSettings = settingsFragment({
   variables: {
     MILLRACE_HOME: documented(
@@ -15,7 +15,7 @@ export const surroundingsSettings = settingsFragment({
     ),
     NODE_ENV: documented(
       z.string().prefault('development'),
-      '`production` requires keys and secrets of your own, the same for all processes: nothing is made on first start',
+      '`production` requires keys and secrets of your own, the same for all processes: the first start generates none',
     ),
   },
   value: (env): Surroundings => ({ home: resolve(env.MILLRACE_HOME), isProduction: env.NODE_ENV === 'production' }),

@@ -1,11 +1,11 @@
 import type { z } from 'zod'
 import type { Variables } from './fragment.ts'
 
-/** Where a table of settings begins and ends in a Markdown page. */
+/** Mark the beginning and the end of a settings table in a Markdown page. */
 const BEGIN = '<!-- settings: made by `npm run schemas` -->'
 const END = '<!-- end of settings -->'
 
-/** Rows for every variable, in the order given. A variable that several processes read has one row. */
+/** One row per variable, in the given order. A variable that several processes read gets one row. */
 function settingsTable(groups: readonly Variables[]): string {
   const rows = new Map<string, string>()
   for (const [name, schema] of groups.flatMap((variables) => Object.entries(variables))) {
@@ -25,7 +25,7 @@ function defaultOf(schema: z.ZodType): string {
   return type === 'prefault' && defaultValue !== '' ? String(defaultValue) : '–'
 }
 
-/** The page with its table of settings renewed. @throws Error when the page has no place for it */
+/** Replaces the settings table in a page. @throws Error when the page has no markers for it */
 export function withSettingsTable(page: string, groups: readonly Variables[]): string {
   const [before, rest] = page.split(`${BEGIN}\n`)
   const after = rest?.split(END)[1]

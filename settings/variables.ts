@@ -7,8 +7,9 @@ export type LogLevel = (typeof LOG_LEVELS)[number]
 
 /**
  * Documents a variable for the table of settings in README.md.
- * @param what completes the row of the variable
- * @param shownDefault for variables whose default depends on the machine, or that are optional; else the schema's own default is shown
+ * @param what the description in the variable's row
+ * @param shownDefault the default to show for variables whose default depends on the machine, or that are optional;
+ *   otherwise the table shows the default of the schema
  */
 export function documented<S extends z.ZodType>(schema: S, what: string, shownDefault?: string): S {
   return schema.meta({ description: what, shownDefault })
@@ -33,7 +34,7 @@ export function namesOf(known: readonly string[]) {
   return list.pipe(z.array(name))
 }
 
-/** 0 or 1. */
+/** Accepts 0 or 1. */
 export const flag = z.enum(['0', '1'], 'is neither 0 nor 1').transform((text) => text === '1')
 
 /** A whole number of at least `smallest` and at most `largest`. */
@@ -45,12 +46,12 @@ export function wholeNumber(smallest: number, largest = Number.MAX_SAFE_INTEGER,
     .max(largest, `is more than ${largest}`)
 }
 
-/** A TCP port to listen on. @param smallest 0 where any free port is fine */
+/** A TCP port to listen on. @param smallest 0 if any free port is acceptable */
 export function port(smallest: 0 | 1 = 0) {
   return z.coerce.number('is not a port').int('is not a port').min(smallest, 'is not a port').max(MAX_PORT, 'is not a port')
 }
 
-/** An address of one of these schemes: `redis`, `rediss`. */
+/** An address with one of these schemes, such as `redis` or `rediss`. */
 export function addressOf(...schemes: readonly string[]) {
   const starts = schemes.map((scheme) => `${scheme}://`)
   return z.string().refine((text) => starts.some((start) => text.startsWith(start)), `does not begin with ${starts.join(' or ')}`)

@@ -45,7 +45,7 @@ export async function describeMembers(
     if (name === 'GROUP_ID_NOT_FOUND') return []
     if (kind === 'fatal') throw fatal(name, `describing group ${groupId}`, errorMessage)
     if (kind === 'stale-coordinator') coordinator.forget()
-    if (context.runtime.monotonic() > deadline) throw new Disconnected(`describing group ${groupId}: still ${name} when the time was up`)
+    if (context.runtime.monotonic() > deadline) throw new Disconnected(`describing group ${groupId}: still ${name} at the deadline`)
     await retry.wait(signal)
   }
 }

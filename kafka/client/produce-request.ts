@@ -2,17 +2,17 @@ import type { TransportError } from '../transport.ts'
 import { Disconnected, type ErrorName, fatal } from './errors.ts'
 import { type Connection, produceV11, ResponseError, Writer } from './protocol.ts'
 
-/** Produce v11 with a request of our own: finished batches go in as they are. */
+/** Produce v11 with a custom writer that sends finished batches unchanged. */
 const PRODUCE_KEY = 0
 const PRODUCE_VERSION = 11
 const ALL_REPLICAS = -1
-/** Well below the broker's socket.request.max.bytes (100 MiB); large enough that the round trip costs little. */
+/** Well below the broker's socket.request.max.bytes (100 MiB), and large enough to make the round trip cheap. */
 export const REQUEST_LIMIT_BYTES = 8 * 1_048_576
-/** The broker names neither the record nor the limit. */
+/** The broker's own message names neither the record nor the limit. */
 const BAD_TIMES =
   'records are further ahead of its clock than message.timestamp.after.max.ms, one hour unless the topic says otherwise: is the clock of this machine right?'
 
-/** A batch that the broker refuses however often it is sent. */
+/** The error for a batch that the broker refuses permanently. */
 export function refusedBatch(name: ErrorName, doing: string, answer: ProducedPartition | undefined): TransportError {
   return fatal(name, doing, name === 'INVALID_TIMESTAMP' ? BAD_TIMES : answer?.errorMessage)
 }
@@ -28,11 +28,11 @@ export interface ProducedPartition {
   readonly partition: number
   readonly errorCode: number
   readonly errorMessage: string | null
-  /** -1 when the broker does not know it any more. */
+  /** -1 when the broker no longer knows it. */
   readonly baseOffset: number
 }
 
-/** At most one batch per partition. @throws Disconnected when there is no answer */
+/** Accepts at most one batch per partition. @throws Disconnected when there is no answer */
 export function produce(
   connection: Connection,
   transactionalId: string | null,

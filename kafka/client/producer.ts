@@ -19,12 +19,13 @@ import type { Context } from './options.ts'
 import { openSender } from './sender.ts'
 import { openTransactionLog, type ProducerId } from './transaction.ts'
 
-/** An open transaction of a dead worker holds back the readers of its partitions this long. */
+/** An open transaction of a dead worker blocks the readers of its partitions for this long. */
 const TRANSACTION_TIMEOUT_MS = 10_000
 
 /**
- * - `new`: `init` has not been answered; `ready`: records may be committed
- * - `fenced`: the id belongs to another life, or its transaction was given up; only `init` helps
+ * - `new`: `init` has not been answered
+ * - `ready`: records may be committed
+ * - `fenced`: another producer has the id, or the broker has given up the transaction; only `init` recovers
  */
 type Status = 'new' | 'ready' | 'fenced'
 
@@ -60,11 +61,11 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     if (transactions !== undefined && status !== 'new' && (await transactions.isReplaced(id))) {
       status = 'fenced'
       throw new ReplacedError(
-        `another process has begun with the transactional id ${transactionalId}, and goes on with it: end this one, or the other, and give the one that ` +
-          'stays a state folder of its own (a copied one holds the same identity)',
+        `another process has initialised the transactional id ${transactionalId} and still uses it. Stop one of the two, and give the one that ` +
+          'remains a separate state folder (a copied folder contains the same identity)',
       )
     }
-    // Asked for and not answered, an epoch may have been raised by nobody but us.
+    // An unanswered request may already have raised the epoch, so a higher epoch proves nothing from here on.
     status = 'new'
     id = transactions === undefined ? await anonymousProducerId(context, cluster, closing.signal) : await transactions.init()
     dropRecords()
@@ -77,7 +78,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     return getOrAdd(appenders, partitionKey(topic, partition), () => new PartitionAppender(topic, partition, pool, phase))
   }
 
-  /** Those with records of the open transaction. */
+  /** The appenders with records of the open transaction. */
   function pending(): PartitionAppender[] {
     return [...appenders.values()].filter((known) => known.admittedRecords > 0)
   }
@@ -89,11 +90,11 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     throw new FencedError(
       status === 'new'
         ? 'the producer was not initialised: call init first'
-        : `producer ${transactionalId ?? ''} has lost its place: call init`,
+        : `producer ${transactionalId ?? ''} was fenced: call init`,
     )
   }
 
-  /** Runs a step. After a fence, every later step fails until `init`. */
+  /** Runs a step. After a fence every further step fails until `init`. */
   async function fenceAware<Result>(step: () => Promise<Result>): Promise<Result> {
     requireReady()
     try {
@@ -114,9 +115,9 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
 
   async function commit(offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember | undefined): Promise<Map<string, number>> {
     if (offsets.size > 0 && member === undefined) {
-      throw new TransportError('ILLEGAL_ARGUMENT', 'offsets are committed as a member of the group: give the member', { fatal: true })
+      throw new TransportError('ILLEGAL_ARGUMENT', 'only a group member can commit offsets: pass the member', { fatal: true })
     }
-    if (phase.committing) throw new Error('the producer is committing: a transaction can be committed when the one before it is over')
+    if (phase.committing) throw new Error('the producer is still committing the previous transaction')
     try {
       return await fenceAware(() => commitPending(offsets, member))
     } catch (error) {
@@ -144,7 +145,8 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
       options.onCommitStep?.('committed')
       return next
     }
-    // The records must be part of the transaction before the offsets are: both run side by side, and both must be over before the end.
+    // The coordinator must add the partitions before the records and the offsets before EndTxn. Both steps run in
+    // parallel and must finish first.
     const producing = sender.drain().then(() => options.onCommitStep?.('produced'))
     const adding = (withOffsets ? transactions.addOffsets(id, offsets, member) : Promise.resolve()).then(() =>
       options.onCommitStep?.('offsets-added'),
@@ -163,7 +165,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     for (const known of appenders.values()) known.endTransaction()
   }
 
-  /** Also what was held back for the next transaction. */
+  /** Also drops the records that are held back for the next transaction. */
   function dropRecords(): void {
     phase.committing = false
     for (const known of appenders.values()) known.clear()
@@ -179,7 +181,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
       else if (transactions?.isOpen) await transactions.end(id, 'abort')
     } catch (error) {
       if (!(error instanceof FencedError)) throw error
-      // The broker has aborted it already, or will not let us: either way nothing of it gets committed by us.
+      // The broker has already aborted the transaction or refuses this producer: in both cases it commits nothing.
       status = 'fenced'
       log.warn({ err: error, transactionalId }, 'kafka_abort_fenced')
     }
@@ -187,7 +189,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
 
   async function close(): Promise<void> {
     closing.abort()
-    // Together: what the sender does last may wait for the transaction to be opened.
+    // In parallel, because the last step of the sender may wait for the transaction to be opened.
     await Promise.all([sender.close(), transactions?.close()])
   }
 
@@ -206,7 +208,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   }
 }
 
-/** Where each partition continues after the records of a transaction. */
+/** The offset after the records of a transaction, for each partition. */
 async function nextOffsets(
   dirty: readonly PartitionAppender[],
   endOffsets: (partitions: readonly TopicPartition[]) => Promise<Map<string, number>>,
@@ -217,12 +219,12 @@ async function nextOffsets(
     if (known.nextOffset === undefined || known.nextOffset < 0) unknown.push(known)
     else next.set(known.key, known.nextOffset)
   }
-  // A batch that was found to be there already (DUPLICATE_SEQUENCE_NUMBER): its offsets are below the end of the log.
+  // The log already contained such a batch (DUPLICATE_SEQUENCE_NUMBER), so its offsets are below the end of the log.
   if (unknown.length > 0) for (const [key, offset] of await endOffsets(unknown)) next.set(key, offset)
   return next
 }
 
-/** A fence explains the other failure beside it. */
+/** If one of the failures is a fence, it explains the other one. */
 function throwWorst(steps: readonly PromiseSettledResult<void>[]): void {
   const reasons: unknown[] = steps.filter((step) => step.status === 'rejected').map((step) => step.reason)
   if (reasons.length > 0) throw reasons.find((reason) => reason instanceof FencedError) ?? reasons[0]

@@ -1,8 +1,9 @@
 import { endLateValidators } from './late-validators.ts'
 
 /**
- * What the transport takes of the protocol package: sockets and message formats. Nothing else of this repository's hot paths imports the package: here it is
- * loaded without compiling the validators of its own clients, which were half of the CPU time of a worker's start.
+ * The parts of the protocol package that the transport uses: sockets and message formats. No other production module
+ * imports the package. It is loaded here without compiling the validators of its own clients, which took half of the
+ * CPU time of a worker's start.
  */
 export {
   type API,

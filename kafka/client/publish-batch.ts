@@ -3,25 +3,28 @@ import { readChunks } from '../record-batch/reader.ts'
 import { type BatchStamp, BatchWriter } from '../record-batch/writer.ts'
 import type { Receipt, RecordHeader, TransportError } from '../transport.ts'
 
-/** Consecutive records that share a receipt and a deadline. A topic's buffered records need one of these per batch, not one each. */
+/**
+ * Consecutive records that share a receipt and a deadline. Buffered records of a topic need one entry per batch instead
+ * of one per record.
+ */
 interface Run {
-  /** undefined: its fate has been reported already. */
+  /** undefined: the outcome has already been reported. */
   receipt: Receipt | undefined
-  /** Monotonic ms; infinite for a record that may wait for ever. */
+  /** Monotonic ms; infinite for a record without a time limit. */
   readonly deadline: number
   count: number
 }
 
-/** Sizes of everything that one publisher holds. */
+/** Size of all records that one publisher holds. */
 export interface Holdings {
   records: number
   bytes: number
 }
 
-/** Only read back by `select`, never sent. */
+/** For bytes that `select` reads back and nothing sends. */
 const NO_STAMP = { producerId: -1, producerEpoch: -1, baseSequence: -1, transactional: false }
 
-/** Records of one partition that travel together, with the receipt of each. */
+/** Records of one partition that are sent together, with their receipts. */
 export class PublishBatch {
   readonly writer: BatchWriter
   readonly #holdings: Holdings
@@ -43,12 +46,12 @@ export class PublishBatch {
     return this.writer.bytes
   }
 
-  /** Monotonic ms, of the records whose fate is not reported yet. */
+  /** Monotonic ms; the earliest deadline of the records whose outcome is not reported yet. */
   get earliestDeadline(): number {
     return this.#earliestDeadline
   }
 
-  /** True when nobody waits for any of its records any more. */
+  /** True when the outcomes of all records have been reported. */
   get isAbandoned(): boolean {
     return this.#runs.every(({ receipt }) => receipt === undefined)
   }
@@ -75,19 +78,22 @@ export class PublishBatch {
     if (deadline < this.#earliestDeadline) this.#earliestDeadline = deadline
   }
 
-  /** The bytes to send. They stay as they are: an old connection may still be reading them when the batch is sent again. */
+  /**
+   * The bytes to send. They must not change, because an old connection may still read them while the batch is sent
+   * again.
+   */
   stamp(stamp: BatchStamp): Buffer {
     this.#stamped = this.writer.finish(stamp, 'none')
     return this.#stamped
   }
 
-  /** Reports the fate of every record that still has a receipt. The batch is of no more use. */
+  /** Reports the outcome to every receipt that still waits. The batch must not be used afterwards. */
   settle(error: TransportError | undefined): void {
     for (const run of this.#runs) this.#report(run, error)
     this.#holdings.bytes -= this.writer.bytes
   }
 
-  /** Reports the records that are out of time, and keeps them in the batch: it may have been sent. */
+  /** Reports the expired records but keeps them in the batch, because it may already have been sent. */
   abandonExpired(now: number, error: () => TransportError): void {
     for (const run of this.#runs) if (run.deadline <= now) this.#report(run, error())
     const waiting = this.#runs.filter(({ receipt }) => receipt !== undefined)
@@ -95,8 +101,8 @@ export class PublishBatch {
   }
 
   /**
-   * Copies the records from `from` up to `to` that somebody still waits for into a new batch, which has no stamp; undefined when there are
-   * none. The caller lets go of this one with `discard` when it has taken all that it wants.
+   * Copies the records from `from` up to `to` whose receipts still wait into a new, unstamped batch; undefined when
+   * there are none. The caller must `discard` this batch after it has copied all that it needs.
    */
   select(from = 0, to = this.count): PublishBatch | undefined {
     let target: PublishBatch | undefined
@@ -113,14 +119,14 @@ export class PublishBatch {
         const headers = headersOf(chunk, row)
         target ??= new PublishBatch(this.#holdings)
         target.append(receipt, deadline, timestamps[row], key, keyStart[row], keyEnd[row], value, valueStart[row], valueEnd[row], headers)
-        // Counted twice until this batch is let go: a copy adds no record.
+        // The old and the new batch would count the record twice until `discard`.
         this.#holdings.records--
       }
     }
     return target
   }
 
-  /** Lets go of the batch after its records were copied; nothing is reported. */
+  /** Releases the batch after its records were copied. Reports nothing. */
   discard(): void {
     this.#holdings.bytes -= this.writer.bytes
   }

@@ -5,19 +5,22 @@ import type { BufferPool } from './appender.ts'
 import { type Holdings, PublishBatch } from './publish-batch.ts'
 import type { ProducerId } from './transaction.ts'
 
-/** Brokers take 1 MiB (`max.message.bytes`) unless the topic says otherwise. A larger record is a batch of its own. */
+/** Brokers accept 1 MiB (`max.message.bytes`) unless the topic allows more. A larger record gets a batch to itself. */
 const BATCH_LIMIT_BYTES = 900 * 1_024
-/** The broker remembers the last five batches of a producer: a repetition of one of them is recognised. */
+/** The broker remembers a producer's last five batches and recognises a repetition of them. */
 const MAX_UNRESOLVED_BATCHES = 5
-/** A broker that knows nothing of a producer takes any sequence number from it. It forgets silent ones after a day (`producer.id.expiration.ms`). */
+/**
+ * A broker that does not know a producer accepts any sequence number from it. It forgets idle producers after a day
+ * (`producer.id.expiration.ms`).
+ */
 const REMEMBERED_FOR_MS = 10 * 60_000
-/** Sequence numbers are unsigned 31-bit and begin again at 0. */
+/** Sequence numbers are unsigned 31-bit integers and wrap around to 0. */
 const SEQUENCE_SPAN = 2 ** 31
-/** Epochs are signed 16-bit. Behind the last one only a new producer id helps. */
+/** Epochs are signed 16-bit integers. After the last one the lane needs a new producer id. */
 const LAST_EPOCH = 2 ** 15 - 1
 const FIRST_RETRY_MS = 10
 const LONGEST_RETRY_MS = 1_000
-/** These name the batch; one record alone may be to blame. */
+/** These errors concern a batch but may be caused by a single record in it. */
 const DIVISIBLE: ReadonlySet<string> = new Set([
   'MESSAGE_TOO_LARGE',
   'RECORD_LIST_TOO_LARGE',
@@ -28,18 +31,18 @@ const DIVISIBLE: ReadonlySet<string> = new Set([
 const TOO_LARGE: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
 
 /**
- * What one request brought for one batch.
- * - `appended`: the batch is in the log, and with it every earlier one of its producer epoch
- * - `out-of-sequence`: not in the log, because the broker has not seen what comes before it (or does not know the producer any more)
- * - `refused`: not in the log, and repeating it does not help
- * - `unknown`: no answer, or one that may change; the batch may be in the log
+ * The result of one request for one batch.
+ * - `appended`: the log contains the batch and every earlier batch of its producer epoch
+ * - `out-of-sequence`: not in the log, because the broker lacks the preceding batches or no longer knows the producer
+ * - `refused`: not in the log, and a retry would not help
+ * - `unknown`: there was no answer, or a transient error; the log may contain the batch
  */
 export type Outcome =
   | { readonly kind: 'appended' | 'out-of-sequence' }
   | { readonly kind: 'refused'; readonly error: TransportError }
   | { readonly kind: 'unknown'; readonly reason: string; readonly leaderLost: boolean }
 
-/** A batch with a sequence number. Its bytes never change as long as it has that number. */
+/** A batch with a sequence number. Its bytes do not change while it has that number. */
 export interface StampedBatch {
   readonly batch: PublishBatch
   readonly bytes: Buffer
@@ -48,42 +51,43 @@ export interface StampedBatch {
   outcome: Outcome | undefined
 }
 
-/** What the lanes of one publisher share. */
+/** State and callbacks that the lanes of one publisher share. */
 export interface LaneDeps {
   readonly holdings: Holdings
   readonly pool: BufferPool
   readonly runtime: Pick<Runtime, 'monotonic' | 'random'>
-  /** Throws when the publisher takes no record of this size now. */
+  /** Throws if the publisher cannot accept a record of this size now. */
   admit(bytes: number): void
-  /** There is something to send. */
+  /** Called when the lane has something to send. */
   onWork(lane: PublishLane): void
-  /** The broker has lost acknowledged records of this partition, or its memory of this producer. */
+  /** Called when the broker has lost acknowledged records of this partition, or its state of this producer. */
   onSequenceLost(lane: PublishLane): void
 }
 
 /**
- * The records of one partition between `append` and their fate.
+ * The records of one partition from `append` to their outcome.
  *
- * Batches get sequence numbers in order, and up to five are in flight at a time. As soon as one of them is not acknowledged, no new one is
- * sent: when all answers are there, those without an acknowledgement are sent again, in order, with the same bytes. The broker takes a batch
- * only when it has the one before it, so one acknowledgement settles all earlier batches, whatever their own answers were. This also covers a
- * restarted broker, which recognises only the last batch of a producer. The first batch of an epoch travels alone. When every batch is refused as out of sequence, none of them is in
- * the log, and they get new numbers under a new epoch.
+ * Batches get sequence numbers in order, and up to five of them are in flight at a time. After a batch was not
+ * acknowledged, the lane sends no new batch. When all answers are there, it sends the unacknowledged batches again, in
+ * order and with the same bytes. The broker accepts a batch only after the one before it, so one acknowledgement
+ * settles all earlier batches, whatever their own answers were. This also works with a restarted broker, which
+ * recognises only the last batch of a producer. The first batch of an epoch is sent alone. If every batch is refused as
+ * out of sequence, the log contains none of them, and they get new numbers under a new epoch.
  */
 export class PublishLane implements PublishAppender {
   readonly topic: string
   readonly partition: number
   readonly key: string
   readonly #deps: LaneDeps
-  /** undefined: the publisher must give one before anything is sent. */
+  /** undefined: the publisher must assign one before anything is sent. */
   identity: ProducerId | undefined
-  /** The leader may be another broker now. */
+  /** True when another broker may lead the partition now. */
   leaderLost = false
   /** Monotonic ms before which nothing is sent. */
   retryAt = 0
-  /** A batch is to be repeated: no new one is sent before it. */
+  /** True while a batch must be repeated; no new batch is sent before it. */
   #isRepeating = false
-  /** Why the last try failed; undefined after a success. */
+  /** The reason for the last failed attempt; undefined after a success. */
   trouble: string | undefined
   #attempts = 0
   #sequence = 0
@@ -92,7 +96,7 @@ export class PublishLane implements PublishAppender {
   #limitBytes = BATCH_LIMIT_BYTES
   #current: PublishBatch | undefined
   #ready: PublishBatch[] = []
-  /** In the order of their sequence numbers. */
+  /** In order of their sequence numbers. */
   #stamped: StampedBatch[] = []
 
   constructor(topic: string, partition: number, deps: LaneDeps) {
@@ -123,7 +127,7 @@ export class PublishLane implements PublishAppender {
     this.#current ??= new PublishBatch(this.#deps.holdings, this.#deps.pool.take())
     const deadline = receipt.timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#deps.runtime.monotonic() + receipt.timeoutMs
     this.#current.append(receipt, deadline, timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
-    // What waits already is looked after; a deadline may come before the next look.
+    // The publisher already knows of waiting records, but a deadline may be due before it looks again.
     if (!isWaiting || receipt.timeoutMs !== undefined) this.#deps.onWork(this)
   }
 
@@ -142,25 +146,28 @@ export class PublishLane implements PublishAppender {
     return earliest
   }
 
-  /** True when `take` may be called as far as this partition is concerned. */
+  /** True when `take` may be called for this partition. */
   isSendable(now: number): boolean {
     if (now < this.retryAt) return false
     if (this.#stamped.some(isToRepeat)) return true
     return !this.#isRepeating && this.#stamped.length < this.#maxUnresolved(now) && this.#hasUnsent
   }
 
-  /** One, until the broker is known to have the sequence that the next batches belong to: else it would take the second and miss the first. */
+  /**
+   * One, until the broker has acknowledged a batch of this sequence: otherwise it might accept the second batch without
+   * the first one.
+   */
   #maxUnresolved(now: number): number {
     return now - this.#acknowledgedAt < REMEMBERED_FOR_MS ? MAX_UNRESOLVED_BATCHES : 1
   }
 
-  /** Bytes of the batch that `take` returns next. */
+  /** Size of the batch that `take` returns next. */
   get nextBytes(): number {
     const again = this.#stamped.find(isToRepeat)
     return again?.bytes.length ?? (this.#ready[0] ?? this.#current)?.bytes ?? 0
   }
 
-  /** The batch to send now; the lane must be sendable and have an identity. */
+  /** The batch to send now. The lane must be sendable and have an identity. */
   take(): StampedBatch {
     const next = this.#stamped.find(isToRepeat) ?? this.#stamp()
     next.isInFlight = true
@@ -182,12 +189,12 @@ export class PublishLane implements PublishAppender {
     return stamped
   }
 
-  /** Takes the outcome of one sending. */
+  /** Handles the outcome of one request. */
   answered(stamped: StampedBatch, outcome: Outcome): void {
     stamped.isInFlight = false
     stamped.outcome = outcome
     const index = this.#stamped.indexOf(stamped)
-    // A later batch's acknowledgement has settled it already.
+    // The acknowledgement of a later batch has already settled it.
     if (index < 0) return
     if (outcome.kind === 'appended') this.#acknowledgeUpTo(index)
     else {
@@ -201,14 +208,14 @@ export class PublishLane implements PublishAppender {
   #acknowledgeUpTo(index: number): void {
     for (const { batch, isInFlight, sends } of this.#stamped.splice(0, index + 1)) {
       batch.settle(undefined)
-      // Memory that an unanswered request may still be reading is not used again.
+      // An unanswered request may still read this memory, so it is not reused then.
       if (!isInFlight && sends === 1) this.#deps.pool.give(batch.writer.release())
     }
     this.#attempts = 0
     this.#acknowledgedAt = this.#deps.runtime.monotonic()
   }
 
-  /** Decides what is next when every batch of this round is answered. */
+  /** Decides the next step when every batch of this round is answered. */
   #conclude(): void {
     if (this.#stamped.some((one) => one.isInFlight || one.outcome === undefined)) return
     if (this.#stamped.length === 0) {
@@ -237,16 +244,16 @@ export class PublishLane implements PublishAppender {
       for (const part of [refused.select(0, middle), refused.select(middle)]) if (part !== undefined) parts.push(part)
       refused.discard()
     } else refused.settle(error)
-    // Those behind it carry numbers that the broker cannot take without it.
+    // The broker cannot accept the sequence numbers of the later batches without this one.
     this.#renumber(rest)
     this.#ready.unshift(...parts)
     this.#recover()
   }
 
-  /** None of these is in the log: they go back to the front of the line, to be sent under a new epoch. */
+  /** The log contains none of these batches. Puts them back at the front of the queue, to be sent under a new epoch. */
   #renumber(batches: readonly PublishBatch[]): void {
     this.#stamped = []
-    // Copies: the memory of a batch that was sent before may still be read by its old connection.
+    // Copies, because an old connection may still read the memory of a batch that was sent.
     const copies = batches.flatMap((batch) => {
       const copy = batch.select()
       batch.discard()
@@ -257,7 +264,7 @@ export class PublishLane implements PublishAppender {
     this.#acknowledgedAt = Number.NEGATIVE_INFINITY
     const { identity } = this
     if (identity === undefined) return
-    // An epoch belongs to the partition as far as the broker is concerned, and refuses what is late from the ones before it.
+    // The broker tracks the epoch per partition, and refuses late requests of earlier epochs.
     this.identity = identity.producerEpoch < LAST_EPOCH ? { ...identity, producerEpoch: identity.producerEpoch + 1 } : undefined
   }
 
@@ -269,7 +276,7 @@ export class PublishLane implements PublishAppender {
     this.retryAt = 0
   }
 
-  /** Waits before the next try: twice as long each time. */
+  /** Delays the next attempt, twice as long each time. */
   postpone(reason?: string): void {
     this.trouble = reason ?? this.trouble
     const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(this.#attempts++, 10), LONGEST_RETRY_MS)
@@ -277,7 +284,7 @@ export class PublishLane implements PublishAppender {
     if (this.#stamped.length === 0) this.#isRepeating = false
   }
 
-  /** Reports the records whose time is up. Those that were not sent are dropped; those that were stay until their outcome is known. */
+  /** Reports the expired records. Unsent ones are dropped; sent ones stay until their outcome is known. */
   expire(now: number): void {
     if (this.earliestDeadline > now) return
     const { key, trouble } = this
@@ -298,7 +305,10 @@ export class PublishLane implements PublishAppender {
     if (!this.#stamped.some(({ isInFlight }) => isInFlight)) this.#dropAbandoned()
   }
 
-  /** What nobody waits for is not sent again. A new epoch keeps what is late of it from getting in between. */
+  /**
+   * Drops batches whose outcomes have all been reported. The new epoch keeps late requests with them from getting
+   * between later batches.
+   */
   #dropAbandoned(): boolean {
     if (this.#stamped.length === 0 || !this.#stamped.every(({ batch }) => batch.isAbandoned)) return false
     for (const { batch } of this.#stamped) batch.discard()
@@ -307,7 +317,7 @@ export class PublishLane implements PublishAppender {
     return true
   }
 
-  /** Fails everything. Nothing of it may be sent afterwards. */
+  /** Fails all records. Nothing may be sent afterwards. */
   fail(error: TransportError): void {
     const batches = [...this.#stamped.map(({ batch }) => batch), ...this.#ready, ...(this.#current === undefined ? [] : [this.#current])]
     this.#stamped = []

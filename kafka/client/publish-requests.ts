@@ -6,17 +6,20 @@ import type { Context } from './options.ts'
 import { type ProducedPartition, produce, REQUEST_LIMIT_BYTES, refusedBatch } from './produce-request.ts'
 import type { Outcome, PublishLane, StampedBatch } from './publish-lane.ts'
 
-/** Per broker. More would not help: a broker takes the requests of a connection one after the other, and remembers five batches. */
+/**
+ * Per broker. More would not help: a broker handles the requests of a connection in order, and remembers five batches
+ * of a producer.
+ */
 const MAX_REQUESTS_IN_FLIGHT = 5
-/** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT, and the batch is sent again. */
+/** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
 const NEVER = Number.POSITIVE_INFINITY
 
-/** The requests of one publisher: pipelined, on connections of its own. */
+/** The pipelined requests of one publisher, on separate connections. */
 export interface PublishRequests {
   /**
    * Sends the next batch of each partition to the broker that leads them, in as many requests as are allowed now.
-   * @returns when to try again, monotonic ms; infinite when `onChange` says so or nothing is left
+   * @returns when to call again (monotonic ms); infinite when nothing is left or `onChange` will announce the time
    */
   send(broker: Broker, lanes: readonly PublishLane[], now: number): number
   close(): Promise<void>
@@ -24,10 +27,10 @@ export interface PublishRequests {
 
 export interface PublishRequestHooks {
   onSent(lane: PublishLane): void
-  /** After the lane has taken the outcome. */
+  /** Called after the lane has handled the outcome. */
   onAnswered(lane: PublishLane, outcome: Outcome): void
   onUnreachable(lanes: readonly PublishLane[], error: Error): void
-  /** There is room for another request, or a connection. */
+  /** Called when another request may be sent or a connection attempt has ended. */
   onChange(): void
 }
 
@@ -36,11 +39,11 @@ export interface PublishRequestOptions {
   readonly requestTimeoutMs: number
 }
 
-/** Requests to one broker. */
+/** The requests to one broker. */
 interface Flow {
   readonly broker: Broker
   requests: number
-  /** Monotonic ms of the last request. */
+  /** Monotonic ms when the last request was sent. */
   sentAt: number
   isConnecting: boolean
 }
@@ -80,7 +83,7 @@ export function openPublishRequests(context: Context, options: PublishRequestOpt
     return NEVER
   }
 
-  /** One batch of each partition, as far as a request holds them. */
+  /** Takes one batch of each partition until the request is full. */
   function nextEntries(lanes: readonly PublishLane[], now: number): Entry[] {
     const entries: Entry[] = []
     let bytes = 0
@@ -115,7 +118,7 @@ export function openPublishRequests(context: Context, options: PublishRequestOpt
         answers.set(partitionKey(answer.topic, answer.partition), answer)
     } catch (error) {
       context.runtime.log.debug({ broker: flow.broker, reason: (error as Error).message }, 'kafka_publish_unanswered')
-      // A connection that has lost one answer may be losing all of them.
+      // A connection that has lost one answer may lose all of them.
       if (connections.established(flow.broker) === connection) connections.drop(flow.broker)
     }
     flow.requests--
@@ -133,11 +136,11 @@ export function openPublishRequests(context: Context, options: PublishRequestOpt
 /** @param answer undefined when there was none */
 function outcomeOf(lane: PublishLane, answer: ProducedPartition | undefined): Outcome {
   const reason = answer === undefined ? 'NETWORK_EXCEPTION' : errorName(answer.errorCode)
-  // The second one says that an earlier try has brought the batch into the log.
+  // DUPLICATE_SEQUENCE_NUMBER means that an earlier attempt has written the batch to the log.
   if (reason === 'NONE' || reason === 'DUPLICATE_SEQUENCE_NUMBER') return { kind: 'appended' }
   const kind = classify(reason)
   if (kind === 'producer-lost') return { kind: 'out-of-sequence' }
-  // A lost answer is no sign of another leader: where the broker is gone, connecting to it fails.
+  // A missing answer does not indicate a new leader: if the broker is gone, the next connection attempt fails.
   if (kind === 'stale-leader' || kind === 'stale-coordinator' || kind === 'passing')
     return { kind: 'unknown', reason, leaderLost: kind === 'stale-leader' }
   return { kind: 'refused', error: refusedBatch(reason, `publish to ${lane.key}`, answer) }

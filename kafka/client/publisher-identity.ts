@@ -5,26 +5,28 @@ import type { Context } from './options.ts'
 import type { PublishLane } from './publish-lane.ts'
 import type { ProducerId } from './transaction.ts'
 
-/** Between two tries to get a producer id. */
+/** Wait between two attempts to get a producer id. */
 const RETRY_MS = 250
 
-/** Gives partitions the producer id under which they count their batches. */
+/** Assigns producer ids to partitions. Each partition numbers its batches under its id. */
 export interface Identities {
-  /** @returns false: there is none yet. It is being asked for, and `onChange` follows. */
+  /** @returns false while there is no id; it is being requested then, and `onChange` follows */
   give(lane: PublishLane): boolean
 }
 
 export interface IdentityHooks {
   readonly signal: AbortSignal
-  /** There is a producer id, or it is time to ask again. */
+  /** Called when there is a producer id or it is time to ask again. */
   onChange(): void
-  /** The broker refuses to give any. */
+  /** Called when the broker refuses to assign an id. */
   onRefused(error: TransportError): void
 }
 
 export function openIdentities(context: Context, cluster: Cluster, { signal, onChange, onRefused }: IdentityHooks): Identities {
   let identity: ProducerId | undefined
-  /** Lanes that were given this id: one of them that has none any more has used up its epochs and needs another. */
+  /**
+   * Lanes that have received this id. One of them that has none any more has used up its epochs and needs another id.
+   */
   let usedBy = new Set<PublishLane>()
   let isAsking = false
 

@@ -13,7 +13,7 @@ import { openPublishRequests } from './publish-requests.ts'
 import { openIdentities } from './publisher-identity.ts'
 
 const MAX_PENDING_BYTES = 32 * 1_048_576
-/** What a Kafka in reach needs for the last records of a process. */
+/** If Kafka is reachable, this is enough to send the last records of a process. */
 const CLOSE_TIMEOUT_MS = 2_000
 
 /** See `Publisher`. */
@@ -23,14 +23,14 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
   const { spacingMs = 0, maxPendingBytes = MAX_PENDING_BYTES, requestTimeoutMs = context.options.requestTimeoutMs } = given
   const holdings: Holdings = { records: 0, bytes: 0 }
   const lanes = new Map<string, PublishLane>()
-  /** Lanes with records, those that were sent least recently first. */
+  /** Lanes with records, the least recently sent first. */
   const busy = new Set<PublishLane>()
   const closing = new AbortController()
   let isLocating = false
   let isScheduled = false
   let cancelTimer: CancelTimer | undefined
   let timerAt = Number.POSITIVE_INFINITY
-  /** Some partition is in trouble, and the log says so. */
+  /** True while some partition has errors and the log has reported it. */
   let isInterrupted = false
   let isClosed = false
   let onDrained: (() => void) | undefined
@@ -40,7 +40,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     { spacingMs, requestTimeoutMs },
     {
       onSent(lane) {
-        // Last in line for the next request.
+        // It comes last in the next request.
         busy.delete(lane)
         busy.add(lane)
       },
@@ -77,7 +77,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     },
   }
 
-  /** At the end of this turn of the event loop: what else comes in it shares the request. */
+  /** Sends at the end of this turn of the event loop, so that all records of the turn share the request. */
   function schedule(): void {
     if (isScheduled) return
     isScheduled = true
@@ -94,7 +94,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     })
   }
 
-  /** Sends whatever may be sent now, and sets the timer for the rest. */
+  /** Sends what may be sent now, and sets the timer for the rest. */
   function pump(): void {
     isScheduled = false
     const now = runtime.monotonic()
@@ -201,5 +201,5 @@ function tooLarge(bytes: number): TransportError {
 }
 
 function full({ records, bytes }: Holdings): TransportError {
-  return new TransportError('BUFFER_FULL', `${records} records (${bytes} bytes) wait for Kafka already`, { fatal: false })
+  return new TransportError('BUFFER_FULL', `${records} records (${bytes} bytes) already wait for Kafka`, { fatal: false })
 }

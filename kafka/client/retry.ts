@@ -1,15 +1,15 @@
 import type { Context } from './options.ts'
 
-/** First wait: coordinators finish a commit's markers within a few milliseconds. */
+/** The first wait is short because coordinators write the markers of a commit within a few milliseconds. */
 const FIRST_WAIT_MS = 2
-/** A failed broker is asked about twice a second: quick enough after its return, cheap while it is away. */
+/** A failed broker gets about two requests a second: this notices its return quickly and is cheap during the outage. */
 const LONGEST_WAIT_MS = 500
 
-/** Waits that double, with up to 20 % spread. One per request loop. */
+/** Waits that double each time, with a jitter of up to 20 %. One instance per request loop. */
 export interface Backoff {
-  /** Milliseconds of the next wait. */
+  /** Returns the next wait in milliseconds. */
   next(): number
-  /** Waits; resolves early and quietly when `signal` fires. */
+  /** Waits. Resolves early, without an error, when `signal` fires. */
   wait(signal?: AbortSignal): Promise<void>
   reset(): void
 }

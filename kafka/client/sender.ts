@@ -7,25 +7,25 @@ import { getOrAdd } from './get-or-add.ts'
 import type { Context } from './options.ts'
 import { type ProducedPartition, produce, REQUEST_LIMIT_BYTES, refusedBatch } from './produce-request.ts'
 
-/** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT, and the batch is sent again. */
+/** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
-/** "Unable to verify the partition has been added to the transaction" is over in a moment. */
+/** Brokers soon stop answering "Unable to verify the partition has been added to the transaction". */
 const FIRST_RETRY_MS = 3
 const LONGEST_RETRY_MS = 1_000
-/** What the sender needs of its producer. */
+/** What the sender needs from its producer. */
 export interface SenderHooks {
   identity(): ProducerIdentity
   readonly transactionalId: string | null
   appenders(): Iterable<PartitionAppender>
-  /** Adds all partitions with records to the transaction: called before batches are sent. */
+  /** Adds all partitions with records to the transaction. Called before batches are sent. */
   admit(): Promise<void>
 }
 
-/** Brings ready batches to their leaders, in order per partition, until all are acknowledged or one cannot be. */
+/** Sends ready batches to their leaders, in order within a partition, until all are acknowledged or one has failed. */
 export interface Sender {
-  /** Sends everything that is ready, also what becomes ready meanwhile. */
+  /** Sends everything that is ready, including what becomes ready meanwhile. */
   drain(): Promise<void>
-  /** Resolves when no request is under way any more, whatever its answer. Nothing is sent again. */
+  /** Resolves when no request is in flight, whatever the answers were. Nothing is sent again. */
   settle(): Promise<void>
   close(): Promise<void>
 }
@@ -40,7 +40,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   let stopping = new AbortController()
 
   async function drain(): Promise<void> {
-    // A loop that is about to end does not see what became ready just now: look again before calling it done.
+    // A loop that is about to end misses batches that have just become ready, so this checks again at the end.
     do {
       draining ??= loop().finally(() => {
         draining = undefined
@@ -70,7 +70,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     }
     await Promise.all(underWay)
     if (failure !== undefined) throw failure
-    // What was not acknowledged must never look as if it was.
+    // Records that were not acknowledged must not look as if they were.
     if (stopping.signal.aborted)
       throw new TransportError('STOPPED', 'sending was stopped before everything was acknowledged', { fatal: false })
   }
@@ -99,7 +99,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     for (const { leader, appenders } of groups.values()) sendTo(leader, appenders)
   }
 
-  /** One or more requests to one leader, none above the limit. */
+  /** Sends one or more requests to a leader, none of them above the size limit. */
   function sendTo(leader: Leader, appenders: readonly PartitionAppender[]): void {
     const identity = hooks.identity()
     let request: Entry[] = []
@@ -145,7 +145,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
 
   function settleOne(appender: PartitionAppender, answer: ProducedPartition | undefined): void {
     const name = answer === undefined ? 'NETWORK_EXCEPTION' : errorName(answer.errorCode)
-    // Both say that the batch is in the log: the second one that it got there at an earlier try.
+    // Both mean that the log contains the batch; the second one, that an earlier attempt wrote it.
     if (name === 'NONE' || name === 'DUPLICATE_SEQUENCE_NUMBER') {
       appender.acknowledge(name === 'NONE' ? (answer as ProducedPartition).baseOffset : -1)
       return

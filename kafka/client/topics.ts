@@ -7,12 +7,15 @@ import type { Context } from './options.ts'
 import { createTopicsV7 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
-/** Number of replicas as the broker's `default.replication.factor` says. */
+/** Makes the broker use its `default.replication.factor`. */
 const BROKER_DEFAULT = -1
 const CREATE_TIMEOUT_MS = 15_000
 const RETRY_MS = 50
 
-/** Creates missing topics and waits until their leaders answer. @throws TransportError when a topic has another number of partitions */
+/**
+ * Creates missing topics and waits until their leaders answer.
+ * @throws TransportError when a topic has another number of partitions
+ */
 export async function ensureTopics(context: Context, cluster: Cluster, specs: readonly TopicSpec[]): Promise<void> {
   if (specs.length === 0) return
   const names = specs.map(({ name }) => name)
@@ -22,7 +25,7 @@ export async function ensureTopics(context: Context, cluster: Cluster, specs: re
     const reason = await tryOnce(cluster, specs, names)
     if (reason === undefined) break
     if (context.runtime.monotonic() > deadline)
-      throw new TransportError(reason, `creating topics: still ${reason} when the time was up`, { fatal: false })
+      throw new TransportError(reason, `creating topics: still ${reason} at the deadline`, { fatal: false })
     throwIfClosed(context.closing)
     await retry.wait(context.closing)
   }
@@ -31,7 +34,7 @@ export async function ensureTopics(context: Context, cluster: Cluster, specs: re
     if (count !== partitions) {
       throw new TransportError(
         'PARTITION_COUNT_MISMATCH',
-        `topic ${name} has ${count} partitions, ${partitions} are declared; change the declaration or create the topic anew (keys would move between partitions)`,
+        `topic ${name} has ${count} partitions, but ${partitions} are declared; change the declaration or recreate the topic (keys would move between partitions)`,
         { fatal: true },
       )
     }
@@ -42,7 +45,7 @@ export async function ensureTopics(context: Context, cluster: Cluster, specs: re
   await listOffsets(context, cluster, all, 'earliest')
 }
 
-/** @returns why it must be tried again, undefined when every topic is known */
+/** @returns the reason to try again; undefined when every topic is known */
 async function tryOnce(cluster: Cluster, specs: readonly TopicSpec[], names: readonly string[]): Promise<string | undefined> {
   try {
     await cluster.refresh(names)
@@ -73,7 +76,7 @@ function request({ name, partitions, replicationFactor, config }: TopicSpec) {
   }
 }
 
-/** Absent topics are absent from the map. */
+/** Topics that do not exist are absent from the map. */
 export async function partitionCounts(context: Context, cluster: Cluster, topics: readonly string[]): Promise<Map<string, number>> {
   const retry = backoff(context, RETRY_MS)
   const deadline = context.runtime.monotonic() + context.options.deliveryTimeoutMs

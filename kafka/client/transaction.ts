@@ -16,18 +16,30 @@ import {
 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
-/** A commit's markers are written a few milliseconds after EndTxn was answered; until then CONCURRENT_TRANSACTIONS comes back. */
+/**
+ * The markers of a commit are written a few milliseconds after the EndTxn response. Until then the answer is
+ * CONCURRENT_TRANSACTIONS.
+ */
 const MARKER_WAIT_MS = 1
 const LONGEST_MARKER_WAIT_MS = 20
-/** Kafka's coordinator stumbles over a request that comes while it is ending the transaction itself (an IllegalStateException, for some ten milliseconds). */
+/**
+ * Kafka's coordinator fails requests that arrive while it is ending the transaction itself (an IllegalStateException,
+ * for about ten milliseconds).
+ */
 const UNEXPLAINED = 'UNKNOWN_SERVER_ERROR'
 const MAX_UNEXPLAINED = 20
-/** "No producer id known": the coordinator gives one, or raises the epoch of the one it knows, whoever had it. */
+/**
+ * Means "no producer id known": the coordinator assigns one, or raises the epoch of the existing one, whichever process
+ * had it.
+ */
 const UNKNOWN_PRODUCER_ID = -1n
 const UNKNOWN_EPOCH = -1
-/** What a transaction is in that the coordinator ends itself. A new life begins with `Empty` and goes on from there. */
+/**
+ * The states of a transaction that the coordinator aborts itself. A transactional id that was initialised again starts
+ * in `Empty` instead.
+ */
 const ABORTED: ReadonlySet<string> = new Set(['PrepareEpochFence', 'PrepareAbort', 'CompleteAbort'])
-/** Epochs that the end of a transaction by the coordinator takes; two where it follows transaction version 2. */
+/** By how many epochs an abort by the coordinator may raise the epoch; two under transaction version 2. */
 const EPOCHS_OF_AN_ABORT = 2
 
 export interface ProducerId {
@@ -35,17 +47,20 @@ export interface ProducerId {
   readonly producerEpoch: number
 }
 
-/** The coordinator's side of one transactional id. */
+/** Exchanges requests with the coordinator of one transactional id. */
 export interface TransactionLog {
-  /** Fences whoever has the id, and ends its transaction. */
+  /** Fences any producer with this id, and aborts its transaction. */
   init(): Promise<ProducerId>
-  /** True when another life has been given the id since. A transaction that the coordinator has ended (time-out, an heir) is no such life. */
+  /**
+   * True when another process has initialised the id since. An abort by the coordinator (after a timeout or on behalf
+   * of another worker) does not count.
+   */
   isReplaced(id: ProducerId): Promise<boolean>
-  /** True once the coordinator knows of the open transaction: it must be ended then. */
+  /** True once the coordinator may know of the open transaction, so that the transaction must be ended. */
   readonly isOpen: boolean
   addPartitions(id: ProducerId, partitions: readonly TopicPartition[]): Promise<void>
   addOffsets(id: ProducerId, offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember): Promise<void>
-  /** Repeats the same request until the outcome is known. */
+  /** Repeats the request until the outcome is known. */
   end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<void>
   close(): Promise<void>
 }
@@ -57,7 +72,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   const groups = new Map<string, Coordinator>()
   const closing = new AbortController()
   let opened = false
-  /** Partitions and groups that the coordinator knows in the open transaction. */
+  /** Partitions and groups that the coordinator has added to the open transaction. */
   const members = new Set<string>()
   const offsetGroups = new Set<string>()
 
@@ -65,7 +80,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     return runtime.monotonic() + options.deliveryTimeoutMs
   }
 
-  /** Sends until the answer is good. Every part of the answer counts; a fatal part wins. */
+  /** Repeats a request until every part of the answer is good. A fatal error in one part ends the attempts. */
   async function sendUntilAnswered<Answer>(
     doing: string,
     until: number,
@@ -86,7 +101,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
         if (!(error instanceof Disconnected)) throw error
         names = ['NETWORK_EXCEPTION']
       }
-      // OPERATION_NOT_ATTEMPTED only says that another part of the request was refused.
+      // OPERATION_NOT_ATTEMPTED only means that another part of the request was refused.
       const bad = names.filter((name) => name !== 'NONE' && name !== 'OPERATION_NOT_ATTEMPTED')
       const kinds = new Map(bad.map((name) => [classify(name), name]))
       const lost = kinds.get('producer-lost')
@@ -95,7 +110,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       const isPassing = hopeless === UNEXPLAINED && ++unexplained <= MAX_UNEXPLAINED
       if (hopeless !== undefined && !isPassing) throw fatal(hopeless, doing)
       const reason = bad[0] ?? 'OPERATION_NOT_ATTEMPTED'
-      if (runtime.monotonic() > until) throw new TransportError(reason, `${doing}: still ${reason} when the time was up`, { fatal: false })
+      if (runtime.monotonic() > until) throw new TransportError(reason, `${doing}: still ${reason} at the deadline`, { fatal: false })
       log.debug({ transactionalId, doing, reason }, 'kafka_transaction_retried')
       if (kinds.has('stale-coordinator')) coordinator.forget()
       await (reason === 'CONCURRENT_TRANSACTIONS' ? retry : outage).wait(closing.signal)
@@ -122,7 +137,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
         answer.transactionStates.map(({ errorCode }) => errorName(errorCode)).filter((name) => name !== 'TRANSACTIONAL_ID_NOT_FOUND'),
     )
     const [now] = transactionStates
-    // Expired: nobody has it.
+    // The id has expired, so no other process has it.
     if (now.errorCode !== 0) return false
     if (Number(now.producerId) !== producerId) return true
     const ahead = now.producerEpoch - producerEpoch
@@ -136,7 +151,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
       name,
       partitions: entries.map(({ partition }) => partition),
     }))
-    // Noted before it is sent: an unanswered request may have opened the transaction.
+    // Set before sending, because even an unanswered request may have opened the transaction.
     opened = true
     await sendUntilAnswered(
       `AddPartitionsToTxn of ${transactionalId}`,
@@ -208,7 +223,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   }
 
   async function end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<void> {
-    // No deadline: once it was sent, only an answer tells whether the transaction is committed.
+    // There is no deadline: after the request was sent, only the answer shows whether the transaction is committed.
     await sendUntilAnswered(
       `EndTxn (${outcome}) of ${transactionalId}`,
       Number.POSITIVE_INFINITY,

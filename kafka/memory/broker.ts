@@ -16,53 +16,67 @@ import { type MemoryGroups, memoryGroups } from './groups.ts'
 import { chunksOf, type LogRecord, type NewRecord, type PartitionLog, partitionLog } from './log.ts'
 
 export interface MemoryBrokerOptions {
-  /** Default: the system's, without a log. */
+  /** Default: the system's runtime, without a log. */
   readonly runtime?: Runtime
 }
 
-/** Records of one partition that wait for their transaction's end. */
+/** Records of one partition that wait for the end of their transaction. */
 export interface PartitionAppends extends TopicPartition {
   readonly records: readonly NewRecord[]
 }
 
-/** Offsets that a transaction commits for a group's member. */
+/** Offsets that a transaction commits for a group member. */
 export interface TransactionOffsets {
   readonly groupId: string
   readonly memberId: string
   readonly offsets: readonly OffsetToCommit[]
 }
 
-/** A Kafka broker in memory: synchronous, for tests. Transactions are atomic and leave a control record in every partition they wrote. */
+/**
+ * A synchronous Kafka broker in memory, for tests. Transactions are atomic and leave a control record in every
+ * partition that they wrote.
+ */
 export interface MemoryBroker {
   readonly runtime: Runtime
   readonly groups: MemoryGroups
-  /** An existing topic with another partition count is an error. */
+  /** Throws if the topic exists with another partition count. */
   createTopic(spec: TopicSpec): void
   partitionCount(topic: string): number | undefined
   topics(): string[]
   topic(name: string): TopicSpec
   log(topic: string, partition: number): PartitionLog
-  /** Appends outside any transaction, as a plain producer does. */
+  /** Appends a record outside any transaction, as a plain producer does. */
   append(topic: string, partition: number, record: NewRecord): void
-  /** What a fetch from `offset` brings: at least one record, if there is one. */
+  /** The result of a fetch from `offset`. It contains at least one record if there is one. */
   fetch(topic: string, partition: number, offset: number, maxRecords: number, maxBytes?: number): PartitionData
   /** All records of a topic, partition by partition. */
   records(topic: string): (LogRecord & TopicPartition)[]
-  /** InitProducerId: fences earlier lives of the id. @returns the epoch of this life */
+  /** InitProducerId: fences earlier producers with the id. @returns the epoch of the new one */
   initProducer(transactionalId: string): number
-  /** Throws ReplacedError when a later life has taken over. */
+  /** Throws ReplacedError when another producer has initialised the id since. */
   checkNotReplaced(transactionalId: string, epoch: number): void
-  /** Throws FencedError when a later life has taken over. */
+  /** Throws FencedError when another producer has initialised the id since. */
   checkProducer(transactionalId: string, epoch: number): void
-  /** Appends all records and commits the offsets, all or nothing. @returns by partition key the offset after its records */
+  /**
+   * Appends all records and commits the offsets, or does neither. @returns by partition key the offset after its
+   * records
+   */
   commitTransaction(appends: readonly PartitionAppends[], offsets: TransactionOffsets | undefined, control: boolean): Map<string, number>
-  /** Until it resolves, commits of workers wait for their answer; rejected, they fail with its reason. Undefined: they do not wait. */
+  /**
+   * Commits of workers wait until it resolves. If it rejects, they fail with its reason. Undefined: they do not wait.
+   */
   commitGate: Promise<void> | undefined
   /** Commits that wait at the gate. */
   waitingCommits: number
-  /** Until it resolves, published records wait for their acknowledgement; rejected, they fail with its reason. Undefined: they do not wait. */
+  /**
+   * Acknowledgements of published records wait until it resolves. If it rejects, they fail with its reason. Undefined:
+   * they do not wait.
+   */
   publishGate: Promise<void> | undefined
-  /** Called after every change that a waiting reader may want to know of. @returns a function that ends it */
+  /**
+   * Calls `listener` after every change that may concern a waiting reader. @returns a function that removes the
+   * listener
+   */
   onChange(listener: () => void): () => void
 }
 
@@ -86,11 +100,11 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     return found
   }
 
-  /** As a broker does, for a batch that holds nothing else. */
+  /** Checks the size of a record as a broker does for a batch that contains nothing else. */
   function checkSize(topic: string, { key, value, headers }: NewRecord): void {
     const limit = Number(known(topic).spec.config?.['max.message.bytes'] ?? DEFAULT_MAX_BATCH_BYTES)
     const bytes = recordBytesBound(key?.length ?? 0, value?.length ?? 0, headers)
-    if (bytes > limit) throw new TransportError('MESSAGE_TOO_LARGE', `topic ${topic} takes ${limit} bytes, not ${bytes}`, { fatal: true })
+    if (bytes > limit) throw new TransportError('MESSAGE_TOO_LARGE', `topic ${topic} accepts ${limit} bytes, not ${bytes}`, { fatal: true })
   }
 
   function append(topic: string, to: PartitionLog, record: NewRecord): void {
@@ -157,7 +171,7 @@ export function memoryBroker(options: MemoryBrokerOptions = {}): MemoryBroker {
     },
     checkNotReplaced(transactionalId, epoch) {
       if (producerEpochs.get(transactionalId) !== epoch)
-        throw new ReplacedError(`another process has begun with the transactional id ${transactionalId}`)
+        throw new ReplacedError(`another process has initialised the transactional id ${transactionalId}`)
     },
     checkProducer(transactionalId, epoch) {
       if (producerEpochs.get(transactionalId) !== epoch) throw new FencedError(`a newer producer uses transactional id ${transactionalId}`)

@@ -13,13 +13,13 @@ import type { MemoryBroker } from './broker.ts'
 interface Assigned extends TopicPartition {
   position: number
   paused: boolean
-  /** High watermark that the reader knows; -1 before the first answer. */
+  /** The high watermark last reported to the reader; -1 before the first report. */
   knownHighWatermark: number
 }
 
-/** A poll that waits ends after this: with the empty answers that a broker gives now and then, and in time for group events. */
+/** A waiting poll ends after this time, as with the empty answers of a broker, and soon enough for group events. */
 const MAX_WAIT_MS = 100
-/** Records that one poll returns of one partition. */
+/** Maximum number of records of one partition that one poll returns. */
 const MAX_POLL_RECORDS = 5_000
 const MAX_POLL_BYTES = 4 * 1_048_576
 
@@ -37,7 +37,7 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
     return reset === 'earliest' ? log.startOffset : log.endOffset
   }
 
-  /** @param all partitions without news too, as an empty answer of the broker does */
+  /** @param all include partitions without news, like an empty answer of a broker */
   function collect(all: boolean, maxBytes: number): PartitionData[] {
     const result: PartitionData[] = []
     let budget = maxBytes
@@ -51,7 +51,7 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
       result.push(data)
       if (data.chunks.length === 0) continue
       budget -= data.chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0)
-      // Last in line for the next call.
+      // It comes last in the next call.
       assigned.delete(key)
       assigned.set(key, each)
     }

@@ -9,15 +9,21 @@ import {
   TransportError,
 } from '../transport.ts'
 
-/** Consumer groups as in KIP-848: a partition goes to its next owner when the last one has reported it given up. */
+/**
+ * Consumer groups as in KIP-848: a partition goes to its next owner after the previous one has reported that it gave
+ * the partition up.
+ */
 export interface MemoryGroups {
-  /** @returns identifies this life of the member: each life with the same id gets assignments of its own */
+  /**
+   * @returns a number that identifies this membership, because each membership with the same member id gets separate
+   *   assignments
+   */
   join(groupId: string, memberId: string, topics: readonly string[], address?: string): number
   leave(groupId: string, memberId: string): void
   subscribe(groupId: string, memberId: string, topics: readonly string[], life: number): void
-  /** The session time-out of a member that stopped answering. */
+  /** Simulates the session timeout of a member that stopped answering. */
   expire(groupId: string, memberId: string): void
-  /** @param life default the last one that joined with the id */
+  /** @param life the membership; defaults to the last one that joined with the id */
   takeEvent(groupId: string, memberId: string, life?: number): GroupEvent | undefined
   acknowledge(groupId: string, memberId: string, owned: readonly TopicPartition[], life?: number): void
   epoch(groupId: string, memberId: string): number
@@ -26,11 +32,11 @@ export interface MemoryGroups {
   /** As `GroupMember.members`. */
   peers(groupId: string): GroupPeer[]
   committed(groupId: string): ReadonlyMap<string, CommittedOffset>
-  /** @throws FencedError when the member is not in the group, or when none is given and the group has members */
+  /** @throws FencedError when the member is not in the group, or when no member is given and the group has members */
   commit(groupId: string, memberId: string | undefined, offsets: Iterable<OffsetToCommit>): void
-  /** Throws FencedError when the member is not of the group. */
+  /** Throws FencedError when the member is not in the group. */
   check(groupId: string, memberId: string): void
-  /** Forgets a group's offsets, as their retention does. */
+  /** Deletes the group's offsets, as the broker does after their retention time. */
   forgetOffsets(groupId: string): void
 }
 
@@ -39,7 +45,7 @@ interface Member {
   topics: readonly string[]
   readonly address: string | undefined
   owned: Map<string, TopicPartition>
-  /** What it was last told to own, as a sorted list in one string. */
+  /** The target assignment that the member last received, as a sorted list in one string. */
   told: string | undefined
   epoch: number
 }
@@ -68,7 +74,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
     return member
   }
 
-  /** The `range` assignor: contiguous partitions per topic, the same numbers together for topics of equal size. */
+  /** The `range` assignor: contiguous partitions per topic. Topics of equal size get the same partition numbers. */
   function target(of: Group, memberId: string): TopicPartition[] {
     const member = of.members.get(memberId)
     return (member?.topics ?? []).flatMap((topic) => {
@@ -84,7 +90,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
     })
   }
 
-  /** Its target, less what another member has not given up yet. */
+  /** The target assignment without the partitions that another member has not given up yet. */
   function assignable(of: Group, memberId: string): TopicPartition[] {
     const others = [...of.members].filter(([id]) => id !== memberId)
     return target(of, memberId).filter(
@@ -127,7 +133,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       if (told === member.told) return undefined
       member.told = told
       member.epoch = of.epoch
-      // The partitions are its own now. Nobody else gets them until it acknowledges a smaller set.
+      // The member owns these partitions now. No other member gets them until it acknowledges a smaller set.
       for (const each of partitions) member.owned.set(partitionKey(each.topic, each.partition), each)
       return { type: 'assignment', partitions }
     },

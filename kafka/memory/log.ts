@@ -2,7 +2,7 @@ import { readChunks } from '../record-batch/reader.ts'
 import { BatchWriter } from '../record-batch/writer.ts'
 import type { RecordChunk, RecordHeader } from '../transport.ts'
 
-/** A record as the in-memory log holds it. */
+/** A record in the in-memory log. */
 export interface LogRecord {
   readonly offset: number
   readonly timestamp: number
@@ -14,14 +14,17 @@ export interface LogRecord {
 /** A record before it has an offset. */
 export type NewRecord = Omit<LogRecord, 'offset'>
 
-/** One partition's log: offsets ascend, with gaps where control records or compaction took them. */
+/** The log of one partition. Offsets ascend, with gaps left by control records and compaction. */
 export interface PartitionLog {
   readonly startOffset: number
   readonly endOffset: number
   append(record: NewRecord): void
-  /** Takes an offset as a commit or abort marker does: no reader ever sees a record there. */
+  /** Uses up an offset as a commit or abort marker does. Readers see no record there. */
   appendControl(): void
-  /** Records from an offset on, at most `limit`, and none that begins beyond `maxBytes` of keys and values. */
+  /**
+   * At most `limit` records from an offset on. Keys and values count towards `maxBytes`, and the last record may exceed
+   * it.
+   */
   read(from: number, limit: number, maxBytes?: number): LogRecord[]
   /** Removes records below an offset, as retention does. */
   truncateBefore(offset: number): void
@@ -29,7 +32,7 @@ export interface PartitionLog {
   compact(): void
 }
 
-/** Of key and value. */
+/** The size of the key and the value. */
 function bytesOf({ key, value }: LogRecord): number {
   return (key?.length ?? 0) + (value?.length ?? 0)
 }
@@ -89,7 +92,7 @@ export function partitionLog(): PartitionLog {
 
 const PLAIN_STAMP = { producerId: -1, producerEpoch: -1, baseSequence: -1, transactional: false }
 
-/** The records in the form in which a fetch brings them, through the real record-batch codec. */
+/** Encodes and decodes the records with the real record-batch codec, to return them in the form of a fetch. */
 export function chunksOf(topic: string, partition: number, records: readonly LogRecord[]): RecordChunk[] {
   if (records.length === 0) return []
   const writer = new BatchWriter()
@@ -97,7 +100,7 @@ export function chunksOf(topic: string, partition: number, records: readonly Log
     writer.append(timestamp, key, 0, key?.length ?? 0, value, 0, value?.length ?? 0, headers)
   const bytes = writer.finish(PLAIN_STAMP, 'none')
   const chunks = readChunks({ topic, partition, records: bytes, from: 0, aborted: null, verifyChecksums: false })
-  // A batch numbers its records without gaps; the log's own offsets take their place.
+  // A batch numbers its records without gaps, so the log's own offsets replace the numbers.
   for (const chunk of chunks) for (let i = 0; i < chunk.count; i++) chunk.offsets[i] = records[chunk.offsets[i]].offset
   return chunks
 }

@@ -15,7 +15,7 @@ interface MemoryAppender extends RecordAppender {
   take(): NewRecord[]
 }
 
-/** A producer of the in-memory broker. The synchronous half is what the test driver uses. */
+/** A producer of the in-memory broker. The test driver uses its synchronous methods. */
 export interface MemoryProducer extends WorkerProducer {
   initSync(): void
   commitSync(offsets: Iterable<OffsetToCommit>, member: Pick<GroupMember, 'groupId' | 'memberId'> | undefined): Map<string, number>

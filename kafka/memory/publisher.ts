@@ -11,7 +11,10 @@ interface Pending {
   cancelTimer: CancelTimer | undefined
 }
 
-/** A publisher of the in-memory broker: records reach the log in the order of their appends, after the turn in which they were appended. */
+/**
+ * A publisher of the in-memory broker. Records reach the log in the order of their appends, after the turn in which
+ * they were appended.
+ */
 export function memoryPublisher(broker: MemoryBroker): Publisher {
   const pending = new Set<Pending>()
   let isSending = false
@@ -32,7 +35,7 @@ export function memoryPublisher(broker: MemoryBroker): Publisher {
     isSending = false
   }
 
-  /** @returns why the broker refuses the record */
+  /** @returns the reason if the broker refuses the record */
   function appended({ topic, partition, record }: Pending): TransportError | undefined {
     try {
       broker.append(topic, partition, record)
@@ -91,7 +94,7 @@ export function memoryPublisher(broker: MemoryBroker): Publisher {
     },
     async close() {
       isClosed = true
-      // One turn, in which everything that is not held at the gate arrives.
+      // All records that are not held at the gate arrive within one turn.
       await broker.runtime.nextTurn()
       for (const one of [...pending]) settle(one, failed('CLOSED', 'the publisher was closed before the record was acknowledged'))
     },

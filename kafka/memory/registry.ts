@@ -3,13 +3,16 @@ import type { AvroSchema } from '../../schemas/topic.ts'
 import { SchemaNotFoundError, type SchemaRegistry } from '../registry-interface.ts'
 
 export interface MemoryRegistry extends SchemaRegistry {
-  /** While true every request is rejected, as if the registry could not be reached. */
+  /** While true every request is rejected, as if the registry were unreachable. */
   unreachable: boolean
-  /** Requests for schemas by id so far. */
+  /** Number of requests for schemas by id so far. */
   readonly requests: number
 }
 
-/** A schema registry inside the process, for tests: ids from 1, one per schema, new schemas must read what the subject's last one wrote. */
+/**
+ * A schema registry in memory, for tests. Ids start at 1, one per schema. A new schema must be able to read data of the
+ * subject's previous one.
+ */
 export function memoryRegistry(): MemoryRegistry {
   const texts: string[] = []
   const latest = new Map<string, AvroSchema>()

@@ -11,7 +11,7 @@ import { memoryFetcher } from './fetcher.ts'
 import { memoryProducer } from './producer.ts'
 import { memoryPublisher } from './publisher.ts'
 
-/** The transport on an in-memory broker: what the engine's worker runs on where no broker is needed. */
+/** A transport on an in-memory broker, for engine workers that need no real broker. */
 export function memoryTransport(broker: MemoryBroker): Transport {
   return {
     async connect() {},
@@ -41,7 +41,7 @@ export function memoryTransport(broker: MemoryBroker): Transport {
     }),
     producer: (options) => memoryProducer(broker, options),
     publisher: () => memoryPublisher(broker),
-    // A transaction is written as a whole when it is committed: none is ever open.
+    // A commit writes the whole transaction at once, so no transaction is ever open.
     endTransactions: async () => [],
     async close() {},
   }

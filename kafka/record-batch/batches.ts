@@ -18,27 +18,27 @@ import {
 } from './format.ts'
 import { VarintCursor } from './varint.ts'
 
-/** Where one whole batch lies inside a fetch response, and what its header says. */
+/** The position of a complete batch in a fetch response, and the fields of its header. */
 export interface BatchHeader {
   readonly start: number
   readonly end: number
   readonly baseOffset: number
-  /** Compaction keeps it when it removes records: the log continues after it. */
+  /** Compaction keeps this field when it removes records: the log continues after it. */
   readonly lastOffset: number
   readonly attributes: number
   readonly producerId: number
   readonly recordCount: number
 }
 
-/** Control records: version and type, both 16 bits; type 0 is ABORT. */
+/** The key of a control record holds a version and a type, both 16 bits; type 0 is ABORT. */
 const CONTROL_TYPE_AT = 2
 const CONTROL_KEY_BYTES = 4
 const ABORT_TYPE = 0
 
 /**
- * The header of the batch at `start`, or undefined when the response ends inside the batch:
- * a broker cuts at its byte limit, and the rest comes with the next fetch.
- * @throws TransportError with code CORRUPT_BATCH for anything that is no batch of version 2
+ * The header of the batch at `start`, or undefined when the response ends inside the batch: a broker cuts a response at
+ * its byte limit, and the next fetch returns the rest.
+ * @throws TransportError with code CORRUPT_BATCH for anything other than a batch of version 2
  */
 export function batchAt(buffer: Buffer, start: number): BatchHeader | undefined {
   if (start + RECORDS_AT > buffer.length) return undefined
@@ -60,13 +60,13 @@ export function batchAt(buffer: Buffer, start: number): BatchHeader | undefined 
   }
 }
 
-/** Offset after the last whole batch, `from` when there is none. */
+/** Offset after the last complete batch; `from` when there is none. */
 export function offsetAfter(buffer: Buffer, from: number): number {
   let next = from
   for (let at = 0; ; ) {
     const batch = batchAt(buffer, at)
     if (batch === undefined) return next
-    // A batch wholly before the requested offset moves nothing back.
+    // A batch that ends before the requested offset must not move the offset back.
     next = Math.max(next, batch.lastOffset + 1)
     at = batch.end
   }
@@ -80,7 +80,7 @@ export function isTransactional(batch: BatchHeader): boolean {
   return (batch.attributes & TRANSACTIONAL_BIT) !== 0
 }
 
-/** @throws TransportError with code CORRUPT_BATCH when the bytes are not those that the producer wrote */
+/** @throws TransportError with code CORRUPT_BATCH when the bytes differ from those that the producer wrote */
 export function verifyChecksum(buffer: Buffer, batch: BatchHeader): void {
   const stored = buffer.readUInt32BE(batch.start + CRC_AT)
   const actual = crc32c(buffer.subarray(batch.start + ATTRIBUTES_AT, batch.end)) >>> 0
@@ -89,7 +89,9 @@ export function verifyChecksum(buffer: Buffer, batch: BatchHeader): void {
 
 const markerCursor = new VarintCursor()
 
-/** True for the marker that ends an aborted transaction. Control batches are never compressed and hold one record. */
+/**
+ * True for the marker that ends an aborted transaction. Control batches are never compressed and contain one record.
+ */
 export function isAbortMarker(buffer: Buffer, batch: BatchHeader): boolean {
   markerCursor.at = batch.start + RECORDS_AT
   markerCursor.readInt(buffer)

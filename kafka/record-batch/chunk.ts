@@ -12,7 +12,7 @@ const INT_BYTES = 4
 const cursor = new VarintCursor()
 
 /**
- * Collects the records of one or several batches over one buffer. One allocation holds all seven columns:
+ * Collects the records of one or more batches over one buffer. One allocation holds all seven columns, because
  * producers that send single records would otherwise cost seven arrays per record.
  */
 export class ChunkBuilder {
@@ -28,7 +28,7 @@ export class ChunkBuilder {
   readonly #headerStart: Int32Array
   #count = 0
 
-  /** @param capacity most records that will be added */
+  /** @param capacity maximum number of records that will be added */
   constructor(topic: string, partition: number, buffer: Buffer, capacity: number) {
     this.#topic = topic
     this.#partition = partition
@@ -46,9 +46,10 @@ export class ChunkBuilder {
   }
 
   /**
-   * Adds the records of `batch` from offset `from` on: a batch may begin before the offset that was asked for.
-   * @param header the buffer of the batch's header
-   * @param at first byte of its records inside this chunk's buffer (another buffer than the header's when it was compressed)
+   * Adds the records of `batch` from offset `from` on, because a batch may begin before the requested offset.
+   * @param header the buffer that contains the batch's header
+   * @param at position of its first record byte in this chunk's buffer, which is not the header's buffer if the batch
+   *   was compressed
    */
   add(header: Buffer, batch: BatchHeader, at: number, end: number, from: number): void {
     const buffer = this.#buffer
@@ -86,12 +87,12 @@ export class ChunkBuilder {
     this.#count = row
   }
 
-  /** Adds the records of an uncompressed batch that lies in this chunk's own buffer. */
+  /** Adds the records of an uncompressed batch in this chunk's own buffer. */
   addPlain(batch: BatchHeader, from: number): void {
     this.add(this.#buffer, batch, batch.start + RECORDS_AT, batch.end, from)
   }
 
-  /** The chunk, or undefined when nothing was added. */
+  /** The chunk; undefined when no record was added. */
   finish(): RecordChunk | undefined {
     if (this.#count === 0) return undefined
     return {
@@ -125,7 +126,7 @@ export function rowsFrom(chunk: RecordChunk, rows: number): RecordChunk {
   }
 }
 
-/** The headers of record `index`; an empty list when it has none. */
+/** The headers of record `index`; an empty list when there are none. */
 export function headersOf(chunk: RecordChunk, index: number): RecordHeader[] {
   const start = chunk.headerStart[index]
   if (start < 0) return []

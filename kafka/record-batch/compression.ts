@@ -1,7 +1,7 @@
 import { compressionsAlgorithms } from '../client/protocol.ts'
 import { TransportError } from '../transport.ts'
 
-/** The codecs of a record batch, in the order of their number in the attributes. */
+/** The codecs of record batches, in the order of their numbers in the attributes. */
 export const CODECS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 export type Codec = (typeof CODECS)[number]
 

@@ -1,6 +1,6 @@
 /**
- * Record batch v2 (magic 2), the only format that Kafka 4 writes. All integers are big-endian.
- * Field positions are relative to the batch's first byte.
+ * Record batch v2 (magic 2), the only format that Kafka 4 writes. All integers are big-endian. Field positions are
+ * relative to the first byte of the batch.
  */
 export const BASE_OFFSET_AT = 0
 export const BATCH_LENGTH_AT = 8
@@ -19,7 +19,7 @@ export const RECORD_COUNT_AT = 57
 /** First byte of the records (or of their compressed form). */
 export const RECORDS_AT = 61
 
-/** `batchLength` counts from the field after itself. */
+/** `batchLength` counts the bytes after its own field. */
 export const LENGTH_PREFIX_BYTES = 12
 export const MAGIC_V2 = 2
 
@@ -30,7 +30,10 @@ export const CONTROL_BIT = 0b100000
 
 const TWO_TO_32 = 4_294_967_296
 
-/** A signed 64-bit integer as a number; exact within ±2^53, which offsets, timestamps and producer ids never leave. */
+/**
+ * Reads a signed 64-bit integer as a number. It is exact within ±2^53, which covers offsets, timestamps and producer
+ * ids.
+ */
 export function readInt64(buffer: Buffer, at: number): number {
   return buffer.readInt32BE(at) * TWO_TO_32 + buffer.readUInt32BE(at + 4)
 }

@@ -11,26 +11,26 @@ export interface FetchedRecords {
   readonly topic: string
   readonly partition: number
   readonly records: Buffer
-  /** Offset that was asked for: earlier records of the first batch are left out. */
+  /** The requested offset: earlier records of the first batch are skipped. */
   readonly from: number
   /** Null for read_uncommitted. */
   readonly aborted: readonly AbortedTransaction[] | null
   readonly verifyChecksums: boolean
 }
 
-/** Records of one or several batches, decoded. */
+/** Decoded records of one or more batches. */
 interface Decoded {
   readonly chunk: RecordChunk
-  /** About what its records take unpacked. */
+  /** Approximate size of the unpacked records. */
   readonly bytes: number
 }
 
-/** About as much is returned at least: less is not worth a turn of its own. */
+/** Approximate minimum to return, because smaller chunks would cost a turn each. */
 const LEAST_BYTES = 32_768
 
 /**
- * Decodes all whole batches into chunks of the records that may be seen.
- * @throws TransportError with code CORRUPT_BATCH; nothing of these bytes may be used then
+ * Decodes all complete batches into chunks of visible records.
+ * @throws TransportError with code CORRUPT_BATCH; none of the bytes may be used then
  */
 export function readChunks(fetched: FetchedRecords): RecordChunk[] {
   const reader = new ChunkReader(fetched)
@@ -39,16 +39,19 @@ export function readChunks(fetched: FetchedRecords): RecordChunk[] {
   return chunks
 }
 
-/** Decodes the whole batches of a response bit by bit. Every call may throw a TransportError with code CORRUPT_BATCH: it is of no more use then. */
+/**
+ * Decodes the complete batches of a response in portions. Every call may throw a TransportError with code
+ * CORRUPT_BATCH; the reader must not be used afterwards.
+ */
 export class ChunkReader {
   readonly #fetched: FetchedRecords
   readonly #filter: CommittedFilter | undefined
-  /** The next batch that may be seen, and the end of the bytes that were looked at. */
+  /** The next visible batch, and the end of the bytes that were scanned. */
   #batch: BatchHeader | undefined
   #at = 0
-  /** Offset behind everything before that batch. */
+  /** The offset after everything before that batch. */
   #passed: number
-  /** Decoded, and more than was asked for. */
+  /** Decoded records beyond what was asked for. */
   #rest: Decoded | undefined
 
   constructor(fetched: FetchedRecords) {
@@ -58,17 +61,20 @@ export class ChunkReader {
     this.#advance()
   }
 
-  /** No record is left. */
+  /** True when no record is left. */
   get done(): boolean {
     return this.#rest === undefined && this.#batch === undefined
   }
 
-  /** Offset of the next record, or behind everything when none is left. */
+  /** Offset of the next record, or the offset after everything when none is left. */
   get nextOffset(): number {
     return this.#rest === undefined ? this.#passed : this.#rest.chunk.offsets[0]
   }
 
-  /** @returns about `maxBytes` (but no less than 32 KiB where there is as much) of unpacked records, undefined when none is left */
+  /**
+   * @returns about `maxBytes` of unpacked records (but at least 32 KiB if there are as many); undefined when none is
+   *   left
+   */
   next(maxBytes: number): Decoded | undefined {
     const wanted = Math.max(maxBytes, LEAST_BYTES)
     const decoded = this.#rest ?? this.#decode(wanted)
@@ -82,7 +88,7 @@ export class ChunkReader {
     return { chunk: { ...chunk, count: rows }, bytes: taken }
   }
 
-  /** Neighbouring uncompressed batches share one chunk; a compressed batch is a chunk of its own. */
+  /** Adjacent uncompressed batches share a chunk; each compressed batch gets a separate one. */
   #decode(maxBytes: number): Decoded | undefined {
     const { records } = this.#fetched
     for (;;) {
@@ -123,7 +129,7 @@ export class ChunkReader {
     this.#advance()
   }
 
-  /** Goes on to the next batch that may be seen, past all others. */
+  /** Moves to the next visible batch and skips all others. */
   #advance(): void {
     const { records, from, verifyChecksums } = this.#fetched
     for (let batch = batchAt(records, this.#at); batch !== undefined; batch = batchAt(records, batch.end)) {

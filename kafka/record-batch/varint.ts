@@ -1,20 +1,20 @@
-/** Zigzag varints as record batches use them. Sizes in bytes; values up to 2^53 for the long forms. */
+/** Zigzag varints as in record batches. Sizes are in bytes; the long forms hold values up to 2^53. */
 
 const LOW_7_BITS = 0x7f
 const CONTINUES = 0x80
 const TWO_TO_31 = 2_147_483_648
 
-/** Bytes of an unsigned 32-bit varint. */
+/** Size of an unsigned 32-bit varint in bytes. */
 function unsignedVarintSize(value: number): number {
   return Math.floor((38 - Math.clz32(value | 1)) / 7)
 }
 
-/** Bytes of a zigzag varint of a 32-bit integer. */
+/** Size of the zigzag varint of a 32-bit integer in bytes. */
 export function varintSize(value: number): number {
   return unsignedVarintSize((value << 1) ^ (value >> 31))
 }
 
-/** Writes a zigzag varint of a 32-bit integer. @returns the position after it */
+/** Writes the zigzag varint of a 32-bit integer. @returns the position after it */
 export function writeVarint(buffer: Buffer, at: number, value: number): number {
   let rest = ((value << 1) ^ (value >> 31)) >>> 0
   while (rest > LOW_7_BITS) {
@@ -33,7 +33,7 @@ function zigzag(value: number): number {
   return value >= 0 ? value * 2 : -value * 2 - 1
 }
 
-/** Bytes of a zigzag varint of an integer within ±2^52. */
+/** Size of the zigzag varint of an integer within ±2^52 in bytes. */
 export function varlongSize(value: number): number {
   if (fitsInt32(value)) return varintSize(value)
   let rest = zigzag(value)
@@ -45,7 +45,7 @@ export function varlongSize(value: number): number {
   return bytes
 }
 
-/** Writes a zigzag varint of an integer within ±2^52. @returns the position after it */
+/** Writes the zigzag varint of an integer within ±2^52. @returns the position after it */
 export function writeVarlong(buffer: Buffer, at: number, value: number): number {
   if (fitsInt32(value)) return writeVarint(buffer, at, value)
   let rest = zigzag(value)
@@ -58,13 +58,13 @@ export function writeVarlong(buffer: Buffer, at: number, value: number): number 
 }
 
 /**
- * Reads varints one after the other. One instance is reused for a whole batch: the position lives here,
- * so that reading a value allocates nothing.
+ * Reads consecutive varints. One instance serves a whole batch: it keeps the position as a field, so that reading a
+ * value allocates nothing.
  */
 export class VarintCursor {
   at = 0
 
-  /** Zigzag varint of a 32-bit integer. */
+  /** Reads the zigzag varint of a 32-bit integer. */
   readInt(buffer: Buffer): number {
     let byte = buffer[this.at++]
     let value = byte & LOW_7_BITS
@@ -75,7 +75,7 @@ export class VarintCursor {
     return (value >>> 1) ^ -(value & 1)
   }
 
-  /** Zigzag varint of a 64-bit integer within ±2^53. */
+  /** Reads the zigzag varint of a 64-bit integer within ±2^53. */
   readLong(buffer: Buffer): number {
     let byte = buffer[this.at++]
     let value = byte & LOW_7_BITS
@@ -85,7 +85,7 @@ export class VarintCursor {
       value += (byte & LOW_7_BITS) * factor
       factor *= 128
     }
-    // The lowest bit is the sign; halving stays exact because values are below 2^53.
+    // The lowest bit is the sign. Halving is exact because values are below 2^53.
     return value % 2 === 0 ? value / 2 : -(value + 1) / 2
   }
 }

@@ -23,18 +23,18 @@ import {
 } from './format.ts'
 import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
 
-/** Enough for small transactions; the buffer doubles up to the batch limit and is reused afterwards. */
+/** Enough for small transactions. The buffer doubles up to the batch limit and is reused afterwards. */
 const INITIAL_BYTES = 4_096
-/** Below this a loop copies faster than a call into the runtime. */
+/** Below this size a loop copies faster than a call into the runtime. */
 const SHORT_COPY_BYTES = 24
-/** Headers and varints of one record beside its own bytes: 5 varints of at most 10 bytes, attributes, empty headers. */
+/** Overhead of a record in addition to its own bytes: 5 varints of at most 10 bytes, attributes, empty headers. */
 const RECORD_OVERHEAD_BYTES = 32
 /** Two varints. */
 const HEADER_OVERHEAD_BYTES = 10
-/** Bytes of UTF-8 per UTF-16 unit at most. */
+/** Maximum number of UTF-8 bytes per UTF-16 unit. */
 const UTF8_WORST = 3
 
-/** What the producer stamps on a finished batch. */
+/** The header fields that the producer writes into a finished batch. */
 export interface BatchStamp {
   readonly producerId: number
   readonly producerEpoch: number
@@ -42,7 +42,7 @@ export interface BatchStamp {
   readonly transactional: boolean
 }
 
-/** One record batch that grows in place: records are written once, the header when it is finished. */
+/** A record batch that grows in place. Each record is written once, and `finish` writes the header. */
 export class BatchWriter {
   #buffer: Buffer
   #at = RECORDS_AT
@@ -50,7 +50,7 @@ export class BatchWriter {
   #baseTimestamp = 0
   #maxTimestamp = 0
 
-  /** @param buffer memory of an earlier batch to use again */
+  /** @param buffer memory of an earlier batch for reuse */
   constructor(buffer?: Buffer) {
     this.#buffer = buffer ?? Buffer.allocUnsafeSlow(INITIAL_BYTES)
   }
@@ -59,7 +59,7 @@ export class BatchWriter {
     return this.#count
   }
 
-  /** Bytes so far, header included, before compression. */
+  /** Size so far, including the header, before compression. */
   get bytes(): number {
     return this.#at
   }
@@ -108,8 +108,8 @@ export class BatchWriter {
   }
 
   /**
-   * Writes the header and returns the whole batch. Uncompressed it is a view of this writer's memory:
-   * `release` gives that memory away once the batch is acknowledged.
+   * Writes the header and returns the complete batch. Without compression the result is a view of this writer's memory;
+   * after the batch is acknowledged, `release` hands this memory over for reuse.
    */
   finish(stamp: BatchStamp, codec: Codec): Buffer {
     let buffer = this.#buffer
@@ -137,7 +137,7 @@ export class BatchWriter {
     return batch
   }
 
-  /** The memory of this writer, for the next one. The writer must not be used afterwards. */
+  /** Returns the memory of this writer for reuse. The writer must not be used afterwards. */
   release(): Buffer {
     return this.#buffer
   }
@@ -151,7 +151,7 @@ export class BatchWriter {
   }
 }
 
-/** Upper bound of the bytes that a record takes in a batch. */
+/** Upper bound for the size of a record in a batch. */
 export function recordBytesBound(keyBytes: number, valueBytes: number, headers?: readonly RecordHeader[]): number {
   let bytes = RECORD_OVERHEAD_BYTES + keyBytes + valueBytes
   for (const header of headers ?? []) bytes += HEADER_OVERHEAD_BYTES + header.key.length * UTF8_WORST + (header.value?.length ?? 0)
@@ -163,7 +163,7 @@ function copyBytes(target: Buffer, at: number, source: Uint8Array, start: number
     for (let i = start; i < end; i++) target[at++] = source[i]
     return at
   }
-  // Unlike set with a subarray it allocates nothing.
+  // Unlike `set` with a subarray this allocates nothing.
   Buffer.prototype.copy.call(source, target, at, start, end)
   return at + end - start
 }

@@ -33,7 +33,7 @@ test('a different partition count is an error that names both counts', async () 
   const transport = await connected(brokers)
   const name = await newTopic(transport, 2)
   await expect(transport.ensureTopics([{ name, partitions: 3 }])).rejects.toMatchObject({ code: 'PARTITION_COUNT_MISMATCH', fatal: true })
-  await expect(transport.ensureTopics([{ name, partitions: 3 }])).rejects.toThrow(`topic ${name} has 2 partitions, 3 are declared`)
+  await expect(transport.ensureTopics([{ name, partitions: 3 }])).rejects.toThrow(`topic ${name} has 2 partitions, but 3 are declared`)
 })
 
 test('a setting that the broker does not know is an error with its reason', async () => {

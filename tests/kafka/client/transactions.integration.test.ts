@@ -77,7 +77,7 @@ test('records that are appended during a commit belong to the next transaction',
   append(producer, topic, 0, 'a')
   const committing = commit(producer)
   append(producer, topic, 0, 'b', FILLER, 'c')
-  await expect(commit(producer)).rejects.toThrow('the producer is committing')
+  await expect(commit(producer)).rejects.toThrow('the producer is still committing')
   await producer.flushFull()
   expect(await committing).toEqual(new Map([[`${topic}-0`, 1]]))
   expect(producer.appender(topic, 0).pendingRecords).toBe(3)
