@@ -2,7 +2,7 @@ import type { TermState, VolumesRound } from '../../schemas/trends/types.ts'
 import { eachBucket } from '../../state/stores/buckets.ts'
 import type { KeyedStore } from '../engine/index.ts'
 
-/** Most minutes that wait to be published. Reached only if time markers are held back, for example by a backlog. */
+/** Maximum number of minutes waiting to be published. Reached only if time markers are held back, as by a backlog. */
 const MAX_WAITING = 50_000
 const ROUND_KEY = 'round'
 

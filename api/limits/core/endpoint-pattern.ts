@@ -7,7 +7,7 @@ export interface EndpointPattern {
   readonly path: string
 }
 
-/** A method in capitals and a space, if any; then an absolute path that may end in `/*`, or `*`. */
+/** An optional method in capitals with a space, then `*` or an absolute path, which may end in `/*`. */
 const PATTERN = /^(?:([A-Z]{3,10}) )?(?:(\*)|(\/[^\s*?#]*\/|\/)\*|(\/[^\s*?#]*))$/
 
 /** @returns undefined if the text is not a pattern */

@@ -4,7 +4,7 @@ import type { Verdict } from './limiter.ts'
 
 export type UndecidedReason = Extract<Verdict, { outcome: 'undecided' }>['reason']
 
-/** How many requests were let through undecided since the last warning, and why. */
+/** How many requests were allowed without a decision since the last warning, and why. */
 export interface FailedOpen {
   readonly requests: number
   readonly reason: UndecidedReason | undefined
@@ -12,8 +12,8 @@ export interface FailedOpen {
 }
 
 /**
- * Warns at most once a second while requests are let through undecided, the first time at once. Every such request is
- * counted in one of the warnings.
+ * Warns while requests are allowed without a decision: immediately the first time, then at most once a second. Every
+ * such request is counted in exactly one warning.
  */
 export interface FailOpenWarning {
   undecided(reason: UndecidedReason): void

@@ -23,7 +23,7 @@ export interface LeaseRenewalOptions {
   readonly table: Pick<LeaseTable, 'track'>
 }
 
-/** Requests per ms. Below this rate, a slice saves too few questions to be worth it. */
+/** Requests per ms. Below this rate, a slice saves too few requests to the store to be worth it. */
 export const HOT_PER_MS = 0.2
 /** A slice lasts about this long at the present rate. */
 const SLICE_MS = 50

@@ -24,7 +24,7 @@ export interface LeaseOptions {
   readonly store: CounterStore
   /** Monotonic ms. */
   monotonic(): number
-  /** The longest time that one request waits in all; by default as long as for one answer of the store. */
+  /** The longest total wait of one request. Default: the time-out of one answer of the store. */
   readonly timeoutMs?: number
 }
 
@@ -33,7 +33,7 @@ export const SWEEP_MS = 25
 const LEASE_MS = 100
 /** A counter that has refused is forgotten after this time without requests. Its next request costs one question. */
 const FORGET_REFUSED_MS = 1_000
-/** A request that finds every slice used up by others this often asks for itself. */
+/** After other requests have used up this many slices before it, a request asks the store itself. */
 const MAX_ATTEMPTS = 3
 
 /** How long a request has waited for slices. */

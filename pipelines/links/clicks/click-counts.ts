@@ -31,8 +31,8 @@ export interface ClickCounts {
 /** The codes that stores, views and URLs support. Others were never redirected. */
 const SHORT_CODE = /^[0-9A-Za-z_-]{1,10}$/
 /**
- * Most links in a batch. Their state is prefetched with their records and must still be among the 10,000 objects that
- * a store caches.
+ * Maximum number of links in a batch. Their state is prefetched with their records and must still be among the 10,000
+ * objects that a store caches.
  */
 const MAX_PENDING_LINKS = 1_000
 

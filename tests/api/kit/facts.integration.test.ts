@@ -72,7 +72,7 @@ test('a fact that Kafka rejects permanently fails alone, with a specific error',
   const { facts, topic, values } = await opened()
   const large = facts.publish(topic, 'a', 'x'.repeat(2_000_000))
   const small = facts.publish(topic, 'a', 'small')
-  await expect(large).rejects.toMatchObject({ message: 'The event log refuses this record.' })
+  await expect(large).rejects.toMatchObject({ message: 'The event log rejected this record.' })
   await small
   expect((await values()).get('a')).toEqual(['small'])
 })
