@@ -178,7 +178,7 @@ test('a source may stop the worker instead', () => {
     t.source(rides, { onBadRecord: 'fail' }).process('price', {}, () => {})
   })
   expect(() => testDriver(strict).pipeBytes(rides, Buffer.from('bike-7'), Buffer.from('#!'))).toThrow(
-    /rides-0 offset 0: the record was refused \(undecodable_value: .+\) and the source's policy for bad records is to fail/,
+    /rides-0 offset 0: the record was rejected \(undecodable_value: .+\) and the source's policy for bad records is to fail/,
   )
 })
 

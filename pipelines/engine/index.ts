@@ -1,7 +1,7 @@
 /**
- * The engine's front door: everything that an author of topologies, commands and sinks needs, and what starts them.
- * Code outside the engine imports this file and, in tests, `testing.ts`; the linter refuses every other path into the
- * engine.
+ * The public interface of the engine: everything that authors of topologies, commands and sinks need, and the functions
+ * that run them. Code outside the engine imports this file and, in tests, `testing.ts`; the linter rejects every other
+ * path into the engine.
  */
 
 // Topologies
@@ -76,12 +76,12 @@ export { tableTarget } from './sinks/table-target.ts'
 export { type SinkBatch, type SinkTarget, TargetUnavailableError, type WriteResult } from './sinks/target.ts'
 export { viewTarget } from './sinks/view-target.ts'
 
-// Dead letters, for commands of people
+// Dead letters, for command-line tools
 
 export { type DeadLetterFilter, type DeadLetterRecord, readDeadLetters } from './dlq/read.ts'
 export { replayDeadLetters } from './dlq/replay.ts'
 
-// Running: `run` for one topology, the other parts for a process of several topologies and sinks
+// Running: `run` for one topology; the other parts for a process with several topologies and sinks
 
 export type { Log, Runtime } from '../../runtime/runtime.ts'
 export { systemRuntime } from '../../runtime/system.ts'

@@ -11,18 +11,18 @@ import type { Context, RecordContext, Stream, TopologyBuilder } from '../topolog
 import { drop } from '../topology/outcome.ts'
 import type { TopologyOptions } from '../topology/topology.ts'
 
-/** What a decide function returns. The function is pure: it sees only its arguments. */
+/** The result of a decide function. The function is pure: it sees only its arguments. */
 export interface Decided<S, A> {
   /** Any JSON value. A repeated command gets the first answer again. */
   readonly answer: A
-  /** The new state. Left out: unchanged. null: deleted. */
+  /** The new state. Leave it out to keep the state; null deletes it. */
   readonly state?: S | null
 }
 
 export interface CommandFacts {
-  /** Key of the state that the command is about. */
+  /** Key of the state that the command concerns. */
   readonly key: string
-  /** Epoch ms: the time of the decision. */
+  /** Time of the decision, epoch ms. */
   readonly now: number
   readonly commandId: string
 }
@@ -34,9 +34,9 @@ export interface DecidingOptions<C, S, V, A> {
   /** The states, by key. */
   readonly store: KeyedStore<string, S>
   readonly decide: Decide<C, S, A>
-  /** The part of a state that clients read; null: nothing. */
+  /** Returns the part of a state that clients read; null for nothing. */
   readonly view: (state: S, key: string) => V | null
-  /** Called after every change, to emit the records that follow from it. */
+  /** Called after every change, to emit the resulting records. */
   readonly changed?: (change: Change<S>, ctx: Context) => void
   /**
    * The topics that `changed` emits to, and the stores that `changed` and the stream's ticks use. Naming a store here
@@ -49,14 +49,14 @@ export interface DecidingOptions<C, S, V, A> {
 export interface Change<S> {
   readonly key: string
   readonly before: S | undefined
-  /** undefined: deleted. */
+  /** undefined: the state was deleted. */
   readonly after: S | undefined
 }
 
 export interface Deciding<C, S> {
   /** The stream of commands, for ticks. Ticks that call `change` name the `stores` and `emits` below. */
   readonly stream: Stream<string, Command<C>>
-  /** Changes a state without a command, with its view and what follows from it, as a decision would. For ticks. */
+  /** Changes a state without a command and, like a decision, updates its view and calls `changed`. For ticks. */
   change(key: string, state: S | null, ctx: Context): void
   /** The stores and topics that `change` uses. */
   readonly stores: readonly EngineStore[]
@@ -64,23 +64,25 @@ export interface Deciding<C, S> {
 }
 
 /**
- * A command that comes alone is committed at once; those that come within so long of a commit share the next one. A commit costs the broker
- * five requests and a marker per partition, whatever it holds: at 500 commands a second this bounds what that takes.
+ * A single command is committed at once. Commands that arrive within this time of a commit share the next one. A commit
+ * costs the broker five requests and a marker per partition, whatever its size; at 500 commands a second this interval
+ * bounds that cost.
  */
 const SHARED_COMMIT_MS = 15
 export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false }
 
-/** A repeated command gets the first answer for so long (the idempotency of the API). */
+/** How long a repeated command gets the first answer, for the idempotency of the API. */
 const REMEMBERED_MS = 24 * 3_600_000
-/** Looked at per tick: millions an hour, at about two microseconds each. */
+/** Keys to check per tick: this covers millions an hour, at about two microseconds each. */
 const SWEPT_PER_TICK = 1_000
 const SWEEP_EVERY_MS = 1_000
-/** A walk over all remembered commands begins so often at most. */
+/** Minimum time between the starts of two sweeps over all remembered commands. */
 const WALK_EVERY_MS = 3_600_000
 
 /**
- * The only writer of a set of things: every command about one of them is decided here, in order, and state, view and result go out in one
- * transaction. Commands whose deadline has passed are dropped: whoever sent them has been told that there was no answer, and may ask again.
+ * Makes the topology the only writer of a kind of entity. It decides all commands for a key in order, and writes state,
+ * view and result in one transaction. It drops commands whose deadline has passed: their senders have already received
+ * a timeout and may repeat them.
  */
 export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: DecidingOptions<C, S, V, A>): Deciding<C, S> {
   const { flow, store, decide, view, changed } = options
@@ -105,7 +107,7 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
     const { command_id, reply_to } = command
     const answer = outcome === 'decided' ? first.answer : ''
     const result = { command_id, reply_to, outcome, answer, request_hash: first.request_hash, decided_at: first.decided_at }
-    // It goes where the state lies, whatever its key.
+    // The result goes to the partition of the state, whatever its key.
     ctx.emit(flow.decisions, resultKey(results++), { view: null, result }, { partition: ctx.partition, timestamp: ctx.now })
   }
 

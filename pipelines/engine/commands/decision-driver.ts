@@ -4,22 +4,22 @@ import { type TestDriver, type TestDriverOptions, testDriver } from '../testing/
 import type { Topology } from '../topology/topology.ts'
 
 export interface AskOptions {
-  /** Default: a new one. */
+  /** Default: a new id. */
   readonly id?: string
-  /** Default: of the id; another one for the same id is a conflict. */
+  /** Default: the id. A different hash for the same id is a conflict. */
   readonly requestHash?: string
   /** Epoch ms; default: a minute from now. */
   readonly deadline?: number
 }
 
-/** A deciding topology on the test driver: commands in, answers out. */
+/** Runs a deciding topology on the test driver: it takes commands and returns answers. */
 export interface DecisionDriver<C, V, A> {
   readonly driver: TestDriver
-  /** Decides at once. Throws when there is no answer, or none of this command. */
+  /** Decides at once. Throws when there is no answer to this command. */
   ask(key: string, body: C, options?: AskOptions): A
-  /** As `ask`, with everything that was said of it; undefined: nothing was. */
+  /** Like `ask`, but returns the complete result, or undefined if there is none. */
   result(key: string, body: C, options?: AskOptions): CommandResult | undefined
-  /** What clients read now; undefined: nothing. */
+  /** The view that clients read now; undefined when there is none. */
   view(key: string): V | undefined
 }
 
@@ -34,7 +34,7 @@ export function decisionDriver<C, V, A>(
   const views = new Map<string, V>()
   let commands = 0
 
-  /** Takes what was decided into the view, as a sink does. @returns the results among it */
+  /** Applies the decisions to the views, as a sink does. @returns the results among them */
   function takeDecisions(): CommandResult[] {
     const results: CommandResult[] = []
     for (const { key, value } of driver.read(flow.decisions)) {

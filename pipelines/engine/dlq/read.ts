@@ -3,11 +3,11 @@ import { partitionKey, type RecordHeader, type TopicPartition, type Transport } 
 import { DEAD_LETTER_HEADERS, REPLAY_HEADER, SENT_AT_HEADER } from '../task/dead-letter.ts'
 import { deadLetterTopicName } from '../topology/internal-topics.ts'
 
-/** One record of a dead-letter topic, read back. */
+/** One record of a dead-letter topic. */
 export interface DeadLetterRecord {
-  /** Its place in the dead-letter topic: what `show` and `replay` call it by. */
+  /** Its offset in the dead-letter topic, by which `show` and `replay` identify it. */
   readonly offset: number
-  /** Epoch ms of the original record, before any replay. */
+  /** Timestamp (epoch ms) of the original record, before any replay. */
   readonly timestamp: number
   readonly source: TopicPartition & { readonly offset: number }
   readonly code: string
@@ -15,17 +15,17 @@ export interface DeadLetterRecord {
   readonly processor: string
   readonly key: Buffer | null
   readonly value: Buffer | null
-  /** The original record's own headers. */
+  /** The headers of the original record. */
   readonly headers: readonly RecordHeader[]
-  /** How often it has been replayed before it came here again. */
+  /** How often the record had been replayed when it was written here. */
   readonly replays: number
-  /** It was sent back to its source since. */
+  /** True when the record has been sent back to its source since. */
   readonly replayed: boolean
-  /** What of the record did not fit (see `DEAD_LETTER_HEADERS.cut`); undefined: it is whole. */
+  /** What was cut because the record was too large (see `DEAD_LETTER_HEADERS.cut`); undefined for a complete record. */
   readonly cut: string | undefined
 }
 
-/** Which dead letters are meant; every condition must hold. */
+/** Selects dead letters; every condition must hold. */
 export interface DeadLetterFilter {
   readonly offsets?: ReadonlySet<number>
   readonly code?: string
@@ -34,16 +34,19 @@ export interface DeadLetterFilter {
 }
 
 /**
- * A replay leaves a note in the dead-letter topic, in the same transaction as the records that it sends back: a record whose header holds
- * the offsets that were replayed. So what is replayed is known for certain, whatever crashes.
+ * A replay writes a note into the dead-letter topic, in the same transaction as the records that it sends back. The
+ * header of the note contains the replayed offsets, so a crash leaves no doubt about what was replayed.
  */
 export const REPLAY_NOTE_HEADER = 'dead-letter.replayed'
 
-/** Dead letters have one partition. */
+/** Dead-letter topics have one partition. */
 export const DEAD_LETTER_PARTITION = 0
 const POLL_MS = 500
 
-/** The dead letters of a topology or sink that fit the filter, oldest first. Values are held in memory: filter what is large. */
+/**
+ * The dead letters of a topology or sink that match the filter, oldest first. All values are in memory, so use the
+ * filter for large topics.
+ */
 export async function readDeadLetters(transport: Transport, name: string, filter: DeadLetterFilter = {}): Promise<DeadLetterRecord[]> {
   const partition = { topic: deadLetterTopicName(name), partition: DEAD_LETTER_PARTITION }
   const counts = await transport.partitionCounts([partition.topic])
@@ -67,7 +70,7 @@ interface ScannedRecord {
   readonly headers: readonly RecordHeader[]
 }
 
-/** Every committed record up to the end of the log as it is now. */
+/** Visits every committed record up to the current end of the log. */
 async function scan(transport: Transport, partition: TopicPartition, visit: (record: ScannedRecord) => void): Promise<void> {
   const key = partitionKey(partition.topic, partition.partition)
   const start = (await transport.offsets([partition], 'earliest')).get(key) ?? 0

@@ -3,33 +3,34 @@ import { REPLAY_HEADER, SENT_AT_HEADER } from '../task/dead-letter.ts'
 import { deadLetterTopicName } from '../topology/internal-topics.ts'
 import { DEAD_LETTER_PARTITION, type DeadLetterFilter, type DeadLetterRecord, REPLAY_NOTE_HEADER, readDeadLetters } from './read.ts'
 
-/** Records of one transaction: far below what a transaction may hold, and few round trips. */
+/** Records per transaction: far below the limits of a transaction, with few round trips. */
 const RECORDS_PER_TRANSACTION = 500
 
 export interface ReplayOptions extends DeadLetterFilter {
-  /** Also what has been replayed before and came back, and what has been replayed and did not. */
+  /** Also replays records that were replayed before, whether or not they came back. */
   readonly again?: boolean
 }
 
 export interface ReplayResult {
   readonly replayed: number
-  /** Replayed earlier: sending them once more would double them. */
+  /** Replayed earlier; another replay would duplicate them. */
   readonly skippedReplayed: number
-  /** Came back after a replay: the cause is not mended, and replaying them over and over would be a loop. */
+  /** Came back after a replay. Their cause still exists, so further replays could go on in a loop. */
   readonly skippedReturned: number
-  /** Not whole: sent back they would be other records. */
+  /** Incomplete; a replay would send different records. */
   readonly skippedCut: number
 }
 
 /**
- * Sends dead letters back to the partitions that they came from: key, value, timestamp and headers as they were, and headers that tell how
- * often and that timestamp. Every reader of those topics gets them again. Records and the note that they were replayed are one transaction, and only one
- * replay of a topology can run at a time (a later one fences the earlier), so each record is replayed once.
+ * Sends dead letters back to their source partitions with their original key, value, timestamp and headers. Additional
+ * headers contain the number of replays and the original timestamp. Every reader of the source topics gets the records
+ * again. One transaction contains the records and the note about their replay. Only one replay per topology can run,
+ * because a later one fences the earlier one, so each record is replayed once.
  */
 export async function replayDeadLetters(transport: Transport, name: string, options: ReplayOptions = {}): Promise<ReplayResult> {
   const producer = transport.producer({ transactionalId: `millrace-dlq-${name}` })
   try {
-    // Before reading: an earlier replay that still runs cannot commit any more, so what is read is final.
+    // Before reading: an earlier replay that still runs cannot commit after this, so the result of the read is final.
     await producer.init()
     const found = await readDeadLetters(transport, name, options)
     const letters = found.filter((letter) => letter.cut === undefined)
@@ -58,7 +59,7 @@ function append(producer: WorkerProducer, letter: DeadLetterRecord, counts: Read
   const { key, value, timestamp, replays } = letter
   const { topic, partition } = letter.source
   if (partition >= (counts.get(topic) ?? 0))
-    throw new Error(`dead letter ${letter.offset}: its source ${topic}-${partition} does not exist any more`)
+    throw new Error(`dead letter ${letter.offset}: its source ${topic}-${partition} no longer exists`)
   const headers: RecordHeader[] = [
     ...letter.headers,
     { key: REPLAY_HEADER, value: Buffer.from(String(replays + 1)) },

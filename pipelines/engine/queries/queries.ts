@@ -13,46 +13,55 @@ import type { Topology } from '../topology/topology.ts'
 import type { GroupView } from '../worker/group-view.ts'
 import { partitionsOfPart } from '../worker/worker-topics.ts'
 
-/** Who owns what is asked of the group at most this often, however many queries come. */
+/** Partition owners are cached this long, so that many queries cause few requests to the group coordinator. */
 const OWNERS_KEPT_MS = 1_000
 
 export interface QueryOptions {
-  /** Where the key lies, when the records of this store are not partitioned by the store's own key. Default murmur2 of the key. */
+  /**
+   * The key's partition, for stores whose records are not partitioned by the store's own key. Default murmur2 of the
+   * key.
+   */
   readonly partition?: number
-  /** A standby copy here may answer too; how far it is behind stands in the answer. Default false. */
+  /** Allows a local standby copy to answer too; the answer contains its lag. Default false. */
   readonly standby?: boolean
 }
 
-/** The state that an answer was read from: everything up to `position`, and nothing that is not committed. */
+/** The state that an answer was read from. It contains everything up to `position`, and only committed changes. */
 export interface StateView {
   readonly partition: number
-  /** `active`: of the task that processes the partition. `standby`: of a copy that follows its changelog. */
+  /** `active`: the task that processes the partition. `standby`: a copy that follows the changelog. */
   readonly role: 'active' | 'standby'
   readonly position: StatePosition
-  /** Offsets (input of an active task, changelog of a standby) that are not in this state yet, as of the last look at the log. */
+  /**
+   * Offsets (of the input for an active task, of the changelog for a standby) that the state does not contain yet, at
+   * the last fetch.
+   */
   readonly behind: number
-  /** Epoch ms: the log was looked at then, and nothing was behind; else when the state was last written. Of a worker that is cut off it stands still. */
+  /**
+   * Epoch ms of the last fetch if the state was up to date then; otherwise when the state was last written. On a worker
+   * that has lost its connection this time does not advance.
+   */
   readonly asOf: number
 }
 
 export type QueryAnswer<V> =
   | { readonly outcome: 'answered'; readonly value: V | undefined; readonly state: StateView }
   | OnOtherWorker
-  /** Ask again: the partition is being moved or restored. */
+  /** The partition is being moved or restored; ask again. */
   | { readonly outcome: 'not-ready'; readonly partition: number; readonly reason: string }
 
-/** Ask there. */
+/** Another worker has the partition; ask there. */
 export interface OnOtherWorker {
   readonly outcome: 'other-worker'
   readonly partition: number
   readonly memberId: string
-  /** Undefined for a worker that gives none. */
+  /** Undefined when the worker has not published an address. */
   readonly address: string | undefined
-  /** Workers that keep a copy: to be asked, with `standby`, when that one does not answer. */
+  /** Workers with a standby copy. Ask them with `standby` if the owner does not answer. */
   readonly standbys: readonly string[]
 }
 
-/** The question is wrong. */
+/** The query is invalid. */
 export class QueryError extends Error {
   override readonly name = 'QueryError'
   readonly code: 'unknown_store' | 'invalid_key' | 'invalid_partition'
@@ -62,19 +71,19 @@ export class QueryError extends Error {
   }
 }
 
-/** A store as readers know it: the store that the topology declares, or another one declared alike. */
+/** The readable part of a store: the one that the topology declares, or another one with the same declaration. */
 export interface ReadableStore<K, V> {
   readonly name: string
   readonly lookup: StoreLookup<K, V>
 }
 
-/** Reads of a running topology's state. They see committed state only, and do not disturb the processing. */
+/** Reads the state of a running topology. Queries see only committed state and do not interrupt processing. */
 export interface StateQueries {
-  /** Stores that can be read. */
+  /** The stores that can be read. */
   readonly stores: readonly { readonly name: string; readonly partitions: number }[]
-  /** @throws QueryError for a store that is not of this topology, or a partition that it does not have */
+  /** @throws QueryError if the topology does not have this store or partition */
   get<K, V>(store: ReadableStore<K, V>, key: K, options?: QueryOptions): Promise<QueryAnswer<V>>
-  /** The same with the key's bytes, which must be one of the store's keys. */
+  /** Does the same with the bytes of the key, which must be a valid key of the store. */
   getBytes(store: string, key: Buffer, options?: QueryOptions): Promise<QueryAnswer<unknown>>
 }
 
@@ -85,7 +94,7 @@ export interface QueryDeps {
   readonly session: StateSession
   readonly tasks: () => readonly StreamTask[]
   readonly standby: (taskId: string) => StandbyCopy | undefined
-  /** Standby copies that other workers keep of each task. */
+  /** Number of standby copies that other workers keep of each task. */
   readonly copies: number
   readonly group: GroupView
   readonly memberId: () => string
@@ -136,7 +145,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     return Buffer.from(keyBytes.buffer.subarray(0, keyBytes.length))
   }
 
-  /** Row and position are read in one go: nothing is committed in between. */
+  /** Reads row and position synchronously, so that no commit happens in between. */
   function read({ store, lookup }: Known, partition: number, row: Buffer): unknown {
     const [bytes] = session.column(store.name, partition).multiGet({ bytes: row, ends: [row.length] })
     return bytes && lookup.view(deps.codecs.storeValue(store).decode(bytes, 0, bytes.length))
@@ -149,7 +158,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     return { partition: task.partition, role: 'active', position, behind, asOf: lookedAt ?? position.writtenAt }
   }
 
-  /** What this process can answer at once, undefined when it has no state that may. */
+  /** The answer from this process; undefined when no local state may answer. */
   function answerHere(known: Known, partition: number, row: Buffer, standby: boolean): QueryAnswer<unknown> | undefined {
     const task = deps.tasks().find((each) => each.part === known.part && each.partition === partition)
     if (task?.state === 'RUNNING') return { outcome: 'answered', value: read(known, partition, row), state: activeView(known, task) }
@@ -170,7 +179,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     const keepers = standbyOwners(ids, partition, count, deps.copies).filter((id) => id !== deps.memberId())
     const standbys = members.filter(({ memberId }) => keepers.includes(memberId))
     const owner = members.find(({ partitions }) => partitions.some(owns)) ?? (standby ? standbys[0] : undefined)
-    if (owner === undefined) return { outcome: 'not-ready', partition, reason: 'no worker has it at the moment' }
+    if (owner === undefined) return { outcome: 'not-ready', partition, reason: 'no worker owns it at the moment' }
     const { memberId, address } = owner
     if (memberId === deps.memberId()) return { outcome: 'not-ready', partition, reason: 'it is about to start here' }
     return { outcome: 'other-worker', partition, memberId, address, standbys: standbys.flatMap((each) => each.address ?? []) }
@@ -182,7 +191,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
       try {
         return answerHere(known, partition, row, options.standby === true) ?? (await ownerOf(known, partition, options.standby === true))
       } catch (error) {
-        // Written with a schema that no record has brought here yet.
+        // The value has a schema that no record has loaded into this process yet.
         if (!(error instanceof UnknownSchemaError) || (await deps.loadSchema(error.schemaId)) !== 'loaded') throw error
       }
     }

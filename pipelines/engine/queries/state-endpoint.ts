@@ -3,7 +3,7 @@ import type { Runner } from '../worker/runner.ts'
 import type { QueryAnswer, QueryOptions, StateQueries, StateView } from './queries.ts'
 import { QueryError } from './queries.ts'
 
-/** An answer of the health port. */
+/** A response of the health port. */
 export interface Answer {
   readonly status: number
   readonly contentType: string
@@ -11,12 +11,12 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Who may ask for state: whoever reaches the port (a loopback one), whoever knows the token, or nobody. */
+/** Who may query state: every client that reaches the port (a loopback one), every client with the token, or none. */
 export type QueryAccess = 'open' | 'off' | { readonly token: string }
 
-/** Keys are names and numbers; a longer one is a mistake, or mischief. */
+/** Keys are names and numbers, so a longer one is a mistake or an attack. */
 const MAX_KEY_BYTES = 1_024
-/** A partition that is moved is back within a second or two. */
+/** A moving partition is available again within a second or two. */
 const RETRY_AFTER_S = 1
 const PATH = '/state'
 
@@ -27,7 +27,7 @@ export function jsonAnswer(status: number, body: object, headers?: Readonly<Reco
   return { status, contentType: 'application/json', body: `${JSON.stringify(body, asJson, 2)}\n`, headers }
 }
 
-/** 64-bit integers as text, bytes as base64. */
+/** Writes 64-bit integers as text and bytes as base64. */
 function asJson(this: Record<string, unknown>, name: string, value: unknown): unknown {
   if (typeof value === 'bigint') return value.toString()
   const given = this[name]
@@ -36,10 +36,10 @@ function asJson(this: Record<string, unknown>, name: string, value: unknown): un
 }
 
 /**
- * `/state` lists what can be asked for; `/state/<topology>/<store>?key=<text>` (or `key_hex=`) looks a key up in committed state.
- * Optional: `partition`, where the store is not partitioned by its own key; `standby=1`, which lets a copy that may be behind answer.
- * A key that another worker has is answered by 307 with its address.
- * @returns undefined when the path is another one
+ * `/state` lists the stores; `/state/<topology>/<store>?key=<text>` (or `key_hex=`) looks up a key in committed state.
+ * Optional parameters: `partition`, for stores that are not partitioned by their own key, and `standby=1`, which lets a
+ * possibly outdated copy answer. If another worker owns the key, the answer is 307 with its address.
+ * @returns undefined for any other path
  */
 export async function stateAnswer(
   url: URL,
@@ -55,7 +55,7 @@ export async function stateAnswer(
   if (topology === undefined || topology === '') return jsonAnswer(200, listing(runners))
   const runner = runners.find(({ kind, name }) => kind === 'topology' && name === decoded(topology))
   if (runner === undefined) return problem(404, 'unknown_topology', 'this process does not run it; /state lists what it runs')
-  if (runner.queries === undefined) return notReady('the topology is being started')
+  if (runner.queries === undefined) return notReady('the topology is starting')
   try {
     return await lookUp(url, runner.name, decoded(store ?? ''), runner.queries)
   } catch (error) {
@@ -113,10 +113,10 @@ async function lookUp(url: URL, topology: string, store: string, queries: StateQ
     }
     case 'other-worker': {
       const { memberId, address, partition, standbys } = answer
-      if (address === undefined) return notReady(`partition ${partition} is at worker ${memberId}, which tells no address`)
+      if (address === undefined) return notReady(`partition ${partition} belongs to worker ${memberId}, which has no address`)
       const where = {
         error: 'elsewhere',
-        message: 'another worker has it',
+        message: 'another worker owns it',
         ...asked,
         partition,
         member_id: memberId,

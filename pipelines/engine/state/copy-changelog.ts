@@ -2,17 +2,20 @@ import type { PartitionData } from '../../../kafka/transport.ts'
 import type { StateColumn, StateSession } from '../../../state/stores/store.ts'
 import type { Changelog } from '../task/task-place.ts'
 
-/** Above this share of different keys looking for repeated ones costs more than the writes that it saves. */
+/** Above this share of distinct keys, looking for repeated keys costs more than the writes that it saves. */
 const MOSTLY_DIFFERENT = 0.7
-/** Fetches that are copied without looking again after one of mostly different keys. */
+/** Number of fetches that are copied without that search after a fetch of mostly distinct keys. */
 const UNSEEN_FETCHES = 15
 
-/** Copies changelog records into a session's open batch: the bytes of the log are the bytes of the state. */
+/** Copies changelog records into a session's open batch. The bytes in the state are the same as in the changelog. */
 export type ChangelogCopy = (changelog: Changelog, data: PartitionData) => void
 
-/** Of a key that comes several times in one fetch only the last value is written: a hot key's changelog costs little more than reading it. */
+/**
+ * Writes only the last value of a key that occurs several times in one fetch: restoring a hot key then costs little
+ * more than reading it.
+ */
 export function changelogCopy(session: StateSession): ChangelogCopy {
-  /** By store: fetches that are still copied without looking for repeated keys. */
+  /** By store: how many more fetches are copied without looking for repeated keys. */
   const unseen = new Map<string, number>()
 
   return function copy({ store, partition }, data) {
@@ -35,7 +38,10 @@ function copyAll(column: StateColumn, { chunks }: PartitionData): void {
   }
 }
 
-/** From the last record to the first: what a key has later is already there. @returns the share of different keys */
+/**
+ * Copies from the last record to the first, and skips keys that were already copied. @returns the share of distinct
+ * keys
+ */
 function copyLast(column: StateColumn, { chunks }: PartitionData): number {
   const seen = new Set<string>()
   let records = 0

@@ -10,12 +10,13 @@ import { type StandbyCopy, standbys } from './standby.ts'
 import { stateCleaner } from './state-cleaner.ts'
 
 /**
- * The state on this worker of tasks that run elsewhere: standby copies, and the state of tasks that have moved away, which is kept for a while.
+ * State on this worker that belongs to tasks of other workers: standby copies, and the state of tasks that have moved
+ * away, which is kept for a while.
  */
 export interface InactiveState {
-  /** Continues the copies and removes state that has become too old. Called in every turn of the worker's loop. */
+  /** Continues the standby copies and deletes state that is too old. Called in every turn of the worker's loop. */
   maintain(): Promise<void>
-  /** The task is about to run here: its state is no longer touched from here. */
+  /** Call before the task runs here: its standby copy ends and no longer writes to the state. */
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined
   copies(): readonly StandbyCopy[]
@@ -27,7 +28,7 @@ export interface InactiveStateDeps {
   readonly declaration: Declaration
   readonly partitionCounts: ReadonlyMap<string, number>
   readonly transport: Pick<Transport, 'offsets' | 'fetcher'>
-  /** The copies' own session. */
+  /** A separate session for the copies. */
   readonly session: StateSession
   readonly group: GroupView
   readonly memberId: () => string

@@ -4,41 +4,46 @@ import { type StartPosition, type StreamTask, streamTimeOf, type TaskProgress } 
 import type { Changelog, TaskPlace } from '../task/task-place.ts'
 import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
 
-/** Clocks are put right by less now and then: state from further ahead was written by a clock that was wrong, nobody knows when. */
+/**
+ * Normal clock corrections are smaller. State with a later time was written by a wrong clock, so its age is unknown.
+ */
 const CLOCK_CORRECTION_MS = 60_000
 
-/** Where a changelog is read from and to. */
+/** The range of a changelog to read. */
 export interface RestoreRange {
   readonly changelog: Changelog
   readonly from: number
-  /** End of the log (high watermark) after the committed offsets were known. */
+  /** End of the log (high watermark) after the committed offsets were fetched. */
   readonly to: number
-  /** True when the store is loaded from the beginning. */
+  /** True when the store is restored from the beginning. */
   readonly bulk: boolean
 }
 
-/** What the broker and the group know before a task starts, by partition key. */
+/** Offsets from the broker and the group that are needed to start a task, by partition key. */
 export interface StartOffsets {
   readonly committed: ReadonlyMap<string, { readonly offset: number; readonly metadata: string }>
   readonly changelogStarts: ReadonlyMap<string, number>
   readonly changelogEnds: ReadonlyMap<string, number>
   /** Epoch ms. */
   readonly now: number
-  /** Transactions write the changelogs. */
+  /** True when the changelogs are written in transactions. */
   readonly exactlyOnce: boolean
 }
 
-/** What names a task over new versions of its topology, whose sub-topologies may be numbered otherwise: the first thing that it reads. */
+/**
+ * A name for a task that survives renumbered sub-topologies in new versions of the topology: its first source
+ * partition.
+ */
 function lastingName({ sources: [first] }: TaskPlace): string {
   return partitionKey(first.topic, first.partition)
 }
 
-/** Name of the position that says when a task's state was last written, epoch ms. */
+/** Name of the position that contains the time when a task's state was last written, epoch ms. */
 function writtenAtName(task: TaskPlace): string {
   return `written-at/${lastingName(task)}`
 }
 
-/** Name of the position that holds a task's event time. */
+/** Name of the position that contains a task's event time. */
 function streamTimeName(task: TaskPlace): string {
   return `stream-time/${lastingName(task)}`
 }
@@ -49,7 +54,7 @@ function sourceName({ topic, partition }: TopicPartition): string {
 }
 
 /**
- * Adds the positions that belong to the state in a batch: commit step 5.
+ * Adds the positions of the state to a batch: commit step 5.
  * @param ends by partition key the offset after the transaction's records
  */
 export function putPositions(
@@ -69,10 +74,12 @@ export function putPositions(
 }
 
 /**
- * Decides what must be read of a task's changelogs, and clears the state that they cannot repair: none of it known, older than the
- * log's beginning, from a log that has since been made anew, or older than tombstones are kept (also when its time has not come yet).
- * @param inputKnown false: nobody knows where the input stood. What state there is (a copy, or of a life that committed nothing) is loaded anew, so
- * that the records found tell whether the changelog holds any.
+ * Decides which part of a task's changelogs must be read. It clears state that cannot be completed from its changelog:
+ * state without a position, state older than the beginning of the log or from a log that was recreated, and state older
+ * than the retention of tombstones (or with a time in the future).
+ * @param inputKnown false when the input position is unknown. Existing state (a copy, or the state of a task that
+ *   committed nothing) is then restored from the beginning, so that the restore shows whether the changelog contains
+ *   any records.
  */
 export function planRestore(session: StateSession, task: TaskPlace, offsets: StartOffsets, inputKnown = true): RestoreRange[] {
   const writtenAt = session.position(writtenAtName(task)) ?? -Infinity
@@ -91,12 +98,15 @@ export function planRestore(session: StateSession, task: TaskPlace, offsets: Sta
   })
 }
 
-/** Nobody has written since: at most the marker of our own last transaction lies behind the stored position. */
+/**
+ * True when no other process has written since: at most the marker of the last own transaction follows the stored
+ * position.
+ */
 function isCurrent(stored: number, end: number, { exactlyOnce }: StartOffsets): boolean {
   return end - stored <= (exactlyOnce ? 1 : 0)
 }
 
-/** State without a changelog is only right if nobody else has processed the partition since. */
+/** Clears state without a changelog if another process has processed the partition since. */
 function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: StartOffsets): void {
   const current = task.sources.every((source) => {
     const committed = offsets.committed.get(partitionKey(source.topic, source.partition))
@@ -105,11 +115,11 @@ function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: Star
   if (!current) for (const store of task.unloggedStores) session.clear(store, task.partition)
 }
 
-/** What a task's state in the database holds. */
+/** Up to which offsets the state of a task is complete. */
 export interface StatePosition {
-  /** Next offsets of the input; empty where the state was copied from its changelog and not made here. */
+  /** Next offsets of the input; empty for state that was copied from its changelog instead of processed here. */
   readonly sources: readonly (TopicPartition & { readonly offset: number })[]
-  /** Next offset of the store's changelog, undefined for stores without one. */
+  /** Next offset of the store's changelog; undefined for stores without one. */
   readonly changelog: number | undefined
   /** Epoch ms. */
   readonly writtenAt: number
@@ -127,18 +137,21 @@ export function statePosition(session: StateSession, task: TaskPlace, store: str
   }
 }
 
-/** The state goes on beyond these offsets, by its changelog alone: they must never be taken for its input's position again. In the open batch. */
+/**
+ * Deletes the stored input positions in the open batch, because the state advances beyond them through its changelog
+ * alone and they no longer match it.
+ */
 export function forgetSources(session: StateSession, task: TaskPlace): void {
   for (const source of task.sources) session.putPosition(sourceName(source), null)
   session.putPosition(streamTimeName(task), null)
 }
 
-/** When a task's state was last written, epoch ms; undefined when there is none. */
+/** When a task's state was last written, epoch ms; undefined when there is no state. */
 export function stateWrittenAt(session: StateSession, task: TaskPlace): number | undefined {
   return session.position(writtenAtName(task))
 }
 
-/** Deletes all state of a task. Nothing of it may lie in the open batch. */
+/** Deletes all state of a task. The open batch must not contain any of it. */
 export function deleteState(session: StateSession, task: TaskPlace): void {
   for (const { store, partition, positionName } of task.changelogs) session.clear(store, partition, [positionName])
   for (const store of task.unloggedStores) session.clear(store, task.partition)
@@ -147,15 +160,15 @@ export function deleteState(session: StateSession, task: TaskPlace): void {
   session.write()
 }
 
-/** Marks a changelog as read up to an offset, in the session's open batch. */
+/** Records in the session's open batch that a changelog was read up to an offset. */
 export function putRestored(session: StateSession, task: TaskPlace, changelog: Changelog, offset: number, now: number): void {
   session.putPosition(changelog.positionName, offset)
   session.putPosition(writtenAtName(task), now)
 }
 
 /**
- * Where each source begins: after the group's committed offset, or, where it has expired, after the offset in the state. Absent: nowhere
- * known, so that the source's own policy decides.
+ * The start position of each source: the group's committed offset or, if that has expired, the offset in the state. A
+ * source without either is absent, and its reset policy decides.
  */
 export function startPositions(session: StateSession, task: TaskPlace, offsets: StartOffsets): Map<string, StartPosition> {
   const positions = new Map<string, StartPosition>()

@@ -7,33 +7,39 @@ import { changelogCopy } from './copy-changelog.ts'
 import { standbyOwners } from './placement.ts'
 import { forgetSources, planRestore, putRestored, type StartOffsets } from './restore.ts'
 
-/** Who is in the group is looked at this often: a member that died is known after the session time-out anyway. */
+/** How often the group's members are fetched. A dead member is known only after its session timeout anyway. */
 const LOOK_EVERY_MS = 2_000
-/** After a failure (disk full, a changelog made anew) the copies begin again from what is written. */
+/** Delay after a failure (disk full, a recreated changelog) before the copies restart from what is written. */
 const RETRY_MS = 5_000
-/** The age of a copy whose changelog is silent is noted this often: state that looks too old is loaded anew. */
+/**
+ * How often the write time of a copy with an idle changelog is refreshed, because state that looks too old is restored
+ * from the beginning.
+ */
 const AGE_REFRESH_MS = 60_000
 const MIB = 1_048_576
-/** Of one turn of the worker's loop: 9 ms of copying (3 µs per row of 170 bytes), so that a new copy does not hold up the processing. */
+/**
+ * Per turn of the worker's loop: about 9 ms of copying (3 µs per row of 170 bytes), so that a new copy does not delay
+ * processing.
+ */
 const MAX_POLL_BYTES = MIB / 2
 const MAX_BUFFERED_BYTES = 8 * MIB
-/** What a copy answers is as old as the last answer about its changelog: a silent one is asked about this often. */
+/** How often an idle changelog is fetched. An answer from a copy is as old as the last fetch of its changelog. */
 const MAX_WAIT_MS = 500
 
-/** How far a standby copy is. */
+/** The progress of a standby copy. */
 export interface StandbyCopy {
   readonly task: string
-  /** Committed changelog offsets that are not copied yet, as of the last look at the logs. */
+  /** Committed changelog offsets that are not copied yet, at the last fetch. */
   readonly behind: number
-  /** Epoch ms: the logs were read when the copy was complete; undefined: it never was. */
+  /** Epoch ms when the logs were last read to their ends; undefined if the copy was never complete. */
   readonly completeAt: number | undefined
 }
 
-/** Keeps copies of the state of tasks that run on other workers, by following their changelogs. Only the worker's loop calls it. */
+/** Keeps standby copies for tasks of other workers by following their changelogs. Only the worker's loop calls it. */
 export interface Standbys {
-  /** Checks once in a while which copies belong here, and writes what has arrived of their changelogs. */
+  /** Checks periodically which copies belong on this worker, and writes the changelog records that have arrived. */
   maintain(): Promise<void>
-  /** The task is to run here: its copy is given up to it. */
+  /** Ends the copy of a task that will run here. */
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined
   all(): StandbyCopy[]
@@ -42,7 +48,7 @@ export interface Standbys {
 
 export interface StandbyDeps {
   readonly topology: string
-  /** Copies per task beside the one that runs. */
+  /** Number of copies per task in addition to the active one. */
   readonly copies: number
   /** Every task of the topology. */
   readonly places: readonly TaskPlace[]
@@ -87,7 +93,7 @@ export function standbys(deps: StandbyDeps): Standbys {
   const owners = new Map<string, Copy>()
   let looking = false
   let nextLook = -Infinity
-  /** What was asked beside the loop. */
+  /** Results of requests that ran outside the loop. The loop applies them. */
   let answers: (() => void)[] = []
 
   function lookBeside(): void {
@@ -143,7 +149,7 @@ export function standbys(deps: StandbyDeps): Standbys {
 
   function follow(place: TaskPlace, offsets: StartOffsets): void {
     const copy = copies.get(place.id)
-    // Ended meanwhile, or ended and begun again.
+    // The copy has ended meanwhile, or ended and restarted.
     if (copy === undefined || copy.following || deps.runsHere(place.id)) return
     copy.following = true
     forgetSources(session, place)

@@ -5,16 +5,16 @@ import { deleteState, stateWrittenAt } from './restore.ts'
 
 const LOOK_EVERY_MS = 60_000
 
-/** Deletes the state of tasks that have moved to another worker, after a while: partitions often come back. */
+/** Deletes the state of tasks that have moved to another worker, after a delay, because partitions often come back. */
 export interface StateCleaner {
-  /** Checks once in a while. Deletes the state of at most one task per call. */
+  /** Checks periodically. Deletes the state of at most one task per call. */
   cleanUp(): void
 }
 
 export interface StateCleanerDeps {
   readonly topology: string
   readonly places: readonly TaskPlace[]
-  /** State that is written now and then, by a task or as a standby copy, does not get old. */
+  /** True for tasks that run here or have a standby copy here. */
   readonly isUsed: (taskId: string) => boolean
   readonly keepMs: number
   readonly session: StateSession
@@ -24,7 +24,10 @@ export interface StateCleanerDeps {
 export function stateCleaner(deps: StateCleanerDeps): StateCleaner {
   const { session, runtime, keepMs } = deps
   const lookEveryMs = Math.min(LOOK_EVERY_MS, keepMs)
-  /** When a task was first seen not to be used. How old its state is does not say it: a silent task writes once an hour. */
+  /**
+   * When a task was first seen unused. The age of its state does not show this, because an idle task writes once an
+   * hour.
+   */
   const unusedSince = new Map<string, number>()
   let nextLook = runtime.monotonic() + lookEveryMs
 
@@ -36,7 +39,7 @@ export function stateCleaner(deps: StateCleanerDeps): StateCleaner {
     }
     const since = unusedSince.get(place.id) ?? runtime.monotonic()
     unusedSince.set(place.id, since)
-    // It may have been used between two looks.
+    // The write time covers use between two checks.
     return runtime.monotonic() - since >= keepMs && runtime.now() - writtenAt > keepMs
   }
 

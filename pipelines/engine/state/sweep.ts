@@ -1,20 +1,21 @@
 import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
 
 /**
- * Walks through a store a little at a time and removes what has expired. Silence leaves no record behind to react to, and a timer per key
- * would cost two more changelog records for every rare term and user; a walk costs a few microseconds per key and hour.
+ * Walks through a store in small steps and removes expired entries. An entry expires without any record that could
+ * trigger its removal, and a timer per key would cost two more changelog records for every rare term and user. A walk
+ * costs a few microseconds per key and hour.
  */
 export interface Sweep {
   /**
-   * Looks at the next keys. After the last one it rests until `period` is another one: what expires meanwhile is found then, and a store
-   * that is small is not decoded over and over.
+   * Checks the next keys. After the last key it does nothing until `period` changes, so that a small store is not
+   * decoded over and over. Entries that expire meanwhile are found by the next walk.
    */
   run(period: number): void
 }
 
 export interface SweepOptions<K, V> {
   readonly keysPerRun: number
-  /** Called for each entry; true: delete it. */
+  /** Called for each entry. Returns true to delete it. */
   readonly isExpired: (key: K, value: V) => boolean
 }
 

@@ -4,7 +4,7 @@ import type { RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
 import { LARGE_MAX_BATCH_BYTES } from '../../../schemas/topic.ts'
 import type { RecordContext } from '../topology/api.ts'
 
-/** Header names of a dead letter. The record's own headers are kept beside them. */
+/** Names of the headers that are added to a dead letter's original headers. */
 export const DEAD_LETTER_HEADERS = {
   topic: 'dead-letter.topic',
   partition: 'dead-letter.partition',
@@ -15,21 +15,26 @@ export const DEAD_LETTER_HEADERS = {
   message: 'dead-letter.message',
   topology: 'dead-letter.topology',
   processor: 'dead-letter.processor',
-  /** Only on a record that did not fit whole: what was cut, each with its bytes before, e.g. `value=5000000`. */
+  /**
+   * Only on a record that was too large: the parts that were cut, each with its original size, e.g. `value=5000000`.
+   */
   cut: 'dead-letter.cut',
 } as const
 
-/** On a record that came out of a dead-letter topic again: how often it has. */
+/** On a replayed record: how often it has been replayed from a dead-letter topic. */
 export const REPLAY_HEADER = 'dead-letter.replays'
-/** Beside it: the timestamp (epoch ms) that the record had at first, since a topic may stamp records with the time at which they come. */
+/**
+ * On a replayed record: its original timestamp (epoch ms), because a topic may replace timestamps with the time of the
+ * append.
+ */
 export const SENT_AT_HEADER = 'dead-letter.sent-at'
 
-/** Long enough for any reason, short enough that a flood of them stays small. */
+/** Long enough for any reason, and short enough to keep many dead letters small. */
 const MAX_MESSAGE_CHARACTERS = 1_000
 
-/** Below the topic's `max.message.bytes`: the batch around the record, and a codec that makes it larger, take some. */
+/** Below the topic's `max.message.bytes`, with room for the record batch and for a codec that makes it larger. */
 const MAX_DEAD_LETTER_BYTES = LARGE_MAX_BATCH_BYTES - 64 * 1_024
-/** Of a dead letter that must be cut: more than this of a key, or of the record's own headers, leaves no room for its value. */
+/** In a dead letter that must be cut, a larger key or larger original headers would leave no room for the value. */
 const MAX_CUT_PART_BYTES = 1_048_576
 
 export interface DeadLetterCause {
@@ -40,7 +45,10 @@ export interface DeadLetterCause {
   readonly message: string
 }
 
-/** What of a record goes to the dead-letter topic: the headers, and how far key and value reach in the record's chunk. */
+/**
+ * The parts of a record that go to the dead-letter topic: the headers, and the ends of key and value in the record's
+ * chunk.
+ */
 export interface DeadLetterParts {
   readonly headers: RecordHeader[]
   readonly keyEnd: number
@@ -48,9 +56,9 @@ export interface DeadLetterParts {
 }
 
 /**
- * A record that cannot be processed must never be one that cannot be put aside either. A source takes up to its broker's limit, compressed: unpacked,
- * or with more headers, a record may not fit the dead-letter topic. Then its value is cut, and a header says so; a key or headers
- * that leave no room for it are cut or left out too.
+ * Every record must fit into the dead-letter topic. A source topic may accept compressed batches up to its broker's
+ * limit, so a record may be too large when it is uncompressed or has more headers. In that case its value is cut, and a
+ * header reports it. A key or headers that leave no room for the value are cut or omitted as well.
  */
 export function deadLetterParts(chunk: RecordChunk, row: number, cause: DeadLetterCause): DeadLetterParts {
   const keyBytes = Math.max(0, chunk.keyEnd[row] - chunk.keyStart[row])
@@ -63,7 +71,7 @@ export function deadLetterParts(chunk: RecordChunk, row: number, cause: DeadLett
   const ownBytes = recordBytesBound(0, 0, own)
   const keptOwn = ownBytes > MAX_CUT_PART_BYTES ? [] : own
   const keptKey = Math.min(keyBytes, MAX_CUT_PART_BYTES)
-  // With the greatest text that it can have, so that its own size is known.
+  // Reserves room for the longest possible text of the cut header.
   const room = MAX_DEAD_LETTER_BYTES - recordBytesBound(keptKey, 0, [...keptOwn, ...about, cutHeader(keyBytes, ownBytes, valueBytes)])
   const keptValue = Math.min(valueBytes, room)
   const cut = cutHeader(
@@ -78,7 +86,7 @@ export function deadLetterParts(chunk: RecordChunk, row: number, cause: DeadLett
   }
 }
 
-/** @param key bytes before, 0 where it is whole; so the others */
+/** @param key original size in bytes, or 0 when the key is complete; likewise for the others */
 function cutHeader(key: number, headers: number, value: number): RecordHeader {
   const parts = Object.entries({ key, headers, value }).filter(([, bytes]) => bytes > 0)
   return { key: DEAD_LETTER_HEADERS.cut, value: Buffer.from(parts.map(([name, bytes]) => `${name}=${bytes}`).join(' ')) }
@@ -99,13 +107,13 @@ function causeHeaders(chunk: RecordChunk, row: number, cause: DeadLetterCause): 
   return fields.map(([key, value]) => ({ key, value: Buffer.from(value, 'utf8') }))
 }
 
-/** The timestamp of the record in hand, or, after a replay, the one that it had at first. */
+/** The timestamp of the current record or, after a replay, its original timestamp. */
 export function originalTimestamp(ctx: Pick<RecordContext<unknown>, 'timestamp' | 'headers'>): number {
   const sentAt = Number(ctx.headers().find((header) => header.key === SENT_AT_HEADER)?.value ?? Number.NaN)
   return Number.isSafeInteger(sentAt) ? sentAt : ctx.timestamp
 }
 
-/** On a record in a late output: where it came from. */
+/** The headers of a record in a late output, including its source. */
 export function lateHeaders(chunk: RecordChunk, row: number): RecordHeader[] {
   const source = `${chunk.topic} ${chunk.partition} ${chunk.offsets[row]}`
   return [...headersOf(chunk, row), { key: 'late.source', value: Buffer.from(source, 'utf8') }]

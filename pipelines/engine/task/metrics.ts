@@ -1,4 +1,4 @@
-/** Counters of one topology, by name. Plain numbers on the hot path; read when somebody asks. */
+/** The counters of one topology, by name. Plain numbers are cheap on the hot path; metrics are read on request. */
 export interface TaskMetrics {
   processed: number
   emitted: number

@@ -6,30 +6,32 @@ import type { EmitOptions } from '../topology/api.ts'
 import type { Codecs } from '../topology/codecs.ts'
 import { ProcessorError } from '../topology/errors.ts'
 
-/** Where records go: the worker's producer, or the test driver's. */
+/** Provides appenders: the worker's producer, or the test driver's. */
 export interface AppenderSource {
   appender(topic: string, partition: number): RecordAppender
-  /** Bytes appended and not yet acknowledged. */
+  /** Bytes that were appended and are not acknowledged yet. */
   readonly pendingBytes: number
 }
 
 /**
- * A worker commits long before so much is unsent (32 MiB), so only one call of an author's code can get there: a loop that does not end, or a
- * handler that must do its work in parts. It stops the worker with its name, where running out of memory would stop it without one.
+ * A worker commits long before it has this much unsent data (32 MiB), so only a single call of an author's code can
+ * reach the limit: an endless loop, or a handler that should do its work in parts. The error stops the worker and names
+ * the processor; running out of memory would not.
  */
 const MAX_UNSENT_BYTES = 256 * 1_048_576
-/** How much may be emitted between two looks at what is unsent. */
+/** How much may be emitted between two checks of the unsent bytes. */
 const BYTES_PER_LOOK = 1_048_576
 
 /** Encodes and appends the output records of one task. */
 export interface Outputs {
   emit(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
   broadcast(topic: AnyTopic, key: unknown, value: unknown, timestamp: number, options: EmitOptions | undefined): void
-  /** A record without key and value in every partition. */
+  /** Emits a record without key and value to every partition. */
   mark(topic: AnyTopic, timestamp: number, headers: readonly RecordHeader[]): void
   /**
-   * Key and value of a record as they came. Without a partition: the one of the key, or of the record itself where it has no key.
-   * @param ends how far key and value are taken; default all
+   * Copies key and value of a record unchanged. Without `partition`, the key decides or, for a record without a key,
+   * its own partition number.
+   * @param ends where key and value are cut; by default they are copied completely
    */
   copy(topic: string, partition: number | undefined, chunk: RecordChunk, row: number, headers: readonly RecordHeader[], ends?: Ends): void
 }
@@ -89,7 +91,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     checkUnsent()
   }
 
-  /** Of the record that is encoded. */
+  /** The partition of the encoded record. */
   function chosenPartition(partitionBy: string | undefined, partitions: number): number {
     if (partitionBy !== undefined) return partitionFor(Buffer.from(partitionBy), partitions)
     return partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)

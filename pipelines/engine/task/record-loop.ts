@@ -9,16 +9,19 @@ import { recordOutcomes } from './record-outcomes.ts'
 import { FAULTY, MARKER, type RecordQueue } from './record-queue.ts'
 import type { TaskContext } from './task-context.ts'
 
-/** Records decoded at a time: enough that one multi-get pays, few enough that their objects stay young. */
+/**
+ * Records decoded at a time: enough to make a multi-get worthwhile, few enough to keep their objects in V8's young
+ * generation.
+ */
 const SLICE_RECORDS = 4_096
-/** Records between two looks at the clock. */
+/** Number of records between two clock readings. */
 const RECORDS_PER_CLOCK_CHECK = 64
 
 export interface RecordLoopParts {
   readonly topology: string
   /** One per source, in the order declared. */
   readonly queues: readonly RecordQueue[]
-  /** By the same index; undefined where the stream has no time handlers. */
+  /** By the same index; undefined when the stream has no time handlers. */
   readonly closings: readonly (TimeClosing | undefined)[]
   readonly stores: readonly EngineStore[]
   readonly ticks: TaskTicks
@@ -27,7 +30,10 @@ export interface RecordLoopParts {
   readonly metrics: TaskMetrics
 }
 
-/** `idle`: everything queued is processed. `more`: the time is up. An object: a schema must be loaded before the task can go on. */
+/**
+ * `idle`: all queued records are processed. `more`: the time limit is reached. Object: a schema must be loaded before
+ * the task can continue.
+ */
 export type RunResult = 'idle' | 'more' | { readonly waitsForSchema: number }
 
 /** Decodes, prefetches and processes the records of one task, slice by slice. */
@@ -35,12 +41,12 @@ export interface RecordLoop {
   /** Records processed since the last commit. */
   processed: number
   readonly atRest: boolean
-  /** A time can be closed; the next run does it. */
+  /** True when a time can be closed; the next run closes it. */
   readonly closingDue: boolean
   run(expired: () => boolean): RunResult
 }
 
-/** Wraps what the author's code threw, with the place where it happened. */
+/** Wraps an error from the author's code and adds the processor and the record. */
 export function processorFailed(topology: string, context: TaskContext, error: unknown): Error {
   const place = context.chunk === undefined ? '' : ` at ${context.chunk.topic}-${context.chunk.partition} offset ${context.offset}`
   const reason = error instanceof Error ? error.message : String(error)
@@ -53,7 +59,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
   const { topology, queues, closings, stores, ticks, context, outputs, metrics } = parts
   const single = queues.length === 1 ? queues[0] : undefined
   const outcomes = recordOutcomes(topology, context, outputs, metrics)
-  /** A multi-get stopped at a value whose schema is not loaded: it is repeated before anything is processed. */
+  /** A multi-get stopped at a value whose schema is not loaded. It must be repeated before any record is processed. */
   let prefetchPending = false
   let waitsForSchema: number | undefined
 
@@ -77,12 +83,12 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       if (!finishClosing(expired)) return 'more'
       if (!refill()) return waitsForSchema === undefined ? 'idle' : { waitsForSchema }
       if (processSlice(expired)) return 'more'
-      // Handlers may take long: what has been sent already is committed before them.
+      // Handlers may take long, so the worker commits what was already sent before they run.
       if (loop.closingDue) return 'more'
     }
   }
 
-  /** @returns false when the time is up before the handlers are done */
+  /** @returns false when the time limit was reached before the handlers finished */
   function finishClosing(expired: () => boolean): boolean {
     for (const closing of closings) {
       if (closing?.due !== true) continue
@@ -96,7 +102,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     return true
   }
 
-  /** Makes sure that every source with records has some decoded. @returns false when nothing can be processed now */
+  /** Decodes records for every source that has any. @returns false when no record can be processed now */
   function refill(): boolean {
     waitsForSchema = undefined
     let ready = false
@@ -105,7 +111,8 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
       if (queue.slot < queue.slots) ready = true
       else if (queue.chunk !== undefined) waitsForSchema = queue.waitsForSchema
     }
-    // One source that waits holds the others too: records of several sources are taken in the order of their times.
+    // A waiting source blocks the others, because the task processes the records of all sources in the order of their
+    // timestamps.
     if (waitsForSchema !== undefined) return false
     if (prefetchPending && !loadPrefetched()) return false
     return ready
@@ -140,7 +147,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     }
   }
 
-  /** @returns true when the time is up, false when a source must be refilled or a time closed */
+  /** @returns true when the time limit is reached, false when a source must be refilled or a time closed */
   function processSlice(expired: () => boolean): boolean {
     let untilCheck = RECORDS_PER_CLOCK_CHECK
     try {
@@ -164,7 +171,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     }
   }
 
-  /** The source whose next record is oldest; the first declared when times are equal. */
+  /** The source with the oldest next record; for equal timestamps, the first declared one. */
   function earliest(): RecordQueue | undefined {
     let best: RecordQueue | undefined
     let least = Infinity
@@ -210,7 +217,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     if (timestamp >= ticks.nextEvent) ticks.runEvent(timestamp)
   }
 
-  /** Records that no processor sees. */
+  /** Handles records that no processor receives. */
   function processSpecial(queue: RecordQueue, kind: symbol): void {
     enterRecord(queue, queue.chunk as RecordChunk)
     context.node = undefined

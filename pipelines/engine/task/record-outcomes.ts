@@ -10,17 +10,17 @@ import type { TaskContext } from './task-context.ts'
 
 const DEAD_LETTER_PARTITION = 0
 
-/** Carries out what processors answer beside their work: records that are dropped, late or refused. */
+/** Carries out the outcomes that processors return: dropped, late and rejected records. */
 export interface RecordOutcomes {
-  /** @returns false when the record was refused: its time does not count */
+  /** @returns false when the record was rejected and its timestamp must not advance the event time */
   settle(queue: RecordQueue, outcome: Exclude<Outcome, void>): boolean
-  /** Sends the record in hand to the dead-letter topic. @throws ProcessorError when the source's policy is to fail */
+  /** Sends the current record to the dead-letter topic. @throws ProcessorError when the source's policy is to fail */
   reject(queue: RecordQueue, cause: Pick<DeadLetter, 'code' | 'message'>, processor: string): void
 }
 
-/** What came back in place of an outcome. */
+/** Describes an invalid outcome for the error message. */
 function described(result: unknown): string {
-  return result instanceof Promise ? 'a promise, but processors are synchronous' : `a ${typeof result} that is no outcome`
+  return result instanceof Promise ? 'a promise, but processors are synchronous' : `a ${typeof result} that is not an outcome`
 }
 
 export function recordOutcomes(topology: string, context: TaskContext, outputs: Outputs, metrics: TaskMetrics): RecordOutcomes {
@@ -52,7 +52,7 @@ export function recordOutcomes(topology: string, context: TaskContext, outputs: 
 
   function reject(queue: RecordQueue, { code, message }: Pick<DeadLetter, 'code' | 'message'>, processor: string): void {
     if (queue.stream.options.onBadRecord === 'fail')
-      throw new ProcessorError(`the record was refused (${code}: ${message}) and the source's policy for bad records is to fail`)
+      throw new ProcessorError(`the record was rejected (${code}: ${message}) and the source's policy for bad records is to fail`)
     const chunk = queue.chunk as RecordChunk
     metrics.deadLetters++
     const letter = deadLetterParts(chunk, queue.row, { topology, processor, code, message })

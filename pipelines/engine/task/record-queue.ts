@@ -3,17 +3,20 @@ import { type Codec, CodecError, UnknownSchemaError } from '../../../schemas/cod
 import { type TimeMarker, timeMarkerAt } from '../time/time-marker.ts'
 import type { StreamDeclaration } from '../topology/declaration.ts'
 
-/** In place of a value: the record cannot be used; `faults` says why. */
+/** Replaces the value of an invalid record; `faults` contains the reason. */
 export const FAULTY = Symbol('faulty')
-/** In place of a value: a time marker; `markers` holds it. */
+/** Replaces the value of a time marker, which is in `markers`. */
 export const MARKER = Symbol('marker')
-/** In place of a value: a record without a value, to be ignored. */
+/** Replaces the value of a record without a value that must be ignored. */
 export const TOMBSTONE = Symbol('tombstone')
 
-/** Processed chunks that may stay in the queue: few beside the bytes that wait, enough that moving the others up costs nothing. */
+/**
+ * Processed chunks that may stay in the queue: few compared with the waiting data, and enough to make moving the others
+ * cheap.
+ */
 const MAX_FINISHED_CHUNKS = 16
 
-/** Why a record cannot be used: the code and text of its dead letter. */
+/** Why a record is invalid: the code and message of its dead letter. */
 export interface Fault {
   readonly code: 'undecodable_key' | 'undecodable_value' | 'no_key' | 'no_value' | 'unknown_schema'
   readonly message: string
@@ -24,19 +27,19 @@ export interface RecordQueueOptions {
   readonly keyCodec: Codec<unknown>
   readonly valueCodec: Codec<unknown>
   readonly seesMarkers: boolean
-  /** True for schema ids that the registry said it does not have. */
+  /** True for schema ids that the registry does not have. */
   readonly isMissing: (schemaId: number) => boolean
 }
 
 /**
- * The records of one source partition that wait for their task. A slice of them is decoded at a time into reused arrays;
- * `slot` walks over the slice while `chunk` and `row` walk over the records' places beside it.
+ * The queued records of one source partition. It decodes one slice at a time into reused arrays. `slot` is the current
+ * index in the slice; `chunk` and `row` point to the same record in the queue.
  */
 export class RecordQueue {
   readonly stream: StreamDeclaration
   readonly topic: string
   readonly partition: number
-  /** Decoded slice: entries from `slot` to `slots` wait. */
+  /** The decoded slice. The entries from `slot` to `slots` are not processed yet. */
   readonly values: unknown[] = []
   readonly keys: unknown[] = []
   readonly timestamps: number[] = []
@@ -44,13 +47,13 @@ export class RecordQueue {
   readonly markers = new Map<number, TimeMarker>()
   slot = 0
   slots = 0
-  /** Where the record of `slot` lies. */
+  /** The chunk that contains the record at `slot`. */
   chunk: RecordChunk | undefined
   row = 0
   /** Next offset to process. */
   position = -1
   highWatermark = 0
-  /** When the log was last looked at, epoch ms; undefined before the first time. */
+  /** When the log was last read, epoch ms; undefined before the first time. */
   fetchedAt: number | undefined
   queuedRecords = 0
   queuedBytes = 0
@@ -61,7 +64,7 @@ export class RecordQueue {
   readonly #needsKey: boolean
   readonly #tombstone: typeof TOMBSTONE | typeof FAULTY | null
   #chunks: RecordChunk[] = []
-  /** Position after each chunk: behind its last record and whatever the broker skipped after it. */
+  /** The position after each chunk: after its last record and any offsets that the broker skipped. */
   #after: number[] = []
   #head = 0
 
@@ -75,7 +78,7 @@ export class RecordQueue {
     this.#tombstone = tombstones === 'deliver' ? null : tombstones === 'drop' ? TOMBSTONE : FAULTY
   }
 
-  /** Takes what a poll returned. */
+  /** Adds the data that a poll returned. */
   push(data: PartitionData): void {
     this.highWatermark = data.highWatermark
     this.fetchedAt = data.fetchedAt
@@ -92,9 +95,9 @@ export class RecordQueue {
   }
 
   /**
-   * Decodes the next slice of at most `limit` records; only when the last one is processed. Stops before a record whose schema is not
-   * loaded (`waitsForSchema`).
-   * @returns records decoded
+   * Decodes the next slice of at most `limit` records. Call it only when the last slice is processed. It stops before a
+   * record whose schema is not loaded (`waitsForSchema`).
+   * @returns the number of decoded records
    */
   decode(limit: number): number {
     this.faults.clear()
@@ -113,7 +116,7 @@ export class RecordQueue {
     return filled
   }
 
-  /** The record at `slot` is done. */
+  /** Moves past the processed record at `slot`. */
   advance(): void {
     const chunk = this.chunk as RecordChunk
     this.position = chunk.offsets[this.row] + 1
@@ -129,7 +132,7 @@ export class RecordQueue {
     const shift = slot - from
     let row = from
     while (row < to) {
-      // One try block per run of good records, not per record.
+      // One try block per run of valid records instead of one per record.
       try {
         for (; row < to; row++) this.#decodeRow(chunk, row, row + shift)
       } catch (error) {
@@ -175,7 +178,7 @@ export class RecordQueue {
     if (this.#tombstone === FAULTY) this.faults.set(slot, { code: 'no_value', message: 'the record has no value' })
   }
 
-  /** Undefined: not the record's fault, its schema is not loaded yet. */
+  /** Undefined when the record may be valid but its schema is not loaded yet. */
   #faultOf(error: unknown, chunk: RecordChunk, row: number): Fault | undefined {
     if (error instanceof UnknownSchemaError) {
       if (this.#options.isMissing(error.schemaId))
@@ -202,7 +205,8 @@ export class RecordQueue {
     this.queuedBytes -= chunkBytes(chunk)
     this.#head++
     this.row = 0
-    // Also while more waits: under a backlog the queue never runs empty, and each chunk holds the response that it came in.
+    // Finished chunks are removed even while more wait: each one holds a whole fetch response in memory, and under a
+    // backlog the queue is never empty.
     if (this.#head === this.#chunks.length || this.#head >= MAX_FINISHED_CHUNKS) {
       this.#chunks.splice(0, this.#head)
       this.#after.splice(0, this.#head)
@@ -216,7 +220,7 @@ export class RecordQueue {
   }
 }
 
-/** Bytes from a chunk's first record to its last: chunks of one fetch may share a buffer. */
+/** The bytes from a chunk's first record to its last; chunks of one fetch may share a buffer. */
 function chunkBytes(chunk: RecordChunk): number {
   const last = chunk.count - 1
   const start = chunk.keyStart[0] >= 0 ? chunk.keyStart[0] : chunk.valueStart[0]

@@ -8,7 +8,7 @@ import { ProcessorError } from '../topology/errors.ts'
 import { increase, type TaskMetrics } from './metrics.ts'
 import type { Outputs } from './outputs.ts'
 
-/** The one context object of a task. The task sets its fields before it calls the author's code. */
+/** The context object of a task. The task sets its fields before it calls the author's code. */
 export class TaskContext implements RecordContext<unknown>, StoreAccess {
   readonly partition: number
   readonly partitions: number
@@ -19,14 +19,15 @@ export class TaskContext implements RecordContext<unknown>, StoreAccess {
   timestamp = -1
   offset = -1
   /**
-   * The node whose code runs; undefined while the engine works. Topics and stores are checked against what it declared.
+   * The node whose code runs, or undefined for engine code. Its declaration determines the topics and stores that it
+   * may use.
    */
   node: EmittingNode | undefined
-  /** Timestamp of emitted records that are given none. */
+  /** Timestamp of records that are emitted without one. */
   emitTimestamp = 0
   /** Records emitted since the last commit. */
   emitted = 0
-  /** The record in hand, for its headers. */
+  /** The chunk of the current record, for its headers. */
   chunk: RecordChunk | undefined
   row = 0
   readonly #outputs: Outputs
@@ -59,7 +60,7 @@ export class TaskContext implements RecordContext<unknown>, StoreAccess {
     return this.chunk === undefined ? [] : headersOf(this.chunk, this.row)
   }
 
-  /** The code that runs next handles no record. */
+  /** Prepares the context for code that handles no record. */
   leaveRecord(node: EmittingNode, emitTimestamp: number): void {
     this.node = node
     this.emitTimestamp = emitTimestamp
@@ -70,7 +71,7 @@ export class TaskContext implements RecordContext<unknown>, StoreAccess {
     this.offset = -1
   }
 
-  /** Called by a store when another node than before uses it. */
+  /** Called by a store when a different node than before uses it. */
   admit(store: string): void {
     if (this.node === undefined || this.node.stores.some((known) => known.name === store)) return
     throw new ProcessorError(`${this.node.name} uses the store ${store}: name that store in its \`stores\``)

@@ -3,16 +3,16 @@ import type { Declaration } from '../topology/declaration.ts'
 import { changelogTopicName } from '../topology/internal-topics.ts'
 import type { SubTopology } from '../topology/sub-topology.ts'
 
-/** A store whose changes go to a topic. */
+/** The changelog of one partition of a store. */
 export interface Changelog {
   readonly store: string
   readonly topic: string
   readonly partition: number
-  /** Name of its position in the state. */
+  /** Name of the changelog's position in the state. */
   readonly positionName: string
 }
 
-/** One sub-topology in one partition: where its input and its state lie, whether or not its task runs here. */
+/** One sub-topology in one partition, with its input and its state, whether or not its task runs here. */
 export interface TaskPlace {
   /** `<sub-topology>_<partition>`. */
   readonly id: string
@@ -20,7 +20,7 @@ export interface TaskPlace {
   readonly partition: number
   readonly sources: readonly TopicPartition[]
   readonly changelogs: readonly Changelog[]
-  /** Stores without a changelog: what lies in the state of them is only good if this task wrote it last. */
+  /** Stores without a changelog. Their state is valid only if this task was the last to process the partition. */
   readonly unloggedStores: readonly string[]
 }
 

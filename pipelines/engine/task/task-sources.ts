@@ -4,21 +4,21 @@ import type { Declaration, StreamDeclaration } from '../topology/declaration.ts'
 import { timeStagesInto } from '../topology/sub-topology.ts'
 import { RecordQueue } from './record-queue.ts'
 
-/** The source partitions of one task together. */
+/** All source partitions of one task. */
 export interface TaskSources {
   /** One per stream, in the order declared. */
   readonly queues: readonly RecordQueue[]
   of(topic: string): RecordQueue | undefined
-  /** Takes what a poll returned. @returns the index of its source */
+  /** Adds the data that a poll returned. @returns the index of its source */
   push(data: PartitionData): number
-  /** Next offset of each source to process. */
+  /** The next offset to process in each source. */
   positions(): number[]
   movedSince(positions: readonly number[]): boolean
   readonly queuedRecords: number
   readonly queuedBytes: number
-  /** Everything that the broker was known to have is processed. */
+  /** True when everything up to the known high watermarks is processed. */
   readonly caughtUp: boolean
-  /** When the high watermarks of all sources were known, epoch ms; undefined while one is not. */
+  /** Epoch ms at which the high watermarks of all sources were known; undefined while one is unknown. */
   readonly fetchedAt: number | undefined
 }
 

@@ -1,14 +1,10 @@
 /**
- * Life of a task:
+ * The states of a task:
  *
- *     CREATED ──▶ RESTORING ──▶ RUNNING
- *        │            │            │
- *        └────────────┴────────────┴──▶ CLOSED
+ * CREATED ──▶ RESTORING ──▶ RUNNING │ │ │ └────────────┴────────────┴──▶ CLOSED
  *
- * CREATED    declared, nothing opened
- * RESTORING  its changelogs are read into the state
- * RUNNING    stores are open, records are processed and committed
- * CLOSED     nothing of it may be used again; another task object takes over its partition
+ * CREATED nothing is open yet RESTORING the changelogs are being read into the state RUNNING the stores are open;
+ * records are processed and committed CLOSED the task must not be used; a new task object takes over the partition
  */
 export type TaskState = 'CREATED' | 'RESTORING' | 'RUNNING' | 'CLOSED'
 
@@ -19,7 +15,7 @@ const SUCCESSORS: Readonly<Record<TaskState, readonly TaskState[]>> = {
   CLOSED: [],
 }
 
-/** A step that the table does not allow: a bug of the engine. */
+/** A transition that the table does not allow: a bug in the engine. */
 export class IllegalTaskTransition extends Error {
   override readonly name = 'IllegalTaskTransition'
 }

@@ -20,16 +20,16 @@ export interface TaskDeps {
   readonly topology: Topology
   readonly part: SubTopology
   readonly partition: number
-  /** Partition counts as the broker has them, of every topic that the topology reads or writes. */
+  /** The broker's partition counts of all topics that the topology reads or writes. */
   readonly partitionCounts: ReadonlyMap<string, number>
   readonly codecs: Codecs
   readonly session: StateSession
   readonly producer: AppenderSource
   readonly metrics: TaskMetrics
   readonly runtime: Pick<Runtime, 'now'>
-  /** True for schema ids that the registry said it does not have. */
+  /** True for schema ids that the registry does not have. */
   readonly isMissing: (schemaId: number) => boolean
-  /** Decoded objects that each store instance keeps in memory. */
+  /** Number of decoded objects that each store instance keeps in memory. */
   readonly cachedObjects: number
 }
 
@@ -39,7 +39,7 @@ export interface StartPosition {
   readonly streamTime: number
 }
 
-/** How far a task is: what a commit says of it. */
+/** The progress of a task that a commit records. */
 export interface TaskProgress {
   /** Next offset of each source, with the event time in its metadata. */
   readonly offsets: readonly OffsetToCommit[]
@@ -47,59 +47,62 @@ export interface TaskProgress {
   readonly streamTime: number
 }
 
-/** One sub-topology in one partition. Synchronous: the worker and the test driver call it from their one loop. */
+/** One sub-topology in one partition. It is synchronous: the worker and the test driver call it from a single loop. */
 export interface StreamTask extends TaskPlace {
   readonly state: TaskState
   beginRestore(): void
-  /** State is complete: opens the stores. `positions` by partition key. */
+  /** Opens the stores after the state is restored. `positions` by partition key. */
   start(positions: ReadonlyMap<string, StartPosition>): void
   accept(data: PartitionData): void
-  /** Processes what is queued until it is done or `expired` says that the time is up. */
+  /** Processes the queued records until none is left or `expired` returns true. */
   run(expired: () => boolean): RunResult
-  /** Epoch ms from which on the ends of its sources must be known anew, however silent they are: for time markers and ticks of the caught-up clock. */
+  /**
+   * Epoch ms at which the task next needs fresh high watermarks, even without input, for time markers and ticks of the
+   * caught-up clock.
+   */
   readonly asksFrom: number
   /** Epoch ms of the next wall tick. */
   readonly nextTickAt: number
   runWallTicks(now: number): void
-  /** False in the middle of a time handler: nothing may be committed then. */
+  /** False while a time handler is in progress; nothing may be committed then. */
   readonly atRest: boolean
-  /** A time can be closed: the next run begins its handlers. */
+  /** True when a time can be closed; the next run starts its handlers. */
   readonly closingDue: boolean
-  /** Something to commit: state, output or processed records. */
+  /** True when there is something to commit: state, output or processed records. */
   readonly hasWork: boolean
-  /** Changed keys that the next commit encodes. */
+  /** Number of changed keys that the next commit encodes. */
   readonly dirtyKeys: number
-  /** Positions moved, though perhaps only over control records. */
+  /** True when positions have moved, even if only past control records. */
   readonly positionsMoved: boolean
   readonly queuedRecords: number
   readonly queuedBytes: number
-  /** Everything that the broker was known to have is processed. */
+  /** True when everything up to the known high watermarks is processed. */
   readonly caughtUp: boolean
   /**
-   * Commit step 1: runs the ticks of the caught-up clock and the hooks, sends due time markers, encodes dirty state into the changelogs and the
-   * state's open batch. What is processed from here on belongs to the next commit.
+   * Commit step 1: runs the ticks of the caught-up clock and the hooks, sends due time markers, and encodes dirty state
+   * into the changelogs and the state's open batch. Records processed afterwards belong to the next commit.
    */
   prepareCommit(): TaskProgress
-  /** As of now. */
+  /** The current progress. */
   progress(): TaskProgress
-  /** After commit step 5. */
+  /** Call after commit step 5. */
   committed(): void
   position(topic: string): number
   highWatermark(topic: string): number
-  /** When the high watermarks of all sources were known, epoch ms; undefined while one is not. */
+  /** Epoch ms at which the high watermarks of all sources were known; undefined while one is unknown. */
   readonly fetchedAt: number | undefined
   readonly streamTime: number
   /** The latest time closed by time handlers. */
   readonly timeClosed: number | undefined
   store(name: string): EngineStore
-  /** Forgets everything uncommitted. */
+  /** Discards everything uncommitted. */
   close(): void
 }
 
-/** Marks the event time in a committed offset's metadata. */
+/** Precedes the event time in the metadata of a committed offset. */
 const STREAM_TIME_PREFIX = 'stream-time='
 
-/** Event time that was committed with an offset, -1 when there is none. */
+/** The event time from the metadata of a committed offset; -1 when there is none. */
 export function streamTimeOf(metadata: string): number {
   return metadata.startsWith(STREAM_TIME_PREFIX) ? Number(metadata.slice(STREAM_TIME_PREFIX.length)) : -1
 }
@@ -129,7 +132,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
   const marks = taskMarks(streams, queues, context, outputs)
   const loop = recordLoop({ topology: topology.name, queues, closings, stores, ticks, context, outputs, metrics })
 
-  /** Of the last commit that was begun. */
+  /** Positions of the last commit that was started. */
   let committedPositions: number[] = []
 
   function runHooks(): void {

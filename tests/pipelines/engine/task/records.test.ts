@@ -137,7 +137,7 @@ test.each(['encoded', 'produced', 'offsets-added'] as const)(
 test('under the policy fail a bad record stops the worker with its position in the message', () => {
   const driver = testDriver(doubling('fail'))
   driver.pipe(numbers, 'k', 1)
-  expect(() => driver.pipe(numbers, 'k', 13)).toThrow(/doubling\/check failed at numbers-0 offset 1: the record was refused \(unlucky/)
+  expect(() => driver.pipe(numbers, 'k', 13)).toThrow(/doubling\/check failed at numbers-0 offset 1: the record was rejected \(unlucky/)
 })
 
 test('a bug in a processor stops the worker, with topology, processor, partition and offset in the message', () => {
