@@ -4,6 +4,7 @@ import { type Environment, readSettings } from '../settings/read.ts'
 import { documented, type LogLevel, namesOf } from '../settings/variables.ts'
 import { type StateSettings, stateSettings } from '../state/settings.ts'
 import { type AuthSettings, authSettings } from './kit/auth/settings.ts'
+import type { ConnectionLimits } from './kit/connections.ts'
 import { apiSettings } from './kit/settings.ts'
 import type { ApiService } from './service.ts'
 import { apiServices } from './services.ts'
@@ -23,6 +24,7 @@ export interface ApiConfig {
   readonly publicUrl: string
   /** Proxies whose X-Forwarded-For the API believes, as addresses and CIDR ranges. */
   readonly trustedProxies: readonly string[]
+  readonly connections: ConnectionLimits
   readonly drainDelayMs: number
   readonly drainTimeoutMs: number
   readonly logLevel: LogLevel

@@ -10,6 +10,7 @@ import { trustedProxies } from './kit/client-address.ts'
 import { createCommands } from './kit/commands/commands.ts'
 import { redisBindings } from './kit/commands/idempotency.ts'
 import { redisResultChannel } from './kit/commands/result-channel.ts'
+import { connectionGate } from './kit/connections.ts'
 import { kafkaFacts } from './kit/facts.ts'
 import { apiTransport } from './kit/kafka.ts'
 import type { Logger } from './kit/logging.ts'
@@ -74,7 +75,8 @@ export async function startApi(config: ApiConfig, log: Logger) {
   const limits = guard?.requests
   const app = createApp({ services, verifier, log, metrics, readiness: ready, answers, limits, trusted, publicUrl, monotonic })
 
-  const serving = { app, answers, metrics, readiness: ready, log, host: config.host, now }
+  const connections = connectionGate({ ...config.connections, trusted, registry: metrics.registry })
+  const serving = { app, answers, metrics, readiness: ready, log, host: config.host, now, connections }
   const servers: RunningServer[] = [await startServer({ ...serving, front: joinedFronts(services), port: config.port })]
   const addresses: Record<string, string> = {}
   for (const { logField, port, portSetting, front } of services.flatMap((service) => service.listeners ?? [])) {

@@ -4,6 +4,7 @@ import { getRequestListener } from '@hono/node-server'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { jsonAnswer } from './answer.ts'
 import type { AnswerCache } from './answer-cache.ts'
+import type { ConnectionGate } from './connections.ts'
 import { ApiError, type ErrorDefinition, errorBody, errors } from './errors.ts'
 import { COMMON_HEADERS, NOT_CACHEABLE } from './headers.ts'
 import { keptAnswerSender } from './kept-answers.ts'
@@ -31,6 +32,8 @@ export interface ServerOptions {
   /** Epoch ms. */
   readonly now: () => number
   readonly limits?: Partial<ServerLimits>
+  /** Bounds the connections. Without it, their number is unlimited. */
+  readonly connections?: ConnectionGate
 }
 
 export interface ServerLimits {
@@ -45,6 +48,11 @@ export interface ServerLimits {
   readonly keepAliveTimeoutMs: number
   /** Interval for checking the limits above. */
   readonly checkIntervalMs: number
+  /**
+   * Time for a client to read a refusal and close its half of the connection. Then the connection is destroyed, because
+   * a client that never closes its half would hold it for ever.
+   */
+  readonly lingerMs: number
 }
 
 const DEFAULT_LIMITS: ServerLimits = {
@@ -52,6 +60,7 @@ const DEFAULT_LIMITS: ServerLimits = {
   requestTimeoutMs: 30_000,
   keepAliveTimeoutMs: 65_000,
   checkIntervalMs: 5_000,
+  lingerMs: 1_000,
 }
 /** HTTP/1.0 clients need not send a Host header. */
 const DEFAULT_HOST = 'localhost'
@@ -117,6 +126,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       ([name, value]) => `${name}: ${value}`,
     )
     socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
+    const linger = setTimeout(() => socket.destroy(), limits.lingerMs)
+    socket.once('close', () => clearTimeout(linger))
   }
 
   const server = createServer(
@@ -132,6 +143,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     onRequest,
   )
   server.on('clientError', refuseConnection)
+  if (options.connections !== undefined) server.on('connection', options.connections.admit)
   await listen(server, options.host, options.port, options.portSetting ?? 'API_PORT')
   const { port } = server.address() as AddressInfo
 

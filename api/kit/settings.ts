@@ -13,6 +13,14 @@ export const apiSettings = settingsFragment({
       list.pipe(z.array(z.string().refine(isAddressRange, 'must be addresses or CIDR ranges'))).prefault(LOOPBACK.join(',')),
       'addresses and CIDR ranges of load balancers whose X-Forwarded-For is believed',
     ),
+    API_MAX_CONNECTIONS: documented(
+      wholeNumber(1).prefault('10000'),
+      'open connections of an API process; each needs a file descriptor and some 10 KB',
+    ),
+    API_MAX_CONNECTIONS_PER_ADDRESS: documented(
+      wholeNumber(1).prefault('256'),
+      'open connections of one address, or of one IPv6 /64; `TRUSTED_PROXIES` have no such limit',
+    ),
     API_DRAIN_DELAY_MS: documented(wholeNumber(0).prefault('0'), 'how long a stopping API reports not ready before it refuses connections'),
     API_DRAIN_TIMEOUT_MS: documented(wholeNumber(0).prefault('10000'), 'how long running requests may then continue'),
     LOG_LEVEL: logLevel,
@@ -22,6 +30,7 @@ export const apiSettings = settingsFragment({
     port: env.API_PORT,
     publicUrl: env.PUBLIC_URL,
     trustedProxies: env.TRUSTED_PROXIES,
+    connections: { total: env.API_MAX_CONNECTIONS, perAddress: env.API_MAX_CONNECTIONS_PER_ADDRESS },
     drainDelayMs: env.API_DRAIN_DELAY_MS,
     drainTimeoutMs: env.API_DRAIN_TIMEOUT_MS,
     logLevel: env.LOG_LEVEL,

@@ -1,8 +1,9 @@
 import { createClient } from '@clickhouse/client'
+import { clickhousePassword } from '../../deploy/local/clickhouse/password.ts'
 import type { Component } from '../../deploy/local/component.ts'
 import { localConfig } from '../../deploy/local/config.ts'
 import { type Home, openHome } from '../../deploy/local/home.ts'
-import { type Addresses, apiProcess, deciderProcess, workerProcess } from '../../deploy/local/processes.ts'
+import { type Addresses, apiProcess, clickhouseEnv, deciderProcess, workerProcess } from '../../deploy/local/processes.ts'
 import { provisionTopics } from '../../deploy/local/provision.ts'
 import { type ServerName, stackServers } from '../../deploy/local/servers.ts'
 import { ownStack } from './folder.ts'
@@ -55,8 +56,9 @@ export async function startServers(folder: string, options: ServersOptions = {})
     redis: components.redis.address,
     clickhouse: components.clickhouse.address,
     registry: components.registry.address,
+    clickhousePassword: clickhousePassword(home),
   }
-  const clickhouse = createClient({ url: addresses.clickhouse })
+  const clickhouse = createClient({ url: addresses.clickhouse, password: addresses.clickhousePassword })
   const started: Component[] = []
 
   async function up(...parts: readonly Component[]): Promise<void> {
@@ -88,6 +90,7 @@ export async function startServers(folder: string, options: ServersOptions = {})
       REDIS_URL: addresses.redis,
       CLICKHOUSE_URL: addresses.clickhouse,
       SCHEMA_REGISTRY_URL: addresses.registry,
+      ...clickhouseEnv(addresses.clickhousePassword),
       MILLRACE_HOME: folder,
     },
     components,

@@ -1,4 +1,4 @@
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ProcessMark, processMark } from './child.ts'
 
@@ -40,11 +40,17 @@ function layout(path: string): Home {
   }
 }
 
-/** Creates the folder if it does not exist, and checks the free disk space. */
+/** Keys, passwords and everybody's data are in the folder, so only its owner may open it. */
+const PRIVATE_MODE = 0o700
+
+/**
+ * Creates the folder if it does not exist, closes it to other users, and checks the free disk space.
+ */
 export function openHome(path: string): Home {
   const home = layout(path)
   try {
     for (const folder of [home.path, home.tools, home.data, home.state, home.logs, home.run]) mkdirSync(folder, { recursive: true })
+    closeToOthers(path)
     writeFileSync(join(path, MARKER), 'The local data of Millrace. Safe to delete while Millrace is not running.\n')
   } catch (error) {
     throw new HomeError(`${path} cannot be written (${(error as NodeJS.ErrnoException).code}): choose another folder with MILLRACE_HOME`)
@@ -56,6 +62,15 @@ export function openHome(path: string): Home {
     )
   }
   return home
+}
+
+/** A folder of another user stays as it is: its owner decided who may open it, and nobody else can change that. */
+function closeToOthers(path: string): void {
+  try {
+    chmodSync(path, PRIVATE_MODE)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM') throw error
+  }
 }
 
 /** The layout of an existing data folder; undefined when the folder does not exist. */

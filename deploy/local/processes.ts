@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
+import { CLICKHOUSE_USER } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
 import type { LocalConfig } from './config.ts'
 import { API_PORT_STEP, inheritedEnv } from './config.ts'
@@ -15,6 +16,8 @@ export interface Addresses {
   readonly redis: string
   readonly clickhouse: string
   readonly registry: string
+  /** Password of a local ClickHouse. An external one has its own settings. */
+  readonly clickhousePassword: string | undefined
 }
 
 const START_TIMEOUT_MS = 60_000
@@ -127,7 +130,13 @@ function serverEnv(servers: Addresses): Record<string, string> {
     REDIS_URL: servers.redis,
     CLICKHOUSE_URL: servers.clickhouse,
     SCHEMA_REGISTRY_URL: servers.registry,
+    ...clickhouseEnv(servers.clickhousePassword),
   }
+}
+
+/** Settings that give a process access to a local ClickHouse. */
+export function clickhouseEnv(password: string | undefined): Record<string, string> {
+  return password === undefined ? {} : { CLICKHOUSE_USER, CLICKHOUSE_PASSWORD: password }
 }
 
 interface NodeProcessOptions {

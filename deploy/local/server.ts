@@ -16,6 +16,8 @@ export interface ServerPlace {
 export interface ServerSpec extends ServerPlace {
   readonly name: string
   readonly address: string
+  /** Identifies the settings that a process must have to be reused. Default: its address. */
+  readonly fingerprint?: string
   /**
    * Ports that the server will use, by the setting that changes each of them. They are checked before the start, so
    * that an error names the port and its setting instead of showing a stack trace.
@@ -36,6 +38,7 @@ export function serverComponent(spec: ServerSpec): Component {
   let starting: Promise<'started' | 'reused'> | undefined
   /** True when `stop` was called while the start was in progress. */
   let stopped = false
+  const fingerprint = spec.fingerprint ?? spec.address
 
   function start(): Promise<'started' | 'reused'> {
     stopped = false
@@ -73,14 +76,14 @@ export function serverComponent(spec: ServerSpec): Component {
       cwd: spec.dataDir,
       logFile: spec.logFile,
       runDir: spec.runDir,
-      fingerprint: spec.address,
+      fingerprint,
     })
     await awaitHealthy(child)
     return 'started'
   }
 
   async function takeOver(found: Child): Promise<boolean> {
-    if (spec.reuse !== false && found.fingerprint === spec.address) {
+    if (spec.reuse !== false && found.fingerprint === fingerprint) {
       try {
         await awaitHealthy(found)
         child = found

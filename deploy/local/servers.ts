@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { clickhouseServerProcess } from './clickhouse/component.ts'
+import { clickhousePassword } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
 import type { LocalConfig } from './config.ts'
 import { isHealthy } from './health.ts'
@@ -41,7 +42,11 @@ export function stackServers(config: LocalConfig, home: Home): Record<ServerName
         : given('redis', 'REDIS_URL', redis.given),
     clickhouse:
       clickhouse.given === undefined
-        ? local('clickhouse', 'CLICKHOUSE_URL', clickhouseServerProcess({ ...place('clickhouse'), port: clickhouse.port }))
+        ? local(
+            'clickhouse',
+            'CLICKHOUSE_URL',
+            clickhouseServerProcess({ ...place('clickhouse'), port: clickhouse.port, password: clickhousePassword(home) }),
+          )
         : given('clickhouse', 'CLICKHOUSE_URL', clickhouse.given),
     registry:
       registry.given === undefined

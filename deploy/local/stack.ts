@@ -1,4 +1,5 @@
 import { servicesFor } from '../../pipelines/choice.ts'
+import { clickhousePassword } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
 import type { LocalConfig } from './config.ts'
 import type { Home } from './home.ts'
@@ -82,6 +83,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress):
       redis: servers.redis.address,
       clickhouse: servers.clickhouse.address,
       registry: servers.registry.address,
+      clickhousePassword: servers.clickhouse.local && clickhousePassword(home),
     }
     const bulk = Array.from({ length: config.workers }, (_, slot) => workerProcess(slot, config, home, addresses))
     const deciders = Array.from({ length: decidersOf(config) }, (_, slot) => deciderProcess(slot, config, home, addresses))

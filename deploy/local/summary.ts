@@ -1,5 +1,6 @@
 import { apiServices } from '../../api/services.ts'
 import { splitList } from '../../settings/variables.ts'
+import { CLICKHOUSE_USER, clickhousePassword } from './clickhouse/password.ts'
 import type { LocalConfig } from './config.ts'
 import type { Home } from './home.ts'
 import type { RunPart } from './run-file.ts'
@@ -12,11 +13,11 @@ Running
 ${columns(running)}
 
 What to try
-${columns(suggestions(config, home.path))}
+${columns(suggestions(config, home))}
 Ctrl-C stops everything.`
 }
 
-function suggestions(config: LocalConfig, home: string): string[][] {
+function suggestions(config: LocalConfig, home: Home): string[][] {
   const api = `http://localhost:${config.apiPort}`
   const running = config.apiServices === undefined ? undefined : splitList(config.apiServices)
   const services = apiServices.filter(({ name }) => running?.includes(name) ?? true)
@@ -24,8 +25,16 @@ function suggestions(config: LocalConfig, home: string): string[][] {
     ...services.flatMap(({ examples }) => examples(api)).map(({ what, command }) => [what, command]),
     ['every endpoint', `open ${api}/docs`],
     ['a token', 'npm run token -- --sub 42'],
-    ['health, lag', `npm run status   (data and logs: ${home})`],
+    ...tables(config, home),
+    ['health, lag', `npm run status   (data and logs: ${home.path})`],
   ]
+}
+
+/** A query with the password of the local ClickHouse. */
+function tables({ clickhouse }: LocalConfig, home: Home): string[][] {
+  if (clickhouse.given !== undefined) return []
+  const user = `${CLICKHOUSE_USER}:${clickhousePassword(home)}`
+  return [['the tables, by SQL', `curl -u ${user} 'http://localhost:${clickhouse.port}/?query=SHOW+TABLES'`]]
 }
 
 /** Aligns rows in columns; the last column is not padded. */

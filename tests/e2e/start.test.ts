@@ -8,6 +8,7 @@ import { createClient } from '@clickhouse/client'
 import { Redis } from 'ioredis'
 import { expect, onTestFinished, test } from 'vitest'
 import { findChild } from '../../deploy/local/child.ts'
+import { clickhousePassword } from '../../deploy/local/clickhouse/password.ts'
 import { freePort, LOOPBACK } from '../../deploy/local/ports.ts'
 import { waitUntil } from '../../deploy/local/wait.ts'
 import { type GuardedFolder, guardedFolder } from '../stack/folder.ts'
@@ -95,7 +96,8 @@ async function finished(file: string, where: Installation, args: string[] = []):
   return { code: started.process.exitCode, output: started.output() }
 }
 
-const clickhouse = ({ env }: Installation) => createClient({ url: `http://${LOOPBACK}:${env.CLICKHOUSE_PORT}` })
+const clickhouse = ({ env, home }: Installation) =>
+  createClient({ url: `http://${LOOPBACK}:${env.CLICKHOUSE_PORT}`, password: clickhousePassword({ path: home }) })
 
 test(
   'start, status, stop, and a second start that continues with the same data',

@@ -40,7 +40,13 @@ export async function startSystem({ workers: workerCount, apis: apiCount }: { wo
   await provisionTopics(kafka.address, registry.address)
 
   const config = localConfig({ MILLRACE_HOME: home.path, API_SERVICES: 'trends' })
-  const addresses: Addresses = { kafka: kafka.address, redis: redis.address, clickhouse: clickhouse.address, registry: registry.address }
+  const addresses: Addresses = {
+    kafka: kafka.address,
+    redis: redis.address,
+    clickhouse: clickhouse.address,
+    registry: registry.address,
+    clickhousePassword: undefined,
+  }
   const workers: Component[] = []
   for (let slot = 0; slot < workerCount; slot++)
     workers.push(workerProcess(slot, { ...config, workerHealthPort: (await freePort()) - slot }, home, addresses))

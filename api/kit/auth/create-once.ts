@@ -4,13 +4,15 @@ import { dirname } from 'node:path'
 
 /** Only the owner may read it. */
 const PRIVATE_MODE = 0o600
+/** Only the owner may list its folder. */
+const PRIVATE_FOLDER_MODE = 0o700
 
 /**
  * Reads a secret from a file, or creates it on first use. Several processes may start at once. Linking to an existing
  * name fails, so exactly one of several writers succeeds, and no reader sees a partial file.
  */
 export async function createOnce(path: string, make: () => Promise<string>): Promise<string> {
-  await mkdir(dirname(path), { recursive: true })
+  await mkdir(dirname(path), { recursive: true, mode: PRIVATE_FOLDER_MODE })
   try {
     return await readFile(path, 'utf8')
   } catch {

@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { Component } from '../component.ts'
 import { LOOPBACK } from '../ports.ts'
 import { type ServerPlace, serverComponent } from '../server.ts'
+import { CLICKHOUSE_USER } from './password.ts'
 
 const MAIN = fileURLToPath(new URL('./main.ts', import.meta.url))
 /** Opening many parts after a crash takes longer than the usual 0.4 s. */
@@ -13,25 +15,38 @@ const THREADS = 16
 
 export interface ClickhouseOptions extends ServerPlace {
   readonly port: number
+  /** Password of the user `default`. Default: empty, as in a new ClickHouse. */
+  readonly password?: string
 }
 
 /** ClickHouse as a separate process, which embeds the engine behind ClickHouse's HTTP interface. */
 export function clickhouseServerProcess(options: ClickhouseOptions): Component {
+  const { password = '' } = options
   const address = `http://${LOOPBACK}:${options.port}`
   return serverComponent({
     name: 'clickhouse',
     ...options,
     address,
+    // A process that an earlier version left running without a password must not be reused.
+    fingerprint: `${address} ${createHash('sha256').update(password).digest('hex')}`,
     ports: { CLICKHOUSE_PORT: options.port },
     startTimeoutMs: START_TIMEOUT_MS,
     stopGraceMs: STOP_GRACE_MS,
     prepare: async () => ({
       command: process.execPath,
       args: [MAIN],
-      env: { CLICKHOUSE_PORT: String(options.port), CLICKHOUSE_DATA: options.dataDir, UV_THREADPOOL_SIZE: String(THREADS) },
+      env: {
+        CLICKHOUSE_PORT: String(options.port),
+        CLICKHOUSE_DATA: options.dataDir,
+        CLICKHOUSE_PASSWORD: password,
+        UV_THREADPOOL_SIZE: String(THREADS),
+      },
     }),
     async isHealthy() {
-      const response = await fetch(`${address}/?query=SELECT%201`, { signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS) })
+      const response = await fetch(`${address}/?query=SELECT%201`, {
+        headers: { 'x-clickhouse-user': CLICKHOUSE_USER, 'x-clickhouse-key': password },
+        signal: AbortSignal.timeout(HEALTH_TIMEOUT_MS),
+      })
       return (await response.text()) === '1\n'
     },
   })

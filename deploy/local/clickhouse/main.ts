@@ -7,7 +7,7 @@ import { clickhouseServer } from './server.ts'
 const settings = clickhouseSettings()
 const log = pino({ name: 'clickhouse' })
 const engine = await openEngine(settings.dataDir)
-const server = clickhouseServer(engine)
+const server = clickhouseServer(engine, settings.password)
 server.listen(settings.port, LOOPBACK, () => log.info({ port: settings.port }, 'clickhouse_ready'))
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { EngineAnswer, EngineRequest } from './engine.ts'
 import { EngineError } from './engine.ts'
+import { CLICKHOUSE_USER } from './password.ts'
 
 /** The HTTP level of ClickHouse's interface: finds the query text and distinguishes settings from other parameters. */
 export interface HttpRequest {
@@ -73,6 +74,20 @@ export function engineRequest({ method, url, headers, body }: HttpRequest): Engi
 }
 
 const NOTHING = Buffer.alloc(0)
+
+/** The user and password that a request gives, in any of ClickHouse's three ways. */
+export function credentialsOf({ url, headers }: Pick<HttpRequest, 'url' | 'headers'>): { user: string; password: string } {
+  const [scheme, encoded] = (headers.authorization ?? '').split(' ')
+  if (scheme.toLowerCase() === 'basic' && encoded !== undefined) {
+    const text = Buffer.from(encoded, 'base64').toString()
+    const colon = text.indexOf(':')
+    return colon < 0 ? { user: text, password: '' } : { user: text.slice(0, colon), password: text.slice(colon + 1) }
+  }
+  return {
+    user: header(headers, 'x-clickhouse-user') ?? url.searchParams.get('user') ?? CLICKHOUSE_USER,
+    password: header(headers, 'x-clickhouse-key') ?? url.searchParams.get('password') ?? '',
+  }
+}
 
 /** Headers of a successful response. */
 export function answerHeaders(queryId: string, answer: EngineAnswer): Record<string, string> {

@@ -1,9 +1,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { createGunzip, gzip } from 'node:zlib'
+import { browserRefusal } from '../browser-guard.ts'
 import { type Engine, EngineError } from './engine.ts'
 import { statusOfError } from './http-status.ts'
-import { answerHeaders, engineRequest, queryIdOf, wantsGzip } from './protocol.ts'
+import { CLICKHOUSE_USER, isSamePassword } from './password.ts'
+import { answerHeaders, credentialsOf, engineRequest, queryIdOf, wantsGzip } from './protocol.ts'
 
 const compress = promisify(gzip)
 
@@ -11,19 +13,31 @@ const compress = promisify(gzip)
 const MAX_BODY_BYTES = 256 * 1024 * 1024
 const QUERY_IS_TOO_LARGE = 307
 const INTERNAL = 1002
+const ACCESS_DENIED = 497
+const AUTHENTICATION_FAILED = 516
 /** Client sockets stay open between requests. ClickHouse's default is also 10 s, and its client relies on it. */
 const KEEP_ALIVE_MS = 10_000
 
-/** Serves the engine over ClickHouse's HTTP interface, which `@clickhouse/client`, curl and BI tools use. */
-export function clickhouseServer(engine: Engine): Server {
+/**
+ * Serves the engine over ClickHouse's HTTP interface, which `@clickhouse/client`, curl and BI tools use. Refuses
+ * requests of web pages.
+ * @param password of the user `default`
+ */
+export function clickhouseServer(engine: Engine, password: string): Server {
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'http://localhost')
+    const refusal = browserRefusal(request.headers)
+    if (refusal !== undefined) {
+      fail(response, queryIdOf(url), new EngineError(ACCESS_DENIED, refused(ACCESS_DENIED, refusal, 'ACCESS_DENIED')))
+      return
+    }
     if (url.pathname === '/ping' || (request.method === 'GET' && !url.searchParams.has('query'))) {
       response.end('Ok.\n')
       return
     }
     const queryId = queryIdOf(url)
     try {
+      assertCredentials(url, request)
       const body = await bodyOf(request)
       const answer = await engine.execute(engineRequest({ method: request.method ?? 'POST', url, headers: request.headers, body }))
       const headers = answerHeaders(queryId, answer)
@@ -31,21 +45,35 @@ export function clickhouseServer(engine: Engine): Server {
         response.writeHead(200, { ...headers, 'content-encoding': 'gzip' }).end(await compress(answer.bytes))
       } else response.writeHead(200, headers).end(answer.bytes)
     } catch (error) {
-      const { code, message } = error instanceof EngineError ? error : new EngineError(INTERNAL, (error as Error).message)
-      response
-        .writeHead(statusOfError(code), {
-          'content-type': 'text/plain; charset=UTF-8',
-          'x-clickhouse-query-id': queryId,
-          'x-clickhouse-exception-code': String(code),
-        })
-        .end(`${message}\n`)
+      fail(response, queryId, error instanceof EngineError ? error : new EngineError(INTERNAL, (error as Error).message))
     }
+  }
+
+  function assertCredentials(url: URL, { headers }: IncomingMessage): void {
+    const given = credentialsOf({ url, headers })
+    if (given.user === CLICKHOUSE_USER && isSamePassword(given.password, password)) return
+    const reason = `${given.user}: Authentication failed: password is incorrect, or there is no user with such name`
+    throw new EngineError(AUTHENTICATION_FAILED, refused(AUTHENTICATION_FAILED, reason, 'AUTHENTICATION_FAILED'))
   }
 
   const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => void handle(request, response))
   // Long queries and large inserts may take any time.
   server.requestTimeout = 0
   return server
+}
+
+function refused(code: number, reason: string, name: string): string {
+  return `Code: ${code}. DB::Exception: ${reason}. (${name})`
+}
+
+function fail(response: ServerResponse, queryId: string, { code, message }: EngineError): void {
+  response
+    .writeHead(statusOfError(code), {
+      'content-type': 'text/plain; charset=UTF-8',
+      'x-clickhouse-query-id': queryId,
+      'x-clickhouse-exception-code': String(code),
+    })
+    .end(`${message}\n`)
 }
 
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {

@@ -1,10 +1,14 @@
 import { type Context, Hono } from 'hono'
+import { browserRefusal } from '../browser-guard.ts'
 import { RegistryError, schemaNotFound, subjectNotFound } from './errors.ts'
 import type { SchemaInput } from './input.ts'
 import type { Registry } from './registry.ts'
 import type { KnownSchema } from './state.ts'
 
 const MEDIA_TYPE = 'application/vnd.schemaregistry.v1+json'
+const FORBIDDEN = 403
+/** Confluent's error code for a request that the caller may not make. */
+const FORBIDDEN_CODE = 40_301
 /** Limits request bodies; real schemas have a few kilobytes. */
 const MAX_BODY_BYTES = 1024 * 1024
 
@@ -12,6 +16,13 @@ const MAX_BODY_BYTES = 1024 * 1024
 export function registryRoutes(registry: Registry): Hono {
   const app = new Hono()
   const { state } = registry
+
+  app.use(async (c, next) => {
+    const [origin, host] = [c.req.header('origin'), c.req.header('host')]
+    const refusal = browserRefusal({ origin, host, 'sec-fetch-site': c.req.header('sec-fetch-site') })
+    return refusal === undefined ? await next() : failure(c, FORBIDDEN, FORBIDDEN_CODE, refusal)
+  })
+
   const subjectOf = (c: Context) => c.req.param('subject')!
 
   app.get('/', (c) => json(c, {}))

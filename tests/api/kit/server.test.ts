@@ -1,12 +1,20 @@
 import { connect } from 'node:net'
+import { Registry } from 'prom-client'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { trustedProxies } from '../../../api/kit/client-address.ts'
+import { type ConnectionGate, connectionGate } from '../../../api/kit/connections.ts'
 import { type RunningServer, startServer } from '../../../api/kit/server.ts'
 import { echoService } from './echo-service.ts'
 import { START, testApp } from './harness.ts'
 
-async function served(state: { runs: number; reusableUntil?: number } = { runs: 0 }, limits = {}, app: { bodyTimeoutMs?: number } = {}) {
+async function served(
+  state: { runs: number; reusableUntil?: number } = { runs: 0 },
+  limits = {},
+  app: { bodyTimeoutMs?: number } = {},
+  connections?: ConnectionGate,
+) {
   const api = await testApp({ services: [echoService(state)], ...app })
-  const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now, limits })
+  const server = await startServer({ ...api, host: '127.0.0.1', port: 0, now: () => api.clock.now, limits, connections })
   onTestFinished(() => server.close(0).then(() => undefined))
   return { ...api, server, state }
 }
@@ -151,4 +159,32 @@ test('a port in use is reported with a remedy', async () => {
   const { server, ...api } = await served()
   const port = Number(new URL(server.url).port)
   await expect(startServer({ ...api, host: '127.0.0.1', port, now: Date.now })).rejects.toThrow(/in use: stop what uses it or set API_PORT/)
+})
+
+test('a client that sends half a header and never closes its half is cut', async () => {
+  const { server } = await served({ runs: 0 }, { headersTimeoutMs: 50, requestTimeoutMs: 100, checkIntervalMs: 20, lingerMs: 20 })
+  const port = Number(new URL(server.url).port)
+  const sockets = ['GET / HTTP/1.1\r\nHost', '', 'hello\r\n\r\n'].map((bytes) => {
+    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+    socket.on('error', () => undefined)
+    socket.resume()
+    socket.write(bytes)
+    return socket
+  })
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  await expect.poll(() => server.connections()).toBeGreaterThan(0)
+  await expect.poll(() => server.connections(), { timeout: 5_000 }).toBe(0)
+})
+
+test('connections beyond the limit are closed, and the places of closed ones are free again', async () => {
+  const gate = connectionGate({ total: 2, perAddress: 10, trusted: trustedProxies([]), registry: new Registry() })
+  const { server } = await served({ runs: 0 }, {}, {}, gate)
+  const held = [1, 2].map(() => connect(Number(new URL(server.url).port), '127.0.0.1'))
+  await expect.poll(() => server.connections()).toBe(2)
+  expect(await raw(server, '').catch(() => '')).toBe('')
+  for (const socket of held) socket.destroy()
+  await expect.poll(() => server.connections()).toBe(0)
+  expect((await fetch(`${server.url}/open`)).status).toBe(200)
 })

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -18,6 +18,13 @@ test('creates a folder, marks it and recognizes it later', () => {
   const home = openHome(path)
   expect(existsSync(home.data)).toBe(true)
   expect(findHome(path)).toEqual(home)
+})
+
+test('only its owner may open the folder, also one that an earlier version created', () => {
+  const path = folder()
+  mkdirSync(path, { recursive: true, mode: 0o755 })
+  openHome(path)
+  expect(statSync(path).mode & 0o777).toBe(0o700)
 })
 
 test('a folder that cannot be created is reported with the setting', () => {

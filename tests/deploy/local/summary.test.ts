@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { clickhousePassword } from '../../../deploy/local/clickhouse/password.ts'
 import { localConfig } from '../../../deploy/local/config.ts'
 import { openHome } from '../../../deploy/local/home.ts'
 import { summary } from '../../../deploy/local/summary.ts'
@@ -12,6 +13,7 @@ test('"What to try" lists the suggestions of the services that run', () => {
   const all = summary(localConfig({ API_PORT: '8100' }), home, [part])
   for (const words of ["curl 'http://localhost:8100/v1/trends?woeid=1'", 'a short link', 'a snippet', 'http://localhost:8100/docs'])
     expect(all).toContain(words)
+  expect(all).toContain(`curl -u default:${clickhousePassword(home)} 'http://localhost:8123/`)
   const chosen = summary(localConfig({ API_SERVICES: 'snippets, limits' }), home, [part])
   expect(chosen).toContain('a snippet')
   expect(chosen).not.toMatch(/trends|short link/)

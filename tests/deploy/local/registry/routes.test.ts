@@ -313,3 +313,12 @@ test('finds subjects with slashes and spaces', async () => {
   expect(await call('GET', '/subjects')).toEqual(ok(['team/topic value']))
   expect(await call('GET', `/subjects/${subject}/versions`)).toEqual(ok([1]))
 })
+
+test.each([[{ origin: 'https://evil.example' }], [{ 'sec-fetch-site': 'cross-site' }], [{ host: 'rebound.example' }]])(
+  'a web page that sends %j registers nothing',
+  async (headers) => {
+    const init = { method: 'POST', body: JSON.stringify(V1), headers: headers as Record<string, string> }
+    expect((await app.request('/subjects/s/versions', init)).status).toBe(403)
+    expect(await call('GET', '/subjects')).toEqual(ok([]))
+  },
+)

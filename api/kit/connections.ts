@@ -1,0 +1,72 @@
+import type { Socket } from 'node:net'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import { clientAddress, isFromProxy, limitedAddress, type TrustedProxies } from './client-address.ts'
+
+export interface ConnectionLimits {
+  /** Connections of the whole process. Each costs a file descriptor and some 10 KB. */
+  readonly total: number
+  /**
+   * Connections of one address, or of one IPv6 /64. Trusted proxies have no such limit, because they carry the
+   * connections of all callers.
+   */
+  readonly perAddress: number
+}
+
+/** Bounds the open connections of all listeners of a process. */
+export interface ConnectionGate {
+  /** Counts a connection until it closes, or destroys it. Nothing is sent, because a refusal must cost nothing. */
+  admit(socket: Socket): void
+}
+
+export interface ConnectionGateOptions extends ConnectionLimits {
+  readonly trusted: TrustedProxies
+  readonly registry: Registry
+}
+
+export function connectionGate({ total, perAddress, trusted, registry }: ConnectionGateOptions): ConnectionGate {
+  const byAddress = new Map<string, number>()
+  let open = 0
+  const refused = new Counter({
+    name: 'http_connections_refused_total',
+    help: 'Connections that were closed at once, by the limit that they exceeded: address or total',
+    labelNames: ['limit'],
+    registers: [registry],
+  })
+  new Gauge({
+    name: 'http_connections_open',
+    help: 'Open connections, including idle ones',
+    registers: [registry],
+    collect() {
+      this.set(open)
+    },
+  })
+
+  function exceeded(address: string | undefined): 'address' | 'total' | undefined {
+    if (address !== undefined && (byAddress.get(address) ?? 0) >= perAddress) return 'address'
+    return open >= total ? 'total' : undefined
+  }
+
+  function leave(address: string | undefined): void {
+    open--
+    if (address === undefined) return
+    const left = byAddress.get(address)! - 1
+    if (left === 0) byAddress.delete(address)
+    else byAddress.set(address, left)
+  }
+
+  return {
+    admit(socket) {
+      const remote = socket.remoteAddress
+      const address = isFromProxy(remote, trusted) ? undefined : limitedAddress(clientAddress(remote, undefined, trusted))
+      const limit = exceeded(address)
+      if (limit !== undefined) {
+        refused.inc({ limit })
+        socket.destroy()
+        return
+      }
+      open++
+      if (address !== undefined) byAddress.set(address, (byAddress.get(address) ?? 0) + 1)
+      socket.once('close', () => leave(address))
+    },
+  }
+}

@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest'
+import { browserRefusal } from '../../../deploy/local/browser-guard.ts'
+
+test.each([[{ host: '127.0.0.1:8123' }], [{ host: 'localhost' }], [{ host: 'LOCALHOST:8081' }], [{ host: '[::1]:8123' }], [{}]])(
+  'a program that sends %j is served',
+  (headers) => {
+    expect(browserRefusal(headers)).toBeUndefined()
+  },
+)
+
+test.each([
+  [{ host: '127.0.0.1:8123', origin: 'https://evil.example' }, 'Origin'],
+  [{ host: '127.0.0.1:8123', origin: 'null' }, 'Origin'],
+  [{ host: '127.0.0.1:8123', origin: 'http://127.0.0.1:8123' }, 'Origin'],
+  [{ host: '127.0.0.1:8123', 'sec-fetch-site': 'cross-site' }, 'Sec-Fetch-Site'],
+  [{ host: '127.0.0.1:8123', 'sec-fetch-site': 'same-origin' }, 'Sec-Fetch-Site'],
+  [{ host: 'rebound.example:8123' }, 'Host'],
+  [{ host: 'localhost.evil.example' }, 'Host'],
+  [{ host: '127.0.0.1.evil.example:8123' }, 'Host'],
+])('a page that sends %j is refused', (headers, name) => {
+  expect(browserRefusal(headers)).toContain(name)
+})

@@ -1,0 +1,76 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { clickhouseServer } from '../../../../deploy/local/clickhouse/server.ts'
+
+const PASSWORD = 'p:ss word'
+
+/** A server whose engine records every statement that reaches it. */
+async function served() {
+  const ran: string[] = []
+  const answer = { bytes: Buffer.from('1\n'), format: 'TabSeparated', rowsRead: 1, bytesRead: 1, elapsedSeconds: 0 }
+  const engine = {
+    async execute({ sql }: { sql: string }) {
+      ran.push(sql)
+      return answer
+    },
+    close: async () => undefined,
+  }
+  const server = clickhouseServer(engine, PASSWORD)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  /** Sends exactly the given headers, which `fetch` would not. */
+  async function post(headers: Record<string, string>, path = '/'): Promise<{ status: number | undefined; text: string }> {
+    const sent = request({ port, host: '127.0.0.1', method: 'POST', path, headers: { 'content-type': 'text/plain', ...headers } })
+    sent.end("SELECT * FROM file('/etc/hostname', LineAsString)")
+    const [response] = await once(sent, 'response')
+    let text = ''
+    for await (const chunk of response) text += chunk
+    return { status: response.statusCode, text }
+  }
+  return { ran, post, port }
+}
+
+const key = { 'x-clickhouse-user': 'default', 'x-clickhouse-key': PASSWORD }
+const basic = (text: string) => ({ authorization: `Basic ${Buffer.from(text).toString('base64')}` })
+
+test.each([[{ origin: 'https://evil.example' }], [{ 'sec-fetch-site': 'cross-site' }], [{ host: 'rebound.example' }]])(
+  'a web page that sends %j runs nothing, even if it knows the password',
+  async (headers) => {
+    const { ran, post } = await served()
+    const { status, text } = await post({ ...key, ...headers })
+    expect([status, ran]).toEqual([403, []])
+    expect(text).toContain('ACCESS_DENIED')
+  },
+)
+
+test.each([
+  ['none', {}, '/'],
+  ['a wrong one', { 'x-clickhouse-key': 'wrong' }, '/'],
+  ['a wrong user', { 'x-clickhouse-user': 'admin', 'x-clickhouse-key': PASSWORD }, '/'],
+  ['a wrong one as basic authentication', basic('default:wrong'), '/'],
+  ['a wrong one in the URL', {}, '/?password=wrong'],
+])('a query with no valid password (%s) runs nothing', async (_what, headers, path) => {
+  const { ran, post } = await served()
+  const { status, text } = await post(headers as Record<string, string>, path)
+  expect([status, ran]).toEqual([403, []])
+  expect(text).toContain('AUTHENTICATION_FAILED')
+})
+
+test.each([
+  ['in headers', key, '/'],
+  ['as basic authentication', basic(`default:${PASSWORD}`), '/'],
+  ['in the URL', {}, `/?user=default&password=${encodeURIComponent(PASSWORD)}`],
+])('a query with the password %s runs', async (_what, headers, path) => {
+  const { ran, post } = await served()
+  expect((await post(headers as Record<string, string>, path)).status).toBe(200)
+  expect(ran).toHaveLength(1)
+})
+
+test('a ping needs no password', async () => {
+  const { port } = await served()
+  expect(await (await fetch(`http://127.0.0.1:${port}/ping`)).text()).toBe('Ok.\n')
+})
