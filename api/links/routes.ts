@@ -94,7 +94,7 @@ export const patchRoute = defineRoute({
   operationId: 'changeLink',
   summary: "Change a link's expiration or switch it on or off",
   description:
-    'For your own links or, with the scope `admin`, for all links. A new expiration counts from now and reactivates an expired link.',
+    'For your own links or, with the scope `admin`, for all links. A new expiration counts from now and reactivates an expired link. A link that an administrator switched off can only be switched on by an administrator.',
   tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,

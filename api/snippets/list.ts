@@ -69,7 +69,10 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
     return answer(found, paging)
   }
 
-  /** ClickHouse finds the snippets, and the view provides their current state, without deleted ones. */
+  /**
+   * ClickHouse finds the snippets, and the view provides their current state, without deleted ones. Snippets with
+   * limited reads are left out, because strangers could use up their reads.
+   */
   async function search(text: string, paging: Paging): Promise<Answer> {
     const words = wordsOf(text)
     if (words.length === 0) return await newest(paging)
@@ -79,7 +82,8 @@ export function snippetLists({ access, views, tables, facts, now }: ListDeps) {
       views,
       found.ids.map((id) => [access.partitionOf(id), id]),
     )
-    return answer({ total: found.total, snippets: snippets.filter(({ visibility }) => visibility === 'public') }, paging)
+    const listed = snippets.filter(({ visibility, readsLeft }) => visibility === 'public' && readsLeft === undefined)
+    return answer({ total: found.total, snippets: listed }, paging)
   }
 
   /** Runs after the search. If the table was recreated in between, the check sees the new table. */

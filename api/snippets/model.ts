@@ -42,7 +42,7 @@ export const SnippetSchema = z
     content_size: z.int(),
     content_hash: z.string(),
     reads_left: z.int().nullable().openapi({ description: 'null for unlimited reads.' }),
-    predecessor: id.nullable(),
+    predecessor: id.nullable().openapi({ description: 'The previous version, if the caller may see it.' }),
     versions: z.array(Version).openapi({
       description: `Versions that the caller may see, oldest first: the first one and the newest ${MAX_VERSIONS}. Empty if there is only one version.`,
     }),

@@ -71,8 +71,9 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     const found = await access.findForRead(from, id)
     const later = found.root === undefined ? await ofFirst! : await laterVersions(found.root)
     const versions = await shownVersions(found, later, from.caller)
+    const predecessor = await shownPredecessor(found, versions, from.caller)
     const { snippet, blob } = await read(from, found)
-    const fields = snippetJson(snippet, versions)
+    const fields = snippetJson({ ...snippet, predecessor }, versions)
     const content = await readContent(blob, snippet)
     if (content.kind === 'whole')
       return { status: 200, headers: JSON_HEADERS, body: JSON.stringify({ ...fields, content: content.bytes.toString() }) }
@@ -105,11 +106,32 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     if (later.length === 0) return []
     const root = snippet.root ?? snippet.id
     const first = snippet.root === undefined ? snippet : await access.find(root, caller).catch(() => undefined)
-    return [...(first === undefined ? [] : [first]), ...later].filter((version) => {
-      // Readers of a public version must not learn the ids of unlisted ones.
-      const isShown = version.visibility === 'public' || version.visibility === snippet.visibility
-      return access.isAlive(version) && (isOwner(snippet, caller) || isShown)
-    })
+    const all = [...(first === undefined ? [] : [first]), ...later]
+    return all.filter((version) => version.id === snippet.id || isShown(version, snippet, caller))
+  }
+
+  /**
+   * The predecessor's id, for callers who may see that version. Undefined for others, because it may be the only
+   * address that leads to an unlisted snippet.
+   */
+  async function shownPredecessor(
+    snippet: SnippetRecord,
+    versions: readonly SnippetRecord[],
+    caller: Caller | undefined,
+  ): Promise<string | undefined> {
+    const { predecessor: id } = snippet
+    if (id === undefined || isOwner(snippet, caller) || versions.some((version) => version.id === id)) return id
+    // The list of versions is bounded, so it may lack a predecessor that the caller may see.
+    const predecessor = await access.find(id, caller).catch(() => undefined)
+    return predecessor !== undefined && isShown(predecessor, snippet, caller) ? id : undefined
+  }
+
+  /** Whether a reader of `snippet` may learn the id of another of its versions. Owners see all of them. */
+  function isShown(version: SnippetRecord, snippet: SnippetRecord, caller: Caller | undefined): boolean {
+    if (!access.isAlive(version)) return false
+    if (isOwner(snippet, caller)) return true
+    // Strangers could use up limited reads, and readers of a public version must not learn the ids of unlisted ones.
+    return version.readsLeft === undefined && (version.visibility === 'public' || version.visibility === snippet.visibility)
   }
 
   return { read, asJson, asText }

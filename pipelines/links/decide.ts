@@ -31,7 +31,7 @@ function create(link: Link | undefined, command: LinkCommand, { key, now }: Comm
       : { answer: { outcome: 'taken' } }
   }
   const { long_url, user_id, domain, expires_at, expired_url, analytics } = command
-  const flags = { is_active: true, is_expired: false, is_deleted: false }
+  const flags = { is_active: true, is_blocked: false, is_expired: false, is_deleted: false }
   const made: Link = { short_code: key, long_url, user_id, domain, expires_at, expired_url, created_at: now, analytics, ...flags }
   return { answer: { outcome: 'created', link: fieldsOf(made) }, state: made }
 }
@@ -42,19 +42,37 @@ function isOwnCopy(link: Link, command: LinkCommand, now: number): boolean {
   return isAlive && isSame && link.user_id !== null && link.user_id === command.user_id
 }
 
+function isOwner(link: Link, command: LinkCommand): boolean {
+  return link.user_id !== null && link.user_id === command.user_id
+}
+
 /** Only an admin can change links of anonymous callers. */
 function whenAllowed(link: Link | undefined, command: LinkCommand, decide: (link: Link) => LinkDecision): LinkDecision {
   if (link === undefined || link.is_deleted) return { answer: { outcome: 'not_found' } }
-  const isOwner = link.user_id !== null && link.user_id === command.user_id
-  return isOwner || command.is_admin ? decide(link) : { answer: { outcome: 'forbidden' } }
+  return isOwner(link, command) || command.is_admin ? decide(link) : { answer: { outcome: 'forbidden' } }
 }
 
 function update(link: Link, command: LinkCommand, now: number): LinkDecision {
+  // Refuses the whole command, because a caller who gets the answer `updated` relies on all of its changes.
+  if (link.is_blocked && command.is_active === true && !command.is_admin) return { answer: { outcome: 'blocked' } }
   const expires_at = command.sets_expiry ? command.expires_at : link.expires_at
   const expired_url = command.sets_expired_url ? command.expired_url : link.expired_url
   const is_active = command.is_active ?? link.is_active
-  const updated: Link = { ...link, expires_at, expired_url, is_active, is_expired: isExpired({ expires_at }, now) }
+  const updated: Link = {
+    ...link,
+    expires_at,
+    expired_url,
+    is_active,
+    is_blocked: isBlocked(link, command),
+    is_expired: isExpired({ expires_at }, now),
+  }
   return { answer: { outcome: 'updated', link: fieldsOf(updated) }, state: updated }
+}
+
+/** Only administrators block and unblock. An administrator who switches off an own link acts as its owner. */
+function isBlocked(link: Link, command: LinkCommand): boolean {
+  if (!command.is_admin || command.is_active === null) return link.is_blocked
+  return !command.is_active && (link.is_blocked || !isOwner(link, command))
 }
 
 function fieldsOf({ long_url, domain, expires_at, expired_url, created_at, is_active, analytics }: Link): LinkFields {

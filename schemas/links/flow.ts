@@ -5,7 +5,8 @@ import type { Link, LinkCommand } from './types.ts'
 /** The answer to a command about a link; times in epoch ms. */
 export type LinkAnswer =
   | { readonly outcome: 'created' | 'updated'; readonly link: LinkFields }
-  | { readonly outcome: 'taken' | 'deleted' | 'not_found' | 'forbidden' }
+  /** `blocked` means that only an administrator can switch the link on again. */
+  | { readonly outcome: 'taken' | 'deleted' | 'not_found' | 'forbidden' | 'blocked' }
 
 export type LinkFields = Pick<Link, 'long_url' | 'domain' | 'expires_at' | 'expired_url' | 'created_at' | 'is_active' | 'analytics'>
 

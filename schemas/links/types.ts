@@ -75,8 +75,10 @@ export interface Link {
   /** where visitors go afterwards; null: nowhere */
   expired_url: null | string
   created_at: number
-  /** false: switched off by its owner */
+  /** false: switched off */
   is_active: boolean
+  /** switched off by an administrator; the owner cannot switch it on again */
+  is_blocked: boolean
   /** marked within 10 minutes of expires_at; readers look at the time themselves */
   is_expired: boolean
   /** for good; the code stays taken */

@@ -70,7 +70,7 @@ export interface SnippetRead {
   read_at: number
 }
 
-/** What search and analysts know of a snippet; of those that are not public, neither title nor text. Topic snippet-texts, key: paste_id: once when it is made, once when it is deleted. */
+/** What search and analysts know of a snippet; of those that are not public or have limited reads, neither title nor text. Topic snippet-texts, key: paste_id: once when it is made, once when it is deleted. */
 export interface SnippetText {
   paste_id: string
   user_id: null | bigint

@@ -40,7 +40,7 @@ export interface LinkRecord {
   readonly expiredUrl: string | undefined
   /** Decimal; undefined for anonymous links. */
   readonly userId: string | undefined
-  /** False when the owner has switched the link off. */
+  /** False when the owner or an administrator has switched the link off. */
   readonly isActive: boolean
   /** True when clicks are counted. */
   readonly analytics: boolean

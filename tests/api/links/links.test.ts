@@ -239,6 +239,21 @@ describe('the owner of a link', () => {
     expect((await patch({ expired_url: 'nowhere' })).body.error).toBe('invalid_url')
     expect((await send('PATCH', '/api/v1/urls/one', { as: BOB, body: { is_active: false } })).status).toBe(403)
   })
+
+  test('does not let the owner switch on a link that an administrator switched off', async () => {
+    const { create, send } = await linksApi()
+    await create({ long_url: URL_1, custom_alias: 'one' }, { as: ALICE })
+    const admin = { sub: '1', scope: 'admin' }
+    const patch = (as: { sub: string; scope?: string }, body: object) => send('PATCH', '/api/v1/urls/one', { as, body })
+    expect((await patch(admin, { is_active: false })).status).toBe(200)
+    const refused = await patch(ALICE, { is_active: true, expiration: 'never' })
+    expect([refused.status, refused.body]).toEqual([
+      403,
+      expect.objectContaining({ error: 'forbidden', message: 'An administrator has switched this link off.' }),
+    ])
+    expect((await patch(ALICE, { expiration: '7d' })).body.is_active).toBe(false)
+    expect((await patch(admin, { is_active: true })).body.is_active).toBe(true)
+  })
 })
 
 describe('GET /api/v1/urls/{short_code}/qr', () => {

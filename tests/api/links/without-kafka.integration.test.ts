@@ -22,6 +22,7 @@ const LINK = {
   expired_url: null,
   created_at: 1_800_000_000_000,
   is_active: true,
+  is_blocked: false,
   is_expired: false,
   is_deleted: false,
   analytics: true,

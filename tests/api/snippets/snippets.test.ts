@@ -205,6 +205,54 @@ describe('versions', () => {
     const { body } = await send('GET', `/api/v1/pastes/${ids.at(-1)}`, { as: ALICE })
     expect(body.versions.map(({ paste_id }: { paste_id: string }) => paste_id)).toEqual([first, ...ids.slice(-100)])
   })
+
+  test('with limited reads are listed for their owner and their own readers only', async () => {
+    const { create, send } = await snippetsApi()
+    const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
+    const next = (fields: object) => create({ visibility: 'public', ...fields }, ALICE, `/api/v1/pastes/${first}/versions`)
+    const burning = (await next({ content: 'two', burn_after_reads: 9 })).body.paste_id
+    const third = (await next({ content: 'three' })).body.paste_id
+    const versionsOf = async (id: string, as?: { sub: string }) =>
+      (await send('GET', `/api/v1/pastes/${id}`, { as })).body.versions.map(({ paste_id }: { paste_id: string }) => paste_id)
+    expect(await versionsOf(first)).toEqual([first, third])
+    expect(await versionsOf(third, { sub: '7' })).toEqual([first, third])
+    expect((await versionsOf(burning)).sort()).toEqual([first, burning, third].sort())
+    expect((await versionsOf(first, ALICE)).sort()).toEqual([first, burning, third].sort())
+  })
+
+  test('of a first version with limited reads do not list it for readers of later ones', async () => {
+    const { create, send } = await snippetsApi()
+    const first = (await create({ content: 'one', visibility: 'public', burn_after_reads: 9 }, ALICE)).body.paste_id
+    const second = (await create({ content: 'two' }, ALICE, `/api/v1/pastes/${first}/versions`)).body.paste_id
+    const read = await send('GET', `/api/v1/pastes/${second}`)
+    expect([read.body.predecessor, JSON.stringify(read.body).includes(first)]).toEqual([null, false])
+  })
+
+  test.each([
+    ['unlisted', { visibility: 'unlisted' }],
+    ['private', { visibility: 'private' }],
+    ['burning', { visibility: 'public', burn_after_reads: 2 }],
+  ])('of a predecessor that is %s do not show its id to others', async (_which, fields) => {
+    const { create, send } = await snippetsApi()
+    const first = (await create({ content: 'one', ...fields }, ALICE)).body.paste_id
+    const second = (await create({ content: 'two', visibility: 'public' }, ALICE, `/api/v1/pastes/${first}/versions`)).body.paste_id
+    for (const as of [undefined, { sub: '7' }]) {
+      const { body, text } = await send('GET', `/api/v1/pastes/${second}`, { as })
+      expect([body.predecessor, text.includes(first)]).toEqual([null, false])
+    }
+    expect((await send('GET', `/api/v1/pastes/${second}`, { as: ALICE })).body.predecessor).toBe(first)
+    await send('DELETE', `/api/v1/pastes/${first}`, { as: ALICE })
+    expect((await send('GET', `/api/v1/pastes/${second}`)).body.predecessor).toBeNull()
+  })
+
+  test('of a public predecessor show its id to everybody', async () => {
+    const { create, send } = await snippetsApi()
+    const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
+    const second = (await create({ content: 'two' }, ALICE, `/api/v1/pastes/${first}/versions`)).body.paste_id
+    expect((await send('GET', `/api/v1/pastes/${second}`)).body.predecessor).toBe(first)
+    const third = (await create({ content: 'three' }, ALICE, `/api/v1/pastes/${second}/versions`)).body.paste_id
+    expect((await send('GET', `/api/v1/pastes/${third}`)).body.predecessor).toBe(second)
+  })
 })
 
 describe('lists', () => {
@@ -238,8 +286,10 @@ describe('lists', () => {
     const { create, send, found } = await snippetsApi()
     expect((await send('GET', '/api/v1/pastes?page=21&limit=100')).status).toBe(400)
     const { body } = await create({ content: 'x', visibility: 'public' })
+    const burning = await create({ content: 'y', visibility: 'public', burn_after_reads: 1 })
     found.rows = [
       [body.paste_id, 2],
+      [burning.body.paste_id, 2],
       ['goneaway', 2],
     ]
     const search = await send('GET', '/api/v1/pastes?q=Two%20%20words%20two')

@@ -3,6 +3,7 @@ import { decisionDriver } from '../../../pipelines/engine/testing.ts'
 import { links } from '../../../pipelines/links/topology.ts'
 import { linkFlow } from '../../../schemas/links/flow.ts'
 import { linkDeletions, userLinks } from '../../../schemas/links/topics.ts'
+import type { LinkCommand } from '../../../schemas/links/types.ts'
 import { linkCommand } from './commands.ts'
 
 const HOUR_MS = 3_600_000
@@ -126,4 +127,30 @@ test('the click counters learn of deleted links once, and only of those that are
   const deletedAt = driver.now
   driver.advanceWallClock(2 * HOUR_MS)
   expect(driver.read(linkDeletions).map(({ key, value }) => [key, value])).toEqual([['aaaaaaa', { deleted_at: deletedAt }]])
+})
+
+test('the owner of a link that an administrator switched off cannot switch it on, but an administrator can', () => {
+  const { ask, view, driver } = linksDriver()
+  const patch = (fields: Partial<LinkCommand>) => ask(CODE, linkCommand({ action: 'update', ...fields }))
+  const asAdmin = { user_id: 1n, is_admin: true }
+  ask(CODE, linkCommand())
+  patch({ ...asAdmin, is_active: false })
+  expect(patch({ is_active: true })).toEqual({ outcome: 'blocked' })
+  expect(patch({ is_active: true, sets_expiry: true, expires_at: driver.now + HOUR_MS })).toEqual({ outcome: 'blocked' })
+  expect(view(CODE)).toMatchObject({ is_active: false, expires_at: null })
+  // Neither other changes nor the owner's own switch remove the block.
+  expect(patch({ sets_expired_url: true, expired_url: 'https://else.example/' })).toMatchObject({ outcome: 'updated' })
+  expect(patch({ is_active: false })).toMatchObject({ outcome: 'updated', link: { is_active: false } })
+  driver.restart({ wipeState: true })
+  expect(patch({ is_active: true })).toEqual({ outcome: 'blocked' })
+  expect(patch({ ...asAdmin, is_active: true })).toMatchObject({ outcome: 'updated', link: { is_active: true } })
+  expect(patch({ is_active: false })).toMatchObject({ outcome: 'updated', link: { is_active: false } })
+  expect(patch({ is_active: true })).toMatchObject({ outcome: 'updated', link: { is_active: true } })
+})
+
+test('an administrator who switches off an own link needs no scope to switch it on again', () => {
+  const { ask } = linksDriver()
+  ask(CODE, linkCommand())
+  ask(CODE, linkCommand({ action: 'update', is_admin: true, is_active: false }))
+  expect(ask(CODE, linkCommand({ action: 'update', is_active: true }))).toMatchObject({ outcome: 'updated', link: { is_active: true } })
 })

@@ -184,13 +184,14 @@ describe('consequences of a change', () => {
     const { ask, driver } = snippetsDriver()
     ask(ID, createCommand())
     ask('unlisted', createCommand({ visibility: 'unlisted', excerpt: '' }))
+    ask('burning', createCommand({ visibility: 'public', reads_left: 1, excerpt: '' }))
     ask(ID, deleteBy(42n))
     const texts = driver.read(snippetTexts).map(({ key, value }) => [key, value?.title, value?.text, value?.is_deleted])
     expect(texts.filter(([key]) => key === ID)).toEqual([
       [ID, 'Title', 'content', false],
       [ID, '', '', true],
     ])
-    expect(texts.filter(([key]) => key === 'unlisted')).toEqual([['unlisted', '', '', false]])
+    for (const id of ['unlisted', 'burning']) expect(texts.filter(([key]) => key === id)).toEqual([[id, '', '', false]])
   })
 
   test('blob references are counted per partition through all changes of snippets', () => {
