@@ -120,8 +120,7 @@ export async function repeat(
     if (expelled !== undefined) throw new MemberFenced(`${doing}: the broker answered ${expelled}`)
     const hopeless = classes.get('fatal')
     if (hopeless !== undefined) throw fatal(hopeless, doing)
-    if (context.runtime.monotonic() > deadline)
-      throw new TransportError(bad, `${doing}: still ${bad} at the deadline`, { fatal: false })
+    if (context.runtime.monotonic() > deadline) throw new TransportError(bad, `${doing}: still ${bad} at the deadline`, { fatal: false })
     if (classes.has('stale-coordinator')) coordinator.forget()
     const old = classes.get('member-epoch-old')
     if (old !== undefined) {

@@ -88,9 +88,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   function requireReady(): void {
     if (status === 'ready') return
     throw new FencedError(
-      status === 'new'
-        ? 'the producer was not initialised: call init first'
-        : `producer ${transactionalId ?? ''} was fenced: call init`,
+      status === 'new' ? 'the producer was not initialised: call init first' : `producer ${transactionalId ?? ''} was fenced: call init`,
     )
   }
 
