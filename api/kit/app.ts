@@ -18,7 +18,7 @@ import { operationsService } from './health.ts'
 import { assertValid, check, idempotencyKeyFrom, queryOf } from './input.ts'
 import type { Logger } from './logging.ts'
 import type { HttpMetrics } from './metrics.ts'
-import { describeElsewhere, describeRoute } from './openapi.ts'
+import { describeDocumented, describeRoute } from './openapi.ts'
 import { pathTable } from './paths.ts'
 import type { RequestLimits } from './rate-limits.ts'
 import type { Readiness } from './readiness.ts'
@@ -134,7 +134,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
     async function run(c: Context, requestId: string, added: Record<string, string>): Promise<Answer> {
       const authorizing = authorized(c, auth, isUserId)
       const limited = await limit(c, authorizing, isUserId, added, countsAs)
-      if (definition.params !== undefined && paths.isTakenBefore(c.req.method, c.req.path)) return elsewhere(c)
+      if (definition.params !== undefined && paths.isTakenBefore(c.req.method, c.req.path)) return answerUnmatched(c)
       const caller = await authorizing
       const query = check(definition.query, queryOf(c.req.url), 'query')
       const params = check(definition.params, c.req.param(), 'path')
@@ -211,7 +211,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   }
 
   /** Answers requests that no route accepts: OPTIONS, a wrong method, or an unknown address. */
-  function elsewhere(c: Context): Answer {
+  function answerUnmatched(c: Context): Answer {
     const allow = paths.allowed(new URL(c.req.url).pathname)
     if (allow.length === 0) throw new ApiError(errors.not_found)
     if (c.req.method !== 'OPTIONS') throw new ApiError(errors.method_not_allowed, { headers: { Allow: allow.join(', ') } })
@@ -226,7 +226,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   const all = [...options.services, operations]
   for (const service of all) {
     for (const route of service.routes) mount(route, service.isUserId)
-    for (const route of service.elsewhere ?? []) app.openAPIRegistry.registerPath(describeElsewhere(route))
+    for (const route of service.documented ?? []) app.openAPIRegistry.registerPath(describeDocumented(route))
   }
   for (const page of documentationRoutes(app, all, options.publicUrl)) {
     paths.add('get', page.path)
@@ -235,7 +235,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   app.notFound((c) =>
     exchange(c, NO_ROUTE, async (_requestId, added) => {
       if (c.req.method !== 'OPTIONS') await limit(c, authorized(c, ANYBODY, isAnyUserId), isAnyUserId, added)
-      return elsewhere(c)
+      return answerUnmatched(c)
     }),
   )
   app.onError((error, c) => exchange(c, NO_ROUTE, () => Promise.reject(error)))

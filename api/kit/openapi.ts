@@ -2,7 +2,7 @@ import { type RouteConfig, z } from '@hono/zod-openapi'
 import { type ErrorDefinition, errors } from './errors.ts'
 import { IDEMPOTENCY_KEY_PATTERN } from './input.ts'
 import { RATE_LIMIT_HEADERS } from './rate-limits.ts'
-import type { AnswerSpec, AuthRule, BoundRoute, ElsewhereRoute } from './route.ts'
+import type { AnswerSpec, AuthRule, BoundRoute, DocumentedRoute } from './route.ts'
 
 export const SECURITY_SCHEME = 'bearer'
 
@@ -58,7 +58,7 @@ export function describeRoute(definition: BoundRoute['definition'], isLimited: b
   return describe(definition, [...definition.errors, ...kitErrors(definition, isLimited)], isLimited)
 }
 
-export function describeElsewhere({ definition, servers }: ElsewhereRoute): RouteConfig {
+export function describeDocumented({ definition, servers }: DocumentedRoute): RouteConfig {
   return { ...describe(definition, definition.errors, false), servers: servers.map((url) => ({ url })) }
 }
 

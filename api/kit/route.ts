@@ -114,7 +114,7 @@ export interface HandlerInput<Q, P, B> {
 export type Handler<Q, P, B> = (input: HandlerInput<Q, P, B>) => Answer | Promise<Answer>
 
 /** An operation that is answered outside the app. It has no errors but those of its definition. */
-export interface ElsewhereRoute {
+export interface DocumentedRoute {
   readonly definition: BoundRoute['definition']
   /** Base URLs of the servers that answer it. */
   readonly servers: readonly string[]

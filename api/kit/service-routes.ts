@@ -1,7 +1,7 @@
 import type { UserIdForm } from './auth/authorize.ts'
 import type { ErrorDefinition } from './errors.ts'
 import type { ReadinessProbe } from './readiness.ts'
-import type { BoundRoute, ElsewhereRoute } from './route.ts'
+import type { BoundRoute, DocumentedRoute } from './route.ts'
 
 /** One service's part of the API. */
 export interface ServiceRoutes {
@@ -12,7 +12,7 @@ export interface ServiceRoutes {
   readonly isUserId: UserIdForm
   readonly routes: readonly BoundRoute[]
   /** Operations that are answered outside the app. They appear only in the documentation. */
-  readonly elsewhere?: readonly ElsewhereRoute[]
+  readonly documented?: readonly DocumentedRoute[]
   /** The service's entries in the error catalogue. */
   readonly errors: readonly ErrorDefinition[]
   readonly probes: readonly ReadinessProbe[]

@@ -116,7 +116,7 @@ export function linksHandlers({ views, tables, facts, commands, domains, secret,
     description:
       'Short links. GET /{short_code} on a short domain redirects to the long URL with 302 and counts the click. It gives 404 `url_not_found` if the link does not exist.',
     errors: Object.values(linksErrors),
-    elsewhere: [{ definition: redirectRoute, servers: domains.all.map(({ base }) => base) }],
+    documented: [{ definition: redirectRoute, servers: domains.all.map(({ base }) => base) }],
     probes: [
       viewProbe(views, facts, LINKS_VIEW, linkDecisions),
       viewProbe(views, facts, USER_LINKS_VIEW, userLinks),

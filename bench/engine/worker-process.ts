@@ -18,7 +18,7 @@ let started = false
 let restored = 0
 let restoreBegan = 0
 /** Prints restored records in the format of the peers. */
-const told = {
+const given = {
   debug() {},
   info(fields: object, event: string) {
     if (event === 'restore_started' && restoreBegan === 0) restoreBegan = Date.now()
@@ -47,7 +47,7 @@ const worker = createWorker(
     commitIntervalMs: env.commitIntervalMs,
     compression: env.compression,
   },
-  { transport, registry: memoryRegistry(), backend, identity: memberIdentity(env.stateDir, env.group), runtime: systemRuntime(told) },
+  { transport, registry: memoryRegistry(), backend, identity: memberIdentity(env.stateDir, env.group), runtime: systemRuntime(given) },
 )
 await worker.start()
 process.on('SIGTERM', () => void worker.stop())

@@ -68,7 +68,7 @@ function displayTarget(displays: Displays): SinkTarget {
     },
     prepare: ({ records, expected, next }) =>
       async function showBatch() {
-        if (displays.next !== expected) return { outcome: displays.next === next ? 'applied' : 'elsewhere' }
+        if (displays.next !== expected) return { outcome: displays.next === next ? 'applied' : 'offset-mismatch' }
         for (const { key, value } of records) {
           displays.shown.set(String(key), String(value))
           displays.writes++

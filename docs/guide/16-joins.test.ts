@@ -44,7 +44,7 @@ const paidRides = topology('paid-rides', (t) => {
     'paid',
     { reads: (_cents, rider, timestamp) => unlocked.prefetch(rider, timestamp), stores, emits: [rides] },
     function payRide(cents, ctx) {
-      for (const { value: bike } of unlocked.within(ctx.key, ctx.timestamp)) ctx.emit(rides, ctx.key, `${bike} for ${cents}`)
+      for (const { value: bike } of unlocked.joinable(ctx.key, ctx.timestamp)) ctx.emit(rides, ctx.key, `${bike} for ${cents}`)
       paid.add(ctx.key, ctx.timestamp, cents)
     },
   )
@@ -53,7 +53,7 @@ const paidRides = topology('paid-rides', (t) => {
       'unlocked',
       { reads: (_bike, rider, timestamp) => paid.prefetch(rider, timestamp), stores, emits: [rides] },
       function unlockRide(bike, ctx) {
-        for (const { value: cents } of paid.within(ctx.key, ctx.timestamp)) ctx.emit(rides, ctx.key, `${bike} for ${cents}`)
+        for (const { value: cents } of paid.joinable(ctx.key, ctx.timestamp)) ctx.emit(rides, ctx.key, `${bike} for ${cents}`)
         unlocked.add(ctx.key, ctx.timestamp, bike)
       },
     )

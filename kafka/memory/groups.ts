@@ -46,7 +46,7 @@ interface Member {
   readonly address: string | undefined
   owned: Map<string, TopicPartition>
   /** The target assignment that the member last received, as a sorted list in one string. */
-  told: string | undefined
+  lastSent: string | undefined
   epoch: number
 }
 
@@ -108,7 +108,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       const of = group(groupId)
       of.fenced.delete(memberId)
       of.epoch++
-      of.members.set(memberId, { life: of.epoch, topics, address, owned: new Map(), told: undefined, epoch: of.epoch })
+      of.members.set(memberId, { life: of.epoch, topics, address, owned: new Map(), lastSent: undefined, epoch: of.epoch })
       return of.epoch
     },
     leave: remove,
@@ -129,9 +129,9 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
       const member = of.members.get(memberId)
       if (member === undefined || member.life !== (life ?? member.life)) return undefined
       const partitions = assignable(of, memberId)
-      const told = partitions.map(({ topic, partition }) => partitionKey(topic, partition)).join(' ')
-      if (told === member.told) return undefined
-      member.told = told
+      const lastSent = partitions.map(({ topic, partition }) => partitionKey(topic, partition)).join(' ')
+      if (lastSent === member.lastSent) return undefined
+      member.lastSent = lastSent
       member.epoch = of.epoch
       // The member owns these partitions now. No other member gets them until it acknowledges a smaller set.
       for (const each of partitions) member.owned.set(partitionKey(each.topic, each.partition), each)

@@ -221,8 +221,8 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
       const term = termOfKey(key)
       offer(woeid, term, state)
       const count = windowCount(state, lastMinute)
-      if (isKnown(state)) known.tell(term, worthOf(count, usualOf(key, hour)))
-      else fresh.tell(term, count)
+      if (isKnown(state)) known.add(term, worthOf(count, usualOf(key, hour)))
+      else fresh.add(term, count)
     }
     return standingOf(woeid, region, fresh.best(), known.best())
   }

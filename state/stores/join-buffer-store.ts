@@ -29,13 +29,13 @@ export interface Buffered<V> {
  * Records may arrive in any order. Expired values are found by time, without scanning the other ones.
  */
 export interface JoinBufferStore<K, V> extends EngineStore {
-  /** Announces a later call of `within(key, time)`. */
+  /** Announces a later call of `joinable(key, time)`. */
   prefetch(key: K, time: number): void
   add(key: K, time: number, value: V): void
   /**
    * Values of the key at most `spanMs` before or after `time`, oldest first; values of equal time in insertion order.
    */
-  within(key: K, time: number): Buffered<V>[]
+  joinable(key: K, time: number): Buffered<V>[]
   /**
    * Removes values that are more than `spanMs` older than `time`. It removes whole rows, so a value stays until its
    * entire segment has expired.
@@ -99,7 +99,7 @@ export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K
       rows.put(row, values)
       firstSegment = Math.min(firstSegment, row.segment)
     },
-    within(key: K, time: number) {
+    joinable(key: K, time: number) {
       const found: Buffered<V>[] = []
       for (const segment of segmentsAround(time)) {
         for (const buffered of rows.get({ segment, key }) ?? []) if (Math.abs(buffered.time - time) <= spanMs) found.push(buffered)

@@ -103,22 +103,22 @@ async function scan(transport: Transport, partition: TopicPartition, visit: (rec
 function asDeadLetter({ offset, key, value, headers }: ScannedRecord): DeadLetterRecord | undefined {
   const names = DEAD_LETTER_HEADERS
   const own = new Set<string>(Object.values(names))
-  const told = new Map(headers.filter((header) => own.has(header.key)).map((header) => [header.key, String(header.value)]))
-  const topic = told.get(names.topic)
+  const described = new Map(headers.filter((header) => own.has(header.key)).map((header) => [header.key, String(header.value)]))
+  const topic = described.get(names.topic)
   if (topic === undefined) return undefined
   return {
     offset,
-    timestamp: Number(headers.findLast((header) => header.key === SENT_AT_HEADER)?.value ?? told.get(names.timestamp)),
-    source: { topic, partition: Number(told.get(names.partition)), offset: Number(told.get(names.offset)) },
-    code: told.get(names.code) ?? '',
-    message: told.get(names.message) ?? '',
-    processor: told.get(names.processor) ?? '',
+    timestamp: Number(headers.findLast((header) => header.key === SENT_AT_HEADER)?.value ?? described.get(names.timestamp)),
+    source: { topic, partition: Number(described.get(names.partition)), offset: Number(described.get(names.offset)) },
+    code: described.get(names.code) ?? '',
+    message: described.get(names.message) ?? '',
+    processor: described.get(names.processor) ?? '',
     key,
     value,
     headers: headers.filter((header) => !own.has(header.key) && header.key !== REPLAY_HEADER && header.key !== SENT_AT_HEADER),
     replays: Number(headers.findLast((header) => header.key === REPLAY_HEADER)?.value ?? 0),
     replayed: false,
-    cut: told.get(names.cut),
+    cut: described.get(names.cut),
   }
 }
 

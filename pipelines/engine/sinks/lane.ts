@@ -227,7 +227,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
 
   function written(result: WriteResult, next: number, reachesGoal: boolean, count: number, bad: number): void {
     lastWriteAt = clock
-    if (result.outcome === 'elsewhere') {
+    if (result.outcome === 'offset-mismatch') {
       if (state === 'running') reopen()
       return
     }

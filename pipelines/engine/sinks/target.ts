@@ -68,7 +68,7 @@ export interface SinkRecord {
 export type WriteResult =
   | { readonly outcome: 'applied' }
   /** Nothing was changed, because the target stands at another offset: read again from there. */
-  | { readonly outcome: 'elsewhere' }
+  | { readonly outcome: 'offset-mismatch' }
 
 /** The target does not take writes at the moment: the sink holds the partition and tries again. */
 export class TargetUnavailableError extends Error {

@@ -47,7 +47,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
       if (result.applied) return { outcome: 'applied' }
       // An earlier attempt whose answer was lost, unless it had nothing to move.
       if (result.position === next && next !== expected) return { outcome: 'applied' }
-      return { outcome: 'elsewhere' }
+      return { outcome: 'offset-mismatch' }
     }
   }
 

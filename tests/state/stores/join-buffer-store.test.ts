@@ -67,7 +67,7 @@ async function runAgainstModel(opened: TestBackend, steps: readonly Step[]): Pro
           .filter(({ key, time }) => key === step.key && Math.abs(time - step.time) <= SPAN_MS)
           .sort((a, b) => a.time - b.time)
           .map(({ time, value }) => ({ time, value }))
-        expect(both.store.within(step.key, step.time)).toEqual(expected)
+        expect(both.store.joinable(step.key, step.time)).toEqual(expected)
         break
       }
       case 'expire': {
@@ -93,7 +93,7 @@ test('works with real times a month apart', () => {
   store.add('pair', now - 31 * DAY_MS, 'too old')
   store.add('pair', now - 30 * DAY_MS, 'just in time')
   store.add('pair', now + 30 * DAY_MS, 'from the other end')
-  expect(store.within('pair', now).map(({ value }) => value)).toEqual(['just in time', 'from the other end'])
+  expect(store.joinable('pair', now).map(({ value }) => value)).toEqual(['just in time', 'from the other end'])
   expect(store.takeExpired(now + 8 * DAY_MS, 10).flatMap(({ values }) => values.map(({ value }) => value))).toEqual([
     'too old',
     'just in time',

@@ -54,7 +54,7 @@ const stores = [
   uses(joinBufferStore<string, string>('joined', { key: utf8, value: 'string', spanMs: 10 }), (store) => ({
     prefetch: () => store.prefetch('k', 1),
     add: () => store.add('k', 1, 'v'),
-    within: () => store.within('k', 1),
+    joinable: () => store.joinable('k', 1),
     takeExpired: () => store.takeExpired(0, 1),
   })),
   uses(seenSetStore('seen', { key: utf8, item: utf8, capacity: 10, errorRate: 0.1 }), (store) => ({

@@ -38,7 +38,7 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     if (control.down) throw new TargetUnavailableError('the target is down')
   }
 
-  async function write(batch: SinkBatch): Promise<{ outcome: 'applied' | 'elsewhere' }> {
+  async function write(batch: SinkBatch): Promise<{ outcome: 'applied' | 'offset-mismatch' }> {
     refuseWhenDown()
     if (control.gate && batch.records.length > 0) {
       control.waiting++
@@ -47,7 +47,7 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     }
     const key = partitionKey(batch.partition.topic, batch.partition.partition)
     const held = partitions.get(key)
-    if (held?.next !== batch.expected) return { outcome: held?.next === batch.next ? 'applied' : 'elsewhere' }
+    if (held?.next !== batch.expected) return { outcome: held?.next === batch.next ? 'applied' : 'offset-mismatch' }
     partitions.set(key, { next: batch.next, records: [...(held?.records ?? []), ...batch.records] })
     control.batches.push(batch)
     control.caughtUp.set(key, batch.caughtUp)

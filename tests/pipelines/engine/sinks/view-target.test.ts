@@ -76,9 +76,9 @@ test('a view whose position is after the batch already has it, and one at any ot
   const write = target.prepare({ partition, records: [], expected: 4, next: 6, caughtUp: false })
   for (const [position, outcome] of [
     [6, 'applied'],
-    [5, 'elsewhere'],
-    [7, 'elsewhere'],
-    [undefined, 'elsewhere'],
+    [5, 'offset-mismatch'],
+    [7, 'offset-mismatch'],
+    [undefined, 'offset-mismatch'],
   ] as const) {
     state.position = position
     expect(await write()).toEqual({ outcome })
@@ -88,7 +88,7 @@ test('a view whose position is after the batch already has it, and one at any ot
 test('a probe that finds nothing where data was before reports it', async () => {
   const { target, state } = world()
   Object.assign(state, { applied: false, position: undefined })
-  expect(await target.prepare({ partition, records: [], expected: 6, next: 6, caughtUp: false })()).toEqual({ outcome: 'elsewhere' })
+  expect(await target.prepare({ partition, records: [], expected: 6, next: 6, caughtUp: false })()).toEqual({ outcome: 'offset-mismatch' })
 })
 
 test('a Redis that is away is retried', async () => {
