@@ -164,7 +164,7 @@ test('a topic is read once, for any number of processors', () => {
       t.source(rides)
       t.source(rides)
     }),
-  ).toThrow('rides is read twice: hang every processor on the one stream that source() returned')
+  ).toThrow('rides is read twice: attach all its processors to the stream that source() returned')
 })
 
 test('a processor may emit only to the topics that it declares', () => {

@@ -4,15 +4,17 @@ import type { StreamDeclaration } from '../topology/declaration.ts'
 import { type MarkedSource, timeMark } from './time-mark.ts'
 import { timeMarkerHeaders } from './time-marker.ts'
 
-/** The time markers that one task of a first stage sends to the later ones. */
+/** The time markers that a task of a first stage sends to the later stages. */
 export interface TaskMarks {
-  /** See `TimeMark`. */
+  /** See `TimeMark.observe`. */
   observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
-  /** See `TimeMark`; of the first of them. */
+  /** The earliest `TimeMark.asksFrom` of all marks. */
   readonly asksFrom: number
-  /** A marker can be sent with the next commit. */
+  /** True when the next commit can send a marker. */
   readonly due: boolean
-  /** Sends the markers that are due, as part of the commit of the positions that made them so. */
+  /**
+   * Sends the due markers in the transaction that commits the positions up to which the task has processed its sources.
+   */
   send(): void
 }
 

@@ -12,14 +12,14 @@ interface ScheduledTick {
   readonly schedule: TickSchedule
 }
 
-/** Periodic handlers of one task by time of day and by event time. */
+/** The periodic handlers of one task that run by wall clock or event time. */
 export interface TaskTicks {
   start(wallTime: number, streamTime: number): void
   /** Epoch ms of the next wall tick, Infinity without one. */
   readonly nextWall: number
   /** Event time of the next event tick, Infinity without one. */
   readonly nextEvent: number
-  /** Runs the wall ticks that are due at `time`, if any. */
+  /** Runs the wall ticks that are due at `time`. */
   runWall(time: number): void
   runEvent(time: number): void
 }
@@ -71,7 +71,7 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
       nextWall = earliest(wall)
     },
     runEvent(time) {
-      // The first record sets the clock; no multiple has been passed by it.
+      // The first record starts the clock, and no multiple has passed before it.
       if (!eventStarted) return startEvent(time)
       run(event, time)
       nextEvent = earliest(event)
@@ -79,17 +79,22 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
   }
 }
 
-/** No time comes twice for a clock that is put right now and then. */
+/** Clock corrections up to this size do not make a time occur twice. */
 const WAITED_OUT_MS = 60_000
 
-/** Periodic handlers that wait until what lay in the sources at their time is processed: a time marker that a stage keeps for itself. */
+/**
+ * Periodic handlers that wait until everything in the sources at their time is processed, like a time marker that a
+ * stage keeps for itself.
+ */
 export interface CaughtUpTicks {
-  /** See `TimeMark`. */
+  /** See `TimeMark.observe`. */
   observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
-  /** See `TimeMark`; of the first of them. */
+  /** The earliest `TimeMark.asksFrom` of all ticks. */
   readonly asksFrom: number
   readonly due: boolean
-  /** Runs what is due, as part of the commit of the positions that made it so. */
+  /**
+   * Runs the due handlers in the transaction that commits the positions up to which the task has processed its sources.
+   */
   run(): void
 }
 
@@ -125,26 +130,23 @@ export function caughtUpTicks(
   }
 }
 
-/** The later stage's side of time markers in one stream of a task. */
+/** Closes times in a later stage: the receiving side of time markers for one stream of a task. */
 export interface TimeClosing {
-  /** The store is open: takes up a time whose markers were committed and whose handlers were not run. */
+  /** Call when the store is open. Resumes a time whose markers were committed but whose handlers have not run. */
   start(): void
   accept(marker: TimeMarker): void
-  /** True from the moment a time can be closed until all of its handlers are done and the time is forwarded. */
+  /** True from the moment a time can be closed until all of its handlers have finished and the time is forwarded. */
   readonly due: boolean
-  /** True from the moment the first handler of a time begins until the last one is done. */
+  /** True from the start of a time's first handler to the end of its last one. */
   readonly busy: boolean
-  /** Runs the handlers until they are done or `expired` says so. */
+  /** Runs the handlers until they finish or `expired` returns true. */
   run(expired: () => boolean): void
-  /** Ends the handler in hand, so that what it has open is closed. */
+  /** Ends the current handler, so that its generator can release its resources. */
   stop(): void
   readonly closed: number | undefined
 }
 
-/**
- * @param partitions of this stage, told to the next one
- * @param ran a handler ran: the transaction holds its work now
- */
+/** @param partitions the partition count of this stage, which its markers pass on to the next stage */
 export function timeClosing(
   stream: StreamDeclaration,
   stages: { readonly all: readonly string[]; readonly forwarding: readonly string[] },
@@ -164,12 +166,15 @@ export function timeClosing(
     context.leaveRecord(node, at)
   }
 
-  /** Too far behind for this time: nothing is forwarded, so that later stages pass over it too. */
+  /**
+   * True when the stage is too far behind for this time. It then forwards no marker, so that later stages skip the time
+   * as well.
+   */
   function isPassedOver(at: number): boolean {
     return timeHandlers.some(({ thinBehindMs }) => !isClosedBehind(at, context.now - at, thinBehindMs))
   }
 
-  /** @returns true when the handler is done */
+  /** @returns true when the handler has finished */
   function step(at: number): boolean {
     const node = timeHandlers[handler]
     enter(node, at)

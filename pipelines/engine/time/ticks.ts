@@ -1,12 +1,12 @@
-/** When a periodic handler runs: at multiples of its period, missed ones once. */
+/** Schedules a periodic handler at multiples of its period. Of several missed runs, only one is made up. */
 export interface TickSchedule {
   /** Epoch ms of the next run; Infinity before `start`. */
   readonly next: number
-  /** Nothing is due for times up to `time`. */
+  /** Starts the schedule with the first multiple after `time`. */
   start(time: number): void
-  /** The clock may have been set back to `time`: nothing waits longer for its next multiple than two periods. */
+  /** Call when the clock may have been set back to `time`. The next run then comes within two periods. */
   setBack(time: number): void
-  /** The latest multiple that `time` has passed since the last call, undefined when there is none. */
+  /** Returns the latest multiple that `time` has passed since the last call; undefined when there is none. */
   take(time: number): number | undefined
 }
 
@@ -21,7 +21,7 @@ export function tickSchedule(everyMs: number): TickSchedule {
       next = after(time)
     },
     setBack(time) {
-      // A small step is waited out, so that no multiple comes twice because of it.
+      // After a small step the schedule waits, so that no multiple occurs twice.
       if (next - time > 2 * everyMs) next = after(time)
     },
     take(time) {

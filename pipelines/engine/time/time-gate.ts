@@ -1,12 +1,15 @@
 import type { TimeMarker } from './time-marker.ts'
 import type { TimeStore } from './time-store.ts'
 
-/** A later stage's view of time: what its upstream partitions have sent, and what it has closed. */
+/** The state of time in a later stage: the markers from its upstream partitions, and the times that it has closed. */
 export interface TimeGate {
   accept(marker: TimeMarker): void
-  /** The time that may be closed now: all upstream partitions have sent a marker of it or (a first stage's) a later one. Undefined when there is none. */
+  /**
+   * The time that can be closed now, because all upstream partitions have sent a marker for it or (in a first stage)
+   * for a later time. Undefined when there is none.
+   */
   due(): number | undefined
-  /** Times are closed in ascending order, each once. */
+  /** Closes a time. Times are closed in ascending order, each of them once. */
   close(time: number): void
   readonly closed: number | undefined
 }
@@ -15,22 +18,28 @@ const CLOSED_KEY = 'closed'
 const SENT_PREFIX = 'sent/'
 
 /**
- * @param stages every stage that sends markers into the topic: one that was never heard of holds time back, it is not counted as zero
- * Of a first stage's partition the last marker counts, not the highest: whoever sends a lower one has taken the partition over with a clock that is a little
- * behind, or sent the higher one while its own clock was ahead. Either way only the lower time is vouched for, and times wait for the next marker.
- * @param forwarding those of them that forward times which they have closed, each once and in ascending order: an earlier marker is one that is sent
- * again. A first stage's later marker covers an earlier time too; but what a handler has emitted about a time comes only from the partitions that have closed that very time, and one that heard its markers in
- * another order may have passed over it. Such a time is not closed here either: the next one follows.
- * @param store keeps the marker that counts per upstream partition, committed with the records before it
+ * For a first stage, the last marker of a partition counts, not the highest one. A lower marker comes from a new owner
+ * of the partition whose clock is slightly behind, or the higher one was sent while the clock was ahead. In both cases
+ * only the lower time is certain, and later times wait for the next marker.
+ *
+ * A forwarding stage forwards each time that it has closed, once and in ascending order, so an earlier marker is a
+ * repetition. A later marker of a first stage also covers earlier times. For a forwarding stage this does not hold:
+ * what its handlers emit for a time comes only from partitions that have closed exactly that time, and a partition that
+ * received its markers in another order may have skipped it. Such a time is not closed here either; the next one
+ * follows.
+ * @param stages all stages that send markers into the topic; until every one of them has sent markers, no time is
+ *   closed
+ * @param forwarding the stages among them that only forward times that they have closed
+ * @param store keeps the current marker of each upstream partition, committed with the records before it
  */
 export function timeGate(stages: readonly string[], forwarding: readonly string[], store: TimeStore): TimeGate {
   const partitionsKey = (stage: string) => `partitions/${stage}`
   const markerKey = (stage: string, partition: number) => `marker/${stage}/${partition}`
 
-  /** How many partitions of the stage have sent this very time. */
+  /** Key of the number of partitions that have sent exactly this time. */
   const sentKey = (stage: string, time: number) => `${SENT_PREFIX}${time}/${stage}`
 
-  /** @returns false when it is as high already */
+  /** @returns false when the value is already as high */
   function raise(key: string, value: number): boolean {
     const known = store.get(key)
     if (known !== undefined && value <= known) return false
@@ -42,7 +51,7 @@ export function timeGate(stages: readonly string[], forwarding: readonly string[
     return forwarding.every((stage) => store.get(sentKey(stage, time)) === store.get(partitionsKey(stage)))
   }
 
-  /** Time that all partitions of the stage have reached. */
+  /** The time that all partitions of the stage have reached. */
   function reached(stage: string): number | undefined {
     const partitions = store.get(partitionsKey(stage))
     if (partitions === undefined) return undefined

@@ -1,31 +1,38 @@
-/** What a first stage knows of one of its source partitions. */
+/** The state of a source partition that a first stage needs. */
 export interface MarkedSource {
-  /** Next offset to process. */
+  /** The next offset to process. */
   readonly position: number
 }
 
-/** Decides when a first stage may say that a time has passed. */
+/** Decides when a first stage may declare that a time has passed. */
 export interface TimeMark {
   /**
-   * A fetch of source `index` was answered: sent at `fetchedAt`, when the log ended at `highWatermark` or later.
-   * @param now the same clock's reading, of this moment
+   * Call when a fetch of source `index` was answered. It was sent at `fetchedAt`, when the log ended at `highWatermark`
+   * or later.
+   * @param now the current reading of the same clock
    */
   observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
-  /** Epoch ms from which on a fetch must have been sent for the next time; -Infinity: at once, Infinity: the fetches that it needs were answered. */
+  /**
+   * Epoch ms from which a fetch counts for the next time. -Infinity means at once; Infinity means that all needed
+   * fetches were answered.
+   */
   readonly asksFrom: number
   /** The time that may be marked now, in the transaction that commits these positions. */
   ready(sources: readonly MarkedSource[]): number | undefined
-  /** The marker went into the open transaction. */
+  /** Call when the marker is part of the open transaction. */
   sent(): void
 }
 
 /**
- * A time W is due once a fetch was sent at W + delay or later; what that fetch saw as the end of the log is the target, and W is
- * ready when the target is processed. One target at a time: while a backlog is worked off, its time is held until it is
- * reached, and the next one is the latest that is due then. So after a stop the times that passed meanwhile are skipped.
- * When the clock is set back, times begin anew from there: what was said of times that have not come by it no longer holds. Later stages close none a
- * second time.
- * @param waitedOutMs a clock that is set back by no more than this is waited for, so that no time comes twice
+ * A time W is due once a fetch was sent at W + delay or later. The high watermark in its answer is the target, and W is
+ * ready when the target is processed. There is one target at a time: a backlog is processed up to the target first, and
+ * the next target then belongs to the latest time that is due. Times that passed while the worker was stopped are
+ * therefore skipped.
+ *
+ * When the clock is set back, times start again from the new reading, because the earlier markers for times in its
+ * future no longer hold. Later stages do not close a time twice.
+ * @param waitedOutMs if the clock is set back by at most this much, no time is marked until it has caught up, so that
+ *   no time occurs twice
  */
 export function timeMark(everyMs: number, delayMs: number, sourceCount: number, waitedOutMs = 0): TimeMark {
   let lastSent = -Infinity
@@ -38,7 +45,7 @@ export function timeMark(everyMs: number, delayMs: number, sourceCount: number, 
         lastSent = -Infinity
         due = undefined
       }
-      // Sent before the clock was set back: nobody knows when that was.
+      // The fetch was sent before the clock was set back, so its true time is unknown.
       if (fetchedAt > now) return
       if (due === undefined) {
         const latest = Math.floor((fetchedAt - delayMs) / everyMs) * everyMs

@@ -2,15 +2,15 @@ import { headersOf } from '../../../kafka/record-batch/chunk.ts'
 import type { RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
 
 /**
- * A time marker is a record without key and value. Its header says: everything that this partition of the stage knew at
- * time `time` lies before it.
+ * A time marker is a record without key and value. Its header states that everything that this partition of the stage
+ * knew at `time` precedes the marker.
  */
 export interface TimeMarker {
-  /** The topic that the sending stage reads: its name among the stages. */
+  /** The topic that the sending stage reads. It identifies the stage. */
   readonly stage: string
   /** Partition of the sending task. */
   readonly partition: number
-  /** How many partitions the sending stage has: markers of all of them are needed. */
+  /** Partition count of the sending stage: the receiver needs markers of all of them. */
   readonly partitions: number
   /** Epoch ms, a multiple of the stage's period. */
   readonly time: number
@@ -18,13 +18,13 @@ export interface TimeMarker {
 
 const TIME_MARKER_HEADER = 'millrace-time'
 
-/** As text, so that a console consumer shows it: `time partition/partitions stage`. */
+/** The header text `time partition/partitions stage`, which a console consumer can show. */
 export function timeMarkerHeaders(marker: TimeMarker): readonly RecordHeader[] {
   const text = `${marker.time} ${marker.partition}/${marker.partitions} ${marker.stage}`
   return [{ key: TIME_MARKER_HEADER, value: Buffer.from(text, 'utf8') }]
 }
 
-/** The marker in record `row`, undefined when it is an ordinary record. */
+/** The marker in record `row`; undefined for an ordinary record. */
 export function timeMarkerAt(chunk: RecordChunk, row: number): TimeMarker | undefined {
   if (chunk.headerStart[row] < 0) return undefined
   const header = headersOf(chunk, row).find((candidate) => candidate.key === TIME_MARKER_HEADER)

@@ -3,7 +3,7 @@ import { CodecError } from '../../../schemas/codec.ts'
 import type { ValueFormat } from '../../../schemas/topic.ts'
 import type { EngineStore, StateColumn, StoreContext } from '../../../state/stores/store.ts'
 
-/** Epoch milliseconds and counts, as big-endian doubles: exact up to 2^53. */
+/** Epoch milliseconds and counts are stored as big-endian doubles, which are exact up to 2^53. */
 const NUMBER_BYTES = 8
 
 const numberCodec: Codec<number> = {
@@ -20,7 +20,10 @@ const numberCodec: Codec<number> = {
 
 const numberFormat: ValueFormat<number> = { schema: undefined, open: () => numberCodec }
 
-/** A few named numbers of the engine itself (markers seen, time closed), kept and restored like any other state. */
+/**
+ * A few named numbers of the engine itself (received markers, the closed time). They are stored and restored like other
+ * state.
+ */
 export interface TimeStore extends EngineStore {
   get(key: string): number | undefined
   put(key: string, value: number): void
@@ -28,10 +31,15 @@ export interface TimeStore extends EngineStore {
   keys(): Iterable<string>
 }
 
-/** All entries are held in memory: one per upstream partition, and one per time that some of them have sent and others not yet. */
+/**
+ * Keeps all entries in memory: one per upstream partition, and one per time that only some of the partitions have sent.
+ */
 export function timeStore(name: string): TimeStore {
   const entries = new Map<string, number>()
-  /** Changed since the last flush. What was flushed is no longer here: it may change again while its commit is under way. */
+  /**
+   * Keys that have changed since the last flush. A flush removes its keys, because they may change again while its
+   * commit is running.
+   */
   const dirty = new Set<string>()
   const bytes = Buffer.alloc(NUMBER_BYTES)
   let column: StateColumn | undefined

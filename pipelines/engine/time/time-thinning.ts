@@ -1,10 +1,10 @@
 /**
- * Whether a stage that comes to a time so late still closes it. Up to `periodMs` behind it closes every time, up to twice that only multiples of
- * 2 × `periodMs`, up to four times that only multiples of 4 × `periodMs`, and so on: handlers that take longer than a period close fewer times
- * instead of falling behind without bound.
+ * Decides whether a stage that is `behindMs` late still closes a time. Up to `periodMs` late it closes every time, up
+ * to twice that only multiples of 2 × `periodMs`, up to four times that only multiples of 4 × `periodMs`, and so on.
+ * Handlers that take longer than a period thus close fewer times instead of falling behind without a limit.
  *
- * Every partition decides by itself, and they still agree: the times of a coarser step are among those of all finer ones, so what the
- * latest partition closes, all close.
+ * Every partition decides by itself, and the partitions still agree: the multiples of a coarser step are also multiples
+ * of the finer ones, so all partitions close the times that the most delayed partition closes.
  */
 export function isClosedBehind(time: number, behindMs: number, periodMs: number): boolean {
   if (behindMs <= periodMs) return true

@@ -3,18 +3,18 @@ import type { AnyTopic, Topic } from '../../../schemas/topic.ts'
 import type { EngineStore } from '../../../state/stores/store.ts'
 
 /**
- * What authors of a topology see. A build function declares the topology. The engine runs it once per task, so that its
- * closures and stores belong to one task alone; `describe()` runs it once more without opening anything.
+ * The API for authors of topologies. A build function declares the topology. The engine runs it once per task, so that
+ * its closures and stores belong to a single task. `describe()` runs it once more without opening anything.
  */
 export interface TopologyBuilder {
-  /** Reads a topic of the catalogue, or a repartition topic of this topology. */
+  /** Reads a topic of the catalogue or a repartition topic of this topology. */
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & Keyless & WithTombstones): Stream<K | undefined, V | null>
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & WithTombstones): Stream<K, V | null>
   source<K, V>(topic: Topic<K, V>, options: SourceOptions<K, V> & Keyless): Stream<K | undefined, V>
   source<K, V>(topic: Topic<K, V>, options?: SourceOptions<K, V>): Stream<K, V>
   /**
-   * An internal topic `<topology>-<name>-repartition`: one sub-topology emits to it, another has it as its source. A
-   * topic that exists keeps its partition count, so use `Context.partitions`.
+   * Declares the internal topic `<topology>-<name>-repartition`: one sub-topology emits to it, and another one uses it
+   * as its source. An existing topic keeps its partition count, so use `Context.partitions`.
    */
   repartition<K, V>(name: string, options: RepartitionOptions<K, V>): Topic<K, V>
 }
@@ -30,41 +30,62 @@ interface WithTombstones {
 }
 
 export interface SourceOptions<K, V> {
-  /** Where to begin where neither the group nor the state knows an offset. Default earliest. */
+  /** Where to start if neither the group nor the state has an offset. Default earliest. */
   readonly offsetReset?: OffsetReset
   /** What happens to records that cannot be decoded or that a processor rejects. Default dead-letter. */
   readonly onBadRecord?: 'dead-letter' | 'fail'
-  /** Records without a key: they lie in any partition, so that state by key would be torn apart. Default required: they are bad records. */
+  /**
+   * How to treat records without a key. They can be in any partition, so state by key would be scattered. Default
+   * `required`: they are bad records.
+   */
   readonly keys?: 'required' | 'optional'
-  /** Records without a value: `deliver` passes null to the processors (compacted topics), `drop` counts and ignores them. Default: a bad record. */
+  /**
+   * How to treat records without a value: `deliver` passes null to the processors (compacted topics), `drop` counts and
+   * ignores them. Default: they are bad records.
+   */
   readonly tombstones?: 'deliver' | 'drop' | 'bad-record'
-  /** Records that a processor calls late go here, key and value byte for byte. Without it they are only counted. */
+  /**
+   * The output for records that a processor declares late; key and value are copied unchanged. Without it late records
+   * are only counted.
+   */
   readonly lateOutput?: Topic<K, V>
 }
 
 export interface Stream<K, V> {
   /**
-   * A named processor: runs once per record, synchronously, in offset order. Several processors of one stream run one after the
-   * other on the same record; an outcome (drop, dead letter, late) ends the record, so that later ones do not see it.
-   * @param options.reads names the state a record needs (call `store.prefetch(key)`), so that a whole batch is read by one multi-get
-   * @param options.stores every store it uses, also in `reads`. Naming a store here declares it; using another one
-   *   throws ProcessorError. Streams whose nodes name the same store form one sub-topology.
-   * @param options.emits every topic it emits to; any other throws ProcessorError
+   * Adds a named processor. It runs once per record, synchronously, in offset order. Several processors of a stream run
+   * in succession on the same record. An outcome (drop, dead letter, late) ends the record, so that later processors do
+   * not receive it.
+   * @param options.reads calls `store.prefetch(key)` for the state that a record needs, so that one multi-get reads the
+   *   state for a whole batch
+   * @param options.stores every store that the processor uses, including those in `reads`. Naming a store here declares
+   *   it; using another one throws ProcessorError. Streams whose nodes name the same store form one sub-topology.
+   * @param options.emits every topic that the processor emits to; any other throws ProcessorError
    */
   process(name: string, options: ProcessOptions<K, V>, processor: Processor<K, V>): Stream<K, V>
-  /** Runs at every multiple of `everyMs` of a clock; of several that have passed meanwhile only the last. */
+  /**
+   * Runs at every multiple of `everyMs` of a clock. If several multiples have passed since the last run, it runs only
+   * for the last one.
+   */
   tick(name: string, options: TickOptions, handler: TickHandler): Stream<K, V>
-  /** Runs before each commit that has work, before stores are encoded: the place to emit what was aggregated since the last commit. */
+  /**
+   * Runs before each commit that has work, before stores are encoded. Use it to emit what was aggregated since the last
+   * commit.
+   */
   beforeCommit(
     name: string,
     options: { stores?: readonly EngineStore[]; emits?: readonly AnyTopic[] },
     handler: (ctx: Context) => void,
   ): Stream<K, V>
-  /** Wall clock across stages: sends time marker W (a multiple of `everyMs`) to every partition of `to`, once everything that lay in this task's source at W + delayMs is processed. */
+  /**
+   * Carries the wall clock to later stages: sends time marker W (a multiple of `everyMs`) to every partition of `to`
+   * once everything that was in this task's source at W + delayMs is processed.
+   */
   markTime(options: { everyMs: number; delayMs: number; to: AnyTopic }): Stream<K, V>
   /**
-   * Runs when the markers W of all upstream partitions are there; emits of the handler and the forwarded marker go out in the same transaction.
-   * A generator may yield to let heartbeats through; nothing of the task runs in between and nothing is committed half done.
+   * Runs when the markers W of all upstream partitions have arrived. The handler's output and the forwarded marker go
+   * out in the same transaction. A generator may yield so that heartbeats can be sent. Nothing else of the task runs in
+   * between, and an unfinished handler is never committed.
    */
   onTime(name: string, options: TimeOptions, handler: TimeHandler): Stream<K, V>
 }
@@ -74,8 +95,9 @@ export interface TimeOptions {
   readonly emits?: readonly AnyTopic[]
   readonly forwardTo?: AnyTopic
   /**
-   * For handlers that may take longer than the period of their times: that period. A stage that is further behind the wall clock passes over
-   * times, every second one at first (`isClosedBehind`); what they would have shown is in the next one. Default: every time is closed, however late.
+   * For handlers that may take longer than the period of their times: that period. A stage that is further behind the
+   * wall clock skips times, at first every second one (`isClosedBehind`); the next closed time covers their content. By
+   * default every time is closed, however late.
    */
   readonly thinBehindMs?: number
 }
@@ -87,21 +109,23 @@ export interface ProcessOptions<K, V> {
 }
 
 export type Processor<K, V> = (value: V, ctx: RecordContext<K>) => Outcome
-/** undefined: processed. */
+/** undefined means that the record was processed. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a processor without a return statement is the common case
 export type Outcome = void | Drop | DeadLetter | Late
-/** Deliberately ignored; counted by reason. */
+/** The record was ignored deliberately. Such records are counted by reason. */
 export interface Drop {
   readonly outcome: 'drop'
   readonly reason: string
 }
-/** Sent to the dead-letter topic with its source, this code and the original bytes. */
+/** The record goes to the dead-letter topic with its source, this code and the original bytes. */
 export interface DeadLetter {
   readonly outcome: 'dead-letter'
   readonly code: string
   readonly message: string
 }
-/** Behind the window and its grace: counted, and sent to the late output when the topology has one. */
+/**
+ * The record is older than its window and the grace period. It is counted, and sent to the late output if there is one.
+ */
 export interface Late {
   readonly outcome: 'late'
 }
@@ -109,26 +133,28 @@ export interface Late {
 export interface TickOptions {
   readonly everyMs: number
   /**
-   * wall: the time of day, while the input is silent too. event: when the event time of the task passes it.
-   * caught-up: the time of day, once everything that lay in the source at that time is processed: the clock by which windows are closed,
-   * since a backlog is never taken for silence. After a restart the last time may come again.
+   * - `wall`: wall-clock time, even without input
+   * - `event`: when the task's event time passes the multiple
+   * - `caught-up`: wall-clock time, once everything that was in the sources at that time is processed. Use it to close
+   *   windows, because it does not mistake a backlog for a lack of input. After a restart the last time may occur
+   *   again.
    */
   readonly clock: 'wall' | 'event' | 'caught-up'
   readonly stores?: readonly EngineStore[]
   readonly emits?: readonly AnyTopic[]
 }
-/** @param now epoch ms of the clock asked for */
+/** @param now epoch ms of the requested clock */
 export type TickHandler = (now: number, ctx: Context) => void
 export type TimeHandler = (time: number, ctx: Context) => void | Generator<void, void, void>
 
-/** One object per task, reused: never keep it beyond the call. */
+/** One object per task, reused for every call: do not keep it after the call. */
 export interface Context {
   readonly partition: number
-  /** How many there are: what is limited in all has a share in each. */
+  /** The number of partitions. A global limit can be divided by it to get the share of each partition. */
   readonly partitions: number
   /** Wall clock, epoch ms. */
   readonly now: number
-  /** Greatest event time seen by this task, epoch ms; -1 before the first record. */
+  /** The highest event time that this task has seen, epoch ms; -1 before the first record. */
   readonly streamTime: number
   emit<K, V>(topic: Topic<K, V>, key: K, value: V | null, options?: EmitOptions): void
   /** Sends to every partition of the topic. */
@@ -138,7 +164,7 @@ export interface Context {
 
 export interface RecordContext<K> extends Context {
   readonly topic: string
-  /** Undefined only where the source says that keys are optional. */
+  /** Undefined only if the source declares keys as optional. */
   readonly key: K
   /** Record timestamp, epoch ms. */
   readonly timestamp: number
@@ -147,11 +173,14 @@ export interface RecordContext<K> extends Context {
 }
 
 export interface EmitOptions {
-  /** Default: the timestamp of the record in hand, or `now` in ticks. */
+  /** Default: the timestamp of the current record, or `now` in ticks. */
   readonly timestamp?: number
-  /** Default: murmur2 of the key's bytes, as the Java client does. */
+  /** Default: murmur2 of the key's bytes, as in the Java client. */
   readonly partition?: number
-  /** Text whose murmur2 chooses the partition instead of the key's: keys that share it lie together. */
+  /**
+   * A text whose murmur2 determines the partition instead of the key's, so that keys with the same text share a
+   * partition.
+   */
   readonly partitionBy?: string
   readonly headers?: readonly RecordHeader[]
 }

@@ -16,7 +16,7 @@ import type {
 import { TopologyError } from './errors.ts'
 import { repartitionTopicName } from './internal-topics.ts'
 
-/** What a build function declared, in the order it did. One declaration belongs to one task. */
+/** The declarations of a build function, in their original order. Each task has a separate instance. */
 export interface Declaration {
   readonly topology: string
   readonly streams: readonly StreamDeclaration[]
@@ -24,7 +24,10 @@ export interface Declaration {
   readonly repartitions: ReadonlyMap<string, AnyTopic>
 }
 
-/** One source topic and the nodes that hang on it. Keys and values are erased here; the builder's types held them together. */
+/**
+ * One source topic and the nodes attached to it. Types of keys and values are erased here; the builder has checked
+ * them.
+ */
 export interface StreamDeclaration {
   readonly topic: AnyTopic
   readonly options: SourceOptions<unknown, unknown>
@@ -33,7 +36,7 @@ export interface StreamDeclaration {
   readonly beforeCommits: BeforeCommitNode[]
   readonly timeMarks: TimeMarkNode[]
   readonly timeHandlers: TimeHandlerNode[]
-  /** Keeps the markers seen; there when the stream has time handlers. */
+  /** Keeps the received markers; defined when the stream has time handlers. */
   timeStore: TimeStore | undefined
 }
 
@@ -70,7 +73,7 @@ export interface TimeMarkNode {
 export interface TimeHandlerNode extends NamedNode {
   readonly kind: 'on-time'
   readonly forwardTo: AnyTopic | undefined
-  /** Infinity: every time is closed. */
+  /** Infinity closes every time. */
   readonly thinBehindMs: number
   readonly handler: TimeHandler
 }
@@ -83,9 +86,9 @@ export function nodesOf(stream: StreamDeclaration): EmittingNode[] {
   return [...stream.processors, ...stream.ticks, ...stream.beforeCommits, ...stream.timeHandlers]
 }
 
-/** Names become parts of topic, column family and metric names. */
+/** Names become parts of the names of topics, column families and metrics. */
 const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
-/** Kafka allows 249 characters for a topic name; the longest internal name joins two names and a suffix. */
+/** Kafka allows topic names of 249 characters; the longest internal name joins two names and a suffix. */
 const MAX_NAME_LENGTH = 100
 
 /** Refuses names that cannot become part of a topic name. */
@@ -122,7 +125,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
     return store
   }
 
-  /** A node declares the stores that it names. */
+  /** Naming a store in a node declares it. */
   function addStores(list: readonly EngineStore[] | undefined): readonly EngineStore[] {
     for (const store of list ?? []) addStore(store)
     return list ?? []
@@ -180,7 +183,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
 
   function source(topic: AnyTopic, options: SourceOptions<unknown, unknown> = {}): Stream<unknown, unknown> {
     if (streams.some((known) => known.topic.name === topic.name))
-      refuse(`${topic.name} is read twice: hang every processor on the one stream that source() returned`)
+      refuse(`${topic.name} is read twice: attach all its processors to the stream that source() returned`)
     const declaration: StreamDeclaration = {
       topic,
       options,

@@ -3,7 +3,7 @@ import { type Declaration, type EmittingNode, nodesOf, type StreamDeclaration } 
 import { changelogTopicName } from './internal-topics.ts'
 import type { SubTopology } from './sub-topology.ts'
 
-/** A topology for people: as indented text and as a Mermaid flow chart. */
+/** A description of a topology as indented text and as a Mermaid flow chart. */
 export interface TopologyDescription {
   readonly text: string
   readonly mermaid: string

@@ -1,9 +1,12 @@
-/** The topology as declared cannot run. Thrown while it is declared or when its worker starts. */
+/** The declared topology cannot run. Thrown during its declaration or when its worker starts. */
 export class TopologyError extends Error {
   override readonly name = 'TopologyError'
 }
 
-/** The author's code threw, or a record was refused under the policy `fail`. The worker stops: a bug is never skipped. */
+/**
+ * The author's code threw, or a record was rejected under the policy `fail`. The worker stops, because it must not skip
+ * a bug.
+ */
 export class ProcessorError extends Error {
   override readonly name = 'ProcessorError'
 }

@@ -1,27 +1,28 @@
 import type { TopicSpec } from '../../../kafka/transport.ts'
 import { LARGE_RECORDS } from '../../../schemas/topic.ts'
 
-/** Repartition records are read within minutes; a week lets a stopped pipeline be mended without loss. */
+/** Repartition records are read within minutes. A week leaves time to repair a stopped pipeline without loss. */
 const REPARTITION_RETENTION_MS = 7 * 24 * 3_600_000
-/** Dead letters wait for a person: long enough for a holiday. */
+/** Dead letters wait for an operator: long enough for a holiday. */
 const DEAD_LETTER_RETENTION_MS = 30 * 24 * 3_600_000
 /**
- * How long tombstones stay in a changelog. State that was last written longer ago may have missed some and is loaded anew,
- * so it is also the longest stop after which a worker still restores from its own folder.
+ * How long tombstones stay in a changelog. State that was last written before that may have missed some and is restored
+ * from the beginning. This is therefore also the longest downtime after which a worker still restores from its own
+ * state folder.
  */
 export const CHANGELOG_DELETE_RETENTION_MS = 24 * 3_600_000
 
-/** Topic between two sub-topologies. */
+/** Name of the topic between two sub-topologies. */
 export function repartitionTopicName(topology: string, name: string): string {
   return `${topology}-${name}-repartition`
 }
 
-/** Topic that holds every change of a store. */
+/** Name of the topic that contains every change of a store. */
 export function changelogTopicName(topology: string, store: string): string {
   return `${topology}-${store}-changelog`
 }
 
-/** Topic for what a topology could not process. */
+/** Name of the topic for records that a topology could not process. */
 export function deadLetterTopicName(topology: string): string {
   return `${topology}-dead-letters`
 }
@@ -38,7 +39,7 @@ export function changelogSpec(topology: string, store: string, partitions: numbe
   }
 }
 
-/** One partition: dead letters are few, and their order helps who reads them. */
+/** One partition, because dead letters are few and their order helps readers. */
 export function deadLetterSpec(topology: string): TopicSpec {
   return {
     name: deadLetterTopicName(topology),

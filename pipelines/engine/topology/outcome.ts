@@ -1,14 +1,17 @@
 import type { DeadLetter, Drop, Late } from './api.ts'
 
-/** Ignores the record on purpose; counted by reason. */
+/** Ignores the record deliberately; such records are counted by reason. */
 export function drop(reason: string): Drop {
   return { outcome: 'drop', reason }
 }
 
-/** Sends the record's original bytes to the dead-letter topic, under a code that operators can filter by. */
+/** Sends the original bytes of the record to the dead-letter topic, with a code that operators can filter by. */
 export function deadLetter(code: string, message: string): DeadLetter {
   return { outcome: 'dead-letter', code, message }
 }
 
-/** The record is behind its window and grace: one object, since late records come in floods. */
+/**
+ * The record is older than its window and the grace period. This is a single object, because late records can be
+ * numerous.
+ */
 export const late: Late = { outcome: 'late' }

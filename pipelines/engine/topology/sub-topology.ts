@@ -2,17 +2,17 @@ import type { AnyTopic } from '../../../schemas/topic.ts'
 import { type Declaration, nodesOf, type StreamDeclaration } from './declaration.ts'
 import { TopologyError } from './errors.ts'
 
-/** Streams that share state and are therefore processed together, partition by partition. */
+/** Streams that share state. They are processed together, partition by partition. */
 export interface SubTopology {
   readonly index: number
-  /** Topics read, in the order declared. */
+  /** The source topics, in order of declaration. */
   readonly sources: readonly string[]
   readonly stores: readonly string[]
-  /** Partition count of every source as declared; the broker's own count may be another. */
+  /** The declared partition count of every source; the broker's count may differ. */
   readonly partitions: number
 }
 
-/** Splits a declaration where nothing but a topic connects its streams. */
+/** Splits a declaration into groups of streams that are connected by nothing but topics. */
 export function subTopologies(declaration: Declaration): SubTopology[] {
   const { topology, streams } = declaration
   if (streams.length === 0) throw new TopologyError(`topology ${topology}: it reads nothing: declare a source`)
@@ -30,8 +30,9 @@ export function subTopologies(declaration: Declaration): SubTopology[] {
 }
 
 /**
- * Sources of one sub-topology are joined partition by partition: records of one key must lie in the same partition number.
- * @returns the partition count that they share
+ * The sources of a sub-topology are processed together partition by partition, so records with the same key must have
+ * the same partition number.
+ * @returns the partition count that the sources share
  */
 export function commonPartitions(topology: string, sources: readonly { name: string; partitions: number }[]): number {
   const [first, ...rest] = sources
@@ -43,7 +44,7 @@ export function commonPartitions(topology: string, sources: readonly { name: str
   )
 }
 
-/** Groups of streams that share a store, in the order of their first stream. */
+/** Groups of streams that share a store, in order of their first stream. */
 function connected(streams: readonly StreamDeclaration[]): StreamDeclaration[][] {
   const groups: { streams: StreamDeclaration[]; stores: Set<string> }[] = []
   for (const stream of streams) {
@@ -67,7 +68,7 @@ function storeNames(stream: StreamDeclaration): string[] {
   return stream.timeStore === undefined ? named : [...named, stream.timeStore.name]
 }
 
-/** In the order in which the nodes of the topology first named them. */
+/** In the order in which the topology's nodes first name them. */
 function storesOf(declaration: Declaration, group: readonly StreamDeclaration[]): string[] {
   const used = new Set(group.flatMap(storeNames))
   return [...declaration.stores.keys()].filter((store) => used.has(store))
@@ -107,8 +108,8 @@ function checkTimeMarkers(declaration: Declaration): void {
 }
 
 /**
- * The stages that send time markers into a topic, each named by the topic that it reads. A later stage closes a time only
- * when every partition of every one of them has sent it.
+ * The stages that send time markers into a topic, each named by the topic that it reads. A later stage closes a time
+ * only when every partition of all these stages has sent it.
  */
 export function timeStagesInto(declaration: Declaration, topic: string): string[] {
   return declaration.streams
@@ -119,7 +120,7 @@ export function timeStagesInto(declaration: Declaration, topic: string): string[
     .map((stream) => stream.topic.name)
 }
 
-/** Those of `timeStagesInto` that only forward times which they have closed themselves. */
+/** The stages of `timeStagesInto` that only forward times that they have closed themselves. */
 export function forwardingStagesInto(declaration: Declaration, topic: string): string[] {
   return declaration.streams
     .filter(

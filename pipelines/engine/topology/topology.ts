@@ -4,11 +4,13 @@ import { describeTopology, type TopologyDescription } from './describe.ts'
 import { type SubTopology, subTopologies } from './sub-topology.ts'
 
 /**
- * What a topology asks of its worker.
- * `commitIntervalMs`: longest time between a record and its commit; overrides the worker's. 0 commits after every poll.
- * `commitWhenIdle`: commit at once when the input pauses (default), or false to let short pauses pass, so that what is
- * aggregated before each commit stays worth it.
- * `standby`: copies of each task's state that other workers keep, so that they go on at once when its worker dies. Default 0.
+ * Requirements of a topology for its worker.
+ * - `commitIntervalMs`: longest time between a record and its commit; overrides the worker's value. 0 commits after
+ *   every poll.
+ * - `commitWhenIdle`: true (default) commits at once when the input pauses. With false, short pauses do not cause a
+ *   commit, so that aggregation before each commit remains effective.
+ * - `standby`: number of copies of each task's state on other workers, which take over at once when its worker fails.
+ *   Default 0.
  */
 export interface TopologyOptions {
   readonly commitIntervalMs?: number
@@ -21,15 +23,17 @@ export interface Topology {
   readonly name: string
   readonly options: TopologyOptions
   readonly subTopologies: readonly SubTopology[]
-  /** Runs the build function anew: its closures and stores belong to the caller alone. */
+  /** Runs the build function again. The resulting closures and stores belong to the caller alone. */
   declare(): Declaration
   describe(): TopologyDescription
 }
 
 /**
- * Declares a topology. The build function runs at once, so that mistakes in it show when the file is loaded, and again for every task.
+ * Declares a topology. The build function runs at once, so that its mistakes surface when the file is loaded, and again
+ * for every task.
  * @param name the consumer group, and the prefix of every internal topic
- * @throws TopologyError for duplicate or missing names, unread repartition topics and sources that cannot be processed together
+ * @throws TopologyError for duplicate or missing names, unread repartition topics and sources that cannot be processed
+ *   together
  */
 export function topology(name: string, build: (builder: TopologyBuilder) => void, options: TopologyOptions = {}): Topology {
   checkName('topology', name)

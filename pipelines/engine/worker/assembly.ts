@@ -16,13 +16,15 @@ import { type TaskStarts, taskStarts } from './task-starts.ts'
 import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { prepareTopics } from './worker-topics.ts'
 
-/** Kafka Streams' interval under exactly once: what readers wait for at most beside the work itself. */
+/**
+ * The interval of Kafka Streams under exactly-once. It bounds how long readers wait in addition to the processing time.
+ */
 const DEFAULT_COMMIT_INTERVAL_MS = 100
 const DEFAULT_CACHED_OBJECTS = 10_000
-/** As long as a host is away for an upgrade; older state is of little use, since most of its changelog must be read again. */
+/** Enough for the upgrade of a host. Older state is of little use, because most of its changelog must be read again. */
 const DEFAULT_KEEP_STATE_MS = 3_600_000
 
-/** What the parts know of the worker that they are of. */
+/** The properties of a worker that its parts need. */
 export interface WorkerContext {
   readonly declaration: Declaration
   readonly metrics: TaskMetrics
@@ -30,7 +32,7 @@ export interface WorkerContext {
   readonly stopping: AbortSignal
 }
 
-/** The parts of a worker that runs. */
+/** The parts of a running worker. */
 export interface Assembly {
   readonly serdes: Serdes
   readonly session: StateSession
@@ -47,7 +49,7 @@ export interface Assembly {
 }
 
 /**
- * Opens everything that a worker needs, and connects it. Nothing is initialised and nobody has joined.
+ * Creates and connects the parts of a worker. The producer is not initialised and the member has not joined yet.
  * @throws TopologyError when the topology cannot run on these brokers
  */
 export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: WorkerContext): Promise<Assembly> {

@@ -4,23 +4,27 @@ import { putPositions } from '../state/restore.ts'
 import type { StreamTask, TaskProgress } from '../task/task.ts'
 
 /**
- * The commit, in five steps. What a crash after each of them leaves behind:
+ * The commit has five steps. A crash after each of them leaves the following behind:
  *
- * 1 encoded        hooks have run, every dirty key is encoded once, into the changelog and the state's batch. Nothing is left.
- * 2 produced       outputs and changelog records lie in the open transaction. Nothing is left: the broker aborts it.
- * 3 offsets-added  the source offsets are part of the transaction. As after 2.
- * 4 committed      the transaction is committed. The state is one commit behind: its changelog tail is replayed at the next start.
- * 5 written        state, changelog positions and source offsets are in the database, in one batch.
+ * - 1 encoded: the hooks have run, and every dirty key is encoded once, into the changelog and the state's batch.
+ *   Nothing is left.
+ * - 2 produced: the open transaction contains the outputs and changelog records. Nothing is left, because the broker
+ *   aborts it.
+ * - 3 offsets-added: the transaction contains the source offsets. As after step 2, nothing is left.
+ * - 4 committed: the transaction is committed. The state is one commit behind; the next start replays the tail of its
+ *   changelog.
+ * - 5 written: the database contains the state, the changelog positions and the source offsets, written in one batch.
  *
- * Steps 2 to 4 wait for the brokers; the next records are processed meanwhile (docs/adr/0007). What they change is none of this commit's: step 1 takes
- * the state's batch and the tasks' positions with it, and the producer holds the next transaction's records back until step 4 is over.
+ * Steps 2 to 4 wait for the brokers, and the worker processes the next records meanwhile (docs/adr/0007). Their changes
+ * are not part of this commit: step 1 takes the state's batch and the tasks' positions, and the producer holds back the
+ * records of the next transaction until step 4 is done.
  */
 export type CommitFaultPoint = 'encoded' | 'produced' | 'offsets-added' | 'committed' | 'written'
 
-/** Called as each step is passed. Crash tests kill the process, or throw. */
+/** Called as each step is passed. Crash tests kill the process here, or throw. */
 export type CommitFault = (step: CommitFaultPoint) => void
 
-/** What step 1 leaves to the others. */
+/** The result of step 1 that the other steps need. */
 export interface PreparedCommit {
   /** Source offsets for step 3. */
   readonly offsets: ReadonlyMap<string, OffsetToCommit>
@@ -29,7 +33,7 @@ export interface PreparedCommit {
   readonly tasks: readonly { readonly task: StreamTask; readonly progress: TaskProgress }[]
 }
 
-/** Step 1 of every task. */
+/** Runs step 1 for every task. */
 export function encodeCommit(tasks: readonly StreamTask[], session: StateSession, fault: CommitFault | undefined): PreparedCommit {
   const prepared = tasks.map((task) => ({ task, progress: task.prepareCommit() }))
   const batch = session.takeBatch()
@@ -41,9 +45,9 @@ export function encodeCommit(tasks: readonly StreamTask[], session: StateSession
 }
 
 /**
- * Step 5: one batch with state, changelog positions and source offsets.
+ * Runs step 5: writes state, changelog positions and source offsets in one batch.
  * @param ends by partition key the offset after the transaction's records
- * @throws what the database throws; the tasks must be closed and restored then
+ * @throws the error of the database; the tasks must then be closed and restored
  */
 export function writeCommit(
   { batch, tasks }: PreparedCommit,

@@ -6,38 +6,45 @@ import type { StreamTask } from '../task/task.ts'
 import { type CommitFault, encodeCommit, type PreparedCommit, writeCommit } from './commit.ts'
 import type { TaskSet } from './task-set.ts'
 
-/** A transaction is ended before its time when this much waits to be sent: memory is bounded whatever the interval. */
+/** When this much data waits to be sent, the transaction ends early, so that memory stays bounded at any interval. */
 const MAX_TRANSACTION_BYTES = 32 * 1_048_576
-/** As above for state: encoding and writing so many keys takes a fifth of a second, in which no heartbeat is sent. */
+/**
+ * The same limit for state: encoding and writing this many keys takes a fifth of a second, during which no heartbeat is
+ * sent.
+ */
 const MAX_DIRTY_KEYS = 50_000
-/** Batches that are full go out beside the work from here on. */
+/** From this size on, full batches are sent while processing continues. */
 const FLUSH_BYTES = 1_048_576
-/** Positions that moved over control records alone are worth a commit this often, for the lag that operators see. */
+/** Positions that moved only past control records are committed at this interval, for the lag that operators see. */
 const IDLE_POSITION_COMMIT_MS = 1_000
-/** The state's age is noted this often for tasks without work, so that it does not look older than tombstones are kept. */
+/**
+ * How often the write time of idle tasks' state is refreshed, so that the state does not look older than the retention
+ * of tombstones.
+ */
 const AGE_REFRESH_MS = 3_600_000
-/** A database that cannot be written this often in a row (disk full) stops the worker. */
+/** After this many consecutive failures to write to the database (disk full) the worker stops. */
 const MAX_FAILED_WRITES = 3
 
 /**
- * Decides when the worker commits, and does it. At most one commit is under way; while the brokers are busy with it, the worker goes on with the
- * records of the next one.
+ * Decides when the worker commits, and commits. At most one commit is running. While the brokers handle it, the worker
+ * processes the records of the next one.
  */
 export interface Committer {
   /**
-   * Ends a commit that the brokers are done with, and begins one that is due. Waits only when what was done meanwhile must not grow.
-   * @param worked this turn of the loop had records to process
+   * Finishes a commit that the brokers have answered, and starts one that is due. Waits only when the next transaction
+   * must not grow any further.
+   * @param worked true when this turn of the loop processed records
    */
   commitIfDue(worked: boolean): Promise<void>
-  /** All five steps, for every task that has something, after those of a commit under way. All tasks must be at rest. */
+  /** Runs all five steps for every task with work, after a running commit has finished. All tasks must be at rest. */
   commit(): Promise<void>
-  /** Waits for the end of a commit under way, whatever it is. Before this nothing can be aborted. */
+  /** Waits for the end of a running commit, whatever its outcome. Call it before an abort. */
   settle(): Promise<void>
   /** Epoch ms until which the loop may wait for input. */
   waitUntil(now: number): number
-  /** The open transaction has reached its limits: nothing should be added to it that can wait. */
+  /** True when the open transaction has reached its limits; nothing should be added that can wait. */
   readonly isFull: boolean
-  /** The last commit counts as just done: nothing is waiting. */
+  /** Restarts the commit interval, as after a commit. */
   reset(): void
   readonly commits: number
 }
@@ -55,7 +62,7 @@ export interface CommitterDeps {
   readonly onCommit: ((seconds: number) => void) | undefined
   /** Ends the loop's wait for input. */
   readonly wake: () => void
-  /** Closes the tasks and starts them anew from the last commit. */
+  /** Closes the tasks and restarts them from the last commit. */
   readonly reopen: (tasks: readonly StreamTask[]) => void
 }
 
@@ -75,7 +82,7 @@ export function committer(deps: CommitterDeps): Committer {
   let commits = 0
   let failedWrites = 0
   let underWay: UnderWay | undefined
-  /** Something was sent: the broker has opened the transaction, and aborts it when its time is up. */
+  /** True after a part of the open transaction was sent: the broker then aborts the transaction at its timeout. */
   let sentEarly = false
 
   const hasWork = () => tasks.running().some((task) => task.hasWork)
@@ -84,12 +91,12 @@ export function committer(deps: CommitterDeps): Committer {
 
   const isFull = () => producer.pendingBytes >= MAX_TRANSACTION_BYTES || dirtyKeys() >= MAX_DIRTY_KEYS
 
-  /** The input pauses: everything that the broker has is processed, so that waiting would win nothing. */
+  /** True when the input pauses: everything on the broker is processed, so that waiting would gain nothing. */
   function commitsAtOnce(): boolean {
     return deps.commitWhenIdle && tasks.running().every((task) => task.caughtUp)
   }
 
-  /** Step 1; steps 2 to 4 go on by themselves. */
+  /** Runs step 1; steps 2 to 4 continue in the background. */
   function begin(): void {
     const involved = tasks.running().filter((task) => task.hasWork || task.positionsMoved)
     if (involved.length === 0) return
@@ -106,7 +113,7 @@ export function committer(deps: CommitterDeps): Committer {
     begun.ends.then(answer, answer)
   }
 
-  /** Waits for steps 2 to 4 of the commit under way; step 5. */
+  /** Waits for steps 2 to 4 of the running commit and runs step 5. */
   async function finish(): Promise<void> {
     if (underWay === undefined) return
     const { prepared, ends, startedAt } = underWay
@@ -134,8 +141,8 @@ export function committer(deps: CommitterDeps): Committer {
   }
 
   /**
-   * The transaction is committed and the state is behind: the tasks begin anew and read the changelog's tail. The records that they have processed
-   * meanwhile are dropped, and with them those of all tasks, since they lie in one transaction.
+   * The transaction is committed but the state is behind it, so the tasks restart and read the tail of the changelog.
+   * The records that all tasks have processed meanwhile are dropped, because they are in a single transaction.
    */
   async function onFailedWrite(error: unknown): Promise<void> {
     failedWrites++
@@ -174,11 +181,11 @@ export function committer(deps: CommitterDeps): Committer {
         return
       }
       const full = isFull()
-      // The interval may pass meanwhile: the batch grows, and its commit begins when the brokers have time for it.
+      // If the interval passes meanwhile, the batch grows until the brokers are ready for its commit.
       if (underWay !== undefined && !full) return
       const { closingDue } = tasks
       const due = full || elapsed(lastCommitAt, now) >= commitIntervalMs
-      // Time handlers may take longer than the broker keeps a transaction open.
+      // Time handlers may take longer than the transaction timeout.
       if (due || (closingDue && sentEarly) || (!worked && commitsAtOnce())) {
         await finish()
         begin()
@@ -186,7 +193,7 @@ export function committer(deps: CommitterDeps): Committer {
       }
       if (closingDue || producer.pendingBytes < FLUSH_BYTES) return
       sentEarly = true
-      producer.flushFull().catch(() => {}) // The commit meets the same failure.
+      producer.flushFull().catch(() => {}) // The commit gets the same error.
     },
     commit,
     async settle() {
@@ -209,7 +216,10 @@ export function committer(deps: CommitterDeps): Committer {
   }
 }
 
-/** Milliseconds between two readings of the clock; endless when it was set back, so that nothing waits until it has caught up. */
+/**
+ * Milliseconds between two clock readings; Infinity when the clock was set back, so that nothing waits for it to catch
+ * up.
+ */
 function elapsed(since: number, now: number): number {
   return now < since ? Infinity : now - since
 }

@@ -1,7 +1,7 @@
 import type { GroupMember, GroupPeer } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 
-/** The members of the group, remembered for a while: many may ask, the coordinator is asked seldom. */
+/** Caches the members of the group, so that many readers cause few requests to the coordinator. */
 export interface GroupView {
   /** Sorted by member id, at most `maxAgeMs` old. */
   members(maxAgeMs: number): Promise<readonly GroupPeer[]>

@@ -5,44 +5,52 @@ import type { EngineMetrics, Introspection } from './introspection.ts'
 import type { Runner } from './runner.ts'
 
 export interface HostOptions {
-  /** 0 chooses a free one. */
+  /** The port of the health server; 0 chooses a free one. */
   readonly healthPort: number
   readonly healthHost: string
-  /** Where other processes reach the health port. Default http://<healthHost>:<port>. */
+  /** The address at which other processes reach the health port. Default http://<healthHost>:<port>. */
   readonly address?: string
-  /** Who may ask for state. Undefined: everybody where the port is a loopback one, nobody else. */
+  /**
+   * The token for state queries. Undefined allows queries from everyone on a loopback address, and from no one on any
+   * other.
+   */
   readonly queryToken?: string
 }
 
 export interface HostDeps {
   readonly backend: StateBackend
   readonly runtime: Runtime
-  /** Makes what this process runs; the metrics are for its commits, the address is what it tells the other workers. */
+  /**
+   * Creates the runners of this process. They report commits to the metrics and publish the address to the other
+   * workers.
+   */
   readonly runners: (metrics: EngineMetrics, address: string) => readonly Runner[]
 }
 
-/** One worker process: several topologies and sinks on one database, observable over HTTP. */
+/** One worker process: several topologies and sinks on one database, with an HTTP server for health and metrics. */
 export interface Host {
   readonly healthPort: number
   /** Resolves when every worker has joined its group and every sink reads; rejects when one of them cannot start. */
   readonly started: Promise<void>
-  /** Resolves when all has stopped in order; rejects with the first failure, after everything else was stopped. */
+  /**
+   * Resolves when everything has stopped in order. Rejects with the first failure, after everything else has stopped.
+   */
   readonly done: Promise<void>
   stop(): Promise<void>
 }
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|::1)$/
 
-/** State may hold what not everybody in the network should see. */
+/** Restricts state queries, because state may contain data that not every client in the network may see. */
 function queryAccess({ queryToken, healthHost }: HostOptions): QueryAccess {
   if (queryToken !== undefined) return { token: queryToken }
   return LOOPBACK.test(healthHost) ? 'open' : 'off'
 }
 
-/** Health answers from the first moment on, so that a start that takes long (restore, a broker that is away) can be watched. */
+/** The health server runs from the beginning, so that a slow start (restore, unreachable brokers) can be observed. */
 export async function startHost(options: HostOptions, deps: HostDeps): Promise<Host> {
   const { backend, runtime } = deps
-  // Loaded here so that processes that only declare topologies never load the metrics library.
+  // The import is here so that processes that only declare topologies never load the metrics library.
   const { engineMetrics, serveIntrospection } = await import('./introspection.ts')
   let runners: readonly Runner[] = []
   let stopping = false
@@ -66,7 +74,7 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
   async function runOne(runner: Runner, starting: Promise<void>): Promise<void> {
     await starting
     await runner.done
-    if (!stopping) throw new Error(`${runner.name} ended by itself`)
+    if (!stopping) throw new Error(`${runner.name} ended unexpectedly`)
   }
 
   async function runAll(starts: readonly Promise<void>[]): Promise<void> {
@@ -85,7 +93,7 @@ export async function startHost(options: HostOptions, deps: HostDeps): Promise<H
   const starts = runners.map((runner) => runner.start())
   const started = Promise.all(starts).then(() => {})
   const done = runAll(starts)
-  // Those who wait for these promises get the failure.
+  // Callers that await these promises get the failure.
   for (const promise of [started, done]) promise.catch(() => {})
   return {
     healthPort: introspection.port,

@@ -5,13 +5,13 @@ import { type Answer, jsonAnswer as json, type QueryAccess, stateAnswer } from '
 import type { Runner, Sample } from './runner.ts'
 
 const METRIC_PREFIX = 'millrace_'
-/** From an idle commit on a quick broker to one that waits for a slow disk. */
+/** Covers idle commits on a fast broker up to commits that wait for a slow disk. */
 const COMMIT_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]
 
 /** The metrics of one worker process. */
 export interface EngineMetrics {
   observeCommit(topology: string, seconds: number): void
-  /** In Prometheus' text format. */
+  /** The metrics in Prometheus' text format. */
   text(): Promise<string>
   readonly contentType: string
 }
@@ -56,19 +56,19 @@ export function engineMetrics(runners: () => readonly Runner[], backend: Pick<St
   }
 }
 
-/** What the process tells of itself over HTTP. */
+/** The HTTP server for health, metrics and introspection of the process. */
 export interface Introspection {
   readonly port: number
   close(): Promise<void>
 }
 
 const TEXT = 'text/plain; charset=utf-8'
-/** Far more than scrapers and operators need; what asks for state beyond it waits in the kernel's queue. */
+/** Far more than scrapers and operators need. Further connections wait in the kernel's queue. */
 const MAX_CONNECTIONS = 256
-const NOT_FOUND = { error: 'not_found', message: 'there are /livez, /readyz, /metrics, /topology, /tasks and /state' }
+const NOT_FOUND = { error: 'not_found', message: 'the paths are /livez, /readyz, /metrics, /topology, /tasks and /state' }
 
 export interface IntrospectionParts {
-  /** 0 chooses a free one. */
+  /** 0 chooses a free port. */
   readonly port: number
   readonly host: string
   readonly runners: () => readonly Runner[]
@@ -77,7 +77,7 @@ export interface IntrospectionParts {
   readonly queryAccess: QueryAccess
 }
 
-/** /livez, /readyz, /metrics, /topology (text; `?format=mermaid`), /tasks, /state. */
+/** Serves /livez, /readyz, /metrics, /topology (text; `?format=mermaid`), /tasks and /state. */
 export async function serveIntrospection(parts: IntrospectionParts): Promise<Introspection> {
   const { runners, metrics } = parts
 

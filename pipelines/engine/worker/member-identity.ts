@@ -8,9 +8,9 @@ import type { MemberIdentity } from './worker-config.ts'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
- * The place of one worker in its group, made at its first start and kept beside its state: with it a killed worker gets its partitions
- * back at once, and fences what is left of its earlier life. Call it only while the database in the same folder is open: its lock keeps
- * a second process away.
+ * The identity of a worker in its group. It is created at the first start and stored in the state folder. With it, a
+ * killed worker gets its partitions back at once and fences its earlier producer. Call this only while the database in
+ * the same folder is open, because the database's lock keeps a second process out.
  * @param folder the state folder of this worker process
  */
 export function memberIdentity(folder: string, name: string, runtime: Pick<Runtime, 'id'> = systemRuntime()): MemberIdentity {
@@ -18,24 +18,24 @@ export function memberIdentity(folder: string, name: string, runtime: Pick<Runti
   const identity = read(file) ?? create(folder, file, name, runtime.id())
   return {
     ...identity,
-    // The transactional id stays: whatever the member is called, it must fence the earlier lives of this slot.
+    // The transactional id does not change: it must fence earlier producers of this slot, whatever the member id is.
     keepMemberId: (memberId) => write(file, { ...identity, memberId }),
   }
 }
 
-/** What the transactional ids of a topology's workers begin with; the rest is the slot's id. */
+/** The prefix of the transactional ids of a topology's workers; the id of the slot follows. */
 export function transactionalIdPrefix(name: string): string {
   return `millrace-${name}-`
 }
 
 /**
- * Those of some transactional ids whose slot is in the group no more.
- * @param memberIds of the members that the group's coordinator knows
+ * Those of the transactional ids whose slot is no longer in the group.
+ * @param memberIds the ids of all members that the group coordinator knows
  */
 export function idsWithoutMember(name: string, transactionalIds: readonly string[], memberIds: readonly string[]): string[] {
   const prefix = transactionalIdPrefix(name)
   const present = new Set(memberIds.map(slotOf))
-  const isGone = (slot: string) => UUID.test(slot) && !present.has(slot) // Not a UUID: of a topology whose name goes on.
+  const isGone = (slot: string) => UUID.test(slot) && !present.has(slot) // Without a UUID the id belongs to a topology with a longer name.
   return transactionalIds.filter((id) => id.startsWith(prefix) && isGone(id.slice(prefix.length)))
 }
 
@@ -44,7 +44,10 @@ interface KeptIdentity {
   readonly transactionalId: string
 }
 
-/** Checked by hand: a schema library would be loaded by every process that only declares topologies. */
+/**
+ * Checks the fields without a schema library, because every process that only declares topologies would load the
+ * library.
+ */
 function isIdentity(value: unknown): value is KeptIdentity {
   if (typeof value !== 'object' || value === null) return false
   const { memberId, transactionalId } = value as Partial<Record<keyof KeptIdentity, unknown>>
@@ -58,7 +61,7 @@ function create(folder: string, file: string, name: string, memberId: string): K
   return identity
 }
 
-/** Whole or not at all: a half-written identity would be a new one at the next start, and its partitions wait for the session time-out. */
+/** Writes atomically: a damaged file would force a new identity, whose partitions wait for the session timeout. */
 function write(file: string, identity: KeptIdentity): void {
   const draft = `${file}.draft`
   writeFileSync(draft, `${JSON.stringify(identity)}\n`)
@@ -74,7 +77,7 @@ function read(file: string): KeptIdentity | undefined {
     throw error
   }
   const kept = safeJson(text)
-  if (!isIdentity(kept)) throw new Error(`${file} is damaged: delete it, and the worker joins its group under a new identity`)
+  if (!isIdentity(kept)) throw new Error(`${file} is damaged: delete it to let the worker join its group with a new identity`)
   return { memberId: kept.memberId, transactionalId: kept.transactionalId }
 }
 

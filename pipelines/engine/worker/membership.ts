@@ -18,24 +18,29 @@ import type { TaskSet } from './task-set.ts'
 import { fetchStartOffsets, type TaskOffsets, type TaskStarts } from './task-starts.ts'
 import { partitionsOfPart } from './worker-topics.ts'
 
-/** More fences than this within the window, and the machine or its brokers are not fit to work. */
+/** After more fences than this within the window, the machine or its brokers are considered unable to work. */
 const MAX_FENCES = 5
 const FENCE_WINDOW_MS = 60_000
 const RETRY_MS = 500
-/** Most is seen at the first look; later ones are for coordinators that did not answer. */
+/** The first check finds most transactions; later ones are for coordinators that did not answer. */
 const OPEN_TRANSACTIONS_LOOK_MS = 1_000
 
-/** The worker's place in its group, and what follows from it for its tasks. All of it runs inside the worker's loop. */
+/**
+ * Handles the worker's membership in its group and its consequences for the tasks. All of it runs in the worker's loop.
+ */
 export interface Membership {
-  /** Acts on the next event of the group and on answers that have arrived meanwhile. */
+  /** Handles the next group event and the answers that have arrived meanwhile. */
   handleEvents(): Promise<void>
-  /** Answers are there to be attended to. */
+  /** True when answers wait to be handled. */
   readonly hasNews: boolean
-  /** Begins anew from the last commit, as a new life of the producer and the member. @throws FencedError when the place was lost too often */
+  /**
+   * Restarts from the last commit with a newly initialised producer and a new membership.
+   * @throws FencedError after too many fences
+   */
   startOver(reason: Error): Promise<void>
-  /** Closes tasks and starts them anew. */
+  /** Closes tasks and starts them again. */
   reopen(tasks: readonly StreamTask[]): void
-  /** Partitions have been assigned at least once since the last fence. */
+  /** True when partitions have been assigned at least once since the last fence. */
   readonly assigned: boolean
   readonly fences: number
   readonly restarts: number
@@ -59,10 +64,10 @@ export interface MembershipDeps {
   readonly wake: () => void
 }
 
-/** Everything that happens beside the loop ends as news for it. */
+/** The results of requests that ran outside the loop. The loop handles them. */
 type News = { readonly tasks: readonly StreamTask[]; readonly offsets: TaskOffsets } | { readonly error: unknown }
 
-/** Passing failures of the cluster: waiting and asking again cures them. */
+/** True for transient failures of the cluster, which a retry can cure. */
 export function isPassing(error: unknown): boolean {
   return error instanceof TransportError && !error.fatal
 }
@@ -70,7 +75,7 @@ export function isPassing(error: unknown): boolean {
 export function membership(deps: MembershipDeps): Membership {
   const { topology, group, producer, session, tasks, starts, runtime, stopping } = deps
   const { log } = runtime
-  /** Raised by every fence: news of earlier generations are dropped. */
+  /** Increased at every restart, so that answers for earlier generations are dropped. */
   let generation = 0
   let inbox: { readonly generation: number; readonly news: News }[] = []
   let assigned = false
@@ -102,7 +107,7 @@ export function membership(deps: MembershipDeps): Membership {
     }
   }
 
-  /** The work of revoked partitions is committed before they are given up. */
+  /** Commits the work on revoked partitions before it gives them up. */
   async function onAssignment(partitions: readonly TopicPartition[]): Promise<void> {
     const wanted = new Set(partitions.map(({ topic, partition }) => partitionKey(topic, partition)))
     const isRevoked = (task: StreamTask) => !task.sources.every(({ topic, partition }) => wanted.has(partitionKey(topic, partition)))
@@ -123,7 +128,7 @@ export function membership(deps: MembershipDeps): Membership {
     askFor(fresh)
   }
 
-  /** The tasks that do not exist yet and all of whose partitions are here. */
+  /** The tasks to create: all of their partitions are assigned and they do not exist yet. */
   function missing(wanted: ReadonlySet<string>): StreamTask[] {
     return topology.subTopologies.flatMap((part) => {
       const count = partitionsOfPart(topology.name, part.sources, deps.partitionCounts)
@@ -134,7 +139,7 @@ export function membership(deps: MembershipDeps): Membership {
     })
   }
 
-  /** Asks for what must be known before the tasks start, beside the loop: running tasks go on. */
+  /** Fetches the start offsets of tasks outside the loop, so that running tasks continue. */
   function askFor(fresh: readonly StreamTask[]): void {
     if (fresh.length === 0) return
     const of = generation
@@ -158,8 +163,9 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   /**
-   * A transaction is open only in a life that was a member before, and a life that is no member any more never becomes one again (it takes a new producer
-   * epoch first): so whoever is missing after its transaction was seen is gone, or a zombie.
+   * Only a producer whose worker was a group member can have an open transaction, and a worker that has left the group
+   * initialises its producer again before it rejoins. If the worker is missing from the group after its open
+   * transaction was seen, it is dead or a zombie, and the transaction can be aborted.
    */
   async function abortAbandonedTransactions(known: AbortSignal): Promise<void> {
     const isGone = async (ids: readonly string[]) => {
@@ -194,15 +200,15 @@ export function membership(deps: MembershipDeps): Membership {
     }
   }
 
-  /** Only lost places are counted against the limit: brokers that are away for long, or schemas that must be loaded, come and go. */
+  /** Counts only fences towards the limit, because long outages of brokers and missing schemas are temporary. */
   function countFence(reason: Error): void {
     fences++
     const now = runtime.monotonic()
     fenceTimes = [...fenceTimes.filter((time) => now - time < FENCE_WINDOW_MS), now]
     if (fenceTimes.length <= MAX_FENCES) return
     throw new FencedError(
-      `${topology.name} lost its place ${fenceTimes.length} times within ${FENCE_WINDOW_MS / 1_000} s (${reason.message}): ` +
-        'the process or its way to the brokers stands still for longer than its session or transaction may',
+      `${topology.name} was fenced ${fenceTimes.length} times within ${FENCE_WINDOW_MS / 1_000} s (${reason.message}): ` +
+        'the process or its connection to the brokers pauses for longer than the session or transaction timeout',
       { cause: reason },
     )
   }
@@ -212,7 +218,7 @@ export function membership(deps: MembershipDeps): Membership {
     restarts++
     log.warn({ topology: topology.name, reason: reason.message }, fenced ? 'worker_fenced' : 'worker_starts_over')
     if (fenced) countFence(reason)
-    // A failure that comes back at once must not keep the brokers busy.
+    // A failure that recurs at once must not keep the brokers busy.
     else if (isPassing(reason)) await runtime.sleep(RETRY_MS, stopping)
     await deps.committer().settle()
     generation++

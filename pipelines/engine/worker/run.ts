@@ -13,41 +13,41 @@ import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { workerRunner } from './worker-runner.ts'
 
 export interface RunOptions extends Partial<HostOptions>, Omit<WorkerConfig, 'topology'> {
-  /** `host:port` of some brokers of the cluster, separated by commas or as a list. */
+  /** `host:port` of some brokers of the cluster, as a list or separated by commas. */
   readonly brokers: string | readonly string[]
-  /** URL of the schema registry, or a client of it. */
+  /** URL or client of the schema registry. */
   readonly registry: string | SchemaRegistry
   /**
-   * Folder of this worker alone: its database, and its identity in the consumer group. A worker that starts again with
-   * the same folder gets its partitions back at once and restores only what it missed.
+   * A folder for this worker alone, for its database and its identity in the consumer group. A worker that restarts
+   * with the same folder gets its partitions back at once and restores only what it missed.
    */
   readonly stateFolder: string
   /**
-   * Memory of the database, bytes.
+   * Memory of the database in bytes.
    * @default 256 MiB
    */
   readonly memoryBudgetBytes?: number
-  /** How brokers know this client, TLS, SASL and time-outs. */
+  /** Client id, TLS, SASL and timeouts of the Kafka client. */
   readonly kafka?: Omit<Partial<KafkaOptions>, 'brokers'>
   /** @default JSON lines of level info and above on stdout */
   readonly log?: Log
   /**
-   * SIGTERM and SIGINT stop the worker in order; then the process can end by itself.
+   * Makes SIGTERM and SIGINT stop the worker in order, after which the process can exit.
    * @default false
    */
   readonly stopOnSignals?: boolean
 }
 
-/** A worker that runs. */
+/** A running worker. */
 export interface RunningWorker {
-  /** Resolves when the worker has stopped in order and everything is closed; rejects when the worker failed. */
+  /** Resolves when the worker has stopped in order and everything is closed. Rejects when the worker has failed. */
   readonly done: Promise<void>
-  /** Finishes the records in hand, commits, leaves the group and closes everything. */
+  /** Finishes the current records, commits, leaves the group and closes everything. */
   stop(): Promise<void>
   status(): WorkerStatus
-  /** Reads of the committed state; undefined once the worker has stopped. */
+  /** Queries of the committed state; undefined once the worker has stopped. */
   readonly queries: StateQueries | undefined
-  /** Where the process answers over HTTP; undefined unless a `healthPort` was given. */
+  /** The port of the HTTP server; undefined unless a `healthPort` was given. */
   readonly healthPort: number | undefined
 }
 
@@ -64,17 +64,18 @@ interface Started {
 
 /**
  * Runs one topology in this process: connects to the brokers, opens the state folder, creates missing topics, registers
- * schemas and joins the group. With a `healthPort` the process answers over HTTP from the first moment.
- * @returns the worker, once it has joined its group. Its tasks may still be restoring: see `status().ready`
- * @throws Error of one line when brokers or registry do not answer, another process uses the state folder, or the
- *   topology cannot run here
+ * schemas and joins the group. With a `healthPort` it serves HTTP from the start.
+ * @returns the worker once it has joined its group. Its tasks may still be restoring: see `status().ready`
+ * @throws Error with a one-line message if the brokers or the registry do not answer, another process uses the state
+ *   folder, or the topology cannot run here
  * @example
  * const [brokers, registry] = ['localhost:9092', 'http://localhost:8081']
  * const worker = await run(trips, { brokers, registry, stateFolder: '/var/lib/trips' })
  * await worker.done
  */
 export async function run(topology: Topology, options: RunOptions): Promise<RunningWorker> {
-  // Loaded here so that processes that only declare topologies load neither the database nor the Kafka client.
+  // The imports are dynamic so that processes that only declare topologies load neither the database nor the Kafka
+  // client.
   const { withReplaceableState } = await import('../../../state/stores/replaceable-state.ts')
   const runtime = systemRuntime(options.log ?? (await standardLog()))
   const folder = options.stateFolder
@@ -132,10 +133,7 @@ async function connect(topology: Topology, { brokers, kafka }: RunOptions, runti
   }
 }
 
-/**
- * The schema of the transport's options reports every fault with its path, as JSON over many lines. People get one
- * line.
- */
+/** Converts option errors, which the schema reports as JSON over many lines, to a single line for the user. */
 function transportOf(open: () => Transport): Transport {
   try {
     return open()

@@ -1,9 +1,9 @@
 import type { StateQueries } from '../queries/queries.ts'
 import type { TopologyDescription } from '../topology/describe.ts'
 
-/** One figure at the moment of asking. */
+/** One metric value at the time of the request. */
 export interface Sample {
-  /** Prometheus name, without the prefix `millrace_`; counters end with `_total`. */
+  /** Prometheus name without the prefix `millrace_`; names of counters end with `_total`. */
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'gauge'
@@ -11,21 +11,21 @@ export interface Sample {
   readonly value: number
 }
 
-/** What a host runs: a worker of a topology, or a sink. */
+/** A unit that a host runs: a worker of a topology, or a sink. */
 export interface Runner {
   readonly name: string
   readonly kind: 'topology' | 'sink'
-  /** Resolves when it works. Rejects when it cannot. */
+  /** Resolves when it runs. Rejects when it cannot start. */
   start(): Promise<void>
-  /** Resolves after an orderly stop, rejects when it failed: the host then stops the whole process. */
+  /** Resolves after an orderly stop. Rejects after a failure, and the host then stops the whole process. */
   readonly done: Promise<void>
   stop(): Promise<void>
-  /** Undefined when ready, else what is missing, for people. */
+  /** Undefined when ready; otherwise a description of what is missing. */
   notReady(): string | undefined
   describe(): TopologyDescription | undefined
-  /** For /tasks: positions, lag, sizes, as plain JSON. */
+  /** Positions, lag and sizes as plain JSON, for /tasks. */
   report(): object
   samples(): Iterable<Sample>
-  /** State that can be asked for; undefined for runners without any, and while it is not open. */
+  /** Queries of the state; undefined for runners without state, and while it is not open. */
   readonly queries?: StateQueries | undefined
 }

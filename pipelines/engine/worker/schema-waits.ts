@@ -1,19 +1,22 @@
 import type { LoadedSchemas } from '../../../kafka/serdes.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 
-/** Tasks that stand still before a record whose schema must be loaded first. */
+/** Keeps track of tasks that wait for the schema of their next record. */
 export interface SchemaWaits {
-  /** Loads the schema in the background; the worker is woken when the answer is there. */
+  /** Loads the schema in the background and wakes the worker when the answer arrives. */
   waitFor(schemaId: number): void
   isWaiting(schemaId: number): boolean
-  /** True for a while after the registry said that it has no such schema. */
+  /** True for a while after the registry answered that it has no such schema. */
   isMissing(schemaId: number): boolean
 }
 
-/** A registry that is away is asked again this soon, and then ever less often: records wait, none is given up. */
+/**
+ * First delay before an unreachable registry is asked again; later delays grow. Records wait meanwhile, and none is
+ * given up.
+ */
 const FIRST_RETRY_MS = 500
 const LONGEST_RETRY_MS = 15_000
-/** A record with an unknown id goes to the dead letters at once when another one has just been refused. */
+/** While a schema id is known to be missing, further records with it go to the dead letters at once. */
 const MISSING_KEPT_MS = 30_000
 
 export interface SchemaWaitDeps {

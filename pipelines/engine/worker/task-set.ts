@@ -3,37 +3,37 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StreamTask } from '../task/task.ts'
 import type { SchemaWaits } from './schema-waits.ts'
 
-/** A task that cannot go on (it waits for a schema) must not take the queue from the others. */
+/** A task that waits for a schema must not use up the queue of the others. */
 const PAUSE_TASK_BYTES = 4 * 1_048_576
-/** One round of work over all tasks: sockets are read and heartbeats sent between rounds. */
+/** Duration of one round over all tasks. Sockets are read and heartbeats sent between rounds. */
 const ROUND_MS = 20
 
-/** The tasks of one worker: what they are given, and whose turn it is. */
+/** The tasks of one worker. It distributes the records and decides which task runs. */
 export interface TaskSet {
   all(): StreamTask[]
   running(): StreamTask[]
   has(task: StreamTask): boolean
   hasId(taskId: string): boolean
   add(task: StreamTask): void
-  /** Closes a task and takes its partitions out of the fetcher. */
+  /** Closes a task and removes its partitions from the fetcher. */
   close(task: StreamTask): void
   dispatch(data: PartitionData): void
-  /** Bytes fetched that can be processed now: those of tasks that wait for a schema have a limit of their own. */
+  /** Fetched bytes that can be processed now. Tasks that wait for a schema have a separate limit. */
   queuedBytes(): number
-  /** True when a task could work at once. */
+  /** True when some task can run at once. */
   canWork(): boolean
   /**
-   * One round over the tasks, another one first each time.
-   * @param onlyHandlers only the tasks inside a time handler go on
-   * @returns true when any had something to do
+   * Runs one round over the tasks, starting with a different one each time.
+   * @param onlyHandlers continues only the tasks inside a time handler
+   * @returns true when any task had something to do
    */
   work(onlyHandlers: boolean): boolean
   tick(now: number): void
   /** False while any task is inside a time handler. */
   readonly atRest: boolean
-  /** True when any task is about to begin time handlers. */
+  /** True when any task is about to start time handlers. */
   readonly closingDue: boolean
-  /** Finishes the time handlers in hand: before that nothing can be committed. */
+  /** Finishes the running time handlers. Nothing can be committed before that. */
   comeToRest(): Promise<void>
   readonly waitingForSchemas: number[]
 }
@@ -42,7 +42,7 @@ export interface TaskSetDeps {
   readonly fetcher: Fetcher
   readonly schemas: SchemaWaits
   readonly runtime: Runtime
-  /** Told of every task that is closed. */
+  /** Called for every task that is closed. */
   readonly onClose: (task: StreamTask) => void
 }
 

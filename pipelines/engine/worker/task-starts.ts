@@ -14,18 +14,18 @@ import type { StartPosition, StreamTask } from '../task/task.ts'
 import type { Changelog } from '../task/task-place.ts'
 import { TopologyError } from '../topology/errors.ts'
 
-/** How far a restoring task is. */
+/** The progress of a restoring task. */
 export interface RestoreProgress {
   readonly task: string
   /** Changelog records applied. */
   readonly records: number
-  /** Offsets still to be read, an upper bound of the records. */
+  /** Offsets that remain to be read: an upper bound of the records. */
   readonly remaining: number
   readonly recordsPerSecond: number
 }
 
 export interface TaskOffsets extends StartOffsets {
-  /** First and next offset of sources for which nothing is committed. */
+  /** First and next offsets of sources without a committed offset. */
   readonly sourceStarts: ReadonlyMap<string, number>
   readonly sourceEnds: ReadonlyMap<string, number>
 }
@@ -33,10 +33,10 @@ export interface TaskOffsets extends StartOffsets {
 interface Restoring {
   readonly task: StreamTask
   readonly positions: Map<string, StartPosition>
-  /** The group knows where the input stood. */
+  /** True when the group has a committed offset of the input. */
   readonly committed: boolean
   readonly startedAt: number
-  /** Changelogs that are not read to their end yet. */
+  /** Number of changelogs that are not completely read yet. */
   open: number
   records: number
 }
@@ -48,17 +48,23 @@ interface OpenChangelog {
   position: number
 }
 
-/** Brings tasks from CREATED to RUNNING while others work: reads their changelogs with the worker's own fetcher. */
+/**
+ * Takes tasks from CREATED to RUNNING while others process records. It reads their changelogs with the worker's own
+ * fetcher.
+ */
 export interface TaskStarts {
-  /** Plans the restore of the tasks that are still wanted; those with nothing to read are started at once. */
+  /** Plans the restore of the tasks. Tasks with nothing to read start at the next `finish`. */
   begin(tasks: readonly StreamTask[], offsets: TaskOffsets): void
-  /** Takes fetched changelog records into the session's open batch. @returns false when the partition is none of a restoring task */
+  /**
+   * Copies fetched changelog records into the session's open batch. @returns false when the partition belongs to no
+   * restoring task
+   */
   take(data: PartitionData): boolean
-  /** Writes what was taken and starts the tasks that are complete. */
+  /** Writes the copied records and starts the tasks whose restore is complete. */
   finish(): void
-  /** Forgets a task that was closed meanwhile. */
+  /** Removes a task that was closed meanwhile. */
   drop(task: StreamTask): void
-  /** Changelogs are being read. */
+  /** True while changelogs are being read. */
   readonly restoring: boolean
   progress(): RestoreProgress[]
 }
@@ -74,8 +80,8 @@ export interface TaskStartDeps {
 }
 
 /**
- * Asks for everything that must be known before tasks start. The committed offsets come first: they wait until open transactions on them have
- * ended, so that the changelogs' ends are beyond everything that those transactions wrote.
+ * Fetches all offsets that are needed to start tasks. The committed offsets come first: the request waits until open
+ * transactions on them have ended, so that the ends of the changelogs include everything that those transactions wrote.
  */
 export async function fetchStartOffsets(
   transport: Transport,
@@ -143,18 +149,19 @@ export function taskStarts(deps: TaskStartDeps): TaskStarts {
         `topology ${topology}: no offset of ${key} is known to the group or the state, and its offset reset is "fail": commit one for group ${topology} or choose earliest or latest`,
       )
     const offset = (reset === 'latest' ? offsets.sourceEnds : offsets.sourceStarts).get(key)
-    if (offset === undefined) throw new Error(`the first offset of ${key} was not asked for`)
+    if (offset === undefined) throw new Error(`the first offset of ${key} was not requested`)
     return offset
   }
 
   function run(restoring: Restoring): void {
     const { task, positions, committed, records, startedAt } = restoring
     tasks.delete(restoring)
-    // State and offsets are committed together: what these records hold would be counted a second time.
+    // State and offsets are committed together. Without the offsets, records already contained in the state would be
+    // counted again.
     if (deps.exactlyOnce && !committed && records > 0)
       throw new TopologyError(
-        `topology ${topology}: task ${task.id} has state of ${records} changelog records, but nobody knows up to where its input is in them (the group's offsets ` +
-          `have expired and the state folder is lost or old): commit the offsets for group ${topology}, or delete its changelog topics and begin anew`,
+        `topology ${topology}: task ${task.id} has state of ${records} changelog records, but the input position that belongs to it is unknown (the group's offsets ` +
+          `have expired, and the state folder is lost or old): commit the offsets for group ${topology}, or delete its changelog topics to start from scratch`,
       )
     task.start(positions)
     for (const source of task.sources) {

@@ -5,49 +5,55 @@ import type { StateBackend } from '../../../state/stores/store.ts'
 import type { Topology } from '../topology/topology.ts'
 import type { CommitFault } from './commit.ts'
 
-/** exactly-once: transactions. at-least-once: no transactions, what was processed since the last commit is processed again after a crash. */
+/**
+ * `exactly-once` uses transactions. `at-least-once` uses none; after a crash it processes again what was processed
+ * since the last commit.
+ */
 export type Guarantee = 'exactly-once' | 'at-least-once'
 
 export interface WorkerConfig {
   readonly topology: Topology
   /** Default exactly-once. */
   readonly guarantee?: Guarantee
-  /** Default 100 ms; the topology's own option comes first. */
+  /** Default 100 ms. The topology's own option takes precedence. */
   readonly commitIntervalMs?: number
-  /** Decoded objects that each store instance keeps. Default 10,000. */
+  /** Number of decoded objects that each store instance caches. Default 10,000. */
   readonly cachedObjects?: number
-  /** How long a worker that stops waits for brokers that do not answer. Default 15 s. */
+  /** How long a stopping worker waits for brokers that do not answer. Default 15 s. */
   readonly stopGraceMs?: number
-  /** A worker that stops in order keeps its partitions for its next start, until the session times out: a rolling restart moves nothing. Default false: it gives them to others at once. */
+  /**
+   * Whether a worker that stops in order stays in the group until its session times out, so that it keeps its
+   * partitions for its next start and a rolling restart moves nothing. Default false: other workers get them at once.
+   */
   readonly keepPlaceOnStop?: boolean
-  /** How long the state of partitions that moved away is kept on disk, for when they come back. Default 1 h. */
+  /** How long the state of partitions that have moved away stays on disk in case they return. Default 1 h. */
   readonly keepStateMs?: number
-  /** Of the records written. Default none. */
+  /** Compression of written records. Default none. */
   readonly compression?: Compression
 }
 
-/** A worker's place in its group: made together, kept together. */
+/** The identity of a worker in its group. Both ids are created and stored together. */
 export interface MemberIdentity {
-  /** UUID: rejoining with it gets the same partitions back at once. */
+  /** A UUID. A member that rejoins with it gets the same partitions back at once. */
   readonly memberId: string
-  /** Fences this worker's earlier lives. */
+  /** Fences earlier producers of this worker. */
   readonly transactionalId: string
-  /** Keeps another member id in place of one that the brokers refuse. */
+  /** Stores a new member id in place of one that the brokers refuse. */
   readonly keepMemberId?: (memberId: string) => void
 }
 
 export interface WorkerDeps {
-  /** Connected, shared by the workers of a process. */
+  /** A connected transport, which the workers of a process share. */
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly backend: StateBackend
   readonly identity: MemberIdentity
-  /** `runtime.now` must be the clock by which the transport stamps fetches. */
+  /** `runtime.now` must be the clock with which the transport stamps fetches. */
   readonly runtime: Runtime
-  /** Where this process answers queries (http://host:port), told to the other workers. */
+  /** The address at which this process answers queries (http://host:port). The other workers can see it. */
   readonly address?: string
-  /** Told of every commit. */
+  /** Called after every commit. */
   readonly onCommit?: (seconds: number) => void
-  /** Crash tests only. */
+  /** For crash tests only. */
   readonly fault?: CommitFault
 }

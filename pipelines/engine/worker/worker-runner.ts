@@ -2,7 +2,7 @@ import type { StreamTask } from '../task/task.ts'
 import type { Runner, Sample } from './runner.ts'
 import type { Worker } from './worker.ts'
 
-/** A worker as its host sees it. */
+/** Wraps a worker as a runner of its host. */
 export function workerRunner(worker: Worker): Runner {
   const { topology } = worker
   return {
@@ -89,15 +89,15 @@ function* workerSamples(worker: Worker): Generator<Sample> {
   yield gauge('worker_ready', '1 when every assigned task runs', ready ? 1 : 0)
   yield counter('records_processed_total', 'Records that processors have seen', metrics.processed)
   yield counter('records_dead_lettered_total', 'Records sent to the dead-letter topic', metrics.deadLetters)
-  yield counter('records_late_total', 'Records that came behind their window and its grace', metrics.late)
+  yield counter('records_late_total', 'Records that arrived after their window and its grace period', metrics.late)
   for (const [reason, value] of metrics.dropped) yield counter('records_dropped_total', 'Records ignored on purpose', value, { reason })
   for (const [metric, value] of metrics.counts) yield counter('processor_events_total', 'Counted by processors', value, { metric })
   yield counter('commits_total', 'Committed transactions', commits)
-  yield counter('fences_total', 'Times that the worker lost its place', fences)
-  yield counter('restarts_total', 'Times that the worker began anew from the last commit', restarts)
+  yield counter('fences_total', 'Times that the worker was fenced', fences)
+  yield counter('restarts_total', 'Times that the worker restarted from the last commit', restarts)
   for (const task of tasks) {
-    yield gauge('task_lag_records', 'Offsets between the task and the end of its sources', lagOf(task), { task: task.id })
-    yield gauge('task_running', '1 when the task runs, 0 while it is restored', task.state === 'RUNNING' ? 1 : 0, { task: task.id })
+    yield gauge('task_lag_records', 'Offsets between the task and the ends of its sources', lagOf(task), { task: task.id })
+    yield gauge('task_running', '1 when the task runs, 0 while it restores', task.state === 'RUNNING' ? 1 : 0, { task: task.id })
   }
   for (const { task, behind } of standbys)
     yield gauge('standby_lag_records', 'Committed changelog offsets that the standby copy lacks', behind, { task })

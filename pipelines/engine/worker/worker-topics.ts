@@ -7,16 +7,18 @@ import { commonPartitions } from '../topology/sub-topology.ts'
 import type { Topology } from '../topology/topology.ts'
 
 /**
- * Makes sure that every topic of a topology is there. Missing ones are created as declared; those that are there keep the partitions that they
- * have, repartition topics too (production has more). Changelogs follow the counts found.
+ * Makes sure that all topics of a topology exist. It creates missing ones as declared. Existing topics, including
+ * repartition topics, keep their partition counts, because production has more partitions. Changelogs follow the actual
+ * counts.
  * @returns the partition counts of all topics that are read or written
- * @throws TopologyError when sources that are processed together have different counts; TransportError when a changelog has another count
+ * @throws TopologyError when sources that are processed together have different counts; TransportError when a changelog
+ *   has another count
  */
 export async function prepareTopics(transport: Transport, topology: Topology, declaration: Declaration): Promise<Map<string, number>> {
   const internal = new Set([...declaration.repartitions.values()].map((topic) => topic.name))
   const topics = topicsOf(declaration)
   const names = [...topics.map((topic) => topic.name), ...changelogNames(topology, declaration), deadLetterTopicName(topology.name)]
-  // Of all at once: at every start but the first nothing else has to be asked.
+  // One request for all topics: except at the first start nothing else has to be requested.
   const existing = await transport.partitionCounts(names)
   const counts = new Map(topics.map(({ name, partitions }) => [name, existing.get(name) ?? partitions]))
   const wanted = [
@@ -32,7 +34,7 @@ export async function prepareTopics(transport: Transport, topology: Topology, de
 
 /**
  * The repartition and changelog topics of a topology.
- * @param counts partitions of the topics that it reads, repartition topics included; changelogs follow them
+ * @param counts partition counts of the topics that it reads, including repartition topics; changelogs follow them
  * @throws TopologyError when sources that are processed together have different counts
  */
 export function internalTopics(topology: Topology, declaration: Declaration, counts: ReadonlyMap<string, number>): TopicSpec[] {
@@ -57,7 +59,7 @@ function changelogs(topology: Topology, declaration: Declaration, counts: Readon
   })
 }
 
-/** Partition count of a sub-topology's sources as the broker has them. */
+/** The broker's partition count of a sub-topology's sources. */
 export function partitionsOfPart(topology: string, sources: readonly string[], counts: ReadonlyMap<string, number>): number {
   const found = sources.map((name) => {
     const partitions = counts.get(name)

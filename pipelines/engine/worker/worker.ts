@@ -10,50 +10,55 @@ import { isPassing } from './membership.ts'
 import type { RestoreProgress } from './task-starts.ts'
 import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 
-/** A poll that waits is cut short at this: while nothing comes, what is done once a second or less often is looked after. */
+/** Longest wait of a poll. It allows for tasks of the loop that are due once a second or less often. */
 const LONGEST_POLL_MS = 1_000
-/** The same where standby copies are kept: what has come for them is taken between two polls. */
+/** The same limit for workers with standby copies, whose records are handled between two polls. */
 const LONGEST_POLL_WITH_COPIES_MS = 100
-/** No poll above this: what has been fetched waits in the fetcher, which stops fetching then. */
+/** The worker does not poll above this limit. Fetched data then waits in the fetcher, which stops fetching. */
 const MAX_QUEUED_BYTES = 8 * 1_048_576
-/** Of one poll while some tasks restore and others work: 9 ms of copying (3 µs per row of 170 bytes), since each request of a commit waits for the turn's end. */
+/**
+ * Bytes per poll while some tasks restore and others process records: about 9 ms of copying (3 µs per row of 170
+ * bytes), because each request of a commit waits for the end of the turn.
+ */
 const SHARED_POLL_BYTES = 524_288
 const RETRY_MS = 500
-/** Half of what Kubernetes waits before it kills. A commit takes milliseconds: only brokers that are away hold it up so long. */
+/**
+ * Half of Kubernetes' grace period. A commit takes milliseconds, so only unreachable brokers delay the stop this long.
+ */
 const DEFAULT_STOP_GRACE_MS = 15_000
 
 /** created → running → stopped | failed */
 export type WorkerState = 'created' | 'running' | 'stopped' | 'failed'
 
-/** What a worker tells of itself. */
+/** The status of a worker. */
 export interface WorkerStatus {
   readonly state: WorkerState
-  /** Partitions are assigned and every task of them runs. */
+  /** True when partitions are assigned and all of their tasks are running. */
   readonly ready: boolean
   readonly tasks: readonly StreamTask[]
   readonly restoring: readonly RestoreProgress[]
   readonly standbys: readonly StandbyCopy[]
   readonly metrics: TaskMetrics
   readonly commits: number
-  /** Times that the worker lost its place. */
+  /** How often the worker was fenced. */
   readonly fences: number
-  /** Times that it began anew from the last commit, for whatever reason. */
+  /** How often the worker restarted from the last commit, for any reason. */
   readonly restarts: number
   /** Schema ids that tasks wait for. */
   readonly waitingForSchemas: readonly number[]
 }
 
-/** One topology in one process: one poll loop, one producer, many tasks. */
+/** One topology in one process, with one poll loop, one producer and many tasks. */
 export interface Worker {
   readonly topology: Topology
   /** Opens everything and joins the group. Rejects when the topology cannot run here. */
   start(): Promise<void>
-  /** Resolves when the worker has stopped in order, rejects when it failed. */
+  /** Resolves when the worker has stopped in order; rejects when it has failed. */
   readonly done: Promise<void>
-  /** Finishes what is in hand, commits, leaves the group. */
+  /** Finishes the current work, commits and leaves the group. */
   stop(): Promise<void>
   status(): WorkerStatus
-  /** Undefined unless the worker runs. */
+  /** Undefined unless the worker is running. */
   readonly queries: StateQueries | undefined
 }
 
@@ -65,11 +70,11 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   const metrics = taskMetrics()
   const stopping = new AbortController()
   const done = Promise.withResolvers<void>()
-  done.promise.catch(() => {}) // Nobody has to look.
+  done.promise.catch(() => {}) // Callers need not handle it.
   let state: WorkerState = 'created'
   let opened: Assembly | undefined
   let loop: Promise<void> | undefined
-  /** Our place is another life's now. */
+  /** True when another process has initialised the worker's transactional id. */
   let replaced = false
   const longestPollMs = (topology.options.standby ?? 0) > 0 ? LONGEST_POLL_WITH_COPIES_MS : LONGEST_POLL_MS
 
@@ -90,7 +95,9 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     loop.then(done.resolve, done.reject)
   }
 
-  /** Requests to brokers that are away are repeated for ever: some time after the end has begun nobody waits for them any more. */
+  /**
+   * Requests to unreachable brokers are retried without a limit, so a stopping worker gives up after the grace period.
+   */
   function giveUpLater(parts: Assembly): void {
     const cancelTimer = runtime.setTimer(config.stopGraceMs ?? DEFAULT_STOP_GRACE_MS, () => giveUp(parts))
     loop?.catch(() => {}).then(() => cancelTimer())
@@ -118,7 +125,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     }
   }
 
-  /** One turn of the loop. Nothing else changes tasks, state or transaction. */
+  /** One turn of the loop. Only the loop changes tasks, state and the transaction. */
   async function turn(parts: Assembly): Promise<void> {
     const { tasks, starts } = parts
     try {
@@ -126,7 +133,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
       await takeInput(parts)
       starts.finish()
       await parts.inactiveState.maintain()
-      // While a time handler holds the commit back, the others must not fill the memory.
+      // While a time handler delays the commit, the other tasks must not fill the memory.
       const worked = tasks.work(!tasks.atRest && parts.committer.isFull)
       tasks.tick(runtime.now())
       await parts.committer.commitIfDue(worked)
@@ -139,7 +146,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   async function takeInput({ fetcher, tasks, starts, ...rest }: Assembly): Promise<void> {
     if (tasks.queuedBytes() > MAX_QUEUED_BYTES) return
     const now = runtime.now()
-    // At the same moments as the other loops of the process, so that it wakes up once for all of them.
+    // Aligned with the other loops of the process, so that it wakes up once for all of them.
     const longestMs = longestPollMs - (runtime.monotonic() % longestPollMs)
     let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
     for (const task of tasks.running()) until = Math.min(until, task.nextTickAt)
@@ -148,7 +155,10 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     for (const data of await fetcher.poll(busy ? 0 : Math.max(0, until - now), maxBytes)) if (!starts.take(data)) tasks.dispatch(data)
   }
 
-  /** Lost places, passing failures and state of unknown schemas begin anew from the last commit; everything else stops the worker. */
+  /**
+   * Fences, transient failures and state with unknown schemas cause a restart from the last commit. Any other error
+   * stops the worker.
+   */
   async function recover(parts: Assembly, error: unknown): Promise<void> {
     const schemaId = unknownSchema(error)
     if (schemaId !== undefined) await loadSchema(parts, schemaId, error)
@@ -157,7 +167,9 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     await parts.membership.startOver(error as Error)
   }
 
-  /** State that was written with another version of its schema, read by a processor that had not announced the key. */
+  /**
+   * Loads the schema of state that was written with another schema version and read by a processor without a prefetch.
+   */
   async function loadSchema({ serdes }: Assembly, schemaId: number, reason: unknown): Promise<void> {
     for (;;) {
       try {
@@ -182,7 +194,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     }
   }
 
-  /** Gives everything back; what was not committed is dropped. */
+  /** Releases everything and drops uncommitted work. */
   async function release({
     tasks,
     session,
@@ -197,7 +209,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     for (const task of tasks.all()) tasks.close(task)
     session.dropBatch()
     copySession.dropBatch()
-    // The member id is the newer life's too: a goodbye would take its partitions away.
+    // The process that replaced this one uses the same member id, so leaving would take its partitions away.
     const keepPlace = replaced || (config.keepPlaceOnStop === true && state === 'stopped')
     const leave = () => group.leave({ keepPlace })
     for (const step of [producer.abort, leave, producer.close, fetcher.close, inactiveState.close])
@@ -214,9 +226,9 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
     async stop() {
       stopping.abort()
       opened?.fetcher.wake()
-      // A start that waits for its brokers ends here.
+      // Ends a start that waits for its brokers.
       if (opened !== undefined && loop === undefined) giveUp(opened)
-      await loop?.catch(() => {}) // `done` tells of the failure.
+      await loop?.catch(() => {}) // `done` reports the failure.
     },
     status() {
       const tasks = opened?.tasks.all() ?? []
@@ -237,7 +249,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 }
 
-/** The schema that a processor's read of the state asked for, undefined for every other failure. */
+/** The schema id that a processor's read of the state needed; undefined for any other failure. */
 function unknownSchema(error: unknown): number | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof UnknownSchemaError) return cause.schemaId
   return undefined
