@@ -6,16 +6,16 @@ import { deadLetterSpec } from '../topology/internal-topics.ts'
 import type { BadRecord } from './queue.ts'
 
 /**
- * Keeps the records that a sink cannot use, with their source and the reason. The topic and the headers are those of a
- * topology's dead letters.
+ * Stores the records that a sink cannot use, with their source and the reason. The topic and the headers match those of
+ * a topology's dead letters.
  */
 export interface SinkDeadLetters {
-  /** Resolves when all are acknowledged. */
+  /** Resolves when the brokers have acknowledged all of them. */
   send(bad: readonly BadRecord[]): Promise<void>
   close(): Promise<void>
 }
 
-/** Dead letters of a sink come from decoding: there is no processor that rejected them. */
+/** Dead letters of a sink come from decoding, so no processor rejected them. */
 const NO_PROCESSOR = ''
 const NO_OFFSETS = new Map()
 
@@ -25,7 +25,7 @@ export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pi
   let ready: Promise<ReturnType<Transport['producer']>> | undefined
   let last: Promise<unknown> = Promise.resolve()
 
-  /** Most sinks never need a producer. */
+  /** Opens the producer on first use, because most sinks never need it. */
   async function openProducer(): Promise<ReturnType<Transport['producer']>> {
     await transport.ensureTopics([topic])
     const producer = transport.producer({})
@@ -39,7 +39,7 @@ export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pi
   }
 
   function send(bad: readonly BadRecord[]): Promise<void> {
-    // Partitions share the producer: one commit at a time.
+    // The partitions share the producer, which can run only one commit at a time.
     const sent = last.then(() => sendNow(bad))
     last = sent.catch(() => {})
     return sent
@@ -62,7 +62,8 @@ export function kafkaDeadLetters(transport: Transport, sink: string, runtime: Pi
       }
       await producer.commit(NO_OFFSETS, undefined)
     } catch (error) {
-      // This producer may be fenced, or its commit in doubt. A new one repeats the letters: two are better than none.
+      // The producer may be fenced, or the outcome of its commit unknown. A new one repeats the letters, because
+      // duplicates are better than losses.
       ready = undefined
       await producer.close().catch(() => {})
       throw error

@@ -2,35 +2,38 @@ import type { Fetcher, PartitionData, TopicPartition } from '../../../kafka/tran
 import type { PartitionQueue, Taken } from './queue.ts'
 import type { BatchLimits } from './target.ts'
 
-/** Fetched bytes that may wait for the target, per partition; above it the partition is not fetched. */
+/** Limit for fetched bytes of a partition that wait for the target. Above it the partition is paused. */
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024
 const NEVER = Number.POSITIVE_INFINITY
 
-/** The records of one partition between fetcher and target. A partition whose target is slow is not fetched. */
+/**
+ * The records of one partition between the fetcher and the target. It pauses the partition while the target is too
+ * slow.
+ */
 export interface LaneBuffer {
   /** Bytes that wait to be written. */
   readonly bytes: number
   readonly isEmpty: boolean
-  /** Offset behind everything that was pushed; undefined before the first push. */
+  /** The offset after everything that was pushed; undefined before the first push. */
   readonly end: number | undefined
   /** Set when `take` stopped at a record whose schema must be loaded first. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData, now: number): void
   take(now: number): Taken | undefined
-  /** There is enough for a batch, or its first record has waited long enough. */
+  /** True when there is enough for a batch or the first record has waited long enough. */
   isBatchDue(now: number): boolean
-  /** When the first record will have waited long enough. */
+  /** The time at which the first record will have waited long enough. */
   readonly batchDueAt: number
-  /** What waits has waited long enough. */
+  /** Makes a batch of the waiting records due at once. */
   hurry(): void
-  /** Drops everything and ends the fetching. */
+  /** Drops everything and stops fetching the partition. */
   clear(): void
 }
 
 export function laneBuffer(partition: TopicPartition, fetcher: Fetcher, limits: BatchLimits, newQueue: () => PartitionQueue): LaneBuffer {
   let queue = newQueue()
   let isPaused = false
-  /** When the oldest record arrived that waits in the queue. */
+  /** Arrival time of the oldest record in the queue. */
   let waitingSince = NEVER
 
   function balance(): void {

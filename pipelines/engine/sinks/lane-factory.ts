@@ -7,18 +7,18 @@ import { partitionQueue } from './queue.ts'
 import type { SinkSeat } from './sink-group.ts'
 import type { PartitionFacts } from './target.ts'
 
-/** What the lanes of one sink have in common. */
+/** The dependencies that all lanes of a sink share. */
 export interface LaneFactoryDeps extends Pick<LaneDeps, 'target' | 'metrics' | 'runtime' | 'deadLetters'> {
   readonly topics: readonly AnyTopic[]
   readonly transport: Transport
   readonly fetcher: Fetcher
-  /** Keeps the sink's offsets. */
+  /** Stores the sink's offsets. */
   readonly group: MemberlessGroup
   readonly seat: SinkSeat
   readonly serdes: Serdes
 }
 
-/** Makes the lanes of one sink. */
+/** Creates the lanes of one sink. */
 export function laneFactory(deps: LaneFactoryDeps): (partition: TopicPartition) => Lane {
   const { topics, transport, group, seat, serdes, ...shared } = deps
   const byName = new Map(topics.map((topic) => [topic.name, topic]))

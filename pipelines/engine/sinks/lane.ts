@@ -16,11 +16,11 @@ import { retriedJob } from './retried-job.ts'
 import { type PartitionFacts, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
 
 /**
- * One partition on its way into the target, from its assignment to its revocation.
+ * Copies one partition into the target, from its assignment to its revocation.
  * ```
- * opening ──target answered──▶ running ──target stands elsewhere, owned elsewhere──▶ opening
+ * opening ──target answered──▶ running ──target at another offset, or other owner──▶ opening
  *    └────────────close─────────▶ closing ◀──close──┘
- *                                    └──nothing under way──▶ closed
+ *                                    └──no request in flight──▶ closed
  * ```
  */
 export type LaneState = 'opening' | 'running' | 'closing' | 'closed'
@@ -38,46 +38,52 @@ export interface LaneDeps {
   readonly metrics: SinkMetrics
   readonly newQueue: (isMissing: (schemaId: number) => boolean) => PartitionQueue
   readonly factsOf: (partition: TopicPartition) => Promise<PartitionFacts>
-  /** @throws FencedError when the membership is lost; OwnedElsewhereError */
+  /**
+   * @throws FencedError when the membership is lost; OwnedElsewhereError when an earlier version of the sink owns the
+   *   partition
+   */
   readonly confirmOwnership: (partition: TopicPartition) => Promise<void>
   readonly loadSchema: (schemaId: number) => Promise<'loaded' | 'not-found'>
-  /** Keeps records that cannot be used; undefined: they are only counted. */
+  /** Stores records that cannot be used; if undefined, they are only counted. */
   readonly deadLetters: ((bad: readonly BadRecord[]) => Promise<void>) | undefined
   readonly runtime: Pick<Runtime, 'random' | 'log'>
 }
 
-/** Only the sink's loop calls these; what runs meanwhile leaves its result for the next `step`. */
+/** Only the sink's loop calls these methods. Background work leaves its result for the next `step`. */
 export interface Lane {
   readonly partition: TopicPartition
   readonly state: LaneState
-  /** Offset behind what the target holds; undefined while nothing is known or held. */
+  /** The offset after everything that the target holds; undefined while it is unknown or the target holds nothing. */
   readonly applied: number | undefined
   readonly caughtUp: boolean
-  /** A process that runs an earlier version of the sink has the partition, and serves it. */
+  /** True when a process with an earlier version of the sink owns and serves the partition. */
   readonly isOwnedElsewhere: boolean
-  /** Offsets of the log's end, as of the last fetch, that are not applied. */
+  /** Offsets up to the end of the log, at the last fetch, that are not applied. */
   readonly lag: number
   /** Bytes that wait to be written. */
   readonly queuedBytes: number
   push(data: PartitionData): void
   /**
-   * Takes results and starts what is due; never waits. Throws what stops the sink.
-   * @param now milliseconds of a clock that is never set back
+   * Takes results and starts what is due, without waiting. Throws errors that must stop the sink.
+   * @param now milliseconds of a monotonic clock
    */
   step(now: number): void
-  /** When the next step is due by itself, by the same clock. */
+  /** When the next step is due without further input, by the same clock. */
   dueAt(now: number): number
-  /** What is not written is dropped: the next owner reads it again. */
+  /** Drops records that are not written; the next owner reads them again. */
   close(): void
-  /** What there is to commit since the last call, and now and then what was committed before. */
+  /** The offset to commit, if it has changed since the last call or the last commit is too old. */
   takeCommit(now: number): OffsetToCommit | undefined
 }
 
-/** Offsets of a group without members expire, by default after seven days. Silent partitions are committed so often. */
+/**
+ * Offsets of a group without members expire, by default after seven days, so offsets of idle partitions are committed
+ * again this often.
+ */
 const COMMIT_AGAIN_MS = 3_600_000
 const NEVER = Number.POSITIVE_INFINITY
 
-/** A lost membership comes as an event too, which closes the lane. */
+/** True for errors that a retry may cure. A lost membership also arrives as an event, which closes the lane. */
 function isPassing(error: unknown): error is Error {
   return (
     error instanceof TargetUnavailableError ||
@@ -102,7 +108,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
   let applied: number | undefined
   let committed: number | undefined
   let committedAt = 0
-  /** The log's end when reading began: reaching it is what makes the target complete. */
+  /** The end of the log when reading began. The target is complete when it reaches this offset. */
   let goal: number | undefined
   let highWatermark = 0
   let caughtUp = false
@@ -187,7 +193,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
     return now >= nextProbeAt()
   }
 
-  /** All partitions are probed at the same moments: the process wakes up once for all of them. */
+  /** Probes all partitions at the same moments, so that the process wakes up once for all of them. */
   function nextProbeAt(): number {
     const { probeEveryMs } = target
     return probeEveryMs === undefined ? NEVER : (Math.floor(lastWriteAt / probeEveryMs) + 1) * probeEveryMs
@@ -206,7 +212,7 @@ export function openLane(partition: TopicPartition, deps: LaneDeps): Lane {
       })
       return () => {
         if (found === 'not-found') missing.add(schemaId)
-        // It was due before it had to wait.
+        // The batch was already due before it had to wait for the schema.
         buffer.hurry()
       }
     })

@@ -1,14 +1,14 @@
-/** Counters of one sink. Plain numbers; read when somebody asks. */
+/** The counters of one sink. Plain numbers are cheap; metrics are read on request. */
 export interface SinkMetrics {
-  /** Records whose batch is in the target. */
+  /** Records whose batch was written to the target. */
   applied: number
   batches: number
   badRecords: number
   /** Failed attempts that were or will be repeated. */
   retries: number
-  /** Partitions that were read again because the target stood elsewhere. */
+  /** How often a partition was read again because the target was at another offset. */
   rewinds: number
-  /** Records that the log had lost before they were read (its retention passed them). */
+  /** Records that retention deleted from the log before the sink read them. */
   lostRecords: number
 }
 

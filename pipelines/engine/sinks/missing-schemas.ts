@@ -1,13 +1,16 @@
-/** A wrong schema id is asked for once in this time; a schema that is registered late is found after it. */
+/**
+ * How long a missing id is cached: it costs one request per interval, and a schema that is registered late is found
+ * afterwards.
+ */
 const KEPT_MS = 30_000
 
-/** Schemas that the registry said it does not have. */
+/** Schema ids that the registry does not have. */
 export interface MissingSchemas {
   has(schemaId: number): boolean
   add(schemaId: number): void
 }
 
-/** @param elapsed of a clock that is never set back, ms */
+/** @param elapsed returns milliseconds of a monotonic clock */
 export function missingSchemas(elapsed: () => number): MissingSchemas {
   const since = new Map<number, number>()
   return {

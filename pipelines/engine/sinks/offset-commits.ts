@@ -2,26 +2,32 @@ import { type MemberlessGroup, type OffsetToCommit, partitionKey } from '../../.
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { Lane } from './lane.ts'
 
-/** Kafka's offsets are for lag monitors, and for tables whose rows have expired: the target knows better. */
+/** Kafka's offsets serve lag monitors and tables whose rows have expired. Otherwise the offset in the target counts. */
 const COMMIT_EVERY_MS = 1_000
 
 export interface OffsetCommitsDeps {
-  /** Called before each commit. @throws when the partitions may belong to another process by now */
+  /** Called before each commit. @throws if another process may own the partitions by now */
   readonly confirm: () => Promise<void>
   readonly runtime: Pick<Runtime, 'monotonic' | 'log'>
 }
 
-/** Commits what the target has applied, one commit at a time. Failures are only logged, as nothing depends on them. */
+/**
+ * Commits the offsets that the target has applied, one commit at a time. It only logs failures, because nothing depends
+ * on these offsets.
+ */
 export interface OffsetCommits {
-  /** A second has passed since the last commit, and none is under way. */
+  /** True when a second has passed since the last commit and none is running. */
   readonly isDue: boolean
   /** Never rejects. */
   commit(lanes: Iterable<Lane>): Promise<void>
-  /** Resolves when no commit is under way. */
+  /** Resolves when no commit is running. */
   ended(): Promise<void>
 }
 
-/** @param group has the sink's name. Kafka takes its offsets from any process, so `confirm` must stop a laggard. */
+/**
+ * @param group the group with the sink's name. Kafka accepts its offsets from any process, so `confirm` must stop a
+ *   process that lags behind.
+ */
 export function offsetCommits(group: MemberlessGroup, { confirm, runtime }: OffsetCommitsDeps): OffsetCommits {
   let lastAt = 0
   let underWay: Promise<void> | undefined

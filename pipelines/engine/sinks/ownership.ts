@@ -2,16 +2,16 @@ import type { MemberlessGroup, TopicPartition } from '../../../kafka/transport.t
 import { sharedQuestion } from './shared-question.ts'
 
 /**
- * A process of an earlier version owns the partition. In that version each sink was a member of the group of its name,
- * which now only keeps offsets. During an upgrade or a downgrade this process waits until the other leaves.
+ * A process with an earlier version owns the partition. In that version each sink was a member of the group with its
+ * name, which now only stores offsets. During an upgrade or a downgrade this process waits until the other one leaves.
  */
 export class OwnedElsewhereError extends Error {
   override readonly name = 'OwnedElsewhereError'
 }
 
 /**
- * Checks whether another process owns a partition through the group that keeps a sink's offsets.
- * @returns a check that throws OwnedElsewhereError if so
+ * Uses the group that stores a sink's offsets to detect processes with an earlier version of the sink.
+ * @returns a check that throws OwnedElsewhereError if such a process owns the partition
  */
 export function ownershipCheck(group: MemberlessGroup): (partition: TopicPartition) => Promise<void> {
   const members = sharedQuestion(group.members)

@@ -2,7 +2,7 @@ import type { PartitionData, RecordChunk } from '../../../kafka/transport.ts'
 import { type Codec, CodecError, UnknownSchemaError } from '../../../schemas/codec.ts'
 import type { BatchLimits, SinkRecord } from './target.ts'
 
-/** A record that cannot be used, and why. */
+/** A record that cannot be used, and the reason. */
 export interface BadRecord {
   readonly chunk: RecordChunk
   readonly row: number
@@ -10,26 +10,26 @@ export interface BadRecord {
   readonly message: string
 }
 
-/** What `take` removed from the queue. */
+/** The records that `take` removed from the queue. */
 export interface Taken {
   readonly records: SinkRecord[]
   readonly bad: BadRecord[]
-  /** Offset behind everything that was taken. */
+  /** The offset after the removed records. */
   readonly next: number
-  /** Records taken, usable or not. */
+  /** Number of removed records, usable or not. */
   readonly count: number
 }
 
 export interface QueueOptions {
   readonly key: Codec<unknown>
   readonly value: Codec<unknown>
-  /** True for schema ids that the registry said it does not have. */
+  /** True for schema ids that the registry does not have. */
   readonly isMissing: (schemaId: number) => boolean
 }
 
 interface QueuedChunk {
   readonly chunk: RecordChunk
-  /** Offset behind the chunk and whatever the broker skipped after it. */
+  /** The offset after the chunk and any offsets that the broker skipped. */
   readonly after: number
 }
 
@@ -37,18 +37,18 @@ interface QueuedChunk {
 export interface PartitionQueue {
   readonly records: number
   readonly bytes: number
-  /** Offset behind everything that was pushed; undefined before the first push. */
+  /** The offset after everything that was pushed; undefined before the first push. */
   readonly end: number | undefined
   /** Set when `take` stopped at a record whose schema must be loaded first. */
   readonly waitsForSchema: number | undefined
   push(data: PartitionData): void
-  /** Removes and decodes records from the front, as many as the limits allow; undefined when there are none. */
+  /** Removes and decodes records from the front within the limits; undefined when there are none. */
   take(limits: Pick<BatchLimits, 'maxRecords' | 'maxBytes'>): Taken | undefined
 }
 
 export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: QueueOptions): PartitionQueue {
   const chunks: QueuedChunk[] = []
-  /** First record of the first chunk that was not taken yet. */
+  /** The first row of the first chunk that was not taken yet. */
   let row = 0
   let records = 0
   let bytes = 0
@@ -63,7 +63,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
       records += chunk.count
       for (let each = 0; each < chunk.count; each++) bytes += recordBytes(chunk, each)
     })
-    // Only skipped offsets: they belong to the records before them.
+    // The data contains only skipped offsets, which belong to the records before them.
     if (filled.length === 0 && chunks.length > 0) chunks.push({ ...(chunks.pop() as QueuedChunk), after: data.nextOffset })
     end = data.nextOffset
   }
@@ -96,7 +96,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
     return count === 0 ? undefined : { records: taken, bad, next, count }
   }
 
-  /** Undefined: its schema must be loaded first. */
+  /** Undefined when the schema of the record must be loaded first. */
   function decodeRow(chunk: RecordChunk, at: number): SinkRecord | BadRecord | undefined {
     if (chunk.keyStart[at] < 0) return { chunk, row: at, code: 'undecodable_key', message: 'the record has no key' }
     let key: unknown

@@ -3,35 +3,35 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 type Job = () => Promise<() => void>
 
 export interface RetriedJobDeps {
-  /** An attempt has ended: call `takeResult`. */
+  /** Called when an attempt has ended, so that the loop calls `takeResult`. */
   readonly wake: () => void
-  /** Its random numbers spread the retries of many partitions. */
+  /** Provides the jitter that spreads the retries of many partitions. */
   readonly runtime: Pick<Runtime, 'random'>
-  /** A job has worked after `attempts`, of which all but the last failed. */
+  /** Called when a job succeeds after `attempts`, of which all but the last failed. */
   readonly onRecovery: (attempts: number) => void
-  /** @throws what stops the sink; else the job is repeated, or dropped if the answer is so */
+  /** Decides whether a failed job is repeated or dropped. @throws errors that must stop the sink */
   readonly onFailure: (error: unknown, isFirst: boolean) => 'repeat' | 'drop'
 }
 
 /**
- * Runs at most one job at a time. Its result waits until the loop takes it. After a failure that may pass, the job is
- * repeated, with growing pauses.
+ * Runs at most one job at a time. Its result waits until the loop takes it. After a transient failure it repeats the
+ * job, with growing pauses.
  */
 export interface RetriedJob {
-  /** An attempt is under way, or its result was not taken. */
+  /** True while an attempt is running or its result was not taken. */
   readonly isBusy: boolean
   readonly hasResult: boolean
-  /** It has failed, and `repeat` is due at `retryAt`. */
+  /** True when the job has failed and `repeat` is due at `retryAt`. */
   readonly mustRepeat: boolean
-  /** Nothing starts before this. */
+  /** Nothing may start before this time. */
   readonly retryAt: number
   start(job: Job): void
   repeat(): void
-  /** @param now of a clock that is never set back, ms */
+  /** @param now milliseconds of a monotonic clock */
   takeResult(now: number): void
 }
 
-/** A target that restarts is back within a second or two; one that is down for long is asked every five. */
+/** A restarting target is back within a second or two. During a long outage it gets an attempt every five seconds. */
 const FIRST_RETRY_MS = 50
 const LONGEST_RETRY_MS = 5_000
 

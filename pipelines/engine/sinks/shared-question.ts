@@ -1,10 +1,10 @@
-/** Callers that ask at the same time share one answer. The request starts after the last of them has called. */
+/** Lets simultaneous callers share one answer. The request starts after the last of them has called. */
 export function sharedQuestion<T>(ask: () => Promise<T>): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve()
   let next: Promise<T> | undefined
 
   async function askNext(): Promise<T> {
-    await last.catch(() => {}) // Whoever asked has the error.
+    await last.catch(() => {}) // Its own callers get the error.
     next = undefined
     const asked = ask()
     last = asked

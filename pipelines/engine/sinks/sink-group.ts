@@ -10,11 +10,11 @@ import type { CancelTimer, Runtime } from '../../../runtime/runtime.ts'
 import { sharedQuestion } from './shared-question.ts'
 
 export interface SinkGroupOptions {
-  /** Processes that run the same sinks share their partitions within this consumer group. */
+  /** The consumer group in which processes with the same sinks share their partitions. */
   readonly groupId: string
-  /** UUID kept by the worker slot: a restarted process gets its partitions back at once. */
+  /** A UUID that the worker slot keeps. A restarted process gets its partitions back at once. */
   readonly memberId: string
-  /** Keeps another member id in place of one that the brokers refuse. */
+  /** Stores a new member id in place of one that the brokers refuse. */
   readonly keepMemberId?: (memberId: string) => void
 }
 
@@ -24,33 +24,33 @@ export interface SinkGroupDeps {
 }
 
 /**
- * The member of a consumer group that several sinks of a process share. It subscribes to the topics of all of them. It
- * reports partitions as given up when every sink has given up its own, because the coordinator takes revoked partitions
- * back all at once. Therefore only sinks that write to the same store share a group.
+ * A group member that several sinks of a process share. It subscribes to the topics of all of them. It reports
+ * partitions as revoked only when every sink has given up its own, because the coordinator takes all revoked partitions
+ * back at once. Therefore only sinks that write to the same store share a group.
  */
 export interface SinkGroup {
   readonly groupId: string
   /**
-   * A place for one more sink. Make the places of all sinks before the first one starts: the member joins when all of
-   * them are taken.
+   * Creates the seat of one more sink. Create the seats of all sinks before the first sink starts, because the member
+   * joins when all seats are taken.
    */
   seat(): SinkSeat
 }
 
-/** What a sink does with the group. Only the sink's loop calls these. */
+/** The methods through which a sink uses the group. Only the sink's loop calls them. */
 export interface SinkSeat {
   /**
    * Adds the sink's topics to those of the member.
-   * @param sink `wake` ends the wait of a loop that should look at `assigned`
+   * @param sink its `wake` ends the wait of a loop that should call `assigned`
    */
   take(sink: SeatedSink): void
-  /** What the sink should own; undefined before the first assignment. @throws Error that ended the membership */
+  /** The assignment of the sink; undefined before the first one. @throws the error that ended the membership */
   assigned(): SinkAssignment | undefined
-  /** The sink owns nothing outside an assignment. */
+  /** Call when the sink owns nothing outside the assignment. */
   settle(assignment: SinkAssignment): void
-  /** Asks the group whether the member is still in it. @throws FencedError when it is not */
+  /** Checks with the group coordinator that the member is still in the group. @throws FencedError when it is not */
   confirmMembership(): Promise<void>
-  /** Gives the place back. Partitions that no other sink here reads go to other processes. */
+  /** Gives up the seat. Partitions that no other sink of this process reads go to other processes. */
   leave(): Promise<void>
 }
 
@@ -60,16 +60,16 @@ export interface SeatedSink {
 }
 
 export interface SinkAssignment {
-  /** Grows with every change. */
+  /** Increases with every change. */
   readonly number: number
   readonly partitions: ReadonlyMap<string, TopicPartition>
-  /** True: the membership is lost, and all partitions with it. */
+  /** True when the membership is lost, and all partitions with it. */
   readonly isFenced: boolean
 }
 
 /**
- * How long sinks that are ready wait for the others. If the member joined without their topics, another process would
- * get their partitions for a moment. A store that is away must not hold up the rest for longer.
+ * How long ready sinks wait for the others. If the member joined without their topics, another process would get their
+ * partitions for a moment. An unreachable store must not delay the other sinks for longer.
  */
 const JOIN_GRACE_MS = 2_000
 
@@ -77,18 +77,18 @@ export function sinkGroup(options: SinkGroupOptions, { transport, runtime }: Sin
   const { groupId } = options
   const expected = new Set<SinkSeat>()
   const seated = new Map<SinkSeat, SeatedSink>()
-  /** Numbers of the assignments with which the sinks have settled. */
+  /** The numbers of the assignments that the sinks have settled. */
   const settled = new Map<SinkSeat, number>()
   let member: GroupMember | undefined
   let subscribed: readonly string[] = []
   let cancelGrace: CancelTimer | undefined
   let current: SinkAssignment | undefined
   let changes = 0
-  /** The group waits for an answer to the current assignment. */
+  /** True while the coordinator waits for an answer to the current assignment. */
   let owesAnswer = false
   let failure: Error | undefined
   const confirmMembership = sharedQuestion(async () => {
-    if (member === undefined) throw new FencedError(`this process is no member of group ${groupId}`)
+    if (member === undefined) throw new FencedError(`this process is not a member of group ${groupId}`)
     await member.heartbeat()
   })
 
@@ -193,7 +193,7 @@ export function sinkGroup(options: SinkGroupOptions, { transport, runtime }: Sin
   return {
     groupId,
     seat() {
-      /** Its part of the current assignment. */
+      /** The sink's part of the current assignment. */
       let share: SinkAssignment | undefined
       const seat: SinkSeat = {
         take(sink) {

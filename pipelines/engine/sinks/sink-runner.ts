@@ -6,23 +6,23 @@ import { TargetUnavailableError } from './target.ts'
 
 export interface SinkRunnerOptions {
   readonly name: string
-  /** Connects the target and makes the sink. Tried again while it throws TargetUnavailableError. */
+  /** Connects the target and creates the sink. Repeated while it throws TargetUnavailableError. */
   create(): Promise<Sink>
-  /** Closes what `create` connected. */
+  /** Closes the connections that `create` opened. */
   close(): Promise<void>
 }
 
 const FIRST_RETRY_MS = 200
 const LONGEST_RETRY_MS = 5_000
 
-/** A sink as its host sees it. It starts when its store answers. */
+/** Wraps a sink as a runner of its host. The sink starts when its store answers. */
 export function sinkRunner({ name, create, close }: SinkRunnerOptions, runtime: Runtime): Runner {
   const stopping = new AbortController()
   let sink: Sink | undefined
   let waitsFor = 'it is starting'
   let closing: Promise<void> | undefined
   const { promise: done, resolve, reject } = Promise.withResolvers<void>()
-  done.catch(() => {}) // Whoever waits for `done` gets it.
+  done.catch(() => {}) // Callers that await `done` get the error.
 
   async function connected(): Promise<Sink | undefined> {
     for (let pause = FIRST_RETRY_MS; !stopping.signal.aborted; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {
@@ -62,7 +62,7 @@ export function sinkRunner({ name, create, close }: SinkRunnerOptions, runtime: 
     async stop() {
       stopping.abort()
       await sink?.stop()
-      // A sink that waits for brokers that are away is left behind.
+      // A sink that waits for unreachable brokers is abandoned.
       resolve()
       await closeOnce()
       await done.catch(() => {})
@@ -93,7 +93,7 @@ function* sinkSamples(sink: Sink): Generator<Sample> {
   for (const lane of sink.lanes()) {
     yield {
       name: 'sink_lag_records',
-      help: 'Offsets between what the target has and the end of the log',
+      help: 'Offsets between the target and the end of the log',
       type: 'gauge',
       labels: { sink: sink.name, partition: partitionKey(lane.topic, lane.partition) },
       value: lane.lag,

@@ -13,12 +13,15 @@ import type { SinkTarget } from './target.ts'
 import { prepareSinkTopics } from './topics.ts'
 
 export interface SinkOptions {
-  /** Stable: names the consumer group that keeps the offsets, and the dead-letter topic. */
+  /** A stable name for the consumer group that stores the offsets, and for the dead-letter topic. */
   readonly name: string
   readonly topics: readonly AnyTopic[]
-  /** Sends records that cannot be decoded to `<name>-dead-letters`. Default true; false: they are only counted. */
+  /**
+   * Whether to send records that cannot be decoded to `<name>-dead-letters`. Default true; otherwise they are only
+   * counted.
+   */
   readonly deadLetters?: boolean
-  /** How long a sink that stops waits for writes under way. Default 15 s. */
+  /** How long a stopping sink waits for running writes. Default 15 s. */
   readonly stopGraceMs?: number
 }
 
@@ -26,14 +29,14 @@ export interface SinkDeps {
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly target: SinkTarget
-  /** In the group whose processes share the partitions. */
+  /** The sink's seat in the group whose processes share the partitions. */
   readonly seat: SinkSeat
   readonly runtime: Runtime
 }
 
 export interface LaneStatus extends TopicPartition {
   readonly state: LaneState
-  /** Next offset that the target lacks. */
+  /** The next offset that the target lacks. */
   readonly position: number | undefined
   readonly lag: number
   readonly queuedBytes: number
@@ -41,29 +44,34 @@ export interface LaneStatus extends TopicPartition {
 }
 
 /**
- * Copies topics into a target. The target keeps its own offsets, so that replays change nothing and a wiped target is
- * filled again from the log. Processes that run the same sink share its partitions.
+ * Copies topics into a target. The target stores its offsets with the data, so repeated records change nothing and an
+ * emptied target is filled again from the log. Processes that run the same sink share its partitions.
  */
 export interface Sink {
   readonly name: string
   readonly topics: readonly string[]
-  /** Resolves after `stop`; rejects when something is wrong that trying again does not cure. */
+  /** Resolves after `stop`. Rejects with an error that a retry cannot cure. */
   run(): Promise<void>
-  /** Lets writes under way finish, commits and leaves the group. */
+  /** Finishes running writes, commits and leaves the group. */
   stop(): Promise<void>
-  /** True when the partitions are assigned, and each is caught up or still served by an earlier version. */
+  /** True when the partitions are assigned and each of them is caught up or still served by an earlier version. */
   readonly isReady: boolean
   readonly metrics: Readonly<SinkMetrics>
   lanes(): LaneStatus[]
 }
 
-/** The longest the loop sleeps when nothing is due. */
+/** Maximum time that the loop sleeps when nothing is due. */
 const LONGEST_WAIT_MS = 1_000
-/** Longest wait for the last commit of a partition. Without it the next owner reads a second's records again. */
+/**
+ * Maximum wait for the last commit of a partition. Without it the next owner reads the records of about a second again.
+ */
 const LAST_COMMIT_GRACE_MS = 2_000
-/** A write that a stopping sink waits for; what it leaves behind is read again. */
+/** How long a stopping sink waits for a write. Unfinished writes are repeated by the next owner. */
 const DEFAULT_STOP_GRACE_MS = 15_000
-/** For the last commit and for leaving the group. With the grace above it is less than the 30 s of Kubernetes. */
+/**
+ * For the last commit and for leaving the group. Together with the grace period above it is less than the 30 s of
+ * Kubernetes.
+ */
 const GOODBYE_GRACE_MS = 3_000
 
 export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
@@ -74,7 +82,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   const goodbyeMs = Math.min(stopGraceMs, GOODBYE_GRACE_MS)
   const metrics = sinkMetrics()
   const lanes = new Map<string, Lane>()
-  /** Undefined until the group has said what this instance should own. */
+  /** Undefined until the group has made the first assignment. */
   let assignment: SinkAssignment | undefined
   let commits: OffsetCommits | undefined
   let stopping = false
@@ -121,7 +129,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     }
   }
 
-  /** Brings the lanes in line with what the group wants. A partition is given up only when its last write has ended. */
+  /** Opens and closes lanes to match the assignment. A partition is given up only after its last write has ended. */
   async function followAssignment(newLane: (partition: TopicPartition) => Lane): Promise<void> {
     if (assignment === undefined) return
     const { partitions, isFenced } = assignment
@@ -145,7 +153,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   function earliest(at: number): number {
-    // At the same moments as the other loops of the process, so that it wakes up once for all of them.
+    // Aligned with the other loops of the process, so that it wakes up once for all of them.
     let due = at + LONGEST_WAIT_MS - (at % LONGEST_WAIT_MS)
     for (const lane of lanes.values()) due = Math.min(due, lane.dueAt(at))
     return due
@@ -157,7 +165,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     while ([...lanes.values()].some((lane) => lane.state !== 'closed') && runtime.monotonic() < deadline) {
       await fetching.poll(LONGEST_WAIT_MS)
       stepAll()
-      // The other sinks of the group do not wait for writes to partitions that this one may keep.
+      // Other sinks of the group need not wait for writes to partitions that this process may keep.
       assignment = seat.assigned()
       settle()
       await runtime.nextTurn()
@@ -179,7 +187,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
     const ended = running?.catch(() => {})
     if (await isLonger(ended, goodbyeMs + (assignment === undefined ? 0 : stopGraceMs))) {
       log.warn({ sink: name }, 'sink_stop_waits_no_longer')
-      // Ends every request that is still repeated.
+      // Ends all requests that are still being retried.
       await Promise.allSettled([fetcher?.close(), offsets?.close(), seat.leave()])
     }
   }

@@ -13,42 +13,41 @@ import {
 
 export interface TableTargetOptions<K, V> {
   readonly table: Table<K, V>
-  /** Default: 5,000 records, 2 MiB, 1 s. ClickHouse prefers few and large inserts: about one a second and table. */
+  /** Default: 5,000 records, 2 MiB, 1 s. ClickHouse prefers few large inserts: about one per second and table. */
   readonly limits?: Partial<BatchLimits>
-  /** Rows of one insert. Default 50,000. */
+  /** Maximum rows per insert. Default 50,000. */
   readonly maxInsertRows?: number
 }
 
 const LIMITS: BatchLimits = { maxRecords: 5_000, maxBytes: 2 * 1024 * 1024, lingerMs: 1_000 }
-/** About 20 MB of JSON: a second of ClickHouse's parsing, and memory that nobody notices. */
+/** About 20 MB of JSON: ClickHouse parses it within a second and needs little memory for it. */
 const MAX_INSERT_ROWS = 50_000
 
-/** A stretch of records whose rows go into one partition of the table. */
+/** Consecutive records whose rows belong to one partition of the table. */
 interface Run extends Insert {
   readonly tablePartition: string | number
   readonly rows: OffsetRow[]
 }
 
 /**
- * Fills a table. The rows carry their offsets, and an insert is one part of one table partition. The sink continues
- * after the greatest offset in the table.
- * The table is made or migrated first.
+ * Fills a table, which it first creates or migrates. The rows contain their offsets, and an insert is one part of one
+ * table partition. The sink continues after the highest offset in the table.
  */
 export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store: TableStore): Promise<SinkTarget> {
   const { table, maxInsertRows = MAX_INSERT_ROWS } = options
   const identity = await asking(() => store.prepare())
-  /** Partitions of which the table knows that it has caught up with them, by topic and number. */
+  /** Partitions, by topic and number, for which the table records that it has caught up. */
   const noted = new Set<string>()
 
   async function open({ topic, partition }: TopicPartition, { end, committed }: PartitionFacts): Promise<number | undefined> {
     const stored = await asking(() => store.position(topic, partition))
-    // Rows may have expired, or their records had none. An offset that was committed for an earlier table of this name
-    // says nothing about this one.
+    // The rows may have expired, or the records had none. An offset that was committed for an earlier table of this
+    // name does not apply to this one.
     const confirmed = committed?.metadata === identity ? committed.offset : undefined
     const next = stored === undefined ? confirmed : Math.max(stored, confirmed ?? 0)
     if (next !== undefined && next > end) {
       throw new Error(
-        `table ${table.name} holds ${topic}-${partition} up to offset ${next - 1}, but the log ends at ${end}: the topic was made anew. ` +
+        `table ${table.name} holds ${topic}-${partition} up to offset ${next - 1}, but the log ends at ${end}: the topic was recreated. ` +
           `Drop the table (or delete the rows of this topic), then the sink fills it again.`,
       )
     }
@@ -74,7 +73,10 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
       return run
     }
 
-    /** One insert after the other, in offset order: after a crash between two, the greatest offset is still right. */
+    /**
+     * Inserts the runs one after the other in offset order, so that the highest offset is correct even after a crash
+     * between two of them.
+     */
     return async function insertRuns() {
       for (; done < runs.length; done++) {
         const run = runs[done]

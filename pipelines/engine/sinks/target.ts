@@ -1,58 +1,63 @@
 import type { CommittedOffset, TopicPartition } from '../../../kafka/transport.ts'
 
 /**
- * A store into which a sink copies topics. In the same atomic step as the data it keeps the offset up to which it has
- * applied a partition. That offset alone decides where reading continues; committed offsets are for lag monitors.
+ * A store into which a sink copies topics. It stores the offset up to which it has applied a partition in the same
+ * atomic step as the data. Reading continues from that offset; committed offsets serve lag monitors.
  */
 export interface SinkTarget {
-  /** Shown in logs and metrics. */
+  /** Appears in logs and metrics. */
   readonly name: string
   readonly limits: BatchLimits
-  /** How often an idle partition gets an empty write, which tells whether the target lost data. Undefined: never. */
+  /**
+   * How often an idle partition gets an empty write, which shows whether the target has lost data. Undefined: never.
+   */
   readonly probeEveryMs?: number
-  /** Kept with the committed offsets and handed back to `open`. */
+  /** Stored with the committed offsets and passed back to `open`. */
   readonly commitMetadata?: string
-  /** True: the target is partitioned as its topics are. */
+  /** True if the target is partitioned like its topics. */
   readonly needsEqualPartitions?: boolean
-  /** True: the target cannot refuse a laggard, so that the sink confirms its membership before each write. */
+  /**
+   * True if the target cannot refuse writes of former owners, so that the sink must confirm its membership before each
+   * write.
+   */
   readonly confirmsOwnership?: boolean
   /**
-   * Where the target stands: the next offset that it lacks, undefined when it holds nothing of the partition.
-   * Throws TargetUnavailableError to be asked again, anything else to stop the sink.
+   * Returns the next offset that the target lacks; undefined when it holds nothing of the partition.
+   * @throws TargetUnavailableError to be called again; any other error stops the sink
    */
   open(partition: TopicPartition, facts: PartitionFacts): Promise<number | undefined>
   /**
-   * Works out what a batch means. The returned function writes it. After TargetUnavailableError, when nobody knows
-   * whether the last call was applied, it is called again, and must then not apply anything twice.
+   * Computes the changes of a batch. The returned function writes them. After a TargetUnavailableError, when it is
+   * unknown whether the last call was applied, the function is called again and must not apply anything twice.
    */
   prepare(batch: SinkBatch): () => Promise<WriteResult>
 }
 
 export interface BatchLimits {
   readonly maxRecords: number
-  /** Bytes of keys and values as they lie in Kafka. */
+  /** Maximum bytes of keys and values as stored in Kafka. */
   readonly maxBytes: number
-  /** How long a batch that is not full waits for more records. 0: not at all. */
+  /** How long an incomplete batch waits for more records. 0: it does not wait. */
   readonly lingerMs: number
 }
 
-/** What is known of a partition when its reading begins. */
+/** The offsets of a partition when the sink starts to read it. */
 export interface PartitionFacts {
-  /** Offsets of the log. */
+  /** Start of the log; `end` is its end. */
   readonly start: number
   readonly end: number
   readonly committed: CommittedOffset | undefined
 }
 
-/** Records of one stretch of one partition; records that cannot be used are left out. */
+/** Consecutive records of one partition, without those that cannot be used. */
 export interface SinkBatch {
   readonly partition: TopicPartition
   readonly records: readonly SinkRecord[]
-  /** Where the target stands as far as is known; undefined: it holds nothing. */
+  /** The offset at which the target is expected to be; undefined if it should hold nothing. */
   readonly expected: number | undefined
-  /** Offset behind the batch, control records and gaps included. */
+  /** The offset after the batch, including control records and gaps. */
   readonly next: number
-  /** The batch reaches the end that the log had when its reading began. */
+  /** True when the batch reaches the end that the log had when reading began. */
   readonly caughtUp: boolean
 }
 
@@ -67,10 +72,10 @@ export interface SinkRecord {
 
 export type WriteResult =
   | { readonly outcome: 'applied' }
-  /** Nothing was changed, because the target stands at another offset: read again from there. */
+  /** Nothing was changed, because the target is at another offset: read again from there. */
   | { readonly outcome: 'offset-mismatch' }
 
-/** The target does not take writes at the moment: the sink holds the partition and tries again. */
+/** The target does not accept writes at the moment. The sink keeps the partition and retries. */
 export class TargetUnavailableError extends Error {
   override readonly name = 'TargetUnavailableError'
 }

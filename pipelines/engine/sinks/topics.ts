@@ -3,8 +3,8 @@ import type { AnyTopic } from '../../../schemas/topic.ts'
 import type { SinkTarget } from './target.ts'
 
 /**
- * Creates missing topics as the catalogue declares them. Existing ones may have other partition counts.
- * @throws Error when the target needs equal counts and they differ
+ * Creates missing topics as the catalogue declares them. Existing topics may have other partition counts.
+ * @throws Error if the target needs equal counts and they differ
  */
 export async function prepareSinkTopics(
   transport: Transport,
@@ -20,6 +20,6 @@ export async function prepareSinkTopics(
   if (new Set(counts).size <= 1) return
   const listed = topics.map((topic, index) => `${topic.name} has ${counts[index]}`).join(', ')
   throw new Error(
-    `sink ${sink}: ${target.name} is partitioned as its topics are, so they need equal partition counts: ${listed}. Add partitions to the smaller one.`,
+    `sink ${sink}: ${target.name} is partitioned like its topics, so they need equal partition counts: ${listed}. Add partitions to the smaller one.`,
   )
 }

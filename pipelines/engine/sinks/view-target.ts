@@ -8,7 +8,7 @@ import { type PartitionFacts, type SinkBatch, type SinkTarget, TargetUnavailable
 
 export interface ViewTargetOptions<K, V> {
   readonly view: View<K, V>
-  /** Every topic that feeds the view. */
+  /** All topics that feed the view. */
   readonly topics: readonly AnyTopic[]
 }
 
@@ -17,14 +17,17 @@ export interface ViewTargetDeps {
   readonly runtime: Pick<Runtime, 'now' | 'log'>
 }
 
-/** A script call holds Redis' one thread: about a millisecond for these. */
+/** A script call blocks Redis' only thread: about a millisecond for a batch of this size. */
 const LIMITS = { maxRecords: 500, maxBytes: 256 * 1024, lingerMs: 0 }
-/** An emptied Redis is seen within this time, also when the topic is silent. */
+/** An emptied Redis is noticed within this time, even if the topic is idle. */
 const PROBE_EVERY_MS = 1_000
 /** Kafka's own default of `delete.retention.ms`. */
 const DELETE_RETENTION_MS = 24 * 3_600_000
 
-/** Writes a view: each batch is one script call that also moves the offset, or changes nothing. */
+/**
+ * Writes a view. Each batch is one script call, which either applies the batch and moves the offset, or changes
+ * nothing.
+ */
 export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { store, runtime }: ViewTargetDeps): SinkTarget {
   const viewTopics = topics.map((topic) => topic.name)
   const retentions = new Map(topics.map((topic) => [topic.name, tombstoneRetentionMs(topic)]))
@@ -45,7 +48,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
       const batch = { view: view.name, partition, topic, viewTopics, expected, next, operations, caughtUp, now: runtime.now() }
       const result = await asking(() => store.apply(batch))
       if (result.applied) return { outcome: 'applied' }
-      // An earlier attempt whose answer was lost, unless it had nothing to move.
+      // An earlier attempt was applied but its answer was lost, unless the batch did not move the offset.
       if (result.position === next && next !== expected) return { outcome: 'applied' }
       return { outcome: 'offset-mismatch' }
     }
@@ -55,8 +58,8 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
 }
 
 /**
- * How long a view may go unconfirmed before it may have missed deletions that compaction has removed since. There is no
- * such limit for topics that are not compacted.
+ * How long a view may go without a write before it may have missed tombstones that compaction has removed since. Topics
+ * that are not compacted have no such limit.
  */
 function tombstoneRetentionMs({ config }: AnyTopic): number {
   if (!config?.['cleanup.policy']?.includes('compact')) return Number.POSITIVE_INFINITY

@@ -2,12 +2,12 @@ import type { AnyValueTopic } from '../../../kafka/serdes.ts'
 import type { Codec } from '../../../schemas/codec.ts'
 import type { AvroSchema, ValueFormat } from '../../../schemas/topic.ts'
 
-/** Codecs with schema ids of the driver's own, known to all: a topic may hold what several versions of its schema wrote. */
+/** Codecs that share a set of local schema ids, so that a topic may contain records of several schema versions. */
 export function localCodecs(): (topic: AnyValueTopic) => Codec<unknown> {
   const schemas = new Map<number, AvroSchema>()
   const lookup = { get: (schemaId: number) => schemas.get(schemaId) }
   const byFormat = new WeakMap<ValueFormat<unknown>, Codec<unknown>>()
-  /** Stores make a format of the same schema anew for every task. */
+  /** Keyed by schema, because stores create a format with the same schema again for every task. */
   const bySchema = new Map<string, Codec<unknown>>()
 
   function open(name: string, value: ValueFormat<unknown>): Codec<unknown> {

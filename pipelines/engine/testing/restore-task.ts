@@ -7,7 +7,10 @@ import type { StreamTask } from '../task/task.ts'
 
 const ALL_RECORDS = Number.MAX_SAFE_INTEGER
 
-/** Brings a task from CREATED to RUNNING in one go: its changelogs are read to their end, and its input continues where the group is. */
+/**
+ * Takes a task from CREATED to RUNNING in one step: reads its changelogs to their ends and continues its input at the
+ * group's offsets.
+ */
 export function restoreTask(task: StreamTask, group: string, session: StateSession, broker: MemoryBroker, now: number): void {
   const logs = task.changelogs.map((changelog) => broker.log(changelog.topic, changelog.partition))
   const keys = task.changelogs.map((changelog) => partitionKey(changelog.topic, changelog.partition))

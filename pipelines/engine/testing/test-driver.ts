@@ -20,17 +20,22 @@ import { localCodecs } from './local-codecs.ts'
 import { restoreTask } from './restore-task.ts'
 
 export interface TestDriverOptions {
-  /** Epoch ms at which the clock begins. Default 2026-01-01T00:00Z. */
+  /** Initial clock reading, epoch ms. Default 2026-01-01T00:00Z. */
   readonly startAt?: number
-  /** record (default): everything is processed and committed after every pipe and every tick. manual: only by `settle`, or by `run` and `commit`. */
+  /**
+   * `record` (default) processes and commits everything after every pipe and every tick. `manual` does so only in
+   * `settle`, or in `run` and `commit`.
+   */
   readonly commit?: 'record' | 'manual'
-  /** Partition counts other than those of the topics themselves, by topic name. */
+  /** Partition counts by topic name that override those of the topics. */
   readonly partitions?: Readonly<Record<string, number>>
-  /** Objects that each store keeps decoded. Default 1,000; small numbers show what reading the state back does. */
+  /**
+   * Number of decoded objects that each store caches. Default 1,000. A small number makes the stores read state back.
+   */
   readonly cachedObjects?: number
 }
 
-/** A record as tests see it. */
+/** A decoded record of a topic. */
 export interface TestRecord<K, V> {
   readonly key: K | undefined
   readonly value: V | null
@@ -41,43 +46,45 @@ export interface TestRecord<K, V> {
 }
 
 export interface PipeOptions {
-  /** Epoch ms; default the driver's clock. */
+  /** Epoch ms. Default: the driver's clock. */
   readonly timestamp?: number
-  /** Default: murmur2 of the key, as producers do. */
+  /** Default: murmur2 of the key, as in producers. */
   readonly partition?: number
   readonly headers?: readonly RecordHeader[]
 }
 
 /**
- * A topology on a broker, a database and a clock that live in memory: everything happens inside the calls, by the same code that the
- * worker runs. All sub-topologies and partitions run; what one stage commits, the next one reads.
+ * Runs a topology on a broker, a database and a clock in memory. Everything happens synchronously inside the calls,
+ * with the worker's own code. All sub-topologies and partitions run, and each stage reads what the previous one has
+ * committed.
  */
 export interface TestDriver {
   /** Epoch ms. */
   readonly now: number
   pipe<K, V>(topic: Topic<K, V>, key: K | undefined, value: V | null, options?: PipeOptions): void
-  /** A record of any bytes, for what producers get wrong. */
+  /** Pipes a record of arbitrary bytes, to test invalid records. */
   pipeBytes(topic: AnyTopic, key: Uint8Array | null, value: Uint8Array | null, options?: PipeOptions): void
-  /** Committed records of a topic since the last read of it, partition by partition. */
+  /** Committed records of a topic since its last read, partition by partition. */
   read<K, V>(topic: Topic<K, V>): TestRecord<K, V>[]
-  /** Dead letters since the last read of them, as bytes with headers. */
+  /** Dead letters since their last read, as bytes with headers. */
   readDeadLetters(): LogRecord[]
-  /** The clock goes on step by step: every tick and time marker on the way runs at its own time. */
+  /** Advances the clock step by step: every tick and time marker on the way runs at its own time. */
   advanceWallClock(ms: number): void
-  /** The store of the task that owns a partition, after `settle` or in record mode. */
+  /** The store of the task that owns a partition. Call it after `settle` or in record mode. */
   store<S extends EngineStore>(name: string, partition?: number): S
-  /** Processes what has been committed upstream, without committing. */
+  /** Processes everything that has been committed upstream, without committing. */
   run(): void
-  /** One commit of all tasks. */
+  /** Commits all tasks once. */
   commit(): void
-  /** Runs and commits until nothing moves. */
+  /** Runs and commits until nothing changes any more. */
   settle(): void
-  /** The next commit throws DriverCrash right after that step. Go on with `restart`. */
+  /** Makes the next commit throw DriverCrash right after the step. Continue with `restart`. */
   crashAt(step: CommitFaultPoint): void
   /**
-   * The process dies and starts again: uncommitted work is lost, state is restored. `wipeState`: the state folder is lost too.
-   * `topology`: a new version of the same name is deployed, on the topics and the state of the old one. `downMs`: the clock goes on
-   * while nothing runs; default 0.
+   * Simulates a crash and a restart: uncommitted work is lost and the state is restored.
+   * - `wipeState`: the state folder is lost as well
+   * - `topology`: a new version with the same name is deployed on the topics and the state of the old one
+   * - `downMs`: how far the clock advances while nothing runs; default 0
    */
   restart(options?: { wipeState?: boolean; topology?: Topology; downMs?: number }): void
   readonly metrics: TaskMetrics
@@ -85,14 +92,14 @@ export interface TestDriver {
   readonly broker: MemoryBroker
 }
 
-/** Thrown where `crashAt` asked for it. */
+/** Thrown at the step that was passed to `crashAt`. */
 export class DriverCrash extends Error {
   override readonly name = 'DriverCrash'
 }
 
 const DEFAULT_CACHED_OBJECTS = 1_000
 const MEMBER_ID = 'driver'
-/** Far beyond what the stages of a topology need; a flow that feeds itself would go on for ever. */
+/** Far more than the stages of a topology need. The limit ends a flow that feeds itself endlessly. */
 const MAX_ROUNDS = 10_000
 const ALL_RECORDS = Number.MAX_SAFE_INTEGER
 const never = () => false
@@ -100,7 +107,7 @@ const never = () => false
 export function testDriver(tested: Topology, options: TestDriverOptions = {}): TestDriver {
   let topology = tested
   const runtime = manualRuntime({ startAt: options.startAt })
-  // A sink may read this broker: it waits in real time, for records of the driver's time.
+  // A sink may read this broker. It waits in real time, but for records with the driver's timestamps.
   const broker = memoryBroker({ runtime: { ...systemRuntime(), now: runtime.now } })
   let declaration = topology.declare()
   const codecFor = localCodecs()
@@ -276,7 +283,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     },
     restart({ wipeState = false, topology: version = topology, downMs = 0 } = {}) {
       if (version.name !== topology.name)
-        throw new Error(`a new version of topology ${topology.name} must have its name, not ${version.name}: the name owns the state`)
+        throw new Error(`a new version of topology ${topology.name} must have the same name, not ${version.name}, because the state belongs to that name`)
       for (const task of tasks) task.close()
       backend.session(topology.name).dropBatch()
       if (wipeState) backend = memoryBackend()
