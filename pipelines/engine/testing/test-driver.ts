@@ -283,7 +283,9 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
     },
     restart({ wipeState = false, topology: version = topology, downMs = 0 } = {}) {
       if (version.name !== topology.name)
-        throw new Error(`a new version of topology ${topology.name} must have the same name, not ${version.name}, because the state belongs to that name`)
+        throw new Error(
+          `a new version of topology ${topology.name} must have the same name, not ${version.name}, because the state belongs to that name`,
+        )
       for (const task of tasks) task.close()
       backend.session(topology.name).dropBatch()
       if (wipeState) backend = memoryBackend()
