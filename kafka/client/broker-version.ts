@@ -46,10 +46,10 @@ export function refuseOldBroker(versions: Versions, address: string): void {
     const known = versions.apiKeys.find((api) => api.apiKey === key)
     if (known === undefined || known.maxVersion < version) {
       refuse(
-        `it knows ${name} ${known ? `up to v${known.maxVersion}` : 'not at all'}, v${version} is needed; upgrade to Kafka 4.0 or newer`,
+        `it supports ${known ? `${name} up to v${known.maxVersion}` : `no ${name}`}, but v${version} is needed; upgrade to Kafka 4.0 or newer`,
       )
     } else if (known.minVersion > version) {
-      refuse(`it no longer speaks ${name} v${version} (oldest: v${known.minVersion}); this release of the transport is too old for it`)
+      refuse(`it no longer supports ${name} v${version} (oldest: v${known.minVersion}); this release of the transport is too old for it`)
     }
   }
   const group = versions.finalizedFeatures?.find((feature) => feature.name === GROUP_FEATURE)

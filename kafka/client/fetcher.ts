@@ -170,8 +170,8 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
   }
 
   /**
-   * Continues a segment. `state.reading` is set while part of it remains. @returns the approximate size of the decoded
-   * records
+   * Continues a segment. `state.reading` is set while part of it remains.
+   * @returns the approximate size of the decoded records
    */
   function decode(state: FetchPosition, segment: Segment, maxBytes: number, into: RecordChunk[]): number {
     if (segment.records.length === 0) return 0

@@ -24,8 +24,8 @@ function addressIn(clientId: string): string | undefined {
 }
 
 /**
- * The members of a group as its coordinator describes them, sorted by member id. @throws Disconnected when no answer
- * comes in time
+ * The members of a group as its coordinator describes them, sorted by member id.
+ * @throws Disconnected when no answer comes in time
  */
 export async function describeMembers(
   context: Context,

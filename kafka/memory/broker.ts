@@ -58,8 +58,8 @@ export interface MemoryBroker {
   /** Throws FencedError when another producer has initialised the id since. */
   checkProducer(transactionalId: string, epoch: number): void
   /**
-   * Appends all records and commits the offsets, or does neither. @returns by partition key the offset after its
-   * records
+   * Appends all records and commits the offsets, or does neither.
+   * @returns by partition key the offset after its records
    */
   commitTransaction(appends: readonly PartitionAppends[], offsets: TransactionOffsets | undefined, control: boolean): Map<string, number>
   /**
@@ -74,8 +74,8 @@ export interface MemoryBroker {
    */
   publishGate: Promise<void> | undefined
   /**
-   * Calls `listener` after every change that may concern a waiting reader. @returns a function that removes the
-   * listener
+   * Calls `listener` after every change that may concern a waiting reader.
+   * @returns a function that removes the listener
    */
   onChange(listener: () => void): () => void
 }

@@ -46,7 +46,7 @@ export function batchAt(buffer: Buffer, start: number): BatchHeader | undefined 
   const magic = buffer[start + MAGIC_AT]
   const baseOffset = readInt64(buffer, start + BASE_OFFSET_AT)
   if (magic !== MAGIC_V2) throw corrupt(baseOffset, `has format ${magic}; only format 2 (Kafka 0.11 and newer) is read`)
-  if (length < RECORDS_AT - LENGTH_PREFIX_BYTES) throw corrupt(baseOffset, `says it is ${length} bytes long`)
+  if (length < RECORDS_AT - LENGTH_PREFIX_BYTES) throw corrupt(baseOffset, `has an invalid length of ${length} bytes`)
   const end = start + LENGTH_PREFIX_BYTES + length
   if (end > buffer.length) return undefined
   return {
@@ -84,7 +84,7 @@ export function isTransactional(batch: BatchHeader): boolean {
 export function verifyChecksum(buffer: Buffer, batch: BatchHeader): void {
   const stored = buffer.readUInt32BE(batch.start + CRC_AT)
   const actual = crc32c(buffer.subarray(batch.start + ATTRIBUTES_AT, batch.end)) >>> 0
-  if (stored !== actual) throw corrupt(batch.baseOffset, `has checksum ${actual}, its header says ${stored}`)
+  if (stored !== actual) throw corrupt(batch.baseOffset, `has checksum ${actual}, but its header contains ${stored}`)
 }
 
 const markerCursor = new VarintCursor()

@@ -59,7 +59,7 @@ export function decisionDriver<C, V, A>(
     result,
     ask(key, body, asked) {
       const found = result(key, body, asked)
-      if (found?.outcome !== 'decided') throw new Error(`no answer, but ${found?.outcome ?? 'silence'}`)
+      if (found?.outcome !== 'decided') throw new Error(`expected a decision but got ${found?.outcome ?? 'no result'}`)
       return JSON.parse(found.answer) as A
     },
     view(key) {

@@ -39,8 +39,8 @@ function copyAll(column: StateColumn, { chunks }: PartitionData): void {
 }
 
 /**
- * Copies from the last record to the first, and skips keys that were already copied. @returns the share of distinct
- * keys
+ * Copies from the last record to the first, and skips keys that were already copied.
+ * @returns the share of distinct keys
  */
 function copyLast(column: StateColumn, { chunks }: PartitionData): number {
   const seen = new Set<string>()

@@ -185,7 +185,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       }
       for (const queue of queues) {
         const start = positions.get(partitionKey(queue.topic, partition))
-        if (start === undefined) throw new Error(`task ${id} was started without a position of ${queue.topic}`)
+        if (start === undefined) throw new Error(`task ${id} was started without a position for ${queue.topic}`)
         queue.position = start.offset
         context.streamTime = Math.max(context.streamTime, start.streamTime)
       }

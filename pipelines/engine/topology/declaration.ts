@@ -120,7 +120,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
   function addStore<S extends EngineStore>(store: S): S {
     checkName('store', store.name)
     const known = stores.get(store.name)
-    if (known !== undefined && known !== store) refuse(`two stores are called ${store.name}: each needs a changelog of its own name`)
+    if (known !== undefined && known !== store) refuse(`two stores are called ${store.name}: their changelogs must have different names`)
     stores.set(store.name, store)
     return store
   }

@@ -21,7 +21,7 @@ export function engineMetrics(runners: () => readonly Runner[], backend: Pick<St
   collectDefaultMetrics({ register: registry })
   const commits = new Histogram({
     name: `${METRIC_PREFIX}commit_seconds`,
-    help: 'Time of one commit, all five steps',
+    help: 'Duration of one commit, all five steps',
     labelNames: ['topology'],
     buckets: COMMIT_BUCKETS_SECONDS,
     registers: [registry],

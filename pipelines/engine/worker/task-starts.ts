@@ -56,8 +56,8 @@ export interface TaskStarts {
   /** Plans the restore of the tasks. Tasks with nothing to read start at the next `finish`. */
   begin(tasks: readonly StreamTask[], offsets: TaskOffsets): void
   /**
-   * Copies fetched changelog records into the session's open batch. @returns false when the partition belongs to no
-   * restoring task
+   * Copies fetched changelog records into the session's open batch.
+   * @returns false when the partition belongs to no restoring task
    */
   take(data: PartitionData): boolean
   /** Writes the copied records and starts the tasks whose restore is complete. */

@@ -41,11 +41,11 @@ test.each([
   [
     'Kafka 3.9: the group protocol is an early version',
     broker({ 68: [0, 0] }),
-    /knows ConsumerGroupHeartbeat up to v0, v1 is needed; upgrade to Kafka 4\.0/,
+    /supports ConsumerGroupHeartbeat up to v0, but v1 is needed; upgrade to Kafka 4\.0/,
   ],
-  ['Kafka 3.6: lacks the group protocol', broker({ 68: undefined }), /knows ConsumerGroupHeartbeat not at all/],
+  ['Kafka 3.6: lacks the group protocol', broker({ 68: undefined }), /supports no ConsumerGroupHeartbeat, but v1 is needed/],
   ['a group protocol that is disabled', broker({}, 0), /group\.version is off; enable it: kafka-features\.sh upgrade/],
-  ['a broker of the future', broker({ 1: [18, 25] }), /no longer speaks Fetch v17 \(oldest: v18\)/],
+  ['a broker of the future', broker({ 1: [18, 25] }), /no longer supports Fetch v17 \(oldest: v18\)/],
   ['a broker that does not know the request', { errorCode: 35, apiKeys: [] }, /UNSUPPORTED_VERSION.*Kafka 4\.0 or newer/],
 ])('refuses %s', (_name, versions, reason) => {
   expect(() => refuseOldBroker(versions, 'b:1')).toThrow(reason)

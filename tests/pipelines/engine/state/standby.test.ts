@@ -140,7 +140,7 @@ test('a copy does not count as state with a known input position, so the worker 
   at.broker.groups.forgetOffsets('words')
   const backend = memoryBackend()
   const third = await at.worker(standing, { backend })
-  await expect(third.done).rejects.toThrow('nobody knows')
+  await expect(third.done).rejects.toThrow('the input position that belongs to it is unknown')
 })
 
 /** A worker slot, whose folder and group membership outlive its processes. */
