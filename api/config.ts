@@ -4,6 +4,7 @@ import { type Environment, readSettings } from '../settings/read.ts'
 import { documented, type LogLevel, namesOf } from '../settings/variables.ts'
 import { type StateSettings, stateSettings } from '../state/settings.ts'
 import { type AuthSettings, authSettings } from './kit/auth/settings.ts'
+import { isLoopbackHost } from './kit/client-address.ts'
 import type { ConnectionLimits } from './kit/connections.ts'
 import { apiSettings } from './kit/settings.ts'
 import type { ApiService } from './service.ts'
@@ -44,6 +45,27 @@ const choiceSettings = settingsFragment({
   value: (env) => env.API_SERVICES,
 })
 
+const { API_HOST } = apiSettings.variables
+const { AUTH_JWKS_URL, AUTH_JWKS_FILE } = authSettings.variables
+
+/**
+ * The rule between address and keys. Everybody who can read this machine's files can sign with the development key, and
+ * a server that others reach must not trust it.
+ */
+const developmentKeyRule = settingsFragment({
+  variables: { API_HOST, AUTH_JWKS_URL, AUTH_JWKS_FILE },
+  rules(env, report, { isProduction }) {
+    const isDevelopment = !isProduction && env.AUTH_JWKS_URL === undefined && env.AUTH_JWKS_FILE === undefined
+    if (isDevelopment && !isLoopbackHost(env.API_HOST)) {
+      report(
+        'AUTH_JWKS_URL',
+        'is missing: the development key works only on this machine, and API_HOST is not loopback; set it or AUTH_JWKS_FILE',
+      )
+    }
+  },
+  value: () => undefined,
+})
+
 /** The variables that every API process reads, regardless of its services. */
 export const API_VARIABLES: readonly Variables[] = [choiceSettings.variables, apiSettings.variables, authSettings.variables]
 
@@ -58,6 +80,7 @@ export function readApiConfig(env: Environment = process.env): ApiConfig {
       // The variables of services that do not run are checked, too, if they are set.
       settings: read(service.settings, { withRules: chosen.includes(service.name) }),
     }))
+    read(developmentKeyRule)
     const [api, auth, kafka, state] = [read(apiSettings), read(authSettings), read(kafkaSettings), read(stateSettings)]
     return () => ({
       ...api.value(),

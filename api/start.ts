@@ -70,7 +70,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
     ...services.flatMap((service) => service.probes),
   ])
   const { issuer, audience } = config.auth
-  const verifier = tokenVerifier({ keys: await keySetFor(config.auth, now), issuer, audience, now })
+  const verifier = tokenVerifier({ keys: await keySetFor(config.auth, now, { log, registry: metrics.registry }), issuer, audience, now })
   const answers = answerCache()
   const limits = guard?.requests
   const app = createApp({ services, verifier, log, metrics, readiness: ready, answers, limits, trusted, publicUrl, monotonic })

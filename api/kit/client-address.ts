@@ -16,6 +16,14 @@ const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 /** The addresses of this machine. */
 export const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128']
 
+const thisMachine = trustedProxies(LOOPBACK)
+
+/** Whether only this machine can reach a server that listens on the host. @param host a name or an address, also as in URLs */
+export function isLoopbackHost(host: string): boolean {
+  const address = plainAddress(host)
+  return address === undefined ? host.toLowerCase() === 'localhost' : thisMachine.includes(address)
+}
+
 export function isAddressRange(text: string): boolean {
   const [address, bits, ...rest] = text.split('/')
   const most = isIPv4(address) ? 32 : 128

@@ -60,6 +60,12 @@ test.each([
   [{ LINKS_SECRET: 'short' }, /LINKS_SECRET: is too short/],
   [{ NODE_ENV: 'production' }, /LINKS_SECRET: is missing/],
   [{ NODE_ENV: 'production' }, /AUTH_JWKS_URL: is missing.*no development key/],
+  [{ AUTH_JWKS_URL: 'http://id.example/jwks' }, /AUTH_JWKS_URL: must begin with https/],
+  [{ AUTH_JWKS_URL: 'nowhere' }, /AUTH_JWKS_URL: is no URL/],
+  [{ AUTH_JWKS_URL: 'ftp://localhost/jwks' }, /AUTH_JWKS_URL: must begin with https/],
+  [{ AUTH_JWKS_URL: 'http://localhost.evil.example/jwks' }, /AUTH_JWKS_URL: must begin with https/],
+  [{ API_HOST: '0.0.0.0' }, /AUTH_JWKS_URL: is missing.*API_HOST is not loopback/],
+  [{ API_HOST: '::' }, /AUTH_JWKS_URL: is missing.*API_HOST is not loopback/],
   [{ AUTH_JWKS_FILE: '/keys.json' }, /AUTH_ISSUER: is missing/],
   [{ AUTH_JWKS_FILE: '/keys.json', AUTH_ISSUER: 'x' }, /AUTH_AUDIENCE: is missing/],
   [
@@ -95,4 +101,16 @@ test('stores contents below the home folder, or where a file: or s3: URL points'
   const bucket = { BLOBS_URL: 's3://bucket/prefix', BLOBS_ENDPOINT: 'http://minio:9000' }
   expect(readApiConfig(bucket).state.blobs).toEqual({ url: 's3://bucket/prefix', s3Endpoint: 'http://minio:9000' })
   expect(() => readApiConfig({ BLOBS_URL: 'http://elsewhere/' })).toThrow('BLOBS_URL')
+})
+
+test.each(['http://localhost:9000/jwks', 'http://127.0.0.1/jwks', 'http://[::1]:9000/jwks', 'https://id.example/jwks'])(
+  'keys may come from %s',
+  (url) => {
+    const config = readApiConfig({ AUTH_JWKS_URL: url, AUTH_ISSUER: 'x', AUTH_AUDIENCE: 'y', API_HOST: '0.0.0.0' })
+    expect(config.auth.keys).toEqual({ kind: 'url', url })
+  },
+)
+
+test.each(['localhost', '127.0.0.2', '::1'])('the development key works on %s', (host) => {
+  expect(readApiConfig({ API_HOST: host }).auth.keys.kind).toBe('development')
 })

@@ -14,6 +14,8 @@ export interface KeySet {
   keyFor(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey>
   /** Grows with every key set that is loaded, so that callers can discard decisions made with an older one. */
   readonly generation: number
+  /** Epoch ms at which the loaded keys stop being valid, unless they are loaded again. -Infinity before the first load. */
+  readonly expiresAt: number
 }
 
 export interface KeySetOptions {
@@ -27,15 +29,25 @@ export interface KeySetOptions {
   readonly cooldownMs?: number
   /** The set reloads when it is older than this, so that tokens signed with a removed key are rejected. */
   readonly maxAgeMs?: number
+  /**
+   * Keys of this age are no longer used, even if no newer ones can be loaded. Otherwise a withdrawn key would stay valid
+   * for as long as the provider is unreachable, which whoever stole the key may bring about.
+   */
+  readonly expiryMs?: number
+  /** Called after every failed load. @param ageMs age of the keys in use; undefined if there are none */
+  onFailure?(error: Error, ageMs: number | undefined): void
 }
 
 const COOLDOWN_MS = 10_000
 const MAX_AGE_MS = 600_000
+/** Long enough to repair an identity provider. */
+const EXPIRY_MS = 3_600_000
 
 /** A JWKS that is loaded on first use, for an unknown key id (key rotation), and when it is too old. */
 export function keySet(options: KeySetOptions): KeySet {
   const cooldownMs = options.cooldownMs ?? COOLDOWN_MS
   const maxAgeMs = options.maxAgeMs ?? MAX_AGE_MS
+  const expiryMs = options.expiryMs ?? EXPIRY_MS
   let find: ReturnType<typeof createLocalJWKSet> | undefined
   let generation = 0
   let loadedAt = Number.NEGATIVE_INFINITY
@@ -44,7 +56,12 @@ export function keySet(options: KeySetOptions): KeySet {
 
   async function load(): Promise<void> {
     triedAt = options.now()
-    find = createLocalJWKSet(await options.load())
+    try {
+      find = createLocalJWKSet(await options.load())
+    } catch (error) {
+      options.onFailure?.(error as Error, find === undefined ? undefined : options.now() - loadedAt)
+      throw error
+    }
     loadedAt = options.now()
     generation++
   }
@@ -61,7 +78,8 @@ export function keySet(options: KeySetOptions): KeySet {
     return loading === undefined && options.now() - triedAt < cooldownMs
   }
 
-  async function firstLoad(): Promise<void> {
+  /** Loads the set that verification cannot go on without. */
+  async function requiredLoad(): Promise<void> {
     if (coolingDown()) throw new ApiError(errors.unavailable, { message: 'The keys that verify tokens cannot be loaded.' })
     try {
       await reload()
@@ -72,8 +90,8 @@ export function keySet(options: KeySetOptions): KeySet {
 
   return {
     async keyFor(header, token) {
-      if (find === undefined) await firstLoad()
-      // If the refresh fails, the old set stays in use, and the next refresh follows after the cooldown.
+      if (find === undefined || options.now() - loadedAt >= expiryMs) await requiredLoad()
+      // If the refresh fails, the old set stays in use until it expires, and the next refresh follows after the cooldown.
       else if (options.now() - loadedAt > maxAgeMs && !coolingDown()) await reload().catch(() => undefined)
       try {
         return await find!(header, token)
@@ -85,6 +103,9 @@ export function keySet(options: KeySetOptions): KeySet {
     },
     get generation() {
       return generation
+    },
+    get expiresAt() {
+      return loadedAt + expiryMs
     },
   }
 }

@@ -1,33 +1,82 @@
 import { readFile } from 'node:fs/promises'
 import type { JSONWebKeySet } from 'jose'
+import { Counter, Gauge, type Registry } from 'prom-client'
+import type { Logger } from '../logging.ts'
 import { developmentKeyPaths, ensureDevelopmentKey } from './development-key.ts'
-import { type KeySet, keySet } from './key-set.ts'
+import { type KeySet, type KeySetOptions, keySet } from './key-set.ts'
 import type { AuthSettings } from './settings.ts'
 
 /** Limits how long a hanging identity provider delays callers. */
 const FETCH_TIMEOUT_MS = 5_000
 
+const MS_PER_SECOND = 1_000
+
+/** Where failures to load the keys are reported. */
+export interface KeyReports {
+  readonly log: Logger
+  readonly registry: Registry
+}
+
 /** Returns the configured key set. Creates the development key if the configuration uses it. */
-export async function keySetFor(auth: AuthSettings, now: () => number): Promise<KeySet> {
+export async function keySetFor(auth: AuthSettings, now: () => number, reports?: KeyReports): Promise<KeySet> {
+  const onFailure = reports && failureReporter(reports)
+  const keys = keySet({ load: await keyLoader(auth), now, onFailure })
+  if (reports !== undefined) expiryGauge(keys, reports.registry)
+  return keys
+}
+
+function failureReporter({ log, registry }: KeyReports): KeySetOptions['onFailure'] {
+  const failures = new Counter({
+    name: 'auth_keys_load_failures_total',
+    help: 'Failed attempts to load the keys that verify tokens',
+    registers: [registry],
+  })
+  return function reportFailure(error, ageMs) {
+    failures.inc()
+    log.warn({ reason: error.message, age_seconds: ageMs && Math.round(ageMs / MS_PER_SECOND) }, 'auth_keys_not_loaded')
+  }
+}
+
+function expiryGauge(keys: KeySet, registry: Registry): void {
+  new Gauge({
+    name: 'auth_keys_expire_timestamp_seconds',
+    help: 'When the loaded keys stop being valid unless they are loaded again; 0 before the first load',
+    registers: [registry],
+    collect() {
+      this.set(Math.max(0, keys.expiresAt / MS_PER_SECOND))
+    },
+  })
+}
+
+async function keyLoader(auth: AuthSettings): Promise<() => Promise<JSONWebKeySet>> {
   switch (auth.keys.kind) {
     case 'url':
-      return keySet({ load: jwksFromUrl(auth.keys.url), now })
+      return jwksFromUrl(auth.keys.url)
     case 'file':
-      return keySet({ load: jwksFromFile(auth.keys.path), now })
+      return jwksFromFile(auth.keys.path)
     case 'development': {
       await ensureDevelopmentKey(auth.keys.home)
-      return keySet({ load: jwksFromFile(developmentKeyPaths(auth.keys.home).jwks), now })
+      return jwksFromFile(developmentKeyPaths(auth.keys.home).jwks)
     }
   }
 }
 
-/** Reads a JWKS from the identity provider. */
+/** Reads a JWKS from the identity provider. Redirects are refused, because they may lead to an address without TLS. */
 function jwksFromUrl(url: string): () => Promise<JSONWebKeySet> {
   return async function fetchJwks() {
-    const response = await fetch(url, { signal: AbortSignal.timeout(FETCH_TIMEOUT_MS), headers: { Accept: 'application/json' } })
+    const response = await fetch(url, {
+      signal: AbortSignal.timeout(FETCH_TIMEOUT_MS),
+      headers: { Accept: 'application/json' },
+      redirect: 'manual',
+    })
+    if (isRedirect(response.status)) throw new Error('the JWKS address answered with a redirect: set AUTH_JWKS_URL to its target')
     if (!response.ok) throw new Error(`the JWKS address answered ${response.status}`)
     return (await response.json()) as JSONWebKeySet
   }
+}
+
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400
 }
 
 /** Reads a JWKS from a file: the development key, or keys mounted into a container. */

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { settingsFragment } from '../../../settings/fragment.ts'
 import { documented } from '../../../settings/variables.ts'
+import { isLoopbackHost } from '../client-address.ts'
 
 /** Determines whose tokens the API accepts. */
 export interface AuthSettings {
@@ -13,12 +14,19 @@ export interface AuthSettings {
     | { readonly kind: 'development'; readonly home: string }
 }
 
+/** Whoever can change the keys on their way can sign tokens, so they must come over TLS or from this machine. */
+function isProtected(url: string): boolean {
+  if (!URL.canParse(url)) return true
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'https:' || (protocol === 'http:' && isLoopbackHost(hostname))
+}
+
 const DEVELOPMENT_ISSUER = 'millrace'
 
 export const authSettings = settingsFragment({
   variables: {
     AUTH_JWKS_URL: documented(
-      z.url('is no URL').optional(),
+      z.url('is no URL').refine(isProtected, 'must begin with https://; http:// is accepted for this machine only').optional(),
       "URL of the identity provider's keys (JWKS); production requires it or `AUTH_JWKS_FILE`",
       'made on first start',
     ),

@@ -48,7 +48,7 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
   const known = new Map<string, KnownToken>()
 
   function remember(token: string, caller: Caller, expiresAt: number, generation: number): void {
-    known.set(token, { caller, until: Math.min(expiresAt, options.now() + KNOWN_TOKEN_MS), generation })
+    known.set(token, { caller, until: Math.min(expiresAt, options.now() + KNOWN_TOKEN_MS, options.keys.expiresAt), generation })
     if (known.size > MAX_KNOWN_TOKENS) known.delete(known.keys().next().value!)
   }
 

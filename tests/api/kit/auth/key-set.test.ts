@@ -4,15 +4,18 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { JSONWebKeySet } from 'jose'
+import { Registry } from 'prom-client'
 import { expect, onTestFinished, test } from 'vitest'
 import { keySet } from '../../../../api/kit/auth/key-set.ts'
 import { keySetFor } from '../../../../api/kit/auth/key-source.ts'
 import type { AuthSettings } from '../../../../api/kit/auth/settings.ts'
 import { tokenVerifier } from '../../../../api/kit/auth/verify.ts'
+import type { Logger } from '../../../../api/kit/logging.ts'
 import { AUDIENCE, ISSUER, type SigningKey, START, signingKey, signToken } from '../harness.ts'
 
 const COOLDOWN_MS = 10_000
 const MAX_AGE_MS = 600_000
+const EXPIRY_MS = 3_600_000
 
 /** An identity provider whose keys and availability the test controls. */
 function provider(...keys: SigningKey[]) {
@@ -22,7 +25,9 @@ function provider(...keys: SigningKey[]) {
     if (state.down) throw new Error('connection refused')
     return { keys: state.keys.map((key) => key.publicJwk) }
   }
-  const set = keySet({ load, now: () => state.now, cooldownMs: COOLDOWN_MS, maxAgeMs: MAX_AGE_MS })
+  const failures: string[] = []
+  const onFailure = (error: Error) => void failures.push(error.message)
+  const set = keySet({ load, now: () => state.now, cooldownMs: COOLDOWN_MS, maxAgeMs: MAX_AGE_MS, expiryMs: EXPIRY_MS, onFailure })
   const verifier = tokenVerifier({ keys: set, issuer: ISSUER, audience: AUDIENCE, now: () => state.now })
   async function verify(key: SigningKey): Promise<string> {
     try {
@@ -31,7 +36,7 @@ function provider(...keys: SigningKey[]) {
       return (error as { definition: { code: string } }).definition.code
     }
   }
-  return { state, verify }
+  return { state, verify, failures }
 }
 
 test('accepts a new key when a token first names it, and refuses the old one once it is removed', async () => {
@@ -84,6 +89,37 @@ test('known keys still work while the provider is down', async () => {
   state.now += MAX_AGE_MS + 1
   expect(await verify(known)).toBe('1')
   expect(await verify(unknown)).toBe('unauthorized')
+})
+
+test('keys expire when the provider stays down, also for tokens that were verified before', async () => {
+  const key = await signingKey('withdrawn')
+  const { state, verify, failures } = provider(key)
+  expect(await verify(key)).toBe('1')
+  state.down = true
+  state.now += EXPIRY_MS - 1
+  expect(await verify(key)).toBe('1')
+  state.now += 1
+  expect(await verify(key)).toBe('unavailable')
+  expect(failures.at(-1)).toBe('connection refused')
+  state.down = false
+  state.keys = []
+  state.now += COOLDOWN_MS
+  expect(await verify(key)).toBe('unauthorized')
+})
+
+test('a redirect of the address of the keys is not followed', async () => {
+  const server = createServer((_request, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/jwks' }).end())
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const lines: unknown[] = []
+  const log = { warn: (fields: unknown) => lines.push(fields) } as unknown as Logger
+  const registry = new Registry()
+  const set = await keySetFor({ issuer: ISSUER, audience: AUDIENCE, keys: { kind: 'url', url } }, () => START, { log, registry })
+  const token = await signToken(await signingKey('k'), { sub: '7' })
+  await expect(tokenVerifier({ keys: set, issuer: ISSUER, audience: AUDIENCE, now: () => START }).verify(token)).rejects.toThrow()
+  expect(lines).toEqual([{ reason: expect.stringContaining('redirect'), age_seconds: undefined }])
+  expect(await registry.metrics()).toContain('auth_keys_load_failures_total 1')
 })
 
 test('a revoked key is dropped after the maximum age', async () => {
