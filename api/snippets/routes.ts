@@ -43,6 +43,12 @@ const streamed: StreamedBody = {
 }
 const creationErrors = [snippetErrors.invalid_content, snippetErrors.invalid_language, errors.not_ready]
 const readErrors = [snippetErrors.paste_not_found, snippetErrors.private_paste, errors.not_ready]
+/** Answered without using a read. */
+const ASKS_FIRST = {
+  description:
+    'A snippet with limited reads was requested by a prefetch, a link preview or a browser that opens the address, without a token or an Idempotency-Key. The page asks before it uses a read.',
+  headers: { Location: 'The page.' },
+}
 
 const CREATION_PATH = '/api/v1/pastes'
 
@@ -90,13 +96,13 @@ export const readRoute = defineRoute({
   operationId: 'readSnippet',
   summary: 'Get a snippet with its content',
   description:
-    'Counts as a view, except with HEAD. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated for a day without using another one, even after the last read, unless the snippet has expired or was deleted.',
+    'Counts as a view, except with HEAD, by prefetches and by link previews. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated for a day without using another one, even after the last read, unless the snippet has expired or was deleted.',
   tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,
   timeoutMs: CREATE_TIMEOUT_MS,
-  answers: { 200: { description: 'The snippet.', schema: SnippetSchema } },
+  answers: { 200: { description: 'The snippet.', schema: SnippetSchema }, 303: ASKS_FIRST },
   errors: readErrors,
 })
 
@@ -117,6 +123,7 @@ export const rawRoute = defineRoute({
       mediaType: 'text/plain',
       headers: { ETag: 'SHA-256 of the content. Absent for snippets with limited reads.', 'Content-Security-Policy': '`sandbox`' },
     },
+    303: ASKS_FIRST,
     304: { description: 'The content matches the ETag in If-None-Match.' },
   },
   errors: readErrors,
