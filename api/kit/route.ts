@@ -40,6 +40,8 @@ export interface StreamedBody {
   readonly content: Readonly<Record<string, { readonly schema: z.ZodType; readonly example?: unknown }>>
   /** Time limit for receiving the whole body. */
   readonly timeoutMs: number
+  /** Whether a request without a body is valid, too. */
+  readonly isOptional?: boolean
 }
 
 /** A body that is still arriving. */

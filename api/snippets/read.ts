@@ -89,6 +89,17 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     const isHead = from.method === 'HEAD'
     const found = isHead ? await access.find(id, from.caller) : await access.findForRead(from, id)
     if (!isHead && asksFirst(from, found)) return toPage(found)
+    return await textAnswer(from, found)
+  }
+
+  /** The complete content, for browsers to save. */
+  async function asFile(from: ReadRequest, found: SnippetRecord): Promise<Answer> {
+    const answer = await textAnswer(from, found)
+    return { ...answer, headers: { ...answer.headers, 'Content-Disposition': `attachment; filename="${found.id}.txt"` } }
+  }
+
+  async function textAnswer(from: ReadRequest, found: SnippetRecord): Promise<Answer> {
+    const isHead = from.method === 'HEAD'
     const burns = found.readsLeft !== undefined
     const ETag = `"${found.hash}"`
     const headers: Record<string, string> = burns
@@ -140,7 +151,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     return version.readsLeft === undefined && (version.visibility === 'public' || version.visibility === snippet.visibility)
   }
 
-  return { read, asJson, asText }
+  return { read, asJson, asText, asFile }
 }
 
 export type SnippetReads = ReturnType<typeof snippetReads>

@@ -7,6 +7,7 @@ import { MAX_CONTENT_BYTES } from './intake/content.ts'
 import { MAX_NEWEST, MAX_WORDS, SORTS, type Sort } from './list.ts'
 import { CreatedSnippetSchema, DiffSchema, SnippetListSchema, SnippetSchema } from './model.ts'
 import { SnippetOptions } from './options.ts'
+import { FORM_TYPE, KEY_FIELD, MAX_FORM_BYTES } from './page/reveal-form.ts'
 
 const TAG = 'snippets'
 /** 2^53 / 100, so that the offset of a page stays a safe integer. */
@@ -17,6 +18,7 @@ const MAX_QUERY_CHARACTERS = 100
 /** Allows ten megabytes over a slow line. The server itself ends requests after 30 s. */
 const BODY_TIMEOUT_MS = 25_000
 const CREATE_TIMEOUT_MS = 40_000
+const FORM_TIMEOUT_MS = 10_000
 /** JSON may escape every character with six bytes. */
 const MAX_BODY_BYTES = 6 * MAX_CONTENT_BYTES + 131_072
 
@@ -211,16 +213,23 @@ export const pageRoute = defineRoute({
   errors: readErrors,
 })
 
+const RevealForm = z.object({ [KEY_FIELD]: z.uuid().optional() })
+
 export const revealRoute = defineRoute({
   method: 'post',
   path: '/p/{paste_id}',
   operationId: 'revealSnippetPage',
   summary: 'Reveal a snippet with limited reads',
-  description: 'Uses one of its reads.',
+  description:
+    "Uses one of its reads. The page's form contains a random key. Sending the same form again within a day uses no further read, even after the last one, unless the snippet has expired or was deleted. A content that is too long for a page is sent as a file.",
   tag: TAG,
   auth: { kind: 'optional' },
+  idempotent: true,
   params: idParams,
-  answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
+  streamed: { content: { [FORM_TYPE]: { schema: RevealForm } }, timeoutMs: FORM_TIMEOUT_MS, isOptional: true },
+  maxBodyBytes: MAX_FORM_BYTES,
+  timeoutMs: CREATE_TIMEOUT_MS,
+  answers: { 200: { description: 'The page, or the content as a file.', mediaType: 'text/html', otherMediaTypes: ['text/plain'] } },
   htmlErrors: true,
   errors: readErrors,
 })
