@@ -25,6 +25,7 @@ import type { Readiness } from './readiness.ts'
 import { requestIdFrom } from './request-id.ts'
 import type { ArrivingBody, AuthRule, BoundRoute, StreamedBody } from './route.ts'
 import type { ServiceRoutes } from './service-routes.ts'
+import { isNavigation, isSpeculative } from './speculative.ts'
 import { assertCleanUrl } from './text.ts'
 
 export interface AppOptions {
@@ -144,6 +145,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
       const body = definition.body === undefined ? undefined : check(definition.body, await readJsonBody(c.req.raw, limits), 'body')
       if (body !== undefined) assertValid(body)
       const log = options.log.child({ request_id: requestId, route: path })
+      const header = (name: string) => c.req.header(name)
       const input = {
         query: query.value,
         params: params.value,
@@ -152,7 +154,14 @@ export function createApp(options: AppOptions): OpenAPIHono {
         limited,
         address: clientAddress(remoteAddress(c), c.req.header('x-forwarded-for'), trusted),
         method: c.req.method,
-        ifNoneMatch: c.req.header('if-none-match'),
+        ifNoneMatch: header('if-none-match'),
+        // Computed on demand, because few routes ask.
+        get isSpeculative() {
+          return isSpeculative(header)
+        },
+        get isNavigation() {
+          return isNavigation(header)
+        },
         arriving: arrivingBody(c, definition.streamed, limits.maxBytes),
         idempotencyKey,
         offeredKey,

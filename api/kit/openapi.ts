@@ -77,7 +77,7 @@ function describe(definition: BoundRoute['definition'], refusals: readonly Error
       ...(query && { query }),
       ...(params && { params }),
       ...(definition.idempotent && { headers: IdempotencyHeaders }),
-      ...(definition.streamed && { body: { required: true, content: definition.streamed.content } }),
+      ...(definition.streamed && { body: { required: definition.streamed.isOptional !== true, content: definition.streamed.content } }),
       ...(body && { body: { required: true, content: { 'application/json': { schema: body, example: definition.bodyExample } } } }),
     },
     responses: {

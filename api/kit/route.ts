@@ -40,6 +40,8 @@ export interface StreamedBody {
   readonly content: Readonly<Record<string, { readonly schema: z.ZodType; readonly example?: unknown }>>
   /** Time limit for receiving the whole body. */
   readonly timeoutMs: number
+  /** Whether a request without a body is valid, too. */
+  readonly isOptional?: boolean
 }
 
 /** A body that is still arriving. */
@@ -101,6 +103,10 @@ export interface HandlerInput<Q, P, B> {
   readonly method: string
   /** The If-None-Match header, for handlers that need to know whether the answer will be a 304. */
   readonly ifNoneMatch: string | undefined
+  /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
+  readonly isSpeculative: boolean
+  /** Whether a browser opens the address as a page, as opposed to a program or a script that fetches it. */
+  readonly isNavigation: boolean
   /** Set for routes with a streamed body. */
   readonly arriving: ArrivingBody | undefined
   /** Set for idempotent routes if the caller sent a key. */

@@ -14,6 +14,7 @@ import type { HttpMetrics } from '../kit/metrics.ts'
 import { requestIdFrom } from '../kit/request-id.ts'
 import type { FrontHandler } from '../kit/server.ts'
 import type { ValueReader } from '../kit/shared-reads.ts'
+import { isPrefetchPurpose } from '../kit/speculative.ts'
 import { isCode, isReserved } from './codes.ts'
 import type { ShortDomain, ShortDomains } from './domains.ts'
 import { linksErrors } from './errors.ts'
@@ -50,7 +51,6 @@ const MS_PER_SECOND = 1_000
 const MAX_USER_AGENT = 512
 const MAX_REFERRER = 2_048
 const COUNTRY = /^[A-Za-z0-9]{2}$/
-const PREFETCH = /prefetch|prerender|preview/i
 
 /**
  * Answers short links outside the app. They are by far the most frequent requests and need almost nothing of the app.
@@ -182,8 +182,7 @@ function keptSeconds({ expiresAt }: LinkRecord, now: number): number {
 
 /** Whether a browser requests the link before anybody has clicked. */
 function isPrefetch({ headers }: IncomingMessage): boolean {
-  const purpose = headers['sec-purpose'] ?? headers.purpose
-  return typeof purpose === 'string' && PREFETCH.test(purpose)
+  return isPrefetchPurpose(headers['sec-purpose'] ?? headers.purpose ?? headers['x-purpose'] ?? headers['x-moz'])
 }
 
 /** The path without its leading slash and without the query. */

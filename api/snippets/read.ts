@@ -24,6 +24,10 @@ export interface ReadDeps {
 export interface ReadRequest extends CommandRequest {
   readonly method: string
   readonly ifNoneMatch: string | undefined
+  /** Whether the request is a prefetch or comes from a robot, such as a link preview. */
+  readonly isSpeculative: boolean
+  /** Whether a browser opens the address as a page. */
+  readonly isNavigation: boolean
 }
 
 /** One read of a snippet: the record in its state after this read, and the content. */
@@ -41,13 +45,13 @@ const RAW_HEADERS = {
 
 export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
-   * Counts the read. Opens the content first and, for a snippet with limited reads, refreshes its blob. After the
+   * Counts the read, unless it is speculative. Opens the content first and, for a snippet with limited reads, refreshes its blob. After the
    * last read nothing refers to the blob, but a caller who lost the answer may repeat the request for a day.
    */
-  async function read(from: CommandRequest, snippet: SnippetRecord): Promise<SnippetReading> {
+  async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     const blob = await openContent(contents, snippet)
     if (snippet.readsLeft === undefined) {
-      counted.offer(snippet.id, { read_at: now() })
+      if (!from.isSpeculative) counted.offer(snippet.id, { read_at: now() })
       return { snippet, blob }
     }
     try {
@@ -69,6 +73,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
       return { status: 200, headers: JSON_HEADERS, body: null }
     }
     const found = await access.findForRead(from, id)
+    if (asksFirst(from, found)) return toPage(found)
     const later = found.root === undefined ? await ofFirst! : await laterVersions(found.root)
     const versions = await shownVersions(found, later, from.caller)
     const predecessor = await shownPredecessor(found, versions, from.caller)
@@ -83,6 +88,18 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
   async function asText(from: ReadRequest, id: string): Promise<Answer> {
     const isHead = from.method === 'HEAD'
     const found = isHead ? await access.find(id, from.caller) : await access.findForRead(from, id)
+    if (!isHead && asksFirst(from, found)) return toPage(found)
+    return await textAnswer(from, found)
+  }
+
+  /** The complete content, for browsers to save. */
+  async function asFile(from: ReadRequest, found: SnippetRecord): Promise<Answer> {
+    const answer = await textAnswer(from, found)
+    return { ...answer, headers: { ...answer.headers, 'Content-Disposition': `attachment; filename="${found.id}.txt"` } }
+  }
+
+  async function textAnswer(from: ReadRequest, found: SnippetRecord): Promise<Answer> {
+    const isHead = from.method === 'HEAD'
     const burns = found.readsLeft !== undefined
     const ETag = `"${found.hash}"`
     const headers: Record<string, string> = burns
@@ -134,10 +151,24 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     return version.readsLeft === undefined && (version.visibility === 'public' || version.visibility === snippet.visibility)
   }
 
-  return { read, asJson, asText }
+  return { read, asJson, asText, asFile }
 }
 
 export type SnippetReads = ReturnType<typeof snippetReads>
+
+/**
+ * Whether a person should confirm the read on the page first. Prefetches, link previews and browsers that open the
+ * address would use up limited reads unintentionally. Many previews pass for browsers. A token or a key proves that
+ * the caller intends the read.
+ */
+function asksFirst(from: ReadRequest, { readsLeft }: SnippetRecord): boolean {
+  if (readsLeft === undefined || from.caller !== undefined || from.idempotencyKey !== undefined) return false
+  return from.isSpeculative || from.isNavigation
+}
+
+function toPage({ id }: SnippetRecord): Answer {
+  return { status: 303, headers: { Location: `/p/${id}`, 'Cache-Control': 'private, no-store' }, body: null }
+}
 
 /** Streams the content as the client consumes it. Always closes the blob. Damaged content breaks off the answer. */
 function streamOf(pieces: AsyncIterable<Uint8Array>, blob: OpenBlob): ReadableStream<Uint8Array> {

@@ -7,6 +7,7 @@ import { MAX_CONTENT_BYTES } from './intake/content.ts'
 import { MAX_NEWEST, MAX_WORDS, SORTS, type Sort } from './list.ts'
 import { CreatedSnippetSchema, DiffSchema, SnippetListSchema, SnippetSchema } from './model.ts'
 import { SnippetOptions } from './options.ts'
+import { FORM_TYPE, KEY_FIELD, MAX_FORM_BYTES } from './page/reveal-form.ts'
 
 const TAG = 'snippets'
 /** 2^53 / 100, so that the offset of a page stays a safe integer. */
@@ -17,6 +18,7 @@ const MAX_QUERY_CHARACTERS = 100
 /** Allows ten megabytes over a slow line. The server itself ends requests after 30 s. */
 const BODY_TIMEOUT_MS = 25_000
 const CREATE_TIMEOUT_MS = 40_000
+const FORM_TIMEOUT_MS = 10_000
 /** JSON may escape every character with six bytes. */
 const MAX_BODY_BYTES = 6 * MAX_CONTENT_BYTES + 131_072
 
@@ -43,6 +45,12 @@ const streamed: StreamedBody = {
 }
 const creationErrors = [snippetErrors.invalid_content, snippetErrors.invalid_language, errors.not_ready]
 const readErrors = [snippetErrors.paste_not_found, snippetErrors.private_paste, errors.not_ready]
+/** Answered without using a read. */
+const ASKS_FIRST = {
+  description:
+    'A snippet with limited reads was requested by a prefetch, a link preview or a browser that opens the address, without a token or an Idempotency-Key. The page asks before it uses a read.',
+  headers: { Location: 'The page.' },
+}
 
 const CREATION_PATH = '/api/v1/pastes'
 
@@ -90,13 +98,13 @@ export const readRoute = defineRoute({
   operationId: 'readSnippet',
   summary: 'Get a snippet with its content',
   description:
-    'Counts as a view, except with HEAD. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated for a day without using another one, even after the last read, unless the snippet has expired or was deleted.',
+    'Counts as a view, except with HEAD, by prefetches and by link previews. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated for a day without using another one, even after the last read, unless the snippet has expired or was deleted.',
   tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,
   timeoutMs: CREATE_TIMEOUT_MS,
-  answers: { 200: { description: 'The snippet.', schema: SnippetSchema } },
+  answers: { 200: { description: 'The snippet.', schema: SnippetSchema }, 303: ASKS_FIRST },
   errors: readErrors,
 })
 
@@ -117,6 +125,7 @@ export const rawRoute = defineRoute({
       mediaType: 'text/plain',
       headers: { ETag: 'SHA-256 of the content. Absent for snippets with limited reads.', 'Content-Security-Policy': '`sandbox`' },
     },
+    303: ASKS_FIRST,
     304: { description: 'The content matches the ETag in If-None-Match.' },
   },
   errors: readErrors,
@@ -204,16 +213,23 @@ export const pageRoute = defineRoute({
   errors: readErrors,
 })
 
+const RevealForm = z.object({ [KEY_FIELD]: z.uuid().optional() })
+
 export const revealRoute = defineRoute({
   method: 'post',
   path: '/p/{paste_id}',
   operationId: 'revealSnippetPage',
   summary: 'Reveal a snippet with limited reads',
-  description: 'Uses one of its reads.',
+  description:
+    "Uses one of its reads. The page's form contains a random key. Sending the same form again within a day uses no further read, even after the last one, unless the snippet has expired or was deleted. A content that is too long for a page is sent as a file.",
   tag: TAG,
   auth: { kind: 'optional' },
+  idempotent: true,
   params: idParams,
-  answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
+  streamed: { content: { [FORM_TYPE]: { schema: RevealForm } }, timeoutMs: FORM_TIMEOUT_MS, isOptional: true },
+  maxBodyBytes: MAX_FORM_BYTES,
+  timeoutMs: CREATE_TIMEOUT_MS,
+  answers: { 200: { description: 'The page, or the content as a file.', mediaType: 'text/html', otherMediaTypes: ['text/plain'] } },
   htmlErrors: true,
   errors: readErrors,
 })

@@ -2,29 +2,30 @@ import { parentPort, Worker } from 'node:worker_threads'
 
 /** Runs work that would block all other requests of the process in a separate thread. */
 export interface WorkThread<Q, A> {
-  /** Resolves with undefined if the work took too long or failed, or if too many requests were waiting. */
+  /** Resolves with undefined if the work took too long, failed or waited too long, or if too many requests wait. */
   ask(request: Q): Promise<A | undefined>
   close(): Promise<void>
 }
 
 export interface WorkThreadOptions {
-  /** Time limit per request. Exceeding it stops the thread and fails all waiting requests. */
+  /** Time limit of a request from when the thread gets it. Exceeding it stops the thread and fails this request only. */
   readonly timeoutMs: number
-  /** Further requests are rejected while this many wait. */
+  /** How long a request may wait behind others. */
+  readonly maxWaitMs: number
+  /** Further requests are rejected while this many wait or run. */
   readonly maxWaiting: number
 }
 
-interface Asked<Q> {
-  readonly sequence: number
+interface Waiting<Q, A> {
   readonly request: Q
+  settle(answer: A | undefined): void
 }
 
-interface Told<A> {
-  readonly sequence: number
+interface Answered<A> {
   readonly answer: A
 }
 
-interface Thread {
+interface Thread<A> {
   readonly worker: Worker
   /**
    * Resolves when the thread accepts requests, so that its start-up does not count against a request. False if it was
@@ -32,57 +33,87 @@ interface Thread {
    */
   readonly ready: Promise<boolean>
   stopped(): void
+  /** Settles the request that the thread works on. */
+  settle: ((answer: A | undefined) => void) | undefined
 }
 
 /**
- * A single thread, started on first use and restarted after it was stopped.
+ * A single thread, started on first use and restarted after it was stopped. It gets one request at a time, because a
+ * request that is slow must not use up the time of those behind it, nor take them along when its thread is stopped.
  * @param module calls `answerRequests`
  */
-export function workThread<Q, A>(module: URL, { timeoutMs, maxWaiting }: WorkThreadOptions): WorkThread<Q, A> {
-  const waiting = new Map<number, (answer: A | undefined) => void>()
-  let running: Thread | undefined
-  let sequence = 0
+export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting }: WorkThreadOptions): WorkThread<Q, A> {
+  /** In order of arrival. */
+  const queue = new Set<Waiting<Q, A>>()
+  let running: Thread<A> | undefined
+  let isWorking = false
   let served = 0
 
-  function started(): Thread {
+  function started(): Thread<A> {
     if (running !== undefined) return running
     const { promise: ready, resolve } = Promise.withResolvers<boolean>()
-    const thread: Thread = { worker: new Worker(module), ready, stopped: () => resolve(false) }
+    const thread: Thread<A> = { worker: new Worker(module), ready, stopped: () => resolve(false), settle: undefined }
     thread.worker.unref()
-    thread.worker.on('message', (message: Told<A> | 'ready') => {
+    thread.worker.on('message', (message: Answered<A> | 'ready') => {
       if (message === 'ready') resolve(true)
-      else settle(message.sequence, message.answer)
+      else thread.settle?.(message.answer)
     })
     thread.worker.on('error', () => void stop(thread))
     running = thread
     return thread
   }
 
-  function settle(which: number, answer: A | undefined): void {
-    waiting.get(which)?.(answer)
-    waiting.delete(which)
-  }
-
-  async function stop(thread: Thread): Promise<void> {
+  async function stop(thread: Thread<A>): Promise<void> {
     if (running !== thread) return
     running = undefined
-    for (const which of [...waiting.keys()]) settle(which, undefined)
     thread.stopped()
+    thread.settle?.(undefined)
     await thread.worker.terminate()
   }
 
   async function send(request: Q): Promise<A | undefined> {
-    const thread = started()
-    if (!(await thread.ready)) return undefined
-    const asked: Asked<Q> = { sequence: sequence++, request }
+    if (!(await started().ready)) return undefined
     const { promise, resolve } = Promise.withResolvers<A | undefined>()
-    waiting.set(asked.sequence, resolve)
-    const timer = setTimeout(() => void stop(thread), timeoutMs)
-    thread.worker.postMessage(asked)
+    const waiting: Waiting<Q, A> = { request, settle: resolve }
+    queue.add(waiting)
+    const timer = setTimeout(() => {
+      if (queue.delete(waiting)) resolve(undefined)
+    }, maxWaitMs)
+    void work()
     try {
       return await promise
     } finally {
       clearTimeout(timer)
+    }
+  }
+
+  /** Gives the thread one request after the other. */
+  async function work(): Promise<void> {
+    if (isWorking) return
+    isWorking = true
+    for (const waiting of queue) {
+      queue.delete(waiting)
+      waiting.settle(await run(waiting.request))
+    }
+    isWorking = false
+  }
+
+  async function run(request: Q): Promise<A | undefined> {
+    const thread = started()
+    if (!(await thread.ready)) return undefined
+    const { promise, resolve } = Promise.withResolvers<A | undefined>()
+    thread.settle = resolve
+    const stopIfBusy = () => {
+      if (thread.settle === resolve) void stop(thread)
+    }
+    // After a pause of the whole process, the answer may have arrived but not been received yet.
+    const timer = setTimeout(() => setImmediate(stopIfBusy), timeoutMs)
+    thread.worker.postMessage(request)
+    try {
+      return await promise
+    } finally {
+      clearTimeout(timer)
+      thread.settle = undefined
     }
   }
 
@@ -97,6 +128,8 @@ export function workThread<Q, A>(module: URL, { timeoutMs, maxWaiting }: WorkThr
       }
     },
     async close() {
+      for (const waiting of queue) waiting.settle(undefined)
+      queue.clear()
       if (running !== undefined) await stop(running)
     },
   }
@@ -106,8 +139,6 @@ export function workThread<Q, A>(module: URL, { timeoutMs, maxWaiting }: WorkThr
  * The thread's side. The module calls it when everything is loaded, so that loading does not count against a request.
  */
 export function answerRequests<Q, A>(work: (request: Q) => A): void {
-  parentPort!.on('message', ({ sequence, request }: Asked<Q>) =>
-    parentPort!.postMessage({ sequence, answer: work(request) } satisfies Told<A>),
-  )
+  parentPort!.on('message', (request: Q) => parentPort!.postMessage({ answer: work(request) } satisfies Answered<A>))
   parentPort!.postMessage('ready')
 }

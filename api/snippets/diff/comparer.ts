@@ -1,14 +1,16 @@
 import { type WorkThread, workThread } from '../work-thread.ts'
 import type { Patch, PatchRequest } from './patch.ts'
 
-/** Compares two texts. null if they are too different; undefined if too many requests wait. */
+/** Compares two texts. null if they are too different; undefined if it took too long or too many requests wait. */
 export type Comparer = WorkThread<PatchRequest, Patch | null>
 
-/** A comparison gives up after a quarter of a second, so this many take less than the time limit below. */
+/** A comparison gives up after a quarter of a second, so this many take less than the waiting time below. */
 const MAX_WAITING = 10
 const MAX_WAIT_MS = 5_000
+/** Together with the waiting time, this is less than the time limit of a request. */
+const MAX_COMPARE_MS = 2_000
 const WORKER = new URL('./patch-worker.ts', import.meta.url)
 
 export function threadComparer(): Comparer {
-  return workThread(WORKER, { timeoutMs: MAX_WAIT_MS, maxWaiting: MAX_WAITING })
+  return workThread(WORKER, { timeoutMs: MAX_COMPARE_MS, maxWaitMs: MAX_WAIT_MS, maxWaiting: MAX_WAITING })
 }

@@ -12,6 +12,8 @@ export interface Highlighter {
 export const MAX_HIGHLIGHTED_BYTES = 131_072
 /** A hundred kilobytes take about 50 ms. Only malicious text takes this long. */
 const MAX_HIGHLIGHT_MS = 1_000
+/** A page that waits longer behind others is shown without highlighting. */
+const MAX_WAIT_MS = 2_000
 /** Further pages are shown without highlighting while this many wait. */
 const MAX_WAITING = 50
 
@@ -19,6 +21,6 @@ const WORKER = new URL('./highlight-worker.ts', import.meta.url)
 
 /** @param timeoutMs texts that take longer are shown without highlighting */
 export function threadHighlighter(timeoutMs: number = MAX_HIGHLIGHT_MS): Highlighter {
-  const thread = workThread<HighlightRequest, string>(WORKER, { timeoutMs, maxWaiting: MAX_WAITING })
+  const thread = workThread<HighlightRequest, string>(WORKER, { timeoutMs, maxWaitMs: MAX_WAIT_MS, maxWaiting: MAX_WAITING })
   return { highlight: (text, language) => thread.ask({ text, language }), close: thread.close }
 }

@@ -1,15 +1,20 @@
 import type { SnippetRecord } from '../../../state/views/snippets/snippets.ts'
 import type { Answer } from '../../kit/answer.ts'
 import { ApiError, errorHeaders } from '../../kit/errors.ts'
+import type { ArrivingBody } from '../../kit/route.ts'
 import type { SnippetAccess } from '../access.ts'
 import { PLAINTEXT } from '../languages/detect.ts'
 import type { ReadRequest, SnippetReads } from '../read.ts'
 import { type Highlighter, MAX_HIGHLIGHTED_BYTES } from './highlighter.ts'
 import { escapeHtml } from './lines.ts'
 import { errorPage, revealPage, type ShownContent, snippetPage } from './render.ts'
+import { formKeyFrom, newFormKey } from './reveal-form.ts'
 import { PAGE_POLICY } from './style.ts'
 
-/** Browsers show longer pages badly. The page links to the complete content. */
+/**
+ * Browsers show longer pages badly. The page links to the complete content. With limited reads, the link could lead
+ * nowhere, so the complete content is sent as a file instead of the page.
+ */
 const MAX_SHOWN_BYTES = 524_288
 
 export interface PageDeps {
@@ -18,14 +23,29 @@ export interface PageDeps {
   readonly highlighter: Highlighter
 }
 
+export interface PageRequest extends ReadRequest {
+  readonly arriving: ArrivingBody | undefined
+}
+
 export function snippetPages({ access, reads, highlighter }: PageDeps) {
-  async function show(from: ReadRequest, id: string): Promise<string> {
+  async function show(from: ReadRequest, id: string): Promise<Answer> {
     const found = await access.find(id, from.caller)
-    if (from.method === 'HEAD') return ''
-    if (found.readsLeft !== undefined && from.method !== 'POST') return revealPage(found)
+    if (from.method === 'HEAD') return htmlAnswer(200, '')
+    if (found.readsLeft !== undefined) return htmlAnswer(200, revealPage(found, { key: newFormKey(), isFile: isLong(found) }))
+    return await pageOf(from, found)
+  }
+
+  /** Answers the form. The same form gets the same answer again, because the first one may have been lost. */
+  async function reveal(request: PageRequest, id: string): Promise<Answer> {
+    const from = await withFormKey(request)
+    const found = await access.findForRead(from, id)
+    return found.readsLeft !== undefined && isLong(found) ? await reads.asFile(from, found) : await pageOf(from, found)
+  }
+
+  async function pageOf(from: ReadRequest, found: SnippetRecord): Promise<Answer> {
     const { snippet, blob } = await reads.read(from, found)
     try {
-      return snippetPage(snippet, await shown(snippet, blob.content()))
+      return htmlAnswer(200, snippetPage(snippet, await shown(snippet, blob.content())))
     } finally {
       blob.close()
     }
@@ -33,21 +53,33 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
 
   async function shown({ bytes, language }: SnippetRecord, content: AsyncIterable<Buffer>): Promise<ShownContent> {
     const text = await beginningOf(content)
-    const isCut = bytes > MAX_SHOWN_BYTES
     const isColoured = language !== PLAINTEXT && bytes <= MAX_HIGHLIGHTED_BYTES
     const html = isColoured ? await highlighter.highlight(text, language) : undefined
-    return { html: html ?? escapeHtml(text), isCut }
+    return { html: html ?? escapeHtml(text), isCut: isLong({ bytes }) }
   }
 
-  return async function page(from: ReadRequest, id: string): Promise<Answer> {
+  return async function page(from: PageRequest, id: string): Promise<Answer> {
     try {
-      return htmlAnswer(200, await show(from, id))
+      return from.method === 'POST' ? await reveal(from, id) : await show(from, id)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       const { status, code } = error.definition
       return htmlAnswer(status, errorPage(TITLES[code] ?? 'Something went wrong', error.message), errorHeaders(error))
     }
   }
+}
+
+/**
+ * Identifies the read by the form's key. The key is random, so it replaces the address that distinguishes the keys of
+ * anonymous callers: a phone that loses the answer may repeat the form from another network.
+ */
+async function withFormKey(from: PageRequest): Promise<ReadRequest> {
+  const key = from.arriving === undefined ? undefined : await formKeyFrom(from.arriving)
+  return key === undefined ? from : { ...from, idempotencyKey: key, address: 'form' }
+}
+
+function isLong({ bytes }: Pick<SnippetRecord, 'bytes'>): boolean {
+  return bytes > MAX_SHOWN_BYTES
 }
 
 const TITLES: Readonly<Record<string, string>> = { paste_not_found: 'Not found', private_paste: 'Private' }

@@ -1,5 +1,6 @@
 import type { SnippetRecord } from '../../../state/views/snippets/snippets.ts'
 import { escapeHtml, linesOf } from './lines.ts'
+import { KEY_FIELD } from './reveal-form.ts'
 import { SCRIPT_ELEMENT, STYLE_ELEMENT } from './style.ts'
 
 const KIB = 1_024
@@ -30,13 +31,21 @@ export function snippetPage(snippet: SnippetRecord, content: ShownContent): stri
   )
 }
 
+export interface RevealForm {
+  /** Identifies the read, so that the form can be sent again. */
+  readonly key: string
+  /** Whether the answer is a file, because the content is too long for a page. */
+  readonly isFile: boolean
+}
+
 /** The page before a read of a snippet with limited reads, because link previews open pages, too. */
-export function revealPage(snippet: SnippetRecord): string {
+export function revealPage(snippet: SnippetRecord, { key, isFile }: RevealForm): string {
   const often = snippet.readsLeft === 1 ? 'once more' : `${snippet.readsLeft} more times`
+  const file = isFile ? ` Your browser will save its ${escapeHtml(sizeOf(snippet.bytes))} as a file.` : ''
   return document(
     'A snippet with limited reads',
-    `<main><h1>A snippet with limited reads</h1><p class="note">It can be read ${often} before it is deleted.</p>
-<form method="post" action="/p/${snippet.id}"><button id="reveal" type="submit">Read it now</button></form></main>`,
+    `<main><h1>A snippet with limited reads</h1><p class="note">It can be read ${often} before it is deleted.${file}</p>
+<form method="post" action="/p/${snippet.id}"><input type="hidden" name="${KEY_FIELD}" value="${key}"><button id="reveal" type="submit">Read it now</button></form></main>`,
   )
 }
 

@@ -61,7 +61,7 @@ describe('the page', () => {
   })
 
   test('of a burning snippet shows none of it before the button is pressed', () => {
-    const html = revealPage({ ...snippet, readsLeft: 2 })
+    const html = revealPage({ ...snippet, readsLeft: 2 }, { key: 'the-key', isFile: false })
     expect(html).toContain('It can be read 2 more times')
     expect(html).not.toContain('alert')
     expect(snippetPage({ ...snippet, readsLeft: 0 }, { html: 'x', isCut: false })).toContain('now deleted')

@@ -1,0 +1,31 @@
+/** Reads a request header by its name in lower case. */
+type HeaderReader = (name: string) => string | undefined
+
+/** The standard header and those of older browsers. */
+const PURPOSE_HEADERS = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz']
+const PREFETCH = /prefetch|prerender|preview/i
+/**
+ * Programs that open links in messages to show what they lead to, and crawlers. `bot` at the end of a word covers most
+ * of them; Cubot is a make of phones. HTTP libraries are no robots here, because people use them to read snippets.
+ */
+const ROBOTS =
+  /(?<!cu)bot\b|^whatsapp\/|facebookexternalhit|facebookcatalog|facebot|skypeuripreview|vkshare|iframely|embedly|cardyb|crawler|spider|link ?preview|url ?preview|bingpreview|microsoftpreview|kakaotalk-scrap|mastodon\/|mattermost|rocket\.chat|synapse|slack-imgproxy|developers\.google\.com\/\+\/web\/snippet/i
+/** Longer user agents are truncated, so that the sender cannot control the matching time. */
+const MAX_USER_AGENT_CHARACTERS = 1_024
+
+/** Whether a header states that a browser loads the address before anybody has asked for it. */
+export function isPrefetchPurpose(purpose: string | readonly string[] | undefined): boolean {
+  return typeof purpose === 'string' && PREFETCH.test(purpose)
+}
+
+/** Whether the answer may never be seen by a person: a prefetch, or a robot that previews or indexes links. */
+export function isSpeculative(header: HeaderReader): boolean {
+  if (PURPOSE_HEADERS.some((name) => isPrefetchPurpose(header(name)))) return true
+  return ROBOTS.test((header('user-agent') ?? '').slice(0, MAX_USER_AGENT_CHARACTERS))
+}
+
+/** Whether a browser opens the address as a page, as opposed to a program or a script that fetches it. */
+export function isNavigation(header: HeaderReader): boolean {
+  const mode = header('sec-fetch-mode')
+  return mode === undefined ? (header('accept') ?? '').toLowerCase().includes('text/html') : mode === 'navigate'
+}

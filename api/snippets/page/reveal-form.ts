@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto'
+import { ApiError, errors } from '../../kit/errors.ts'
+import type { ArrivingBody } from '../../kit/route.ts'
+
+export const FORM_TYPE = 'application/x-www-form-urlencoded'
+/** Name of the hidden field. */
+export const KEY_FIELD = 'key'
+/** The form has one short field. */
+export const MAX_FORM_BYTES = 4_096
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/**
+ * A random key for one form. Browsers send it again when they repeat the form after a lost answer, so that a
+ * repetition uses no further read.
+ */
+export function newFormKey(): string {
+  return randomUUID()
+}
+
+/**
+ * The key of the form. Undefined if the request is not the page's form, as from programs that post nothing.
+ * Throws ApiError: `invalid_request` for a key that no form contains, and the errors of the body.
+ */
+export async function formKeyFrom({ contentType, pieces }: ArrivingBody): Promise<string | undefined> {
+  if (contentType?.split(';')[0].trim().toLowerCase() !== FORM_TYPE) return undefined
+  const body = Buffer.concat(await Array.fromAsync(pieces)).toString()
+  const key = new URLSearchParams(body).get(KEY_FIELD)
+  if (key === null) return undefined
+  if (UUID.test(key)) return key
+  throw new ApiError(errors.invalid_request, { details: [{ path: `body.${KEY_FIELD}`, message: 'must be the key of a form' }] })
+}

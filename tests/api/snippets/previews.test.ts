@@ -1,0 +1,70 @@
+import { describe, expect, test } from 'vitest'
+import { snippetsApi } from './harness.ts'
+
+const BROWSER = 'Mozilla/5.0 (X11; Linux x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36'
+const SPECULATIVE: readonly [string, Record<string, string>][] = [
+  ['a prefetch', { 'sec-purpose': 'prefetch', 'user-agent': BROWSER }],
+  ['a prerendered page', { 'sec-purpose': 'prefetch;prerender', 'user-agent': BROWSER }],
+  ['an older prefetch', { purpose: 'prefetch', 'user-agent': BROWSER }],
+  ["Firefox' former prefetch", { 'x-moz': 'prefetch' }],
+  ["Safari's preview", { 'x-purpose': 'preview' }],
+  ['WhatsApp', { 'user-agent': 'WhatsApp/2.23.20.0' }],
+  ['Slack', { 'user-agent': 'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)' }],
+  ['Facebook', { 'user-agent': 'facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)' }],
+  ['Skype', { 'user-agent': 'Mozilla/5.0 (Windows NT 6.1; WOW64) SkypeUriPreview Preview/0.5' }],
+]
+const DELIBERATE: readonly [string, Record<string, string>][] = [
+  ['curl', { accept: '*/*', 'user-agent': 'curl/8.5.0' }],
+  ['a library', { 'user-agent': 'python-requests/2.32.0' }],
+  ['a script of a page', { accept: '*/*', 'sec-fetch-mode': 'cors', 'user-agent': BROWSER }],
+  ['a request with a key', { 'idempotency-key': 'mine', accept: 'text/html', 'user-agent': BROWSER }],
+]
+
+describe('a snippet with limited reads', () => {
+  async function burning() {
+    const api = await snippetsApi()
+    const { body } = await api.create({ content: 'secret', burn_after_reads: 1 })
+    return { ...api, id: body.paste_id as string, path: `/api/v1/pastes/${body.paste_id}` }
+  }
+
+  test.each([
+    ...SPECULATIVE,
+    ['a browser that opens the address', { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'user-agent': BROWSER }],
+    ['a browser that navigates', { accept: '*/*', 'sec-fetch-mode': 'navigate' }],
+  ])('keeps its reads for %s, which is sent to the page that asks first', async (_who, headers) => {
+    const { send, id, path } = await burning()
+    for (const address of [path, `${path}/raw`]) {
+      const { status, headers: sent, text } = await send('GET', address, { headers })
+      expect([status, sent.get('location'), sent.get('cache-control'), text]).toEqual([303, `/p/${id}`, 'private, no-store', ''])
+    }
+    expect((await send('GET', `/p/${id}`, { headers })).text).toContain('id="reveal"')
+    expect((await send('GET', `${path}/raw`)).text).toBe('secret')
+  })
+
+  test.each(DELIBERATE)('is read by %s', async (_who, headers) => {
+    const { send, path } = await burning()
+    expect(await send('GET', `${path}/raw`, { headers })).toMatchObject({ status: 200, text: 'secret' })
+    expect((await send('GET', path)).status).toBe(404)
+  })
+})
+
+describe('a snippet with unlimited reads', () => {
+  test.each(SPECULATIVE)('is shown to %s, which is no view', async (_who, headers) => {
+    const { create, send, counted } = await snippetsApi()
+    const { body } = await create({ content: 'open' })
+    for (const path of [`/api/v1/pastes/${body.paste_id}`, `/api/v1/pastes/${body.paste_id}/raw`, `/p/${body.paste_id}`])
+      expect((await send('GET', path, { headers })).text).toContain('open')
+    expect(counted).toEqual([])
+  })
+
+  test.each([...DELIBERATE, ['a browser', { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'user-agent': BROWSER }]])(
+    'counts a view by %s',
+    async (_who, headers) => {
+      const { create, send, counted } = await snippetsApi()
+      const { body } = await create({ content: 'open' })
+      for (const path of [`/api/v1/pastes/${body.paste_id}/raw`, `/p/${body.paste_id}`])
+        expect((await send('GET', path, { headers })).status).toBe(200)
+      expect(counted).toHaveLength(2)
+    },
+  )
+})

@@ -1,0 +1,94 @@
+import { describe, expect, test } from 'vitest'
+import { snippetsApi } from './harness.ts'
+
+const ALICE = { sub: '42' }
+const MINUTE_MS = 60_000
+const LONG = `${'<tag> & "quotes"\n'.repeat(60_000)}the end`
+
+describe('revealing a snippet with limited reads', () => {
+  async function burning(fields: object = {}, as?: { sub: string }) {
+    const api = await snippetsApi()
+    const { body } = await api.create({ content: 'secret', burn_after_reads: 1, ...fields }, as)
+    const path = `/p/${body.paste_id}`
+    /** The hidden field of a new form, encoded as browsers send it. */
+    async function form(): Promise<string> {
+      const { text } = await api.send('GET', path, { as })
+      const [, name, value] = /<input type="hidden" name="(\w+)" value="([^"]+)">/.exec(text) ?? []
+      return new URLSearchParams({ [name]: value }).toString()
+    }
+    const press = (sent: string | undefined, address = '10.0.0.1') =>
+      api.send('POST', path, {
+        body: sent,
+        as,
+        headers: {
+          ...(sent !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
+          'x-forwarded-for': address,
+        },
+      })
+    return { ...api, path, id: body.paste_id as string, form, press }
+  }
+
+  test('can be repeated with the same form when the answer was lost, even from another address', async () => {
+    const { form, press, loseRedis, path, send } = await burning()
+    const [mine, other] = [await form(), await form()]
+    expect(mine).not.toBe(other)
+    const first = await press(mine)
+    expect([first.status, first.text.includes('secret')]).toEqual([200, true])
+    for (const address of ['10.0.0.1', '10.0.0.2']) {
+      expect(await press(mine, address)).toMatchObject({ status: 200, text: first.text })
+      loseRedis()
+    }
+    expect((await press(other)).status).toBe(404)
+    expect((await press(undefined)).status).toBe(404)
+    expect((await send('GET', path)).status).toBe(404)
+  })
+
+  test('uses one read per form, and works without a form', async () => {
+    const { form, press, send, id } = await burning({ burn_after_reads: 4 })
+    const mine = await form()
+    for (const _time of [1, 2]) expect((await press(mine)).text).toContain('It can be read 3 more times.')
+    expect((await press(await form())).text).toContain('It can be read 2 more times.')
+    expect((await press(undefined)).text).toContain('It can be read once more.')
+    expect((await send('GET', `/api/v1/pastes/${id}`)).body).toMatchObject({ reads_left: 0 })
+  })
+
+  test('is not repeated once the owner has deleted the snippet or it has expired', async () => {
+    const deleted = await burning({ burn_after_reads: 2 }, ALICE)
+    const mine = await deleted.form()
+    expect((await deleted.press(mine)).status).toBe(200)
+    await deleted.send('DELETE', `/api/v1/pastes/${deleted.id}`, { as: ALICE })
+    expect((await deleted.press(mine)).status).toBe(404)
+    const expired = await burning({ expiration: '10m' })
+    const key = await expired.form()
+    expect((await expired.press(key)).status).toBe(200)
+    expired.advance(10 * MINUTE_MS)
+    expect((await expired.press(key)).status).toBe(404)
+  })
+
+  test.each([
+    ['a key that nobody drew at random', 'key=1', 'application/x-www-form-urlencoded', 400],
+    ['a body that is too long', `key=${'x'.repeat(10_000)}`, 'application/x-www-form-urlencoded', 413],
+  ])('refuses %s as a page and keeps the read', async (_what, body, type, status) => {
+    const { send, path, form, press } = await burning()
+    const refused = await send('POST', path, { body, headers: { 'content-type': type } })
+    expect([refused.status, refused.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8'])
+    expect((await press(await form())).text).toContain('secret')
+  })
+
+  test('delivers a content that is too long for the page completely, as a file', async () => {
+    const { send, path, form, press } = await burning({ content: LONG })
+    const asking = (await send('GET', path)).text
+    expect(asking).toContain('996.1 KiB')
+    expect(asking).toContain('file')
+    const mine = await form()
+    for (const _time of [1, 2]) {
+      const { status, headers, text } = await press(mine)
+      expect([status, text === LONG]).toEqual([200, true])
+      expect(headers.get('content-type')).toBe('text/plain; charset=utf-8')
+      expect(headers.get('content-disposition')).toMatch(/^attachment; filename="\w{8}\.txt"$/)
+      expect(headers.get('cache-control')).toBe('private, no-store')
+      expect(headers.get('content-security-policy')).toContain('sandbox')
+    }
+    expect((await press(undefined)).status).toBe(404)
+  })
+})

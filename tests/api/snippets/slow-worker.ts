@@ -1,0 +1,14 @@
+import { answerRequests } from '../../../api/snippets/work-thread.ts'
+
+export interface SlowRequest {
+  readonly name: string
+  readonly takesMs: number
+  readonly fails?: boolean
+}
+
+/** Blocks its thread for the given time. */
+answerRequests(({ name, takesMs, fails }: SlowRequest) => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, takesMs)
+  if (fails) throw new Error('failed on purpose')
+  return name
+})

@@ -1,0 +1,45 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { type WorkThreadOptions, workThread } from '../../../api/snippets/work-thread.ts'
+import type { SlowRequest } from './slow-worker.ts'
+
+const MODULE = new URL('./slow-worker.ts', import.meta.url)
+const LONG_MS = 60_000
+
+function slowThread(options: Partial<WorkThreadOptions> = {}) {
+  const thread = workThread<SlowRequest, string>(MODULE, { timeoutMs: 1_000, maxWaitMs: LONG_MS, maxWaiting: 50, ...options })
+  onTestFinished(() => thread.close())
+  return thread
+}
+
+const names = (count: number) => Array.from({ length: count }, (_, index) => `request ${index}`)
+
+test('the time limit of a request does not run while it waits behind others', async () => {
+  const thread = slowThread()
+  const answers = await Promise.all(names(20).map((name) => thread.ask({ name, takesMs: 100 })))
+  expect(answers).toEqual(names(20))
+})
+
+test('a request that takes too long or fails does not fail those behind it', async () => {
+  const thread = slowThread()
+  const stuck = thread.ask({ name: 'stuck', takesMs: LONG_MS })
+  const healthy = names(3).map((name) => thread.ask({ name, takesMs: 0 }))
+  const failing = thread.ask({ name: 'failing', takesMs: 0, fails: true })
+  const last = thread.ask({ name: 'last', takesMs: 0 })
+  expect(await Promise.all([stuck, ...healthy, failing, last])).toEqual([undefined, ...names(3), undefined, 'last'])
+})
+
+test('a request that waits too long is given up, and the running one is not disturbed', async () => {
+  const thread = slowThread({ timeoutMs: LONG_MS, maxWaitMs: 20 })
+  expect(await thread.ask({ name: 'ready', takesMs: 0 })).toBe('ready')
+  const running = thread.ask({ name: 'running', takesMs: 500 })
+  expect(await Promise.all([thread.ask({ name: 'waiting', takesMs: 0 }), running])).toEqual([undefined, 'running'])
+  expect(await thread.ask({ name: 'next', takesMs: 0 })).toBe('next')
+})
+
+test('further requests are rejected while many wait, and closing answers all of them', async () => {
+  const thread = slowThread({ timeoutMs: LONG_MS, maxWaiting: 2 })
+  const asked = [thread.ask({ name: 'running', takesMs: LONG_MS }), thread.ask({ name: 'waiting', takesMs: 0 })]
+  expect(await thread.ask({ name: 'one too many', takesMs: 0 })).toBeUndefined()
+  await thread.close()
+  expect(await Promise.all(asked)).toEqual([undefined, undefined])
+})
