@@ -39,6 +39,11 @@ export interface RecordChunk {
   readonly valueEnd: Int32Array
   /** Position of the varint that counts the headers; -1 when the record has no headers. */
   readonly headerStart: Int32Array
+  /**
+   * Set on the stand-in for a batch that cannot be unpacked: the reason. Such a chunk has one record, without key,
+   * value and headers, at the offset where the batch begins.
+   */
+  readonly unreadable?: string
 }
 
 export interface RecordHeader {
@@ -60,6 +65,8 @@ export interface PartitionData extends TopicPartition {
 
 export type OffsetReset = 'earliest' | 'latest' | 'fail'
 
+export type UnreadableBatches = 'fail' | 'stand-in'
+
 export interface FetcherOptions {
   /** Default read_committed. */
   readonly isolation?: 'read_committed' | 'read_uncommitted'
@@ -80,6 +87,12 @@ export interface FetcherOptions {
   readonly maxPartitionBytes?: number
   /** Maximum bytes that this process buffers before `poll`. The fetcher sends no fetch above it. Default 64 MiB. */
   readonly maxBufferedBytes?: number
+  /**
+   * What happens at a compressed batch that does not unpack, or unpacks to more than 64 MiB. `fail` throws a fatal
+   * TransportError at every attempt. `stand-in` returns a chunk with `unreadable` in its place, so that the reader can
+   * put it aside and go on. Default `fail`.
+   */
+  readonly unreadableBatches?: UnreadableBatches
   /**
    * Approximate size of the unpacked records that one `poll` returns. It bounds how long a poll blocks the event loop.
    * Default 4 MiB.

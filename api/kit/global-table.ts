@@ -77,7 +77,7 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
     const partitions = Array.from({ length: count }, (_, partition) => ({ topic: topic.name, partition }))
     const earliest = await transport.offsets(partitions, 'earliest')
     if (ends.size === 0) for (const [key, end] of await transport.offsets(partitions, 'end')) ends.set(key, end)
-    const opened = transport.fetcher()
+    const opened = transport.fetcher({ unreadableBatches: 'stand-in' })
     for (const partition of partitions) {
       const key = partitionKey(partition.topic, partition.partition)
       const from = Math.max(positions.get(key) ?? 0, earliest.get(key) ?? 0)
@@ -101,6 +101,10 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
 
   async function apply(data: PartitionData): Promise<void> {
     for (const chunk of data.chunks) {
+      if (chunk.unreadable !== undefined) {
+        log.error({ topic: topic.name, partition: chunk.partition, reason: chunk.unreadable }, 'global_table_bad_batch')
+        continue
+      }
       for (let index = 0; index < chunk.count; index++) {
         const { buffer, keyStart, keyEnd, valueStart, valueEnd } = chunk
         if (keyStart[index] < 0) continue

@@ -17,6 +17,7 @@ import type { Context } from './options.ts'
 const MIB = 1_048_576
 const DEFAULTS = {
   isolation: 'read_committed',
+  unreadableBatches: 'fail',
   /** Kafka's fetch.max.wait.ms. */
   maxWaitMs: 500,
   maxBytes: 16 * MIB,
@@ -182,6 +183,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
       from: segment.from,
       aborted: options.isolation === 'read_committed' ? segment.aborted : null,
       verifyChecksums: context.options.verifyChecksums,
+      unreadableBatches: options.unreadableBatches,
     })
     const decoded = state.reading.next(maxBytes)
     if (state.reading.done) state.reading = undefined

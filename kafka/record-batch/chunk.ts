@@ -8,8 +8,14 @@ const FLOAT_COLUMNS = 2
 const INT_COLUMNS = 5
 const FLOAT_BYTES = 8
 const INT_BYTES = 4
+const NO_BYTES = Buffer.alloc(0)
 
 const cursor = new VarintCursor()
+
+/** Memory that the columns of so many records take. */
+export function columnBytes(records: number): number {
+  return records * (FLOAT_COLUMNS * FLOAT_BYTES + INT_COLUMNS * INT_BYTES)
+}
 
 /**
  * Collects the records of one or more batches over one buffer. One allocation holds all seven columns, because
@@ -33,7 +39,7 @@ export class ChunkBuilder {
     this.#topic = topic
     this.#partition = partition
     this.#buffer = buffer
-    const memory = new ArrayBuffer(capacity * (FLOAT_COLUMNS * FLOAT_BYTES + INT_COLUMNS * INT_BYTES))
+    const memory = new ArrayBuffer(columnBytes(capacity))
     const ints = FLOAT_COLUMNS * FLOAT_BYTES * capacity
     const column = (index: number) => new Int32Array(memory, ints + index * INT_BYTES * capacity, capacity)
     this.#offsets = new Float64Array(memory, 0, capacity)
@@ -108,6 +114,26 @@ export class ChunkBuilder {
       valueEnd: this.#valueEnd,
       headerStart: this.#headerStart,
     }
+  }
+}
+
+/** Stands for a whole batch that cannot be unpacked, as a single record without contents. */
+export function standIn(topic: string, partition: number, header: Buffer, batch: BatchHeader, from: number, reason: string): RecordChunk {
+  const isAppendTime = (batch.attributes & LOG_APPEND_TIME_BIT) !== 0
+  const nothing = Int32Array.of(-1)
+  return {
+    topic,
+    partition,
+    buffer: NO_BYTES,
+    count: 1,
+    offsets: Float64Array.of(Math.max(batch.baseOffset, from)),
+    timestamps: Float64Array.of(readInt64(header, batch.start + (isAppendTime ? MAX_TIMESTAMP_AT : BASE_TIMESTAMP_AT))),
+    keyStart: nothing,
+    keyEnd: nothing,
+    valueStart: nothing,
+    valueEnd: nothing,
+    headerStart: nothing,
+    unreadable: reason,
   }
 }
 

@@ -1,23 +1,53 @@
+import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { compressionsAlgorithms } from '../client/protocol.ts'
 import { TransportError } from '../transport.ts'
+import { lz4UnpackedBytes } from './lz4-size.ts'
+import { snappyUnpackedBytes } from './snappy-size.ts'
 
 /** The codecs of record batches, in the order of their numbers in the attributes. */
 export const CODECS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 export type Codec = (typeof CODECS)[number]
 
+/** Fewer bytes than this share of the bound cannot unpack beyond it: LZ4 never packs 255 bytes into less than one. */
+const LZ4_MAX_RATIO = 255
+/** What Node's decompressors throw when their output exceeds `maxOutputLength`. */
+const OUTPUT_TOO_LARGE = 'ERR_BUFFER_TOO_LARGE'
+
 export function compress(codec: Codec, data: Buffer): Buffer {
   return compressionsAlgorithms[codec].compressSync(data)
 }
 
-/** @throws TransportError with code CORRUPT_BATCH */
-export function decompress(codecNumber: number, data: Buffer): Buffer {
+/**
+ * Never allocates much more than `maxBytes`, because a megabyte of some codecs unpacks to gigabytes.
+ * @returns undefined when the data unpacks to more than `maxBytes`
+ * @throws TransportError with code CORRUPT_BATCH
+ */
+export function decompress(codecNumber: number, data: Buffer, maxBytes: number): Buffer | undefined {
   const codec = CODECS[codecNumber]
   if (codec === undefined) {
     throw new TransportError('CORRUPT_BATCH', `unknown compression codec ${codecNumber} in a record batch`, { fatal: true })
   }
   try {
-    return compressionsAlgorithms[codec].decompressSync(data)
+    return unpack(codec, data, maxBytes)
   } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === OUTPUT_TOO_LARGE) return undefined
     throw new TransportError('CORRUPT_BATCH', `a record batch does not decompress as ${codec}`, { fatal: true, cause })
+  }
+}
+
+function unpack(codec: Codec, data: Buffer, maxBytes: number): Buffer | undefined {
+  switch (codec) {
+    case 'gzip':
+      return gunzipSync(data, { maxOutputLength: maxBytes })
+    case 'zstd':
+      return zstdDecompressSync(data, { maxOutputLength: maxBytes })
+    case 'snappy':
+      return snappyUnpackedBytes(data) > maxBytes ? undefined : compressionsAlgorithms.snappy.decompressSync(data)
+    case 'lz4':
+      return data.length * LZ4_MAX_RATIO > maxBytes && lz4UnpackedBytes(data) > maxBytes
+        ? undefined
+        : compressionsAlgorithms.lz4.decompressSync(data)
+    case 'none':
+      return data
   }
 }

@@ -1,9 +1,9 @@
-import type { RecordChunk } from '../transport.ts'
-import { type BatchHeader, batchAt, isControl, verifyChecksum } from './batches.ts'
-import { ChunkBuilder, rowsFrom } from './chunk.ts'
+import { type RecordChunk, TransportError, type UnreadableBatches } from '../transport.ts'
+import { type BatchHeader, batchAt, corrupt, isControl, verifyChecksum } from './batches.ts'
+import { ChunkBuilder, columnBytes, rowsFrom, standIn } from './chunk.ts'
 import type { AbortedTransaction } from './committed.ts'
 import { CommittedFilter } from './committed.ts'
-import { decompress } from './compression.ts'
+import { CODECS, decompress } from './compression.ts'
 import { COMPRESSION_MASK, RECORDS_AT } from './format.ts'
 
 /** The record bytes of one partition in one fetch response. */
@@ -16,6 +16,8 @@ export interface FetchedRecords {
   /** Null for read_uncommitted. */
   readonly aborted: readonly AbortedTransaction[] | null
   readonly verifyChecksums: boolean
+  /** Default `fail`. */
+  readonly unreadableBatches?: UnreadableBatches
 }
 
 /** Decoded records of one or more batches. */
@@ -27,6 +29,14 @@ interface Decoded {
 
 /** Approximate minimum to return, because smaller chunks would cost a turn each. */
 const LEAST_BYTES = 32_768
+/**
+ * Unpacked records of one compressed batch and the columns that describe them. Brokers only limit the packed size, and
+ * a megabyte can hold gigabytes. Producers' batches are far smaller: by default they hold about 1 MiB unpacked.
+ */
+const MAX_UNPACKED_BYTES = 64 * 1_048_576
+const TOO_LARGE = 'BATCH_TOO_LARGE'
+/** Length, attributes, two deltas, two lengths and the number of headers take at least one byte each. */
+const MIN_RECORD_BYTES = 7
 
 /**
  * Decodes all complete batches into chunks of visible records.
@@ -90,12 +100,11 @@ export class ChunkReader {
 
   /** Adjacent uncompressed batches share a chunk; each compressed batch gets a separate one. */
   #decode(maxBytes: number): Decoded | undefined {
-    const { records } = this.#fetched
     for (;;) {
       const batch = this.#batch
       if (batch === undefined) return undefined
       const codec = codecOf(batch)
-      const decoded = codec === 0 ? this.#plain(maxBytes) : this.#packed(batch, decompress(codec, bytesOf(records, batch)))
+      const decoded = codec === 0 ? this.#plain(maxBytes) : this.#packed(batch, codec)
       if (decoded !== undefined) return decoded
     }
   }
@@ -106,6 +115,7 @@ export class ChunkReader {
     let bytes = 0
     let count = 0
     for (let batch = this.#batch; batch !== undefined && codecOf(batch) === 0 && bytes < maxBytes; batch = this.#batch) {
+      checkCount(batch, batch.end - batch.start - RECORDS_AT)
       batches.push(batch)
       bytes += batch.end - batch.start
       count += batch.recordCount
@@ -116,11 +126,31 @@ export class ChunkReader {
     return finished(builder, bytes)
   }
 
-  #packed(batch: BatchHeader, unpacked: Buffer): Decoded | undefined {
+  #packed(batch: BatchHeader, codec: number): Decoded | undefined {
+    const { topic, partition, records, from, unreadableBatches } = this.#fetched
+    let decoded: Decoded | undefined
+    try {
+      decoded = this.#unpacked(batch, codec)
+    } catch (error) {
+      if (unreadableBatches !== 'stand-in' || !(error instanceof TransportError)) throw error
+      // Without the checksum nobody knows whether the producer wrote these bytes or they were damaged on the way.
+      if (error.code !== TOO_LARGE && !this.#fetched.verifyChecksums) throw error
+      decoded = { chunk: standIn(topic, partition, records, batch, from, error.message), bytes: LEAST_BYTES }
+    }
+    this.#pass(batch)
+    return decoded
+  }
+
+  /** @throws TransportError with code CORRUPT_BATCH or BATCH_TOO_LARGE */
+  #unpacked(batch: BatchHeader, codec: number): Decoded | undefined {
     const { topic, partition, records, from } = this.#fetched
+    const packed = records.subarray(batch.start + RECORDS_AT, batch.end)
+    const room = MAX_UNPACKED_BYTES - columnBytes(batch.recordCount)
+    const unpacked = room > 0 ? decompress(codec, packed, room) : undefined
+    if (unpacked === undefined) throw tooLarge(batch, codec, packed.length)
+    checkCount(batch, unpacked.length)
     const builder = new ChunkBuilder(topic, partition, unpacked, batch.recordCount)
     builder.add(records, batch, 0, unpacked.length, from)
-    this.#pass(batch)
     return finished(builder, unpacked.length)
   }
 
@@ -150,8 +180,18 @@ function codecOf(batch: BatchHeader): number {
   return batch.attributes & COMPRESSION_MASK
 }
 
-function bytesOf(records: Buffer, batch: BatchHeader): Buffer {
-  return records.subarray(batch.start + RECORDS_AT, batch.end)
+/** The columns are allocated by the number that the header declares, so it must be possible. */
+function checkCount(batch: BatchHeader, bytes: number): void {
+  if (batch.recordCount * MIN_RECORD_BYTES > bytes)
+    throw corrupt(batch.baseOffset, `declares ${batch.recordCount} records in ${bytes} bytes`)
+}
+
+function tooLarge(batch: BatchHeader, codec: number, packedBytes: number): TransportError {
+  const { baseOffset, lastOffset, recordCount } = batch
+  const message =
+    `the record batch at offset ${baseOffset} (to offset ${lastOffset}, ${recordCount} records in ${packedBytes} bytes of ` +
+    `${CODECS[codec]}) unpacks to more than ${MAX_UNPACKED_BYTES} bytes`
+  return new TransportError(TOO_LARGE, message, { fatal: true })
 }
 
 function finished(builder: ChunkBuilder, bytes: number): Decoded | undefined {

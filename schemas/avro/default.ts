@@ -8,8 +8,36 @@ const NO_NUMBERS: ReadonlySet<unknown> = new Set(['NaN', 'Infinity', '-Infinity'
 /** Each character of a JSON string stands for one byte, so code points must not exceed this. */
 const MAX_BYTE = 0xff
 
-/** @returns the reason why `json` is not a valid default of the type; undefined when it is valid */
-export function checkDefault(type: AvroType, json: unknown): string | undefined {
+/** Levels of one default. A record whose default contains the record itself has no end. */
+const MAX_DEPTH = 200
+/**
+ * Values in all defaults of a schema. Each record doubles the number if two of its fields default to the next record,
+ * so a short schema can describe a default that no memory holds.
+ */
+const MAX_VALUES = 100_000
+
+/** Counts how much of the limits the defaults of one schema have used. */
+export interface DefaultBudget {
+  values: number
+}
+
+/**
+ * @param budget shared by all defaults of a schema
+ * @returns the reason why `json` is not a valid default of the type; undefined when it is valid
+ * @throws SchemaError for a default that is too deep or too large
+ */
+export function checkDefault(type: AvroType, json: unknown, budget: DefaultBudget = { values: 0 }): string | undefined {
+  return check(type, json, budget, 0)
+}
+
+/**
+ * Throws at the limits instead of returning a reason. Otherwise every union above would try its other branches, which
+ * takes exponential time.
+ */
+function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: number): string | undefined {
+  if (depth > MAX_DEPTH) throw new SchemaError(`a default is nested deeper than ${MAX_DEPTH} values`)
+  if (++budget.values > MAX_VALUES) throw new SchemaError(`the defaults contain more than ${MAX_VALUES} values`)
+  const inside = (of: AvroType, value: unknown) => check(of, value, budget, depth + 1)
   switch (type.kind) {
     case 'null':
       return json === null ? undefined : 'null expected'
@@ -32,17 +60,17 @@ export function checkDefault(type: AvroType, json: unknown): string | undefined 
     case 'enum':
       return type.symbols.includes(json as string) ? undefined : 'one of its symbols expected'
     case 'array':
-      return Array.isArray(json) ? firstReason(json.map((item) => checkDefault(type.items, item))) : 'an array expected'
+      return Array.isArray(json) ? firstReason(json.map((item) => inside(type.items, item))) : 'an array expected'
     case 'map':
-      return isObject(json) ? firstReason(Object.values(json).map((value) => checkDefault(type.values, value))) : 'an object expected'
+      return isObject(json) ? firstReason(Object.values(json).map((value) => inside(type.values, value))) : 'an object expected'
     case 'union':
-      return defaultBranch(type.branches, json) ? undefined : 'it matches no branch of the union'
+      return type.branches.some((branch) => inside(branch, json) === undefined) ? undefined : 'it matches no branch of the union'
     case 'record':
       if (!isObject(json)) return 'an object expected'
       return firstReason(
         type.fields.map((field) => {
           const value = fieldValue(json, field)
-          return value === undefined ? `field ${field.name} is missing` : checkDefault(field.type, value)
+          return value === undefined ? `field ${field.name} is missing` : inside(field.type, value)
         }),
       )
   }

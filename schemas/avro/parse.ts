@@ -1,5 +1,5 @@
 import type { AvroSchema } from '../topic.ts'
-import { checkDefault } from './default.ts'
+import { checkDefault, type DefaultBudget } from './default.ts'
 import { parseJson } from './json.ts'
 import {
   type AvroType,
@@ -18,6 +18,11 @@ import {
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 /** Deeper schemas are mistakes or attacks. The limit ends the recursion below before the stack overflows. */
 const MAX_DEPTH = 200
+/**
+ * Levels of JSON. A level of types takes up to three of them: a record, its list of fields and a field. The limit is
+ * checked before all else, since defaults and unknown attributes are walked, compared and printed by recursion too.
+ */
+const MAX_JSON_DEPTH = 1_000
 /** The logical type that turns a long into a BigInt. Unknown logical types are ignored, as Avro requires. */
 const INT64 = 'int64'
 
@@ -60,10 +65,12 @@ function parseAfresh(schema: AvroSchema): AvroType {
   const named = new Map<string, AvroType>()
   const defaults: { what: string; field: Field }[] = []
   let depth = 0
+  checkJsonDepth(schema)
   const type = parse(schema, '', 'the schema')
   // Defaults are checked last, because a default of a recursive type needs the completed types.
+  const budget: DefaultBudget = { values: 0 }
   for (const { what, field } of defaults) {
-    const reason = checkDefault(field.type, field.default)
+    const reason = checkDefault(field.type, field.default, budget)
     if (reason) throw new SchemaError(`${what}: default ${JSON.stringify(field.default)} does not fit its type: ${reason}`)
   }
   return type
@@ -186,6 +193,15 @@ function parseAfresh(schema: AvroSchema): AvroType {
     if (named.has(type.name)) throw new SchemaError(`"${type.name}" is defined twice`)
     named.set(type.name, type)
     return type
+  }
+}
+
+/** Walks level by level, so that no depth overflows the stack. */
+function checkJsonDepth(schema: unknown): void {
+  let level = [schema]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MAX_JSON_DEPTH) throw new SchemaError(`nested deeper than ${MAX_JSON_DEPTH} levels of JSON`)
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
   }
 }
 

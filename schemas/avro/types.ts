@@ -127,6 +127,8 @@ function children(type: AvroType): readonly AvroType[] {
 /** Minimum number of bytes of a value. It exposes a malicious block count before anything is allocated. */
 export function minimumBytes(type: AvroType): number {
   const open = new Set<AvroType>()
+  /** Without it a record would be counted once per path that leads to it, and paths double from record to record. */
+  const known = new Map<AvroType, number>()
   function minimum(of: AvroType): number {
     switch (of.kind) {
       case 'null':
@@ -142,9 +144,12 @@ export function minimumBytes(type: AvroType): number {
       case 'record': {
         // For a record inside itself, 0 is a sufficient lower bound.
         if (open.has(of)) return 0
+        const counted = known.get(of)
+        if (counted !== undefined) return counted
         open.add(of)
         const sum = of.fields.reduce((bytes, field) => bytes + minimum(field.type), 0)
         open.delete(of)
+        known.set(of, sum)
         return sum
       }
       default:

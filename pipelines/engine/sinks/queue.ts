@@ -6,7 +6,7 @@ import type { BatchLimits, SinkRecord } from './target.ts'
 export interface BadRecord {
   readonly chunk: RecordChunk
   readonly row: number
-  readonly code: 'undecodable_key' | 'undecodable_value' | 'unknown_schema'
+  readonly code: 'unreadable_batch' | 'undecodable_key' | 'undecodable_value' | 'unknown_schema'
   readonly message: string
 }
 
@@ -98,6 +98,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
 
   /** Undefined when the schema of the record must be loaded first. */
   function decodeRow(chunk: RecordChunk, at: number): SinkRecord | BadRecord | undefined {
+    if (chunk.unreadable !== undefined) return { chunk, row: at, code: 'unreadable_batch', message: chunk.unreadable }
     if (chunk.keyStart[at] < 0) return { chunk, row: at, code: 'undecodable_key', message: 'the record has no key' }
     let key: unknown
     try {

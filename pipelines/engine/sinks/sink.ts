@@ -96,7 +96,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
       await prepareSinkTopics(transport, name, topics, target)
       const serdes = await openSerdes(deps.registry, topics as readonly AnyValueTopic[], { runtime })
       deadLetters = options.deadLetters === false ? undefined : kafkaDeadLetters(transport, name, runtime)
-      const fetching = transport.fetcher()
+      const fetching = transport.fetcher({ unreadableBatches: 'stand-in' })
       const group = transport.memberlessGroup(name)
       fetcher = fetching
       offsets = group

@@ -1,4 +1,4 @@
-import type { PartitionData } from '../../../kafka/transport.ts'
+import { type PartitionData, TransportError } from '../../../kafka/transport.ts'
 import type { StateColumn, StateSession } from '../../../state/stores/store.ts'
 import type { Changelog } from '../task/task-place.ts'
 
@@ -19,6 +19,10 @@ export function changelogCopy(session: StateSession): ChangelogCopy {
   const unseen = new Map<string, number>()
 
   return function copy({ store, partition }, data) {
+    // The engine never writes such a batch. Without its records the state would be wrong, so it is not passed over.
+    const damaged = data.chunks.find((chunk) => chunk.unreadable !== undefined)
+    if (damaged !== undefined)
+      throw new TransportError('CORRUPT_BATCH', `${data.topic}-${data.partition}: ${damaged.unreadable}`, { fatal: true })
     const column = session.column(store, partition)
     const left = unseen.get(store) ?? 0
     if (left > 0) {

@@ -18,7 +18,7 @@ const MAX_FINISHED_CHUNKS = 16
 
 /** Why a record is invalid: the code and message of its dead letter. */
 export interface Fault {
-  readonly code: 'undecodable_key' | 'undecodable_value' | 'no_key' | 'no_value' | 'unknown_schema'
+  readonly code: 'unreadable_batch' | 'undecodable_key' | 'undecodable_value' | 'no_key' | 'no_value' | 'unknown_schema'
   readonly message: string
 }
 
@@ -149,6 +149,13 @@ export class RecordQueue {
   #decodeRow(chunk: RecordChunk, row: number, slot: number): void {
     const { buffer } = chunk
     const { keyCodec, valueCodec, seesMarkers } = this.#options
+    if (chunk.unreadable !== undefined) {
+      this.keys[slot] = undefined
+      this.timestamps[slot] = chunk.timestamps[row]
+      this.values[slot] = FAULTY
+      this.faults.set(slot, { code: 'unreadable_batch', message: chunk.unreadable })
+      return
+    }
     if (seesMarkers) {
       const marker = timeMarkerAt(chunk, row)
       if (marker !== undefined) {

@@ -64,7 +64,10 @@ export async function assemble(config: WorkerConfig, deps: WorkerDeps, worker: W
   const exactlyOnce = config.guarantee !== 'at-least-once'
   const transactionalId = exactlyOnce ? identity.transactionalId : undefined
   const producer = transport.producer({ transactionalId, compression: config.compression, onCommitStep: deps.fault })
-  const fetcher = transport.fetcher({ idleWaitMs: () => Math.min(...tasks.running().map((task) => task.asksFrom)) - runtime.now() })
+  const fetcher = transport.fetcher({
+    unreadableBatches: 'stand-in',
+    idleWaitMs: () => Math.min(...tasks.running().map((task) => task.asksFrom)) - runtime.now(),
+  })
   const topics = declaration.streams.map((stream) => stream.topic.name)
   const group = transport.groupMember({
     groupId: topology.name,

@@ -2,9 +2,11 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { offsetAfter } from '../../../kafka/record-batch/batches.ts'
 import type { AbortedTransaction } from '../../../kafka/record-batch/committed.ts'
-import { CODECS } from '../../../kafka/record-batch/compression.ts'
+import { CODECS, compress, decompress } from '../../../kafka/record-batch/compression.ts'
 import { BATCH_LENGTH_AT, MAGIC_AT, RECORD_COUNT_AT, RECORDS_AT } from '../../../kafka/record-batch/format.ts'
+import { lz4UnpackedBytes } from '../../../kafka/record-batch/lz4-size.ts'
 import { ChunkReader, readChunks } from '../../../kafka/record-batch/reader.ts'
+import { snappyUnpackedBytes } from '../../../kafka/record-batch/snappy-size.ts'
 import { batchOf, marker, recordsOf, resigned, textRecord, valuesOf } from './batch-fixtures.ts'
 
 function read(records: Buffer, options: { from?: number; aborted?: readonly AbortedTransaction[] | null; verifyChecksums?: boolean } = {}) {
@@ -240,5 +242,63 @@ test('for any limit it returns the same records in the same order, with the posi
       },
     ),
     { numRuns: 25 },
+  )
+})
+
+const BOMB_BYTES = 65 * 1_048_576
+
+test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)('a %s batch that unpacks to more than 64 MiB is never unpacked', (codec) => {
+  const bomb = batchOf([{ ...textRecord('bomb', 7_000), value: Buffer.alloc(BOMB_BYTES) }, textRecord('lost')], { baseOffset: 1, codec })
+  const records = Buffer.concat([batchOf([textRecord('a')]), bomb, batchOf([textRecord('b')], { baseOffset: 3, codec })])
+  const fetched = { topic: 't', partition: 3, records, from: 0, aborted: [], verifyChecksums: true }
+  expect(() => readChunks(fetched)).toThrow(expect.objectContaining({ code: 'BATCH_TOO_LARGE', fatal: true }))
+  const [before, standIn, after, ...others] = readChunks({ ...fetched, unreadableBatches: 'stand-in' })
+  expect(others).toEqual([])
+  expect(valuesOf([before, after])).toEqual(['a', 'b'])
+  expect(recordsOf([standIn])).toEqual([{ offset: 1, timestamp: 7_000, key: null, value: null, headers: [] }])
+  expect(standIn.unreadable).toContain(`2 records in ${bomb.length - RECORDS_AT} bytes of ${codec}) unpacks to more than 67108864 bytes`)
+})
+
+test('a batch of very many empty records counts with the memory that their positions take', () => {
+  const record = { timestamp: 1_000, key: null, value: null, headers: [] }
+  const fetched = { topic: 't', partition: 3, from: 0, aborted: [], verifyChecksums: true }
+  const records = batchOf(new Array(2_000_000).fill(record), { codec: 'zstd' })
+  expect(() => readChunks({ ...fetched, records })).toThrow('unpacks to more than')
+})
+
+test.each(CODECS)('a header (%s) that declares more records than fit allocates nothing for them', (codec) => {
+  const batch = batchOf([textRecord('a')], { codec })
+  batch.writeInt32BE(1_000_000, RECORD_COUNT_AT)
+  expect(() => read(resigned(batch))).toThrow(/declares 1000000 records in \d+ bytes/)
+})
+
+test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)(
+  'a %s batch that does not unpack has a stand-in, unless it may have been damaged on the way',
+  (codec) => {
+    const whole = batchOf([textRecord('a'.repeat(500))], { codec })
+    whole.fill(0xff, RECORDS_AT)
+    const fetched = { topic: 't', partition: 3, records: resigned(whole), from: 0, aborted: [], unreadableBatches: 'stand-in' as const }
+    expect(readChunks({ ...fetched, verifyChecksums: true }).map(({ unreadable }) => unreadable)).toEqual([
+      `a record batch does not decompress as ${codec}`,
+    ])
+    expect(() => readChunks({ ...fetched, verifyChecksums: false })).toThrow(expect.objectContaining({ code: 'CORRUPT_BATCH' }))
+  },
+)
+
+test('the bound of a decompressor is exact, and sizes are known before unpacking', () => {
+  const repetitive = fc.array(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 40 }), fc.integer({ min: 1, max: 3_000 })), {
+    minLength: 1,
+    maxLength: 6,
+  })
+  fc.assert(
+    fc.property(repetitive, fc.constantFrom('gzip', 'snappy', 'lz4', 'zstd'), (parts, codec) => {
+      const data = Buffer.concat(parts.flatMap(([bytes, times]) => new Array<Uint8Array>(times).fill(bytes)))
+      const packed = compress(codec, data)
+      expect(decompress(CODECS.indexOf(codec), packed, data.length)).toEqual(data)
+      expect(decompress(CODECS.indexOf(codec), packed, data.length - 1)).toBeUndefined()
+      if (codec === 'lz4') expect(lz4UnpackedBytes(packed)).toBe(data.length)
+      if (codec === 'snappy') expect(snappyUnpackedBytes(packed)).toBe(data.length)
+    }),
+    { numRuns: 60 },
   )
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { parseSchema } from '../../../schemas/avro/parse.ts'
-import { SchemaError } from '../../../schemas/avro/types.ts'
+import { minimumBytes, SchemaError } from '../../../schemas/avro/types.ts'
 import type { AvroSchema } from '../../../schemas/topic.ts'
 
 function record(...fields: object[]): AvroSchema {
@@ -86,4 +86,49 @@ test('a default may fit any branch of a union, and a recursive record may have o
       { name: 'list', type: { type: 'array', items: 'R' }, default: [{ next: null, list: [] }] },
     ),
   )
+})
+
+/** JSON objects inside each other, far deeper than a stack can follow. */
+function deepJson(): unknown {
+  let json: unknown = {}
+  for (let i = 0; i < 100_000; i++) json = { n: json }
+  return json
+}
+
+/** Records with two fields of the next record. The number of paths to the innermost one doubles with each level. */
+function doubling(levels: number, options: { default?: unknown }): AvroSchema {
+  let inner: unknown = { type: 'record', name: 'R0', fields: [{ name: 'a', type: 'int', default: 0 }] }
+  for (let i = 1; i <= levels; i++) {
+    inner = {
+      type: 'record',
+      name: `R${i}`,
+      fields: [
+        { name: 'a', type: inner, ...options },
+        { name: 'b', type: `R${i - 1}`, ...options },
+      ],
+    }
+  }
+  return inner as AvroSchema
+}
+
+test.each([
+  ['a default', record({ name: 'x', type: 'int', default: deepJson() }), /deeper than 1000 levels of JSON/],
+  ['an unknown attribute', { ...(record() as object), mystery: deepJson() }, /deeper than 1000 levels of JSON/],
+  ['a name', record({ name: deepJson(), type: 'int' }), /deeper than 1000 levels of JSON/],
+  ['a default that contains its own record', record({ name: 'next', type: 'R', default: {} }), /default is nested deeper than 200/],
+  ['a default that doubles with each record', doubling(60, { default: {} }), /defaults contain more than 100000 values/],
+])('%s of any depth and size is a SchemaError, not a stack overflow', (_, schema, reason) => {
+  expect(() => parseSchema(schema as AvroSchema)).toThrow(SchemaError)
+  expect(() => parseSchema(schema as AvroSchema)).toThrow(reason)
+})
+
+test('unions do not try all combinations of branches on a default that is too deep', () => {
+  const fields = [{ name: 'next', type: ['A', 'B'], default: {} }]
+  const b = { type: 'record', name: 'B', fields }
+  const a = { type: 'record', name: 'A', fields: [{ name: 'b', type: ['null', b], default: null }, ...fields] }
+  expect(() => parseSchema(a as AvroSchema)).toThrow(/default is nested deeper than 200/)
+})
+
+test('a type that many paths lead to is measured once', () => {
+  expect(minimumBytes(parseSchema(doubling(60, {})))).toBe(2 ** 60)
 })

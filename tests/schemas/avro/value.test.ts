@@ -78,3 +78,10 @@ test('a value that does not fit leaves the writer unchanged', () => {
   expect(() => codec.encode({ x: 1.5, y: 0 }, out)).toThrow('Point.x: a 32-bit integer expected')
   expect(out.length).toBe(2)
 })
+
+test("a writer's schema with an endless default makes its values undecodable, and throws nothing else", () => {
+  const endless = { type: 'record', name: 'Point', fields: [{ name: 'x', type: 'Point', default: {} }] }
+  const codec = avroValue<Point>(schema).open(1, lookup({ 9: endless as AvroSchema }))
+  const bytes = Buffer.from([0, 0, 0, 0, 9, 4])
+  expect(() => codec.decode(bytes, 0, bytes.length)).toThrow(CodecError)
+})

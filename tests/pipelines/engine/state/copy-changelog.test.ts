@@ -38,3 +38,23 @@ test('the restored state equals the records applied in order, for any sizes of f
     }),
   )
 })
+
+test('a batch that cannot be unpacked ends a restore: without its records the state would be wrong', () => {
+  const nothing = Int32Array.of(-1)
+  const chunk = {
+    topic: 'log',
+    partition: 0,
+    buffer: Buffer.alloc(0),
+    count: 1,
+    offsets: Float64Array.of(0),
+    timestamps: Float64Array.of(0),
+    keyStart: nothing,
+    keyEnd: nothing,
+    valueStart: nothing,
+    valueEnd: nothing,
+    headerStart: nothing,
+    unreadable: 'it is too large',
+  }
+  const data = { topic: 'log', partition: 0, chunks: [chunk], nextOffset: 1, highWatermark: 1, lastStableOffset: 1, fetchedAt: 0 }
+  expect(() => changelogCopy(memoryBackend().session('t'))(changelog, data)).toThrow('log-0: it is too large')
+})

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { readChunks } from '../../../../kafka/record-batch/reader.ts'
 import { DEAD_LETTER_HEADERS } from '../../../../pipelines/engine/task/dead-letter.ts'
 import { testDriver } from '../../../../pipelines/engine/testing/test-driver.ts'
 import { deadLetter, drop, late } from '../../../../pipelines/engine/topology/outcome.ts'
@@ -7,6 +8,7 @@ import { type Codec, UnknownSchemaError } from '../../../../schemas/codec.ts'
 import { utf8 } from '../../../../schemas/keys.ts'
 import { rawValue } from '../../../../schemas/raw.ts'
 import { keyedStore } from '../../../../state/stores/keyed-store.ts'
+import { batchOf, textRecord } from '../../../kafka/record-batch/batch-fixtures.ts'
 import { numberFormat, numberTopic, textTopic } from '../words.ts'
 
 const MIB = 1_048_576
@@ -226,4 +228,49 @@ test('a processor that emits without end stops the worker before its memory is e
   expect(() => testDriver(endless).pipe(numbers, 'a', 1)).toThrow(
     'endless/flood failed at numbers-0 offset 0: it has emitted more than 256 MiB that cannot be sent before it returns',
   )
+})
+
+/** Fetched records 0 to 3 of `numbers`, of which 1 and 2 are in a batch that is too large unpacked. */
+function fetchedBomb() {
+  const number = (value: string) => ({ ...textRecord(value), key: Buffer.from('k') })
+  const bomb = [{ ...number('1'), value: Buffer.alloc(65 * MIB) }, number('2')]
+  const records = Buffer.concat([
+    batchOf([number('4')]),
+    batchOf(bomb, { baseOffset: 1, codec: 'zstd' }),
+    batchOf([number('5')], { baseOffset: 3 }),
+  ])
+  const chunks = readChunks({
+    topic: 'numbers',
+    partition: 0,
+    records,
+    from: 0,
+    aborted: [],
+    verifyChecksums: true,
+    unreadableBatches: 'stand-in',
+  })
+  return { topic: 'numbers', partition: 0, chunks, nextOffset: 4, highWatermark: 4, lastStableOffset: 4, fetchedAt: 0 }
+}
+
+test('a batch that is too large unpacked becomes one dead letter, which no replay sends back', () => {
+  const driver = testDriver(doubling(), { commit: 'manual' })
+  const [task] = driver.tasks
+  task.accept(fetchedBomb())
+  expect(task.run(() => false)).toBe('idle')
+  expect(task.position('numbers')).toBe(4)
+  driver.commit()
+  expect(driver.read(doubled).map(({ value }) => value)).toEqual([8, 10])
+  const [dead, ...others] = driver.readDeadLetters()
+  expect(others).toEqual([])
+  expect([dead.key, dead.value]).toEqual([null, null])
+  expect(header(dead, DEAD_LETTER_HEADERS.code)).toBe('unreadable_batch')
+  expect(header(dead, DEAD_LETTER_HEADERS.offset)).toBe('1')
+  expect(header(dead, DEAD_LETTER_HEADERS.message)).toContain('the record batch at offset 1 (to offset 2, 2 records in')
+  expect(header(dead, DEAD_LETTER_HEADERS.cut)).toBe('batch')
+})
+
+test('at a batch that is too large unpacked a source whose policy is to fail stops', () => {
+  const driver = testDriver(doubling('fail'), { commit: 'manual' })
+  const [task] = driver.tasks
+  task.accept(fetchedBomb())
+  expect(() => task.run(() => false)).toThrow(/offset 1: the record was refused \(unreadable_batch: the record batch at offset 1/)
 })

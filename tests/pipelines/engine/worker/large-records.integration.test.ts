@@ -90,3 +90,23 @@ test('records above 1 MiB pass through repartition topics, changelogs and a rest
   await send(Buffer.from('c'))
   await untilLengths([LENGTH, 2 * LENGTH, 3 * LENGTH])
 })
+
+test('a batch that a megabyte of zstd unpacks to is put aside as one dead letter, and the worker goes on', async () => {
+  const transport = await connected(brokers)
+  const [name, input, output] = [uniqueName('bombed'), uniqueName('texts'), uniqueName('lengths')]
+  await transport.ensureTopics([input, output].map((topic) => ({ name: topic, partitions: 1 })))
+  const producer = transport.producer({ compression: 'zstd' })
+  await producer.init()
+  onTestFinished(() => producer.close())
+  const key = Buffer.from('k')
+  for (const value of [Buffer.alloc(65 * MIB), Buffer.from('a')]) {
+    producer.appender(input, 0).append(Date.now(), key, 0, key.length, value, 0, value.length)
+    await producer.commit(new Map(), undefined)
+  }
+  const reader = await topicReader(transport, output, 1)
+  await started(transport, inflating(name, input, output), join(guardedFolder().path, 'only'))
+  await waitUntil(async () => (await reader.all()).length === 1, { what: 'the record behind it', timeoutMs: DEADLINE_MS })
+  const [letter, ...others] = await readDeadLetters(transport, name)
+  expect(others).toEqual([])
+  expect(letter).toMatchObject({ code: 'unreadable_batch', source: { topic: input, partition: 0, offset: 0 }, value: null, cut: 'batch' })
+})

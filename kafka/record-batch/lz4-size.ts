@@ -1,0 +1,80 @@
+/** First bytes of a frame, as a little-endian number. */
+const FRAME_MAGIC = 0x184d2204
+/** Magic number and two descriptor bytes. The optional fields and the header's checksum follow. */
+const FIXED_HEADER_BYTES = 6
+const CONTENT_SIZE_BYTES = 8
+const DICTIONARY_ID_BYTES = 4
+const CHECKSUM_BYTES = 4
+const LENGTH_BYTES = 4
+
+const BLOCK_CHECKSUM_FLAG = 0x10
+const CONTENT_SIZE_FLAG = 0x08
+const CONTENT_CHECKSUM_FLAG = 0x04
+const DICTIONARY_ID_FLAG = 0x01
+/** A block with this bit in its length is stored as it is. */
+const STORED_BIT = 0x80000000
+
+const NIBBLE_MAX = 15
+const LENGTH_BYTE_MAX = 255
+const MATCH_OFFSET_BYTES = 2
+const MIN_MATCH = 4
+
+/**
+ * Unpacked size of LZ4 frames. The decompressor allocates whatever the data asks for and has no limit of its own, so
+ * the size is counted first. The count reads only the lengths of the sequences.
+ * @throws RangeError for data that is no sequence of whole frames
+ */
+export function lz4UnpackedBytes(data: Buffer): number {
+  let total = 0
+  let at = 0
+  while (at < data.length) {
+    if (data.readUInt32LE(at) !== FRAME_MAGIC) throw new RangeError(`no LZ4 frame begins at byte ${at}`)
+    const flags = data.readUInt8(at + LENGTH_BYTES)
+    at += FIXED_HEADER_BYTES + 1
+    if ((flags & CONTENT_SIZE_FLAG) !== 0) at += CONTENT_SIZE_BYTES
+    if ((flags & DICTIONARY_ID_FLAG) !== 0) at += DICTIONARY_ID_BYTES
+    for (let length = data.readUInt32LE(at); length !== 0; length = data.readUInt32LE(at)) {
+      at += LENGTH_BYTES
+      const bytes = (length & ~STORED_BIT) >>> 0
+      if (at + bytes > data.length) throw new RangeError('an LZ4 block is longer than its frame')
+      total += (length & STORED_BIT) === 0 ? blockBytes(data, at, at + bytes) : bytes
+      at += bytes
+      if ((flags & BLOCK_CHECKSUM_FLAG) !== 0) at += CHECKSUM_BYTES
+    }
+    at += LENGTH_BYTES
+    if ((flags & CONTENT_CHECKSUM_FLAG) !== 0) at += CHECKSUM_BYTES
+  }
+  return total
+}
+
+/** Adds up the literals and matches of all sequences in a block. */
+function blockBytes(data: Buffer, start: number, end: number): number {
+  let total = 0
+  let at = start
+  while (at < end) {
+    const token = data[at++]
+    let literals = token >>> 4
+    if (literals === NIBBLE_MAX) {
+      let more: number
+      do {
+        more = data.readUInt8(at++)
+        literals += more
+      } while (more === LENGTH_BYTE_MAX)
+    }
+    total += literals
+    at += literals
+    // The last sequence of a block has no match.
+    if (at >= end) break
+    at += MATCH_OFFSET_BYTES
+    let match = token & NIBBLE_MAX
+    if (match === NIBBLE_MAX) {
+      let more: number
+      do {
+        more = data.readUInt8(at++)
+        match += more
+      } while (more === LENGTH_BYTE_MAX)
+    }
+    total += match + MIN_MATCH
+  }
+  return total
+}

@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { readChunks } from '../../../../kafka/record-batch/reader.ts'
+import { partitionQueue } from '../../../../pipelines/engine/sinks/queue.ts'
+import { utf8 } from '../../../../schemas/keys.ts'
+import { batchOf, textRecord } from '../../../kafka/record-batch/batch-fixtures.ts'
+
+const BOMB_BYTES = 65 * 1_048_576
+
+test('a batch that is too large unpacked is one bad record, and the queue goes on behind it', () => {
+  const bomb = [{ ...textRecord('bomb'), value: Buffer.alloc(BOMB_BYTES) }, textRecord('lost')]
+  const records = Buffer.concat([batchOf(bomb, { codec: 'zstd' }), batchOf([textRecord('next')], { baseOffset: 2 })])
+  const fetched = { topic: 'notes', partition: 0, records, from: 0, aborted: [], verifyChecksums: true }
+  const chunks = readChunks({ ...fetched, unreadableBatches: 'stand-in' })
+  const queue = partitionQueue({ key: utf8, value: utf8, isMissing: () => false })
+  queue.push({ topic: 'notes', partition: 0, chunks, nextOffset: 3, highWatermark: 3, lastStableOffset: 3, fetchedAt: 0 })
+  const taken = queue.take({ maxRecords: 10, maxBytes: 1_000 })
+  expect(taken?.records.map(({ value }) => value)).toEqual(['next'])
+  expect(taken?.bad).toMatchObject([{ row: 0, code: 'unreadable_batch', message: expect.stringContaining('offset 0 (to offset 1') }])
+  expect(taken).toMatchObject({ next: 3, count: 2 })
+})
