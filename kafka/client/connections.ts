@@ -80,7 +80,8 @@ export function openConnections({ options }: Pick<Context, 'options'>): Connecti
   }
 
   /**
-   * A connection that reauthenticates at the end of its session is usable soon; a request before that would close it.
+   * A connection that reauthenticates at the end of its session can be used again soon. A request before that would
+   * close it.
    */
   async function isUsable(connection: Connection): Promise<boolean> {
     if (connection.isConnected()) return true

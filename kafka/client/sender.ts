@@ -9,7 +9,7 @@ import { type ProducedPartition, produce, REQUEST_LIMIT_BYTES, refusedBatch } fr
 
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
-/** Brokers soon stop answering "Unable to verify the partition has been added to the transaction". */
+/** The broker error "Unable to verify the partition has been added to the transaction" ends within milliseconds. */
 const FIRST_RETRY_MS = 3
 const LONGEST_RETRY_MS = 1_000
 /** What the sender needs from its producer. */
