@@ -1,10 +1,14 @@
 /**
  * The states of a task:
  *
- * CREATED ──▶ RESTORING ──▶ RUNNING │ │ │ └────────────┴────────────┴──▶ CLOSED
+ *     CREATED ──▶ RESTORING ──▶ RUNNING
+ *        │            │            │
+ *        └────────────┴────────────┴──▶ CLOSED
  *
- * CREATED nothing is open yet RESTORING the changelogs are being read into the state RUNNING the stores are open;
- * records are processed and committed CLOSED the task must not be used; a new task object takes over the partition
+ * - CREATED: nothing is open yet
+ * - RESTORING: the changelogs are being read into the state
+ * - RUNNING: the stores are open; records are processed and committed
+ * - CLOSED: the task must not be used; a new task object takes over the partition
  */
 export type TaskState = 'CREATED' | 'RESTORING' | 'RUNNING' | 'CLOSED'
 

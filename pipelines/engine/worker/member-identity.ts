@@ -61,7 +61,7 @@ function create(folder: string, file: string, name: string, memberId: string): K
   return identity
 }
 
-/** Writes atomically. A damaged file would force a new identity, and the partitions would wait for the session timeout. */
+/** Writes atomically. A damaged file would force a new identity, whose partitions wait for the session timeout. */
 function write(file: string, identity: KeptIdentity): void {
   const draft = `${file}.draft`
   writeFileSync(draft, `${JSON.stringify(identity)}\n`)
