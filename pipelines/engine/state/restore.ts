@@ -5,7 +5,8 @@ import type { Changelog, TaskPlace } from '../task/task-place.ts'
 import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
 
 /**
- * Normal clock corrections are smaller. State with a later time was written by a wrong clock, so its age is unknown.
+ * Normal clock corrections are smaller. State that is dated further ahead was written by a wrong clock, so its age is
+ * unknown.
  */
 const CLOCK_CORRECTION_MS = 60_000
 

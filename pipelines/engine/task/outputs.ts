@@ -14,9 +14,9 @@ export interface AppenderSource {
 }
 
 /**
- * A worker commits long before it has this much unsent data (32 MiB), so only a single call of an author's code can
- * reach the limit: an endless loop, or a handler that should do its work in parts. The error stops the worker and names
- * the processor; running out of memory would not.
+ * A worker commits at 32 MiB of unsent data. Only a single call of an author's code can therefore reach this limit: an
+ * endless loop, or a handler that should do its work in parts. The error stops the worker and names the processor;
+ * running out of memory would not name it.
  */
 const MAX_UNSENT_BYTES = 256 * 1_048_576
 /** How much may be emitted between two checks of the unsent bytes. */
