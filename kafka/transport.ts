@@ -88,9 +88,9 @@ export interface FetcherOptions {
   /** Maximum bytes that this process buffers before `poll`. The fetcher sends no fetch above it. Default 64 MiB. */
   readonly maxBufferedBytes?: number
   /**
-   * What happens at a compressed batch that does not unpack, or unpacks to more than 64 MiB. `fail` throws a fatal
+   * How to treat a compressed batch that cannot be unpacked or unpacks to more than 64 MiB. `fail` throws a fatal
    * TransportError at every attempt. `stand-in` returns a chunk with `unreadable` in its place, so that the reader can
-   * put it aside and go on. Default `fail`.
+   * set it aside and continue. Default `fail`.
    */
   readonly unreadableBatches?: UnreadableBatches
   /**

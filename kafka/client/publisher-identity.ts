@@ -24,9 +24,7 @@ export interface IdentityHooks {
 
 export function openIdentities(context: Context, cluster: Cluster, { signal, onChange, onRefused }: IdentityHooks): Identities {
   let identity: ProducerId | undefined
-  /**
-   * Lanes that have received this id. One of them that has none any more has used up its epochs and needs another id.
-   */
+  /** Lanes that have received this id. If one of them asks again, it has used up its epochs and needs another id. */
   let usedBy = new Set<PublishLane>()
   let isAsking = false
 

@@ -12,7 +12,7 @@ const NO_BYTES = Buffer.alloc(0)
 
 const cursor = new VarintCursor()
 
-/** Memory that the columns of so many records take. */
+/** Size of the columns for this many records. */
 export function columnBytes(records: number): number {
   return records * (FLOAT_COLUMNS * FLOAT_BYTES + INT_COLUMNS * INT_BYTES)
 }
@@ -117,7 +117,7 @@ export class ChunkBuilder {
   }
 }
 
-/** Stands for a whole batch that cannot be unpacked, as a single record without contents. */
+/** Represents a whole batch that cannot be unpacked as a single record without contents. */
 export function standIn(topic: string, partition: number, header: Buffer, batch: BatchHeader, from: number, reason: string): RecordChunk {
   const isAppendTime = (batch.attributes & LOG_APPEND_TIME_BIT) !== 0
   const nothing = Int32Array.of(-1)

@@ -8,9 +8,9 @@ import { snappyUnpackedBytes } from './snappy-size.ts'
 export const CODECS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 export type Codec = (typeof CODECS)[number]
 
-/** Fewer bytes than this share of the bound cannot unpack beyond it: LZ4 never packs 255 bytes into less than one. */
+/** Data below this share of the bound cannot unpack beyond it, because LZ4 needs at least one byte for 255 bytes. */
 const LZ4_MAX_RATIO = 255
-/** What Node's decompressors throw when their output exceeds `maxOutputLength`. */
+/** The error code of Node's decompressors when their output exceeds `maxOutputLength`. */
 const OUTPUT_TOO_LARGE = 'ERR_BUFFER_TOO_LARGE'
 
 export function compress(codec: Codec, data: Buffer): Buffer {

@@ -11,7 +11,7 @@ const BLOCK_CHECKSUM_FLAG = 0x10
 const CONTENT_SIZE_FLAG = 0x08
 const CONTENT_CHECKSUM_FLAG = 0x04
 const DICTIONARY_ID_FLAG = 0x01
-/** A block with this bit in its length is stored as it is. */
+/** A block with this bit in its length is stored uncompressed. */
 const STORED_BIT = 0x80000000
 
 const NIBBLE_MAX = 15
@@ -20,9 +20,9 @@ const MATCH_OFFSET_BYTES = 2
 const MIN_MATCH = 4
 
 /**
- * Unpacked size of LZ4 frames. The decompressor allocates whatever the data asks for and has no limit of its own, so
- * the size is counted first. The count reads only the lengths of the sequences.
- * @throws RangeError for data that is no sequence of whole frames
+ * Unpacked size of LZ4 frames. The decompressor allocates as much memory as the data requires and has no limit, so this
+ * function computes the size first. It reads only the lengths of the sequences.
+ * @throws RangeError for data that is not a sequence of complete frames
  */
 export function lz4UnpackedBytes(data: Buffer): number {
   let total = 0

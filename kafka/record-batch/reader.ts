@@ -133,7 +133,7 @@ export class ChunkReader {
       decoded = this.#unpacked(batch, codec)
     } catch (error) {
       if (unreadableBatches !== 'stand-in' || !(error instanceof TransportError)) throw error
-      // Without the checksum nobody knows whether the producer wrote these bytes or they were damaged on the way.
+      // Only the checksum shows whether the producer wrote these bytes or they were damaged on the way.
       if (error.code !== TOO_LARGE && !this.#fetched.verifyChecksums) throw error
       decoded = { chunk: standIn(topic, partition, records, batch, from, error.message), bytes: LEAST_BYTES }
     }
@@ -180,7 +180,7 @@ function codecOf(batch: BatchHeader): number {
   return batch.attributes & COMPRESSION_MASK
 }
 
-/** The columns are allocated by the number that the header declares, so it must be possible. */
+/** Rejects an impossible record count in the header before columns are allocated for it. */
 function checkCount(batch: BatchHeader, bytes: number): void {
   if (batch.recordCount * MIN_RECORD_BYTES > bytes)
     throw corrupt(batch.baseOffset, `declares ${batch.recordCount} records in ${bytes} bytes`)

@@ -1,7 +1,6 @@
 /**
- * The engine's door for tests: drivers that run a topology in memory under a manual clock, what makes it crash on
- * purpose, and the in-memory broker, registry and database for tests that run a whole worker. Production code does not
- * import it.
+ * The engine's interface for tests: drivers that run a topology in memory with a manual clock and simulate crashes, and
+ * the in-memory broker, registry and database for tests that run a complete worker. Production code does not import it.
  */
 export { memoryBroker } from '../../kafka/memory/broker.ts'
 export { memoryRegistry } from '../../kafka/memory/registry.ts'

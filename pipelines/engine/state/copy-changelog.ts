@@ -19,7 +19,7 @@ export function changelogCopy(session: StateSession): ChangelogCopy {
   const unseen = new Map<string, number>()
 
   return function copy({ store, partition }, data) {
-    // The engine never writes such a batch. Without its records the state would be wrong, so it is not passed over.
+    // The engine never writes such a batch. Without its records the state would be wrong, so it must not be skipped.
     const damaged = data.chunks.find((chunk) => chunk.unreadable !== undefined)
     if (damaged !== undefined)
       throw new TransportError('CORRUPT_BATCH', `${data.topic}-${data.partition}: ${damaged.unreadable}`, { fatal: true })

@@ -17,7 +17,7 @@ export const DEAD_LETTER_HEADERS = {
   processor: 'dead-letter.processor',
   /**
    * Only on a record that was too large: the parts that were cut, each with its original size, e.g. `value=5000000`.
-   * `batch` stands for the records of a batch that could not be unpacked.
+   * `batch` means the records of a batch that could not be unpacked.
    */
   cut: 'dead-letter.cut',
 } as const
@@ -66,7 +66,7 @@ export function deadLetterParts(chunk: RecordChunk, row: number, cause: DeadLett
   const valueBytes = Math.max(0, chunk.valueEnd[row] - chunk.valueStart[row])
   const own = headersOf(chunk, row)
   const about = causeHeaders(chunk, row, cause)
-  // The letter holds none of the batch's records, so a replay must leave it out.
+  // The letter contains none of the batch's records, so a replay must skip it.
   if (chunk.unreadable !== undefined)
     return { headers: [...about, { key: DEAD_LETTER_HEADERS.cut, value: Buffer.from('batch') }], keyEnd: -1, valueEnd: -1 }
   const whole = [...own, ...about]
