@@ -21,6 +21,8 @@ export interface ApiConfig {
   readonly host: string
   /** 0 chooses any free port. */
   readonly port: number
+  /** Where metrics and the reasons of missing parts are served. */
+  readonly operations: { readonly host: string; readonly port: number }
   /** Base of absolute URLs. */
   readonly publicUrl: string
   /** Proxies whose X-Forwarded-For the API believes, as addresses and CIDR ranges. */

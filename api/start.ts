@@ -15,6 +15,7 @@ import { kafkaFacts } from './kit/facts.ts'
 import { apiTransport } from './kit/kafka.ts'
 import type { Logger } from './kit/logging.ts'
 import { httpMetrics } from './kit/metrics.ts'
+import { startOperationsServer } from './kit/operations-server.ts'
 import { readiness } from './kit/readiness.ts'
 import { connectViewRedis } from './kit/redis.ts'
 import { type FrontHandler, type RunningServer, startServer } from './kit/server.ts'
@@ -84,7 +85,12 @@ export async function startApi(config: ApiConfig, log: Logger) {
     servers.push(server)
     addresses[logField] = server.url
   }
-  log.info({ url: servers[0].url, ...addresses, services: config.services.map(({ service }) => service.name) }, 'api_started')
+  const operations = await startOperationsServer({ readiness: ready, metrics, ...config.operations })
+  closing.push(operations.close)
+  log.info(
+    { url: servers[0].url, ...addresses, operations_url: operations.url, services: config.services.map(({ service }) => service.name) },
+    'api_started',
+  )
 
   /**
    * Stops the API: reports not ready, so that no new requests are routed here, waits for running requests, then

@@ -231,7 +231,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
   /** An address without a route belongs to no service, so a user id in any service's form identifies the caller. */
   const isAnyUserId: UserIdForm = (subject) => options.services.some((service) => service.isUserId(subject))
 
-  const operations = operationsService(options.readiness, options.metrics)
+  const operations = operationsService(options.readiness)
   const all = [...options.services, operations]
   for (const service of all) {
     for (const route of service.routes) mount(route, service.isUserId)

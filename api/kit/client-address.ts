@@ -18,7 +18,10 @@ export const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128']
 
 const thisMachine = trustedProxies(LOOPBACK)
 
-/** Whether only this machine can reach a server that listens on the host. @param host a name or an address, also as in URLs */
+/**
+ * Whether only this machine can reach a server that listens on the host.
+ * @param host a name or an address, which may have brackets as in URLs
+ */
 export function isLoopbackHost(host: string): boolean {
   const address = plainAddress(host)
   return address === undefined ? host.toLowerCase() === 'localhost' : thisMachine.includes(address)

@@ -2,6 +2,7 @@ import type { Fetcher, PartitionData, Transport } from '../../kafka/transport.ts
 import { partitionKey } from '../../kafka/transport.ts'
 import { byteWriter, type Codec, CodecError, UnknownSchemaError } from '../../schemas/codec.ts'
 import type { Topic } from '../../schemas/topic.ts'
+import { withDeadline } from './deadline.ts'
 import { ApiError, errors } from './errors.ts'
 import type { Logger } from './logging.ts'
 import type { ReadinessProbe } from './readiness.ts'
@@ -16,6 +17,8 @@ export interface GlobalTable<K, V> {
   /** All entries, in no particular order. Throws as `get` does. */
   entries(): Iterable<readonly [K, V]>
   readonly size: number
+  /** How long reading has failed, in ms; 0 while it succeeds. The entries are then at least this old. */
+  readonly staleMs: number
   readonly probe: ReadinessProbe
   close(): Promise<void>
 }
@@ -27,6 +30,10 @@ export interface GlobalTableOptions<K, V> {
   /** Loads the schema with which a value was written, after UnknownSchemaError. */
   loadSchema(schemaId: number): Promise<unknown>
   readonly log: Logger
+  /** Monotonic ms. Default: the process's clock. */
+  monotonic?(): number
+  /** A table whose reading has failed for this long is not ready. Default 60 s. */
+  readonly staleAfterMs?: number
   /** Called once, when the table becomes readable. */
   onReady?(): void
   /** Called after every change, in log order. */
@@ -39,10 +46,15 @@ const KEY_BYTES = 64
 const POLL_MS = 5_000
 /** Pause after a failure of the transport or the registry. */
 const RETRY_MS = 1_000
+/** Short failures pass by themselves. After this time an operator should look, and others should serve the callers. */
+const STALE_AFTER_MS = 60_000
+/** Kafka answers within milliseconds or is away. It is shorter than the time limit of probes. */
+const KAFKA_ANSWERS_MS = 1_000
+const MS_PER_SECOND = 1_000
 
 /** Starts reading immediately and continues until it is closed. */
 export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTable<K, V> {
-  const { transport, topic, values, log } = options
+  const { transport, topic, values, log, monotonic = () => performance.now(), staleAfterMs = STALE_AFTER_MS } = options
   /** Keyed by the key's bytes as Latin-1, because keys may have any type. */
   const entries = new Map<string, readonly [K, V]>()
   const ends = new Map<string, number>()
@@ -51,6 +63,7 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
   let wakeUp: () => void = () => undefined
   let fetcher: Fetcher | undefined
   let missing: string | undefined = `topic ${topic.name} is not read yet`
+  let failure: { readonly since: number; readonly reason: string } | undefined
   const running = run()
 
   async function run(): Promise<void> {
@@ -58,12 +71,15 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
       try {
         fetcher ??= await open()
         for (const data of await fetcher.poll(POLL_MS)) await apply(data)
+        failure = undefined
         const isFirst = missing !== undefined
         missing = behind()
         if (isFirst && missing === undefined) options.onReady?.()
       } catch (error) {
         log.error({ topic: topic.name, reason: (error as Error).message }, 'global_table_interrupted')
-        if (missing !== undefined) missing = (error as Error).message
+        const reason = (error as Error).message
+        failure = { since: failure?.since ?? monotonic(), reason }
+        if (missing !== undefined) missing = reason
         await reopen()
       }
     }
@@ -149,6 +165,29 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
     return records === 0 ? undefined : `topic ${topic.name} is ${records} records behind its high watermarks`
   }
 
+  function staleMs(): number {
+    return failure === undefined ? 0 : monotonic() - failure.since
+  }
+
+  /**
+   * While Kafka is away, every process is stale, and none could replace this one. The probe of Kafka reports that.
+   * @returns the reason why the table is stale although Kafka answers
+   */
+  async function stale(): Promise<string | undefined> {
+    const age = staleMs()
+    if (failure === undefined || age < staleAfterMs || !(await doesKafkaAnswer())) return undefined
+    return `topic ${topic.name} has not been read for ${Math.floor(age / MS_PER_SECOND)} s: ${failure.reason}`
+  }
+
+  async function doesKafkaAnswer(): Promise<boolean> {
+    try {
+      await withDeadline(transport.partitionCounts([topic.name]), KAFKA_ANSWERS_MS, () => new Error('no answer'))
+      return true
+    } catch {
+      return false
+    }
+  }
+
   function assertReady(): void {
     if (missing !== undefined) throw new ApiError(errors.not_ready, { message: `The table of ${topic.name} is still being loaded.` })
   }
@@ -171,7 +210,10 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
     get size() {
       return entries.size
     },
-    probe: { name: `table ${topic.name}`, check: async () => missing },
+    get staleMs() {
+      return staleMs()
+    },
+    probe: { name: `table ${topic.name}`, check: async () => missing ?? (await stale()) },
     async close() {
       stopped = true
       fetcher?.wake()

@@ -1,13 +1,12 @@
 import { z } from '@hono/zod-openapi'
 import { jsonAnswer } from './answer.ts'
 import { ApiError, errors } from './errors.ts'
-import type { HttpMetrics } from './metrics.ts'
-import type { Readiness } from './readiness.ts'
+import type { Missing, Readiness } from './readiness.ts'
 import { bind, defineRoute } from './route.ts'
 import type { ServiceRoutes } from './service-routes.ts'
 
 const Status = z.object({ status: z.string() }).openapi('Status')
-const MissingPart = z.object({ name: z.string(), reason: z.string() })
+const MissingPart = z.object({ name: z.string() })
 const ReadyStatus = z
   .object({
     status: z.string(),
@@ -33,46 +32,35 @@ const readyz = defineRoute({
   operationId: 'readyz',
   summary: 'Report whether the process accepts requests',
   description:
-    '503 `not_ready` lists in `missing` what the process waits for, such as a server that does not respond or a view that is still being built. A process that is shutting down is not ready either.',
+    '503 `not_ready` names in `missing` what the process waits for, such as a server that does not respond or a view that is still being built. The state is up to a second old. A process that is shutting down is not ready either.',
   tag: 'operations',
   auth: { kind: 'open' },
   answers: { 200: { description: 'The process accepts requests.', schema: ReadyStatus, example: { status: 'ready', degraded: [] } } },
   errors: [errors.not_ready],
 })
 
-const metricsRoute = defineRoute({
-  method: 'get',
-  path: '/metrics',
-  operationId: 'metrics',
-  summary: 'Get metrics',
-  description: 'Metrics of this process in the text format of Prometheus.',
-  tag: 'operations',
-  auth: { kind: 'open' },
-  answers: { 200: { description: 'The metrics.', mediaType: 'text/plain' } },
-  errors: [],
-})
+/** Reasons contain internal addresses. Operators get them from the operations server. */
+function nameOnly({ name }: Missing): { name: string } {
+  return { name }
+}
 
-/** The routes for load balancers, orchestrators and Prometheus. */
-export function operationsService(readiness: Readiness, metrics: HttpMetrics): ServiceRoutes {
+/** The routes for load balancers and orchestrators. */
+export function operationsService(readiness: Readiness): ServiceRoutes {
   async function answerReady() {
     const { missing, degraded } = await readiness.report()
-    if (missing.length === 0) return jsonAnswer(200, { status: 'ready', degraded })
+    if (missing.length === 0) return jsonAnswer(200, { status: 'ready', degraded: degraded.map(nameOnly) })
     throw new ApiError(errors.not_ready, {
       message: `Missing: ${missing.map((one) => one.name).join(', ')}.`,
-      fields: { missing, degraded },
+      fields: { missing: missing.map(nameOnly), degraded: degraded.map(nameOnly) },
     })
-  }
-
-  async function answerMetrics() {
-    return { status: 200, headers: { 'Content-Type': metrics.registry.contentType }, body: await metrics.text() }
   }
 
   return {
     name: 'operations',
-    description: 'Health and metrics of this process.',
+    description: 'Health of this process.',
     // Its routes need no user.
     isUserId: () => false,
-    routes: [bind(livez, () => jsonAnswer(200, { status: 'alive' })), bind(readyz, answerReady), bind(metricsRoute, answerMetrics)],
+    routes: [bind(livez, () => jsonAnswer(200, { status: 'alive' })), bind(readyz, answerReady)],
     errors: Object.values(errors),
     probes: [],
   }

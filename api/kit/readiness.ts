@@ -25,6 +25,7 @@ export interface ReadinessReport {
 }
 
 export interface Readiness {
+  /** The parts' state, at most `maxAgeMs` old. Concurrent callers share one check. */
   report(): Promise<ReadinessReport>
   /** Makes the process report that it is not ready, because it is shutting down. */
   startDraining(): void
@@ -33,9 +34,23 @@ export interface Readiness {
 
 /** A probe that hangs counts as missing, so that it does not block the health check. */
 const PROBE_TIMEOUT_MS = 2_000
+/** Anybody may ask, so the parts are asked at this interval at most. Orchestrators ask less often. */
+const MAX_AGE_MS = 1_000
 
-export function readiness(probes: readonly ReadinessProbe[], timeoutMs: number = PROBE_TIMEOUT_MS): Readiness {
+export interface ReadinessOptions {
+  /** Time limit of one probe. Default 2 s. */
+  readonly timeoutMs?: number
+  /** How long a report is used again. Default 1 s. */
+  readonly maxAgeMs?: number
+  /** Monotonic ms. Default: the process's clock. */
+  monotonic?(): number
+}
+
+export function readiness(probes: readonly ReadinessProbe[], options: ReadinessOptions = {}): Readiness {
+  const { timeoutMs = PROBE_TIMEOUT_MS, maxAgeMs = MAX_AGE_MS, monotonic = () => performance.now() } = options
   let draining = false
+  let latest: Promise<ReadinessReport> | undefined
+  let askedAt = Number.NEGATIVE_INFINITY
 
   async function ask(probe: ReadinessProbe): Promise<Missing | undefined> {
     try {
@@ -46,11 +61,20 @@ export function readiness(probes: readonly ReadinessProbe[], timeoutMs: number =
     }
   }
 
+  async function askAll(): Promise<ReadinessReport> {
+    const results = await Promise.all(probes.map(async (probe) => ({ optional: probe.optional === true, missing: await ask(probe) })))
+    const missing = results.filter((result) => !result.optional).flatMap((result) => result.missing ?? [])
+    const degraded = results.filter((result) => result.optional).flatMap((result) => result.missing ?? [])
+    return { missing, degraded }
+  }
+
   return {
     async report() {
-      const results = await Promise.all(probes.map(async (probe) => ({ optional: probe.optional === true, missing: await ask(probe) })))
-      const missing = results.filter((result) => !result.optional).flatMap((result) => result.missing ?? [])
-      const degraded = results.filter((result) => result.optional).flatMap((result) => result.missing ?? [])
+      if (latest === undefined || monotonic() - askedAt >= maxAgeMs) {
+        askedAt = monotonic()
+        latest = askAll()
+      }
+      const { missing, degraded } = await latest
       return { missing: draining ? [STOPPING, ...missing] : missing, degraded }
     },
     startDraining() {

@@ -8,6 +8,11 @@ export const apiSettings = settingsFragment({
   variables: {
     API_PORT: documented(port().prefault('8080'), 'port of all HTTP APIs; further `API_PROCESSES` use 8180, 8280 …'),
     API_HOST: documented(z.string().prefault('127.0.0.1'), 'address that the APIs listen on'),
+    OPERATIONS_PORT: documented(
+      port().prefault('0'),
+      'port of an API for `/metrics` and the reasons of `/readyz`, 0 for any free one; `npm start` sets it',
+    ),
+    OPERATIONS_HOST: documented(z.string().prefault('127.0.0.1'), 'address that this port listens on; keep it inside the network'),
     PUBLIC_URL: documented(z.url('is no URL').prefault('http://localhost:8080'), 'base of URLs in answers and in the documentation'),
     TRUSTED_PROXIES: documented(
       list.pipe(z.array(z.string().refine(isAddressRange, 'must be addresses or CIDR ranges'))).prefault(LOOPBACK.join(',')),
@@ -28,6 +33,7 @@ export const apiSettings = settingsFragment({
   value: (env) => ({
     host: env.API_HOST,
     port: env.API_PORT,
+    operations: { host: env.OPERATIONS_HOST, port: env.OPERATIONS_PORT },
     publicUrl: env.PUBLIC_URL,
     trustedProxies: env.TRUSTED_PROXIES,
     connections: { total: env.API_MAX_CONNECTIONS, perAddress: env.API_MAX_CONNECTIONS_PER_ADDRESS },

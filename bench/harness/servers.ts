@@ -3,7 +3,7 @@ import { clickhousePassword } from '../../deploy/local/clickhouse/password.ts'
 import type { Component } from '../../deploy/local/component.ts'
 import { localConfig } from '../../deploy/local/config.ts'
 import { type Home, openHome } from '../../deploy/local/home.ts'
-import { type Addresses, apiProcess, clickhouseEnv, deciderProcess, workerProcess } from '../../deploy/local/processes.ts'
+import { type Addresses, apiOperationsUrl, apiProcess, clickhouseEnv, deciderProcess, workerProcess } from '../../deploy/local/processes.ts'
 import { provisionTopics } from '../../deploy/local/provision.ts'
 import { type ServerName, stackServers } from '../../deploy/local/servers.ts'
 import { ownStack } from './folder.ts'
@@ -14,6 +14,8 @@ export interface BenchServers {
   readonly addresses: Addresses
   /** Settings that point processes to these servers. */
   readonly env: Readonly<Record<string, string>>
+  /** Base URL of the metrics of the API that `startApi` starts. */
+  readonly operationsUrl: string
   readonly components: Readonly<Record<ServerName, Component>>
   /** 0 for servers that are not started. */
   readonly pids: Readonly<Record<ServerName, number>>
@@ -93,6 +95,7 @@ export async function startServers(folder: string, options: ServersOptions = {})
       ...clickhouseEnv(addresses.clickhousePassword),
       MILLRACE_HOME: folder,
     },
+    operationsUrl: apiOperationsUrl(0, config),
     components,
     pids: { kafka: pidOf('kafka'), redis: pidOf('redis'), clickhouse: pidOf('clickhouse'), registry: pidOf('registry') },
     async startApi() {

@@ -58,7 +58,7 @@ async function benchCreates(servers: LinksServers): Promise<void> {
   await createAtRate(servers.api.url, rate, CREATE_WARM_UP_SECONDS)
   await delay(SETTLE_MS)
   const readings = async () =>
-    new Map([...(await histograms(servers.api.url, API_PARTS)), ...(await histograms(servers.workerUrl, WORKER_PARTS))])
+    new Map([...(await histograms(servers.api.operationsUrl, API_PARTS)), ...(await histograms(servers.workerUrl, WORKER_PARTS))])
   const { pids } = servers
   const cpu = () => Object.entries(pids).map(([name, pid]) => [name, cpuSeconds(pid)] as const)
   const [before, cpuBefore] = [await readings(), cpu()]
@@ -125,8 +125,8 @@ interface Round {
   readonly dropped: number
 }
 
-async function clickMetric({ url }: LinksApi, name: 'dropped_total' | 'waiting'): Promise<number> {
-  const text = await (await fetch(`${url}/metrics`)).text()
+async function clickMetric({ operationsUrl }: LinksApi, name: 'dropped_total' | 'waiting'): Promise<number> {
+  const text = await (await fetch(`${operationsUrl}/metrics`)).text()
   return Number(new RegExp(`^clicks_${name} (\\S+)$`, 'm').exec(text)![1])
 }
 

@@ -6,6 +6,8 @@ import { startServers, WITHOUT_CLICKHOUSE } from '../harness/servers.ts'
 /** An instance of the API. */
 export interface LinksApi {
   readonly url: string
+  /** Base URL of its metrics. */
+  readonly operationsUrl: string
   readonly shortUrl: string
   readonly pid: number
 }
@@ -41,7 +43,12 @@ export async function startLinksServers(folder: string, host: string): Promise<L
   async function startApi(brokers: string) {
     const settings = { API_SERVICES: 'links', API_PORT: '0', SHORT_PORT: '0', SHORT_DOMAINS: host, LOG_LEVEL: 'info' }
     const started = await startNode('api/main.ts', [], { ...env, ...settings, KAFKA_BROKERS: brokers }, 'api_started')
-    return { ...started, url: started.line.url as string, shortUrl: started.line.short_url as string }
+    return {
+      ...started,
+      url: started.line.url as string,
+      shortUrl: started.line.short_url as string,
+      operationsUrl: started.line.operations_url as string,
+    }
   }
 
   const [api, slowApi] = [await startApi(addresses.kafka), await startApi(proxy.address)]

@@ -59,7 +59,7 @@ function resultRow(what: string, { latencies, failures }: Paced): string {
   return row([what, latencies.length, ...cells, failed || 0])
 }
 
-async function measure(url: string, folder: string): Promise<void> {
+async function measure(url: string, operationsUrl: string, folder: string): Promise<void> {
   const next = contents(random)
   const ids: string[] = []
   const client = httpClient(url)
@@ -82,7 +82,7 @@ async function measure(url: string, folder: string): Promise<void> {
     ),
   )
   print(resultRow('/livez, without other load', await paced(readsPerSecond, seconds / 3, async () => void (await client.get('/livez')))))
-  const cpuBefore = await metric(url, CPU_SECONDS)
+  const cpuBefore = await metric(operationsUrl, CPU_SECONDS)
   const [writes, reads, views] = await Promise.all([
     paced(creationsPerSecond, seconds, async () => void ids.push(await create([ready.pop()!]))),
     paced(readsPerSecond, seconds, read),
@@ -91,13 +91,13 @@ async function measure(url: string, folder: string): Promise<void> {
   print(resultRow(`create, ${creationsPerSecond}/s, while`, writes))
   print(resultRow(`read, ${readsPerSecond}/s`, reads))
   const requests = writes.latencies.length + reads.latencies.length
-  const cpuMs = (((await metric(url, CPU_SECONDS)) - cpuBefore) / requests) * MS_PER_SECOND
+  const cpuMs = (((await metric(operationsUrl, CPU_SECONDS)) - cpuBefore) / requests) * MS_PER_SECOND
   print(`\nThe API used ${cpuMs.toFixed(2)} ms of CPU per request.`)
 
   print(
     `Time from a read until it is counted as a view, ${views.length} samples: P50 ${inSeconds(quantile(views, 0.5))}, maximum ${inSeconds(quantile(views, 1))} s (target: 60).`,
   )
-  await largeAtOnce({ client, create, residentBytes: () => metric(url, 'process_resident_memory_bytes'), from, print })
+  await largeAtOnce({ client, create, residentBytes: () => metric(operationsUrl, 'process_resident_memory_bytes'), from, print })
   client.close()
 }
 
@@ -109,7 +109,7 @@ async function main(): Promise<void> {
       const api = await servers.startApi()
       const url = `http://${api.address.replace(/^https?:\/\//, '')}`
       await untilReady(url)
-      await measure(url, folder)
+      await measure(url, servers.operationsUrl, folder)
     },
   )
 }

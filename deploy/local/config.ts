@@ -34,6 +34,8 @@ export interface LocalConfig {
   readonly apiProcesses: number
   /** Port of the first API process; further processes use steps of `API_PORT_STEP`. */
   readonly apiPort: number
+  /** Operations port of the first API process; each further process uses the next port. */
+  readonly apiOperationsPort: number
   /**
    * Further ports that each API process listens on, by setting. The values are those of the first process, with the
    * same steps.
@@ -101,6 +103,7 @@ const localSettings = settingsFragment({
     SCHEMA_REGISTRY_PORT: localPort(8081, 'port of the local schema registry'),
     WORKER_HEALTH_PORT: localPort(9400, 'port of the first worker; each further one has the next'),
     DECIDER_HEALTH_PORT: localPort(9480, 'port of the first worker that decides commands; each further one has the next'),
+    API_OPERATIONS_PORT: localPort(9500, 'port of the first API for metrics; each further one has the next'),
     API_PORT: localPort(8080, 'port of the first API; further ones follow in steps of 100'),
     // If unset, a local server is started, or the default of the processes applies.
     KAFKA_BROKERS: KAFKA_BROKERS.unwrap().optional(),
@@ -150,6 +153,7 @@ function portsOf(env: Settings): [setting: string, port: number][] {
   for (let slot = 0; slot < env.WORKERS; slot++) ports.push(['WORKER_HEALTH_PORT', env.WORKER_HEALTH_PORT + slot])
   for (let slot = 0; slot < env.DECIDERS; slot++) ports.push(['DECIDER_HEALTH_PORT', env.DECIDER_HEALTH_PORT + slot])
   for (let index = 0; index < env.API_PROCESSES; index++) {
+    ports.push(['API_OPERATIONS_PORT', env.API_OPERATIONS_PORT + index])
     for (const name of ['API_PORT', ...servicePortNames]) ports.push([name, portOf(env, name) + index * API_PORT_STEP])
   }
   return ports
@@ -182,6 +186,7 @@ function configOf(settings: Settings): Omit<LocalConfig, 'home'> {
     deciderHealthPort: settings.DECIDER_HEALTH_PORT,
     apiProcesses: settings.API_PROCESSES,
     apiPort: settings.API_PORT,
+    apiOperationsPort: settings.API_OPERATIONS_PORT,
     servicePorts,
     serviceEnv: Object.fromEntries(derived.filter(([name]) => (settings as Values<Variables>)[name] === undefined)),
     apiServices: settings.API_SERVICES,

@@ -84,6 +84,15 @@ function pipelinesProcess(
   })
 }
 
+function operationsPort(index: number, config: LocalConfig): number {
+  return config.apiOperationsPort + index
+}
+
+/** Base URL of an API process's metrics and of the reasons why it is not ready. */
+export function apiOperationsUrl(index: number, config: LocalConfig): string {
+  return `http://${LOOPBACK}:${operationsPort(index, config)}`
+}
+
 export function apiProcess(index: number, config: LocalConfig, home: Home, servers: Addresses): Component {
   const port = config.apiPort + index * API_PORT_STEP
   return nodeProcess({
@@ -97,6 +106,7 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
       ...serverEnv(servers),
       ...(config.apiServices === undefined ? {} : { API_SERVICES: config.apiServices }),
       API_PORT: String(port),
+      OPERATIONS_PORT: String(operationsPort(index, config)),
       UV_THREADPOOL_SIZE: String(API_THREADS),
       ...config.serviceEnv,
       ...Object.fromEntries(Object.entries(config.servicePorts).map(([name, first]) => [name, String(first + index * API_PORT_STEP)])),

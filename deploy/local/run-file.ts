@@ -10,6 +10,8 @@ export interface RunPart {
   readonly kind: PartKind
   /** host:port or a URL; empty for a process without a listener. */
   readonly address: string
+  /** Base URL that gives the reasons why an API is not ready; other parts give them at their address. */
+  readonly operations?: string
   /** Undefined for a server that was not started by this stack. */
   readonly logFile: string | undefined
 }

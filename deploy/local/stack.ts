@@ -3,7 +3,7 @@ import { clickhousePassword } from './clickhouse/password.ts'
 import type { Component } from './component.ts'
 import type { LocalConfig } from './config.ts'
 import type { Home } from './home.ts'
-import { apiProcess, deciderProcess, demoProcess, workerProcess } from './processes.ts'
+import { apiOperationsUrl, apiProcess, deciderProcess, demoProcess, workerProcess } from './processes.ts'
 import type { Progress } from './progress.ts'
 import { provisionTopics } from './provision.ts'
 import { type RunPart, removeRunFile, writeRunFile } from './run-file.ts'
@@ -90,7 +90,10 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress):
     const workers = [...bulk, ...deciders]
     const apis = Array.from({ length: config.apiProcesses }, (_, index) => apiProcess(index, config, home, addresses))
     await up([...workers, ...apis])
-    parts.push(...workers.map((worker) => processPart(worker, 'worker')), ...apis.map((api) => processPart(api, 'api')))
+    parts.push(
+      ...workers.map((worker) => processPart(worker, 'worker')),
+      ...apis.map((api, index) => apiPart(api, apiOperationsUrl(index, config))),
+    )
     if (config.demo) {
       const demo = demoProcess(home, addresses)
       await up([demo])
@@ -122,6 +125,10 @@ function serverPart(server: StackServer): RunPart {
   return { name: server.name, kind: server.name, address: server.address, logFile: server.local?.logFile }
 }
 
-function processPart(component: Component, kind: 'worker' | 'api' | 'demo'): RunPart {
+function apiPart(component: Component, operations: string): RunPart {
+  return { name: component.name, kind: 'api', address: component.address, operations, logFile: component.logFile }
+}
+
+function processPart(component: Component, kind: 'worker' | 'demo'): RunPart {
   return { name: component.name, kind, address: component.address, logFile: component.logFile }
 }

@@ -48,7 +48,8 @@ async function stateOf(part: RunPart, runDir: string): Promise<{ part: RunPart; 
   const runs = given || pid !== undefined
   const well = runs && (await isHealthy(part.kind, part.address))
   const health = well ? 'ok' : runs ? 'not ready' : 'not running'
-  const missing = runs && !well && (part.kind === 'worker' || part.kind === 'api') ? await notReadyReason(part.address) : ''
+  const missing =
+    runs && !well && (part.kind === 'worker' || part.kind === 'api') ? await notReadyReason(part.operations ?? part.address) : ''
   const columns = [
     part.name.padEnd(COLUMNS.name),
     (given ? 'given' : String(pid ?? '-')).padEnd(COLUMNS.pid),

@@ -10,6 +10,8 @@ export interface ApiProcess {
   readonly url: string
   /** Address of the listener for short domains, if the links service runs. */
   readonly shortUrl: string | undefined
+  /** Base URL of its metrics. */
+  readonly operationsUrl: string
   /** All log lines so far. */
   readonly lines: readonly Record<string, unknown>[]
   readonly child: ChildProcess
@@ -54,5 +56,12 @@ export async function startApiProcess(folder: string, env: Record<string, string
     const [code] = await exited
     return code
   }
-  return { url: started.url as string, shortUrl: started.short_url as string | undefined, lines, child, stop }
+  return {
+    url: started.url as string,
+    shortUrl: started.short_url as string | undefined,
+    operationsUrl: started.operations_url as string,
+    lines,
+    child,
+    stop,
+  }
 }

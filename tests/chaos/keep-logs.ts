@@ -26,16 +26,16 @@ export async function keepLogs({ workers, env }: System, target: string): Promis
  */
 export async function keepLines(
   folder: string,
-  processes: Readonly<Record<string, Pick<ApiProcess, 'lines' | 'url'>>>,
+  processes: Readonly<Record<string, Pick<ApiProcess, 'lines' | 'url'> & Partial<Pick<ApiProcess, 'operationsUrl'>>>>,
   target: string,
 ): Promise<string> {
   rmSync(target, { recursive: true, force: true })
   mkdirSync(target, { recursive: true })
   for (const name of readdirSync(folder)) if (name.endsWith('.log')) cpSync(join(folder, name), join(target, name))
-  for (const [name, { lines, url }] of Object.entries(processes)) {
+  for (const [name, { lines, url, operationsUrl = url }] of Object.entries(processes)) {
     writeFileSync(join(target, `${name}.log`), lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
     for (const page of ['tasks', 'readyz', 'metrics']) {
-      const asked = fetch(`${url}/${page}`).then((answer) => answer.text())
+      const asked = fetch(`${operationsUrl}/${page}`).then((answer) => answer.text())
       writeFileSync(join(target, `${name}-${page}.txt`), await asked.catch(String))
     }
   }

@@ -43,6 +43,7 @@ async function installation(): Promise<Installation> {
     'CLICKHOUSE_PORT',
     'SCHEMA_REGISTRY_PORT',
     'API_PORT',
+    'API_OPERATIONS_PORT',
     'WORKER_HEALTH_PORT',
     'DECIDER_HEALTH_PORT',
     'SHORT_PORT',

@@ -14,7 +14,7 @@ export interface KeySet {
   keyFor(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<CryptoKey>
   /** Grows with every key set that is loaded, so that callers can discard decisions made with an older one. */
   readonly generation: number
-  /** Epoch ms at which the loaded keys stop being valid, unless they are loaded again. -Infinity before the first load. */
+  /** Epoch ms at which the loaded keys expire unless they are loaded again. -Infinity before the first load. */
   readonly expiresAt: number
 }
 
@@ -30,8 +30,8 @@ export interface KeySetOptions {
   /** The set reloads when it is older than this, so that tokens signed with a removed key are rejected. */
   readonly maxAgeMs?: number
   /**
-   * Keys of this age are no longer used, even if no newer ones can be loaded. Otherwise a withdrawn key would stay valid
-   * for as long as the provider is unreachable, which whoever stole the key may bring about.
+   * Keys of this age are no longer used, even if no newer ones can be loaded. Otherwise a withdrawn key would stay
+   * valid for as long as the provider is unreachable, and the thief of a key may cause that.
    */
   readonly expiryMs?: number
   /** Called after every failed load. @param ageMs age of the keys in use; undefined if there are none */
@@ -91,7 +91,7 @@ export function keySet(options: KeySetOptions): KeySet {
   return {
     async keyFor(header, token) {
       if (find === undefined || options.now() - loadedAt >= expiryMs) await requiredLoad()
-      // If the refresh fails, the old set stays in use until it expires, and the next refresh follows after the cooldown.
+      // If the refresh fails, the old set stays in use until it expires. The next refresh follows after the cooldown.
       else if (options.now() - loadedAt > maxAgeMs && !coolingDown()) await reload().catch(() => undefined)
       try {
         return await find!(header, token)

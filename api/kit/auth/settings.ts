@@ -14,7 +14,7 @@ export interface AuthSettings {
     | { readonly kind: 'development'; readonly home: string }
 }
 
-/** Whoever can change the keys on their way can sign tokens, so they must come over TLS or from this machine. */
+/** Keys that somebody can replace on their way let that person sign tokens, so only TLS and loopback are accepted. */
 function isProtected(url: string): boolean {
   if (!URL.canParse(url)) return true
   const { protocol, hostname } = new URL(url)

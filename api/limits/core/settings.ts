@@ -1,3 +1,4 @@
+import { Gauge, type Registry } from 'prom-client'
 import type { SchemaRegistry } from '../../../kafka/registry-interface.ts'
 import { openSerdes } from '../../../kafka/serdes.ts'
 import type { Transport } from '../../../kafka/transport.ts'
@@ -34,13 +35,27 @@ export interface LimitSettingsOptions {
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly log: Logger
+  readonly metrics: Registry
 }
 
 /** No schema has this id, so that each value is resolved from the schema that it was written with. */
 const READ_ONLY_SCHEMA = -1
+const MS_PER_SECOND = 1_000
+
+function staleGauge(metrics: Registry, tables: Readonly<Record<string, Pick<GlobalTable<string, unknown>, 'staleMs'>>>): void {
+  new Gauge({
+    name: 'global_table_stale_seconds',
+    help: 'How long reading the topic of a table in memory has failed; 0 while it succeeds',
+    labelNames: ['topic'],
+    registers: [metrics],
+    collect() {
+      for (const [topic, { staleMs }] of Object.entries(tables)) this.set({ topic }, staleMs / MS_PER_SECOND)
+    },
+  })
+}
 
 /** Reads the topics continuously until it is closed. */
-export async function limitSettings({ transport, registry, log }: LimitSettingsOptions): Promise<LimitSettings> {
+export async function limitSettings({ transport, registry, log, metrics }: LimitSettingsOptions): Promise<LimitSettings> {
   const { schemas } = await openSerdes(registry, [])
 
   function table<V>(topic: Topic<string, V>, listeners: { onReady?(): void; onChange?(): void } = {}): GlobalTable<string, V> {
@@ -56,6 +71,7 @@ export async function limitSettings({ transport, registry, log }: LimitSettingsO
 
   const rules = table(limitRules, { onReady: () => inForce.ready(), onChange: () => inForce.changed() })
   const clients = table(limitClients)
+  staleGauge(metrics, { [limitRules.name]: rules, [limitClients.name]: clients })
 
   function allRules(): LimitRule[] {
     const stored = [...rules.entries()].map(([, rule]) => rule)

@@ -60,7 +60,7 @@ const LAST_RECORDS_MS = 1_000
 export async function startLimits(options: LimitsOptions): Promise<RunningLimits> {
   const { redisUrl, redisCluster, transport, trusted, limitedPaths: declared, registry, facts, metrics, log, now, monotonic } = options
   const paths = limitedPaths(declared)
-  const settings = await limitSettings({ transport, registry, log })
+  const settings = await limitSettings({ transport, registry, log, metrics })
   const redis = connectLimiterRedis({ url: redisUrl, cluster: redisCluster })
   const telemetry = limiterTelemetry({ registry: metrics, log })
   const store = counterStore({ scripts: redis.scripts, monotonic, onFailure: telemetry.failed })

@@ -239,7 +239,7 @@ describe('caching', () => {
 })
 
 describe('operations', () => {
-  test('/livez answers while /readyz lists what is missing', async () => {
+  test('/livez answers while /readyz names what is missing, without reasons', async () => {
     const state = { redis: 'no connection' as string | undefined }
     const probes = [
       { name: 'redis', check: async () => state.redis },
@@ -252,29 +252,23 @@ describe('operations', () => {
     expect((await app.request('/livez')).status).toBe(200)
     const { status, headers, body } = await failureOf(app.request('/readyz'))
     expect([status, headers.get('retry-after'), body.error]).toEqual([503, '1', 'not_ready'])
-    expect(body.missing).toEqual([
-      { name: 'redis', reason: 'no connection' },
-      { name: 'kafka', reason: 'refused' },
-      { name: 'view', reason: 'no answer within 50 ms' },
-    ])
-    expect(body.degraded).toEqual([{ name: 'history', reason: 'no answer' }])
+    expect(body.missing).toEqual([{ name: 'redis' }, { name: 'kafka' }, { name: 'view' }])
+    expect(body.degraded).toEqual([{ name: 'history' }])
   })
 
   test('is ready without an optional part, until it drains', async () => {
     const { app, readiness } = await testApp({ probes: [{ name: 'history', optional: true, check: async () => 'gone' }] })
     const ready = await app.request('/readyz')
-    expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready', degraded: [{ name: 'history', reason: 'gone' }] }])
+    expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready', degraded: [{ name: 'history' }] }])
     readiness.startDraining()
     const { status, body } = await failureOf(app.request('/readyz'))
-    expect([status, body.missing]).toEqual([503, [{ name: 'process', reason: 'stopping' }]])
+    expect([status, body.missing]).toEqual([503, [{ name: 'process' }]])
     expect((await app.request('/livez')).headers.get('connection')).toBe('close')
   })
 
-  test('/metrics returns Prometheus text', async () => {
+  test('/metrics is not public', async () => {
     const { app } = await testApp()
-    const answered = await app.request('/metrics')
-    expect(answered.headers.get('content-type')).toContain('text/plain')
-    expect(await answered.text()).toContain('# TYPE http_request_duration_seconds histogram')
+    expect((await app.request('/metrics')).status).toBe(404)
   })
 })
 

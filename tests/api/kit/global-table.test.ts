@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { type GlobalTableOptions, globalTable } from '../../../api/kit/global-table.ts'
 import { createLogger } from '../../../api/kit/logging.ts'
 import { memoryBroker } from '../../../kafka/memory/broker.ts'
@@ -112,6 +112,66 @@ test('after a transport error it continues reading from the same offset', async 
   put(1n, 6)
   await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(6)
   expect(changes).toEqual([1n, 1n])
+})
+
+describe('a table that keeps failing after it was ready', () => {
+  const STALE_AFTER_MS = 60_000
+
+  /** A ready table whose reads can be made to fail, with a manual clock. */
+  async function failing() {
+    const { put, open, broker } = await world()
+    const transport = memoryTransport(broker)
+    const state = { isFailing: false, isKafkaAway: false }
+    const clock = { now: 0 }
+    const flaky: Transport = {
+      ...transport,
+      async partitionCounts(topics) {
+        if (state.isKafkaAway) throw new Error('no broker')
+        return await transport.partitionCounts(topics)
+      },
+      fetcher(options) {
+        const fetcher = transport.fetcher(options)
+        return { ...fetcher, poll: async () => (state.isFailing ? Promise.reject(new Error('no schema')) : fetcher.poll(10)) }
+      },
+    }
+    put(1n, 5)
+    const table = open({ transport: flaky, monotonic: () => clock.now, staleAfterMs: STALE_AFTER_MS })
+    await expect.poll(() => table.probe.check()).toBeUndefined()
+    expect(table.staleMs).toBe(0)
+    async function untilFailing(): Promise<void> {
+      await expect
+        .poll(() => {
+          clock.now++
+          return table.staleMs
+        })
+        .toBeGreaterThan(0)
+    }
+    return { table, state, clock, put, untilFailing }
+  }
+
+  test('serves its last values, shows its age, and is not ready once that is too high', async () => {
+    const { table, state, clock, put, untilFailing } = await failing()
+    state.isFailing = true
+    await untilFailing()
+    expect(await table.probe.check()).toBeUndefined()
+    clock.now += STALE_AFTER_MS
+    expect(table.staleMs).toBeGreaterThanOrEqual(STALE_AFTER_MS)
+    expect(await table.probe.check()).toMatch(/not been read for 60 s: no schema/)
+    expect(table.get(1n)?.topic_weights.music).toBe(5)
+    put(1n, 6)
+    state.isFailing = false
+    await expect.poll(() => table.staleMs, { timeout: 5_000 }).toBe(0)
+    expect(await table.probe.check()).toBeUndefined()
+    await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(6)
+  })
+
+  test('stays ready while Kafka is away, because the process then serves what needs no Kafka', async () => {
+    const { table, state, clock, untilFailing } = await failing()
+    Object.assign(state, { isFailing: true, isKafkaAway: true })
+    await untilFailing()
+    clock.now += STALE_AFTER_MS
+    expect(await table.probe.check()).toBeUndefined()
+  })
 })
 
 test('announces readiness once, when the table is readable', async () => {

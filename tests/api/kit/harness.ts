@@ -54,7 +54,7 @@ export async function testApp(
   const lines: Record<string, unknown>[] = []
   const log = createLogger('debug', { write: (line: string) => void lines.push(JSON.parse(line)) })
   const metrics = httpMetrics({ process: false })
-  const ready = readiness(options.probes ?? [], 50)
+  const ready = readiness(options.probes ?? [], { timeoutMs: 50, maxAgeMs: 0 })
   const answers = answerCache()
   const verifier = tokenVerifier({
     keys: keySet({ load: async () => ({ keys: [...published.keys] }), now: () => clock.now }),

@@ -225,7 +225,7 @@ test(
     const ordeal = await limitsOrdeal(system, seededRandom(CHAOS_SEED))
     for (const fault of REDIS_FAULTS) await ordeal.suffer(fault)
     expect((await ordeal.finish()).wrong).toEqual([])
-    const metrics = await (await fetch(`${apis[0].url}/metrics`)).text()
+    const metrics = await (await fetch(`${apis[0].operationsUrl}/metrics`)).text()
     expect(Number(/rate_limit_undecided_total\{reason="circuit_open"\} (\d+)/.exec(metrics)?.[1])).toBeGreaterThan(0)
     expect(apis[0].lines.some(({ event }) => event === 'limiter_failed_open')).toBe(true)
   },

@@ -53,7 +53,7 @@ export async function clickOrdeal(system: LinksSystem, counting: Counting, optio
 
   /** Sum over the instances. */
   async function metrics(name: string): Promise<number> {
-    const texts = await Promise.all(apis.map(async ({ url }) => await (await fetch(`${url}/metrics`)).text()))
+    const texts = await Promise.all(apis.map(async ({ operationsUrl }) => await (await fetch(`${operationsUrl}/metrics`)).text()))
     return texts.reduce((sum, text) => sum + Number(new RegExp(`^clicks_${name} (\\S+)$`, 'm').exec(text)![1]), 0)
   }
 

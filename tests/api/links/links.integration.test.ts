@@ -47,7 +47,7 @@ const REDIRECTED = String.raw`http_request_duration_seconds_count\{method="GET",
 
 /** The metrics of an instance, as Prometheus reads them. */
 async function metric(name: string): Promise<number> {
-  const text = await (await fetch(`${system.apis[0].url}/metrics`)).text()
+  const text = await (await fetch(`${system.apis[0].operationsUrl}/metrics`)).text()
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0)
 }
 

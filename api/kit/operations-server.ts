@@ -1,0 +1,83 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { HttpMetrics } from './metrics.ts'
+import type { Readiness } from './readiness.ts'
+
+export interface OperationsServerOptions {
+  readonly readiness: Readiness
+  readonly metrics: Pick<HttpMetrics, 'registry' | 'text'>
+  readonly host: string
+  /** 0 chooses any free port. */
+  readonly port: number
+}
+
+export interface OperationsServer {
+  /** `http://127.0.0.1:9500` */
+  readonly url: string
+  close(): Promise<void>
+}
+
+/** Far more than scrapers and operators need. */
+const MAX_CONNECTIONS = 64
+const PATHS = ['/livez', '/readyz', '/metrics']
+
+interface OperationsAnswer {
+  readonly status: number
+  readonly contentType: string
+  readonly body: string
+}
+
+/**
+ * Serves `/metrics`, `/livez`, and `/readyz` with the reasons why parts are missing. They contain internal addresses,
+ * so this server has a port of its own, which must stay inside the network.
+ */
+export async function startOperationsServer({ readiness, metrics, host, port }: OperationsServerOptions): Promise<OperationsServer> {
+  async function answer(path: string): Promise<OperationsAnswer> {
+    switch (path) {
+      case '/livez':
+        return json(200, { status: 'alive' })
+      case '/readyz': {
+        const { missing, degraded } = await readiness.report()
+        return missing.length === 0 ? json(200, { status: 'ready', degraded }) : json(503, { status: 'not_ready', missing, degraded })
+      }
+      case '/metrics':
+        return { status: 200, contentType: metrics.registry.contentType, body: await metrics.text() }
+      default:
+        return json(404, { error: 'not_found', message: `there are ${PATHS.join(', ')}` })
+    }
+  }
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    const path = (request.url ?? '/').split('?', 1)[0]
+    const given = isRead ? await answer(path).catch(failed) : json(405, { error: 'method_not_allowed', message: 'only GET' })
+    response.writeHead(given.status, { 'Content-Type': given.contentType, 'Cache-Control': 'no-store' }).end(given.body)
+  }
+
+  const server = createServer((request, response) => void respond(request, response))
+  server.maxConnections = MAX_CONNECTIONS
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const cure =
+        error.code === 'EADDRINUSE' ? `port ${port} on ${host} is in use: stop what uses it or set OPERATIONS_PORT` : error.message
+      reject(new Error(cure, { cause: error }))
+    })
+    server.listen(port, host, resolve)
+  })
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+function failed(error: Error): OperationsAnswer {
+  return json(500, { error: 'internal_error', message: error.message })
+}
+
+function json(status: number, value: unknown): OperationsAnswer {
+  return { status, contentType: 'application/json; charset=utf-8', body: JSON.stringify(value) }
+}

@@ -1,0 +1,45 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { httpMetrics } from '../../../api/kit/metrics.ts'
+import { startOperationsServer } from '../../../api/kit/operations-server.ts'
+import { type ReadinessProbe, readiness } from '../../../api/kit/readiness.ts'
+
+async function served(...probes: ReadinessProbe[]): Promise<string> {
+  const metrics = httpMetrics({ process: false })
+  const server = await startOperationsServer({ readiness: readiness(probes), metrics, host: '127.0.0.1', port: 0 })
+  onTestFinished(() => server.close())
+  return server.url
+}
+
+test('/readyz gives the reasons, also those of optional parts', async () => {
+  const url = await served(
+    { name: 'redis', check: () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:6379')) },
+    { name: 'kafka', optional: true, check: async () => 'away' },
+  )
+  const response = await fetch(`${url}/readyz`)
+  expect([response.status, await response.json()]).toEqual([
+    503,
+    {
+      status: 'not_ready',
+      missing: [{ name: 'redis', reason: 'connect ECONNREFUSED 10.0.0.7:6379' }],
+      degraded: [{ name: 'kafka', reason: 'away' }],
+    },
+  ])
+})
+
+test('/readyz, /livez and /metrics answer 200, other paths 404 and other methods 405', async () => {
+  const url = await served()
+  expect(await (await fetch(`${url}/readyz?x`)).json()).toEqual({ status: 'ready', degraded: [] })
+  expect(await (await fetch(`${url}/livez`)).json()).toEqual({ status: 'alive' })
+  const metrics = await fetch(`${url}/metrics`)
+  expect(metrics.headers.get('content-type')).toContain('text/plain')
+  expect(await metrics.text()).toContain('# TYPE http_request_duration_seconds histogram')
+  expect((await fetch(`${url}/api/v1/urls`)).status).toBe(404)
+  expect((await fetch(`${url}/metrics`, { method: 'POST' })).status).toBe(405)
+})
+
+test('a port in use is reported with its setting', async () => {
+  const port = Number(new URL(await served()).port)
+  const metrics = httpMetrics({ process: false })
+  const second = startOperationsServer({ readiness: readiness([]), metrics, host: '127.0.0.1', port })
+  await expect(second).rejects.toThrow(/in use.*OPERATIONS_PORT/)
+})

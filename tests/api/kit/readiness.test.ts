@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { readiness } from '../../../api/kit/readiness.ts'
+
+const MAX_AGE_MS = 1_000
+
+/** A part that counts how often it is asked. */
+function counted() {
+  const clock = { now: 0 }
+  const state = { asked: 0, reason: undefined as string | undefined }
+  const probe = {
+    name: 'redis',
+    async check() {
+      state.asked++
+      return state.reason
+    },
+  }
+  return { clock, state, ready: readiness([probe], { maxAgeMs: MAX_AGE_MS, monotonic: () => clock.now }) }
+}
+
+test('any number of calls asks each part once a second', async () => {
+  const { clock, state, ready } = counted()
+  await Promise.all(Array.from({ length: 50 }, () => ready.report()))
+  clock.now += MAX_AGE_MS - 1
+  await ready.report()
+  expect(state.asked).toBe(1)
+  state.reason = 'gone'
+  clock.now += 1
+  expect((await ready.report()).missing).toEqual([{ name: 'redis', reason: 'gone' }])
+  expect(state.asked).toBe(2)
+})
+
+test('a stopping process is not ready at once, whatever the parts said a moment ago', async () => {
+  const { state, ready } = counted()
+  expect((await ready.report()).missing).toEqual([])
+  ready.startDraining()
+  expect((await ready.report()).missing).toEqual([{ name: 'process', reason: 'stopping' }])
+  expect(state.asked).toBe(1)
+})
