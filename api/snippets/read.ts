@@ -45,8 +45,9 @@ const RAW_HEADERS = {
 
 export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
-   * Counts the read, unless it is speculative. Opens the content first and, for a snippet with limited reads, refreshes its blob. After the
-   * last read nothing refers to the blob, but a caller who lost the answer may repeat the request for a day.
+   * Counts the read, unless it is speculative. Opens the content first and, for a snippet with limited reads,
+   * refreshes its blob. After the last read nothing refers to the blob, but a caller who lost the answer may repeat
+   * the request for a day.
    */
   async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     const blob = await openContent(contents, snippet)

@@ -8,7 +8,9 @@ export interface WorkThread<Q, A> {
 }
 
 export interface WorkThreadOptions {
-  /** Time limit of a request from when the thread gets it. Exceeding it stops the thread and fails this request only. */
+  /**
+   * Time limit of a request from when the thread gets it. Exceeding it stops the thread and fails this request only.
+   */
   readonly timeoutMs: number
   /** How long a request may wait behind others. */
   readonly maxWaitMs: number

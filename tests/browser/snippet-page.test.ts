@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
@@ -82,9 +82,33 @@ describe('the snippet page in Chromium', () => {
     expect(await page.content()).not.toContain('for your eyes')
     await page.click('#reveal')
     expect(await page.textContent('#code')).toBe('for your eyes')
+    // The browser sends the same form again.
+    await page.reload()
+    expect(await page.textContent('#code')).toBe('for your eyes')
     expect(complaints).toEqual([])
     const again = await page.goto(`/p/${made.body.paste_id}`)
     expect(again?.status()).toBe(404)
+    await page.context().close()
+  })
+
+  test('asks before it shows a burning snippet whose raw address was opened', async () => {
+    const { page, create } = await opened()
+    const made = await create({ content: 'for your eyes', burn_after_reads: 1 })
+    await page.goto(`/api/v1/pastes/${made.body.paste_id}/raw`)
+    expect(await page.content()).not.toContain('for your eyes')
+    await page.click('#reveal')
+    expect(await page.textContent('#code')).toBe('for your eyes')
+    await page.context().close()
+  })
+
+  test('saves a burning snippet that is too long for the page as a file, completely', async () => {
+    const { page, create } = await opened()
+    const content = `${'a line of a long text\n'.repeat(40_000)}the end`
+    const made = await create({ content, burn_after_reads: 1 })
+    await page.goto(`/p/${made.body.paste_id}`)
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click('#reveal')])
+    expect(download.suggestedFilename()).toBe(`${made.body.paste_id}.txt`)
+    expect(readFileSync(await download.path(), 'utf8')).toBe(content)
     await page.context().close()
   })
 })

@@ -17,6 +17,7 @@ const DELIBERATE: readonly [string, Record<string, string>][] = [
   ['curl', { accept: '*/*', 'user-agent': 'curl/8.5.0' }],
   ['a library', { 'user-agent': 'python-requests/2.32.0' }],
   ['a script of a page', { accept: '*/*', 'sec-fetch-mode': 'cors', 'user-agent': BROWSER }],
+  ['a phone whose make ends in bot', { 'user-agent': 'Mozilla/5.0 (Linux; Android 13; CUBOT X70) AppleWebKit/537.36' }],
   ['a request with a key', { 'idempotency-key': 'mine', accept: 'text/html', 'user-agent': BROWSER }],
 ]
 
