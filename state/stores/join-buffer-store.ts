@@ -53,7 +53,7 @@ export interface JoinBufferStore<K, V> extends EngineStore {
 const SEGMENTS = 4
 const SEGMENT_BYTES = 8
 const PART_BYTES = 4
-/** Added to the segment in the keys of further parts. They sort behind the segment's first parts and before the next segment. */
+/** Added to the segment in the keys of further parts, which therefore sort between this segment and the next. */
 const FURTHER_PARTS = 0.5
 /**
  * A row of this size is full. The values of a frequent key would otherwise grow into a row that no changelog accepts,
@@ -77,7 +77,10 @@ export function joinBufferStore<K, V>(name: string, options: JoinBufferOptions<K
   return joinBufferWithRows(name, options, FULL_ROW_BYTES)
 }
 
-/** @param fullRowBytes size at which values go to another row; tests use a small one. It must not grow from start to start. */
+/**
+ * `joinBufferStore` with rows of another size, for tests.
+ * @param fullRowBytes size at which values go to another row; must not be larger than at an earlier start
+ */
 export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOptions<K>, fullRowBytes: number): JoinBufferStore<K, V> {
   const { spanMs } = options
   if (!(spanMs > 0)) throw new RangeError(`store ${name}: spanMs must be positive`)

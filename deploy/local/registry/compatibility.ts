@@ -30,7 +30,10 @@ export interface Incompatibility {
   readonly message: string
 }
 
-/** All reasons why `reader` cannot read data written with `writer`; empty when it can. */
+/** Enough for every real schema. Reasons inside a type are repeated for each path to it, and paths can double per level. */
+const MAX_REASONS = 1_000
+
+/** The reasons why `reader` cannot read data written with `writer`, at most 1,000; empty when it can. */
 export function incompatibilities(reader: AvroType, writer: AvroType): Incompatibility[] {
   /**
    * Results by reader and writer. A pair that is still being compared counts as readable, which ends the recursion of
@@ -44,7 +47,7 @@ export function incompatibilities(reader: AvroType, writer: AvroType): Incompati
     const known = byWriter.get(w)
     if (known) return known
     byWriter.set(w, [])
-    const found = compare(r, w, path)
+    const found = compare(r, w, path).slice(0, MAX_REASONS)
     byWriter.set(w, found)
     return found
   }

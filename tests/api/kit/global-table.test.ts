@@ -184,3 +184,34 @@ test('announces readiness once, when the table is readable', async () => {
   await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(6)
   expect(seen).toEqual([5])
 })
+
+test('goes on behind a batch that cannot be unpacked', async () => {
+  const { broker, put, open } = await world()
+  const inner = memoryTransport(broker)
+  const nothing = Int32Array.of(-1)
+  const columns = { keyStart: nothing, keyEnd: nothing, valueStart: nothing, valueEnd: nothing, headerStart: nothing }
+  const bomb = { buffer: Buffer.alloc(0), count: 1, offsets: Float64Array.of(0), timestamps: Float64Array.of(0), ...columns }
+  const asked: unknown[] = []
+  const transport: Transport = {
+    ...inner,
+    fetcher(options) {
+      asked.push(options?.unreadableBatches)
+      const fetcher = inner.fetcher(options)
+      return {
+        ...fetcher,
+        async poll(timeoutMs, maxBytes) {
+          const polled = await fetcher.poll(timeoutMs, maxBytes)
+          return polled.map((data) => {
+            const standIn = { ...bomb, topic: data.topic, partition: data.partition, unreadable: 'too large' }
+            return { ...data, chunks: [standIn, ...data.chunks] }
+          })
+        },
+      }
+    },
+  }
+  put(1n, 5)
+  const table = open({ transport })
+  await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(5)
+  expect(table.size).toBe(1)
+  expect(asked).toEqual(['stand-in'])
+})

@@ -122,3 +122,18 @@ test("agrees with avsc's resolver on random pairs: avsc reads every pair that is
     { numRuns: 2_000 },
   )
 })
+
+test('the reasons do not double with every level of records that have two fields of the next record', () => {
+  function nested(leaf: string): Json {
+    let inner: Json = record({ name: 'leaf', type: leaf })
+    for (let i = 0; i < 40; i++) {
+      const name = i === 0 ? 'R' : `R${i - 1}`
+      inner = { type: 'record', name: `R${i}`, fields: [a, { name: 'b', type: inner }, { name: 'c', type: name }] }
+    }
+    return inner
+  }
+  expect(found(nested('int'), nested('int'))).toEqual([])
+  const reasons = found(nested('int'), nested('string'))
+  expect(reasons).toHaveLength(1_000)
+  expect(new Set(reasons.map((reason) => reason.split(' ')[0]))).toEqual(new Set(['TYPE_MISMATCH']))
+})

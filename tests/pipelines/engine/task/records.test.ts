@@ -272,5 +272,5 @@ test('at a batch that is too large unpacked a source whose policy is to fail sto
   const driver = testDriver(doubling('fail'), { commit: 'manual' })
   const [task] = driver.tasks
   task.accept(fetchedBomb())
-  expect(() => task.run(() => false)).toThrow(/offset 1: the record was refused \(unreadable_batch: the record batch at offset 1/)
+  expect(() => task.run(() => false)).toThrow(/unreadable_batch: the record batch at offset 1/)
 })
