@@ -30,7 +30,10 @@ export interface Incompatibility {
   readonly message: string
 }
 
-/** Enough for every real schema. Reasons inside a type are repeated for each path to it, and paths can double per level. */
+/**
+ * Enough for every real schema. Reasons inside a type are repeated for each path to it, and the number of paths can
+ * double per level.
+ */
 const MAX_REASONS = 1_000
 
 /** The reasons why `reader` cannot read data written with `writer`, at most 1,000; empty when it can. */
