@@ -9,6 +9,8 @@ import { promisify } from 'node:util'
 const run = promisify(execFile)
 
 const POM = fileURLToPath(new URL('./pom.xml', import.meta.url))
+/** The hash of every jar, in the form of sha256sum. A change of `pom.xml` needs new ones. */
+const PINS = fileURLToPath(new URL('./jars.sha256', import.meta.url))
 const MANIFEST = 'manifest.json'
 /** The download has 43 MB, which takes seconds from a nearby mirror and minutes over a slow connection. */
 const DOWNLOAD_TIMEOUT_MS = 10 * 60_000
@@ -20,8 +22,11 @@ interface JarEntry {
   readonly sha256: string
 }
 
-/** The folder of the broker's jars. They are downloaded from Maven Central if they are missing or damaged. */
-export async function ensureKafkaJars(toolsDir: string): Promise<string> {
+/**
+ * The folder of the broker's jars. They are downloaded from Maven Central if they are missing or damaged.
+ * @param pins file with the hashes that downloaded jars must have
+ */
+export async function ensureKafkaJars(toolsDir: string, pins: string = PINS): Promise<string> {
   const pom = await readFile(POM)
   const target = join(toolsDir, `kafka-${createHash('sha256').update(pom).digest('hex').slice(0, 12)}`)
   if (await isIntact(target)) return target
@@ -29,7 +34,9 @@ export async function ensureKafkaJars(toolsDir: string): Promise<string> {
   const partial = `${target}.partial-${process.pid}`
   try {
     await download(partial)
-    await writeFile(join(partial, MANIFEST), JSON.stringify(await inventory(partial)))
+    const jars = await inventory(partial)
+    assertPinned(jars, await readFile(pins, 'utf8'))
+    await writeFile(join(partial, MANIFEST), JSON.stringify(jars))
     await rename(partial, target).catch(async (error) => {
       // If another run was faster, its folder is just as good.
       if (!(await isIntact(target))) throw error
@@ -55,6 +62,22 @@ async function download(folder: string): Promise<void> {
     const reason = /\[ERROR\] (.*)/.exec(failure.stdout ?? '')?.[1] ?? failure.message
     throw new Error(`the Kafka broker could not be downloaded from Maven Central: ${reason}. Check the network and start again`)
   }
+}
+
+/** Maven's own checksums come from the server of the jars, so they find damage but no forgery. */
+function assertPinned(jars: readonly JarEntry[], pins: string): void {
+  const expected = new Map(
+    pins
+      .trim()
+      .split('\n')
+      .map((line) => line.split(/\s+/) as [string, string])
+      .map(([hash, file]) => [file, hash]),
+  )
+  const wrong = jars.find(({ file, sha256 }) => expected.get(file) !== sha256)?.file
+  const absent = [...expected.keys()].find((name) => !jars.some(({ file }) => file === name))
+  if (wrong === undefined && absent === undefined) return
+  const what = wrong === undefined ? `${absent} is missing` : `${wrong} does not have the hash in jars.sha256`
+  throw new Error(`the Kafka broker was not downloaded as expected: ${what}. Use a mirror that you trust and start again`)
 }
 
 async function inventory(folder: string): Promise<JarEntry[]> {

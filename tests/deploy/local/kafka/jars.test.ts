@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,10 +8,15 @@ import { ensureKafkaJars } from '../../../../deploy/local/kafka/jars.ts'
 const path = process.env.PATH
 let folder: string
 let tools: string
+let pins: string
+
+const sha256 = (content: string) => createHash('sha256').update(content).digest('hex')
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'millrace-jars-'))
   tools = join(folder, 'tools')
+  pins = join(folder, 'jars.sha256')
+  writeFileSync(pins, `${sha256('content')}  broker.jar\n`)
 })
 afterEach(() => {
   process.env.PATH = path
@@ -32,27 +38,37 @@ const calls = () => readFileSync(join(folder, 'calls'), 'utf8').split('\n').leng
 
 test('downloads the jars once, and again if one is damaged', async () => {
   maven(DOWNLOADS)
-  const jars = await ensureKafkaJars(tools)
+  const jars = await ensureKafkaJars(tools, pins)
   expect(readdirSync(jars).sort()).toEqual(['broker.jar', 'manifest.json'])
-  expect(await ensureKafkaJars(tools)).toBe(jars)
+  expect(await ensureKafkaJars(tools, pins)).toBe(jars)
   expect(calls()).toBe(1)
   writeFileSync(join(jars, 'broker.jar'), 'cut')
-  expect(await ensureKafkaJars(tools)).toBe(jars)
+  expect(await ensureKafkaJars(tools, pins)).toBe(jars)
   expect(readFileSync(join(jars, 'broker.jar'), 'utf8')).toBe('content')
   expect(calls()).toBe(2)
 })
 
 test("a failed download is reported with Maven's reason, and leaves nothing that looks complete", async () => {
   maven('printf half > "$OUT/broker.jar"; echo "[ERROR] Could not transfer artifact x: Connection refused"; exit 1')
-  await expect(ensureKafkaJars(tools)).rejects.toThrow(
+  await expect(ensureKafkaJars(tools, pins)).rejects.toThrow(
     'the Kafka broker could not be downloaded from Maven Central: Could not transfer artifact x: Connection refused. Check the network and start again',
   )
   expect(readdirSync(tools)).toEqual([])
   maven(DOWNLOADS)
-  expect(readdirSync(await ensureKafkaJars(tools))).toContain('broker.jar')
+  expect(readdirSync(await ensureKafkaJars(tools, pins))).toContain('broker.jar')
+})
+
+test.each([
+  ['a jar with other content', 'printf forged > "$OUT/broker.jar"', /broker.jar does not have the hash/],
+  ['a jar that is not pinned', 'printf content > "$OUT/broker.jar"; printf x > "$OUT/other.jar"', /other.jar does not have the hash/],
+  ['no jar', 'true', /broker.jar is missing/],
+])('%s is refused and not kept', async (_what, script, message) => {
+  maven(script)
+  await expect(ensureKafkaJars(tools, pins)).rejects.toThrow(message)
+  expect(readdirSync(tools)).toEqual([])
 })
 
 test('a missing Maven is reported with the package that contains it', async () => {
   process.env.PATH = folder
-  await expect(ensureKafkaJars(tools)).rejects.toThrow('Maven is missing (it fetches the Kafka broker): apt-get install maven')
+  await expect(ensureKafkaJars(tools, pins)).rejects.toThrow('Maven is missing (it fetches the Kafka broker): apt-get install maven')
 })
