@@ -54,7 +54,7 @@ const READY_WITHIN_MS = 90_000
 /** Time after the last fault for sessions, transactions and restores on a busy machine. */
 const OUTPUT_WITHIN_MS = 150_000
 const LOOK_EVERY_MS = 300
-/** The broker refuses records so far ahead of its clock (`message.timestamp.after.max.ms`). */
+/** The broker refuses timestamps this far ahead of its own clock (`message.timestamp.after.max.ms`). */
 const TOO_FAR_AHEAD_MS = 3_600_000
 
 /** Faults after which a worker may end and needs its supervisor to restart it. */

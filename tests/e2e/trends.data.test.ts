@@ -198,7 +198,7 @@ test('every process serves a posted list', async () => {
 })
 
 describe('history', () => {
-  test('has the offline count of every minute, in city, country and world', async () => {
+  test('matches the offline count of every minute for a city, a country and the world', async () => {
     const [api] = system.apis
     const events = recording.events.map((term) => ({ woeid: WORLD, term }))
     for (const { woeid, term } of [...[TOKYO, JAPAN, WORLD].map((each) => ({ woeid: each, term: 'frompython' })), ...events]) {

@@ -21,7 +21,7 @@ function read(env: Record<string, string>, withRules = true) {
   })
 }
 
-test('reads defaults and given values, and an empty variable counts as unset', () => {
+test('reads given values, uses defaults otherwise, and treats an empty variable as unset', () => {
   expect(read({ MILLRACE_HOME: '/home/of' })).toEqual({ size: 4, home: '/home/of', least: 1 })
   expect(read({ LEAST: '2', MOST: '', MILLRACE_HOME: '/x' })).toEqual({ size: 3, home: '/x', least: 2 })
 })

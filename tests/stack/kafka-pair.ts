@@ -24,7 +24,7 @@ export interface KafkaPair {
   readonly second: Component
 }
 
-/** Two brokers of one cluster, not started yet, between which partitions and coordinators can move. */
+/** Creates a cluster of two brokers without starting them. Partitions and coordinators can move between them. */
 export async function newKafkaPair(folder: string): Promise<KafkaPair> {
   const [ports, port] = [{ client: await freePort(), controller: await freePort() }, await freePort()]
   const runDir = join(folder, 'run')

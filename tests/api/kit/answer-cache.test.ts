@@ -3,7 +3,7 @@ import { answerCache } from '../../../api/kit/answer-cache.ts'
 
 const answer = (reusableUntil?: number) => ({ status: 200, headers: {}, body: '{}', reusableUntil })
 
-test('keeps cacheable answers for as long as they allow', () => {
+test('keeps an answer until its reusableUntil, and never keeps one without it', () => {
   const cache = answerCache()
   cache.keep('/a', '/a', answer(100))
   cache.keep('/b', '/b', answer())

@@ -212,7 +212,7 @@ describe('the owner of a link', () => {
       expect(await send('DELETE', `/api/v1/urls/${code}`, { as: ALICE })).toMatchObject({ status: 404, body: { error: 'url_not_found' } })
   })
 
-  test('gets the first answer to a repeated DELETE with the same key', async () => {
+  test('gets the first answer again after repeating a DELETE with the same key', async () => {
     const { create, send } = await linksApi()
     await create({ long_url: URL_1, custom_alias: 'one' }, { as: ALICE })
     const options = { as: ALICE, headers: { 'idempotency-key': 'away' } }

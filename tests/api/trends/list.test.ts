@@ -75,7 +75,7 @@ describe('GET /v1/trends', () => {
     expect(answers.get('/v1/trends', START + 3 * MINUTE_MS)).toBeUndefined()
   })
 
-  test('ETag and 304: the tag changes with the list and differs between limits', async () => {
+  test('answers 304 to a matching ETag, which changes with the list and differs between limits', async () => {
     const { get, putList, clock } = await trendsApi()
     putList()
     const first = await get('/v1/trends')
