@@ -52,7 +52,7 @@ export const DEFAULT_MAX_BATCH_BYTES = MIB + 12
  * is a few times as large. A topic's limit overrides the broker's `message.max.bytes`.
  */
 export const LARGE_MAX_BATCH_BYTES = 4 * MIB
-/** The topic configuration for this limit. */
+/** Topic configuration that sets the limit to `LARGE_MAX_BATCH_BYTES`. */
 export const LARGE_RECORDS: Readonly<Record<string, string>> = { 'max.message.bytes': String(LARGE_MAX_BATCH_BYTES) }
 
 /** Any topic, for code that only needs its name and shape. */

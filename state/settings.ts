@@ -34,7 +34,7 @@ export const stateSettings = settingsFragment({
     CLICKHOUSE_DATABASE: documented(z.string().prefault('default'), 'database of the tables'),
     CLICKHOUSE_USER: documented(z.string().prefault('default'), 'user of ClickHouse'),
     CLICKHOUSE_PASSWORD: documented(z.string().prefault(''), 'password of that user'),
-    CLICKHOUSE_CLUSTER: documented(z.string().optional(), 'name of the cluster in ClickHouse: tables are replicated', 'one server'),
+    CLICKHOUSE_CLUSTER: documented(z.string().optional(), 'name of the ClickHouse cluster; if set, tables are replicated', 'one server'),
     BLOBS_URL: documented(
       z.url({ protocol: /^(file|s3)$/, error: 'is not a file: or s3: URL' }).optional(),
       'where large contents are stored: a `file:` or `s3:` URL',

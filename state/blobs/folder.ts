@@ -14,7 +14,7 @@ const PREFIX_LENGTH = 2
 const BLOB = '.zst'
 /** Shorter files are read in one call, because a stream would cost several times as much as the read. */
 const AT_ONCE_BYTES = 65_536
-/** As many reads as the thread pool runs concurrently. */
+/** Read buffers kept for reuse: one per thread of libuv's pool as `npm start` sets it (`UV_THREADPOOL_SIZE`). */
 const MAX_SPACES = 16
 /**
  * Suffix of a blob that a sweep is checking once more. A file with this suffix at start-up was left by a killed sweep.

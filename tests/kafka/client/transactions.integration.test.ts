@@ -179,7 +179,7 @@ test('a commit that joins a flush with nothing to do sends its own records', asy
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['small'])
 })
 
-test('offsets are refused without the member that owns them', async () => {
+test('a commit with offsets but no group member is rejected', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)

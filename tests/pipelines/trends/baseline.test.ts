@@ -5,7 +5,7 @@ import { isKnownAt, learn, newBaseline, usualAt } from '../../../pipelines/trend
 const WEEK = 168
 const START = 20_000
 
-test('there is no usual count in the first week, and then it is the count of a week ago', () => {
+test('the usual count is unknown in the first week, and then averages the same hour of earlier weeks', () => {
   const baseline = newBaseline(START)
   learn(baseline, START, 40)
   expect(usualAt(baseline, START)).toBeUndefined()

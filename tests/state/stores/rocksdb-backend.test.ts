@@ -259,7 +259,7 @@ test.each<[string, (folder: string) => void]>([
   ['a truncated table file', (folder) => truncateSync(fileOf(folder, /\.sst$/), 100)],
   ['a missing manifest', (folder) => rmSync(fileOf(folder, /^MANIFEST/))],
   ['a CURRENT file of other bytes', (folder) => copyFileSync(fileOf(folder, /\.sst$/), fileOf(folder, /^CURRENT$/))],
-])('%s is reported as corruption', async (_what, harm) => {
+])('a damaged or missing file is reported as corruption: %s', async (_what, harm) => {
   const folder = await writtenFolder()
   harm(folder)
   await expect(readAll(folder)).rejects.toThrow(StateCorrupted)

@@ -117,7 +117,7 @@ test('an outcome ends the record: later processors see no rejected, dropped or l
 })
 
 test.each(['encoded', 'produced', 'offsets-added'] as const)(
-  'a dead letter of an aborted transaction (a crash after "%s") is not visible, and is sent once after the restart',
+  'a dead letter is invisible if its transaction is aborted, and is sent once after the restart: crash after "%s"',
   (step) => {
     const driver = testDriver(doubling(), { commit: 'manual' })
     driver.pipeBytes(numbers, Buffer.from('k'), Buffer.from('no number'))

@@ -25,7 +25,7 @@ function click(number: number, clicked_at: number): ClickDetails {
   }
 }
 
-/** Clicks as a sink would insert them. @param from offset of the first */
+/** Inserts clicks as a sink would. @param from offset of the first click */
 async function insert(client: Client, clicks: readonly ClickDetails[], from: number): Promise<void> {
   const store = tableStore(clicksTable, client, ONE_SERVER)
   const byDay = Map.groupBy(clicks.entries(), ([, each]) => clicksTable.partitionOf(each.short_code, each))
