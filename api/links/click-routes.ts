@@ -54,7 +54,7 @@ export const statsRoute = defineRoute({
   operationId: 'linkStats',
   summary: "Get a link's statistics",
   description:
-    'For your own links or, with the scope `admin`, for all links, including those that are expired or switched off. A click is counted within seconds: see `as_of`.',
+    'Returns the statistics of one of your own links or, with the scope `admin`, of any link. The link may be expired or switched off. A click is counted within seconds; `as_of` shows up to when clicks are included.',
   tag: TAG,
   auth: { kind: 'user' },
   params: codeParams,

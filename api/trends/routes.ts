@@ -64,7 +64,7 @@ export const locationsRoute = defineRoute({
       schema: z.array(LocationSchema),
       headers: { 'Cache-Control': '`public, max-age=3600`', ETag: 'Identifies the list of locations.' },
     },
-    304: { description: 'Not changed since the ETag in If-None-Match.' },
+    304: { description: 'The list of locations has not changed since the ETag in If-None-Match.' },
   },
   errors: [],
 })
@@ -95,7 +95,7 @@ export const historyRoute = defineRoute({
       schema: HistorySchema,
       headers: { 'Cache-Control': '`public, max-age=60`', ETag: 'Identifies the series.' },
     },
-    304: { description: 'Not changed since the ETag in If-None-Match.' },
+    304: { description: 'The series has not changed since the ETag in If-None-Match.' },
   },
   errors: [trendsErrors.unknown_location, errors.not_ready],
 })

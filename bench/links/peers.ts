@@ -19,7 +19,7 @@ export interface Peer {
   stop(): Promise<void>
 }
 
-/** The upper bound: no store and no clicks, with all codes in the server's memory. */
+/** Starts nginx as the upper bound: it has no store, records no clicks, and holds all codes in memory. */
 export async function startNginx(folder: string, host: string, links: ReadonlyMap<string, string>): Promise<Peer> {
   const port = await freePort()
   const prefix = join(folder, 'nginx')

@@ -21,7 +21,7 @@ const HOST = 'sho.rt'
 const LINKS = 1_000
 const BULK = 100
 const WARM_UP_SECONDS = 5
-/** The broker compiles most of its code for a command in the first ten seconds. */
+/** In the first ten seconds of load, the broker's JVM compiles most of the code that a command needs. */
 const CREATE_WARM_UP_SECONDS = 15
 const REDIRECT_SECONDS = 5
 /** In this time, two cores redirect fewer than the 100,000 clicks that the buffer holds. */

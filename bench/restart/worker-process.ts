@@ -27,14 +27,13 @@ export interface WorkerLine {
   readonly processed: number
   /** Partitions that run on this worker. */
   readonly partitions: readonly number[]
-  /** Number of standby copies on this worker, and of complete ones. */
+  /** Number of standby copies on this worker. */
   readonly standbys: number
+  /** Number of those that are complete. */
   readonly completeStandbys: number
-  /**
-   * Number of restored changelog records so far, and the ms from the start of the first restore to the end of the last
-   * one.
-   */
+  /** Number of changelog records restored so far. */
   readonly restored: number
+  /** Time in ms from the start of the first restore to the end of the last one. */
   readonly restoreMs: number
 }
 

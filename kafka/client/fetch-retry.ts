@@ -7,7 +7,7 @@ import type { Context } from './options.ts'
 const FIRST_RETRY_MS = 20
 const LONGEST_RETRY_MS = 1_000
 
-/** Decides when positions with errors are fetched again, after a metadata refresh. */
+/** Schedules retries of positions whose fetch failed. The metadata is refreshed before each retry. */
 export interface FetchRetry {
   /** Delays the next fetch of a position, longer each time. */
   postpone(state: FetchPosition): void

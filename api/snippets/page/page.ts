@@ -35,7 +35,10 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
     return await pageOf(from, found)
   }
 
-  /** Answers the form. The same form gets the same answer again, because the first one may have been lost. */
+  /**
+   * Responds to a submitted form. Submitting the same form again returns the same answer, because the first response
+   * may have been lost.
+   */
   async function reveal(request: PageRequest, id: string): Promise<Answer> {
     const from = await withFormKey(request)
     const found = await access.findForRead(from, id)
