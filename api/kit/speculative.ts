@@ -6,10 +6,10 @@ const PURPOSE_HEADERS = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz']
 const PREFETCH = /prefetch|prerender|preview/i
 /**
  * Programs that open links in messages to show what they lead to, and crawlers. `bot` at the end of a word covers most
- * of them; Cubot is a make of phones. HTTP libraries are no robots here, because people use them to read snippets.
+ * of them; Cubot is a make of phones. HTTP libraries are no robots here, because people use them to read content.
  */
 const ROBOTS =
-  /(?<!cu)bot\b|^whatsapp\/|facebookexternalhit|facebookcatalog|facebot|skypeuripreview|vkshare|iframely|embedly|cardyb|crawler|spider|link ?preview|url ?preview|bingpreview|microsoftpreview|kakaotalk-scrap|mastodon\/|mattermost|rocket\.chat|synapse|slack-imgproxy|developers\.google\.com\/\+\/web\/snippet/i
+  /(?<!cu)bot\b|^whatsapp\/|facebookexternalhit|facebookcatalog|facebot|skypeuripreview|vkshare|iframely|embedly|cardyb|crawler|spider|link ?preview|url ?preview|bingpreview|microsoftpreview|kakaotalk-scrap|mastodon\/|mattermost|rocket\.chat|synapse|slack-imgproxy|developers\.google\.com\/\+\/web\//i
 /** Longer user agents are truncated, so that the sender cannot control the matching time. */
 const MAX_USER_AGENT_CHARACTERS = 1_024
 
