@@ -175,7 +175,7 @@ describe('the API process', () => {
       .toEqual(['three', 'two'])
   })
 
-  test('history comes from ClickHouse: the greatest count of each minute, summed by step', async () => {
+  test('reads history from ClickHouse, and sums the greatest count of each minute by step', async () => {
     const step = Math.floor(Date.now() / (5 * MINUTE_MS)) * 5 * MINUTE_MS
     const counted = (woeid: number, term: string, minute: number, volume: number) => ({ woeid, term, minute, volume })
     const counts = [
@@ -268,7 +268,7 @@ describe('the API process', () => {
   })
 
   test(
-    'a fuzzer generated from /openapi.json finds no 5xx and no undocumented answer',
+    'requests that a fuzzer generates from /openapi.json get no 5xx and no undocumented response',
     async ({ skip }) => {
       await run('python3', ['--version']).catch(() => skip('python3 is not installed'))
       await refresh(newest(), ['for the fuzzer'])

@@ -64,7 +64,7 @@ describe('every answer', () => {
 })
 
 describe('input', () => {
-  test('a query is parsed into types, with its defaults', async () => {
+  test('parses a query into types and applies its defaults', async () => {
     const { app } = await echoApp()
     expect(await (await app.request('/query')).json()).toEqual({ size: 7, flag: false })
     expect(await (await app.request('/query?size=30&flag=true&other=1')).json()).toEqual({ size: 30, flag: true })
@@ -196,7 +196,7 @@ describe('addresses and methods', () => {
 })
 
 describe('failures', () => {
-  test('an unexpected error answers 500 without its internals, which the log has under the request id', async () => {
+  test('answers an unexpected error with 500, and logs its details under the request id only', async () => {
     const { app, lines } = await echoApp()
     const { status, body } = await failureOf(app.request('/broken', { headers: { 'x-request-id': 'r9' } }))
     expect([status, body]).toEqual([500, { error: 'internal_error', message: errors.internal_error.message, request_id: 'r9' }])
@@ -204,7 +204,7 @@ describe('failures', () => {
     expect(lines.find((line) => line.event === 'request_failed')).toMatchObject({ level: 'error', request_id: 'r9', route: '/broken' })
   })
 
-  test('503 says when to retry and names the command', async () => {
+  test('a 503 says when to retry, and contains the command id', async () => {
     const { app } = await echoApp()
     const { status, headers, body } = await failureOf(app.request('/busy'))
     expect([status, headers.get('retry-after'), body.error, body.command_id]).toEqual([503, '3', 'unavailable', 'c-1'])
@@ -229,7 +229,7 @@ describe('caching', () => {
     expect(answered.headers.get('content-type')).toBeNull()
   })
 
-  test('another tag or a changed body answers 200 with the new body', async () => {
+  test('answers 200 with the new body if the tag differs or the body has changed', async () => {
     const { app } = await echoApp()
     const first = await app.request('/cached')
     const second = await app.request('/cached', { headers: { 'if-none-match': first.headers.get('etag')! } })
@@ -256,7 +256,7 @@ describe('operations', () => {
     expect(body.degraded).toEqual([{ name: 'history' }])
   })
 
-  test('is ready without an optional part, until it drains', async () => {
+  test('is ready without an optional part until it starts draining', async () => {
     const { app, readiness } = await testApp({ probes: [{ name: 'history', optional: true, check: async () => 'gone' }] })
     const ready = await app.request('/readyz')
     expect([ready.status, await ready.json()]).toEqual([200, { status: 'ready', degraded: [{ name: 'history' }] }])
@@ -272,7 +272,7 @@ describe('operations', () => {
   })
 })
 
-test('each service has its own form of user ids, and an address without a route accepts any of them', async () => {
+test('each service defines its form of user ids, and a path without a route accepts any of them', async () => {
   const counted: (string | undefined)[] = []
   const limits: RequestLimits = {
     covers: () => true,

@@ -23,7 +23,7 @@ test.each([
   expect(acceptsGzip(header)).toBe(expected)
 })
 
-test('a large body is compressed for clients that accept it, under a separate tag', () => {
+test('compresses a large body for clients that accept it, and gives it a separate tag', () => {
   const plain = variantFor(large, { ifNoneMatch: undefined, acceptEncoding: undefined })
   const gzip = variantFor(large, { ifNoneMatch: undefined, acceptEncoding: 'gzip' })
   expect(gunzipSync(gzip.body as Uint8Array)).toEqual(plain.body)
@@ -33,7 +33,7 @@ test('a large body is compressed for clients that accept it, under a separate ta
   expect(variantFor(small, { ifNoneMatch: undefined, acceptEncoding: 'gzip' })).toBe(small)
 })
 
-test('either form can be revalidated with either tag', () => {
+test('revalidates the plain and the compressed body with either tag', () => {
   const tags = [large.headers.ETag, `W/${large.headers.ETag}`, large.headers.ETag.replace(/"$/, '-gzip"')]
   for (const ifNoneMatch of tags) {
     for (const acceptEncoding of [undefined, 'gzip']) {

@@ -24,7 +24,7 @@ function gated(total: number, perAddress: number) {
   return { connect, metrics: () => registry.metrics() }
 }
 
-test('one address has a bounded number of connections, and others still connect', async () => {
+test('limits the connections of one address, while other addresses can still connect', async () => {
   const { connect, metrics } = gated(100, 2)
   const first = connect('192.0.2.1')
   connect('::ffff:192.0.2.1')
@@ -36,14 +36,14 @@ test('one address has a bounded number of connections, and others still connect'
   expect(await metrics()).toContain('http_connections_open 3')
 })
 
-test('the addresses of one IPv6 /64 count together', () => {
+test('counts all addresses of one IPv6 /64 as one address', () => {
   const { connect } = gated(100, 1)
   connect('2001:db8::1')
   expect(connect('2001:db8::ffff:2').isCut).toBe(true)
   expect(connect('2001:db8:0:1::1').isCut).toBe(false)
 })
 
-test('a trusted proxy has no limit of its own, but counts in all', async () => {
+test('a trusted proxy is exempt from the limit per address, but counts towards the total', async () => {
   const { connect, metrics } = gated(3, 1)
   for (let index = 0; index < 3; index++) expect(connect('10.0.0.1').isCut).toBe(false)
   expect(connect('10.0.0.1').isCut).toBe(true)

@@ -28,7 +28,7 @@ const statuses: Record<string, number> = {
 }
 const catalogue = Object.values({ ...errors, ...trendsErrors })
 
-test('this table has every code', () => {
+test('the table in this file has every code', () => {
   expect(catalogue.map(({ code }) => code).sort()).toEqual(Object.keys(statuses).sort())
 })
 

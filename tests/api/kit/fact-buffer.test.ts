@@ -123,7 +123,7 @@ test('a fact that Kafka rejects permanently is dropped, counted, reported and ne
   await expect.poll(() => taken).toEqual(['c'])
 })
 
-test('a fact that the publisher has no room for is dropped in the same way as when the buffer is full', async () => {
+test('drops a fact for which the publisher has no room, as it does when the buffer is full', async () => {
   const { buffer, kafka, metric, opened, countsOf } = buffered()
   await opened()
   kafka.throws = new TransportError('BUFFER_FULL', 'full', { fatal: false })
@@ -131,7 +131,7 @@ test('a fact that the publisher has no room for is dropped in the same way as wh
   expect([buffer.size, await metric('facts_dropped_total'), countsOf('facts_dropped')]).toEqual([0, 1, [1]])
 })
 
-test('closing waits a limited time for buffered facts', async () => {
+test('waits a limited time for buffered facts when it closes', async () => {
   const { buffer, taken, kafka, countsOf } = buffered()
   buffer.offer('k', 'a')
   await buffer.close(10_000)

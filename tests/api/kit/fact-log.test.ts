@@ -50,7 +50,7 @@ test('each fact goes to the partition of its key, in order, and is acknowledged'
   }
 })
 
-test('null is a tombstone', async () => {
+test('writes null as a tombstone', async () => {
   const { append, fates, records } = opened()
   append('k', null)
   await expect.poll(() => fates).toEqual(['null'])
@@ -64,7 +64,7 @@ test('a fact that Kafka rejects fails alone', async () => {
   expect(records().map(({ value }) => value)).toEqual(['a', 'b'])
 })
 
-test('a fact that cannot be encoded throws and leaves no trace', async () => {
+test('throws for a fact that cannot be encoded, and writes nothing', async () => {
   const { append, fates, records } = opened()
   expect(() => append('k', bad)).toThrow(CodecError)
   append('k', 'good')
@@ -72,7 +72,7 @@ test('a fact that cannot be encoded throws and leaves no trace', async () => {
   expect(records().map(({ value }) => value)).toEqual(['good'])
 })
 
-test('facts wait in order for a Kafka that does not answer', async () => {
+test('facts wait in order until Kafka answers', async () => {
   const { broker, append, fates, records } = opened()
   const { promise, resolve } = Promise.withResolvers<void>()
   broker.publishGate = promise

@@ -98,7 +98,7 @@ const OFFERS = 50
  */
 const CAPACITY = 1_900
 
-test('with a slow Kafka nothing is dropped, because requests are pipelined', AT_FIRST_TRY, async () => {
+test('drops nothing when Kafka is slow, because requests are pipelined', AT_FIRST_TRY, async () => {
   const { proxy, facts, topic, values } = await opened()
   const registry = new Registry()
   const buffer = factBuffer({ open: () => facts.openLog(topic), capacity: CAPACITY, registry, name: 'facts', log })

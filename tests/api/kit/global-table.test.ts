@@ -63,7 +63,7 @@ test('holds the last value of every key, and no deleted keys', async () => {
   )
 })
 
-test('answers not_ready until it has read to the end, because absence means nothing before', async () => {
+test('answers not_ready until it has read to the end, because until then a missing key proves nothing', async () => {
   const { put, open, broker } = await world()
   put(1n, 5)
   const held = Promise.withResolvers<void>()
@@ -149,7 +149,7 @@ describe('a table that keeps failing after it was ready', () => {
     return { table, state, clock, put, untilFailing }
   }
 
-  test('serves its last values, shows its age, and is not ready once that is too high', async () => {
+  test('serves its last values, reports how stale they are, and is not ready once they are too stale', async () => {
     const { table, state, clock, put, untilFailing } = await failing()
     state.isFailing = true
     await untilFailing()
@@ -165,7 +165,7 @@ describe('a table that keeps failing after it was ready', () => {
     await expect.poll(() => table.get(1n)?.topic_weights.music).toBe(6)
   })
 
-  test('stays ready while Kafka is away, because the process then serves what needs no Kafka', async () => {
+  test('stays ready while Kafka is away, because the process can still serve requests that need no Kafka', async () => {
     const { table, state, clock, untilFailing } = await failing()
     Object.assign(state, { isFailing: true, isKafkaAway: true })
     await untilFailing()
@@ -185,7 +185,7 @@ test('announces readiness once, when the table is readable', async () => {
   expect(seen).toEqual([5])
 })
 
-test('goes on behind a batch that cannot be unpacked', async () => {
+test('skips a batch that cannot be unpacked, and continues after it', async () => {
   const { broker, put, open } = await world()
   const inner = memoryTransport(broker)
   const nothing = Int32Array.of(-1)

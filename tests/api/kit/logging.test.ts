@@ -6,7 +6,7 @@ function captured() {
   return { lines, log: createLogger('info', { write: (line: string) => void lines.push(JSON.parse(line)) }) }
 }
 
-test('a line has an event with its fields, time and level', () => {
+test('writes one line with the event, its fields, the time and the level', () => {
   const { lines, log } = captured()
   log.info({ request_id: 'r', count: 1 }, 'request_completed')
   log.debug({}, 'too_fine')

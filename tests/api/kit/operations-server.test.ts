@@ -10,7 +10,7 @@ async function served(...probes: ReadinessProbe[]): Promise<string> {
   return server.url
 }
 
-test('/readyz gives the reasons, also those of optional parts', async () => {
+test('/readyz gives a reason for each missing part, including optional ones', async () => {
   const url = await served(
     { name: 'redis', check: () => Promise.reject(new Error('connect ECONNREFUSED 10.0.0.7:6379')) },
     { name: 'kafka', optional: true, check: async () => 'away' },
@@ -37,7 +37,7 @@ test('/readyz, /livez and /metrics answer 200, other paths 404 and other methods
   expect((await fetch(`${url}/metrics`, { method: 'POST' })).status).toBe(405)
 })
 
-test('a port in use is reported with its setting', async () => {
+test('reports a port that is in use, and names its setting', async () => {
   const port = Number(new URL(await served()).port)
   const metrics = httpMetrics({ process: false })
   const second = startOperationsServer({ readiness: readiness([]), metrics, host: '127.0.0.1', port })

@@ -17,7 +17,7 @@ function counted() {
   return { clock, state, ready: readiness([probe], { maxAgeMs: MAX_AGE_MS, monotonic: () => clock.now }) }
 }
 
-test('any number of calls asks each part once a second', async () => {
+test('checks each part at most once a second, however often it is called', async () => {
   const { clock, state, ready } = counted()
   await Promise.all(Array.from({ length: 50 }, () => ready.report()))
   clock.now += MAX_AGE_MS - 1
@@ -29,7 +29,7 @@ test('any number of calls asks each part once a second', async () => {
   expect(state.asked).toBe(2)
 })
 
-test('a stopping process is not ready at once, whatever the parts said a moment ago', async () => {
+test('a stopping process is immediately not ready, even if the last checks succeeded', async () => {
   const { state, ready } = counted()
   expect((await ready.report()).missing).toEqual([])
   ready.startDraining()

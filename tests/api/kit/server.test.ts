@@ -90,7 +90,7 @@ describe('a body with Content-Length', () => {
   const put = (bytes: number, body: string) =>
     `PUT /items/a HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${bytes}\r\n\r\n${body}`
 
-  test('arrives in chunks, and the next request on the connection is answered', async () => {
+  test('reads the body in chunks, and answers the next request on the connection', async () => {
     const { server } = await served()
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     let text = ''
@@ -104,17 +104,17 @@ describe('a body with Content-Length', () => {
     socket.destroy()
   })
 
-  test('that arrives too slowly fails with request_timeout and closes the connection', async () => {
+  test('answers request_timeout and closes the connection if the body arrives too slowly', async () => {
     const { server } = await served({ runs: 0 }, {}, { bodyTimeoutMs: 20 })
     expect(await raw(server, put(12, '{"te'))).toMatch(/^HTTP\/1\.1 408 [\s\S]*"error":"request_timeout"/)
   })
 
-  test('that is too large is refused before it is sent', async () => {
+  test('refuses a body that is too large before the client sends it', async () => {
     const { server } = await served()
     expect(await raw(server, put(65, ''))).toMatch(/^HTTP\/1\.1 413 [\s\S]*"error":"content_too_large"/)
   })
 
-  test('that breaks off leaks nothing', async () => {
+  test('releases the connection if the client disconnects in the middle of the body', async () => {
     const { server } = await served()
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
     socket.on('error', () => undefined)
@@ -155,13 +155,13 @@ test('closing cuts requests that do not finish in time', async () => {
   expect(await server.close(30)).toBe(1)
 })
 
-test('a port in use is reported with a remedy', async () => {
+test('reports a port that is in use, and how to fix it', async () => {
   const { server, ...api } = await served()
   const port = Number(new URL(server.url).port)
   await expect(startServer({ ...api, host: '127.0.0.1', port, now: Date.now })).rejects.toThrow(/in use: stop what uses it or set API_PORT/)
 })
 
-test('a client that sends half a header and never closes its half is cut', async () => {
+test('cuts off a client that sends half a header and keeps its side of the connection open', async () => {
   const { server } = await served({ runs: 0 }, { headersTimeoutMs: 50, requestTimeoutMs: 100, checkIntervalMs: 20, lingerMs: 20 })
   const port = Number(new URL(server.url).port)
   const sockets = ['GET / HTTP/1.1\r\nHost', '', 'hello\r\n\r\n'].map((bytes) => {
@@ -178,7 +178,7 @@ test('a client that sends half a header and never closes its half is cut', async
   await expect.poll(() => server.connections(), { timeout: 5_000 }).toBe(0)
 })
 
-test('connections beyond the limit are closed, and the places of closed ones are free again', async () => {
+test('closes connections above the limit, and accepts new ones once others have closed', async () => {
   const gate = connectionGate({ total: 2, perAddress: 10, trusted: trustedProxies([]), registry: new Registry() })
   const { server } = await served({ runs: 0 }, {}, {}, gate)
   const held = [1, 2].map(() => connect(Number(new URL(server.url).port), '127.0.0.1'))

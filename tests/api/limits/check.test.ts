@@ -38,7 +38,7 @@ function gateway() {
   return { ...counters, told, keys: state, check }
 }
 
-test('a gateway gets the decision, which is also counted and recorded', async () => {
+test('a gateway gets a decision, and the request is counted and recorded', async () => {
   const { check, told } = gateway()
   expect(await check({ api_key: KEY })).toMatchObject({ allowed: true, reason: 'within_limits', client_id: 'acme', rule_id: 'two' })
   await check({ api_key: KEY })

@@ -53,7 +53,7 @@ const rule = (path: string, limit: number, more: object = {}) => ({
 const named = () => uniqueName('rule')
 
 describe('rules', () => {
-  test('that are created, replaced or deleted through one node apply on all nodes', async () => {
+  test('a rule that is created, replaced or deleted through one node takes effect on all nodes', async () => {
     const three = named()
     const path = `/rate-limits/rules/${three}`
     const made = await send('POST', '/rate-limits/rules', { rule_id: three, ...rule(`/${three}`, 3) })
@@ -82,7 +82,7 @@ describe('rules', () => {
     ])
   })
 
-  test('for paths that no service limits are created with a warning', async () => {
+  test('a rule for a path that no service limits is created with a warning', async () => {
     const foreign = { rule_id: named(), match: { endpoint_pattern: 'GET /checkout' }, limit: 3, window_seconds: LONG_WINDOW }
     const made = await send('POST', '/rate-limits/rules', foreign)
     expect(made).toMatchObject({ status: 201, body: { warnings: [expect.stringContaining('/api/v1/rate-limits/check')] } })
@@ -90,7 +90,7 @@ describe('rules', () => {
     expect(replaced).toMatchObject({ status: 200, body: { warnings: [] } })
   })
 
-  test('that are invalid are refused with the reason', async () => {
+  test('an invalid rule is refused with the reason', async () => {
     const one = { rule_id: named(), ...rule('/a', 1) }
     expect((await send('POST', '/rate-limits/rules', one)).status).toBe(201)
     expect(await send('POST', '/rate-limits/rules', one)).toMatchObject({
@@ -111,7 +111,7 @@ describe('rules', () => {
     expect((await send('GET', '/rate-limits/rules', undefined, {})).status).toBe(401)
   })
 
-  test('that are seeded are listed', async () => {
+  test('the list contains the seeded rules', async () => {
     const { body } = await send('GET', '/rate-limits/rules?limit=100')
     expect(body.rules.map(({ rule_id }: { rule_id: string }) => rule_id)).toEqual(
       expect.arrayContaining(['snippets-create', 'snippets-create-anonymous']),
@@ -120,7 +120,7 @@ describe('rules', () => {
 })
 
 describe('API keys', () => {
-  test('are shown once, work on every node, count for their tier, and stop working when revoked', async () => {
+  test('an API key is shown once, works on every node, counts for its tier, and stops working when revoked', async () => {
     const idempotent = { ...admin, 'idempotency-key': uniqueName('key') }
     const issued = await send('POST', '/rate-limits/clients', { client_id: 'acme', tier: 'pro' }, idempotent)
     expect(issued).toMatchObject({ status: 201, body: { client_id: 'acme', tier: 'pro', revoked_at: null } })
@@ -169,14 +169,14 @@ describe('a limit', () => {
     await expect.poll(async () => (await visit(`/${shared}`, user)).status, SOON).toBe(404)
   })
 
-  test('by address is visible only to callers from that address', async () => {
+  test('shows the usage of an address only to callers from that address', async () => {
     const own = await send('GET', '/rate-limits/usage/ip:127.0.0.1', undefined, {})
     expect(own).toMatchObject({ status: 200, body: { client_id: 'ip:127.0.0.1' } })
     expect((await send('GET', '/rate-limits/usage/ip:192.0.2.1', undefined, {})).status).toBe(401)
     expect((await send('GET', '/rate-limits/usage/ip:127.0.0.1', undefined, await token('--sub', '43'))).status).toBe(403)
   })
 
-  test('is decided for other gateways, and leaves the same records', async () => {
+  test('is also decided for other gateways, which produce the same records', async () => {
     const internal = await token('--sub', 'gateway', '--scope', 'internal')
     const checked = (body: object) => send('POST', '/rate-limits/check', body, internal)
     const gateway = named()
@@ -233,7 +233,7 @@ test(
 )
 
 test(
-  'a fuzzer generated from /openapi.json finds no 5xx and no undocumented answer',
+  'requests that a fuzzer generates from /openapi.json get no 5xx and no undocumented response',
   async () => {
     const { authorization } = await token('--sub', '1', '--scope', 'admin internal')
     const [{ url }] = apis

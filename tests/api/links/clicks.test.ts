@@ -76,7 +76,7 @@ async function clicksApi() {
   return { ...api, redis, table, get, putStats: (stats: LinkStats) => redis.apply(linkStatsView.operationsFor(partition, CODE, stats)) }
 }
 
-test('statistics of a link, with empty hours filled in', async () => {
+test('answers the statistics of a link, and fills in empty hours', async () => {
   const { get, putStats } = await clicksApi()
   const entry = (value: string, clicks: number) => ({ value, clicks, over: 0 })
   putStats({
@@ -122,7 +122,7 @@ test('statistics of a link, with empty hours filled in', async () => {
   expect(hours.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(9)
 })
 
-test('a link without clicks has zeros', async () => {
+test('answers zeros for a link without clicks', async () => {
   const { get } = await clicksApi()
   expect(await (await get('stats')).json()).toMatchObject({ total_clicks: 0, clicks_today: 0, unique_clicks: 0, top_referrers: [] })
 })
@@ -139,7 +139,7 @@ test.each(['stats', 'clicks.csv'])('only the owner and administrators see statis
   expect([missing.status, ((await missing.json()) as { error: string }).error]).toEqual([404, 'url_not_found'])
 })
 
-test('while the view is being built it answers an error instead of zeros, and links still redirect', async () => {
+test('answers an error instead of zeros while the view is being built, and links still redirect', async () => {
   const { get, redis, app } = await clicksApi()
   redis.flush()
   const response = await get('stats')
@@ -196,7 +196,7 @@ test('accepts a valid range and refuses a wrong one', async () => {
   expect(wrong.status).toBe(400)
 })
 
-test('a failure before the first row is an error answer, and one after it truncates the file', async () => {
+test('answers an error if the query fails before the first row, and truncates the file if it fails later', async () => {
   const { get, table } = await clicksApi()
   table.error = new ApiError({ code: 'unavailable', status: 503, retryable: true, when: '', message: 'away' })
   expect((await get('clicks.csv')).status).toBe(503)

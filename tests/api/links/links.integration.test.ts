@@ -81,7 +81,7 @@ describe('the command path', () => {
   })
 
   test(
-    'one of 1,000 concurrent callers gets the alias',
+    'exactly one of 1,000 concurrent callers gets the alias',
     async () => {
       const race = aliasRace(system, 'popular')
       race.enter(CALLERS)
@@ -91,7 +91,7 @@ describe('the command path', () => {
   )
 
   test(
-    'one of 1,000 gets the alias while the worker, an API instance, Redis and the broker are killed',
+    'exactly one of 1,000 callers gets the alias while the worker, an API instance, Redis and the broker are killed',
     async () => {
       const race = aliasRace(system, 'wanted')
       race.enter(WAVE)
@@ -113,7 +113,7 @@ describe('the command path', () => {
 })
 
 describe('without Kafka', () => {
-  test('redirects still work and clicks are buffered; commands answer 503 in time, and none is half done', async () => {
+  test('redirects still work, clicks are buffered, and commands answer 503 in time without partial effects', async () => {
     const made = await create({ long_url: 'https://example.com/clicked', custom_alias: 'clicked' })
     expect(made.status).toBe(201)
     // Stopped rather than killed: connections stay open, but nothing answers.

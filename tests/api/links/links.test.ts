@@ -66,7 +66,7 @@ describe('POST /api/v1/urls', () => {
     expect((await create({ long_url: URL_1, expiration })).body.expires_at).toBe(new Date(clock.now + ms).toISOString())
   })
 
-  test('gives an alias away once, permanently, in exactly that spelling', async () => {
+  test('gives an alias to one caller, permanently and in exactly that spelling', async () => {
     const { create, send } = await linksApi()
     expect((await create({ long_url: URL_1, custom_alias: 'My-link_1' }, { as: ALICE })).body.short_code).toBe('My-link_1')
     const taken = { status: 409, body: { error: 'alias_taken' } }
@@ -102,7 +102,7 @@ describe('POST /api/v1/urls', () => {
     expect(body).toMatchObject({ short_url: `https://go.example/${body.short_code}`, domain: 'go.example' })
   })
 
-  test('the same Idempotency-Key gets the same link, another body answers 409, and a malformed key 400', async () => {
+  test('gives the same link for the same Idempotency-Key, and answers 409 for another body and 400 for a malformed key', async () => {
     const { create } = await linksApi()
     const headers = { 'idempotency-key': 'one' }
     const first = await create({ long_url: URL_1, expiration: '1h' }, { headers })
@@ -129,7 +129,7 @@ describe('POST /api/v1/urls', () => {
     }
   })
 
-  test('503 names the command while nothing decides, and the same id gets the link later', async () => {
+  test('answers 503 with the command id while nothing decides, and a retry with that id gets the link', async () => {
     const { create, faults, decide } = await linksApi()
     faults.deciderDown = true
     const late = await create({ long_url: URL_1 })
@@ -180,7 +180,7 @@ test('the address of bulk creation is not a short code', async () => {
 })
 
 describe('the owner of a link', () => {
-  test('lists links, newest first, in pages', async () => {
+  test('lists links in pages, newest first', async () => {
     const { create, send, advance } = await linksApi()
     for (const name of ['one', 'two', 'three']) {
       await create({ long_url: URL_1, custom_alias: name }, { as: ALICE })
@@ -197,7 +197,7 @@ describe('the owner of a link', () => {
     expect((await send('GET', '/api/v1/urls')).status).toBe(401)
   })
 
-  test('deletes a link (204, then 404), as an administrator can, but nobody else', async () => {
+  test('can delete a link (204, then 404), as can an administrator, but nobody else', async () => {
     const { create, send } = await linksApi()
     for (const alias of ['one', 'two']) await create({ long_url: URL_1, custom_alias: alias }, { as: ALICE })
     await create({ long_url: URL_1, custom_alias: 'nobodys' })
@@ -274,13 +274,13 @@ describe('GET /api/v1/urls/{short_code}/qr', () => {
     expect((await send('GET', `/api/v1/urls/one/qr${query}`)).status).toBe(400)
   })
 
-  test('an unknown code has none', async () => {
+  test('answers 404 for an unknown code', async () => {
     const { send } = await linksApi()
     expect(await send('GET', '/api/v1/urls/missing/qr')).toMatchObject({ status: 404, body: { error: 'url_not_found' } })
   })
 })
 
-test('while a view is being built it answers not_ready, never a wrong 404', async () => {
+test('answers not_ready while a view is being built, never a wrong 404', async () => {
   const { send, redis } = await linksApi()
   redis.flush()
   expect(await send('GET', '/api/v1/urls/missing/qr')).toMatchObject({ status: 503, body: { error: 'not_ready' } })

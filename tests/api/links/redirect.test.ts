@@ -51,7 +51,7 @@ async function shortApi({ countryHeader }: { countryHeader?: string } = {}) {
   return { ...api, clicks, visit, link }
 }
 
-test('answers 302 with the long URL, not cacheable, and records one click', async () => {
+test('answers 302 with the long URL, forbids caching, and records one click', async () => {
   const { visit, link, clicks, clock, redis } = await shortApi()
   const code = await link()
   const reads = redis.state.reads
@@ -100,7 +100,7 @@ test('every answer has a request id and is readable by pages of any origin', asy
   }
 })
 
-test('answers 301 if clicks are not counted, cacheable no longer than the link lives', async () => {
+test('answers a 301 if clicks are not counted, and lets caches keep it until the link expires', async () => {
   const { visit, link, clicks, advance } = await shortApi()
   const code = await link({ analytics: false, expiration: '1h' })
   expect((await visit(`/${code}`)).headers['cache-control']).toBe('public, max-age=3600')
@@ -139,7 +139,7 @@ test('links that are unknown, switched off, deleted or of another domain are not
   expect((await visit(`/${elsewhere}`, { host: 'other.example' })).status).toBe(404)
 })
 
-test('other methods answer 405 with the allowed ones, and OPTIONS lists them', async () => {
+test('answers other methods with 405 and the allowed ones, which OPTIONS lists as well', async () => {
   const { visit, link } = await shortApi()
   const code = await link()
   expect(await visit(`/${code}`, {}, 'POST')).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })
@@ -165,7 +165,7 @@ test('answers 503, never a wrong 404, while Redis is away or being filled', asyn
   expect(lines.some((line) => JSON.stringify(line).includes(URL_1))).toBe(false)
 })
 
-test('in front of the API it handles only codes on a short domain', async () => {
+test('handles only codes on a short domain when it runs in front of the API', async () => {
   const { visit, link } = await shortApi()
   const code = await link()
   const front = { 'x-listener': 'front' }

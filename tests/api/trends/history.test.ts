@@ -66,7 +66,7 @@ test.each(['hours=166&resolution=1m', 'hours=2160&resolution=15m', 'hours=1&reso
   },
 )
 
-test('an unknown location answers 404; a broken store answers 503 and is asked again', async () => {
+test('answers 404 for an unknown location, and 503 for a store error, after which it queries the store again', async () => {
   const { get, table } = await trendsApi()
   expect(await get('/v1/trends/x/history?woeid=2')).toMatchObject({ status: 404, body: { error: 'unknown_location' } })
   table.error = new ApiError({ code: 'unavailable', status: 503, retryable: true, when: '', message: 'm' })

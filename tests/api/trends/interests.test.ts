@@ -69,7 +69,7 @@ test('an unusual name is stored like any other', async () => {
   })
 })
 
-test('needs a user; answers unavailable without Kafka, and not_ready before the view is', async () => {
+test('requires a user, and answers unavailable without Kafka and not_ready before the view is ready', async () => {
   const { get, send, bearer, kafka, redis } = await trendsApi()
   expect(await get(PATH)).toMatchObject({ status: 401, body: { error: 'unauthorized' } })
   expect(await send('PUT', PATH, {})).toMatchObject({ status: 401 })

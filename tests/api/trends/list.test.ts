@@ -48,7 +48,7 @@ describe('GET /v1/trends', () => {
     expect(await get(`/v1/trends?woeid=${woeid}`)).toMatchObject({ status: 404, body: { error: 'unknown_location' } })
   })
 
-  test('a list is public for 60 s, for less when it is older than 2 minutes, and never served after 3', async () => {
+  test('a list is cacheable for 60 s, for less when it is older than 2 minutes, and is not served after 3 minutes', async () => {
     const { get, putList, clock } = await trendsApi()
     putList()
     const cacheControlAfter = async (ageMs: number) => {
@@ -66,7 +66,7 @@ describe('GET /v1/trends', () => {
     expect([stale.headers.get('retry-after'), stale.headers.get('cache-control')]).toEqual(['5', 'no-store'])
   })
 
-  test('a cached answer ends when the list becomes stale', async () => {
+  test('a cached answer expires when its list becomes stale', async () => {
     const { app, answers, putList, clock } = await trendsApi()
     putList()
     clock.now = START + 3 * MINUTE_MS - 200
@@ -88,7 +88,7 @@ describe('GET /v1/trends', () => {
     expect([renewed.status, renewed.body.trends.length]).toEqual([200, 3])
   })
 
-  test('two processes serve the same bytes with the same tag', async () => {
+  test('two processes serve the same bytes with the same ETag', async () => {
     const [one, other] = [await trendsApi(), await trendsApi()]
     one.putList()
     other.putList()
@@ -146,7 +146,7 @@ describe('GET /v1/trends', () => {
     expect(await ask(targets[1])).toBe(503)
   })
 
-  test('answers not_ready until the view has caught up and while there is no list, unavailable without Redis, and then recovers', async () => {
+  test('answers not_ready until the view has a list, answers unavailable without Redis, and then recovers', async () => {
     const { get, putList, redis } = await trendsApi({ caughtUp: false })
     putList()
     const notReady = await get('/v1/trends')
@@ -184,7 +184,7 @@ describe('a personalized list', () => {
     expect((await get('/v1/trends?personalized=true', headers)).body.trends).toHaveLength(30)
   })
 
-  test('without a token or the parameter is the plain list, and shared caches keep the two apart', async () => {
+  test('serves the plain list without a token or the parameter, and shared caches keep the two apart', async () => {
     const { get, putList, bearer } = await trendsApi()
     putList()
     const anonymous = await get('/v1/trends?personalized=true')
@@ -205,14 +205,14 @@ describe('a personalized list', () => {
     expect(await get('/v1/trends', await bearer({ sub: 'abc' }))).toMatchObject({ status: 403, body: { error: 'forbidden' } })
   })
 
-  test('has the plain order for a user without a profile', async () => {
+  test('keeps the plain order for a user without a profile', async () => {
     const { get, putList, bearer } = await trendsApi()
     putList()
     const { body } = await get('/v1/trends?personalized=true', await bearer({ sub: '7' }))
     expect([body.personalized, body.trends[0].term, body.trends[29].term]).toEqual([true, 'term1', 'term30'])
   })
 
-  test('is as stale as its list', async () => {
+  test('becomes stale together with its list', async () => {
     const { get, putList, bearer, clock } = await trendsApi()
     putList()
     clock.now += 3 * MINUTE_MS + 1

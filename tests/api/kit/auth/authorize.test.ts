@@ -58,7 +58,7 @@ describe('authorization', () => {
     )
   })
 
-  test('the scheme is case-insensitive', async () => {
+  test('treats the authorization scheme as case-insensitive', async () => {
     const api = await echoApp()
     expect((await call(api, '/user', `bearer ${await signToken(api.key, { sub: '1' })}`)).status).toBe(200)
   })
@@ -116,7 +116,7 @@ describe('a token is refused', () => {
   })
 })
 
-test.each(['RS256', 'ES256', 'EdDSA'] as const)('%s is accepted', async (alg) => {
+test.each(['RS256', 'ES256', 'EdDSA'] as const)('accepts a token that is signed with %s', async (alg) => {
   const api = await echoApp()
   const key = await signingKey('other', alg)
   api.published.keys.push(key.publicJwk)

@@ -69,7 +69,7 @@ test('concurrent first tokens load the set once', async () => {
   expect(state.loads).toBe(1)
 })
 
-test('without any keys, verification is unavailable and is retried after the cooldown', async () => {
+test('without any keys, answers unavailable and loads the set again after the cooldown', async () => {
   const key = await signingKey('k')
   const { state, verify } = provider(key)
   state.down = true
@@ -91,7 +91,7 @@ test('known keys still work while the provider is down', async () => {
   expect(await verify(unknown)).toBe('unauthorized')
 })
 
-test('keys expire when the provider stays down, also for tokens that were verified before', async () => {
+test('keys expire when the provider stays down, even for tokens that were verified earlier', async () => {
   const key = await signingKey('withdrawn')
   const { state, verify, failures } = provider(key)
   expect(await verify(key)).toBe('1')
@@ -107,7 +107,7 @@ test('keys expire when the provider stays down, also for tokens that were verifi
   expect(await verify(key)).toBe('unauthorized')
 })
 
-test('a redirect of the address of the keys is not followed', async () => {
+test('does not follow a redirect from the address of the keys', async () => {
   const server = createServer((_request, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/jwks' }).end())
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
@@ -131,7 +131,7 @@ test('a revoked key is dropped after the maximum age', async () => {
   expect(await verify(revoked)).toBe('unauthorized')
 })
 
-test('keys come from an address or a file', async () => {
+test('reads keys from an address or a file', async () => {
   const key = await signingKey('k')
   const jwks = JSON.stringify({ keys: [key.publicJwk] })
   const server = createServer((request, response) => response.writeHead(request.url === '/jwks' ? 200 : 500).end(jwks))

@@ -58,14 +58,14 @@ describe('an answer', () => {
     expect(redis.keys().some((key) => key.endsWith(`:link:${CODE}`))).toBe(true)
   })
 
-  test('is found in Redis when the message with it was lost', async () => {
+  test('is read from Redis when the result message was lost', async () => {
     const { commands, faults } = world()
     faults.messagesLost = true
     const open = await commands.open(anonymous(), ['create'])
     expect(await open.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
   })
 
-  test('is looked up when the channel opens again', async () => {
+  test('is read from Redis when the result channel reopens', async () => {
     const { commands, faults, decide, channel } = world({ timeoutMs: 30_000 })
     faults.deciderDown = true
     faults.messagesLost = true
@@ -76,7 +76,7 @@ describe('an answer', () => {
     expect(await answer).toMatchObject({ outcome: 'created' })
   })
 
-  test('to a repeated command is the first one, even from an instance that just started', async () => {
+  test('a repeated command gets the first answer, even from an instance that has just started', async () => {
     const { commands, published } = world()
     const first = await (await commands.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())
     const again = await (await commands.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())
@@ -84,7 +84,7 @@ describe('an answer', () => {
     expect(published).toHaveLength(1)
   })
 
-  test('to a repeated command comes from the deciding partition when Redis has lost it', async () => {
+  test('a repeated command gets the first answer from the deciding partition when Redis has lost it', async () => {
     const { commands, loseRedis, published } = world()
     const first = await (await commands.open(anonymous('key'), ['create'])).run(linkFlow, CODE, linkCommand())
     loseRedis()
@@ -114,13 +114,13 @@ describe('an answer', () => {
 })
 
 describe('a key', () => {
-  test('that is reused for another request is a conflict', async () => {
+  test('answers a conflict when the key is reused for another request', async () => {
     const { commands } = world()
     await commands.open(anonymous('key'), ['create', 1])
     expect(await refusal(commands.open(anonymous('key'), ['create', 2]))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('that is reused for another request is a conflict even after Redis was emptied', async () => {
+  test('answers a conflict when the key is reused for another request, even after Redis was emptied', async () => {
     const { commands } = world({ bindings: { bind: async () => undefined } })
     await (await commands.open(anonymous('key'), ['create', 1])).run(linkFlow, CODE, linkCommand())
     const other = await commands.open(anonymous('key'), ['create', 2])
@@ -136,7 +136,7 @@ describe('a key', () => {
 })
 
 describe('503 names the command', () => {
-  test('when nothing decides in time; the same id gets the answer later', async () => {
+  test('when no decision arrives in time; a retry with the same id gets the answer', async () => {
     const { commands, faults, decide } = world()
     faults.deciderDown = true
     const open = await commands.open(anonymous(), ['create'])
@@ -149,7 +149,7 @@ describe('503 names the command', () => {
     expect(await refusal(commands.open(anonymous('made-1'), ['another']))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('when Kafka refuses, and nothing is written', async () => {
+  test('when Kafka refuses the command, and nothing is written', async () => {
     const { commands, faults, redis } = world()
     faults.kafkaDown = true
     const open = await commands.open(anonymous('mine'), ['create'])
@@ -159,7 +159,7 @@ describe('503 names the command', () => {
     expect(await open.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
   })
 
-  test('when results cannot be received, and then no command is sent', async () => {
+  test('when results cannot be received, and no command is sent', async () => {
     const { commands, channel, published } = world()
     channel.isOpen = false
     const open = await commands.open(anonymous(), ['create'])
@@ -167,7 +167,7 @@ describe('503 names the command', () => {
     expect(published).toEqual([])
   })
 
-  test('when a key cannot be bound', async () => {
+  test('when the idempotency key cannot be bound to a command', async () => {
     const { commands, redis } = world()
     redis.state.down = true
     expect(await refusal(commands.open(anonymous('mine'), ['create']))).toEqual({ code: 'unavailable', commandId: 'mine' })

@@ -207,7 +207,7 @@ test('a clock that goes back neither frees units nor counts them twice', async (
   }
 })
 
-test('counters expire after twice the window, and a bucket no sooner than it is full', async () => {
+test('a counter expires after twice the window, and a token bucket does not expire before it is full', async () => {
   const { redis, store, setTime } = await clocked()
   await setTime(START_US)
   const window = counterOf({ limit: 5, windowSeconds: 60, burst: 0 })
@@ -222,7 +222,7 @@ test('counters expire after twice the window, and a bucket no sooner than it is 
   expect(await redis.exists(counterOf(SMALL).key)).toBe(0)
 })
 
-test('a Cluster of three nodes decides the same, with counters on all nodes', async () => {
+test('a Cluster of three nodes makes the same decisions, with counters on all nodes', async () => {
   const { store } = await connected(await privateRedisCluster(CLUSTER_NODES), true)
   const counters = Array.from({ length: 30 }, () => counterOf({ limit: 5, windowSeconds: 3_600, burst: 0 }))
   for (let round = 0; round < 7; round++) {

@@ -68,7 +68,7 @@ test('a probe takes no slice, because no request waits to spend it', async () =>
   await expect.poll(() => sent.length, SOON).toBe(3)
 })
 
-test('a slice is lost if its connection is, even after its request has timed out, but not if it was refused', async () => {
+test('a slice is lost if its connection is lost, even after its request has timed out, but not if Redis refused it', async () => {
   const { scripts, sent } = heldScripts()
   const lost: string[] = []
   const slice = (name: string): Ask => ({ mode: 'up-to', counter, units: 20, onUnknownOutcome: () => lost.push(name) })

@@ -92,7 +92,7 @@ test('lets requests through while Redis is frozen (SIGSTOP), and limits again af
   await untilLimiting(store)
 })
 
-test('answers that arrive too late let the request through, and do not count as a sign of health', async () => {
+test('a response that arrives too late lets its request through and does not count as a sign of health', async () => {
   const redis = await privateRedis()
   const proxy = await holdingProxy(redis.address)
   const { store, failures } = openStore(proxy.url)
@@ -126,7 +126,7 @@ test('recovers when Redis becomes a read-only replica and then a master again', 
   await untilLimiting(store)
 })
 
-test('recovers when Redis runs out of memory (OOM) and then has some again', async () => {
+test('recovers after Redis has run out of memory (OOM)', async () => {
   const redis = await privateRedis()
   const admin = new Redis(redis.address)
   onTestFinished(() => admin.disconnect())

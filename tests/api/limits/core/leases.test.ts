@@ -112,7 +112,7 @@ test.each([4, 8, 16])('%i instances together never hold more than a twentieth of
   )
 })
 
-test('the excess in the worst window after a pause follows the formula, with leases and without', async () => {
+test('with and without leases, the excess in the worst window after a pause follows the formula', async () => {
   const limit: Limit = { limit: 400, windowSeconds: 1, burst: 0 }
   const [pauseFrom, pauseTo] = [3_000, 3_150]
   const system = instances(1)
@@ -152,7 +152,7 @@ test('decides a hot counter locally and a cold one in the store', async () => {
   expect(stores[0].local).toBe(local)
 })
 
-test('a refusal is remembered while it is certain, so that an attack asks the store at most forty times a second', async () => {
+test('remembers a refusal while it is certain to hold, so that an attack causes at most forty store queries a second', async () => {
   const { stores, exact, advance } = instances(1)
   const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
   let admitted = 0
@@ -324,7 +324,7 @@ test('closing waits until the store has accepted the returned units', async () =
   await closing
 })
 
-test('a late refusal of an early request does not erase what was learned about a counter since', async () => {
+test('a late refusal of an early request does not overwrite newer knowledge about a counter', async () => {
   const clock = { ms: 0 }
   const exact = exactCounters(() => START_US + clock.ms * US_PER_MS)
   const { store, held } = heldStore(exact.store)

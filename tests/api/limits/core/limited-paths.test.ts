@@ -10,7 +10,7 @@ test('covers the paths that a service declares, and no others', () => {
   expect(limitedPaths(['*']).covers('/anything')).toBe(true)
 })
 
-test('a rule can apply if one path matches both patterns', () => {
+test('a rule can apply to a service if some path matches the patterns of both', () => {
   const applying = ['*', 'GET *', '/*', '/api/*', '/api/v1/*', 'POST /api/v1/urls', '/api/v1/urls/*', '/stack/*', 'PUT /stack/next']
   for (const pattern of applying) expect([pattern, paths.canApply(pattern)]).toEqual([pattern, true])
   for (const pattern of ['/v2/*', '/api/v1', '/stack/next/*', 'GET /cart', 'no pattern']) {

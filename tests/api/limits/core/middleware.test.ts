@@ -61,7 +61,7 @@ describe('an answer', () => {
     expect([answered.status, answered.headers.get('x-ratelimit-remaining')]).toEqual([status, '1'])
   })
 
-  test('over the limit has the error fields of the API', async () => {
+  test('has the error fields of the API above the limit', async () => {
     const { ask } = limitedApp()
     await ask('/text')
     await ask('/text')
@@ -94,14 +94,14 @@ describe('an error in the limiter never fails the request', () => {
     throw new Error('a bug')
   }
 
-  test('Redis', async () => {
+  test('an error from Redis lets the request through with a warning', async () => {
     const { ask, redis, warnings } = limitedApp()
     redis.error = new Error('connection refused')
     expect((await ask('/text')).status).toBe(200)
     expect(warnings).toEqual([{ requests: 1, reason: 'unreachable', cause: 'connection refused' }])
   })
 
-  test('callers', async () => {
+  test('an error while the caller is identified lets the request through with a warning', async () => {
     const { ask, warnings } = limitedApp({ callerOf: broken })
     expect((await ask('/text')).status).toBe(200)
     expect(warnings).toEqual([{ requests: 1, reason: 'fault', cause: 'a bug' }])
@@ -124,7 +124,7 @@ describe('an error in the limiter never fails the request', () => {
   })
 })
 
-test('without a callback for warnings, the process is warned with a number and a reason', async () => {
+test('without a callback for warnings, emits a process warning with the number of requests and the reason', async () => {
   const told: string[] = []
   const hear = (warning: Error) => void told.push(`${warning.name}: ${warning.message}`)
   process.on('warning', hear)

@@ -88,7 +88,7 @@ test('counts requests of a second by kind, with their cost, and separates caller
   ])
 })
 
-test('counts kinds beyond the maximum as left out, and truncates paths', async () => {
+test('counts requests of kinds beyond the maximum as left out, and truncates paths', async () => {
   const { written, ask, close } = recorded()
   const long = `/${'a'.repeat(300)}`
   ask(long)

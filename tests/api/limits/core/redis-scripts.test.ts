@@ -7,13 +7,13 @@ function foreignClient(more: object = {}): RedisClient {
   return { evalsha: async () => [0], eval: async () => [0], ...more }
 }
 
-test('a single server is one group', () => {
+test('all keys of a single server belong to one group', () => {
   const { groupOf, nodeOf } = redisScripts(foreignClient({ isCluster: false }))
   expect(groupOf('a')).toBe(groupOf('b'))
   expect(nodeOf(groupOf('a'))).toBe('')
 })
 
-test('recognizes a cluster of another copy of ioredis: its groups are hash slots, and its nodes are their masters', () => {
+test('recognizes a Cluster client of another copy of ioredis, and groups keys by hash slot and master', () => {
   const slots: string[][] = []
   // The Redis Cluster specification gives 0x31C3 as the slot of "123456789".
   slots[0x31c3] = ['10.0.0.1:6379', '10.0.0.2:6379']

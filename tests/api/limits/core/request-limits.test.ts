@@ -109,7 +109,7 @@ describe('an answer', () => {
     expect(headers.get('access-control-expose-headers')).toContain('X-RateLimit-Remaining')
   })
 
-  test('over the limit is 429 with the documented body, and the handler does not run', async () => {
+  test('answers 429 with the documented body above the limit, without running the handler', async () => {
     const { get, metrics } = await limitedApp()
     await get('/api/v1/things')
     await get('/api/v1/things')
@@ -122,7 +122,7 @@ describe('an answer', () => {
     expect(await metrics.text()).toContain('http_errors_total{code="rate_limit_exceeded"} 1')
   })
 
-  test('that is an error carries the headers too, and an unknown address counts', async () => {
+  test('an error response carries the headers too, and a request for an unknown path counts', async () => {
     const { get } = await limitedApp()
     const { status, headers } = await get('/api/v1/nothing')
     expect([status, headers.get('x-ratelimit-remaining')]).toEqual([404, '1'])
@@ -130,7 +130,7 @@ describe('an answer', () => {
     expect((await get('/api/v1/nothing')).status).toBe(429)
   })
 
-  test('is limited on every path that a service declares, and documented so', async () => {
+  test('limits every path that a service declares, and the OpenAPI document says so', async () => {
     const { get, app } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
     await get('/stack/next')
     await get('/stack/next')
@@ -140,7 +140,7 @@ describe('an answer', () => {
     expect([documented('/stack/next'), documented('/api/v1/things'), documented('/v1/free')]).toEqual([true, true, false])
   })
 
-  test('on any other path is not limited', async () => {
+  test('does not limit a path that no service declares', async () => {
     const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '*' }])
     for (let request = 0; request < 4; request++) expect((await get('/v1/free')).status).toBe(200)
     expect(counts.size).toBe(0)
@@ -152,7 +152,7 @@ describe('an answer', () => {
     expect(answers.get('/api/v1/things', 0)).toBeUndefined()
   })
 
-  test('to another spelling of the path counts the same', async () => {
+  test('counts another spelling of a path as the same path', async () => {
     const { get, counts } = await limitedApp([{ ...EVERYTHING, endpoint_pattern: '/api/v1/things' }])
     await get('/api/v1/things')
     await get('/api/v1/thin%67s')
