@@ -44,7 +44,7 @@ describe('the snippet page in Chromium', () => {
 
   const background = (page: Page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor)
 
-  test("creates, opens, copies and links a snippet by line, and follows the reader's dark mode", async () => {
+  test("creates and opens a snippet, copies it, links to a line, and follows the reader's dark mode", async () => {
     const content = 'def f(x):\n\t"""<script>alert(1)</script>\n\n  </code> &amp;"""\n\n    return "é😀"\n\n'
     const { page, complaints, create } = await opened()
     const made = await create({ content, title: '<img src=x onerror=alert(1)>', language: 'python' })
@@ -64,7 +64,7 @@ describe('the snippet page in Chromium', () => {
     await page.context().close()
   })
 
-  test('is complete without scripts, and fits a narrow screen', async () => {
+  test('shows the whole snippet without scripts, and fits a narrow screen', async () => {
     const { page, create } = await opened({ javaScriptEnabled: false, viewport: { width: 360, height: 640 } })
     const made = await create({ content: `let wide = "${'x'.repeat(500)}"\n`, language: 'rust', title: 'y'.repeat(200) })
     await page.goto(`/p/${made.body.paste_id}`)
@@ -101,7 +101,7 @@ describe('the snippet page in Chromium', () => {
     await page.context().close()
   })
 
-  test('saves a burning snippet that is too long for the page as a file, completely', async () => {
+  test('saves a burning snippet that is too long for the page as a complete file', async () => {
     const { page, create } = await opened()
     const content = `${'a line of a long text\n'.repeat(40_000)}the end`
     const made = await create({ content, burn_after_reads: 1 })

@@ -11,7 +11,7 @@ import { keepLines } from './keep-logs.ts'
 const { seed, rounds, parts } = chaosConfig()
 const SETUP_TIMEOUT_MS = 240_000
 const ROUND_TIMEOUT_MS = 300_000
-/** Time for a hundred thousand visits on a busy machine. */
+/** Limits the test with a full buffer, which needs a hundred thousand visits, on a busy machine. */
 const FULL_TIMEOUT_MS = 600_000
 /** Upper bound for the delay before an incident. */
 const WITHIN_MS = 1_000
@@ -93,7 +93,7 @@ test(
 )
 
 test(
-  'with Kafka stopped until the buffer is full, redirects work, dropped clicks are reported, and all others are counted once',
+  'while Kafka is stopped until the buffer is full, redirects work, and each click is reported as dropped or counted once',
   async () => {
     const ordeal = await clickOrdeal(system, counting, { visitorsPerApi: 32 })
     process.kill(system.kafka.pid as number, 'SIGSTOP')

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 
-/** Duration and intensity of the chaos tests. */
+/** Settings that decide how long the chaos tests run and which parts they kill. */
 export interface ChaosConfig {
   /** Seeds all random decisions. The output shows it, so that a failure can be repeated. */
   readonly seed: number

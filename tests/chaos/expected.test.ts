@@ -53,7 +53,7 @@ test("the shop's output matches the offline computation", () => {
 
 const outputs = ['ledger', 'matched', 'reminders', 'windows', 'regions'] as const
 
-test.each(outputs)('detects a lost record of %s, and waits for it', (name) => {
+test.each(outputs)('detects a lost record of %s, and reports the output as incomplete', (name) => {
   const { input, output, timing } = run()
   for (let at = 0; at < output[name][0].length; at++) {
     const less = { ...output, [name]: [output[name][0].toSpliced(at, 1)] }
@@ -71,7 +71,7 @@ test.each(outputs)('detects a duplicate record of %s', (name) => {
   }
 })
 
-test('detects state that was rolled back or contains an aborted change', () => {
+test('detects state that was rolled back, or that contains an aborted change', () => {
   const { input, output, timing } = run()
   const [ledger] = output.ledger
   const wrong = ledger.with(2, { ...ledger[2], value: { ...ledger[2].value, balance: 8 } })
@@ -99,7 +99,7 @@ test('detects a time that was closed before all payments in the log were counted
   expect(judged([160, 1], [300, 3])).toEqual([`partition ${merchant} closed 160 with 1 payments, but 2 were there`])
 })
 
-test('detects times that stop, and waits for them', () => {
+test('detects a partition that has stopped closing times, and waits for it', () => {
   const { merchant, judged, done } = closings()
   expect(judged()).toEqual([`partition ${merchant} has closed no time of 3`])
   expect(judged([100, 0], [200, 2])).toEqual([`partition ${merchant} closed its last time with 2 payments of 3`])
@@ -107,7 +107,7 @@ test('detects times that stop, and waits for them', () => {
   expect(done([100, 0], [200, 3])).toBe(true)
 })
 
-test('while a clock is wrong, a time may close with fewer payments, and a time that is ahead may hold back earlier ones; otherwise both are faults', () => {
+test('accepts a time with too few payments, or one that is ahead and holds back others, only while a clock is wrong', () => {
   const inLogBy = new Map([['1', 50]])
   const { merchant, judged, done } = closings({ inLogBy, doubtful: [[100, 200]] })
   expect(judged([100, 0], [200, 0], [300, 3])).toEqual([])

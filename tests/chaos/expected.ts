@@ -23,9 +23,9 @@ export interface ShopOutput {
   readonly closings: Log<Closing>
 }
 
-/** Times on a correct clock, to judge the closed times by. Epoch ms. */
+/** Times on a correct clock by which closed times are judged. Epoch ms. */
 export interface Timing {
-  /** By payment: a time by which it was certainly in the log. Missing payments are not required before the end. */
+  /** A time by which each payment was certainly in the log. A payment without an entry is required only at the end. */
   readonly inLogBy: ReadonlyMap<string, number>
   /**
    * Ranges of times that may close with fewer payments than exist, because some clock was wrong during them or claimed
@@ -80,7 +80,7 @@ export function faults(input: ShopInput, output: ShopOutput, timing: Timing): st
   return found.length > MAX_SHOWN ? [...found.slice(0, MAX_SHOWN), `and ${found.length - MAX_SHOWN} more`] : found
 }
 
-/** How much of the output has been written, for tests that wait for the rest. */
+/** Reports how much of the output has been written, for tests that wait for the rest. */
 export function progress(input: ShopInput, output: ShopOutput, timing: Timing): { readonly done: boolean; readonly text: string } {
   const payments = paid(input).flat()
   const due = sum(payments.map(({ value }) => value.amount))
@@ -98,7 +98,7 @@ export function progress(input: ShopInput, output: ShopOutput, timing: Timing): 
   }
 }
 
-/** Each account's entries are exactly its payments in log order, with the running balance. */
+/** Checks that each account's entries are exactly its payments in log order, with the running balance. */
 function ledgerFaults(payments: Log<Payment>, ledger: Log<LedgerEntry>): string[] {
   const wanted = new Map<string, string[]>()
   for (const [account, list] of grouped(payments)) {
@@ -127,7 +127,7 @@ function matchedIds(payments: Log<Payment>, receipts: ShopInput['receipts']): st
   return payments.flat().flatMap(({ value }) => (received.has(value.id) ? [value.id] : []))
 }
 
-/** Each id exactly once. */
+/** Checks that the log contains each id exactly once. */
 function idFaults(what: string, wanted: readonly string[], log: Log<{ readonly id: string }>): string[] {
   const left = new Set(wanted)
   const seen = new Set<string>()
@@ -141,7 +141,8 @@ function idFaults(what: string, wanted: readonly string[], log: Log<{ readonly i
 }
 
 /**
- * Each window contains exactly its payments, counted and summed one by one, in any order that the repartition produced.
+ * Checks that each window contains exactly its payments, counted and summed one by one, in any order that the
+ * repartition produced.
  */
 function windowFaults(payments: Log<Payment>, windows: Log<WindowEntry>): string[] {
   const wanted = new Map<string, Map<string, number>>()
@@ -167,7 +168,7 @@ function windowFaults(payments: Log<Payment>, windows: Log<WindowEntry>): string
   return [...faults, ...missing]
 }
 
-/** Each region's totals are continuous and end at the sum of its payments. */
+/** Checks that each region's totals have no gap and end at the sum of its payments. */
 function regionFaults(payments: Log<Payment>, regions: Log<RegionEntry>): string[] {
   const wanted = new Map<string, number>()
   for (const { value } of payments.flat()) wanted.set(value.region, (wanted.get(value.region) ?? 0) + value.amount)
@@ -182,19 +183,19 @@ function regionFaults(payments: Log<Payment>, regions: Log<RegionEntry>): string
   })
 }
 
-/** Payments by the partition of their merchant, which counts and closes them. */
+/** Groups payments by the partition of their merchant, which counts them and closes times. */
 function byMerchant(payments: Log<Payment>): Payment[][] {
   const partitions: Payment[][] = Array.from({ length: PARTITIONS }, () => [])
   for (const { value } of payments.flat()) partitions[partitionFor(Buffer.from(value.merchant), PARTITIONS)].push(value)
   return partitions
 }
 
-/** A clock that was ahead closed times after `now`. The partition closes no other time until that time has come. */
+/** True if a clock that was ahead closed a time after `now`. The partition closes no other time until then. */
 function isAhead({ time }: Closing, { doubtful, now }: Timing): boolean {
   return doubtful.length > 0 && time > now
 }
 
-/** Partitions whose last closed time lacks payments, which shows that their times have stopped. */
+/** Finds partitions whose last closed time lacks payments, which shows that they have stopped closing times. */
 function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {
   const closed = grouped(closings)
   return byMerchant(payments).flatMap((wanted, partition) => {
@@ -206,8 +207,8 @@ function unclosed(payments: Log<Payment>, closings: Log<Closing>, timing: Timing
 }
 
 /**
- * Each partition closes every time once and in order, with all payments that were in the log before it, and finally
- * with all payments.
+ * Checks that each partition closes every time once and in order, with all payments that were in the log before that
+ * time. The last time must have all payments.
  */
 function closingFaults(payments: Log<Payment>, closings: Log<Closing>, timing: Timing): string[] {
   const { inLogBy, doubtful } = timing

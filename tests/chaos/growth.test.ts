@@ -13,7 +13,7 @@ function samples(rssAt: (hours: number) => number, handlesAt: (hours: number) =>
   })
 }
 
-test('the slope covers only the time after the warm-up', () => {
+test('computes the slope only over the time after the warm-up', () => {
   const { rssBytesPerHour, rssRise, meanRssBytes } = growth(
     samples(
       (hours) => 200 + 30 * hours,
@@ -25,7 +25,7 @@ test('the slope covers only the time after the warm-up', () => {
   expect(meanRssBytes / MIB).toBeCloseTo(220)
 })
 
-test('a heap that fluctuates counts as flat', () => {
+test('treats a heap that fluctuates as flat', () => {
   const breathing = samples(
     (hours) => 200 + 15 * Math.sin(hours * 200),
     () => 40,
@@ -33,7 +33,7 @@ test('a heap that fluctuates counts as flat', () => {
   expect(growthFaults(growth(breathing))).toEqual([])
 })
 
-test('detects leaks', () => {
+test('detects a leak of memory or file handles', () => {
   const memory = growth(
     samples(
       (hours) => 200 + 60 * hours,

@@ -17,12 +17,12 @@ export interface Growth {
   readonly lastHandles: number
 }
 
-/** The share of a run in which caches fill and code is compiled. */
+/** The warm-up's share of a run: caches fill and code is compiled during it, so its samples are ignored. */
 const WARM_UP_SHARE = 1 / 3
 const MS_PER_HOUR = 3_600_000
-/** Tolerates caches that still fill a little, and connections that come and go. */
+/** The rise of memory that counts as flat. It tolerates caches that still fill and connections that come and go. */
 const MAX_RSS_RISE = 0.1
-/** A connection that is being replaced briefly counts twice, as does a table file during compaction. */
+/** The additional handles that count as flat: connections and table files count twice while they are replaced. */
 const MAX_MORE_HANDLES = 10
 
 /** @throws RangeError if there are too few samples for a line */
@@ -46,7 +46,7 @@ export function growth(samples: readonly Sample[]): Growth {
   }
 }
 
-/** @returns descriptions of all problems, empty if memory and handles stayed flat */
+/** Checks that memory and handles stayed flat. @returns a description of each problem */
 export function growthFaults({ rssRise, firstHandles, lastHandles }: Growth): string[] {
   const faults: string[] = []
   if (rssRise > MAX_RSS_RISE) faults.push(`memory rose by ${(rssRise * 100).toFixed(1)} % after the warm-up`)

@@ -19,10 +19,10 @@ const ACCOUNTS = 150
 const MERCHANTS = 25
 const REGIONS = 6
 const MAX_AMOUNT = 1_000
-/** A receipt arrives in the same batch as its payment, in a later or an earlier one, or never. */
+/** The greatest distance in batches between a payment and its receipt, which may also arrive first or never. */
 const RECEIPT_LAG_BATCHES = 12
 const SHARE_WITHOUT_RECEIPT = 0.05
-/** Upstream producers also abort, and the shop must never see their records. */
+/** The share of transactions that the producer aborts. The shop must never see their records. */
 const SHARE_ABORTED = 0.15
 const HOUR_MS = 3_600_000
 

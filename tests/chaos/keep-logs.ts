@@ -21,8 +21,8 @@ export async function keepLogs({ workers, env }: System, target: string): Promis
 }
 
 /**
- * The same for processes that a test reads itself: their lines, each worker's report of its tasks, and the servers'
- * logs. @returns the target
+ * Copies the evidence of a failed test that reads the log lines of its processes itself: these lines, each worker's
+ * report of its tasks, and the servers' logs. @returns the target
  */
 export async function keepLines(
   folder: string,

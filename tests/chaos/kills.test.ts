@@ -13,11 +13,11 @@ import { keepLogs } from './keep-logs.ts'
 const { seed, rounds, parts } = chaosConfig()
 const TWEETS_PER_SECOND = 40
 const SECOND_MS = 1_000
-/** Above all differences between the recording's ids. */
+/** Larger than the difference between any two ids of the recording. */
 const IDS_PER_ROUND = 100_000_000_000_000_000n
 /** Lists are renewed every half minute, so a kill may happen at any point between two renewals. */
 const WITHIN_MS = 30 * SECOND_MS
-/** A kill, the recovery and the window after it, on a busy machine. */
+/** Limits one round: a kill, the recovery and the window after it, on a busy machine. */
 const ROUND_TIMEOUT_MS = 240_000
 
 let system: System
@@ -50,7 +50,7 @@ async function tweetsFromNow(): Promise<() => LiveEvent> {
   }
 }
 
-/** What happens in each round, by the part that it happens to. */
+/** The incident of each round, by the part that it affects. */
 const INCIDENTS: Readonly<Record<string, (round: number) => Promise<void>>> = {
   worker: (round) => trial.kill(system.workers[round % system.workers.length]),
   kafka: () => trial.kill(system.kafka),
@@ -85,7 +85,7 @@ test(
       process.stderr.write(`chaos: round ${round} of ${rounds} is over\n`)
     }
     await trial.endInput()
-    // Also what was never acknowledged is in the log before the last window is due.
+    // By then even unacknowledged tweets are in the log before the last window is due.
     await trial.checkPublished()
     const windowEnd = await trial.nextWindow({ wholeMinute: true })
     await trial.checkPublished()

@@ -19,7 +19,7 @@ const ROUNDS = 40
 const BATCH = 12
 const LONGEST_PAUSE_MS = 12
 const LONGEST_HOLD_MS = 40
-/** Normally takes a second, but a machine may be a hundred times slower. */
+/** Limits the wait for the output. It normally takes a second, but a busy machine may be a hundred times slower. */
 const OUTPUT_WITHIN_MS = 100_000
 const RUN_TIMEOUT_MS = 180_000
 const STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']

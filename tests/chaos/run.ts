@@ -19,7 +19,7 @@ const SERVICES = { trends: ['kills'], links: ['alias', 'clicks'], snippets: ['bu
 const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31
 const VERIFY = join(import.meta.dirname, '../../scripts/verify.ts')
-/** A run leaves some eighty partitions. After a hundred runs a killed broker would take minutes to start. */
+/** Each run leaves about eighty partitions. After a hundred runs on one broker, a restart would take minutes. */
 const SEEDS_PER_BROKER = 10
 
 function options() {

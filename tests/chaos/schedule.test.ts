@@ -8,7 +8,7 @@ test('a seed always gives the same schedule, and another seed a different one', 
   expect(drawSchedule(7).faults).not.toEqual(drawSchedule(8).faults)
 })
 
-test('every kind of fault occurs, at an existing worker, during the input, in order', () => {
+test('schedules every kind of fault, in order, during the input, and only for existing workers', () => {
   const all = SEEDS.flatMap((seed) => drawSchedule(seed, { brokers: 2 }).faults)
   expect(new Set(all.map(({ fault }) => fault.kind))).toEqual(new Set(FAULT_KINDS))
   for (const { atMs, fault } of all) {
@@ -29,7 +29,7 @@ test('some of a hundred seeds suspend the broker for longer than any session', (
   expect(pauses.filter((ms) => ms <= 9_000).length).toBeGreaterThan(pauses.length / 2)
 })
 
-test('with chosen kinds there is one fault of each', () => {
+test('schedules one fault of each chosen kind', () => {
   const kinds = drawSchedule(3, { kinds: ['broker-kill', 'cut'] }).faults.map(({ fault }) => fault.kind)
   expect(kinds.sort()).toEqual(['broker-kill', 'cut'])
 })

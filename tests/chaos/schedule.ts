@@ -3,20 +3,20 @@ import { integer, pick, type Random, seededRandom } from '../../tools/random/ran
 
 export const WORKERS = 3
 
-/** Damage to the state files of a killed worker before it restarts. */
+/** How the harness damages a state file of a killed worker before the worker restarts. */
 export type Damage = 'truncate' | 'flip' | 'delete'
 
-/** A fault. Times in ms. */
+/** A fault that the harness can inject. All times are in ms. */
 export type Fault =
   /** kill -9. With `wipe` the state folder is lost as well. */
   | { readonly kind: 'kill'; readonly worker: number; readonly downMs: number; readonly wipe: boolean }
   /** kill -9 directly after a commit step. */
   | { readonly kind: 'kill-at-step'; readonly worker: number; readonly downMs: number; readonly step: CommitFaultPoint }
-  /** Leaves the group gracefully and returns. */
+  /** Stops the worker gracefully, so that it leaves the group, and starts it again. */
   | { readonly kind: 'restart'; readonly worker: number; readonly downMs: number }
   /** SIGSTOP for longer than the session time-out, then SIGCONT: a zombie. */
   | { readonly kind: 'zombie'; readonly worker: number; readonly ms: number }
-  /** The same, directly after a commit step. */
+  /** Like `zombie`, but directly after a commit step. */
   | { readonly kind: 'zombie-at-step'; readonly worker: number; readonly ms: number; readonly step: CommitFaultPoint }
   /** SIGSTOP for longer than the transaction time-out, but not the session time-out. */
   | { readonly kind: 'stall'; readonly worker: number; readonly ms: number }
@@ -28,13 +28,13 @@ export type Fault =
   | { readonly kind: 'slow'; readonly worker: number; readonly delayMs: number; readonly ms: number }
   /** A network outage: no connection closes, and data in transit arrives afterwards. */
   | { readonly kind: 'blackhole'; readonly worker: number; readonly ms: number }
-  /** The disk of the state folder is full. */
+  /** Fills the disk of the state folder, and frees it later. */
   | { readonly kind: 'disk-full'; readonly worker: number; readonly ms: number }
   /** Kills the worker, damages a file of its database, and restarts it. */
   | { readonly kind: 'damage'; readonly worker: number; readonly how: Damage; readonly file: number }
-  /** Sets the worker's wall clock wrong, and then right again. */
+  /** Shifts the worker's wall clock, and corrects it later. */
   | { readonly kind: 'clock'; readonly worker: number; readonly offsetMs: number; readonly ms: number }
-  /** Moves all partitions, and with them all coordinators, to the other one of two brokers. */
+  /** Moves all partitions, and with them all coordinators, to one of two brokers. */
   | { readonly kind: 'move'; readonly node: 1 | 2 }
 
 export type FaultKind = Fault['kind']
@@ -60,7 +60,7 @@ export interface Schedule {
 }
 
 export interface ScheduleOptions {
-  /** One fault of each kind, at times drawn from the seed. By default both are drawn. */
+  /** Injects one fault of each of these kinds, at random times. By default the kinds are random as well. */
   readonly kinds?: readonly FaultKind[]
   /** Default 1. With 2, every run moves partitions between them. */
   readonly brokers?: 1 | 2
@@ -75,12 +75,12 @@ const MIN_FAULTS = 2
 const MORE_FAULTS = 3
 const SECOND_MS = 1_000
 const HOUR_MS = 3_600 * SECOND_MS
-/** Longer than the session time-out of 6 s. */
+/** Duration of a `zombie`: longer than the session time-out of 6 s. */
 const ZOMBIE_MS = 7_500
-/** Longer than the transaction time-out of 3 s, and shorter than the session time-out. */
+/** Duration of a `stall`: longer than the transaction time-out of 3 s, but shorter than the session time-out. */
 const STALL_MS = 3_800
 const LONGEST_PAUSE_MS = 9 * SECOND_MS
-/** Long enough for every session and transaction to time out. */
+/** Range of long broker pauses, during which every session and transaction times out. */
 const VERY_LONG_PAUSE_MS = [20 * SECOND_MS, 30 * SECOND_MS] as const
 const VERY_LONG_PAUSE_SHARE = 0.2
 const STEPS: readonly CommitFaultPoint[] = ['encoded', 'produced', 'offsets-added', 'committed', 'written']
@@ -89,7 +89,7 @@ const CLOCK_OFFSETS_MS = [-48 * HOUR_MS, -HOUR_MS, -20 * SECOND_MS, 20 * SECOND_
 const FILES = 1_000
 const KEEP_PLACE_SHARE = 0.3
 
-/** How the parameters of each fault are drawn. */
+/** Draws the parameters of each kind of fault. */
 const DRAW: { readonly [Kind in FaultKind]: (random: Random, options: ScheduleOptions) => Extract<Fault, { kind: Kind }> } = {
   kill: (random) => ({ kind: 'kill', worker: integer(random, WORKERS), downMs: integer(random, 2_000), wipe: random() < 0.4 }),
   'kill-at-step': (random) => ({

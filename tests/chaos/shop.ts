@@ -26,7 +26,7 @@ export interface Payment {
   readonly end?: boolean
 }
 
-/** Keyed by account. Arrives before or after its payment, or never. */
+/** A receipt for a payment, keyed by account. It arrives before or after its payment, or never. */
 export interface Receipt {
   readonly id: string
 }
@@ -66,7 +66,7 @@ interface Balance {
 
 export const PARTITIONS = 4
 const WINDOW_MS = 1_000
-/** Longer than any payment is in flight, faults included. Older sums are dropped, so that state stops growing. */
+/** How many windows are kept: longer than any payment is in flight, even with faults. Older ones are dropped. */
 const WINDOWS_KEPT = 600
 const REMINDER_AFTER_MS = 700
 const TICK_MS = 500

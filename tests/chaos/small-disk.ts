@@ -11,9 +11,9 @@ const FILLER = 'filler'
 export interface SmallDisk {
   /** The folder's path as seen from other processes. */
   readonly reach: string
-  /** Prefix for a command that should see it. */
+  /** Prefix for a command that must see the small disk. */
   readonly enter: readonly string[]
-  /** Name of the file that fills it. */
+  /** Name of the file that fills the disk. */
   readonly filler: string
   fill(): void
   free(): void
@@ -22,7 +22,7 @@ export interface SmallDisk {
 
 let reason: string | undefined | null = null
 
-/** Why this machine cannot have a small disk, or undefined if it can. */
+/** Returns the reason why this machine cannot have a small disk, or undefined if it can. */
 export function noSmallDisk(): string | undefined {
   if (reason !== null) return reason
   const tried = spawnSync('unshare', ['-m', 'sh', '-c', 'mount -t tmpfs -o size=1m chaos /mnt'], { encoding: 'utf8' })
@@ -30,7 +30,7 @@ export function noSmallDisk(): string | undefined {
   return reason
 }
 
-/** @param folder the mount point; the process that holds it runs in `home` */
+/** Mounts a small file system. @param folder the mount point; the process that holds it runs in `home` */
 export async function smallDisk(home: string, folder: string): Promise<SmallDisk> {
   const script = `mount -t tmpfs -o size=${SIZE_MB}m chaos "$1" && echo mounted && exec sleep infinity`
   const holder = spawn('unshare', ['-m', 'sh', '-c', script, 'sh', folder], { cwd: home, stdio: ['ignore', 'pipe', 'inherit'] })

@@ -20,7 +20,7 @@ const MIB = 1_048_576
 const KIB = 1_024
 const MINUTE_MS = 60_000
 const SAMPLE_EVERY_MS = 20_000
-/** Empty pages are returned to the system in the background. */
+/** Pause after a garbage collection, during which empty pages are returned to the system in the background. */
 const COLLECTION_MS = 1_000
 const CUT_EVERY_MS = 20_000
 /** How often each worker is fenced, drops its tasks and rejoins. */

@@ -18,7 +18,7 @@ import { type WorkerSlot, workerSlot } from './worker-slot.ts'
 
 export interface TrialDeps {
   readonly broker: Component
-  /** The folder of this trial alone. */
+  /** A folder that no other trial uses. */
   readonly folder: string
   readonly say: (text: string) => void
 }
@@ -35,7 +35,7 @@ export interface TrialOptions {
 }
 
 export interface TrialResult {
-  /** Descriptions of all deviations, empty if the output was exactly right. */
+  /** Describes every deviation from the expected output. Empty if there is none. */
   readonly faults: readonly string[]
   /** Payments in the log. */
   readonly payments: number
@@ -48,10 +48,10 @@ export interface TrialResult {
 const PAYMENTS = 4_000
 /** The input continues after the last fault begins, so that the fault affects some of it. */
 const INPUT_MS = FAULTS_WITHIN_MS + 1_000
-/** Below the session time-out of 6 s, so that a stalled worker can lose its transaction and keep its partitions. */
+/** Shorter than the session time-out of 6 s, so that a stalled worker can lose only its transaction. */
 const TRANSACTION_TIMEOUT_MS = 3_000
 const READY_WITHIN_MS = 90_000
-/** Time after the last fault for sessions, transactions and restores on a busy machine. */
+/** How long sessions, transactions and restores may take after the last fault on a busy machine. */
 const OUTPUT_WITHIN_MS = 150_000
 const LOOK_EVERY_MS = 300
 /** The broker refuses timestamps this far ahead of its own clock (`message.timestamp.after.max.ms`). */
@@ -62,7 +62,7 @@ function mayEndWorkers(fault: Fault): boolean {
   return fault.kind === 'disk-full' || fault.kind === 'damage' || (fault.kind === 'clock' && fault.offsetMs >= TOO_FAR_AHEAD_MS)
 }
 
-/** One run: a shop with three workers, its input, and all faults of the schedule. */
+/** Runs a shop with three workers, its input and all faults of the schedule, and judges the output. */
 export async function runTrial(schedule: Schedule, deps: TrialDeps, options: TrialOptions = {}): Promise<TrialResult> {
   const { broker, folder, say } = deps
   const name = `shop-${schedule.seed}-${Date.now().toString(36)}`

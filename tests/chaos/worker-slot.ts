@@ -9,7 +9,7 @@ import type { Damage, Settings } from './schedule.ts'
 import { type SmallDisk, smallDisk } from './small-disk.ts'
 
 const WORKER = join(import.meta.dirname, 'children/worker.ts')
-/** A supervisor's delay before it restarts a process that has ended by itself. */
+/** How long a supervisor waits before it restarts a process that has ended by itself. */
 const RESTART_AFTER_MS = 500
 const EXIT_TIMEOUT_MS = 40_000
 /** Files of the database. All other files in the folder can be lost without harm. */
@@ -20,7 +20,7 @@ export interface SlotOptions {
   readonly slot: number
   readonly broker: string
   readonly topology: string
-  /** The folder of this slot alone. */
+  /** A folder that no other slot uses. */
   readonly folder: string
   readonly transactionTimeoutMs: number
   readonly settings: Settings
@@ -35,7 +35,7 @@ export interface WorkerSlot {
   readonly disk: SmallDisk | undefined
   readonly logFile: string
   readonly pid: number | undefined
-  /** The latest report of the process, or undefined if there is none. */
+  /** The latest status report of the current process, or undefined if it has sent none. */
   readonly report: WorkerReport | undefined
   /** How often a process ended unexpectedly. */
   readonly crashes: number
@@ -192,7 +192,7 @@ function flipMiddle(path: string): void {
   writeFileSync(path, bytes)
 }
 
-/** The state letter from /proc, where T means stopped. */
+/** Returns the state letter of a process from /proc. T means stopped. */
 function processState(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')

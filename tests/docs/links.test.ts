@@ -65,7 +65,7 @@ function anchorOf(heading: string): string {
 
 const SAMPLE = '# Titles, and `code`\n\n```\n# no heading\n```\n\n## Same\n## Same\n### [Linked](x.md) – text\n'
 
-test('forms anchors as GitHub does', () => {
+test('derives anchors from headings as GitHub does', () => {
   expect([...sectionsOf(SAMPLE)]).toEqual(['titles-and-code', 'same', 'same-1', 'linked--text'])
 })
 

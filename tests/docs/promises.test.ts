@@ -5,11 +5,11 @@ import { FAULT_KINDS } from '../chaos/schedule.ts'
 
 const DOCS = join(import.meta.dirname, '../../docs')
 const CHAOS = '../tests/chaos/schedule.ts'
-/** A longer text belongs in a paragraph. */
+/** Limits a table cell. A longer text belongs in a paragraph. */
 const MAX_CELL_CHARACTERS = 300
 const LINK = /\[([^\]]+)\]\(([^)]+)\)/g
 
-/** The promises, with the links in the list below each. The section on what is not promised is last. */
+/** Returns the promises, each with the links below it, and omits the last section, on what is not promised. */
 function promises(): { text: string; links: { title: string; path: string }[] }[] {
   const [promised] = readFileSync(join(DOCS, 'promises.md'), 'utf8').split('## What is not promised')
   const [, ...items] = promised.split(/^- /m)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { TASKS } from '../../scripts/tasks.mjs'
 
 const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
-/** "Not yet" is for the limits that matter most to a new reader. */
+/** Limits the section "Not yet", which is for the limits that matter most to a new reader. */
 const MAX_NOT_YET = 10
 
 test('the table of commands lists every task, and no other', () => {
@@ -12,7 +12,7 @@ test('the table of commands lists every task, and no other', () => {
   expect(listed.toSorted()).toEqual(Object.keys(TASKS).toSorted())
 })
 
-test('"Not yet" stays short', () => {
+test('the section "Not yet" stays short', () => {
   const items = readme
     .slice(readme.indexOf('\n## Not yet'))
     .split('\n')

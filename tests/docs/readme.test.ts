@@ -7,13 +7,13 @@ import { guardedFolder } from '../stack/folder.ts'
 
 const ROOT = join(import.meta.dirname, '../..')
 const COMPILER = join(ROOT, 'node_modules/typescript/bin/tsc')
-/** The compiler reads all files that the samples import, which takes many seconds on a busy machine. */
+/** Limits the test. Compiling all files that the samples import takes many seconds on a busy machine. */
 const COMPILE_TIMEOUT_MS = 120_000
 const BROKEN = "import { drop } from './pipelines/engine/index.ts'\n\ndrop(missing)\n"
 
 const folder = guardedFolder()
 
-/** The TypeScript samples of a page that belong to the checkout, because they import one of its files. */
+/** Returns the TypeScript samples of a page that import files of the checkout. */
 function samplesOf(page: string): string[] {
   const blocks = [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map((match) => match[1])
   return blocks.filter((block) => /from '\.\//.test(block))

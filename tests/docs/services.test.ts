@@ -15,7 +15,7 @@ import { trendsApi } from '../api/trends/harness.ts'
 const FOLDER = join(import.meta.dirname, '..', '..', 'docs', 'services')
 const textOf = (page: string) => readFileSync(join(FOLDER, page), 'utf8')
 
-/** The first cells of the tables in a section, without backticks and header. */
+/** Returns the first cell of each table row in a section, without backticks and header. */
 function firstCells(page: string, heading: string): string[] {
   const [, section] = `${textOf(page)}\n## `.split(`\n## ${heading}\n`)
   expect(section, `${page} has a section ${heading}`).toBeDefined()
@@ -23,7 +23,7 @@ function firstCells(page: string, heading: string): string[] {
   return [...rows].map((row) => row[1])
 }
 
-/** The document needs only definitions, so no handler of this service ever runs. */
+/** Builds the limits API for its OpenAPI document only, so its handlers never run. */
 async function limitsApi() {
   const routes = Object.values(limitsRoutes).map((definition) =>
     bind(definition as typeof limitsRoutes.listRulesRoute, () => {
@@ -39,7 +39,7 @@ interface OpenApi {
   readonly paths: Record<string, Record<string, { readonly tags: readonly string[] }>>
 }
 
-/** By page: the tag of the service's operations, and an API that serves it. */
+/** For each page, the tag of the service's operations and a function that opens an API with the service. */
 const SERVICES = [
   { page: 'trends.md', tag: 'trends', open: trendsApi },
   { page: 'links.md', tag: 'links', open: linksApi },
@@ -64,7 +64,7 @@ test.each(SERVICES)('$page names exactly the endpoints of the OpenAPI document',
   expect(firstCells(page, 'Endpoints').sort()).toEqual(endpoints.sort())
 })
 
-/** Rows in the form of the pages: code and status. */
+/** Formats error definitions as table rows like those of the pages: code and status. */
 function rowsOf(definitions: readonly ErrorDefinition[]): string[] {
   return definitions.map(({ code, status }) => `| \`${code}\` | ${status} |`)
 }

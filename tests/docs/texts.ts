@@ -8,11 +8,11 @@ export interface Text {
   readonly columns: number | undefined
 }
 
-/** A slash after one of these begins a regular expression, not a division. */
+/** Matches text after which a slash begins a regular expression, not a division. */
 const BEFORE_REGEX = /(?:^|[(,=:[!&|?{};+>]|\breturn|\bcase)\s*$/
 const QUOTES = new Set(["'", '"', '`'])
 
-/** The comments and the strings of TypeScript or JavaScript. A string counts if it contains a space. */
+/** Finds the comments and strings of TypeScript or JavaScript. A string counts only if it contains a space. */
 export function textsOfCode(source: string): Text[] {
   const texts: Text[] = []
   const lines = source.split('\n')
@@ -76,7 +76,7 @@ export function textsOfCode(source: string): Text[] {
 /** Titles of tests are checked in their own files. */
 const LINK_TO_TEST = /\[[^\]]*\]\([^)]*\.test\.ts\)/g
 
-/** The prose and the tables of Markdown without code, comments and the targets of links. */
+/** Finds the prose and tables of Markdown, without code, comments and the targets of links. */
 export function textsOfMarkdown(source: string): Text[] {
   const texts: Text[] = []
   let fenced = false

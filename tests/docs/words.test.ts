@@ -10,9 +10,9 @@ const MAX_COLUMNS = 120
 const AREAS: readonly string[] = ['']
 const DOCUMENT = /\.md$/
 const inAreas = (path: string) => DOCUMENT.test(path) || AREAS.some((area) => path.startsWith(area))
-/** These name the patterns themselves. */
+/** Files that quote the unwanted words and are therefore not checked. */
 const EXEMPT = new Set(['tests/docs/words.test.ts', 'CONTRIBUTING.md'])
-/** `npm run schemas` and similar commands write these files. */
+/** Generated files, which `npm run schemas` and similar commands write. */
 const GENERATED = /^schemas\/[^/]+\/types\.ts$/
 
 interface Rule {

@@ -32,7 +32,7 @@ function faults(...counts: [term: string, tweet_volume: number][]): string[] {
   return expected.faults({ woeid: WORLD, window_end: NOON, source: 'pipeline', entries })
 }
 
-test('correct lists have no faults, with or without tweets in flight', () => {
+test('finds no fault in correct lists, with or without tweets in flight', () => {
   expect(faults(['a', 2], ['b', 1])).toEqual([])
   expect(faults(['a', 2], ['b', 2])).toEqual([])
   expect(expected.isExact(NOON)).toBe(false)

@@ -3,7 +3,7 @@ import type { PublishedList } from './log.ts'
 
 const MINUTE_MS = 60_000
 const WINDOW_MINUTES = 60
-/** How long lists wait for tweets in flight. */
+/** How long the pipeline waits after the end of a window for tweets in flight. */
 const ARRIVAL_DELAY_MS = 2_000
 /** The maximum number of terms in a list. */
 const KEPT_TERMS = 500

@@ -16,13 +16,13 @@ import { get, type ListBody, listOf } from './trends-api.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
-/** Two list renewals, a restart, and a margin for a busy machine. */
+/** Limits the wait for new lists: two list renewals, a restart, and a margin for a busy machine. */
 const RECOVERY_TIMEOUT_MS = 180_000
 const SINK_TIMEOUT_MS = 60_000
-/** The API caches a list for one second. */
+/** Limits the wait for a 503 after Redis was emptied. The API still answers from its cache for one second. */
 const REFUSAL_TIMEOUT_MS = 15_000
 const LOOK_EVERY_MS = 200
-/** Each check starts a reader. */
+/** Pause between reads of the topics. Each read starts a Python process. */
 const READ_EVERY_MS = 1_000
 const SNAPSHOT_RANKS = 100
 const MAX_SHOWN = 10
@@ -103,7 +103,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
       },
       { what: `a window after ${new Date(after).toISOString()}`, timeoutMs: RECOVERY_TIMEOUT_MS, intervalMs: LOOK_EVERY_MS },
     )
-    // Its other partitions may be slightly behind.
+    // The other partitions of the output may be slightly behind.
     await waitUntil(async () => (await readPublished(windowEnd)) === regions.length, {
       what: `all regions at ${new Date(windowEnd).toISOString()}`,
       timeoutMs: RECOVERY_TIMEOUT_MS,
@@ -220,7 +220,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
   }
 }
 
-/** Leaves gracefully and returns, as in a rolling deployment. The supervisor restarts it. */
+/** Stops a worker gracefully, as in a rolling deployment. Resolves when the supervisor has restarted it. */
 export async function leaveAndComeBack(worker: Component): Promise<void> {
   const before = worker.pid
   process.kill(before as number, 'SIGTERM')
@@ -235,11 +235,11 @@ export async function leaveAndComeBack(worker: Component): Promise<void> {
 interface AnswerWatch {
   stop(): void
   wrong(): readonly string[]
-  /** The part that is being killed. If it is an API, it need not answer. */
+  /** Runs `action`, which kills the part. If the part is an API, it need not answer meanwhile. */
   without(victim: Component, action: () => Promise<void>): Promise<void>
 }
 
-/** Readers poll all the time. They may get an error, but never a wrong, empty or missing list. */
+/** Polls all APIs as readers do. They may answer an error, but never a wrong, empty or missing list. */
 function watchAnswers({ apis }: System): AnswerWatch {
   const wrong: string[] = []
   const excused = new Set<Component>()

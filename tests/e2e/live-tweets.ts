@@ -14,7 +14,7 @@ const STRIDE_MS = 100
 const RETRY_MS = 250
 const NO_TWEET = Buffer.from('no tweet')
 
-/** An event without a tweet is a record that is not a tweet. */
+/** A record to send. Without a tweet, it is a record that cannot be decoded as one. */
 export interface LiveEvent {
   /** Epoch ms. */
   readonly at: number

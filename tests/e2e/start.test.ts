@@ -30,7 +30,7 @@ interface Installation {
   readonly env: Record<string, string>
 }
 
-/** A separate data folder with free ports, which disappears with this process. */
+/** Creates a separate data folder with free ports. The folder disappears with this process. */
 async function installation(): Promise<Installation> {
   shared ??= guardedFolder()
   const home = join(shared.path, `home-${Math.random().toString(36).slice(2)}`)
@@ -101,7 +101,7 @@ const clickhouse = ({ env, home }: Installation) =>
   createClient({ url: `http://${LOOPBACK}:${env.CLICKHOUSE_PORT}`, password: clickhousePassword({ path: home }) })
 
 test(
-  'start, status, stop, and a second start that continues with the same data',
+  'starts, reports its status, stops, and continues with the same data after a second start',
   async () => {
     const where = await installation()
     const first = run('start.ts', where)
@@ -175,7 +175,7 @@ test(
 )
 
 test(
-  'with only the folder configured, the demo stream becomes worldwide trends over HTTP',
+  'the demo stream becomes worldwide trends over HTTP when only the folder is configured',
   async () => {
     const { home, env } = await installation()
     const where = { home, env: { ...env, MILLRACE_DEMO: '1', WORKERS: '1', DECIDERS: '1' } }
@@ -216,7 +216,7 @@ test(
   TEST_TIMEOUT_MS,
 )
 
-test('a port in use, wrong settings and a missing server stop the start with their cause, and nothing keeps running', async () => {
+test('a port in use, a wrong setting or a missing server ends the start with the reason, and nothing keeps running', async () => {
   const where = await installation()
   const stranger = createServer().listen(Number(where.env.REDIS_PORT), LOOPBACK)
   await once(stranger, 'listening')

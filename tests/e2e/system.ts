@@ -27,7 +27,7 @@ export interface System {
   finish(): Promise<void>
 }
 
-/** Time for groups to form and views to catch up on a busy machine. */
+/** How long groups may take to form and views to catch up on a busy machine. */
 const READY_TIMEOUT_MS = 90_000
 
 export async function startSystem({ workers: workerCount, apis: apiCount }: { workers: number; apis: number }): Promise<System> {

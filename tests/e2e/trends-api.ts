@@ -31,14 +31,14 @@ export async function get(api: Component, path: string, headers: Record<string, 
   return { status: response.status, text: await response.text(), headers: response.headers }
 }
 
-/** The region's list. Throws if there is none. */
+/** Reads the region's list. Throws if there is none. */
 export async function listOf(api: Component, woeid: number, query = '', headers: Record<string, string> = {}): Promise<ListBody> {
   const { status, text } = await get(api, `/v1/trends?woeid=${woeid}${query}`, headers)
   if (status !== 200) throw new Error(`${woeid}: ${status} ${text}`)
   return JSON.parse(text)
 }
 
-/** A header with a development token, created with the user's command. */
+/** Returns a header with a development token, created with the command that users run. */
 export async function tokenFor({ env }: System, ...args: string[]): Promise<{ authorization: string }> {
   const { stdout } = await run(process.execPath, [TOKEN_COMMAND, ...args], { env: { ...process.env, ...env } })
   return { authorization: `Bearer ${stdout.trim()}` }

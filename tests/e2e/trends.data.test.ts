@@ -25,12 +25,12 @@ const PRODUCER = join(import.meta.dirname, 'produce_tweets.py')
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 const MAX_AHEAD_MS = 5 * MINUTE_MS
-/** Two list renewals and a margin for a busy machine. */
+/** Limits the wait for a new list: two list renewals and a margin for a busy machine. */
 const LISTED = { timeout: 120_000, interval: 200 }
 const SOON = { timeout: 30_000, interval: 100 }
-/** Each check reads everything. */
+/** Limits the wait for rows in the table. Each check reads the whole table, so checks are rare. */
 const TABLE = { timeout: 30_000, interval: 2_000 }
-/** Each check starts a reader. A minute and a margin for a busy machine. */
+/** Limits the wait for a snapshot: a minute and a margin for a busy machine. Each check starts a Python process. */
 const SNAPSHOT = { timeout: 120_000, interval: 2_000 }
 const SERVED = 30
 const WORLD = 1
@@ -62,7 +62,7 @@ let log: KnownTweet[]
 let expected: Expected
 let counted: ReturnType<typeof countedContributions>
 let produced: { schema: number; partitions: Record<string, number> }
-/** Its timestamp is too far ahead when it is sent, but acceptable soon afterwards. */
+/** A tweet whose timestamp is too far ahead when it is sent, but acceptable soon afterwards. */
 let early: { tag: string; createdAt: number }
 
 const pythonTweet = (sequence: number, user: number, hashtag: string, createdAt: number) => ({
@@ -107,7 +107,7 @@ afterAll(async () => {
   await system?.finish()
 })
 
-/** Lists of all regions for windows that contain everything that was sent. */
+/** Waits until the lists of all regions contain everything that was sent, and returns them by region. */
 async function fullLists(api = system.apis[0]): Promise<Map<number, ListBody>> {
   const lists = new Map<number, ListBody>()
   for (const { woeid } of regions) {
@@ -142,13 +142,13 @@ test('every region serves its true top 30, with the counts of an offline computa
   expect(withTrends).toBe(expected.woeids.length)
 })
 
-test('terms of the events lead when the recording of those days is replayed', async () => {
+test('the terms of the events are at the top when the recording of those days is replayed', async () => {
   const terms = (await listOf(system.apis[0], WORLD)).trends.map(({ term }) => term)
   for (const term of recording.events) expect(terms).toContain(term)
   expect(log.length).toBeGreaterThan(recording.tweets)
 })
 
-test('tweets of a Python producer are counted, and get the same partitions as ours', async () => {
+test('tweets of a Python producer are counted, and go to the same partitions as ours', async () => {
   const tokyo = await listOf(system.apis[0], TOKYO)
   expect(tokyo.trends[0]).toMatchObject({ term: 'frompython', name: '#FromPython', tweet_volume: 23 })
   expect((await listOf(system.apis[0], JAPAN)).trends[0]).toMatchObject({ term: 'frompython', tweet_volume: 23 })
@@ -157,7 +157,7 @@ test('tweets of a Python producer are counted, and get the same partitions as ou
   expect(Object.keys(produced.partitions)).toHaveLength(23)
 })
 
-test('two API processes serve the same bytes with the same tag', async () => {
+test('two API processes serve the same bytes with the same ETag', async () => {
   for (const { woeid } of regions) {
     await expect
       .poll(async () => {

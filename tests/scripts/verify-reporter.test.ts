@@ -70,7 +70,7 @@ test('counts passed and failed tests and errors outside of tests, and names test
   expect(totals).toMatchObject({ passed: 2, failed: 4, repeated: ['a.test.ts: three'] })
 })
 
-test('skipped tests have a reason, and missing public data is not reported in the run without it', () => {
+test('reports why tests were skipped, but omits skipped tests of the run without public data', () => {
   const tests: FakeTest[] = [
     { fullName: 'with a reason', state: 'skipped', note: 'needs tweets' },
     { fullName: 'without', state: 'skipped' },

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { stepsOf, withLines } from './page.ts'
 
-test('a block that names a file is a file or a set of list lines, and other blocks are ignored', () => {
+test('reads blocks that name a file as files or as list lines, and ignores other blocks', () => {
   const page = 'a\n```ts a/b.ts\nfirst\n\nsecond\n```\n```sh\nnpm test\n```\n```diff list.ts\n+import x\n+  x,\n```\n'
   expect(stepsOf(page)).toEqual([
     { kind: 'file', path: 'a/b.ts', text: 'first\n\nsecond\n' },
@@ -18,7 +18,7 @@ test('inserts lines in the right places', () => {
   )
 })
 
-test('a service needs one line per list and one folder per room', () => {
+test('adding a service takes one import and one entry per list, and one new folder in each area', () => {
   const steps = stepsOf(readFileSync(join(import.meta.dirname, '../../docs/add-a-service.md'), 'utf8'))
   const lists = steps.filter((step) => step.kind === 'lines')
   expect(lists.map(({ path }) => path)).toEqual(['schemas/topics.ts', 'pipelines/services.ts', 'api/services.ts', 'tools/demo/services.ts'])

@@ -26,11 +26,11 @@ test('reads given values, uses defaults otherwise, and treats an empty variable 
   expect(read({ LEAST: '2', MOST: '', MILLRACE_HOME: '/x' })).toEqual({ size: 3, home: '/x', least: 2 })
 })
 
-test('every wrong variable is reported in one line, even if several fragments read it', () => {
+test('reports each wrong variable once, even if several fragments read it', () => {
   expect(() => read({ LEAST: 'few', MOST: '10' })).toThrow(new SettingsError(['LEAST: is not a number', 'MOST: is more than 9']))
 })
 
-test('rules run only if their variables are valid, and only where they are requested', () => {
+test('checks rules only if their variables are valid and the caller requests rules', () => {
   expect(() => read({ LEAST: '7' })).toThrow('wrong settings:\n  LEAST: is more than MOST')
   expect(() => read({ NODE_ENV: 'production' })).toThrow('MOST: is missing')
   expect(read({ LEAST: '7', NODE_ENV: 'production' }, false).size).toBe(-2)

@@ -12,8 +12,8 @@ export interface GuardedFolder extends Guardian {
 }
 
 /**
- * A temporary folder that disappears when this process ends, even by kill -9, together with all processes that run in
- * it.
+ * Creates a temporary folder. When this process ends, even by kill -9, a guardian deletes the folder and kills all
+ * processes that run in it.
  */
 export function guardedFolder(): GuardedFolder {
   // The real path, because the guardian compares it with /proc/<pid>/cwd.
@@ -32,7 +32,7 @@ export function guardedFolder(): GuardedFolder {
   }
 }
 
-/** Whether `guardedFolder` may have created a path. */
+/** True if `guardedFolder` may have created the path. */
 export function isGuardedFolder(path: string): boolean {
   const real = resolve(path)
   return dirname(real) === realpathSync(tmpdir()) && basename(real).startsWith(PREFIX)

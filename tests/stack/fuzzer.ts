@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { pythonEnvironment } from './python.ts'
 
-/** The first installation of the fuzzer may take a minute or two. */
+/** Limits a test that fuzzes an API. Installing the fuzzer for the first time may take a minute or two. */
 export const FUZZ_TIMEOUT_MS = 300_000
 /** A fixed seed, so that a failure can be reproduced. */
 const SEED = '20260115'

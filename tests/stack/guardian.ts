@@ -22,7 +22,7 @@ done
 `
 
 export interface Guardian {
-  /** Kills and deletes immediately. Resolves when nothing is left. */
+  /** Kills the processes and deletes the folder now. Resolves when nothing is left. */
   finish(): Promise<void>
 }
 

@@ -16,7 +16,7 @@ export interface TestStack {
   registry(): Promise<string>
 }
 
-/** For tests of guarantees that must hold under any fault: one that needs a retry has failed. */
+/** Disables retries for tests of guarantees that must hold under any fault. */
 export const AT_FIRST_TRY = { retry: 0 } as const
 
 /** The servers that all tests of the run share. Each starts when it is first requested. */
@@ -34,22 +34,22 @@ export function testStack(): TestStack {
 let privateFolder: GuardedFolder | undefined
 let privateCount = 0
 
-/** A started broker for this test alone, which the test may kill, stop and start. It is removed when the test ends. */
+/** Starts a broker for this test alone. The test may kill, stop and start it. It is removed when the test ends. */
 export async function privateKafka(): Promise<Component> {
   return startPrivate(newKafka, 'kafka')
 }
 
-/** A started Redis for this test alone. */
+/** Starts a Redis for this test alone. */
 export async function privateRedis(): Promise<Component> {
   return startPrivate(newRedis, 'redis')
 }
 
-/** A started ClickHouse for this test alone. */
+/** Starts a ClickHouse for this test alone. */
 export async function privateClickhouse(): Promise<Component> {
   return startPrivate(newClickhouse, 'clickhouse')
 }
 
-/** A started schema registry for this test alone, on the given broker. */
+/** Starts a schema registry for this test alone, on the given broker. */
 export async function privateRegistry(brokers: string): Promise<Component> {
   return startPrivate((folder, name) => newRegistry(folder, brokers, name), 'registry')
 }
@@ -65,7 +65,7 @@ async function startPrivate(create: (folder: string, name: string) => Promise<Co
 const PRIVATE_STOP_TIMEOUT_MS = 30_000
 const UNIQUE_BYTES = 4
 
-/** `prefix-1a2b3c4d`, for topics, groups and keys on the shared servers. */
+/** Returns a unique name such as `prefix-1a2b3c4d`, for topics, groups and keys on the shared servers. */
 export function uniqueName(prefix: string): string {
   return `${prefix}-${randomBytes(UNIQUE_BYTES).toString('hex')}`
 }

@@ -84,7 +84,7 @@ export async function newKafkaPair(folder: string): Promise<KafkaPair> {
   return { first, second }
 }
 
-/** Configured like the first one, but as a broker only. */
+/** Configures the second node like the first one, but as a broker only. */
 function secondProperties(dataDir: string, ports: { readonly client: number; readonly controller: number }, port: number): string {
   const own = new Map([
     ['process.roles', 'broker'],

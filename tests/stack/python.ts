@@ -9,7 +9,7 @@ import { TOOLS } from './servers.ts'
 
 const run = promisify(execFile)
 
-/** 30-60 MB from PyPI, which take seconds from a nearby mirror. */
+/** Limits the installation of 30-60 MB of packages from PyPI, which takes seconds from a nearby mirror. */
 const INSTALL_TIMEOUT_MS = 5 * 60_000
 /** `flock` lets only one of several concurrent test processes build it. The stamp is written last. */
 const BUILD = `

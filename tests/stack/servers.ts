@@ -12,12 +12,12 @@ const HOME = process.env.MILLRACE_HOME ?? fileURLToPath(new URL('../../.millrace
 export const TOOLS = join(HOME, 'tools')
 export const TEST_HEAP_MB = 384
 /**
- * A test's broker lives for seconds. The optimizing compiler would cost a second of CPU per start and pays off only
- * later.
+ * Disables the JVM's optimizing compiler. It costs a second of CPU per start and pays off only later, but a test's
+ * broker lives for seconds.
  */
 export const TEST_JAVA_OPTIONS = ['-XX:TieredStopAtLevel=1'] as const
 
-/** A separate broker in `folder`, not started yet. `kill`, `stop` and `start` keep its data and its port. */
+/** Creates a separate broker in `folder` without starting it. `kill`, `stop` and `start` keep its data and its port. */
 export async function newKafka(folder: string, name = 'kafka'): Promise<Component> {
   return kafkaBroker({
     name,
@@ -31,7 +31,7 @@ export async function newKafka(folder: string, name = 'kafka'): Promise<Componen
   })
 }
 
-/** A separate Redis in `folder`, not started yet. */
+/** Creates a separate Redis in `folder` without starting it. */
 export async function newRedis(folder: string, name = 'redis'): Promise<Component> {
   return redisServer({
     name,
@@ -42,7 +42,7 @@ export async function newRedis(folder: string, name = 'redis'): Promise<Componen
   })
 }
 
-/** A separate schema registry, not started yet, that stores its schemas on the given broker. */
+/** Creates a separate schema registry without starting it. It stores its schemas on the given broker. */
 export async function newRegistry(folder: string, brokers: string, name = 'registry'): Promise<Component> {
   return schemaRegistry({
     name,
@@ -54,7 +54,7 @@ export async function newRegistry(folder: string, brokers: string, name = 'regis
   })
 }
 
-/** A separate embedded ClickHouse in `folder`, not started yet. */
+/** Creates a separate embedded ClickHouse in `folder` without starting it. */
 export async function newClickhouse(folder: string, name = 'clickhouse'): Promise<Component> {
   return clickhouseServerProcess({
     name,

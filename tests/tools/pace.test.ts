@@ -44,6 +44,6 @@ test('bounds the queue when sending is slow', async () => {
   expect(sent.map(([, sentAt]) => sentAt)).toEqual([0, 0, 50, 50, 100])
 })
 
-test('ends when it is stopped', async () => {
+test('ends after a call of stop', async () => {
   expect(await play([0, 1_000, 5_000], { stopAt: 2_000 })).toHaveLength(2)
 })

@@ -34,7 +34,7 @@ test('decodes strict UTF-8 and drops a byte order mark', () => {
     expect(() => decodeUtf8(Buffer.from(bytes))).toThrow(encodingError)
 })
 
-test('refuses percent-escapes in a path that are not UTF-8 or contain NUL', () => {
+test('accepts percent-escapes in a URL only if they are UTF-8 without NUL', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       fc.pre(!text.includes('\0') && text.isWellFormed())

@@ -176,7 +176,7 @@ describe('a limit', () => {
     expect((await send('GET', '/rate-limits/usage/ip:127.0.0.1', undefined, await token('--sub', '43'))).status).toBe(403)
   })
 
-  test('is also decided for other gateways, which produce the same records', async () => {
+  test('is also decided for other gateways, and their requests produce the same records', async () => {
     const internal = await token('--sub', 'gateway', '--scope', 'internal')
     const checked = (body: object) => send('POST', '/rate-limits/check', body, internal)
     const gateway = named()

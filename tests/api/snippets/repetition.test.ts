@@ -35,7 +35,7 @@ describe('a repeated creation', () => {
     expect((await api.send('GET', '/api/v1/pastes')).body.total).toBe(1)
   })
 
-  test('with another body is a conflict, even after Redis was emptied', async () => {
+  test('answers a conflict for another body, even after Redis was emptied', async () => {
     const api = await snippetsApi()
     await repeated(api, '/api/v1/pastes', { content: 'one' })()
     api.loseRedis()
@@ -53,7 +53,7 @@ describe('a repeated creation', () => {
     expect(ids.size).toBe(2)
   })
 
-  test('of a version gets its first id even if the predecessor is gone, and then no version is created', async () => {
+  test('a repeated creation of a version gets its first id even if the predecessor is gone, and creates no version', async () => {
     const api = await snippetsApi()
     const { body } = await api.create({ content: 'first', language: 'go', visibility: 'public' }, ALICE)
     const path = `/api/v1/pastes/${body.paste_id}/versions`
@@ -67,7 +67,7 @@ describe('a repeated creation', () => {
     expect(error(await api.send('POST', path, other))).toEqual([404, 'paste_not_found'])
   })
 
-  test('after a 503 uses the command_id, even if no command was sent yet', async () => {
+  test('uses the command_id of a 503, even if no command was sent yet', async () => {
     const faults = { away: true }
     const touch = async () => {
       if (faults.away) throw new BlobsUnavailableError('the disk is away')
@@ -93,7 +93,7 @@ describe('a repeated read of a burning snippet', () => {
     return { ...api, id: body.paste_id as string, hash: body.content_hash as string, read }
   }
 
-  test.each(['', '/raw'])('after the last one (%s) gets the first answer, for its key only', async (path) => {
+  test.each(['', '/raw'])('gets the first answer after the last read (%s), but only with its key', async (path) => {
     const { read, loseRedis } = await burning()
     const first = await read('mine', path)
     expect([first.status, first.text.includes('secret')]).toEqual([200, true])

@@ -54,7 +54,7 @@ describe('a snippet', () => {
     expect((await get(`/api/v1/pastes/${id}/raw`, { 'if-none-match': etag })).status).toBe(304)
   })
 
-  test('of ten megabytes is returned byte for byte as JSON and as text, however it was sent', async () => {
+  test('returns a content of ten megabytes byte for byte as JSON and as text, however it was sent', async () => {
     const text = { 'content-type': 'text/plain' }
     const formOf = (content: string) => {
       const form = new FormData()
@@ -88,7 +88,7 @@ describe('a snippet', () => {
     expect(error(tooLong)).toEqual([413, 'content_too_large'])
   })
 
-  test('that is malformed is refused with the reason, and nothing is stored', async () => {
+  test('refuses a malformed snippet with the reason, and stores nothing', async () => {
     const before = storedBlobs()
     expect(error(await stack.create({ content: '' }))).toEqual([400, 'invalid_content'])
     expect(error(await stack.create({ content: 'never stored 1', language: 'klingon' }))).toEqual([400, 'invalid_language'])
@@ -116,7 +116,7 @@ describe('a snippet', () => {
     expect(readdirSync(join(stack.blobFolder, 'drafts'))).toEqual([])
   })
 
-  test('with a truncated body or a wrong length leaves nothing behind', async () => {
+  test('a request with a truncated body or a wrong length leaves nothing behind', async () => {
     const before = storedBlobs()
     const { hostname, port } = new URL(stack.apis[0].url)
     const socket = connect(Number(port), hostname)
@@ -129,7 +129,7 @@ describe('a snippet', () => {
     expect(storedBlobs()).toEqual(before)
   })
 
-  test('whose content is damaged on disk is never served as if it were intact', async () => {
+  test('never serves a content that is damaged on disk as if it were intact', async () => {
     const made = await stack.create({ content: 'precious '.repeat(20) })
     const hash: string = made.body.content_hash
     const { writeFileSync } = await import('node:fs')
@@ -155,7 +155,7 @@ describe('a snippet', () => {
 })
 
 describe('visibility', () => {
-  test('private is for the owner alone, unlisted for everyone with the link, and lists show others the public ones', async () => {
+  test('only the owner reads a private snippet, everyone with the link reads an unlisted one, and lists show others only public ones', async () => {
     const alice = await stack.bearer('4001', 'alice')
     const bob = await stack.bearer('4002')
     const ids: Record<string, string> = {}
@@ -192,7 +192,7 @@ describe('visibility', () => {
     expect((await get('/api/v1/users/4001/pastes', alice)).body.total).toBe(2)
   })
 
-  test('search finds a public snippet within seconds, and no longer finds it when it is gone', async () => {
+  test('search finds a public snippet within seconds, and no longer finds it once it is deleted', async () => {
     const carol = await stack.bearer('4003')
     const made = await stack.create(
       { content: 'fn zygomorphic() { /* 100%_sure */ }', title: 'Botany', visibility: 'public', language: 'rust' },
@@ -212,7 +212,7 @@ describe('visibility', () => {
 })
 
 describe('versions', () => {
-  test('name their predecessor, and every version lists all of them', async () => {
+  test('each version names its predecessor and lists all versions', async () => {
     const owner = await stack.bearer('4010')
     const first = await stack.create({ content: 'a\nb\nc\n', title: 'Letters', language: 'go', visibility: 'public' }, owner)
     const second = await stack.create({ content: 'a\nB\nc\n-- d\n' }, owner, `/api/v1/pastes/${first.body.paste_id}/versions`)
@@ -232,7 +232,7 @@ describe('versions', () => {
     expect(error(await stack.create({ content: 'x' }, {}, `/api/v1/pastes/${one}/versions`))).toEqual([401, 'unauthorized'])
   })
 
-  test('that are too different are not compared', async () => {
+  test('refuses to compare versions that differ too much', async () => {
     const lines = (word: string) => Array.from({ length: 20_000 }, (_, index) => `${word} ${(index * 7_919) % 20_011}`).join('\n')
     const [one, two] = [await stack.create({ content: lines('a') }), await stack.create({ content: lines('b') })]
     expect(error(await get(`/api/v1/pastes/${one.body.paste_id}/diff?with=${two.body.paste_id}`))).toEqual([422, 'not_comparable'])
@@ -253,7 +253,7 @@ describe('a burning snippet', () => {
     )
   })
 
-  test('answers a repeated read with the same key as the first time', async () => {
+  test('gives a repeated read with the same key its first answer', async () => {
     const made = await stack.create({ content: 'once, but surely', burn_after_reads: 1 })
     const headers = { 'idempotency-key': 'my read', 'x-forwarded-for': '10.200.0.2' }
     const read = await get(`/api/v1/pastes/${made.body.paste_id}`, headers)
@@ -287,7 +287,7 @@ describe('a burning snippet', () => {
 })
 
 describe('views', () => {
-  test('count each read of the content within a minute, but not HEAD, 304 or lists', async () => {
+  test('counts each read of the content within a minute, but not HEAD, 304 or lists', async () => {
     const owner = await stack.bearer('4020')
     const made = await stack.create({ content: 'viewed', title: 'viewed', visibility: 'public' }, owner)
     const other = await stack.create({ content: 'not viewed', title: 'a', visibility: 'public' }, owner)

@@ -52,7 +52,7 @@ describe('creating a snippet', () => {
     expect((await send('GET', `/api/v1/pastes/${body.paste_id}/raw`)).body.error).toBe('paste_not_found')
   })
 
-  test('takes the options of a raw text from the query', async () => {
+  test('reads the options for a raw text from the query', async () => {
     const { send } = await snippetsApi()
     const path = '/api/v1/pastes?language=PY&expiration=1d&visibility=public&title=A%20b&burn_after_reads=2'
     const { body } = await send('POST', path, { body: 'x = 1', headers: { 'content-type': 'text/plain' } })
@@ -69,7 +69,7 @@ describe('creating a snippet', () => {
     expect([read.body.title, read.body.content]).toEqual(['\u00e9', decomposed])
   })
 
-  test('with a body that arrives too slowly is abandoned after 25 seconds and leaves nothing behind', async () => {
+  test('is abandoned after 25 seconds if the body arrives too slowly, and leaves nothing behind', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
     const { app, draftFolder } = await snippetsApi()
@@ -105,7 +105,7 @@ describe('creating a snippet', () => {
     for (const none of ['', ' \t']) expect(await authorOf(none)).toEqual({ username: 'user-42', user_id: '42' })
   })
 
-  test('of one user stores all snippets in one partition', async () => {
+  test('stores all snippets of one user in one partition', async () => {
     const { create, facts } = await snippetsApi()
     const { snippetCommands } = await import('../../../schemas/snippets/topics.ts')
     const home = facts.partitionOf(snippetCommands, '42')
@@ -152,7 +152,7 @@ describe('the creation rate', () => {
 })
 
 describe('reads', () => {
-  test('count once each, but HEAD, 304 and diffs do not', async () => {
+  test('each read counts once, but HEAD, 304 and diffs do not count', async () => {
     const { create, send, counted } = await snippetsApi()
     const { body } = await create({ content: 'x' })
     const path = `/api/v1/pastes/${body.paste_id}`
@@ -168,7 +168,7 @@ describe('reads', () => {
     expect(counted).toHaveLength(3)
   })
 
-  test("of a burning snippet's page use up nothing before the button, and a comparison would be a read", async () => {
+  test("opening a burning snippet's page uses up no read until the button is pressed, and a comparison is refused", async () => {
     const { create, send, counted } = await snippetsApi()
     const { body } = await create({ content: 'secret', burn_after_reads: 1 })
     const page = await send('GET', `/p/${body.paste_id}`)
@@ -182,7 +182,7 @@ describe('reads', () => {
     expect(counted).toEqual([])
   })
 
-  test('answer 503 while the view is being built, never a wrong 404', async () => {
+  test('answers 503 to a read while the view is being built, never a wrong 404', async () => {
     const { send, redis } = await snippetsApi()
     redis.state.down = false
     redis.apply([0, 1, 2, 3].map((partition) => ({ op: 'del', key: `{snippets:${partition}}:caught-up` })))
@@ -193,7 +193,7 @@ describe('reads', () => {
 })
 
 describe('versions', () => {
-  test('show the first and the newest ones when there are very many', async () => {
+  test('lists the first and the newest versions when there are very many', async () => {
     const { create, send, advance } = await snippetsApi()
     const first = (await create({ content: 'version 0' }, ALICE)).body.paste_id
     const ids = [first]
@@ -206,7 +206,7 @@ describe('versions', () => {
     expect(body.versions.map(({ paste_id }: { paste_id: string }) => paste_id)).toEqual([first, ...ids.slice(-100)])
   })
 
-  test('with limited reads are listed for their owner and their own readers only', async () => {
+  test('lists versions with limited reads only for their owner and their own readers', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     const next = (fields: object) => create({ visibility: 'public', ...fields }, ALICE, `/api/v1/pastes/${first}/versions`)
@@ -220,7 +220,7 @@ describe('versions', () => {
     expect((await versionsOf(first, ALICE)).sort()).toEqual([first, burning, third].sort())
   })
 
-  test('of a first version with limited reads do not list it for readers of later ones', async () => {
+  test('does not list a first version with limited reads for readers of later versions', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public', burn_after_reads: 9 }, ALICE)).body.paste_id
     const second = (await create({ content: 'two' }, ALICE, `/api/v1/pastes/${first}/versions`)).body.paste_id
@@ -245,7 +245,7 @@ describe('versions', () => {
     expect((await send('GET', `/api/v1/pastes/${second}`)).body.predecessor).toBeNull()
   })
 
-  test('of a public predecessor show its id to everybody', async () => {
+  test('shows the id of a public predecessor to everybody', async () => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', visibility: 'public' }, ALICE)).body.paste_id
     const second = (await create({ content: 'two' }, ALICE, `/api/v1/pastes/${first}/versions`)).body.paste_id
@@ -256,7 +256,7 @@ describe('versions', () => {
 })
 
 describe('lists', () => {
-  test('are sorted and paged, and leave out expired and deleted snippets', async () => {
+  test('sorts and pages lists, and leaves out expired and deleted snippets', async () => {
     const { create, send, advance } = await snippetsApi()
     const titles = ['b', 'A', null, 'c']
     for (const [index, title] of titles.entries()) {
@@ -282,7 +282,7 @@ describe('lists', () => {
     expect((await send('GET', `/api/v1/users/42/pastes?${query}`)).status).toBe(400)
   })
 
-  test('of the newest reach 2,000 back, and search results contain only snippets that still exist', async () => {
+  test('the list of the newest reaches back 2,000 snippets, and search results contain only snippets that still exist', async () => {
     const { create, send, found } = await snippetsApi()
     expect((await send('GET', '/api/v1/pastes?page=21&limit=100')).status).toBe(400)
     const { body } = await create({ content: 'x', visibility: 'public' })
@@ -299,7 +299,7 @@ describe('lists', () => {
     expect((await send('GET', `/api/v1/pastes?q=${'x'.repeat(101)}`)).status).toBe(400)
   })
 
-  test('normalize search words to NFC like titles and texts, and accept at most 8', async () => {
+  test('normalizes search words to NFC like titles and texts, and accepts at most 8', async () => {
     const { create, send, found, driver } = await snippetsApi()
     await create({ content: 'Zoe\u0308', visibility: 'public' })
     expect(driver.read(snippetTexts).map(({ value }) => value?.text)).toEqual(['Zo\u00eb'])
@@ -310,7 +310,7 @@ describe('lists', () => {
     expect([refused.status, refused.body.details]).toEqual([400, [{ path: 'query.q', message: 'must have at most 8 words' }]])
   })
 
-  test('answer 503 to a search while the table is being filled, never an incomplete list', async () => {
+  test('answers 503 to a search while the table is being filled, never an incomplete list', async () => {
     const { create, send, found } = await snippetsApi()
     const { body } = await create({ content: 'x', visibility: 'public' })
     found.rows = [[body.paste_id, 1]]

@@ -27,7 +27,7 @@ function haltingBody() {
   return { body: Readable.toWeb(Readable.from(pieces())) as unknown as ReadableStream, goOn: resolve }
 }
 
-test('requests wait for a slot in order, and too many or too long waits answer 503 with Retry-After', async () => {
+test('requests wait for a slot in order, and get a 503 with Retry-After if too many wait or one waits too long', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
   const places = streams({ places: 2, maxWaiting: 2, waitMs: 1_000 })

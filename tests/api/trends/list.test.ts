@@ -146,7 +146,7 @@ describe('GET /v1/trends', () => {
     expect(await ask(targets[1])).toBe(503)
   })
 
-  test('answers not_ready until the view has a list, answers unavailable without Redis, and then recovers', async () => {
+  test('answers not_ready until the view has caught up and has a list, answers unavailable without Redis, and then recovers', async () => {
     const { get, putList, redis } = await trendsApi({ caughtUp: false })
     putList()
     const notReady = await get('/v1/trends')

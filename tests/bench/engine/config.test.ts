@@ -6,7 +6,7 @@ import type { ValuesOf } from '../../../scripts/command-line/command.ts'
 
 const asked = (...args: string[]) => declaration.parse(args) as ValuesOf<typeof declaration>
 
-test('the peer gets as many threads as the engine has workers by default', () => {
+test('by default the peer gets as many threads as the engine has workers', () => {
   expect(benchConfig(asked('--workers', '2'), {})).toMatchObject({ job: 'J2', workers: 2, peerWorkers: 2, guarantee: 'exactly-once' })
   expect(benchConfig(asked('--job', 'J1', '--peer-workers', '2'), {})).toMatchObject({ job: 'J1', workers: 1, peerWorkers: 2 })
 })

@@ -17,7 +17,7 @@ test('stops everything and deletes the folder, even if the benchmark fails', asy
   expect(existsSync(folder)).toBe(false)
 })
 
-test('deletes the folder even if nothing could be started in it', async () => {
+test('deletes the folder even if the stack does not start', async () => {
   let folder = ''
   const start = async (own: string): Promise<{ stop(): Promise<void> }> => {
     folder = own

@@ -12,7 +12,7 @@ function refusal(env: Record<string, string>): string {
   throw new Error('was accepted')
 }
 
-test('by default everything is local on the usual ports', () => {
+test('by default all servers are local, on the usual ports', () => {
   expect(localConfig({})).toMatchObject({
     home: expect.stringMatching(/\.millrace$/),
     kafka: { given: undefined, port: 9092, controllerPort: 9093 },
@@ -71,7 +71,7 @@ test('ports of services count as ports of the local stack', () => {
   expect(refusal({ SHORT_PORT: '0' })).toMatch(/SHORT_PORT: is not a port/)
 })
 
-test('the port of an external server is free for others', () => {
+test('a local server may use the same port number as an external server', () => {
   expect(localConfig({ API_PORT: '6379', REDIS_URL: 'redis://elsewhere' }).apiPort).toBe(6379)
 })
 

@@ -20,7 +20,7 @@ test('creates a folder, marks it and recognizes it later', () => {
   expect(findHome(path)).toEqual(home)
 })
 
-test('only its owner may open the folder, also one that an earlier version created', () => {
+test('only its owner may open the folder, even if an earlier version created it', () => {
   const path = folder()
   mkdirSync(path, { recursive: true, mode: 0o755 })
   openHome(path)

@@ -28,7 +28,7 @@ test('topics for production have the planned partitions, including internal topi
   })
 })
 
-test('otherwise topics are those that a worker would create', () => {
+test('without production settings, topics are those that a worker would create', () => {
   const local = partitionsFor('local')
   expect(local).toMatchObject({ tweets: tweets.partitions, 'trend-output': trendOutput.partitions })
   for (const topology of topologies) {
@@ -46,7 +46,7 @@ test('every topology has its repartition topics and changelogs', () => {
   }
 })
 
-test('existing topics keep their partitions, and changelogs follow those of their sources', () => {
+test('existing topics keep their partition counts, and changelogs get those of their sources', () => {
   const existing = new Map([
     ['tweets', 5],
     ['trends-counts-repartition', 3],

@@ -68,7 +68,7 @@ test('restarts a crashed process and reports it', async () => {
   expect(said).toEqual(['broker has ended (SIGKILL; log: broker.log); restarting it in 1 s', 'broker is running again'])
 })
 
-test('pauses double until it recovers, and then start from the minimum', async () => {
+test('doubles the pause before each restart until the process recovers, and then starts again from the minimum', async () => {
   const { component, crash, failNext } = fakeComponent()
   const { pauses, watch } = watched()
   watch.keepRunning(component)
@@ -82,7 +82,7 @@ test('pauses double until it recovers, and then start from the minimum', async (
   expect(pauses.at(-1)).toBe(1_000)
 })
 
-test('restarts nothing after the release', async () => {
+test('restarts no process after it was released', async () => {
   const { component, started, crash } = fakeComponent()
   const { watch } = watched()
   watch.keepRunning(component)

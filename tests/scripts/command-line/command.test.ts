@@ -53,7 +53,7 @@ test('applies defaults to omitted options', () => {
   })
 })
 
-test('parses every kind of value in both forms, and of repeated single values the last counts', () => {
+test('parses every kind of value in both forms, and uses the last of repeated single values', () => {
   const args = [
     '--rate=2.5',
     'a',
@@ -129,7 +129,7 @@ test('a command without positional arguments refuses them', () => {
   expect(() => bare.parse(['x'])).toThrow('unexpected argument "x"; see npm run bare -- --help')
 })
 
-test('the help lists everything that is declared, in lines of limited width', () => {
+test('the help lists everything that is declared, within the maximum line width', () => {
   expect(play.help).toMatch(
     /^npm run play -- FILE \[MORE\] \[options\]\n\nPlays something\.\n\nArguments:\n {2}FILE {2}What is played\. Required\./,
   )

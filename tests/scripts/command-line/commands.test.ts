@@ -8,7 +8,7 @@ import { TASKS } from '../../../scripts/tasks.mjs'
 
 const ROOT = resolve(import.meta.dirname, '../../..')
 const RUN = join(ROOT, 'scripts/run.mjs')
-/** Commands without an npm script. */
+/** Commands that have no npm script. */
 const BY_HAND = ['scripts/places.ts', 'bench/kafka-transport.ts']
 const FILES = [...Object.values(TASKS).map(({ file }) => file), ...BY_HAND]
 const NAMES = [...Object.keys(TASKS), ...BY_HAND]

@@ -13,6 +13,6 @@ test('draws indexes in proportion to their weights', () => {
   expect(drawn[1]).toBe(0)
 })
 
-test('the k-th weight is one over k to the exponent', () => {
+test('the k-th weight is 1 / k^exponent', () => {
   expect(zipfWeights(3, 1)).toEqual([1, 1 / 2, 1 / 3])
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { extractTerms } from '../../../tools/replay/extract.ts'
 
-test('hashtags keep their form, and digits alone are not a hashtag', () => {
+test('keeps the form of hashtags, and does not treat digits alone as a hashtag', () => {
   expect(extractTerms('#Sandy hits #NYC, #1 of #2012 #Sandy ＃台風 #a_b').hashtags).toEqual(['#Sandy', '#NYC', '#台風', '#a_b'])
 })
 

@@ -39,11 +39,11 @@ test('reads a gzipped recording, and reports and skips rows that are not tweets'
   expect(bad).toEqual(['row 3: tweet_id x, created_at 2012-10-28T00:00:03Z'])
 })
 
-test('a file without the required columns is refused with their names', async () => {
+test('refuses a file that lacks required columns, and names them', async () => {
   await expect(all(readRecording(file('c.csv', 'id,text\n1,x\n'), () => {}))).rejects.toThrow('lacks the columns tweet_id, created_at')
 })
 
-test('a missing recording is an error, not a crash', async () => {
+test('rejects with an error if the recording is missing', async () => {
   await expect(all(readRecording(join(folder, 'none.csv.gz'), () => {}))).rejects.toThrow('ENOENT')
 })
 
@@ -52,7 +52,7 @@ test('the same tweet has the same user and place in every replay', () => {
   expect(tweetMaker()(recorded, 5)).toEqual(tweetMaker()(recorded, 5))
 })
 
-test('timestamps keep their rhythm at a higher speed, with long silences cut', () => {
+test('timestamps keep their rhythm at a higher speed, and long silences are shortened', () => {
   const times = replayTimes(10, 1_000)
   expect([0, 100, 150, 100_000, 100_010].map((at) => times.next(at))).toEqual([0, 10, 15, 115, 116])
 })

@@ -69,7 +69,7 @@ test('concurrent first tokens load the set once', async () => {
   expect(state.loads).toBe(1)
 })
 
-test('without any keys, answers unavailable and loads the set again after the cooldown', async () => {
+test('without any keys, verification is unavailable until the key set is loaded again after the cooldown', async () => {
   const key = await signingKey('k')
   const { state, verify } = provider(key)
   state.down = true

@@ -136,7 +136,7 @@ describe('a key', () => {
 })
 
 describe('503 names the command', () => {
-  test('when no decision arrives in time; a retry with the same id gets the answer', async () => {
+  test('answers 503 with the command id when no decision arrives in time, and a retry with that id gets the answer', async () => {
     const { commands, faults, decide } = world()
     faults.deciderDown = true
     const open = await commands.open(anonymous(), ['create'])
@@ -149,7 +149,7 @@ describe('503 names the command', () => {
     expect(await refusal(commands.open(anonymous('made-1'), ['another']))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('when Kafka refuses the command, and nothing is written', async () => {
+  test('answers 503 with the command id and writes nothing when Kafka refuses the command', async () => {
     const { commands, faults, redis } = world()
     faults.kafkaDown = true
     const open = await commands.open(anonymous('mine'), ['create'])
@@ -159,7 +159,7 @@ describe('503 names the command', () => {
     expect(await open.run(linkFlow, CODE, linkCommand())).toMatchObject({ outcome: 'created' })
   })
 
-  test('when results cannot be received, and no command is sent', async () => {
+  test('answers 503 with the command id and sends no command when results cannot be received', async () => {
     const { commands, channel, published } = world()
     channel.isOpen = false
     const open = await commands.open(anonymous(), ['create'])
@@ -167,7 +167,7 @@ describe('503 names the command', () => {
     expect(published).toEqual([])
   })
 
-  test('when the idempotency key cannot be bound to a command', async () => {
+  test('answers 503 with the command id when the idempotency key cannot be bound to a command', async () => {
     const { commands, redis } = world()
     redis.state.down = true
     expect(await refusal(commands.open(anonymous('mine'), ['create']))).toEqual({ code: 'unavailable', commandId: 'mine' })

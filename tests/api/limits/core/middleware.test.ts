@@ -61,7 +61,7 @@ describe('an answer', () => {
     expect([answered.status, answered.headers.get('x-ratelimit-remaining')]).toEqual([status, '1'])
   })
 
-  test('has the error fields of the API above the limit', async () => {
+  test('contains the error fields of the API when the limit is exceeded', async () => {
     const { ask } = limitedApp()
     await ask('/text')
     await ask('/text')

@@ -127,12 +127,12 @@ describe('a JSON body', () => {
     for (const size of [1, 1_000]) expect(await json(body, size)).toMatchObject({ code: 'invalid_request', details })
   })
 
-  it('with text after its end is refused', async () => {
+  it('is refused if text follows its end', async () => {
     expect(await json('{"content":"x"} {"content":"y"}')).toMatchObject({ code: 'invalid_request' })
     expect(await json('{"content":"x"}x')).toMatchObject({ code: 'invalid_request' })
   })
 
-  it('with lone surrogates or NUL is refused, in content and beside it', async () => {
+  it('is refused if the content or another field contains lone surrogates or NUL', async () => {
     const bodies = [
       '"\\ud83d"',
       '"\\ude00"',
@@ -152,7 +152,7 @@ describe('a JSON body', () => {
     expect(await json('{"content":"\\ud83d\\ude00"}', 1)).toMatchObject({ content: '😀' })
   })
 
-  it('that is deeply nested, or has much beside the content, is refused before it costs memory', async () => {
+  it('is refused before it costs memory if it is deeply nested or has much text besides the content', async () => {
     expect(await json(`{"content":"x","a":${'['.repeat(1_000)}${']'.repeat(1_000)}}`)).toMatchObject({ code: 'invalid_request' })
     expect(await json(`{"content":"x","a":${'['.repeat(100_000)}`)).toMatchObject({ code: 'content_too_large' })
     expect(await json(`{"content":"x","title":"${'y'.repeat(70_000)}"}`)).toMatchObject({ code: 'content_too_large' })
@@ -201,7 +201,7 @@ describe('the size of the content', () => {
     expect(incoming.running).toBe(0)
   })
 
-  it('is not zero', async () => {
+  it('must not be zero', async () => {
     expect(await text('')).toMatchObject({ code: 'invalid_content' })
     expect(await json('{"content":""}')).toMatchObject({ code: 'invalid_content' })
   })
@@ -216,7 +216,7 @@ describe('bare text', () => {
     expect(await take('application/x-www-form-urlencoded', '\ufeffa=b\r\n')).toMatchObject({ content: '\ufeffa=b\r\n' })
   })
 
-  it('that is not UTF-8 is refused, for all chunk boundaries', async () => {
+  it('is refused if it is not UTF-8, for all chunk boundaries', async () => {
     const bad = [
       [0xff],
       [0xc3],
@@ -241,7 +241,7 @@ describe('bare text', () => {
     expect(await text('a\0b')).toMatchObject({ code: 'invalid_encoding' })
   })
 
-  it('of another charset or type is refused', async () => {
+  it('is refused if it has another charset or type', async () => {
     for (const type of ['text/plain; charset=latin1', 'text/html', 'application/octet-stream', undefined, ''])
       expect(await take(type, 'x'), type).toMatchObject({ code: 'unsupported_media_type' })
     for (const type of ['text/plain; charset=UTF-8', 'Text/Plain;charset="utf-8"'])

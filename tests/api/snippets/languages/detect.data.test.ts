@@ -35,7 +35,7 @@ dataTest('languages', 'names at least 85 of 100 real files that it was not devel
   expect(ours).toBeGreaterThan(theirs)
 })
 
-test('names all samples in their usual form, and more than highlight.js', () => {
+test('names all samples in their usual form, and names more of them correctly than highlight.js', () => {
   const { all, ours, theirs } = score(samples)
   expect(ours).toBe(all)
   expect(ours).toBeGreaterThan(theirs)

@@ -30,14 +30,14 @@ describe('the language of a text', () => {
     expect(detectLanguage('#!/bin/bash\necho hi')).toBe('bash')
   })
 
-  it('depends on the beginning of the text only', () => {
+  it('depends only on the beginning of the text', () => {
     const python = samples[0][1]
     expect(detectLanguage(`${' '.repeat(EXAMINED_CHARACTERS)}${python}`)).toBe(PLAINTEXT)
   })
 })
 
 describe('the table', () => {
-  it('has at least 30 languages, each name and alias once, all known to the highlighter', () => {
+  it('has at least 30 languages that the highlighter knows, and each name and alias once', () => {
     expect(languages.length).toBeGreaterThanOrEqual(30)
     const names = languages.flatMap(({ name, aliases }) => [name, ...aliases])
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([])

@@ -33,13 +33,13 @@ describe('the grams that a pattern requires', () => {
     expect(requirementOf(pattern)).toEqual(requirement)
   })
 
-  it('are not guessed for an unknown escape', () => {
+  it('throws for an unknown escape instead of guessing', () => {
     expect(() => requirementOf(/\x41/)).toThrow('is not understood')
   })
 })
 
 describe('skipped patterns', () => {
-  it('do not match, regardless of the text around a match', () => {
+  it('never skips a pattern that matches, regardless of the text around the match', () => {
     const around = fc.string({ unit: fc.constantFrom(...' \t\nax.:=({"#@$') })
     for (const pattern of patterns) {
       // The generator supports neither look-around assertions nor flags.
@@ -56,7 +56,7 @@ describe('skipped patterns', () => {
     }
   })
 
-  it('change no result: it is the same as when all patterns run', () => {
+  it('skipping patterns gives the same result as running all of them', () => {
     const lines = [
       'import os',
       'const x = 1',

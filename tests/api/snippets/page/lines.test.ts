@@ -33,7 +33,7 @@ const snippet: SnippetRecord = {
 }
 
 describe('lines', () => {
-  test('contain all the text, and every span ends in the line in which it begins', () => {
+  test('the lines contain all the text, and every span ends in the line in which it begins', () => {
     const code = fc.array(fc.constantFrom('/* a', 'b */', '`x', '${', '}', '"', '\n', '<!--', '-->', '&', 'let a = 1'), { maxLength: 30 })
     fc.assert(
       fc.property(code, (parts) => {
@@ -60,7 +60,7 @@ describe('the page', () => {
     expect(textOf(/<code id="code">(.*)<\/code>/s.exec(snippetPage(snippet, { html: 'one line', isCut: false }))![1])).toBe('one line')
   })
 
-  test('of a burning snippet shows none of it before the button is pressed', () => {
+  test('shows nothing of a burning snippet before the button is pressed', () => {
     const html = revealPage({ ...snippet, readsLeft: 2 }, { key: 'the-key', isFile: false })
     expect(html).toContain('It can be read 2 more times')
     expect(html).not.toContain('alert')
@@ -70,7 +70,7 @@ describe('the page', () => {
 })
 
 describe('the highlighter', () => {
-  test('runs in a thread, gives up on text that takes too long, and then works again', async () => {
+  test('runs in a thread, gives up on a text that takes too long, and highlights the next one', async () => {
     const highlighter = threadHighlighter()
     expect(await highlighter.highlight('let a = 1', 'javascript')).toContain('hljs-keyword')
     expect(await highlighter.highlight('x', 'no language at all')).toBeUndefined()

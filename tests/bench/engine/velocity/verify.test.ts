@@ -7,7 +7,7 @@ import { runJob } from '../run-job.ts'
 
 const HOUR_MS = 3_600_000
 
-/** Payments of a few cards, ordered by time. Steps of whole hours hit the windows' edges. */
+/** Payments of a few cards, ordered by time. Steps of whole hours hit the edges of windows. */
 const paymentsArbitrary = fc
   .array(
     fc.record({

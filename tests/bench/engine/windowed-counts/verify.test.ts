@@ -8,7 +8,7 @@ import { runJob } from '../run-job.ts'
 const NAMES = ['rain', 'sun', '#wind']
 const JITTER_MS = 5_000
 
-/** Steps from milliseconds to many windows. Jitter swaps neighbours, but makes none late. */
+/** Records at steps from milliseconds to many windows. Jitter swaps neighbours, but makes no record late. */
 const termsArbitrary = fc
   .array(
     fc.record({

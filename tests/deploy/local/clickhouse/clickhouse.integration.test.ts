@@ -152,7 +152,7 @@ test('an insert with invalid rows is refused as a whole', async () => {
   expect(await rows(`SELECT count() AS n FROM ${t}`)).toEqual([{ n: '0' }])
 })
 
-test('settings apply to their own request only, even among many concurrent ones', async () => {
+test('settings apply only to their own request, even among many concurrent ones', async () => {
   const shared = client()
   const answers = await Promise.all(
     Array.from({ length: 200 }, async (_, index) => {
@@ -210,7 +210,7 @@ test('refuses features that the local server lacks, instead of ignoring them', a
   expect((await request('/?query=SELECT+1&bad-name=1')).status).toBe(400)
 })
 
-test('acknowledged rows survive kill -9, and unacknowledged inserts are complete or absent', async () => {
+test('acknowledged rows survive kill -9, and each unacknowledged insert is either complete or absent', async () => {
   const server = await privateClickhouse()
   const BATCH = 500
   const writer = createClient({ url: server.address, log: QUIET })

@@ -36,7 +36,7 @@ function maven(script: string): void {
 const DOWNLOADS = `echo call >> ${'$'}(dirname "$0")/calls; printf content > "$OUT/broker.jar"`
 const calls = () => readFileSync(join(folder, 'calls'), 'utf8').split('\n').length - 1
 
-test('downloads the jars once, and again if one is damaged', async () => {
+test('downloads the jars once, and repeats the download if one is damaged', async () => {
   maven(DOWNLOADS)
   const jars = await ensureKafkaJars(tools, pins)
   expect(readdirSync(jars).sort()).toEqual(['broker.jar', 'manifest.json'])

@@ -44,7 +44,7 @@ test('canonicalizing a canonical text does not change it', () => {
   expect(once).toContain('"aliases":["a.Old","b.Older"]')
 })
 
-test('a change of reading or meaning changes the text', () => {
+test('changes the text if the schema reads differently or means something else', () => {
   const texts = [
     order,
     { ...order, doc: 'an order' },

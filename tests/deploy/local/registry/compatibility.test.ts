@@ -123,7 +123,7 @@ test("agrees with avsc's resolver on random pairs: avsc reads every pair that is
   )
 })
 
-test('the reasons do not double with every level of records that have two fields of the next record', () => {
+test('the number of reasons does not double with each level of nesting when records have two fields of the next record', () => {
   function nested(leaf: string): Json {
     let inner: Json = record({ name: 'leaf', type: leaf })
     for (let i = 0; i < 40; i++) {

@@ -36,7 +36,7 @@ test(
   INSTALL_TIMEOUT_MS,
 )
 
-test('schemas and ids survive kill -9 of the registry, and of the broker below it', async () => {
+test('schemas and ids survive kill -9 of the registry and of its broker', async () => {
   const broker = await privateKafka()
   const registry = await privateRegistry(broker.address)
   const post = (subject: string, schema: string) =>

@@ -199,7 +199,7 @@ test.each([
   expect((await register('s', next)).status).toBe(accepted ? 200 : 409)
 })
 
-test('the compatibility check gives the reasons on request, against one version or by the level', async () => {
+test('checks compatibility with one version or by the level, and gives the reasons on request', async () => {
   await register('s', V1)
   await register('s', V2)
   expect(await call('POST', '/compatibility/subjects/s/versions/latest?verbose=true', V3)).toEqual(
@@ -227,7 +227,7 @@ test('the level can be set globally and per subject, and removed again', async (
   expect(await call('GET', '/config')).toEqual(ok({ compatibilityLevel: 'BACKWARD' }))
 })
 
-test('soft deletion hides versions, keeps ids readable, and can be undone by registering again', async () => {
+test('soft deletion hides versions and keeps ids readable, and registering the schema again undoes it', async () => {
   await register('s', V1)
   await register('s', V2)
   await call('PUT', '/config/s', { compatibility: 'NONE' })
@@ -262,7 +262,7 @@ test('permanent deletion removes the versions, and the id if no other subject ha
   expect(await call('GET', '/subjects/s/versions')).toEqual(ok([1]))
 })
 
-test('deletes a single version, softly first', async () => {
+test('deletes a single version permanently only after a soft deletion', async () => {
   await register('s', V1)
   await register('s', V2)
   expect(await call('DELETE', '/subjects/s/versions/2?permanent=true')).toEqual(refused(40407))
@@ -292,12 +292,12 @@ test('read-only mode refuses changes, and import mode accepts ids as given', asy
   expect(await register('after', recordOf(field('z')))).toEqual(ok({ id: 101 }))
 })
 
-test('two concurrent registrations get different ids, and the same schema twice gets one', async () => {
+test('two schemas that are registered concurrently get different ids, and the same schema registered twice gets one', async () => {
   const answers = await Promise.all([register('a', V1), register('b', V2), register('c', V1), register('a', V1)])
   expect(answers.map(({ body }) => (body as { id: number }).id)).toEqual([1, 2, 1, 1])
 })
 
-test('a failed write changes nothing, and the next change sees a write with an unknown outcome', async () => {
+test('a failed write changes nothing, and the next change takes a write with an unknown outcome into account', async () => {
   topic.failNext('before')
   expect(await register('s', V1)).toEqual(refused(50001))
   expect(await call('GET', '/subjects')).toEqual(ok([]))
