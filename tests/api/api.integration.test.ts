@@ -29,9 +29,9 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 /** Contains characters that would break an unescaped SQL statement. */
 const ODD_TERM = "it's \\ odd\t{x:int32} %_"
-/** Upper bound for noticing that a server is down, and for a view to catch up. */
+/** How long a process may take to notice that a server is down, and a view to catch up. */
 const SOON = { timeout: 30_000, interval: 100 }
-/** The handler's time limit plus a margin. */
+/** Limits a write without Kafka: the handler's time limit plus a margin. */
 const WRITE_LIMIT_MS = 8_000
 const SETUP_TIMEOUT_MS = 120_000
 const FUZZ_EXAMPLES = 50
@@ -86,7 +86,7 @@ async function token(...args: string[]): Promise<{ authorization: string }> {
 /** Window end of the newest list that was posted for the world. */
 let newestEnd = 0
 
-/** The current time, or one second after the previous list, because the first of two lists of one window wins. */
+/** Returns a window end after that of the previous list, because the first of two lists of one window wins. */
 function newest(): number {
   newestEnd = Math.max(newestEnd + SECOND_MS, Math.floor(Date.now() / SECOND_MS) * SECOND_MS)
   return newestEnd

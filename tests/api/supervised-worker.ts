@@ -8,7 +8,7 @@ export interface SupervisedWorker extends Pick<WorkerProcess, 'isReady' | 'kill'
   restart(): Promise<void>
 }
 
-/** The restart delay of a typical supervisor. */
+/** How long a typical supervisor waits before it restarts a process. */
 const RESTART_AFTER_MS = 500
 
 export async function supervisedWorker(folder: GuardedFolder, start: () => Promise<WorkerProcess>): Promise<SupervisedWorker> {

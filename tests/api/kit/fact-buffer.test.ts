@@ -50,7 +50,7 @@ function buffered() {
     log: createLogger('info', { write: (line: string) => void lines.push(JSON.parse(line)) }),
   })
   const metric = async (name: string) => (await registry.getSingleMetric(name)!.get()).values[0]?.value ?? 0
-  /** Whether Kafka has answered at least once. */
+  /** True if Kafka has answered at least once. */
   async function opened(): Promise<void> {
     buffer.offer('k', 'first')
     await expect.poll(() => taken).toEqual(['first'])

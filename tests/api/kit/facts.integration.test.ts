@@ -93,8 +93,8 @@ const OFFER_EVERY_MS = 100
 const OFFERED_AT_ONCE = 100
 const OFFERS = 50
 /**
- * With one request in flight, facts of two round trips accumulate. Pipelined requests hold those of little more than
- * one.
+ * The buffer's size in this test. With one request in flight, the facts of two round trips would accumulate and exceed
+ * it. With pipelined requests, the facts of little more than one round trip accumulate.
  */
 const CAPACITY = 1_900
 

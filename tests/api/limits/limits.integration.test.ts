@@ -11,7 +11,7 @@ const SETUP_TIMEOUT_MS = 180_000
 const SOON = { timeout: 60_000, interval: 20 }
 const FUZZ_EXAMPLES = 8
 const LONG_WINDOW = 86_400
-/** Time for four faults and their recoveries on a busy machine. */
+/** Limits the test with four faults and their recoveries on a busy machine. */
 const ORDEAL_TIMEOUT_MS = 480_000
 const CHAOS_SEED = 1
 
@@ -49,7 +49,7 @@ const rule = (path: string, limit: number, more: object = {}) => ({
   ...more,
 })
 
-/** Unique names per run, so that a repeated test starts with fresh counters. */
+/** Returns a name that is unique per run, so that a repeated test starts with fresh counters. */
 const named = () => uniqueName('rule')
 
 describe('rules', () => {

@@ -6,7 +6,7 @@ import type { ApiProcess } from '../api-process.ts'
 import { type LimitsSystem, send } from './system.ts'
 
 const CLIENTS_PER_API = 3
-/** Random upper bound for the start of a fault and for its duration. */
+/** The longest random delay before a fault, and its longest duration. */
 const WITHIN_MS = 500
 const LONGEST_DELAY_MS = 50
 const SEEN = { timeoutMs: 60_000, intervalMs: 10 }
@@ -26,7 +26,7 @@ export interface Ordeal {
   finish(): Promise<{ readonly wrong: readonly string[]; readonly answers: number }>
 }
 
-/** Puts load on real routes with rules while their counters fail. @param random returns 0 to 1 */
+/** Puts load on real routes with rules while their counters fail. @param random returns numbers from 0 to 1 */
 export async function limitsOrdeal(system: LimitsSystem, random: () => number): Promise<Ordeal> {
   const { apis, redis, proxy, token } = system
   const [admin, user, gateway] = await Promise.all([

@@ -13,15 +13,15 @@ export interface AliasRace {
 }
 
 const RETRY_MS = 200
-/** Upper bound for the last answer once faults have ended. */
+/** How long the last answer may take once faults have ended. */
 const GIVE_UP_MS = 120_000
-/** Callers that repeat their request at the end and must get their first answer again. */
+/** The number of callers that repeat their request at the end and must get their first answer again. */
 const ASKED_AGAIN = 20
 
 export function aliasRace(system: LinksSystem, alias: string): AliasRace {
   const answers: Promise<Sent>[] = []
   let answered = 0
-  /** Set by `finish`, because until then faults go on. */
+  /** `finish` sets this deadline. There is none before, because faults may last until then. */
   let giveUpAt = Infinity
 
   const urlOf = (caller: number) => `https://example.com/${alias}/${caller}`

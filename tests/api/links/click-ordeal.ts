@@ -51,7 +51,7 @@ export async function clickOrdeal(system: LinksSystem, counting: Counting, optio
   const sentBefore = await metrics('sent_total')
   const droppedBefore = await metrics('dropped_total')
 
-  /** Sum over the instances. */
+  /** Returns the sum of a click metric over all instances. */
   async function metrics(name: string): Promise<number> {
     const texts = await Promise.all(apis.map(async ({ operationsUrl }) => await (await fetch(`${operationsUrl}/metrics`)).text()))
     return texts.reduce((sum, text) => sum + Number(new RegExp(`^clicks_${name} (\\S+)$`, 'm').exec(text)![1]), 0)
@@ -111,7 +111,7 @@ export async function clickOrdeal(system: LinksSystem, counting: Counting, optio
   }
 }
 
-/** Moves every partition past the last click, so that no more can follow. */
+/** Checks the counts once every partition has moved past the last click, so that no more can follow. */
 async function expectCounted(redisUrl: string, inLog: ReadonlyMap<string, number>): Promise<void> {
   const redis = new Redis(redisUrl)
   const ended = Date.now()

@@ -11,13 +11,13 @@ import { decisionView } from '../../../state/views/results.ts'
 import { decidedWorld } from '../kit/commands/decided-world.ts'
 import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 
-/** Well above the time of a decision in memory. */
+/** The command time-out, which is much longer than a decision in memory takes. */
 const TIMEOUT_MS = 100
 
-/** Reads of clicks have separate tests. */
+/** A ClickHouse without rows, because separate tests cover reads of clicks. */
 const NO_TABLES: TableReader = { query: async () => ({ json: async () => [] }) }
 
-/** The links API on fakes, with decisions of the real topology. */
+/** Opens the links API on fakes. The real topology decides its commands. */
 export async function linksApi() {
   const clock = { now: START }
   const world = decidedWorld({

@@ -45,7 +45,7 @@ async function token(sub: string): Promise<{ authorization: string }> {
 /** Matches the number of an instance's redirects in its metrics. */
 const REDIRECTED = String.raw`http_request_duration_seconds_count\{method="GET",route="/\{short_code\}",status="302"\}`
 
-/** The metrics of an instance, as Prometheus reads them. */
+/** Reads a metric of the first instance, as Prometheus does. */
 async function metric(name: string): Promise<number> {
   const text = await (await fetch(`${system.apis[0].operationsUrl}/metrics`)).text()
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0)

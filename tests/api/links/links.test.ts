@@ -5,7 +5,7 @@ import { linksApi } from './harness.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const URL_1 = 'https://example.com/1'
-/** Longer than the tests advance the clock. */
+/** The expiry of all tokens, which is later than any time to which the tests advance the clock. */
 const exp = START + 400 * DAY_MS
 const ALICE = { sub: '42', exp }
 const BOB = { sub: '43', exp }

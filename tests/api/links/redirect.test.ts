@@ -10,7 +10,7 @@ import { linksApi } from './harness.ts'
 const URL_1 = 'https://example.com/1?a=b#c'
 const HOUR_MS = 3_600_000
 
-/** The listener for short domains and the front handler of the API on one server. The front handler gets `/front/…`. */
+/** Serves the listener for short domains and the API's front handler on one server. The front handler gets `/front/…`. */
 async function shortApi({ countryHeader }: { countryHeader?: string } = {}) {
   const api = await linksApi()
   const clicks: Click[] = []

@@ -29,7 +29,7 @@ export interface LinksSystemOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** Time to start a dozen processes on a busy machine. */
+/** How long a dozen processes may take to start on a busy machine. */
 const READY_TIMEOUT_MS = 90_000
 /** No server listens here. Links themselves need no ClickHouse. */
 const NO_CLICKHOUSE = 'http://127.0.0.1:1'
@@ -108,7 +108,7 @@ export interface Visit {
   readonly cacheControl: string | undefined
 }
 
-/** Requests a redirect the way a browser does. */
+/** Requests a redirect as a browser does. */
 export async function visit(api: ApiProcess, code: string, host = 'sho.rt'): Promise<Visit> {
   const { hostname, port } = new URL(api.shortUrl as string)
   return await new Promise((resolve, reject) => {

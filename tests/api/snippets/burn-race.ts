@@ -7,15 +7,15 @@ export interface BurnRace {
   /** Adds that many concurrent readers. */
   enter(readers: number): void
   /**
-   * Resolves when every reader has an answer, after checking that exactly as many got the content as there were reads.
+   * Resolves when every reader has an answer, and checks that exactly as many readers got the content as it had reads.
    */
   finish(): Promise<void>
 }
 
 const RETRY_MS = 200
-/** Upper bound for the last answer once faults have ended. */
+/** How long the last answer may take once faults have ended. */
 const GIVE_UP_MS = 120_000
-/** Keys are kept per caller. */
+/** The address of all requests, because an idempotency key belongs to one caller. */
 const ADDRESS = { 'x-forwarded-for': '10.200.0.3' }
 
 export async function burnRace(stack: SnippetStack, name: string, reads: number): Promise<BurnRace> {
@@ -24,10 +24,10 @@ export async function burnRace(stack: SnippetStack, name: string, reads: number)
   expect(made.status).toBe(201)
   const path = `/api/v1/pastes/${made.body.paste_id}`
   const answers: Promise<Asked>[] = []
-  /** Set by `finish`, because until then faults go on. */
+  /** `finish` sets this deadline. There is none before, because faults may last until then. */
   let giveUpAt = Infinity
 
-  /** Every other reader requests the raw text. */
+  /** Sends a reader's request. Every other reader requests the raw text. */
   function ask(reader: number, attempt: number): Promise<Asked> {
     const headers = { ...ADDRESS, 'idempotency-key': `${name}-${reader}` }
     const api = stack.apis[(reader + attempt) % stack.apis.length]

@@ -20,10 +20,10 @@ import { snippetsView } from '../../../state/views/snippets/snippets.ts'
 import { decidedWorld } from '../kit/commands/decided-world.ts'
 import { START, type TokenClaims, testApp } from '../kit/harness.ts'
 
-/** Well above the time of a decision in memory. */
+/** The command time-out, which is much longer than a decision in memory takes. */
 const TIMEOUT_MS = 100
 
-/** The snippets API on fakes, with decisions of the real topology and contents in a temporary folder. */
+/** Opens the snippets API on fakes. The real topology decides its commands, and a temporary folder stores contents. */
 export async function snippetsApi(
   options: { highlighter?: Highlighter; limits?: RequestLimits; shelf?: Partial<BlobShelf>; streams?: ContentStreams } = {},
 ) {

@@ -11,7 +11,7 @@ import { type Asked, type SnippetStack, SOON, snippetStack } from './stack.ts'
 const SETUP_TIMEOUT_MS = 120_000
 const TEN_MIB = 10_485_760
 const BURN_TIMEOUT_MS = 240_000
-/** Leaves some reads for the last wave of readers, which uses them up. */
+/** The reads of the snippet. Some remain for the last wave of readers, which uses them up. */
 const BURN_READS = 45
 const BURN_WAVE = 10
 
@@ -317,7 +317,7 @@ describe('every route', () => {
   )
 })
 
-/** A text with exactly that many bytes of UTF-8: punctuation, quotes, escapes, and characters of two to four bytes. */
+/** Creates a text of exactly that many bytes of UTF-8, with punctuation, escapes, and characters of 2 to 4 bytes. */
 function awkwardContent(bytes: number): string {
   const line = `\ufeff"quoted"\\ \u2028 é😀\t\r\n`
   const lines = Math.floor(bytes / Buffer.byteLength(line))

@@ -10,14 +10,14 @@ import { type ApiProcess, startApiProcess } from '../api-process.ts'
 import { supervisedWorker } from '../supervised-worker.ts'
 import { startWorkerProcess } from '../worker-process.ts'
 
-/** Upper bound for noticing that a server is down, and for everything to catch up. */
+/** How long processes may take to notice that a server is down, and to catch up afterwards. */
 export const SOON = { timeoutMs: 60_000, intervalMs: 50 }
 
 export interface Asked {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  // biome-ignore lint/suspicious/noExplicitAny: the body is what the test says it is
+  // biome-ignore lint/suspicious/noExplicitAny: tests read arbitrary fields of bodies
   readonly body: any
 }
 
@@ -26,7 +26,7 @@ export interface SnippetStackOptions {
   readonly redisCluster?: string
 }
 
-/** Real servers, a worker and two API processes for snippets. */
+/** Starts real servers, a worker and two API processes for snippets. */
 export async function snippetStack({ redisCluster }: SnippetStackOptions = {}) {
   const folder = guardedFolder()
   const kafka: Component = await newKafka(folder.path)

@@ -3,12 +3,12 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { streams } from '../../../api/snippets/streams.ts'
 import { snippetsApi } from './harness.ts'
 
-/** Longer than one chunk of decompression, and than the buffer of a closed file. */
+/** A content that is longer than one chunk of decompression and than the buffer of a closed file. */
 const LONG = Array.from({ length: 100_000 }, (_, index) => `line ${(index * 7_919) % 100_003}`).join('\n')
 const WAIT_MS = 20
 const TEXT = { 'content-type': 'text/plain' }
 
-/** Allows one incoming and one outgoing content at a time. */
+/** Opens an API that allows one incoming and one outgoing content at a time. */
 async function narrowApi() {
   const options = { places: 1, maxWaiting: 1, waitMs: WAIT_MS }
   const own = { incoming: streams(options), outgoing: streams(options) }

@@ -21,7 +21,7 @@ export interface Published {
   readonly value: unknown
 }
 
-/** The trends API on fakes. Published records reach the view as through a sink, unless `sink` is off. */
+/** Opens the trends API on fakes. Published records reach the view as through a sink, unless `sink` is off. */
 export async function trendsApi(options: { caughtUp?: boolean } = {}) {
   const redis = fakeRedis()
   const published: Published[] = []

@@ -10,7 +10,7 @@ import { linkCommand } from '../../../pipelines/links/commands.ts'
 import { decidedWorld } from './decided-world.ts'
 
 const START = Date.UTC(2026, 0, 1)
-/** Long enough for a decision in memory, short enough to wait for in a test. */
+/** A command time-out that is long enough for a decision in memory and short enough to wait for in a test. */
 const TIMEOUT_MS = 60
 const CODE = 'abc1234'
 

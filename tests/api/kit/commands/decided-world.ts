@@ -25,9 +25,9 @@ export interface DecidedWorld {
   readonly channel: ResultChannel & { isOpen: boolean; reopen(): void }
   /** Published commands and facts, in order. */
   readonly published: { readonly topic: string; readonly key: unknown; readonly value: unknown }[]
-  /** Switches for faults: Kafka refuses writes, nothing decides, or result messages get lost. */
+  /** Switches on faults: Kafka refuses writes, nothing decides, or result messages are lost. */
   readonly faults: { kafkaDown: boolean; deciderDown: boolean; messagesLost: boolean }
-  /** Processes the commands that wait since `deciderDown`. */
+  /** Processes the commands that have been waiting since `deciderDown` was set. */
   decide(): void
   /** Removes bindings and results, and keeps the views. */
   loseRedis(): void

@@ -9,7 +9,7 @@ import { privateRedisCluster } from '../../../state/views/redis-cluster.ts'
 import { holdingProxy } from './delay-proxy.ts'
 
 const SOON = { timeout: 30_000, interval: 10 }
-/** Longer than Redis needs to answer, on any machine. */
+/** A store time-out that is longer than Redis needs to answer on any machine. */
 const BLOCKED_MS = 1_500
 const CLUSTER_MASTERS = 3
 const SLOTS = 16_384

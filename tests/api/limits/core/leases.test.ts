@@ -12,16 +12,16 @@ const US_PER_MS = 1_000
 /** docs/services/limits.md#accuracy */
 const ACCURACY = 0.05
 const RUN_WINDOWS = 2
-/** Time in which new instances learn how many others share a counter. */
+/** How long new instances take to learn how many others share a counter. */
 const LEARNING_MS = 150
-/** The fractional golden ratio, which spreads turns evenly. */
+/** The fractional part of the golden ratio. Its multiples spread requests evenly over the instances. */
 const GOLDEN = 0.618034
 
 function counterOf(limit: Limit, name = 'rule'): Counter {
   return { key: `limits:{caller}:${name}`, tag: 'caller', limit }
 }
 
-/** Several API instances with leases that share one store and one clock. */
+/** Creates several API instances with leases that share one store and one clock. */
 function instances(count: number) {
   const clock = { us: START_US, sweptMs: 0 }
   const monotonic = () => (clock.us - START_US) / US_PER_MS
@@ -52,7 +52,7 @@ describe('accuracy', () => {
     windowSeconds: fc.constantFrom(1, 2),
     burst: fc.constantFrom(0, 0, 300),
   })
-  /** Stretches of load: their length (s), and their rate as a multiple of the limit's. */
+  /** Periods of load: their duration (s), and their rate as a multiple of the limit's rate. */
   const load = fc.array(fc.record({ seconds: fc.double({ min: 0.05, max: 1.5, noNaN: true }), times: fc.constantFrom(0.2, 0.9, 1.5, 4) }), {
     minLength: 1,
     maxLength: 5,

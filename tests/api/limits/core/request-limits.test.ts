@@ -86,7 +86,7 @@ async function limitedApp(rules: readonly GivenRule[] = [EVERYTHING]) {
     const response = await app.app.request(path, { headers }, env)
     return { status: response.status, headers: response.headers, body: (await response.json()) as { error?: string } }
   }
-  /** Lets one second pass. */
+  /** Advances the clock by one second. */
   const second = () => {
     for (const run of timers.splice(0)) run()
   }
