@@ -116,13 +116,13 @@ describe('/openapi.json', () => {
 })
 
 describe('/docs', () => {
-  test('is where the root redirects to', async () => {
+  test('the root redirects to /docs', async () => {
     const { app } = await trendsApi()
     const root = await app.request('/')
     expect([root.status, root.headers.get('location')]).toEqual([302, '/docs'])
   })
 
-  test('is a page that loads everything from this server', async () => {
+  test('the page loads all its files from this server', async () => {
     const { app } = await trendsApi()
     const page = await app.request('/docs')
     expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')

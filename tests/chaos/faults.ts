@@ -41,7 +41,7 @@ export function faultHands({ broker, name, workers, mayEnd, say }: FaultDeps): F
     return turn
   }
 
-  /** Without a process there is nothing to stop or kill. */
+  /** Waits until the worker has a process, because otherwise there is nothing to stop or kill. */
   async function runs(worker: WorkerSlot): Promise<void> {
     await waitUntil(() => worker.report !== undefined, { what: `worker ${worker.slot} runs`, timeoutMs: READY_WITHIN_MS })
   }

@@ -28,7 +28,7 @@ const HOUR_MS = 3_600_000
 
 /**
  * Writes payments and receipts for a while, in transactions of which some abort. It does not resend transactions that
- * the broker gave up, because the log is the reference.
+ * the broker has aborted, because the log is the reference.
  */
 export async function produceInput(transport: Transport, topics: ShopTopics, options: InputOptions): Promise<void> {
   const random = seededRandom(options.seed)
@@ -113,7 +113,7 @@ export async function produceInput(transport: Transport, topics: ShopTopics, opt
   await producer.close()
 }
 
-/** @returns false if the broker has given up the transaction */
+/** Commits the transaction. @returns false if the broker has already aborted it */
 async function tryCommit(producer: WorkerProducer): Promise<boolean> {
   try {
     await producer.commit(new Map(), undefined)

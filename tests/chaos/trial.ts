@@ -151,7 +151,7 @@ interface OrdealDeps extends TrialDeps, TrialOptions {
   readonly output: Reading<ShopOutput>
 }
 
-/** @returns all deviations, and the faults that were skipped */
+/** Runs the input and the faults. @returns all deviations, and the faults that were skipped */
 async function ordeal({ seed, faults: planned }: Schedule, deps: OrdealDeps): Promise<{ found: string[]; skipped: readonly string[] }> {
   const { transport, topics, workers, input, output, say, payments = PAYMENTS, inputMs = INPUT_MS, everyReceipt } = deps
   const mayEnd = planned.some(({ fault }) => mayEndWorkers(fault))

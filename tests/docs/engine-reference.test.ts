@@ -57,7 +57,7 @@ test.each([
   expect(listed.sort()).toEqual(members(path, name).sort())
 })
 
-/** The value of a constant that its file does not export. */
+/** Reads the value of a constant that its file does not export. */
 function constant(path: string, name: string): number {
   const expression = new RegExp(`\\b${name}(?:: \\w+)? ?[=:] ([\\d_ *]+)`).exec(source(path))?.[1]
   expect(expression, `${name} in ${path}`).toBeDefined()

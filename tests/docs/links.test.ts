@@ -18,7 +18,7 @@ function filesIn(folder: string): string[] {
 /** A link to a file in the repository. */
 interface Link {
   readonly from: string
-  /** Path from the root. */
+  /** Path relative to the root of the repository. */
   readonly path: string
   readonly section: string | undefined
 }

@@ -60,10 +60,10 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
   const reader = logReader(system)
   const log: LoggedTweet[] = []
   let expected = expectedLists([])
-  /** The regions with a list, by window. */
+  /** For each window, the regions that have a list. */
   const regionsOf = new Map<number, Set<number>>()
   const unchecked: PublishedList[] = []
-  /** The number of rows that the table must have, by window. Contains only windows that were not checked yet. */
+  /** For each window that was not checked yet, the rows that the table must have. */
   const rowsOf = new Map<number, Set<string>>()
   let rowsFound = 0
   const answers = watchAnswers(system)

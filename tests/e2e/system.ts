@@ -21,7 +21,7 @@ export interface System {
   readonly registry: Component
   readonly workers: readonly Component[]
   readonly apis: readonly Component[]
-  /** Settings with which a command of the project finds these servers. */
+  /** Environment variables with which the project's commands find these servers. */
   readonly env: Readonly<Record<string, string>>
   /** Ends everything and deletes the folder. */
   finish(): Promise<void>

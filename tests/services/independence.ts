@@ -9,7 +9,7 @@ import type { Variables } from '../../settings/fragment.ts'
 export interface ServiceNames {
   /** The name of its folders. */
   readonly service: string
-  /** Topics, views, tables and settings. */
+  /** The names of its topics, views, tables and settings. */
   readonly own: readonly string[]
 }
 
@@ -17,30 +17,30 @@ export interface ServiceNames {
 export interface Dependence {
   readonly file: string
   readonly service: string
-  /** The import or the name. */
+  /** The import or the name by which the module depends on the service. */
   readonly what: string
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** Folders whose subfolders belong to services. */
+/** Folders with one subfolder per service. */
 const ROOMS = ['schemas', 'state/views', 'state/tables', 'state/indexes', 'pipelines', 'api', 'tools/demo']
 /** Code that runs in production, and commands that know no service. The replay of tweets is a tool of one service. */
 const PRODUCTION = /^(schemas|kafka|state|settings|runtime|pipelines|api|deploy|tools\/(demo|dlq|token)|tools\/[\w-]+\.ts$)/
 /** The lists that name each service in one line. */
 const LISTS = new Set(['api/services.ts', 'pipelines/services.ts', 'schemas/topics.ts', 'tools/demo/services.ts'])
 const GENERATED = /^schemas\/[\w-]+\/types\.ts$/
-/** Services whose names are ordinary words, which alone prove nothing. */
+/** Services whose names are ordinary words. Such a word alone does not show that a module depends on the service. */
 const ORDINARY_WORDS = new Set(['trends', 'links', 'limits', 'matches', 'fraud', 'catalog', 'recommendations'])
 const IMPORT = /\bfrom\s+'(\.[^']+)'|\bimport\(\s*'(\.[^']+)'|\bimport\s+'(\.[^']+)'|new URL\('(\.[^']+)'/g
 
-/** Every TypeScript file of the checkout that runs in production, with its text. */
+/** Returns every TypeScript file of the checkout that runs in production, with its text. */
 export function productionFiles(): Map<string, string> {
   const listed = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', '*.ts'], { cwd: ROOT, encoding: 'utf8' })
   const files = listed.split('\n').filter((file) => PRODUCTION.test(file))
   return new Map(files.map((file) => [file, readFileSync(join(ROOT, file), 'utf8')]))
 }
 
-/** Services by the folders that describe them. */
+/** Finds the services by the folders that describe them. */
 export function servicesOf(files: Iterable<string>): string[] {
   const described = [...files].map((file) => /^(?:api|pipelines)\/([\w-]+)\/service\.ts$/.exec(file)?.[1])
   return [...new Set(described.flatMap((name) => name ?? []))].sort()

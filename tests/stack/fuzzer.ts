@@ -26,7 +26,7 @@ export interface FuzzOptions {
   readonly headers?: readonly string[]
   /** Options of schemathesis that select routes. */
   readonly routes: readonly string[]
-  /** Checks that these routes need not pass. */
+  /** Names of schemathesis checks that these routes need not pass. */
   readonly leftOut?: readonly string[]
   /** Working folder for its files. */
   readonly folder: string

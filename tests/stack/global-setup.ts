@@ -72,7 +72,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   return async function teardown() {
     control.closeAllConnections()
     control.close()
-    // Otherwise a part that is still starting would come up after the sweep.
+    // Waits for parts that are still starting, because they would otherwise outlive the clean-up.
     await Promise.allSettled(running.values())
     await folder?.finish()
   }

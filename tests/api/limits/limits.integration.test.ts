@@ -220,7 +220,7 @@ describe('analysis', () => {
 })
 
 test(
-  'while Redis is killed, stopped, emptied and slow under load no request fails, and limits apply again afterwards',
+  'no request fails while Redis is killed, stopped, emptied or slow under load, and limits apply again afterwards',
   async () => {
     const ordeal = await limitsOrdeal(system, seededRandom(CHAOS_SEED))
     for (const fault of REDIS_FAULTS) await ordeal.suffer(fault)

@@ -10,7 +10,7 @@ const FROM_SECOND = NOW / 1_000 - 3_600
 
 type Row = [second: number, client: string, tier: string, key: string, user: string, ip: string, requests: number]
 
-/** Traffic in the order in which ClickHouse returns it, oldest first. */
+/** Returns traffic as ClickHouse does, oldest first. */
 function readerOf(rows: readonly Row[], leftOut = 0): TableReader {
   return {
     async query({ query }) {

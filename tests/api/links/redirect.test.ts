@@ -10,7 +10,7 @@ import { linksApi } from './harness.ts'
 const URL_1 = 'https://example.com/1?a=b#c'
 const HOUR_MS = 3_600_000
 
-/** Serves the listener for short domains and the API's front handler on one server. The front handler gets `/front/…`. */
+/** Serves the listener for short domains and, under `/front/…`, the API's front handler on one server. */
 async function shortApi({ countryHeader }: { countryHeader?: string } = {}) {
   const api = await linksApi()
   const clicks: Click[] = []
@@ -109,7 +109,7 @@ test('answers a 301 if clicks are not counted, and lets caches keep it until the
   expect(clicks).toEqual([])
 })
 
-test('at its expiration a link answers gone, or redirects to its fallback address, which counts as a click', async () => {
+test('an expired link answers 404, or redirects to its fallback address, which counts as a click', async () => {
   const { visit, link, clicks, clock } = await shortApi()
   const gone = await link({ expiration: '1h' })
   const leading = await link({ expiration: '1h', expired_url: 'https://example.com/over' })

@@ -103,7 +103,7 @@ function unavailable(): never {
   throw new ApiError(errors.unavailable)
 }
 
-/** `term1`, `term2` and so on, with falling scores. */
+/** Creates the terms `term1`, `term2` and so on, with decreasing scores. */
 export function terms(count: number) {
   return Array.from({ length: count }, (_, index) => entry(`term${index + 1}`, { score: count - index }))
 }

@@ -79,8 +79,8 @@ function collectGarbage(): void {
 }
 
 /**
- * Without a broker at the start, a supervisor would restart the process again and again. This loop does the same
- * without processes.
+ * Waits until the broker answers. Without a broker, a supervisor would restart the process again and again. This loop
+ * has the same effect without new processes.
  */
 async function connected(transport: Transport): Promise<void> {
   for (;;) {
@@ -94,7 +94,7 @@ async function connected(transport: Transport): Promise<void> {
   }
 }
 
-/** Uses a transaction time-out short enough for tests. */
+/** Returns a transport with a transaction time-out that is short enough for tests. */
 function impatient(transport: Transport): Transport {
   return { ...transport, producer: (options) => transport.producer({ ...options, transactionTimeoutMs: given.transactionTimeoutMs }) }
 }

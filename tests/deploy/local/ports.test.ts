@@ -3,7 +3,7 @@ import { freePort } from '../../../deploy/local/ports.ts'
 
 test('gives a port out once, even before a server listens on it', async () => {
   let calls = 0
-  /** Runs everything twice in a row. */
+  /** Returns each random number twice in a row, so that every port is proposed twice. */
   const random = () => (Math.floor(calls++ / 2) % 1_000) / 1_000
   const ports = await Promise.all(Array.from({ length: 10 }, () => freePort(random)))
   expect(new Set(ports).size).toBe(10)

@@ -125,7 +125,7 @@ test('requests of one turn may be of different kinds, and each is decided by its
   )
 })
 
-test('at a window edge the last microsecond and the first of the next window count fully, and then the weight decreases', async () => {
+test('requests in the last microsecond of a window count fully at the start of the next one, and then their weight decreases', async () => {
   const { store, setTime } = await clocked()
   const counter = counterOf({ limit: 10, windowSeconds: 60, burst: 0 })
   const edge = Math.ceil(START_US / 60e6) * 60e6 + 60e6

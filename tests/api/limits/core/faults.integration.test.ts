@@ -9,7 +9,7 @@ import { privateRedisCluster } from '../../../state/views/redis-cluster.ts'
 import { holdingProxy } from './delay-proxy.ts'
 
 const SOON = { timeout: 30_000, interval: 10 }
-/** A store time-out that is longer than Redis needs to answer on any machine. */
+/** How long the test blocks this process, which is longer than Redis needs to answer on any machine. */
 const BLOCKED_MS = 1_500
 const CLUSTER_MASTERS = 3
 const SLOTS = 16_384
@@ -178,7 +178,7 @@ test('a Cluster whose master is killed lets requests through, and then limits by
   await expect.poll(() => ask(store, before), SOON).toBe('refused')
 })
 
-/** The first master owns the first third of the slots. */
+/** Returns a counter on the first master, which owns the first third of the slots. */
 function counterOfFirstMaster(): Counter {
   for (;;) {
     const tag = uniqueName('caller')

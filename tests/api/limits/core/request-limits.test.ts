@@ -161,7 +161,7 @@ describe('an answer', () => {
 })
 
 describe('identification of callers', () => {
-  test('a key takes precedence over a token, and a token over the address; only trusted proxies may set the address', async () => {
+  test('identifies callers by key, then token, then address, which only trusted proxies may set', async () => {
     const { get, counts, bearer } = await limitedApp()
     const user = await bearer({ sub: '42' })
     await get('/api/v1/things', { ...user, 'x-api-key': KEY })

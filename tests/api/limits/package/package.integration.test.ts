@@ -95,7 +95,7 @@ test('the example of the README type-checks and limits requests on a real Redis'
   expect(policy).toBe('"all";q=1000;w=60')
 })
 
-test('the other READMEs show the same example', () => {
+test('every README that shows the example shows the same text', () => {
   for (const readme of ['README.md', 'api/limits/README.md']) {
     for (const shown of examplesIn(readme)) expect([readme, shown]).toEqual([readme, example])
   }
