@@ -42,7 +42,7 @@ describe('creating a snippet', () => {
     ['1d', 1_440],
     ['1w', 10_080],
     ['1M', 43_200],
-  ])('with expiration %s lives for %i minutes, not a millisecond longer', async (expiration, minutes) => {
+  ])('a snippet with expiration %s lives for %i minutes, and not a millisecond longer', async (expiration, minutes) => {
     const { create, send, clock } = await snippetsApi()
     const { body } = await create({ content: 'x', expiration })
     expect(Date.parse(body.expires_at)).toBe(clock.now + minutes * MINUTE_MS)
@@ -232,7 +232,7 @@ describe('versions', () => {
     ['unlisted', { visibility: 'unlisted' }],
     ['private', { visibility: 'private' }],
     ['burning', { visibility: 'public', burn_after_reads: 2 }],
-  ])('of a predecessor that is %s do not show its id to others', async (_which, fields) => {
+  ])('hides the id of a predecessor that is %s from others', async (_which, fields) => {
     const { create, send } = await snippetsApi()
     const first = (await create({ content: 'one', ...fields }, ALICE)).body.paste_id
     const second = (await create({ content: 'two', visibility: 'public' }, ALICE, `/api/v1/pastes/${first}/versions`)).body.paste_id

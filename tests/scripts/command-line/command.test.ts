@@ -110,7 +110,7 @@ test.each([
   [['a', '--loud=yes'], '--loud takes no value; see'],
   [['a', '--note='], '--note must not be empty'],
   [['a', '--mode', 'fast', '--loud'], 'fast is never loud: leave out --loud; see'],
-])('refuses %j with cause and cure in one line', (args, message) => {
+])('refuses %j, and says why and how to fix it in one line', (args, message) => {
   let caught: unknown
   try {
     play.parse(args)

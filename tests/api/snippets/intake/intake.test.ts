@@ -123,7 +123,7 @@ describe('a JSON body', () => {
     ['an unknown escape', '{"content":"a\\x41"}', 'the body is not valid JSON: an unknown escape in content'],
     ['a short escape', '{"content":"\\u12"}', 'the body is not valid JSON: an unknown escape in content'],
     ['no end', '{"content":"abc', 'the body is not valid JSON: it ends within a string'],
-  ])('with %s is refused', async (_name, body, details) => {
+  ])('is refused if it contains %s', async (_name, body, details) => {
     for (const size of [1, 1_000]) expect(await json(body, size)).toMatchObject({ code: 'invalid_request', details })
   })
 

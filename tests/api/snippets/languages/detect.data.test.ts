@@ -23,7 +23,7 @@ function score(texts: Iterable<readonly [language: string, text: string]>): { al
   return { all, ours, theirs }
 }
 
-dataTest('languages', 'names at least 85 of 100 real files that it was not developed on, and more than highlight.js', (archive) => {
+dataTest('languages', 'names at least 85 % of real files that it was not developed on, and more than highlight.js', (archive) => {
   const texts: [string, string][] = []
   for (const { path, text } of filesOf(archive)) {
     const language = /^test\/detect\/([^/]+)\/default\.txt$/.exec(path)?.[1]
