@@ -32,7 +32,7 @@ test('the first request gets the code, and all others learn that it is taken', (
   expect(view(CODE)).toMatchObject({ short_code: CODE, long_url: 'https://example.com/', user_id: 42n })
 })
 
-test('for a day, a repeated command gets the first answer, even after a restart', () => {
+test('for a day, a repeated command gets the first answer, even after a restart, and later it counts as new', () => {
   const { ask, driver } = linksDriver()
   const first = ask(CODE, linkCommand(), { id: 'one' })
   driver.advanceWallClock(23 * HOUR_MS)

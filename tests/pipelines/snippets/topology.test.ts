@@ -92,7 +92,7 @@ describe('a snippet', () => {
     expect(ask(ID, readBy(42n))).toMatchObject({ outcome: 'read', snippet: { reads_left: 0 } })
   })
 
-  test('is returned again when its creation is repeated, even with a new id', () => {
+  test('is returned when its creation is repeated, even with a new id, but a query alone creates nothing', () => {
     const { ask, view } = snippetsDriver({ partitions: Object.fromEntries(TOPICS.map(({ name }) => [name, 1])) })
     const only = { ...createCommand(), snippet: null }
     const first = ask(ID, createCommand(), { id: 'one' })

@@ -346,7 +346,7 @@ test.each([
   expect(other.metrics.counts.get('trends_lists_with_uncertain_tail')).toBeUndefined()
 })
 
-test('silent users and terms are forgotten', () => {
+test('users and terms without recent contributions are forgotten', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const stored = (name: string): number => {
     const stores = [0, 1, 2, 3].map((partition) => driver.store<KeyedStore<string, unknown>>(name, partition))

@@ -17,11 +17,11 @@ interface Held {
 export function memoryTarget(limits: Partial<BatchLimits> = {}) {
   const partitions = new Map<string, Held>()
   const control = {
-    /** Refuses all writes. */
+    /** While true, all writes fail. */
     down: false,
-    /** Applies the next writes, but the sink gets no answer. */
+    /** The number of next writes that are applied without an answer to the sink. */
     loseAnswers: 0,
-    /** Holds writes of records before they are applied. */
+    /** Writes of records wait for this before they are applied. */
     gate: undefined as Promise<void> | undefined,
     failure: undefined as Error | undefined,
     waiting: 0,

@@ -226,7 +226,7 @@ test('an earlier version that starts beside a table gets its partitions, and no 
   const former = await formerVersion(kafka, `table-${topic}`, topic)
   await kafka.produce(topic, events(100, 100))
   await eventually(() => sink.lanes().map(({ state }) => state)).toEqual(['opening', 'opening'])
-  // Rows that the earlier version writes meanwhile.
+  // The earlier version inserts these rows meanwhile.
   for (let partition = 0; partition < VIEW_PARTITIONS; partition++) {
     const rows = events(100, 100).flatMap(({ partition: of, value }, index) =>
       of === partition ? [{ offset: 50 + Math.floor(index / VIEW_PARTITIONS), row: { id: value.id, number: 0, at: value.at } }] : [],

@@ -106,7 +106,7 @@ test('reading continues at the position of the view', async () => {
   expect(cleared).toEqual([])
 })
 
-test('a view that is ahead of its log belongs to another one, and is cleared and rebuilt', async () => {
+test('a view that is ahead of its log belongs to another log, and is cleared and rebuilt', async () => {
   const { target, state, cleared } = world()
   state.stored = { next: 51, at: NOW }
   expect(await target.open(partition, facts)).toBeUndefined()

@@ -202,7 +202,7 @@ test('a stage that is behind skips times and includes their records in the next 
   expect(driver.metrics.counts.get('times_passed_over')).toBe(8)
 })
 
-test('without thinning every time is closed, however late', () => {
+test('without thinning, a stage closes every time, however late', () => {
   const { driver, ann, vote, markAll } = secondStage(election)
   driver.restart({ downMs: 0 })
   vote(0, ann)

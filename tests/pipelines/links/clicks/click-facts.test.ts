@@ -72,7 +72,7 @@ describe('referrers', () => {
     ['about:blank', 'unknown'],
     ['https://', 'unknown'],
     [`https://${'a'.repeat(5_000)}.com`, 'unknown'],
-  ])('%s → %s', (referrer, site) => {
+  ])('%s is counted as %s', (referrer, site) => {
     expect(read(referrer)).toBe(site)
   })
 })
