@@ -27,12 +27,15 @@ export const stateSettings = settingsFragment({
   variables: {
     REDIS_URL: documented(
       addressOf('redis', 'rediss').prefault('redis://127.0.0.1:6379'),
-      'Redis; if set, `npm start` uses it instead of starting a local one',
+      'address of Redis; if set, `npm start` uses it instead of starting a local one',
     ),
-    REDIS_CLUSTER: documented(flag.prefault('0'), '1: `REDIS_URL` names a node of a Redis Cluster'),
-    CLICKHOUSE_URL: documented(addressOf('http', 'https').prefault('http://127.0.0.1:8123'), 'ClickHouse, likewise'),
-    CLICKHOUSE_DATABASE: documented(z.string().prefault('default'), 'database of the tables'),
-    CLICKHOUSE_USER: documented(z.string().prefault('default'), 'user of ClickHouse'),
+    REDIS_CLUSTER: documented(flag.prefault('0'), '1 if `REDIS_URL` names a node of a Redis Cluster'),
+    CLICKHOUSE_URL: documented(
+      addressOf('http', 'https').prefault('http://127.0.0.1:8123'),
+      'address of ClickHouse; if set, `npm start` uses it instead of starting a local one',
+    ),
+    CLICKHOUSE_DATABASE: documented(z.string().prefault('default'), 'ClickHouse database that holds the tables'),
+    CLICKHOUSE_USER: documented(z.string().prefault('default'), 'ClickHouse user'),
     CLICKHOUSE_PASSWORD: documented(z.string().prefault(''), 'password of that user'),
     CLICKHOUSE_CLUSTER: documented(z.string().optional(), 'name of the ClickHouse cluster; if set, tables are replicated', 'one server'),
     BLOBS_URL: documented(
@@ -40,7 +43,7 @@ export const stateSettings = settingsFragment({
       'where large contents are stored: a `file:` or `s3:` URL',
       '`data/blobs` in `MILLRACE_HOME`',
     ),
-    BLOBS_ENDPOINT: documented(z.url('is not a URL').optional(), 'a server that speaks S3, other than AWS', 'AWS'),
+    BLOBS_ENDPOINT: documented(z.url('is not a URL').optional(), 'address of a server that speaks the S3 protocol', 'AWS'),
   },
   value: (env, { home }): StateSettings => ({
     redisUrl: env.REDIS_URL,

@@ -158,7 +158,7 @@ test('the changelog has the last change of every commit', () => {
  * object leaves the cache or the worker restarts. Either create new objects, as `worn` does, or put what you changed. A
  * test with a restart reveals the mistake.
  */
-test('a change that is not put is lost', () => {
+test('a change is lost if the object is not put again', () => {
   const careless = topology('careless', (t) => {
     const wear = keyedStore('wear', { key: utf8, value: wearFormat })
     t.source(rides).process('add-wear', { stores: [wear] }, (ride) => {

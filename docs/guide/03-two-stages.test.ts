@@ -60,7 +60,7 @@ const DAY = [
   ['bike-3', 'harbour'],
 ] as const
 
-/** The latest value of every key, as a consumer of the topic sees it. */
+/** Returns the latest value of every key, as a consumer of the topic sees it. */
 function latest<K, V>(records: readonly { key: K; value: V }[]): Map<K, V> {
   return new Map(records.map(({ key, value }) => [key, value]))
 }

@@ -29,7 +29,7 @@ import { type TestDriver, testDriver } from '../../pipelines/engine/testing.ts'
 const returns: Topic<string, string> = { name: 'returns', key: utf8, value: avroValue<string>('string'), partitions: 1 }
 /** Returns that arrived too late. */
 const lateReturns: Topic<string, string> = { ...returns, name: 'late-returns' }
-/** Key: the station. Value: bikes. */
+/** Key: the station. Value: the number of returned bikes. */
 const counts: Topic<string, number> = { name: 'return-counts', key: utf8, value: avroValue<number>('int'), partitions: 1 }
 
 const MINUTE_MS = 60_000
@@ -134,7 +134,7 @@ const fiveMinutes = topology('five-minutes', (t) => {
     .tick('close-when-silent', { everyMs: MINUTE_MS, clock: 'caught-up', emits: [counts], ...usesBoth }, closeWindows)
 })
 
-/** The published counts, as `12:00 harbour 3`. */
+/** Formats the published counts as `12:00 harbour 3`. */
 function published(driver: TestDriver): string[] {
   return driver.read(counts).map(({ timestamp, key, value }) => `${clockOf(timestamp)} ${key} ${value}`)
 }

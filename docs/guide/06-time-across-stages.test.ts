@@ -102,7 +102,7 @@ function ridesBegin(driver: TestDriver, station: string, howMany: number, time: 
   for (let i = 0; i < howMany; i++) driver.pipe(rides, `bike-${bikes++}`, station, { timestamp: time })
 }
 
-/** The published lists, as `12:01 harbour 3, museum 1`. */
+/** Formats the published lists as `12:01 harbour 3, museum 1`. */
 function published(driver: TestDriver): string[] {
   return driver.read(busiest).map(({ timestamp, value }) => {
     const list = (value ?? []).map(({ station, rides }) => `${station} ${rides}`).join(', ')
@@ -153,7 +153,7 @@ test('a backlog is counted before its time is published', () => {
  * point of a minute gives the same list, once.
  */
 test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const)(
-  'a crash after %s gives the same list once',
+  'after a crash at %s, the same list is published once',
   (step) => {
     const driver = testDriver(busyStations, { startAt: START })
     ridesBegin(driver, 'harbour', 3, NOON + 10_000)
@@ -175,7 +175,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
  * number of partitions, and the stage. Every console consumer can show it. If a time does not arrive, you can see which
  * partition is missing. A worker lists the latest closed time of every task under `/tasks`.
  */
-test('a marker of every partition goes to every partition', () => {
+test('each partition sends its marker to every partition of the next stage', () => {
   const driver = testDriver(busyStations, { startAt: START })
   driver.settle()
 

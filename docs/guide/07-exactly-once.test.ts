@@ -20,7 +20,7 @@ const balances: Topic<string, number> = { name: 'balances', key: utf8, value: ce
 
 const START_CENTS = 1_000
 
-/** How often the processor ran, over all restarts of the process. */
+/** Number of runs of the processor, across restarts of the process. */
 let runs = 0
 
 const payments = topology('payments', (t) => {
@@ -65,7 +65,7 @@ test.each([
   ['offsets-added', false],
   ['committed', true],
   ['written', true],
-] as const)('a crash after %s: readers see the payment: %s', (step, visible) => {
+] as const)('after a crash at step %s, whether readers see the payment: %s', (step, visible) => {
   const driver = testDriver(payments)
   driver.pipe(fares, 'ann', 300)
   expect(paid(driver)).toEqual([700])

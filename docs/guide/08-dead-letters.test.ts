@@ -35,7 +35,7 @@ const pricing = topology('pricing', (t) => {
   })
 })
 
-/** The headers of the dead letters since the last call, as text. */
+/** Returns the headers of the dead letters since the last call, as text. */
 function deadLetters(driver: TestDriver): Record<string, string>[] {
   return driver.readDeadLetters().map(({ headers }) => Object.fromEntries(headers.map(({ key, value }) => [key, String(value)])))
 }

@@ -20,7 +20,7 @@ import { type TestDriverOptions, testDriver } from '../../pipelines/engine/testi
 const int = avroValue<number>('int')
 /** Key: the station. Value: +1 if a bike arrived, -1 if a bike left. */
 const moves: Topic<string, number> = { name: 'moves', key: utf8, value: int, partitions: 3 }
-/** Key: the station. Value: bikes there. */
+/** Key: the station. Value: the number of bikes there. */
 const stock: Topic<string, number> = { name: 'stock', key: utf8, value: int, partitions: 3 }
 
 /*
@@ -101,7 +101,7 @@ const WAYS: Record<string, Way> = {
   'a single partition': { partitions: { moves: 1, stock: 1 } },
 }
 
-/** The last stock of every station. */
+/** Returns the last stock of every station. */
 function stocksAfter(tested: Topology, feed: readonly Move[], way: Way): Record<string, number> {
   const { restartEvery = Infinity, wipeState = false, ...options } = way
   const driver = testDriver(tested, options)
@@ -117,7 +117,7 @@ function stocksAfter(tested: Topology, feed: readonly Move[], way: Way): Record<
 
 const feeds = fc.array(fc.tuple(fc.constantFrom('harbour', 'museum', 'zoo', 'airport'), fc.constantFrom(1, -1)), { maxLength: 40 })
 
-/** The result of a plain loop over the input. */
+/** Computes the result with a plain loop over the input. */
 function stocksByHand(feed: readonly Move[]): Record<string, number> {
   const expected: Record<string, number> = {}
   for (const [station, change] of feed) expected[station] = moved(expected[station] ?? 0, change)

@@ -54,7 +54,7 @@ interface Displays {
   readonly shown: Map<string, string>
   /** The number of writes to displays. */
   writes: number
-  /** The next write is applied, but its answer is lost. */
+  /** If true, the next write is applied but its answer is lost. */
   losesAnswer: boolean
 }
 

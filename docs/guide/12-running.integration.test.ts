@@ -90,7 +90,7 @@ function ask(worker: RunningWorker, path: string): Promise<Response> {
   return fetch(`http://127.0.0.1:${worker.healthPort}${path}`)
 }
 
-/** Acts as a dock, for which any Kafka client will do. */
+/** Sends records as a dock would. Any Kafka client can do this. */
 async function bikesReturned(...stations: string[]): Promise<void> {
   const dock = new Producer({ clientId: 'dock', bootstrapBrokers: [brokers], serializers: stringSerializers })
   await dock.send({ messages: stations.map((station) => ({ topic: returns.name, key: station, value: 'some bike' })) })

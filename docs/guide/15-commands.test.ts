@@ -88,7 +88,7 @@ const lockers = topology(
   DECIDING,
 )
 
-test('of two callers, one gets it', () => {
+test('if two riders ask for the same locker, only one gets it', () => {
   const { ask: asks, view, driver } = decisionDriver(lockers, lockerFlow)
   expect(asks('locker-7', { rider: 'ada' })).toEqual({ outcome: 'yours', since: driver.now })
   expect(asks('locker-7', { rider: 'bob' })).toEqual({ outcome: 'taken' })
@@ -102,7 +102,7 @@ test('of two callers, one gets it', () => {
  * gets the first answer, for 24 hours, regardless of later changes. The partition stores the answer beside the state.
  * An id that is reused for another request is a conflict.
  */
-test('an id gets one answer, even from a worker that was killed and lost its disk', () => {
+test('a repeated command id gets the first answer, even from a worker that was killed and lost its disk', () => {
   const { ask: asks, result, driver } = decisionDriver(lockers, lockerFlow)
   const first = asks('locker-7', { rider: 'ada' }, { id: 'command-1' })
   driver.advanceWallClock(60_000)
@@ -114,7 +114,7 @@ test('an id gets one answer, even from a worker that was killed and lost its dis
 /*
  * A crash in the middle of the commit leaves nothing (chapter 7): the command is read again, and decided once.
  */
-test('a crash before the transaction is committed leaves no half decision', () => {
+test('after a crash before the commit, no part of the decision is visible', () => {
   const { driver, ask: asks, view } = decisionDriver(lockers, lockerFlow)
   driver.crashAt('produced')
   expect(() => asks('locker-7', { rider: 'ada' }, { id: 'command-1' })).toThrow('crash after produced')
@@ -131,7 +131,7 @@ test('a crash before the transaction is committed leaves no half decision', () =
  * counts the commands past their deadline, whose callers have long received an error. A caller may send the same id
  * again with a new deadline.
  */
-test('a command that has waited too long is not decided', () => {
+test('a command is not decided after its deadline', () => {
   const { driver, result, ask: asks } = decisionDriver(lockers, lockerFlow)
   expect(result('locker-7', { rider: 'ada' }, { id: 'command-1', deadline: driver.now - 1 })).toBeUndefined()
   expect(asks('locker-7', { rider: 'bob' })).toMatchObject({ outcome: 'yours' })

@@ -69,7 +69,7 @@ function valuesOf<V>(driver: TestDriver, topic: Topic<string, V>): (V | null)[] 
   return driver.read(topic).map(({ value }) => value)
 }
 
-test('the halves find each other in either order', () => {
+test('an unlock and a payment match in either order', () => {
   const driver = testDriver(paidRides, { startAt: START })
   driver.pipe(payments, 'ada', 150)
   driver.pipe(unlocks, 'bob', 'bike-2')
@@ -84,7 +84,7 @@ test('the halves find each other in either order', () => {
  * Only the timestamps of the records matter, not their arrival. A record that arrives late finds its match as long as
  * the buffer keeps it.
  */
-test('five minutes and a millisecond are too far apart, regardless of the time of arrival', () => {
+test('records that are more than five minutes apart do not match, regardless of when they arrive', () => {
   const driver = testDriver(paidRides, { startAt: START })
   driver.pipe(payments, 'ada', 150, { timestamp: START })
   driver.pipe(unlocks, 'ada', 'bike-1', { timestamp: START + SPAN_MS + 1 })

@@ -7,7 +7,7 @@ interface Seen {
   readonly init: RequestInit
 }
 
-/** Answers from a list, and then repeats the last answer. Time passes only by sleeping. */
+/** A client whose server answers from a list and then repeats the last answer. Time passes only by sleeping. */
 function scripted(...answers: (() => Response)[]) {
   const seen: Seen[] = []
   const runtime = manualRuntime()
@@ -36,7 +36,7 @@ const refusedConnection = () => {
   throw new TypeError('fetch failed', { cause: new Error('connect ECONNREFUSED 127.0.0.1:8081') })
 }
 
-test('register sends the schema and returns its id', async () => {
+test('registering sends the schema and returns its id', async () => {
   const { seen, deps } = scripted(answer(200, { id: 7 }))
   const client = registryClient({ url: 'http://registry:8081/base/' }, deps)
   expect(await client.register('orders/value', '"string"')).toBe(7)
@@ -76,7 +76,7 @@ test('retries connection errors, 5xx and 429 with growing pauses on all addresse
   expect(sleeps).toEqual([100, 200, 400])
 })
 
-test('after the deadline the error names the address and the last cause', async () => {
+test('the error after the deadline names the address and the last cause', async () => {
   const { sleeps, deps } = scripted(refusedConnection)
   const failing = registryClient({ url: 'http://registry', deadlineMs: 10_000 }, deps).schemaById(1)
   await expect(failing).rejects.toThrow(RegistryUnreachableError)

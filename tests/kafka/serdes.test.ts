@@ -40,12 +40,12 @@ test('raw values need no registry', async () => {
   expect(bytesOf(serdes.codecFor(notes), 'hi').toString()).toBe('hi')
 })
 
-test('a topic that was not opened is refused', async () => {
+test('using a topic that was not opened throws an error', async () => {
   const serdes = await openSerdes(memoryRegistry(), [notes])
   expect(() => serdes.codecFor(points)).toThrow('topic points were not opened')
 })
 
-test('a refused schema error names topic, subject and reason', async () => {
+test('if the registry rejects a schema, the error names topic, subject and reason', async () => {
   const registry = memoryRegistry()
   await openSerdes(registry, [points])
   const changed = { name: 'points', value: avroValue(record(x, { name: 'z', type: 'string' })) }
@@ -65,7 +65,7 @@ test("another writer's schema is loaded once for all concurrent callers", async 
   expect(registry.requests).toBe(1)
 })
 
-test('an unknown id is not found, and is requested again only after a pause', async () => {
+test('an unknown schema id is requested again only after a pause', async () => {
   const registry = memoryRegistry()
   const runtime = manualRuntime()
   const { schemas } = await openSerdes(registry, [], { runtime })

@@ -17,7 +17,7 @@ test('the wall clock can be set without the monotonic one', () => {
   expect(runtime.now()).toBe(510)
 })
 
-test('timers fire in the order of their times, each at its own, and those that they set fire too', () => {
+test('each timer fires at its time, including timers that other timers have set', () => {
   const runtime = manualRuntime()
   const fired: string[] = []
   const note = (name: string) => () => fired.push(`${name} ${runtime.monotonic()}`)
@@ -35,7 +35,7 @@ test('timers fire in the order of their times, each at its own, and those that t
   expect(fired.at(-1)).toBe('late 30')
 })
 
-test('a sleep ends with its time or with its signal', async () => {
+test('a sleep ends when its time has come or its signal fires', async () => {
   const runtime = manualRuntime()
   const stopping = new AbortController()
   const ended: string[] = []

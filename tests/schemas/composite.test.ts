@@ -38,7 +38,7 @@ test('decodes a key from its bytes, even from the middle of a buffer', () => {
   )
 })
 
-test('bytes sort like the parts', () => {
+test('encoded keys sort like their parts', () => {
   const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b))
   fc.assert(
     fc.property(keys, keys, (a, b) => {
@@ -48,7 +48,7 @@ test('bytes sort like the parts', () => {
   )
 })
 
-test('truncated input and trailing bytes are refused', () => {
+test('truncated input and trailing bytes are rejected', () => {
   fc.assert(
     fc.property(keys, fc.nat(), (key, cut) => {
       const bytes = bytesOf(codec, key)

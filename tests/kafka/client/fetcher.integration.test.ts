@@ -55,7 +55,7 @@ test('a newly assigned partition does not wait for a pending fetch of another on
   expect(Date.now() - assignedAt).toBeLessThan(5_000)
 })
 
-/** How long the request lets the broker wait for data (ms), which is the first field after the header. */
+/** Reads how long the request lets the broker wait for data (ms). This is the first field after the header. */
 function waitOf(request: Buffer): number {
   const clientIdBytes = request.readInt16BE(CLIENT_ID_AT)
   return request.readInt32BE(CLIENT_ID_AT + 2 + clientIdBytes + 1)
@@ -267,7 +267,7 @@ test('back-pressure bounds unpolled records, and a paused partition is not fetch
   const first = await fetcher.poll(0)
   const firstBytes = flatten(first).reduce((sum, { value }) => sum + (value as string).length, 0)
   expect(firstBytes).toBeLessThan(200 * KIB)
-  // A lower limit allows less: one response of one partition, then of the other.
+  // With a lower limit, each poll returns one response: first of one partition, then of the other.
   const little = [await fetcher.poll(0, 1), await fetcher.poll(0, 1)]
   expect(little.map((data) => data.length)).toEqual([1, 1])
   expect(little[0][0].partition).not.toBe(little[1][0].partition)

@@ -34,7 +34,7 @@ const COORDINATOR_LOAD_IN_PROGRESS = 14
 const UNCHANGED = -1
 const INTERVAL_MS = 10
 
-/** A member whose coordinator answers from a script, one entry per heartbeat, and then repeats the last entry. */
+/** Creates a member whose coordinator answers each heartbeat from a script, and then repeats the last entry. */
 function scripted(
   script: readonly (Answer | 'lost')[],
   { takeAtOnce = false } = {},
@@ -128,7 +128,7 @@ test('Kafka 4.0 and 4.1 refuse epoch 0 from a known member (KAFKA-19233), so the
   expect(member.takeEvent()).toBeUndefined()
 })
 
-test('announces that an event is available', async () => {
+test('notifies its owner when an event is available', async () => {
   const { member, announced } = scripted([{ assignment: [0] }, {}, { assignment: [0, 1] }, { errorCode: FENCED_MEMBER_EPOCH }], {
     takeAtOnce: true,
   })
@@ -226,7 +226,7 @@ test('a fenced member reports it and stops heartbeats, and rejoin starts with ep
   expect(member.takeEvent()).toEqual({ type: 'assignment', partitions: [{ topic: 't', partition: 0 }] })
 })
 
-test('a member whose producer was fenced can rejoin although the member was not, and starts with no partitions', async () => {
+test('a member whose producer was fenced can rejoin even if it was not fenced itself, and starts with no partitions', async () => {
   const { member, heartbeats } = scripted([
     { memberEpoch: 4, assignment: [0], intervalMs: 60_000 },
     { memberEpoch: 4, assignment: [0], intervalMs: 60_000 },
@@ -273,7 +273,7 @@ test('an error that no retry can resolve fails the join with its reason', async 
   })
 })
 
-test('after the join, an error that no retry can resolve is an event', async () => {
+test('after the join, an error that no retry can resolve is reported as an event', async () => {
   const { member, heartbeats } = scripted([{}, { errorCode: GROUP_AUTHORIZATION_FAILED }])
   await member.join()
   await vi.waitFor(() => expect(heartbeats.length).toBe(2))
@@ -288,7 +288,7 @@ test('leaving sends epoch -1 and ends the heartbeats', async () => {
   await expect(member.heartbeat()).rejects.toThrow('is left')
 })
 
-test('a member that keeps its slot ends without a request', async () => {
+test('a member that keeps its slot stops without sending a request', async () => {
   const { member, heartbeats } = scripted([{ memberEpoch: 1, intervalMs: 60_000 }])
   await member.join()
   await member.leave({ keepPlace: true })

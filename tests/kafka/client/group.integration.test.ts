@@ -90,7 +90,7 @@ test('a second member gets partitions only after the first has revoked them', as
   await ownPartitions(first, 4)
 })
 
-test('partitions without a committed offset are absent', async () => {
+test('partitions without a committed offset are absent from the committed offsets', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 2)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -274,7 +274,7 @@ test('a member that has left neither sends heartbeats nor rejoins', async () => 
   await expect(member.join()).rejects.toMatchObject({ code: 'ILLEGAL_STATE' })
 })
 
-test('a commit is also visible to a non-transactional producer', async () => {
+test('a non-transactional producer also commits offsets', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const member = newMember(transport, uniqueName('group'), [topic])

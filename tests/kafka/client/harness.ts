@@ -23,7 +23,7 @@ export const DEADLINE_MS = 30_000
 
 export const silent = pino({ level: process.env.KAFKA_TEST_LOG ?? 'silent' })
 
-/** A connected transport that is closed when the test ends. */
+/** Connects a transport, which is closed when the test ends. */
 export async function connected(brokers: string, options: Partial<KafkaOptions> = {}): Promise<Transport> {
   const transport = kafkaTransport({ brokers: [brokers], clientId: 'test', ...options }, { runtime: systemRuntime(silent) })
   onTestFinished(() => transport.close())
@@ -93,7 +93,7 @@ export async function pollUntil(
   return all
 }
 
-/** Everything from `from` up to the current high watermark, at the reader's isolation level. */
+/** Reads everything from `from` up to the current high watermark, at the reader's isolation level. */
 export async function readToEnd(
   transport: Transport,
   partition: TopicPartition,
@@ -117,7 +117,7 @@ export function newMember(transport: Transport, groupId: string, topics: readonl
   return transport.groupMember({ groupId, memberId, topics })
 }
 
-/** The next event, which must be of the given kind. */
+/** Waits for the next event, which must be of the given kind. */
 export async function nextEvent<Type extends GroupEvent['type']>(
   member: GroupMember,
   type: Type,

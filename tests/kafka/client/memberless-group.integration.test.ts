@@ -32,7 +32,7 @@ test('a group that never had a member stores offsets', async () => {
   expect(await group.members()).toEqual([])
 })
 
-test('offsets that members committed can be taken over once they have left, and by members again', async () => {
+test('a process without membership continues from the offsets of members that have left, and later members from its offsets', async () => {
   const { transport, topic, groupId, committed } = await world()
   const former = newMember(transport, groupId, [topic])
   await former.join()
@@ -51,7 +51,7 @@ test('offsets that members committed can be taken over once they have left, and 
   expect(await committed(again)).toEqual({ offset: 9, metadata: 'of nobody' })
 })
 
-test('members may join a group that so far only stored offsets', async () => {
+test('members can join a group that has only stored offsets so far', async () => {
   const { transport, topic, groupId, committed } = await world()
   await transport.memberlessGroup(groupId).commit(offsetOf(topic, 3))
   const member = newMember(transport, groupId, [topic])

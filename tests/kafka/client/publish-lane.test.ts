@@ -86,14 +86,14 @@ function openLane() {
   return { lane, runtime, holdings, lost, fates, order, append }
 }
 
-/** Sends everything that may be sent now. */
+/** Takes every batch that may be sent now. */
 function takeAll({ lane, runtime }: ReturnType<typeof openLane>): StampedBatch[] {
   const taken: StampedBatch[] = []
   while (lane.isSendable(runtime.monotonic())) taken.push(lane.take())
   return taken
 }
 
-/** A lane whose broker knows its producer, because the first batch is acknowledged. */
+/** Opens a lane whose first batch is acknowledged, so that the broker knows the producer. */
 function openEstablishedLane() {
   const opened = openLane()
   opened.append('first')
@@ -113,7 +113,7 @@ test('sends the first batch alone, because a broker that does not know the produ
   expect(takeAll(opened)).toHaveLength(1)
 })
 
-test('after a long silence it sends the first batch alone again', () => {
+test('after a long silence, sends the first batch alone again', () => {
   const opened = openEstablishedLane()
   opened.runtime.advance(24 * 60 * 60_000)
   opened.append('a')
@@ -172,7 +172,7 @@ test('when a broker has lost acknowledged records, it gets the unacknowledged on
   ])
 })
 
-test('after the last epoch it takes a new producer id', () => {
+test('after the last epoch, requests a new producer id', () => {
   const opened = openLane()
   opened.lane.identity = { producerId: PRODUCER_ID, producerEpoch: 32_767 }
   opened.append('x'.repeat(MAX_VALUE_BYTES + 1))

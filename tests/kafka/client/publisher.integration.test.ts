@@ -179,7 +179,7 @@ test('publishing to a topic that does not exist fails at the deadline and delays
   expect(await promise).toMatchObject({ code: 'TIMED_OUT', message: expect.stringContaining('LEADER_NOT_AVAILABLE') })
 })
 
-test('memory is bounded: an append beyond the limit throws, and there is room again when Kafka answers', async () => {
+test('an append beyond the memory limit throws, and appends succeed again when Kafka has answered', async () => {
   const proxy = await throughProxy()
   const one = await opened(proxy.address, { publisher: { maxPendingBytes: 100_000 } })
   expect(await one.publish(0, 'first')).toBe('ok')
@@ -218,8 +218,7 @@ test('each record has a deadline, after which an unsent record is never sent', a
   const values = await one.values(0)
   expect(values.at(-1)).toBe('patient')
   expect(new Set(values).size).toBe(values.length)
-  // Up to five requests may have carried records before the network froze. The last of these records were too late for
-  // them.
+  // Up to five requests may have been sent with records, but the last of these records were too late for them.
   expect(values).not.toContain('unsent 9')
 })
 

@@ -13,7 +13,7 @@ beforeAll(async () => {
 /** So small that each response holds at most one batch. */
 const TINY_FETCH_BYTES = 100
 
-/** Random steps of three producers on one partition, and which of their values are committed. */
+/** Returns random steps of three producers on one partition, and the values that they commit. */
 function mixedSteps(topic: string, seed: number, count: number): { steps: Step[]; committed: Set<string> } {
   const open = new Map<string, string[]>()
   const committed = new Set<string>()
@@ -40,7 +40,7 @@ function mixedSteps(topic: string, seed: number, count: number): { steps: Step[]
   return { steps, committed }
 }
 
-test('of interleaved commits and aborts by three producers it reads all committed records in order, from every offset and with tiny responses', async (context) => {
+test('reads all committed records of three interleaved producers in order, from every offset and with tiny responses', async (context) => {
   const other = await librdkafka(context, brokers)
   const transport = await connected(brokers)
   const topic = await newTopic(transport)

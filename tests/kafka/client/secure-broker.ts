@@ -26,7 +26,7 @@ export interface SecureBroker {
   readonly users: Readonly<Record<'plain' | 'scram', { username: string; password: string }>>
 }
 
-/** A broker that requires TLS and a password (SASL_SSL with PLAIN and SCRAM-SHA-512). It stops when the test ends. */
+/** Starts a broker that requires TLS and a password (SASL_SSL, PLAIN and SCRAM-SHA-512). It stops with the test. */
 export async function secureBroker(): Promise<SecureBroker> {
   const folder = guardedFolder().path
   const dataDir = join(folder, 'secure-kafka')

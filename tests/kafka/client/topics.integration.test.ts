@@ -43,7 +43,7 @@ test('a setting that the broker does not know is an error with its reason', asyn
   )
 })
 
-test('the end is the high watermark, which includes an open transaction, unlike the last stable offset', async () => {
+test('the end offset is the high watermark, which includes open transactions, and not the last stable offset', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport)
   const closed = await newProducer(transport)

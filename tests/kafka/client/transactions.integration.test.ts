@@ -33,9 +33,9 @@ async function throughProxy(): Promise<BrokerProxy> {
   return proxy
 }
 
-/** Byte positions in responses, from the correlation id on: 4 bytes for it, and 1 for header tags. */
+/** Offset of the body in a response, after the correlation id (4 bytes) and the header tags (1 byte). */
 const BODY_AT = 5
-/** The position after the throttle time. */
+/** Offset of the error code in responses that begin with the throttle time. */
 const ERROR_AFTER_THROTTLE_AT = BODY_AT + 4
 
 function errorAt(at: number, code: number): (response: Buffer) => Buffer {
@@ -93,7 +93,7 @@ test('records that are appended during a commit belong to the next transaction',
   expect(await values()).toEqual(['a', 'b', FILLER, 'c', 'd'])
 })
 
-test('after a failed commit, one transaction with everything appended can be retried or dropped', async () => {
+test('after a failed commit, all appended records can be committed in one transaction', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   let failing = true
@@ -114,7 +114,7 @@ test('after a failed commit, one transaction with everything appended can be ret
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(['a', 'b'])
 })
 
-test('offsets and records are committed together by the separate steps in order, and so are offsets alone', async () => {
+test('offsets are committed together with records, or alone, and the commit steps are reported in order', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const member = newMember(transport, uniqueName('group'), [topic])
@@ -167,7 +167,7 @@ test('full batches that are flushed early in the background are part of the comm
   expect(valuesOf(await readToEnd(transport, { topic, partition: 0 }))).toEqual(expected)
 })
 
-test('a commit that joins a flush with nothing to do sends its own records', async () => {
+test('a commit that starts during an empty flush sends its records', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
@@ -189,7 +189,7 @@ test('a commit with offsets but no group member is rejected', async () => {
   })
 })
 
-test('a record above the broker limit is a clear error, and the producer continues after the abort', async () => {
+test('a record above the broker limit fails the commit with a clear error, and the producer continues after the abort', async () => {
   const transport = await connected(brokers)
   const topic = await newTopic(transport, 1)
   const producer = await newProducer(transport)
@@ -291,7 +291,7 @@ test('others can abort an open transaction of a dead producer, but do not touch 
   await commit(living)
   expect(valuesOf(await readToEnd(transport, { topic, partition: 1 }))).toEqual([FILLER, 'of the living'])
 
-  // The dead producer was a zombie: its writes are refused, and it starts over, because no other instance has its id.
+  // If the dead producer is a zombie, its writes are rejected. It can start over, because no other instance has its id.
   append(dead, topic, 0, 'still dead')
   await expect(commit(dead)).rejects.toThrow(FencedError)
   await dead.abort()

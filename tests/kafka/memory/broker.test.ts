@@ -105,7 +105,7 @@ test('committed offsets are returned with their metadata', async () => {
   expect(await member.committed(partitions)).toEqual(new Map([['t-0', { offset: 7, metadata: 'seven' }]]))
 })
 
-test('keys, values, timestamps and headers are returned as they were written', async () => {
+test('keys, values, timestamps and headers read back as written', async () => {
   const { transport } = opened(1)
   const producer = transport.producer({})
   const headers = [
@@ -145,7 +145,7 @@ test('a poll waits for records, and an empty response proves that the reader has
   expect(texts(await woken)).toEqual([])
 })
 
-test('a poll returns at most the requested amount, starts with another partition each time, and loses nothing', async () => {
+test('polls return at most the requested amount, alternate between partitions, and lose no record', async () => {
   const broker = memoryBroker()
   broker.createTopic({ name: 't', partitions: 2 })
   const values = Array.from({ length: 20 }, (_, i) => Buffer.from(`value ${i}`.padEnd(10)))

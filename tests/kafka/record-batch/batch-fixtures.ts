@@ -38,7 +38,7 @@ export function batchOf(records: readonly PlainRecord[], options: BatchOptions =
   return resigned(batch)
 }
 
-/** The control batch that ends a transaction. */
+/** Encodes the control batch that ends a transaction. */
 export function marker(type: 'commit' | 'abort', producerId: number, offset: number): Buffer {
   const key = Buffer.alloc(4)
   key.writeInt16BE(type === 'abort' ? 0 : 1, 2)
@@ -56,7 +56,7 @@ export function resigned(batch: Buffer): Buffer {
   return batch
 }
 
-/** Offsets and records of chunks, in order. */
+/** Returns the offsets and records of chunks, in order. */
 export function recordsOf(chunks: readonly RecordChunk[]): (PlainRecord & { readonly offset: number })[] {
   return chunks.flatMap((chunk) =>
     Array.from({ length: chunk.count }, (_, i) => ({

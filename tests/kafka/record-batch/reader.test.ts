@@ -59,12 +59,12 @@ test('compressed and uncompressed batches keep their order', () => {
   expect(valuesOf(read(response))).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('of a batch that begins before the requested offset it returns only the records from there on', () => {
+test('returns no records before the requested offset, even if its batch begins earlier', () => {
   const response = batchOf([textRecord('a'), textRecord('b'), textRecord('c')], { baseOffset: 10 })
   expect(valuesOf(read(response, { from: 11 }))).toEqual(['b', 'c'])
 })
 
-test('of a response that ends inside a batch it returns the whole batches, for all truncation points', () => {
+test('returns the complete batches of a response that is truncated at any point', () => {
   const whole = batchOf([textRecord('a')])
   const cut = batchOf([textRecord('b')], { baseOffset: 1 })
   for (let length = 0; length < cut.length; length++) {
@@ -247,33 +247,36 @@ test('for any limit it returns the same records in the same order, with the posi
 
 const BOMB_BYTES = 65 * 1_048_576
 
-test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)('a %s batch that unpacks to more than 64 MiB is never unpacked', (codec) => {
-  const bomb = batchOf([{ ...textRecord('bomb', 7_000), value: Buffer.alloc(BOMB_BYTES) }, textRecord('lost')], { baseOffset: 1, codec })
-  const records = Buffer.concat([batchOf([textRecord('a')]), bomb, batchOf([textRecord('b')], { baseOffset: 3, codec })])
-  const fetched = { topic: 't', partition: 3, records, from: 0, aborted: [], verifyChecksums: true }
-  expect(() => readChunks(fetched)).toThrow(expect.objectContaining({ code: 'BATCH_TOO_LARGE', fatal: true }))
-  const [before, standIn, after, ...others] = readChunks({ ...fetched, unreadableBatches: 'stand-in' })
-  expect(others).toEqual([])
-  expect(valuesOf([before, after])).toEqual(['a', 'b'])
-  expect(recordsOf([standIn])).toEqual([{ offset: 1, timestamp: 7_000, key: null, value: null, headers: [] }])
-  expect(standIn.unreadable).toContain(`2 records in ${bomb.length - RECORDS_AT} bytes of ${codec}) unpacks to more than 67108864 bytes`)
-})
+test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)(
+  'a %s batch that would decompress to more than 64 MiB is not decompressed',
+  (codec) => {
+    const bomb = batchOf([{ ...textRecord('bomb', 7_000), value: Buffer.alloc(BOMB_BYTES) }, textRecord('lost')], { baseOffset: 1, codec })
+    const records = Buffer.concat([batchOf([textRecord('a')]), bomb, batchOf([textRecord('b')], { baseOffset: 3, codec })])
+    const fetched = { topic: 't', partition: 3, records, from: 0, aborted: [], verifyChecksums: true }
+    expect(() => readChunks(fetched)).toThrow(expect.objectContaining({ code: 'BATCH_TOO_LARGE', fatal: true }))
+    const [before, standIn, after, ...others] = readChunks({ ...fetched, unreadableBatches: 'stand-in' })
+    expect(others).toEqual([])
+    expect(valuesOf([before, after])).toEqual(['a', 'b'])
+    expect(recordsOf([standIn])).toEqual([{ offset: 1, timestamp: 7_000, key: null, value: null, headers: [] }])
+    expect(standIn.unreadable).toContain(`2 records in ${bomb.length - RECORDS_AT} bytes of ${codec}) unpacks to more than 67108864 bytes`)
+  },
+)
 
-test('a batch of very many empty records counts with the memory that their positions take', () => {
+test('the size limit of a batch includes the memory for the positions of its records', () => {
   const record = { timestamp: 1_000, key: null, value: null, headers: [] }
   const fetched = { topic: 't', partition: 3, from: 0, aborted: [], verifyChecksums: true }
   const records = batchOf(new Array(2_000_000).fill(record), { codec: 'zstd' })
   expect(() => readChunks({ ...fetched, records })).toThrow('unpacks to more than')
 })
 
-test.each(CODECS)('a header (%s) that declares more records than fit allocates nothing for them', (codec) => {
+test.each(CODECS)('a header that declares more records than the batch can contain causes no allocation (%s)', (codec) => {
   const batch = batchOf([textRecord('a')], { codec })
   batch.writeInt32BE(1_000_000, RECORD_COUNT_AT)
   expect(() => read(resigned(batch))).toThrow(/declares 1000000 records in \d+ bytes/)
 })
 
 test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)(
-  'a %s batch that does not unpack has a stand-in, unless it may have been damaged on the way',
+  'a %s batch that does not decompress is replaced by a stand-in if its checksum is correct',
   (codec) => {
     const whole = batchOf([textRecord('a'.repeat(500))], { codec })
     whole.fill(0xff, RECORDS_AT)
@@ -285,7 +288,7 @@ test.each(['gzip', 'snappy', 'lz4', 'zstd'] as const)(
   },
 )
 
-test('the bound of a decompressor is exact, and sizes are known before unpacking', () => {
+test('a decompressor accepts exactly its limit, and the size is known before decompression', () => {
   const repetitive = fc.array(fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 40 }), fc.integer({ min: 1, max: 3_000 })), {
     minLength: 1,
     maxLength: 6,

@@ -5,7 +5,7 @@ import { VarintCursor, varintSize, varlongSize, writeVarint, writeVarlong } from
 
 const MAX_SAFE = 2 ** 52
 
-test('32-bit varints agree in writing, size and reading', () => {
+test('32-bit varints are read back as written, and have the computed size', () => {
   fc.assert(
     fc.property(fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 }), (value) => {
       const buffer = Buffer.alloc(16, 0xff)
@@ -19,7 +19,7 @@ test('32-bit varints agree in writing, size and reading', () => {
   )
 })
 
-test('64-bit varints agree in writing, size and reading', () => {
+test('64-bit varints are read back as written, and have the computed size', () => {
   fc.assert(
     fc.property(fc.oneof(fc.integer(), fc.integer({ min: -MAX_SAFE, max: MAX_SAFE })), (value) => {
       const buffer = Buffer.alloc(16, 0xff)

@@ -33,15 +33,15 @@ export function newIdentity(): MemberIdentity {
 export interface Bench {
   readonly broker: MemoryBroker
   readonly registry: MemoryRegistry
-  /** A started worker that is stopped when the test ends. */
+  /** Starts a worker, which is stopped when the test ends. */
   worker(topology: Topology, options?: Partial<WorkerDeps> & Partial<WorkerConfig>): Promise<Worker>
   send<K, V>(topic: Topic<K, V>, key: K, value: V, timestamp?: number): void
-  /** The last committed value of every key. */
+  /** Returns the last committed value of every key. */
   latest<K, V>(topic: Topic<K, V>): Map<K, V | null>
   all<K, V>(topic: Topic<K, V>): { key: K; value: V | null; partition: number; timestamp: number }[]
 }
 
-/** Workers on one in-memory broker. */
+/** Creates an in-memory broker with functions that start workers on it, send records and read its topics. */
 export function bench(): Bench {
   const broker = memoryBroker()
   const registry = memoryRegistry()

@@ -6,7 +6,7 @@ import { rawValue } from '../../../schemas/raw.ts'
 import type { Topic } from '../../../schemas/topic.ts'
 import { keyedStore } from '../../../state/stores/keyed-store.ts'
 
-/** Whole numbers as decimal text, which are easy to read in a dump, and easy to break in a test of invalid bytes. */
+/** Encodes integers as decimal text, which is easy to read in a dump and easy to make invalid in a test. */
 const numberCodec: Codec<number> = {
   encode: (value, out) => utf8.encode(String(value), out),
   decode(buffer, start, end) {

@@ -32,7 +32,7 @@ test('the first request gets the code, and all others learn that it is taken', (
   expect(view(CODE)).toMatchObject({ short_code: CODE, long_url: 'https://example.com/', user_id: 42n })
 })
 
-test('the same command gets the first answer for a day, even after a restart, and then counts as a new one', () => {
+test('for a day, a repeated command gets the first answer, even after a restart, and later it counts as new', () => {
   const { ask, driver } = linksDriver()
   const first = ask(CODE, linkCommand(), { id: 'one' })
   driver.advanceWallClock(23 * HOUR_MS)
@@ -42,7 +42,7 @@ test('the same command gets the first answer for a day, even after a restart, an
   expect(ask(CODE, linkCommand(), { id: 'one' })).toEqual(taken)
 })
 
-test('an id that was used for another request is a conflict and changes nothing', () => {
+test('a command id that was used for another request is a conflict and changes nothing', () => {
   const { ask, result, view } = linksDriver()
   ask(CODE, linkCommand(), { id: 'one' })
   const other = linkCommand({ long_url: 'https://other.example/' })
@@ -57,7 +57,7 @@ test('a command whose deadline has passed is not decided, and the same one may b
   expect(ask(CODE, linkCommand(), { id: 'late' })).toMatchObject({ outcome: 'created' })
 })
 
-test('commands are forgotten after a day, in the store as well', () => {
+test('commands are deleted from the store after a day', () => {
   const { ask, driver } = linksDriver()
   ask(CODE, linkCommand(), { id: 'one' })
   driver.advanceWallClock(26 * HOUR_MS)
@@ -103,7 +103,7 @@ test('a new expiration replaces the old one and revives the link', () => {
   expect(view(CODE)).toMatchObject({ is_expired: false, expires_at: null })
 })
 
-test("a user's list has the newest state of each link without deleted ones, in one partition", () => {
+test("a user's list is in one partition and has the newest state of each link that is not deleted", () => {
   const { ask, driver } = linksDriver()
   for (const code of ['aaaaaaa', 'bbbbbbb', 'ccccccc']) ask(code, linkCommand())
   ask('bbbbbbb', linkCommand({ action: 'update', is_active: false }))
@@ -119,7 +119,7 @@ test("a user's list has the newest state of each link without deleted ones, in o
   expect(new Set(records.map(({ partition }) => partition)).size).toBe(1)
 })
 
-test('the click counters learn of deleted links once, and only of those that are counted', () => {
+test('a deletion is sent to the click counters once, if clicks of the link are counted', () => {
   const { ask, driver } = linksDriver()
   for (const code of ['aaaaaaa', 'bbbbbbb']) ask(code, linkCommand({ analytics: code === 'aaaaaaa', expires_at: driver.now + HOUR_MS }))
   ask('aaaaaaa', linkCommand({ action: 'update', is_active: false }))
@@ -148,7 +148,7 @@ test('the owner of a link that an administrator switched off cannot switch it on
   expect(patch({ is_active: true })).toMatchObject({ outcome: 'updated', link: { is_active: true } })
 })
 
-test('an administrator who switches off an own link needs no scope to switch it on again', () => {
+test('an administrator who switched off their own link can switch it on again without the administrator scope', () => {
   const { ask } = linksDriver()
   ask(CODE, linkCommand())
   ask(CODE, linkCommand({ action: 'update', is_admin: true, is_active: false }))

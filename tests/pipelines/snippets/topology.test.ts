@@ -92,7 +92,7 @@ describe('a snippet', () => {
     expect(ask(ID, readBy(42n))).toMatchObject({ outcome: 'read', snippet: { reads_left: 0 } })
   })
 
-  test('is returned again when its creation is repeated, even with a new id, and a mere query creates none', () => {
+  test('is returned when its creation is repeated, even with a new id, but a query alone creates nothing', () => {
     const { ask, view } = snippetsDriver({ partitions: Object.fromEntries(TOPICS.map(({ name }) => [name, 1])) })
     const only = { ...createCommand(), snippet: null }
     const first = ask(ID, createCommand(), { id: 'one' })
@@ -130,7 +130,7 @@ describe('a snippet', () => {
     expect(holding).toEqual(['kept'])
   })
 
-  test('accepts growing view counts, never a smaller one, and none once it is gone', () => {
+  test('accepts only growing view counts, and none after it is deleted', () => {
     const { ask, view, driver } = snippetsDriver()
     ask(ID, createCommand())
     driver.pipe(snippetViewCounts, ID, { views: 5 })
@@ -159,7 +159,7 @@ describe('expiry', () => {
     expect(view(ID)).toMatchObject({ is_expired: true, is_deleted: true })
   })
 
-  test.each([4, 10])('marks at most 1,000 in all of %i partitions per cleanup, and eventually all of them', (count) => {
+  test.each([4, 10])('eventually marks all expired snippets, and at most 1,000 in each cleanup of %i partitions', (count) => {
     const { driver } = snippetsDriver({ partitions: Object.fromEntries(TOPICS.map(({ name }) => [name, count])) })
     // Every partition has more than its share.
     const many = 1_500
@@ -179,8 +179,8 @@ describe('expiry', () => {
   })
 })
 
-describe('consequences of a change', () => {
-  test('the search has public snippets and neither title nor text of others, and drops deleted ones', () => {
+describe('when a snippet changes', () => {
+  test('the search index gets title and text of public snippets only, and drops deleted snippets', () => {
     const { ask, driver } = snippetsDriver()
     ask(ID, createCommand())
     ask('unlisted', createCommand({ visibility: 'unlisted', excerpt: '' }))
@@ -194,7 +194,7 @@ describe('consequences of a change', () => {
     for (const id of ['unlisted', 'burning']) expect(texts.filter(([key]) => key === id)).toEqual([[id, '', '', false]])
   })
 
-  test('blob references are counted per partition through all changes of snippets', () => {
+  test('each partition counts the references to every blob', () => {
     type Step = { readonly kind: 'create' | 'delete' | 'read' | 'wait'; readonly id: number; readonly hash: number }
     const steps = fc.array(
       fc.record({ kind: fc.constantFrom<Step['kind']>('create', 'delete', 'read', 'wait'), id: fc.nat(3), hash: fc.nat(1) }),

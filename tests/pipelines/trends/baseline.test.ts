@@ -27,7 +27,7 @@ test('hours before tracking began are not observed', () => {
   expect(isKnownAt(0, START)).toBe(false)
 })
 
-test('means equal those of a reader that gets every hour, including silent ones', () => {
+test('means equal those computed from every hour, including silent ones', () => {
   const weeks = fc.array(
     fc.integer({ min: 0, max: 3 }).map((count) => count * 10),
     { minLength: 1, maxLength: 8 },

@@ -38,7 +38,7 @@ test('a late contribution is checked against later ones as well', () => {
   expect(counted([50, 51, 52, 0])).toEqual([50, 51, 52])
 })
 
-test('no window of sixty minutes ever contains more than three, and nothing is refused without need', () => {
+test('accepts a contribution exactly if no sixty minutes would contain more than three', () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 0, max: 200 }), { maxLength: 60 }), (minutes) => {
       const user = nobody()

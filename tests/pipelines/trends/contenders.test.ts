@@ -22,7 +22,7 @@ function ask(subject: Contenders, values: ReadonlyMap<string, number>): ReturnTy
   return subject.best(ASKED, (terms) => terms.map((term) => ({ value: values.get(term) ?? 0, bound: values.get(term) ?? 0 })))
 }
 
-test('the best equal those of a full sort, or are undefined until everything is offered again', () => {
+test('returns the same best terms as a full sort, or undefined until all terms are offered again', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const subject = contenders(KEEP)
@@ -52,14 +52,14 @@ test('the best equal those of a full sort, or are undefined until everything is 
   )
 })
 
-test('terms that were left out while the floor was high are found when the remembered ones fall below it', () => {
+test('returns undefined when the remembered terms fall below the floor, because terms that were left out may rank higher', () => {
   const subject = contenders(2)
   const values = new Map<string, number>()
   function offer(term: string, value: number): void {
     values.set(term, value)
     subject.offer(term, value)
   }
-  // Trimmed to the best two, which leaves out c with 8.
+  // The list is now trimmed to the best two, which leaves out c with 8.
   for (const [term, value] of [
     ['a', 10],
     ['b', 9],
@@ -74,12 +74,12 @@ test('terms that were left out while the floor was high are found when the remem
   offer('g', 20)
   offer('f', 2)
   offer('g', 1)
-  // Trimmed again, when the second best has 2.
+  // The list is trimmed again, now with 2 as the second best value.
   offer('h', 20)
   expect(subject.best(2, (terms) => terms.map((term) => ({ value: values.get(term)!, bound: values.get(term)! })))).toBeUndefined()
 })
 
-test('values that can still grow by themselves keep their bound', () => {
+test('a term whose value can grow without new input is remembered for its bound', () => {
   const subject = contenders(KEEP)
   subject.offer('dated ahead', 5)
   subject.offer('now', 3)

@@ -5,7 +5,7 @@ import { integer, pick, seededRandom } from '../../../tools/random/random.ts'
 const SEED = 20121028
 const DAY_MS = 24 * 60 * 60_000
 const START = Date.UTC(2012, 9, 28)
-/** As long as the six events of the public recording. */
+/** Duration of the six events of the public recording. */
 const DAYS = 42
 const FIRST_ID = 262_342_930_549_850_112n
 /** The share of an event's tweets that mention it. The others are chat. */
@@ -23,7 +23,7 @@ const EVENTS = [
   ['glacier lake', '2013_Alberta_Like_Flood'],
 ] as const
 
-/** The terms that must lead. */
+/** The terms that must be among the first of the published lists. */
 export const GENERATED_EVENTS: readonly string[] = EVENTS.map(([phrase]) => phrase)
 
 /**

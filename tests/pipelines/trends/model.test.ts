@@ -10,7 +10,7 @@ import { offlineTrends, type SentTweet } from './offline.ts'
 const START = Date.UTC(2026, 0, 1, 12, 0, 1)
 const MINUTE = 60_000
 const RENEWAL = 30_000
-/** Takes about ten seconds of one core, and many times that on a busy machine. */
+/** The test takes about ten seconds of one core, and many times that on a busy machine. */
 const TIMEOUT_MS = 600_000
 /** New York, Chicago, London, the United States, the world, and an unknown place. */
 const PLACES = [2459115, 2379574, 44418, 23424977, 1, 99]
@@ -91,7 +91,7 @@ test(
   TIMEOUT_MS,
 )
 
-/** The last published volume of each minute equals the count of the minute. */
+/** Asserts that the last published volume of each minute equals the count of the minute. */
 function expectVolumes(driver: TestDriver, offline: ReturnType<typeof offlineTrends>): void {
   const published = new Map<string, number>()
   for (const { value } of driver.read(trendVolumes)) {

@@ -51,7 +51,7 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
     return lists
   }
 
-  /** 0 until a renewal is due. */
+  /** Returns 0 before the first renewal. */
   function meanOfTerms(windowEnd: number): number {
     const known = contributions.filter((each) => each.sentAt <= windowEnd + ARRIVAL_DELAY_MS)
     const counts = [...byRegionAndTerm(known).values()].flatMap((terms) => [...terms.values()].map((all) => countIn(all, windowEnd)))
@@ -73,7 +73,7 @@ export function offlineTrends(sent: readonly SentTweet[]): Offline {
   return { listsAt, volumes }
 }
 
-/** The contributions of the given tweets that count, in order. */
+/** Returns the contributions that count, in the order of the tweets. */
 export function countedContributions(sent: readonly SentTweet[]): Contribution[] {
   const counted: Contribution[] = []
   const byUserAndTerm = new Map<string, number[]>()
@@ -116,7 +116,7 @@ function byRegionAndTerm(contributions: readonly Contribution[]): Map<number, Ma
   return regions
 }
 
-/** The 60 one-minute buckets that end before `windowEnd`, or with the running minute. */
+/** Counts the contributions in the 60 one-minute buckets up to `windowEnd`, including a running minute. */
 function countIn(all: readonly Contribution[], windowEnd: number): number {
   const last = Math.ceil(windowEnd / MINUTE_MS) - 1
   return all.filter(({ minute }) => minute > last - 60 && minute <= last).length

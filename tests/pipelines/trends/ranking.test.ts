@@ -9,21 +9,21 @@ function candidate(term: string, count: number, baseline = NO_BASELINE): TrendCa
   return { term, name: `#${term}`, count, hour_ago: 2, day: count + 5, baseline, tracked: false, sample_tweets: [9n] }
 }
 
-test('terms with and without baseline are ranked together, and ties by term', () => {
+test('ranks terms with and without a baseline together, and breaks ties by term', () => {
   const ranked = rankTerms([candidate('usual', 100, 400), candidate('b', 8), candidate('a', 8), candidate('rising', 30, 3)], 2)
   expect(ranked.map(({ candidate: { term } }) => term)).toEqual(['rising', 'usual', 'a', 'b'])
   expect(ranked[0]).toMatchObject({ velocityVsUsual: 10, score: 30 * Math.log2(11) })
   expect(ranked[2]).toMatchObject({ velocityVsUsual: 4 })
 })
 
-test('keeps at most 500', () => {
+test('a list keeps the best 500 terms', () => {
   const many = Array.from({ length: 700 }, (_, i) => candidate(`t${i}`, i + 1))
   const ranked = rankTerms(many, 1)
   expect(ranked).toHaveLength(KEPT_TERMS)
   expect(ranked.at(-1)?.candidate.count).toBe(201)
 })
 
-test('an entry has the fields of a list', () => {
+test('an entry has every field that a published list needs', () => {
   const [term] = rankTerms([candidate('rising', 30, 3)], 1)
   expect(entryOf(term, 77)).toEqual({
     term: 'rising',
@@ -39,7 +39,7 @@ test('an entry has the fields of a list', () => {
   })
 })
 
-test('uses the mean of a minute ago, once all partitions have reported', () => {
+test('the mean of new terms is that of a minute ago, when all partitions had reported it', () => {
   const moments: NewTermMoment[] = []
   addTotals(moments, 1 * MINUTE, 30, 10)
   addTotals(moments, 1 * MINUTE, 10, 10)
@@ -53,14 +53,14 @@ test('uses the mean of a minute ago, once all partitions have reported', () => {
   expect(meanOfNewTerms(moments, 1 * MINUTE)).toBe(0)
 })
 
-test('old moments are forgotten', () => {
+test('totals of old minutes are forgotten', () => {
   const moments: NewTermMoment[] = []
   for (let minute = 0; minute < 20; minute++) addTotals(moments, minute * MINUTE, 1, 1)
   expect(moments.length).toBeLessThan(10)
   expect(moments.at(-1)?.window_end).toBe(19 * MINUTE)
 })
 
-test('partitions send enough candidates: all of a single partition, and about a share of many', () => {
+test('each of many partitions sends about its share of the candidates, and a single partition sends all', () => {
   expect(candidatesPerPartition(1)).toBe(KEPT_TERMS)
   expect(candidatesPerPartition(4)).toBeLessThan(KEPT_TERMS / 2)
   expect(candidatesPerPartition(4)).toBeGreaterThan(KEPT_TERMS / 4)

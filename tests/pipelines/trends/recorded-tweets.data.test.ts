@@ -14,9 +14,9 @@ import { type OfflineEntry, offlineTrends, type SentTweet } from './offline.ts'
 
 const MINUTE = 60_000
 const START = Date.UTC(2026, 0, 1, 12, 0, 0)
-/** Every sixth of the 60,000 tweets suffices here. The end-to-end tests replay all of them. */
+/** Reads every sixth of the 60,000 tweets to save time. The end-to-end tests replay all of them. */
 const TAKEN = 6
-/** Enough for entries in the lists of many regions, in a tenth of the time. */
+/** Enough tweets for entries in the lists of many regions. */
 const GENERATED_TWEETS = 2_000
 /** Compresses the 42 days of the six events into 84 minutes, so that the first ones leave the window before the end. */
 const SPEED = 720
@@ -25,7 +25,7 @@ const SERVED = 30
 const LEADERS = 15
 const STRIDE_MS = 14 * MINUTE
 const ARRIVAL_DELAY_MS = 2_000
-/** How far tweets may be ahead of the clock without being refused. */
+/** Step of the test clock. The pipeline accepts tweets that are dated this far ahead of it. */
 const STEP_MS = 4 * MINUTE
 const EVENTS = ['hurricane sandy', 'flood crisis', 'boston marathon', 'fertilizer plant', 'oklahoma', 'yycflood']
 const TIMEOUT_MS = 300_000

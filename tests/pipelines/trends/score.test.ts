@@ -14,6 +14,6 @@ test('the score is the count times the logarithm of the velocity', () => {
   expect(trendScore(0, 8)).toBe(0)
 })
 
-test('labels begin above 3 and above 10', () => {
+test('the label changes at velocities above 3 and above 10', () => {
   expect([0, 3, 3.01, 10, 10.01].map(labelOf)).toEqual([null, null, 'Trending', 'Trending', 'Viral'])
 })

@@ -43,7 +43,7 @@ test('volume_24h covers the 24 whole hours before the running one, without count
   expect(look(state, hour + 7).day).toBe(4)
 })
 
-test('sample tweets that have left the window are not shown', () => {
+test('sample tweets are shown only while they are in the window', () => {
   const state = stateOf([61, 59, 10])
   expect(look(state, NOW).sample_tweets).toEqual([BigInt(NOW - 10), BigInt(NOW - 59)])
 })

@@ -16,7 +16,7 @@ const NEW_YORK = 2459115
 const UNITED_STATES = 23424977
 const WORLD = 1
 const TERM_LENGTH = 140
-/** Stops the driver's clock at every tick of the week. */
+/** Tests that advance by a week are slow, because the driver stops at every tick. */
 const WEEK_TIMEOUT_MS = 30_000
 let nextId = 2n ** 60n
 
@@ -38,7 +38,7 @@ function send(driver: TestDriver, fields: Partial<Tweet>): Tweet {
   return tweet
 }
 
-/** The newest list of each region among those published since the last call. */
+/** Returns the newest list of each region among those published since the last call. */
 function newestLists(driver: TestDriver): Map<number, TrendOutput> {
   const all = [...driver.read(trendOutput), ...driver.read(trendRenewals)].map((record) => record.value as TrendOutput)
   all.sort((a, b) => a.window_end - b.window_end)
@@ -53,7 +53,7 @@ function volumesOf(entries: TrendOutput['entries']): Record<string, number> {
   return Object.fromEntries(entries.map((entry) => [entry.term, entry.tweet_volume]))
 }
 
-/** Advances by minutes or weeks in one stride, as if the pipeline had been stopped, without lists in between. */
+/** Advances the clock in one step without lists in between, as if the pipeline had been stopped. */
 function leap(driver: TestDriver, ms: number): void {
   driver.advanceWallClock(ms)
   driver.settle()
@@ -112,7 +112,7 @@ test('a tweet from a country counts there and in the world, and one from an unkn
   expect(driver.metrics.counts.get('trends_unknown_woeid')).toBe(1)
 })
 
-test('near-equal terms are one trend in their most frequent spelling, and count once per tweet', () => {
+test('spellings of one term are one trend, which counts once per tweet and shows the most frequent spelling', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['#SANDY', 'sandy', '#Sandy'] })
   send(driver, { hashtags: ['#Sandy'] })
@@ -122,7 +122,7 @@ test('near-equal terms are one trend in their most frequent spelling, and count 
   expect(entriesOf(driver, WORLD)).toMatchObject([{ term: 'sandy', name: '#Sandy', tweet_volume: 4 }])
 })
 
-test('drops bots above 0.7', () => {
+test('drops tweets whose bot score is above 0.7', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['spam'], bot_score: 0.71 })
   send(driver, { hashtags: ['fine'], bot_score: 0.7 })
@@ -203,7 +203,7 @@ test('tweets that waited for a stopped pipeline count in the day and the history
   expect(volumes.map(({ value }) => value?.volume)).toEqual(expect.arrayContaining([3, 1]))
 })
 
-test('a renewal that is minutes late is skipped, and the next list and the history lack nothing', () => {
+test('after a renewal is skipped because it is minutes late, the next list and the history are complete', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   driver.settle()
   driver.read(trendOutput)
@@ -222,7 +222,7 @@ test('a renewal that is minutes late is skipped, and the next list and the histo
   expect(volumes).toContainEqual({ woeid: WORLD, term: 'busy', minute: START - 10 * SECOND, volume: 1 })
 })
 
-test('windows slide and empty without input', () => {
+test('without input, windows slide until they are empty', () => {
   const driver = testDriver(trends, { startAt: START })
   send(driver, { hashtags: ['once'] })
   advanceTo(driver, START + 59 * MINUTE)
@@ -231,7 +231,7 @@ test('windows slide and empty without input', () => {
   expect(entriesOf(driver, NEW_YORK)).toEqual([])
 })
 
-test('at a whole minute the window ends there, and at a half minute it includes the running minute', () => {
+test('a window ends at the whole minute, and a list at a half minute includes the running minute', () => {
   const driver = testDriver(trends, { startAt: START })
   advanceTo(driver, START + 51 * SECOND)
   send(driver, { hashtags: ['second minute'] })
@@ -245,7 +245,7 @@ test('at a whole minute the window ends there, and at a half minute it includes 
   expect(volumesOf(last.entries)).toEqual({ 'second minute': 1 })
 })
 
-test('velocity compares with the window of one hour ago', () => {
+test('velocity is relative to the window of one hour ago', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (let i = 0; i < 2; i++) send(driver, { hashtags: ['again'] })
   leap(driver, HOUR)
@@ -292,8 +292,8 @@ test('a term counts as trending since it entered the top 30, with gaps of up to 
   send(driver, { hashtags: ['first'], created_at: START - 55 * MINUTE })
   driver.advanceWallClock(MINUTE)
   const [first] = entriesOf(driver, WORLD)
-  // Its only contribution leaves the window after five minutes. Eight minutes later the term is back, and then it never
-  // returns.
+  // The term's only contribution leaves the window after five minutes. The next one follows within ten minutes, and the
+  // one after that does not.
   driver.advanceWallClock(12 * MINUTE)
   expect(entriesOf(driver, WORLD)).toEqual([])
   send(driver, { hashtags: ['first'], created_at: driver.now - 58 * MINUTE })
@@ -305,7 +305,7 @@ test('a term counts as trending since it entered the top 30, with gaps of up to 
   expect(entriesOf(driver, WORLD)[0].trending_since).toBeGreaterThan(first.trending_since + 20 * MINUTE)
 })
 
-test('keeps the best 500 of many, in one order regardless of their partitions', () => {
+test('keeps the best 500 terms in one order, regardless of their partitions', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   for (let term = 0; term < 800; term++) {
     const times = 1 + (term % 7)
@@ -346,7 +346,7 @@ test.each([
   expect(other.metrics.counts.get('trends_lists_with_uncertain_tail')).toBeUndefined()
 })
 
-test('silent users and terms are forgotten', () => {
+test('users and terms without recent contributions are forgotten', () => {
   const driver = testDriver(trends, { startAt: START, commit: 'manual' })
   const stored = (name: string): number => {
     const stores = [0, 1, 2, 3].map((partition) => driver.store<KeyedStore<string, unknown>>(name, partition))

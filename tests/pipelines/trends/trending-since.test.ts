@@ -27,7 +27,7 @@ test('gaps of up to ten minutes do not count', () => {
   expect(note(known, ['a'], 22.5)).toEqual({ since: { a: 22.5 }, changed: true })
 })
 
-test('terms that stay away are forgotten', () => {
+test('a term that stays out of the list is forgotten', () => {
   const known: TrendingSince = { terms: [] }
   note(known, ['a', 'b'], 0)
   note(known, ['b'], 1)

@@ -97,7 +97,7 @@ const PROMOTABLE: { [type: string]: string } = {
   bytes: 'text',
 }
 
-/** Values of a schema, in the form that the codecs accept. */
+/** Generates values of a schema, in the form that the codecs accept. */
 export function valuesOf(schema: AvroSchema): fc.Arbitrary<unknown> {
   return values(parseSchema(schema), SMALL)
 }

@@ -17,7 +17,7 @@ function decoded(schema: AvroSchema, bytes: readonly number[] | Buffer): unknown
   return compileDecoder(schema)(Buffer.from(bytes), 0, bytes.length)
 }
 
-/** The definition of the encoding, in BigInt. */
+/** Encodes a long by the definition of the format, in BigInt arithmetic. */
 function zigzagVarint(value: bigint): number[] {
   let bits = BigInt.asUintN(64, (value << 1n) ^ (value >> 63n))
   const bytes: number[] = []
@@ -68,7 +68,7 @@ describe('64-bit integers', () => {
     )
   })
 
-  test('with padding groups are accepted, as in other implementations', () => {
+  test('are accepted with padding groups, as in other implementations', () => {
     expect(decoded('long', [0x82, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x00])).toBe(1)
     expect(decoded('int', [0x82, 0x80, 0x80, 0x80, 0x00])).toBe(1)
   })

@@ -234,7 +234,7 @@ describe('unions', () => {
   })
 })
 
-test('if a record fails after another one referred back to it, that one fails too', () => {
+test('a value fails to decode if it contains an incompatible record, even one in a cycle', () => {
   const schema = (x: AvroSchema) => [
     {
       type: 'record',
@@ -259,7 +259,7 @@ test('a plain long, as a Python producer writes it, can be read as a BigInt', ()
   expect(compileDecoder(writer, reader)(bytes, 0, bytes.length)).toEqual({ tweet_id: 2n ** 63n - 1n, at: 1 })
 })
 
-/** A reader's schema into which a writer's schema could have evolved. */
+/** Returns a reader's schema into which the writer's schema could have evolved. */
 function evolved(schema: AvroSchema, choice: () => number): AvroSchema {
   if (typeof schema === 'string') return promoted(schema, choice)
   if (Array.isArray(schema))
@@ -277,7 +277,7 @@ function evolved(schema: AvroSchema, choice: () => number): AvroSchema {
   return { ...json, fields }
 }
 
-/** Without promotions, which could make two branches equal. */
+/** Evolves a branch of a union without promotions, because those could make two branches equal. */
 function evolvedBranch(branch: AvroSchema, choice: () => number): AvroSchema {
   return typeof branch === 'string' ? branch : evolved(branch, choice)
 }
@@ -289,7 +289,8 @@ function promoted(type: string, choice: () => number): string {
 }
 
 /**
- * If several branches match, avsc takes the first. This implementation takes the one of the same type, as Java does.
+ * Only schemas with distinct branches. If several branches match, avsc takes the first one, but this implementation
+ * takes the one of the same type, as Java does.
  */
 const evolutions = schemas.filter(hasDistinctBranches).chain((writer) =>
   fc.record({
@@ -325,7 +326,7 @@ test('a default beyond 2^53 is exact as an int64, and refused if a number would 
   expect(() => compileDecoder(writer, reader(''))).toThrow('declare the long as int64')
 })
 
-test('a float may have a default that JSON has no number for', () => {
+test('a float may default to a value for which JSON has no number', () => {
   const reader = {
     type: 'record',
     name: 'R',

@@ -78,7 +78,7 @@ test('unknown logical types are ignored', () => {
   expect(parseSchema({ type: 'string', logicalType: 'mystery' })).toMatchObject({ kind: 'string' })
 })
 
-test('a default may fit any branch of a union, and a recursive record may have one', () => {
+test('a default may match any branch of a union, and a recursive record may have defaults', () => {
   parseSchema(record({ name: 'a', type: ['null', 'string'], default: 'text' }))
   parseSchema(
     record(
@@ -88,14 +88,14 @@ test('a default may fit any branch of a union, and a recursive record may have o
   )
 })
 
-/** JSON objects inside each other, far deeper than a stack can follow. */
+/** Returns JSON objects that are nested far deeper than a recursive function can follow. */
 function deepJson(): unknown {
   let json: unknown = {}
   for (let i = 0; i < 100_000; i++) json = { n: json }
   return json
 }
 
-/** Records with two fields of the next record. The number of paths to the innermost one doubles with each level. */
+/** Nests records with two fields of the same type, so that each level doubles the paths to the innermost record. */
 function doubling(levels: number, options: { default?: unknown }): AvroSchema {
   let inner: unknown = { type: 'record', name: 'R0', fields: [{ name: 'a', type: 'int', default: 0 }] }
   for (let i = 1; i <= levels; i++) {
@@ -129,6 +129,6 @@ test('unions do not try all combinations of branches on a default that is too de
   expect(() => parseSchema(a as AvroSchema)).toThrow(/default is nested deeper than 200/)
 })
 
-test('a type that many paths lead to is measured once', () => {
+test('the size of a type that is reached by many paths is computed once', () => {
   expect(minimumBytes(parseSchema(doubling(60, {})))).toBe(2 ** 60)
 })

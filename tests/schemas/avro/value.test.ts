@@ -71,7 +71,7 @@ test.each([
   expect(() => codec.decode(buffer, 0, buffer.length)).toThrow(message)
 })
 
-test('a value that does not fit leaves the writer unchanged', () => {
+test('encoding a value that does not match the schema leaves the writer unchanged', () => {
   const out = byteWriter(4)
   out.length = 2
   const codec = avroValue<Point>(schema).open(1, lookup())
@@ -79,7 +79,7 @@ test('a value that does not fit leaves the writer unchanged', () => {
   expect(out.length).toBe(2)
 })
 
-test("a writer's schema with an endless default makes its values undecodable, and throws nothing else", () => {
+test("a value whose writer's schema has an endless default is a codec error, not a stack overflow", () => {
   const endless = { type: 'record', name: 'Point', fields: [{ name: 'x', type: 'Point', default: {} }] }
   const codec = avroValue<Point>(schema).open(1, lookup({ 9: endless as AvroSchema }))
   const bytes = Buffer.from([0, 0, 0, 0, 9, 4])

@@ -54,7 +54,7 @@ test('case and normalization form never create two terms', () => {
   )
 })
 
-test('keys are split into the parts that formed them', () => {
+test('a key is split into the parts from which it was built', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1 }), fc.string(), (woeid, term) => {
       const key = termKey(woeid, term)

@@ -65,7 +65,7 @@ describe.each([
   ['a folder', () => blobStore({ shelf: folderShelf(root), draftFolder: draftFolderOf(root) })],
   ['a bucket', () => bucketStore],
 ])('blobs in %s', (_name, store) => {
-  it('returns what was kept, however it was split', async () => {
+  it('returns the content that was kept, however it was split into pieces', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.uint8Array({ maxLength: 400 }), { maxLength: 8 }), fc.constantFrom(1, 200), async (pieces, repeat) => {
         const all = pieces.map((piece) => Buffer.concat(Array.from({ length: repeat }, () => Buffer.from(piece))))
@@ -205,7 +205,7 @@ describe('blobs in a folder', () => {
     expect(await contentOf(store(), hash)).toEqual(Buffer.from('moved aside'))
   })
 
-  it('after its writer was killed it has every blob that was reported as kept, and no partial one', async () => {
+  it('has every blob that a killed writer reported as kept, and no partial one', async () => {
     const place = join(folder, 'killed')
     const child = spawn(process.execPath, [join(import.meta.dirname, 'children/writer.ts'), place], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -244,7 +244,7 @@ describe('blobs in a bucket', () => {
     client.destroy()
   })
 
-  it('is selected by an s3: URL', async () => {
+  it('is opened by an s3: URL', async () => {
     const blobs = await connectBlobs({ url: 's3://snippets/deep/er', s3Endpoint: s3Url })
     const { hash } = await keep(blobs, Buffer.from('by its URL'))
     expect(await contentOf(blobs, hash)).toEqual(Buffer.from('by its URL'))

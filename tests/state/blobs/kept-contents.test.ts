@@ -85,7 +85,7 @@ describe('kept contents', () => {
     for (let time = 0; time < 2; time++) await expect(contentOf(hash)).rejects.toBeInstanceOf(BlobCorruptError)
   })
 
-  it('asks again for content that does not exist', async () => {
+  it('does not cache the absence of content', async () => {
     const absent = 'ab'.repeat(32)
     expect(await contentOf(absent)).toBeUndefined()
     expect(await contentOf(absent)).toBeUndefined()

@@ -2,7 +2,7 @@ import { mkdirSync } from 'node:fs'
 import type { Server } from 'node:http'
 import S3rver from '@20minutes/s3rver'
 
-/** A server for S3's protocol on a free port, with one bucket. Key and secret are S3RVER. */
+/** Starts a server for the S3 protocol on a free port, with one bucket. Key and secret are S3RVER. */
 export async function startS3(directory: string, bucket: string): Promise<Server> {
   mkdirSync(directory, { recursive: true })
   const server = new S3rver({

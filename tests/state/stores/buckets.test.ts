@@ -23,7 +23,7 @@ function entriesOf(buckets: Buckets): [number, number][] {
   return entries
 }
 
-test('buckets contain the same as a map with the same rule', () => {
+test('buckets behave like a map that drops old entries', () => {
   fc.assert(
     fc.property(additions, (all) => {
       const buckets = emptyBuckets()

@@ -11,7 +11,7 @@ export const TOPOLOGY = 'orders'
 export const PARTITION = 3
 
 const MEMORY_RUNS = 300
-/** Opening a database takes milliseconds, and each run does it several times. */
+/** Fewer runs than in memory, because each run opens a database several times, which takes milliseconds. */
 const ROCKSDB_RUNS = 60
 export const PROPERTY_TIMEOUT_MS = 60_000
 
@@ -23,7 +23,7 @@ export function propertyRuns(backend: TestBackend): number {
 export interface TestBackend {
   readonly name: string
   backend: StateBackend
-  /** Stores of TOPOLOGY. */
+  /** The session of TOPOLOGY. */
   readonly session: StateSession
   reopen(): Promise<void>
   remove(): Promise<void>
@@ -103,7 +103,7 @@ export function testChangelog(): TestChangelog {
   }
 }
 
-/** All rows of a store's key space, in the changelog's form. */
+/** Returns all rows of a store's key space, in the changelog's form. */
 export function storedRows(backend: StateBackend, store: string, partition = PARTITION): Map<string, string> {
   const rows = new Map<string, string>()
   for (const [key, value] of backend.session(TOPOLOGY).column(store, partition).scan({})) {

@@ -12,7 +12,7 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 const STORE = 'waiting'
 const CACHED_OBJECTS = 2
 const SPAN_MS = 10
-/** A quarter of the span, rounded up. */
+/** Length of a segment: a quarter of the span, rounded up. */
 const SEGMENT_MS = 3
 
 type Step =
@@ -39,14 +39,14 @@ interface Item extends Buffered<string> {
 
 const segmentOf = (time: number) => Math.max(0, Math.floor(time / SEGMENT_MS))
 
-/** Full at once, after a few values, or as in production. */
+/** Sizes at which a row is full: with its first value, after a few values, and as in production. */
 const fullRowBytes = [1, 12, 262_144]
 
 function newStore(fullBytes: number): JoinBufferStore<string, string> {
   return joinBufferWithRows<string, string>(STORE, { key: utf8, value: 'string', spanMs: SPAN_MS }, fullBytes)
 }
 
-/** Expired rows, in the order of segments and keys. */
+/** Groups the expired items into rows, in the order of segments and keys. */
 function expiredRows(items: readonly Item[], time: number): Item[][] {
   const rows = new Map<string, Item[]>()
   for (const item of items) {
@@ -92,7 +92,7 @@ async function runAgainstModel(opened: TestBackend, fullBytes: number, steps: re
 
 describe.each(fullRowBytes)('with rows of %d bytes', (fullBytes) => {
   testAgainstModel(
-    'a join buffer finds the same as a list, through commits, aborts and restarts',
+    'a join buffer finds the same values as a list, across commits, aborts and restarts',
     STORE,
     stepArbitrary,
     (opened, steps: readonly Step[]) => runAgainstModel(opened, fullBytes, steps),
@@ -143,7 +143,7 @@ test('the values of a hot key are split into rows that a changelog accepts, and 
   expect(reopened.takeExpired(600 * SECOND, 10)).toEqual([])
 })
 
-/** The row keys of stores from before rows were split: the segment and the key. */
+/** The row keys of an earlier version, which did not split rows: the segment and the key. */
 const earlierRowKeys: Codec<{ segment: number; key: string }> = {
   encode({ segment, key }, out) {
     out.reserve(8)
@@ -154,7 +154,7 @@ const earlierRowKeys: Codec<{ segment: number; key: string }> = {
   decode: (buffer, start, end) => ({ segment: buffer.readDoubleBE(start), key: utf8.decode(buffer, start + 8, end) }),
 }
 
-test('rows that were stored before rows were split are found, larger ones too, and new values go to other rows', () => {
+test('rows of an earlier version, which did not split rows, are found, and new values go to other rows', () => {
   const fields = [
     { name: 'time', type: 'long' },
     { name: 'value', type: 'string' },
@@ -193,7 +193,7 @@ function rowKey(segment: number, key: string): string {
   return out.buffer.subarray(0, out.length).toString('latin1')
 }
 
-test('works with real times a month apart', () => {
+test('finds values with real timestamps that are a month apart', () => {
   const DAY_MS = 86_400_000
   const now = Date.UTC(2026, 0, 31)
   const store = openStore(joinBufferStore<string, string>(STORE, { key: utf8, value: 'string', spanMs: 30 * DAY_MS }), memoryBackend())

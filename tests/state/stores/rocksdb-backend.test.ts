@@ -13,7 +13,7 @@ import { TOPOLOGY, temporaryFolder } from './harness.ts'
 
 const CHILD_TIMEOUT_MS = 60_000
 const MIB = 1024 * 1024
-/** The writer's write-ahead log reaches this size with its second batch. */
+/** Maximum file size for the writer. Its write-ahead log reaches this size with the second batch. */
 const FILE_LIMIT_KIB = 300
 
 const folders: string[] = []
@@ -74,7 +74,7 @@ test('stores and partitions are isolated, even from neighbours at the end of the
   await backend.close()
 })
 
-test('stores long keys and values completely', async () => {
+test('long keys and values read back completely', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const column = backend.session(TOPOLOGY).column('totals', 0)
   const lengths = [0, 1, 23, 24, 25, 4091, 4092, 4093, 4095, 4096, 4097, 100_000]
@@ -115,7 +115,7 @@ test('each session has a separate batch', async () => {
   await backend.close()
 })
 
-test('a batch that was taken is written alone, regardless of later puts, writes and drops', async () => {
+test('a batch that was taken is independent of later puts, writes and drops', async () => {
   const backend = await openRocksdbBackend({ folder: newFolder() })
   const session = backend.session(TOPOLOGY)
   const column = session.column('totals', 0)
@@ -204,7 +204,7 @@ test('a clear that was interrupted is completed at the next open', async () => {
   })
 })
 
-test('a folder that another worker has open is refused', async () => {
+test('a folder that another worker has open cannot be opened', async () => {
   const folder = newFolder()
   const backend = await openRocksdbBackend({ folder })
   await expect(openRocksdbBackend({ folder })).rejects.toThrow(StateLocked)

@@ -8,7 +8,7 @@ import { type LifeStep, lifeSteps, modelled, testAgainstModel } from './modelled
 
 const STORE = 'seen'
 const CACHED_OBJECTS = 2
-/** So small that no item of these tests is a false positive, so the model is a plain set. */
+/** An error rate without false positives in these tests, so that a plain set can be the model. */
 const EXACT = 1e-9
 
 type Step = { do: 'add' | 'has'; key: string; item: number } | { do: 'delete'; key: string } | LifeStep
@@ -95,7 +95,7 @@ describe('a full set', () => {
     expect(wrong).toBeGreaterThan(0)
   })
 
-  test('takes memory in proportion to its items, and little when it is small', () => {
+  test('takes memory in proportion to its number of items', () => {
     const { store } = filled()
     const backend = memoryBackend()
     const sized = openStore(newStore(CAPACITY, ERROR_RATE), backend)
@@ -123,7 +123,7 @@ test.each([
   expect(() => seenSetStore(STORE, { key: utf8, item: utf8, capacity: 10, errorRate: 0.01, ...wrong })).toThrow(message)
 })
 
-test.each([1, 2, 63, 65, 300])('a capacity of %i is kept', (capacity) => {
+test.each([1, 2, 63, 65, 300])('a set with capacity %i remembers at least that many items', (capacity) => {
   const store = openStore(newStore(capacity), memoryBackend())
   for (let i = 0; i < 5 * Math.max(64, capacity); i++) {
     store.add('ann', `item-${i}`)

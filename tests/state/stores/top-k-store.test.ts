@@ -29,7 +29,7 @@ const list = avroValue<Ranked[]>({
   },
 })
 
-/** On ties, the smaller term comes first. */
+/** Sorts by score, best first. On ties, the smaller term comes first. */
 function byScore(a: Ranked, b: Ranked): number {
   return b.score - a.score || (a.term < b.term ? -1 : a.term > b.term ? 1 : 0)
 }

@@ -10,7 +10,7 @@ const BUCKET_MS = 10
 const BUCKETS = 5
 const CACHED_OBJECTS = 2
 const keyArbitrary = fc.constantFrom('a', 'b', 'c', 'd')
-/** A few lengths of the ring, and one jump far ahead. */
+/** Times within a few lengths of the ring, and one far ahead. */
 const timeArbitrary = fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 0, max: 150 }) }, { weight: 1, arbitrary: fc.constant(1e12) })
 
 type Step =
@@ -47,7 +47,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: lifeSteps },
 )
 
-/** All additions, as [bucket, by]. None is ever dropped. */
+/** All additions of each key as [bucket, by]. The model drops none of them. */
 type Model = Map<string, [number, number][]>
 
 function copy(model: Model): Model {

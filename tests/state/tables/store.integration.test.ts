@@ -77,7 +77,7 @@ test('the progress of a table belongs to that table alone, and a recreated table
   expect(await caughtUp()).toBe(1)
 })
 
-test('no text can break out of its row', async () => {
+test('text with any special characters stays within its row', async () => {
   const { client, store } = await open()
   const ids = ['a\n\nb', 'quo\'te"s', 'tab\t\\', 'nul\0', '\u2028', '}\n\n; DROP TABLE events', '']
   await store.insert({ topic: 'topic', partition: 0, rows: ids.map((id, offset) => ({ offset, row: { id, number: 0, at: NOVEMBER } })) })
@@ -85,7 +85,7 @@ test('no text can break out of its row', async () => {
   expect(found.map(({ id }) => id)).toEqual(ids)
 })
 
-test('of rows with one identity the one with the greatest offset stays', async () => {
+test('of several rows with the same identity, the one with the greatest offset is kept', async () => {
   const { client, store } = await open()
   const same = (offset: number, at: number) => [{ offset, row: { id: 'same', number: 0, at } }]
   await store.insert({ topic: 'topic', partition: 0, rows: same(1, NOVEMBER) })
@@ -100,7 +100,7 @@ test('a value that does not fit is not reported as an unavailable store', async 
   await expect(attempt).rejects.not.toBeInstanceOf(TableStoreUnavailableError)
 })
 
-test('a ClickHouse that is away is reported as unavailable, and used again when it is back', async () => {
+test('if ClickHouse does not respond, the store is unavailable until it does', async () => {
   const server = await privateClickhouse()
   const client = connectSinkClickhouse({ url: server.address })
   onTestFinished(() => client.close())

@@ -71,7 +71,7 @@ test('operations are applied in order, together with the offset after them', asy
   expect(await store.position(view, 3, 'one')).toEqual({ next: 8, at: NOW })
 })
 
-test('a newer version wins, an equal one does not', async () => {
+test('only a greater version replaces a value', async () => {
   const { redis, tag, store, batch } = await open()
   const versioned = (version: number): ViewOperation => ({ op: 'setIfNewer', key: `${tag}:v`, version, value: `v${version}` })
   await store.apply(batch(undefined, 1, [versioned(3_400_000_000_001)]))
@@ -92,7 +92,7 @@ test("a batch that does not begin at the view's position changes nothing and ret
   expect(await redis.exists(`${tag}:a`)).toBe(0)
 })
 
-test('a view is caught up when all its topics are, and no longer after it went back', async () => {
+test('a view has caught up when it has read all its topics, until it falls back to an older state', async () => {
   const { redis, view, store, batch } = await open()
   const viewTopics = ['one', 'two']
   const flag = () => redis.exists(caughtUpKey(view, 3))
@@ -105,7 +105,7 @@ test('a view is caught up when all its topics are, and no longer after it went b
   expect(await store.apply(batch(3, 4, [], { viewTopics }))).toEqual({ applied: false, position: 5 })
   expect(await flag()).toBe(1)
 
-  // A replica that lacks the last second.
+  // Simulates a failover to a replica that lacks the last second.
   await redis.hset(positionsKey(view, 3), 'one', '4')
   expect(await store.apply(batch(5, 6, [], { viewTopics }))).toEqual({ applied: false, position: 4 })
   expect(await flag()).toBe(0)
@@ -130,7 +130,7 @@ test('a key that belongs to another shard is refused', async () => {
   await expect(store.apply(batch(undefined, 1, [{ op: 'del', key: 'elsewhere' }]))).rejects.toThrow('does not begin with')
 })
 
-test('an error reply that no retry can resolve is passed on', async () => {
+test('an error reply that no retry can resolve is thrown unchanged', async () => {
   const { redis, tag, store, batch } = await open()
   await redis.lpush(`${tag}:list`, 'x')
   const attempt = store.apply(batch(undefined, 1, [{ op: 'hset', key: `${tag}:list`, fields: { a: 'b' } }]))
@@ -138,7 +138,7 @@ test('an error reply that no retry can resolve is passed on', async () => {
   await expect(attempt).rejects.not.toThrow(ViewStoreUnavailableError)
 })
 
-test('a Redis that is away is unavailable at once, and used again when it is back', async () => {
+test('if Redis does not respond, writes fail at once, and succeed again when it is back', async () => {
   const server = await privateRedis()
   const redis = connectSinkRedis({ url: server.address, cluster: false }, silent)
   onTestFinished(() => redis.disconnect())

@@ -89,7 +89,7 @@ export function fakeRedis() {
     caughtUp(view: string, partitions: number) {
       for (let partition = 0; partition < partitions; partition++) strings.set(caughtUpKey(view, partition), '1')
     },
-    /** The position of a partition as the sink reports it, by topic. */
+    /** Sets the positions of a partition by topic, as the sink does. */
     moveTo(view: string, partition: number, positions: Readonly<Record<string, number>>) {
       for (const [topic, offset] of Object.entries(positions)) hash(positionsKey(view, partition)).set(topic, String(offset))
     },

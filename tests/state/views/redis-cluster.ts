@@ -13,8 +13,8 @@ const START_TIMEOUT_MS = 20_000
 const NODE_TIMEOUT_MS = 1_500
 
 /**
- * A Redis Cluster for this test alone, with that many masters and optionally one replica each. @returns the URL of the
- * first master
+ * Starts a Redis Cluster for this test alone, optionally with one replica per master.
+ * @returns the URL of the first master
  */
 export async function privateRedisCluster(masters = 2, { hasReplicas = false } = {}): Promise<string> {
   const folder = guardedFolder()

@@ -35,7 +35,7 @@ test('a result is stored and published, and any answer reads back unchanged', as
   )
 })
 
-test('a conflict is only published, and the first result stays', async () => {
+test('a conflict is published but does not replace the first result', async () => {
   const redis = fakeRedis()
   redis.apply(operations(resultOf({ answer: '1' })))
   redis.apply(operations(resultOf({ outcome: 'conflict', answer: '' })))
@@ -43,7 +43,7 @@ test('a conflict is only published, and the first result stays', async () => {
   expect(parseResultMessage(redis.published[1].message)).toEqual({ commandId: 'id', outcome: 'conflict', answer: '' })
 })
 
-test('a late repetition is published for its caller only, and a rebuilt view does not store it', () => {
+test('the result of a late repetition is published but not stored', () => {
   expect(operations(resultOf({ decided_at: NOW - 3_600_000 })).map(({ op }) => op)).toEqual(['publish'])
   expect(operations(resultOf({ decided_at: NOW - 300_000 }))).toContainEqual(expect.objectContaining({ op: 'expire', seconds: 300 }))
 })

@@ -14,7 +14,7 @@ import { windowedCounterStore } from '../../../../state/stores/windowed-counter-
 import { type Bench, bench, newIdentity, until } from '../harness.ts'
 import { lines, numberFormat, numberTopic, wordCount, wordCounts } from '../words.ts'
 
-/** With the same declaration as in `wordCount`. */
+/** The store of `wordCount`, declared in the same way. */
 const totals = keyedStore('totals', { key: utf8, value: numberFormat })
 
 interface HostOptions {
@@ -22,7 +22,7 @@ interface HostOptions {
   readonly healthHost?: string
 }
 
-/** A worker process of the word count as operators and other processes see it. */
+/** Starts a host of the word count, with the HTTP port that operators and other processes use. */
 async function hosted(at: Bench, options: HostOptions = {}, tested = wordCount()) {
   const backend = memoryBackend()
   const host = await startHost(
@@ -125,7 +125,7 @@ test('uncommitted changes are never visible, and state and position are of the s
   }, 'queries during processing')
 })
 
-test('a worker that gets no more data reports up to when it did', async () => {
+test('a worker that gets no more data reports the time up to which it did', async () => {
   const { broker, worker, send } = bench()
   const transport = memoryTransport(broker)
   let stands = false
@@ -235,7 +235,7 @@ test('a partition without an owner is not ready', async () => {
   await until(async () => (await one.get('/state/words/totals?key=a&partition=0')).body.error === 'not_ready', 'its partition is away')
 })
 
-test('queries need the token if there is one, and a loopback address if there is none', async () => {
+test('queries require the token if one is set, and are otherwise accepted only from a loopback address', async () => {
   const at = bench()
   const token = 'a token of some length'
   const guarded = await hosted(at, { queryToken: token })

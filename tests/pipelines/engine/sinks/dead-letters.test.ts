@@ -45,7 +45,7 @@ function fencing(inner: Transport, failAbort: boolean): Transport {
   return { ...inner, producer }
 }
 
-test.each([false, true])('a fenced producer is replaced (its abort fails: %s)', async (failAbort) => {
+test.each([false, true])('a fenced producer is replaced (abort fails: %s)', async (failAbort) => {
   const broker = memoryBroker()
   const deadLetters = kafkaDeadLetters(fencing(memoryTransport(broker), failAbort), 'copier', manualRuntime({ startAt: 0 }))
   await expect(deadLetters.send([badRecord('first')])).rejects.toThrow()

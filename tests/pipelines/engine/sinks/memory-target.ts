@@ -17,19 +17,19 @@ interface Held {
 export function memoryTarget(limits: Partial<BatchLimits> = {}) {
   const partitions = new Map<string, Held>()
   const control = {
-    /** Refuses all writes. */
+    /** While true, all writes fail. */
     down: false,
-    /** Applies the next writes, but the sink gets no answer. */
+    /** The number of next writes that are applied without an answer to the sink. */
     loseAnswers: 0,
-    /** Holds writes of records before they are applied. */
+    /** Writes of records wait for this before they are applied. */
     gate: undefined as Promise<void> | undefined,
     failure: undefined as Error | undefined,
     waiting: 0,
     batches: [] as SinkBatch[],
     opened: [] as string[],
-    /** By partition key: what was known when the partition was last opened. */
+    /** The facts that the sink passed when it last opened a partition, by partition key. */
     facts: new Map<string, PartitionFacts>(),
-    /** By partition key: whether the last write reported that it reached the end. */
+    /** Whether the last write to a partition reported that it reached the end of the log, by partition key. */
     caughtUp: new Map<string, boolean>(),
   }
 
@@ -76,7 +76,7 @@ export function memoryTarget(limits: Partial<BatchLimits> = {}) {
     target,
     control,
     wipe: () => partitions.clear(),
-    /** Goes back to an older state, like a store that failed over to a stale replica. */
+    /** Resets a partition to an older state, like a store that failed over to a stale replica. */
     goBack(key: string, next: number) {
       const held = partitions.get(key)!
       partitions.set(key, { next, records: held.records.filter((record) => record.offset < next) })

@@ -6,7 +6,7 @@ import { batchOf, textRecord } from '../../../kafka/record-batch/batch-fixtures.
 
 const BOMB_BYTES = 65 * 1_048_576
 
-test('a batch that is too large unpacked is one bad record, and the queue goes on behind it', () => {
+test('a batch that is too large when decompressed counts as one bad record, and the queue continues after it', () => {
   const bomb = [{ ...textRecord('bomb'), value: Buffer.alloc(BOMB_BYTES) }, textRecord('lost')]
   const records = Buffer.concat([batchOf(bomb, { codec: 'zstd' }), batchOf([textRecord('next')], { baseOffset: 2 })])
   const fetched = { topic: 'notes', partition: 0, records, from: 0, aborted: [], verifyChecksums: true }

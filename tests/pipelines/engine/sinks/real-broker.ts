@@ -22,7 +22,7 @@ export interface RealBroker {
   produce(topic: string, records: readonly ProducedRecord[]): Promise<void>
 }
 
-/** A transport to a real broker that is closed when the test ends. */
+/** Connects a transport to a real broker. It is closed when the test ends. */
 export async function realBroker(address: string): Promise<RealBroker> {
   const transport = kafkaTransport({ brokers: [address], clientId: 'sink-test' }, { runtime: systemRuntime(silent) })
   onTestFinished(() => transport.close())

@@ -25,7 +25,7 @@ import { VIEW_PARTITIONS, viewSinks } from './view-sinks.ts'
 const PROCESS = fileURLToPath(new URL('./view-sinks-process.ts', import.meta.url))
 const DEADLINE_MS = 40_000
 const eventually = <T>(look: () => T) => expect.poll(look, { timeout: DEADLINE_MS, interval: 50 })
-/** Far below the session and request time-outs, and far above what a busy machine needs. */
+/** Upper bound for "at once": far below the session and request time-outs, and enough for a busy machine. */
 const AT_ONCE_MS = 4_000
 
 const runtime = systemRuntime(silent)
@@ -121,7 +121,7 @@ async function counted(client: Client): Promise<{ rows: number; offsets: number 
 
 async function makeTable(client: Client): Promise<string> {
   const identity = await tableStore(eventsTable, client, { cluster: undefined }).prepare()
-  // Without the safety nets that would hide duplicate rows.
+  // Disables merges and deduplication, which would hide duplicate rows.
   const merges = 'max_bytes_to_merge_at_max_space_in_pool = 1, max_bytes_to_merge_at_min_space_in_pool = 1'
   await client.command({ query: `ALTER TABLE events MODIFY SETTING ${merges}, non_replicated_deduplication_window = 0` })
   return identity
@@ -226,7 +226,7 @@ test('an earlier version that starts beside a table gets its partitions, and no 
   const former = await formerVersion(kafka, `table-${topic}`, topic)
   await kafka.produce(topic, events(100, 100))
   await eventually(() => sink.lanes().map(({ state }) => state)).toEqual(['opening', 'opening'])
-  // Rows that the earlier version writes meanwhile.
+  // The earlier version inserts these rows meanwhile.
   for (let partition = 0; partition < VIEW_PARTITIONS; partition++) {
     const rows = events(100, 100).flatMap(({ partition: of, value }, index) =>
       of === partition ? [{ offset: 50 + Math.floor(index / VIEW_PARTITIONS), row: { id: value.id, number: 0, at: value.at } }] : [],

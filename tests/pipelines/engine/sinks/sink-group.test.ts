@@ -12,7 +12,7 @@ import type { Topic } from '../../../../schemas/topic.ts'
 import { memoryTarget } from './memory-target.ts'
 
 const PARTITIONS = 2
-/** Some writes in these tests never end. */
+/** Short, because some writes in these tests never end, and stopping waits for them. */
 const STOP_GRACE_MS = 200
 const runtime = systemRuntime()
 /** A generous deadline for busy machines, because the condition decides and not the clock. */
@@ -35,7 +35,7 @@ function groupIn(broker: MemoryBroker, memberId: string, groupId = 'shared', tra
   return sinkGroup({ groupId, memberId }, { transport, runtime })
 }
 
-/** A sink of some topics in a group, not started yet. */
+/** Creates a sink of some topics in a group without starting it. */
 function sinkIn(group: SinkGroup, broker: MemoryBroker, name: string, topics: readonly string[], memory = memoryTarget()): Sink {
   const deps = { transport: memoryTransport(broker), registry: memoryRegistry(), target: memory.target, seat: group.seat(), runtime }
   return createSink({ name, topics: topics.map(topicOf), stopGraceMs: STOP_GRACE_MS }, deps)
@@ -103,7 +103,7 @@ test('processes that run different services share a group, and each gets only th
   await eventually(() => [both, onlyHere, bothToo, onlyThere].every((sink) => sink.isReady)).toBe(true)
 })
 
-test('a store that never answers does not delay the hand-over of partitions of another store', async () => {
+test('a store that never answers does not delay the hand-over of the partitions of other stores', async () => {
   const { broker, append } = world('a', 'b')
   const [views, tables] = [groupIn(broker, 'one', 'views'), groupIn(broker, 'one', 'tables')]
   const hanging = memoryTarget()
@@ -178,7 +178,7 @@ test('a sink that stops releases only partitions that no other sink reads, and t
   expect(broker.groups.members('shared')).toEqual(['two'])
 })
 
-test('a sink that fails does not take the partitions of the others with it', async () => {
+test('when a sink fails, the other sinks keep their partitions', async () => {
   const { broker, append } = world('a', 'b')
   const group = groupIn(broker, 'one')
   const broken = memoryTarget()
@@ -213,7 +213,7 @@ test('the member joins once, when all its sinks are ready', async () => {
   expect(joins).toEqual([['a', 'b']])
 })
 
-test('a sink whose store is away delays the others only briefly, and gets its partitions when the store is back', async () => {
+test('a sink whose store is unavailable delays the others only briefly, and gets its partitions when the store is back', async () => {
   const { broker } = world('a', 'b')
   const group = groupIn(broker, 'one')
   const [first, late] = [sinkIn(group, broker, 'sink-a', ['a']), sinkIn(group, broker, 'sink-b', ['b'])]

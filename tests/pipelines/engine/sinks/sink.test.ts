@@ -76,7 +76,7 @@ test('every record is copied once and in order, and the position is committed to
   ])
 })
 
-test('an empty topic is caught up', async () => {
+test('a sink has caught up with an empty topic at once', async () => {
   const { run, control } = world()
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -178,7 +178,7 @@ test('the sink is not ready while its target is being filled again', async () =>
   await eventually(() => sink.isReady).toBe(true)
 })
 
-test('a target that went back to an older state is written again from there', async () => {
+test('a target that was reset to an older state is filled again from there', async () => {
   const { memory, append, run, control } = world()
   const texts = append(0, 25)
   const sink = run()
@@ -228,7 +228,7 @@ test('records that cannot be decoded go to the dead letters, and the others to t
   expect(sink.metrics).toMatchObject({ applied: 2, badRecords: 4 })
 })
 
-test('without dead letters such records are counted', async () => {
+test('without a dead-letter topic, records that cannot be decoded are only counted', async () => {
   const { broker, memory, appendBytes, run } = world()
   appendBytes(0, Buffer.from('garbage'))
   const sink = run('one', false)
@@ -237,7 +237,7 @@ test('without dead letters such records are counted', async () => {
   expect(broker.topics()).toEqual(['notes'])
 })
 
-test('loads a schema of another writer, and while the registry is away the partition waits without loss', async () => {
+test('loads the schema of another writer, and if the registry is unavailable, the partition waits without losing records', async () => {
   const { registry, memory, append, appendBytes, run } = world()
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -311,7 +311,7 @@ test('a fenced sink drops its partitions, rejoins and continues', async () => {
   await eventually(() => sink.isReady).toBe(true)
 })
 
-test('a target error that waiting cannot resolve stops the sink with its reason', async () => {
+test('a permanent error of the target stops the sink with the reason', async () => {
   const { append, run, control, broker } = world()
   const sink = run()
   await eventually(() => sink.isReady).toBe(true)
@@ -388,7 +388,7 @@ test('a sink that cannot join its group can be stopped', async () => {
   await running
 })
 
-test('a sink whose brokers are away stops although its last commit is never answered', async () => {
+test('a sink stops even if the brokers are unavailable and never answer its last commit', async () => {
   const { registry, memory, broker, append } = world()
   const transport = memoryTransport(broker)
   const left = Promise.withResolvers<void>()

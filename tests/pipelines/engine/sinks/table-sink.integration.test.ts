@@ -38,8 +38,8 @@ function events(from: number, count: number): { partition: number; key: string; 
 }
 
 /**
- * Created before the sink starts, without the two safety nets that would hide duplicate rows: merges, and ClickHouse's
- * deduplication of inserts.
+ * Creates the table before the sink starts, and disables merges and ClickHouse's deduplication of inserts, because both
+ * would hide duplicate rows.
  */
 async function makeTable(client: Client): Promise<void> {
   await tableStore(eventsTable, client, { cluster: undefined }).prepare()
@@ -89,7 +89,7 @@ test(
       return child
     }
 
-    // In the middle of a batch that crosses the border, and elsewhere.
+    // Kills the sink in the middle of a batch that crosses the border, and elsewhere.
     for (const dieAfter of [1, 2, 5]) {
       const [, signal] = await once(start(dieAfter), 'exit')
       expect(signal).toBe('SIGKILL')

@@ -127,7 +127,7 @@ test('offsets that were committed for an earlier table of the same name are igno
   expect(await target.open(partition, facts(50, { offset: 30, metadata: 'life 1' }))).toBeUndefined()
 })
 
-test('a sink stops with instructions if its log ends before the position of the table', async () => {
+test('a sink stops and says what to do if its log ends before the position of the table', async () => {
   const { store, inserts } = memoryTable()
   inserts.push([70])
   const target = await tableTarget({ table: eventsTable }, store)

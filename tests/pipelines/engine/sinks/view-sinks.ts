@@ -9,7 +9,7 @@ import { connectSinkRedis } from '../../../../state/views/connect.ts'
 import { jsonTopic } from './json-topic.ts'
 import { valuesView } from './values-view.ts'
 
-/** Partitions of the topics. */
+/** Number of partitions of each topic. */
 export const VIEW_PARTITIONS = 2
 
 const runtime = systemRuntime()
@@ -24,7 +24,7 @@ interface ViewSinksOptions {
   readonly topics: readonly string[]
 }
 
-/** View sinks that share a member as in a worker process, not started yet. */
+/** Creates view sinks that share one group member, as in a worker process, without starting them. */
 export function viewSinks({ transport, redis, groupId, memberId, topics }: ViewSinksOptions): Sink[] {
   const group = sinkGroup({ groupId, memberId }, { transport, runtime })
   return topics.map((name) => {

@@ -48,7 +48,7 @@ function world(config: Record<string, string> = {}) {
 
 const record = (offset: number, value: string | null) => ({ offset, timestamp: 0, key: offset, value })
 
-test('a batch becomes its operations, with the offset and all topics of the view', async () => {
+test('a batch is applied as operations, with its offset and all topics of the view', async () => {
   const { target, batches } = world()
   const batch = { partition, records: [record(4, 'a'), record(5, null)], expected: 4, next: 6, caughtUp: true }
   expect(await target.prepare(batch)()).toEqual({ outcome: 'applied' })
@@ -70,7 +70,7 @@ test('a batch becomes its operations, with the offset and all topics of the view
   ])
 })
 
-test('a view whose position is after the batch already has it, and one at any other position is read again', async () => {
+test('a batch that the view already contains counts as applied, and any other position is a mismatch', async () => {
   const { target, state } = world()
   state.applied = false
   const write = target.prepare({ partition, records: [], expected: 4, next: 6, caughtUp: false })
@@ -85,13 +85,13 @@ test('a view whose position is after the batch already has it, and one at any ot
   }
 })
 
-test('a probe that finds nothing where data was before reports it', async () => {
+test('a probe finds that a view has lost its data', async () => {
   const { target, state } = world()
   Object.assign(state, { applied: false, position: undefined })
   expect(await target.prepare({ partition, records: [], expected: 6, next: 6, caughtUp: false })()).toEqual({ outcome: 'offset-mismatch' })
 })
 
-test('a Redis that is away is retried', async () => {
+test('a write is retried while Redis is unavailable', async () => {
   const { target, state } = world()
   state.down = true
   await expect(target.open(partition, facts)).rejects.toThrow(TargetUnavailableError)
@@ -106,7 +106,7 @@ test('reading continues at the position of the view', async () => {
   expect(cleared).toEqual([])
 })
 
-test('a view that is ahead of its log belongs to another one, and is cleared and rebuilt', async () => {
+test('a view that is ahead of its log belongs to another log, and is cleared and rebuilt', async () => {
   const { target, state, cleared } = world()
   state.stored = { next: 51, at: NOW }
   expect(await target.open(partition, facts)).toBeUndefined()

@@ -5,7 +5,7 @@ import { changelogCopy } from '../../../../pipelines/engine/state/copy-changelog
 import { memoryBackend } from '../../../../state/stores/memory-backend.ts'
 
 const changelog = { store: 'totals', topic: 'log', partition: 0, positionName: 'log' }
-/** Either few keys, or so many that hardly any repeats. */
+/** Either few distinct keys, or so many that hardly any key repeats. */
 const keyNumber = fc.oneof(fc.nat(3), fc.nat(1_000_000))
 const record = fc.record({ key: keyNumber, value: fc.option(fc.string({ maxLength: 3 })) })
 
@@ -39,7 +39,7 @@ test('the restored state equals the records applied in order, for any sizes of f
   )
 })
 
-test('a batch that cannot be unpacked ends a restore: without its records the state would be wrong', () => {
+test('a batch that cannot be decompressed ends a restore, because the state would be wrong without its records', () => {
   const nothing = Int32Array.of(-1)
   const chunk = {
     topic: 'log',

@@ -10,7 +10,7 @@ import { lines, wordCount, wordCounts } from '../words.ts'
 const DAY_MS = 24 * 3_600_000
 const CHANGELOG = 'words-totals-changelog'
 
-/** A backend that counts the rows that are put into it. */
+/** Creates a backend that counts the rows that are put into it. */
 function counted(): { backend: StateBackend; rows: () => number } {
   const backend = memoryBackend()
   let rows = 0
@@ -39,7 +39,7 @@ function counted(): { backend: StateBackend; rows: () => number } {
   }
 }
 
-/** @param asked gets the byte limit of each poll */
+/** Records the byte limit of each poll. @param asked receives the limits */
 function pollsOf(transport: Transport, asked: (number | undefined)[]): Transport {
   return {
     ...transport,

@@ -15,7 +15,7 @@ const totals = keyedStore('totals', { key: utf8, value: numberFormat })
 /** The sub-topology that counts, and its partitions. */
 const COUNTING = ['1_0', '1_1', '1_2']
 
-/** The number of restored changelog records of each started task, in order. */
+/** Returns how many changelog records each started task has restored, in order. */
 function startLog(): { log: Log; starts: { task: string; restored: number }[]; events: string[] } {
   const starts: { task: string; restored: number }[] = []
   const events: string[] = []
@@ -143,7 +143,7 @@ test('a copy does not count as state with a known input position, so the worker 
   await expect(third.done).rejects.toThrow('the input position that belongs to it is unknown')
 })
 
-/** A worker slot, whose folder and group membership outlive its processes. */
+/** Creates a worker slot. Its folder and its place in the group outlive its processes. */
 interface Slot {
   readonly identity: MemberIdentity
   readonly backend: StateBackend

@@ -17,7 +17,7 @@ interface Declared {
   readonly emits?: readonly (typeof output)[]
 }
 
-/** Every kind of node that runs the author's code, each with the code `use` and the declaration `declared`. */
+/** Adds a node of each kind that runs the author's code. The node runs `use` and declares `declared`. */
 const NODES: Readonly<Record<string, (stream: Stream<string, string>, declared: Declared, use: Use) => void>> = {
   process: (stream, declared, use) => stream.process('node', declared, (_line, ctx) => use(ctx)),
   'wall tick': (stream, declared, use) => stream.tick('node', { everyMs: SECOND_MS, clock: 'wall', ...declared }, (_now, ctx) => use(ctx)),
@@ -29,7 +29,8 @@ const NODES: Readonly<Record<string, (stream: Stream<string, string>, declared: 
 }
 
 /**
- * `other` declares the store that `node` uses, in the same sub-topology. The store is open, and only its user is wrong.
+ * Creates a topology in which `other` declares the store that `node` uses. The store is therefore open, and only the
+ * use by `node` may be wrong.
  */
 function withNode(
   kind: string,
@@ -104,7 +105,7 @@ test('a time handler is limited to its declaration even after it has yielded', (
   expect(() => run(closing((all) => all))).not.toThrow()
 })
 
-test('reads are limited to the stores of their processor', () => {
+test('`reads` can prefetch only from stores that the processor declares', () => {
   const prefetching = topology('prefetching', (t) => {
     const [mine, others] = ['mine', 'others'].map((name) => keyedStore(name, { key: utf8, value: numberFormat }))
     t.source(input)
@@ -124,7 +125,7 @@ test('a store that no node declares is refused at its first use', () => {
   )
 })
 
-test('a test can read every store between calls of the driver, even after a refusal', () => {
+test('a test can read every store between calls of the driver, even after a use was rejected', () => {
   const driver = testDriver(
     withNode(
       'process',

@@ -12,7 +12,7 @@ import { batchOf, textRecord } from '../../../kafka/record-batch/batch-fixtures.
 import { numberFormat, numberTopic, textTopic } from '../words.ts'
 
 const MIB = 1_048_576
-/** Its broker accepts larger records than the dead letters do. */
+/** A topic that accepts larger records than the dead-letter topic does. */
 const numbers = { ...numberTopic('numbers', 1), config: { 'max.message.bytes': String(16 * MIB) } }
 const lateNumbers = numberTopic('late-numbers', 1)
 const doubled = numberTopic('doubled', 1)
@@ -76,7 +76,7 @@ test.each([
   { what: 'a value', key: 1, value: 6 * MIB, headers: 1, cut: `value=${6 * MIB}` },
   { what: 'a key and a value', key: 5 * MIB, value: 6 * MIB, headers: 1, cut: `key=${5 * MIB} value=${6 * MIB}` },
   { what: 'headers alone', key: 1, value: 1_000, headers: 5 * MIB, cut: expect.stringMatching(/^headers=5242\d{3}$/) },
-])('$what too large for the dead letters is truncated, and a header says so', ({ key, value, headers, cut }) => {
+])('if $what is too large for the dead-letter topic, it is truncated and a header says so', ({ key, value, headers, cut }) => {
   const driver = testDriver(doubling())
   driver.pipeBytes(numbers, Buffer.alloc(key, 'k'), Buffer.alloc(value, 'v'), { headers: [{ key: 'trace', value: Buffer.alloc(headers) }] })
   driver.pipe(numbers, 'b', 2)
@@ -136,7 +136,7 @@ test.each(['encoded', 'produced', 'offsets-added'] as const)(
   },
 )
 
-test('under the policy fail a bad record stops the worker with its position in the message', () => {
+test('with the policy "fail", a bad record stops the worker with the record\'s position in the message', () => {
   const driver = testDriver(doubling('fail'))
   driver.pipe(numbers, 'k', 1)
   expect(() => driver.pipe(numbers, 'k', 13)).toThrow(/doubling\/check failed at numbers-0 offset 1: the record was rejected \(unlucky/)
@@ -155,7 +155,7 @@ test('a processor may only emit to the topics that it declares', () => {
   expect(() => testDriver(sneaky).pipe(numbers, 'k', 1)).toThrow('p emits to doubled: name that topic in its `emits`')
 })
 
-test('tombstones are delivered or dropped as the source specifies', () => {
+test('the source specifies whether tombstones are delivered or dropped', () => {
   const seen: (number | null)[] = []
   const delivering = topology('delivering', (t) => {
     t.source(numbers, { tombstones: 'deliver' }).process('p', {}, (value) => void seen.push(value))
@@ -230,7 +230,7 @@ test('a processor that emits without end stops the worker before its memory is e
   )
 })
 
-/** Fetched records 0 to 3 of `numbers`, of which 1 and 2 are in a batch that is too large unpacked. */
+/** Returns fetched records 0 to 3 of `numbers`. Records 1 and 2 are in a batch that is too large when decompressed. */
 function fetchedBomb() {
   const number = (value: string) => ({ ...textRecord(value), key: Buffer.from('k') })
   const bomb = [{ ...number('1'), value: Buffer.alloc(65 * MIB) }, number('2')]
@@ -251,7 +251,7 @@ function fetchedBomb() {
   return { topic: 'numbers', partition: 0, chunks, nextOffset: 4, highWatermark: 4, lastStableOffset: 4, fetchedAt: 0 }
 }
 
-test('a batch that is too large unpacked becomes one dead letter, which no replay sends back', () => {
+test('a batch that is too large when decompressed becomes one dead letter, which cannot be replayed', () => {
   const driver = testDriver(doubling(), { commit: 'manual' })
   const [task] = driver.tasks
   task.accept(fetchedBomb())
@@ -268,7 +268,7 @@ test('a batch that is too large unpacked becomes one dead letter, which no repla
   expect(header(dead, DEAD_LETTER_HEADERS.cut)).toBe('batch')
 })
 
-test('at a batch that is too large unpacked a source whose policy is to fail stops', () => {
+test('with the policy "fail", a batch that is too large when decompressed stops the worker', () => {
   const driver = testDriver(doubling('fail'), { commit: 'manual' })
   const [task] = driver.tasks
   task.accept(fetchedBomb())

@@ -12,17 +12,20 @@ const PATHS: Record<TaskState, TaskState[]> = {
 }
 const LEGAL = ['CREATED RESTORING', 'CREATED CLOSED', 'RESTORING RUNNING', 'RESTORING CLOSED', 'RUNNING CLOSED']
 
-test.each(STATES.flatMap((from) => STATES.map((to) => [from, to] as const)))('%s to %s', (from, to) => {
-  const machine = taskStateMachine('t 0_0')
-  for (const step of PATHS[from]) machine.to(step)
-  if (LEGAL.includes(`${from} ${to}`)) {
-    machine.to(to)
-    expect(machine.current).toBe(to)
-    return
-  }
-  expect(() => machine.to(to)).toThrow(IllegalTaskTransition)
-  expect(machine.current).toBe(from)
-})
+test.each(STATES.flatMap((from) => STATES.map((to) => [from, to] as const)))(
+  'a task goes from %s to %s only if that is legal',
+  (from, to) => {
+    const machine = taskStateMachine('t 0_0')
+    for (const step of PATHS[from]) machine.to(step)
+    if (LEGAL.includes(`${from} ${to}`)) {
+      machine.to(to)
+      expect(machine.current).toBe(to)
+      return
+    }
+    expect(() => machine.to(to)).toThrow(IllegalTaskTransition)
+    expect(machine.current).toBe(from)
+  },
+)
 
 test('a task refuses work that its state does not allow', () => {
   const driver = testDriver(wordCount())

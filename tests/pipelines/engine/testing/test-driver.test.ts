@@ -7,7 +7,7 @@ function lastCounts(records: { key: string | undefined; value: number | null }[]
   return Object.fromEntries(records.map(({ key, value }) => [key, value ?? -1]))
 }
 
-test('two stages count words over partitions', () => {
+test('runs a word count of two stages across partitions', () => {
   const driver = testDriver(wordCount())
   driver.pipe(lines, 'ann', 'to be or not to be')
   driver.pipe(lines, 'bob', 'be')
@@ -28,7 +28,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
   },
 )
 
-test('a flow that feeds itself is distinguished from a slow one', () => {
+test('a topology that endlessly feeds itself is reported', () => {
   const echo = topology('echo', (t) => {
     t.source(lines).process('repeat', { emits: [lines] }, (line, ctx) => ctx.emit(lines, ctx.key, line))
   })

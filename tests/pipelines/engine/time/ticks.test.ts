@@ -82,7 +82,7 @@ test('wall ticks run at multiples of their period while the input is silent', ()
   ])
 })
 
-test('an aggregate that is emitted before a commit is part of it, once', () => {
+test('an aggregate that `beforeCommit` emits belongs to that commit only', () => {
   const totals = numberTopic('totals', 1)
   const adding = topology('adding', (t) => {
     let sum = 0
@@ -118,7 +118,7 @@ test('a schedule returns each multiple at most once', () => {
   ])
 })
 
-test('after the clock was set back, multiples repeat from there on, but not after a small step', () => {
+test('ticks repeat after the clock is set far back, but not after a small step', () => {
   const schedule = tickSchedule(100)
   schedule.start(1_050)
   schedule.setBack(920)

@@ -14,7 +14,7 @@ beforeEach(() => {
   store = openStore(timeStore(STORE), backend)
 })
 
-/** What a worker would restore if it started now. */
+/** Returns the state that a worker would restore if it started now. */
 function restored(): Record<string, number> {
   const again = openStore(timeStore(STORE), backend)
   return Object.fromEntries([...again.keys()].map((key) => [key, again.get(key) as number]))
@@ -44,7 +44,7 @@ test('changes during a commit belong to the next one', () => {
   expect([...changelog.rows.keys()]).toEqual(['closed'])
 })
 
-test('uncommitted changes are forgotten', () => {
+test('uncommitted changes are discarded', () => {
   store.put('closed', 1)
   store.flush(undefined)
   backend.session(TOPOLOGY).write()

@@ -58,13 +58,13 @@ const electionThatThins = (thinBehindMs: number | undefined) =>
   })
 const election = electionThatThins(undefined)
 
-/** A name whose records belong to the partition. */
+/** Returns a key whose records belong to the partition. */
 function voterOf(partition: number, partitions: number): string {
   const names = Array.from({ length: 20 }, (_, i) => `voter-${i}`)
   return names.find((name) => partitionFor(Buffer.from(name), partitions) === partition)!
 }
 
-/** A driver that has already published the time before its start. */
+/** Creates a driver that has already published the time before its start. */
 function running(commit: 'record' | 'manual' = 'record', tested = election) {
   const driver = testDriver(tested, { startAt: START + DELAY_MS, commit })
   driver.settle()
@@ -124,7 +124,7 @@ test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as co
   },
 )
 
-test('time markers that reach a stage without a handler do not count as records', () => {
+test('a stage without a time handler does not count time markers as records', () => {
   const seen: unknown[] = []
   const marking = topology('marking', (t) => {
     const middle = t.repartition('middle', { key: utf8, value: numberFormat, partitions: 1 })
@@ -202,7 +202,7 @@ test('a stage that is behind skips times and includes their records in the next 
   expect(driver.metrics.counts.get('times_passed_over')).toBe(8)
 })
 
-test('without thinning every time is closed, however late', () => {
+test('without thinning, a stage closes every time, however late', () => {
   const { driver, ann, vote, markAll } = secondStage(election)
   driver.restart({ downMs: 0 })
   vote(0, ann)
@@ -387,7 +387,7 @@ test('a marker is readable in a console consumer', () => {
   expect(`${header.key}: ${header.value}`).toBe(`millrace-time: ${START} 1/3 votes`)
 })
 
-test('a clock that was set back by an hour blocks neither the pending time nor those after it', () => {
+test('after the clock is set back by an hour, the pending time and later ones are still sent', () => {
   const hour = 3_600_000
   const mark = timeMark(100, 0, 2)
   mark.observe(0, 10 * hour, 5, 10 * hour)
@@ -427,7 +427,7 @@ test('a time that was pending when the clock was corrected is not sent', () => {
   expect(mark.ready([{ position: 7 }])).toBe(1_100)
 })
 
-test('if no time may repeat, a small step back of the clock is waited out', () => {
+test('after a small step back of the clock, no time is repeated', () => {
   const mark = timeMark(100, 0, 1, 500)
   mark.observe(0, 1_000, 5, 1_000)
   mark.sent()

@@ -10,7 +10,7 @@ const out = textTopic('out')
 const nothing = () => undefined
 const store = (name: string) => keyedStore(name, { key: utf8, value: numberFormat })
 
-test('streams without common state are separate sub-topologies', () => {
+test('streams that share no state are separate sub-topologies', () => {
   const parts = wordCount().subTopologies
   expect(parts).toEqual([
     { index: 0, sources: ['lines'], stores: [], partitions: 2 },

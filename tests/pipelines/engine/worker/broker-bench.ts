@@ -13,7 +13,7 @@ export const DEADLINE_MS = 40_000
 const READ_POLL_MS = 200
 const WORKER = join(import.meta.dirname, 'worker-process.ts')
 
-/** Topics and group of one word count on a real broker. */
+/** Topics and workers of one word count on a real broker. */
 export interface WordBench {
   readonly transport: Transport
   readonly topology: string
@@ -23,11 +23,11 @@ export interface WordBench {
   send(lines: readonly (readonly [author: string, line: string])[]): Promise<void>
   /** How often each word was sent. */
   readonly expected: ReadonlyMap<string, number>
-  /** Every committed count per word, in order. */
+  /** Reads every committed count of each word, in order. */
   output(): Promise<Map<string, number[]>>
-  /** Waits for as many counts as words were sent. */
+  /** Waits until the output has as many counts as words were sent. */
   complete(): Promise<void>
-  /** A worker process that is killed when the test ends. */
+  /** Starts a worker process, which is killed when the test ends. */
   spawn(options?: Partial<WorkerArguments>): WorkerProcess
   readonly folder: GuardedFolder
 }
@@ -113,7 +113,7 @@ export async function topicReader(transport: Transport, topic: string, partition
   for (const partition of assigned) fetcher.assign(partition, 0, 'fail')
   const records: ReadRecord[] = []
   return {
-    /** Everything up to the current end of the log. */
+    /** Reads up to the current end of the log, and returns all records so far. */
     async all(): Promise<readonly ReadRecord[]> {
       const ends = await transport.offsets(assigned, 'end')
       const behind = () => assigned.some((each) => (fetcher.position(each) ?? 0) < (ends.get(partitionKey(topic, each.partition)) ?? 0))
@@ -129,7 +129,7 @@ export async function topicReader(transport: Transport, topic: string, partition
   }
 }
 
-/** A worker process in the folder that is killed when the test ends. */
+/** Starts a worker process with this state folder. It is killed when the test ends. */
 export function spawnWorker(folder: GuardedFolder, given: WorkerArguments): WorkerProcess {
   const child = spawn(process.execPath, [WORKER, JSON.stringify(given)], { cwd: folder.path, stdio: ['ignore', 'pipe', 'inherit'] })
   onTestFinished(() => {
@@ -144,12 +144,12 @@ export function spawnWorker(folder: GuardedFolder, given: WorkerArguments): Work
   return { child, exited, ready }
 }
 
-/** Words whose counts so far are not 1, 2, 3 and so on. */
+/** Returns the words whose counts so far are not 1, 2, 3 and so on. */
 export function broken(output: ReadonlyMap<string, readonly number[]>): string[] {
   return [...output].filter(([, counts]) => counts.some((count, i) => count !== i + 1)).map(([word]) => word)
 }
 
-/** 1 to n for every word that was sent n times: no loss, no duplicates, in order. */
+/** Returns the counts 1 to n for every word that was sent n times, as expected without loss or duplicates. */
 export function exactCounts(expected: ReadonlyMap<string, number>): Map<string, number[]> {
   return new Map([...expected].map(([word, count]) => [word, Array.from({ length: count }, (_, i) => i + 1)]))
 }

@@ -45,7 +45,7 @@ export function election({ name = 'election', topics = { votes, results }, befor
   )
 }
 
-/** Published totals by time. Throws if a time was published twice for a candidate. */
+/** Returns the published totals by time. Throws if a time was published twice for a candidate. */
 export function publishedTimes(out: Iterable<{ readonly key: string; readonly value: number }>): Map<number, Map<string, number>> {
   const times = new Map<number, Map<string, number>>()
   for (const { key, value } of out) {
@@ -58,9 +58,9 @@ export function publishedTimes(out: Iterable<{ readonly key: string; readonly va
 }
 
 /**
- * The times at which a candidate was published with fewer votes than had been sent before. Each partition publishes its
- * own candidates, and one that moves may skip a time that another one publishes, so a missing candidate is not an
- * incomplete count.
+ * Returns the times at which a candidate was published with fewer votes than had been sent before. Each partition
+ * publishes its own candidates, and one that moves may skip a time that another one publishes, so a missing candidate
+ * is not an incomplete count.
  * @param candidates the candidates, which get equal numbers of votes
  */
 export function undercounted(

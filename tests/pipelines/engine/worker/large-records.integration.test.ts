@@ -18,7 +18,7 @@ import { numberTopic, textTopic } from '../words.ts'
 import { DEADLINE_MS, topicReader } from './broker-bench.ts'
 
 const MIB = 1_048_576
-/** Above 1 MiB, and three of them together below 4 MiB. */
+/** One text is above 1 MiB, and three texts together are below 4 MiB. */
 const LENGTH = 1_250_000
 
 let brokers: string
@@ -76,7 +76,7 @@ test('records above 1 MiB pass through repartition topics, changelogs and a rest
 
   const first = await started(transport, inflating(name, input, output), join(folder, 'first'))
   await send(Buffer.from('a'))
-  // Within its broker's limit when it was sent, because it was compressed.
+  // The broker accepts this record, because it is compressed.
   await send(Buffer.alloc(6 * MIB, 0xff))
   await untilLengths([LENGTH])
   await send(Buffer.from('b'))
@@ -91,7 +91,7 @@ test('records above 1 MiB pass through repartition topics, changelogs and a rest
   await untilLengths([LENGTH, 2 * LENGTH, 3 * LENGTH])
 })
 
-test('a batch that a megabyte of zstd unpacks to is put aside as one dead letter, and the worker goes on', async () => {
+test('a batch that is too large when decompressed becomes one dead letter, and the worker continues', async () => {
   const transport = await connected(brokers)
   const [name, input, output] = [uniqueName('bombed'), uniqueName('texts'), uniqueName('lengths')]
   await transport.ensureTopics([input, output].map((topic) => ({ name: topic, partitions: 1 })))

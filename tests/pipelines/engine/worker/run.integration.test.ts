@@ -61,10 +61,10 @@ test('a worker without a port runs, answers queries and stops', async () => {
   expect(worker.queries).toBeUndefined()
 })
 
-test('a signal stops a worker that has the option to listen to it', async () => {
+test('SIGTERM stops a worker with `stopOnSignals`', async () => {
   const worker = await run(counting(), options({ stopOnSignals: true }))
   const before = process.listenerCount('SIGTERM')
-  // Not the real signal, because other parts of the test process listen to it as well.
+  // Calls the listener instead of sending a signal, to which other parts of the test process listen as well.
   process.listeners('SIGTERM').at(-1)?.('SIGTERM')
   await worker.done
   expect(worker.status().state).toBe('stopped')
@@ -72,18 +72,18 @@ test('a signal stops a worker that has the option to listen to it', async () => 
   expect(process.listenerCount('SIGINT')).toBe(process.listenerCount('SIGTERM'))
 })
 
-test('brokers that do not answer', async () => {
+test('the start fails with a hint if no broker can be reached', async () => {
   const address = await nowhere()
   expect(await failureOf(counting(), options({ brokers: address }))).toMatch(
     new RegExp(`none of the brokers ${address} can be reached: .*; is Kafka running, and are the addresses right\\?`),
   )
 })
 
-test('an invalid address', async () => {
+test('the start fails with an example if a broker address is invalid', async () => {
   expect(await failureOf(counting(), options({ brokers: 'localhost' }))).toBe('brokers.0: a broker is host:port, e.g. 127.0.0.1:9092')
 })
 
-test('a registry that is away', async () => {
+test('the start fails with the URL if the schema registry does not answer', async () => {
   const url = `http://${await nowhere()}`
   const registry = registryClient({ url, deadlineMs: SHORT_DEADLINE_MS })
   expect(await failureOf(counting(), options({ registry }))).toMatch(`no answer from the schema registry at ${url}`)
@@ -107,7 +107,7 @@ test('a failed start releases the folder and the port', async () => {
   await worker.stop()
 })
 
-test('a processor that throws ends the worker, even one with a port', async () => {
+test('a tick that throws ends the worker, with or without a port', async () => {
   for (const healthPort of [undefined, 0]) {
     const input = textTopic(uniqueName('input'))
     const failing = topology(uniqueName('failing'), (t) => {

@@ -10,7 +10,7 @@ import { numberFormat, numberTopic, textTopic } from '../words.ts'
 const words = textTopic('one-word', 1)
 const totals = numberTopic('totals-out', 1)
 
-/** One stage with totals per word. */
+/** A topology with one stage, which counts words. */
 const counting = topology('counting', (t) => {
   const store = keyedStore('totals', { key: utf8, value: numberFormat })
   t.source(words).process('count', { reads: (word) => store.prefetch(word), stores: [store], emits: [totals] }, function count(word, ctx) {
@@ -21,7 +21,7 @@ const counting = topology('counting', (t) => {
   })
 })
 
-/** A worker whose commit of the first word is in flight until `release` or `fail` is called. */
+/** Starts a worker whose commit of the first word is in flight until `release` or `fail` is called. */
 async function overlapped({ broker, worker, send }: Bench, options: { guarantee?: 'at-least-once' } = {}) {
   const gate = Promise.withResolvers<void>()
   gate.promise.catch(() => {}) // The commit handles the rejection.
@@ -67,7 +67,7 @@ async function overlapped({ broker, worker, send }: Bench, options: { guarantee?
       broker.commitGate = undefined
       gate.reject(error)
     },
-    /** The next commit waits again, and this one does not. */
+    /** Ends the commit in flight. The next commit waits again. */
     releaseOne() {
       broker.commitGate = new Promise<void>((resolve) => onTestFinished(() => resolve()))
       gate.resolve()
@@ -94,7 +94,7 @@ test.each([undefined, 'at-least-once'] as const)(
   },
 )
 
-test('the state that is written after a commit is the state of that commit alone', async () => {
+test('a commit writes only the state that belongs to it', async () => {
   const tools = bench()
   const { process, releaseOne, stored, written } = await overlapped(tools)
   await process('a')

@@ -45,7 +45,7 @@ test('although two workers come and go, every time is published complete and onc
   expect(undercounted(published(all), sent, candidates)).toEqual([])
 })
 
-test('a worker that was away publishes its backlog as a whole, never a time with a part of it', async () => {
+test('a worker that was stopped publishes a time only with its whole backlog', async () => {
   const { worker, send, all, broker } = bench()
   const backend = memoryBackend()
   const first = await worker(election(), { backend })
@@ -85,8 +85,8 @@ test('a long time handler yields to the event loop, and no partial result is com
 })
 
 /**
- * A transport whose producer always has enough to flush early, and which reports when it has an open transaction, whose
- * time-out the broker then counts.
+ * Creates a transport whose producer always has enough data to flush early. `isOpen` reports whether a transaction is
+ * open, for which a real broker would count the time-out.
  */
 function eagerTransport(broker: MemoryBroker): { transport: Transport; isOpen: () => boolean; flushes: () => number } {
   const transport = memoryTransport(broker)
@@ -156,7 +156,7 @@ test('a time whose markers are committed but whose handlers did not run is publi
   await until(() => published(all).size >= 3, 'times are published again')
 })
 
-test('while a time handler runs, the work of the other tasks fits into one transaction', async () => {
+test('while a time handler runs, other tasks process no more than fits into one transaction', async () => {
   const { worker, send, broker } = bench()
   const tallies = numberTopic('tallies', 1)
   const handlerSteps = 200
@@ -195,7 +195,7 @@ test('while a time handler runs, the work of the other tasks fits into one trans
   expect(changes()).toBe(150_000)
 }, 60_000)
 
-test('a running handler ends when its task is closed, including the reads that it has open', async () => {
+test('closing a task ends its running time handler and runs its `finally` blocks', async () => {
   const { worker, send, broker } = bench()
   let ended = false
   let handling = false

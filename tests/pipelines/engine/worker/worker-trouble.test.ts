@@ -65,7 +65,7 @@ test('records of a schema that the registry does not have become dead letters, a
   expect(broker.records('echo-dead-letters').map(({ value }) => value?.subarray(6).toString())).toEqual(['lost'])
 })
 
-test('state with a schema that is not loaded is read after loading it, even by an unannounced read', async () => {
+test('state whose schema is not loaded is read once it is, even by a read without prefetch', async () => {
   const { registry, worker, send, latest } = bench()
   const old = await registry.register('old', '"string"')
   let known = false
@@ -121,7 +121,7 @@ test('a bug stops the worker, nothing of the failed transaction is committed, an
   expect(failing.status().state).toBe('failed')
 })
 
-/** A backend whose next writes at a commit fail. */
+/** Creates a backend whose first writes at commits fail. @param failures number of failing writes */
 function failingBackend(failures: number): StateBackend {
   const backend = memoryBackend()
   return {
@@ -229,7 +229,7 @@ test.each([
   expect(all(echoes).map(({ value }) => value)).toEqual(expected)
 })
 
-test('with the reset policy fail a missing offset stops the worker', async () => {
+test('with the reset policy "fail", a missing offset stops the worker', async () => {
   const { worker } = bench()
   const strict = topology('strict', (t) => {
     t.source(textTopic('in', 1), { offsetReset: 'fail' }).process('p', {}, () => undefined)
@@ -268,7 +268,7 @@ test('processes that end before their first commit leave nothing that the next o
   const backend = memoryBackend()
   const counting = wordCount()
   await (await worker(counting, { backend })).stop()
-  // What an aborted transaction leaves: offsets without visible records.
+  // An aborted transaction leaves offsets without visible records.
   for (let partition = 0; partition < (broker.partitionCount(CHANGELOG) ?? 0); partition++) broker.log(CHANGELOG, partition).appendControl()
   for (let life = 0; life < 2; life++) {
     const running = await worker(counting, { backend })
@@ -309,7 +309,7 @@ test('a worker stops although the broker is away, and abandons its pending reque
   send(lines, 'ann', 'a')
   await until(() => committing, 'it commits')
   await running.stop()
-  // A graceful stop, so the process would exit with code 0.
+  // The worker stopped gracefully, so the process would exit with code 0.
   await running.done
   expect(running.status().state).toBe('stopped')
 })

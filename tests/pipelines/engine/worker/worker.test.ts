@@ -23,7 +23,7 @@ test('a worker processes both stages and commits when the input pauses', async (
   expect(broker.groups.members('words')).toEqual([])
 })
 
-test('existing repartition topics keep their partitions, and changelogs get the same number', async () => {
+test('existing repartition topics keep their partition count, and changelogs are created with the same count', async () => {
   const { worker, send, latest, broker } = bench()
   broker.createTopic(repartitionSpec('words-by-word-repartition', 7))
   const words = await worker(wordCount())

@@ -48,7 +48,7 @@ describe('user agents', () => {
     expect(read(userAgent)).toMatchObject({ bot: true, device: 'bot' })
   })
 
-  test('hostile lengths and characters are accepted, in bounded form', () => {
+  test('accepts any length and any characters, and bounds the result', () => {
     expect(read(`${CHROME} ${'a'.repeat(1_000_000)}`)).toMatchObject({ browser: 'Chrome' })
     expect(read('\u0000\ud800 💥').browser).toBe('unknown')
     expect(read(`${'x'.repeat(200)}/1.0`).browser.length).toBeLessThanOrEqual(40)
@@ -72,7 +72,7 @@ describe('referrers', () => {
     ['about:blank', 'unknown'],
     ['https://', 'unknown'],
     [`https://${'a'.repeat(5_000)}.com`, 'unknown'],
-  ])('%s → %s', (referrer, site) => {
+  ])('%s is counted as %s', (referrer, site) => {
     expect(read(referrer)).toBe(site)
   })
 })
@@ -105,7 +105,7 @@ describe('countries', () => {
 describe('visitors', () => {
   const hashOf = visitorHasher('a secret')
 
-  test('one address and browser is one visitor all day, and another one the next day', () => {
+  test('the same address and browser is one visitor all day, and a different one the next day', () => {
     const first = hashOf(NOON, '192.0.2.1', CHROME)
     expect(first).toMatch(/^[0-9a-f]{16}$/)
     expect(hashOf(NOON + 11 * HOUR, '192.0.2.1', CHROME)).toBe(first)
@@ -114,7 +114,7 @@ describe('visitors', () => {
     expect(hashOf(NOON, '192.0.2.1', 'Firefox')).not.toBe(first)
   })
 
-  test('all workers with the secret agree, and none without it', () => {
+  test('workers compute the same visitor only if they have the same secret', () => {
     expect(visitorHasher('a secret')(NOON, '::1', '')).toBe(hashOf(NOON, '::1', ''))
     expect(visitorHasher('another secret')(NOON, '::1', '')).not.toBe(hashOf(NOON, '::1', ''))
   })

@@ -32,7 +32,7 @@ test('counts are never too small, and too great by at most the stated error, whi
   )
 })
 
-test('few values are counted exactly, however the batches were split', () => {
+test('few values are counted exactly, regardless of how they are split into batches', () => {
   fc.assert(
     fc.property(batches, (list) => {
       const tally = emptyTally()

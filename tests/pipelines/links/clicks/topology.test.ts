@@ -39,7 +39,7 @@ function send(driver: TestDriver, fields: Parameters<typeof click>[0] = {}): voi
   driver.pipe(clicks, value.short_code, value)
 }
 
-/** The last statistics of each link among those published since the last call. */
+/** Returns the last statistics of each link among those published since the last call. */
 function newestStats(driver: TestDriver): Map<string, LinkStats> {
   const records = driver.read(linkStats).filter(({ key }) => key !== AS_OF_KEY)
   return new Map(records.map(({ key, value }) => [key as string, value as LinkStats]))
@@ -126,7 +126,7 @@ describe('details', () => {
   })
 })
 
-describe('records that are not clicks become dead letters', () => {
+describe('a record that is not a click becomes a dead letter', () => {
   test.each([
     ['invalid_short_code', { short_code: 'far-too-long-for-a-code' }],
     ['invalid_short_code', { short_code: ':as-of' }],
@@ -142,7 +142,7 @@ describe('records that are not clicks become dead letters', () => {
     expect(driver.read(clickDetails)).toEqual([])
   })
 
-  test('a key that is not the code', () => {
+  test('if its key is not the short code', () => {
     const driver = drive()
     driver.pipe(clicks, 'other', click())
     expect(deadLetterCodes(driver)).toEqual(['wrong_key'])
@@ -222,7 +222,7 @@ test('handles more links in one commit than fit into one batch', () => {
   for (const { total_clicks } of stats.values()) expect(total_clicks).toBe(2)
 })
 
-describe('crashes', () => {
+describe('a crash', () => {
   const events = fc.array(
     fc.record({
       short_code: fc.constantFrom('aaa', 'bbb', 'ccc'),
@@ -234,7 +234,7 @@ describe('crashes', () => {
   )
   const crashes = fc.array(fc.record({ after: fc.nat(40), step: fc.constantFrom(...STEPS), wipeState: fc.boolean() }), { maxLength: 4 })
 
-  test('neither lose nor duplicate a click, at any step', () => {
+  test('neither loses nor duplicates a click, at any step', () => {
     fc.assert(
       fc.property(events, crashes, (list, faults) => {
         const driver = drive('manual')

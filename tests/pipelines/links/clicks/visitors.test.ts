@@ -30,7 +30,7 @@ test('counts visitors exactly up to the bound, each once, for any batches', () =
   )
 })
 
-test('is exact at the bound, and an estimate from the next visitor on', () => {
+test('the count is exact up to the bound, and an estimate above it', () => {
   const visitors = noVisitors()
   addVisitors(visitors, visitorsUpTo(EXACT_VISITORS))
   expect(countVisitors(visitors)).toEqual({ count: EXACT_VISITORS, isExact: true })
@@ -81,7 +81,7 @@ test.each([1_100, 5_000, 20_000, 100_000, 500_000])('estimates of %i visitors ha
   expect(Math.sqrt(squares / runs)).toBeLessThan(1.6 * STANDARD_ERROR)
 })
 
-test('an empty and a saturated sketch have estimates', () => {
+test('even an empty and a saturated sketch give an estimate', () => {
   expect(estimate(Buffer.alloc(REGISTERS))).toBe(0)
   const full = Buffer.alloc(REGISTERS, 52)
   expect(estimate(full)).toBeGreaterThan(2 ** 60)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { pathOf, regionOf, regions } from '../../../../schemas/trends/places/regions.ts'
 
-test('there are 551 regions: the world, 50 countries, 500 cities', () => {
+test('the 551 regions are the world, 50 countries and 500 cities', () => {
   const types = Object.groupBy(regions, (region) => region.type)
   expect(regions).toHaveLength(551)
   expect(types.Supername?.map((region) => region.woeid)).toEqual([1])

@@ -40,7 +40,7 @@ async function renewed(client: Client): Promise<void> {
   await client.command({ query: 'SYSTEM WAIT VIEW click_days_renewal' })
 }
 
-/** Clicks per day, from the roll-up. */
+/** Reads the clicks per day from the roll-up. */
 async function days(client: Client): Promise<unknown[]> {
   return rowsOf(
     client,
@@ -139,7 +139,7 @@ test('pages of a link contain each of its clicks once, in order, despite repeate
   expect(found).toEqual(expected.map(({ clicked_at }) => clicked_at))
 })
 
-test('every documented query runs and returns rows or none as expected', async () => {
+test('every documented query runs, and returns rows exactly if rows are expected', async () => {
   const client = await freshTable()
   const text = readFileSync(new URL('../../../../docs/clicks.md', import.meta.url), 'utf8')
   const queries = [...text.matchAll(/```sql\n(.*?)```/gs)].map(([, sql]) => sql)

@@ -113,7 +113,7 @@ test('the newer window wins regardless of the order, and the posted list wins wi
   )
 })
 
-test('an empty list is valid, a region without a list has none, and nothing is known before the view has caught up', async () => {
+test('distinguishes an empty list, a region without a list, and a view that has not caught up', async () => {
   const { reader, write, flush } = view()
   write(list({ entries: [] }))
   expect(await readServed(reader, 3, 1)).toMatchObject({ windowEnd: WINDOW_END, entries: [] })
