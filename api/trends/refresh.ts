@@ -46,7 +46,7 @@ export const RefreshBody = z
         }),
       )
       .max(MAX_ENTRIES)
-      .openapi({ description: 'Best first.' }),
+      .openapi({ description: 'The entries of the list, best first.' }),
   })
   .openapi('TrendRefresh')
 
