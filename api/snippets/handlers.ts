@@ -53,7 +53,7 @@ export interface SnippetsDeps {
 
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
-/** Snippet sharing: docs/services/snippets.md */
+/** Creates the handlers of the snippets service: docs/services/snippets.md */
 export function snippetsHandlers(deps: SnippetsDeps): ServiceRoutes {
   const { views, facts, commands, blobs, streams } = deps
   const contents = { blobs, outgoing: streams.outgoing }

@@ -10,16 +10,16 @@ import { SnippetOptions } from './options.ts'
 import { FORM_TYPE, KEY_FIELD, MAX_FORM_BYTES } from './page/reveal-form.ts'
 
 const TAG = 'snippets'
-/** 2^53 / 100, so that the offset of a page stays a safe integer. */
+/** Highest page number. It is 2^53 / 100, so that the offset of a page stays a safe integer. */
 const MAX_PAGE = 90_000_000_000_000
-/** The cost of a search grows with the page number, and nobody reads further than this. */
+/** Highest page number of a search. Its cost grows with the page number, and nobody reads further than this. */
 const MAX_SEARCH_PAGE = 1_000
 const MAX_QUERY_CHARACTERS = 100
-/** Allows ten megabytes over a slow line. The server itself ends requests after 30 s. */
+/** Time limit for a body, which allows ten megabytes over a slow line. The server ends requests after 30 s. */
 const BODY_TIMEOUT_MS = 25_000
 const CREATE_TIMEOUT_MS = 40_000
 const FORM_TIMEOUT_MS = 10_000
-/** JSON may escape every character with six bytes. */
+/** Maximum size of a body. JSON may escape every character with six bytes. */
 const MAX_BODY_BYTES = 6 * MAX_CONTENT_BYTES + 131_072
 
 const idParams = z.object({ paste_id: z.string().openapi({ example: '8fQz03Ls' }) })
@@ -45,7 +45,7 @@ const streamed: StreamedBody = {
 }
 const creationErrors = [snippetErrors.invalid_content, snippetErrors.invalid_language, errors.not_ready]
 const readErrors = [snippetErrors.paste_not_found, snippetErrors.private_paste, errors.not_ready]
-/** Answered without using a read. */
+/** Response that uses no read. */
 const ASKS_FIRST = {
   description:
     'Redirects to the page of a snippet with limited reads, which asks before it uses a read. This applies to prefetches, link previews and browsers that open the address without a token or an Idempotency-Key.',

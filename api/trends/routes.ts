@@ -11,7 +11,9 @@ import { HistorySchema, InterestsSchema, LocationSchema, TrendListSchema } from 
 import { RefreshBody } from './refresh.ts'
 
 const TAG = 'trends'
-/** Woeids are 32-bit. The largest one assigned by this project is 100,000,000 plus a GeoNames id. */
+/**
+ * Largest valid woeid. Woeids are 32-bit. The largest one assigned by this project is 100,000,000 plus a GeoNames id.
+ */
 const MAX_WOEID = 2 ** 31 - 1
 
 const woeid = integerParameter({
