@@ -25,11 +25,9 @@ const LinkStatsSchema = z
     clicks_today: z.int().openapi({ description: 'Clicks since midnight UTC, including those of bots.' }),
     bot_clicks: z.int().openapi({ description: 'Clicks made by crawlers, link previews and programs.' }),
     unique_clicks: z.int().openapi({ description: 'Number of visitors without bots. A visitor is counted once per UTC day.' }),
-    unique_is_exact: z
-      .boolean()
-      .openapi({
-        description: 'Whether `unique_clicks` is exact. Above 1,024 visitors, it is an estimate with a standard error of 1.15 %.',
-      }),
+    unique_is_exact: z.boolean().openapi({
+      description: 'Whether `unique_clicks` is exact. Above 1,024 visitors, it is an estimate with a standard error of 1.15 %.',
+    }),
     top_referrers: z
       .array(z.string())
       .openapi({ description: 'Registrable hosts, most clicks first, without bots. `direct` counts clicks without a referrer.' }),
