@@ -51,8 +51,8 @@ const { API_HOST } = apiSettings.variables
 const { AUTH_JWKS_URL, AUTH_JWKS_FILE } = authSettings.variables
 
 /**
- * The rule between address and keys. Everybody who can read this machine's files can sign with the development key, and
- * a server that others reach must not trust it.
+ * Allows the development key only on a server that other machines cannot reach, because everybody who can read this
+ * machine's files can sign with the key.
  */
 const developmentKeyRule = settingsFragment({
   variables: { API_HOST, AUTH_JWKS_URL, AUTH_JWKS_FILE },

@@ -17,10 +17,10 @@ import type { FrontHandler } from './kit/server.ts'
 import type { ServiceRoutes } from './kit/service-routes.ts'
 import type { ValueReader } from './kit/shared-reads.ts'
 
-/** What an API process opens once and shares among its services. */
+/** The resources that an API process opens once and shares among its services. */
 export interface ServiceKit {
   readonly views: ViewReader & ListReader
-  /** For small values that are read very often. These reads are not ordered among each other. */
+  /** Reads small values that are needed very often. These reads are not ordered among each other. */
   readonly sharedViews: ValueReader
   readonly tables: TableReader
   readonly facts: KafkaFacts
@@ -38,7 +38,7 @@ export interface ServiceKit {
   monotonic(): number
 }
 
-/** What `openGuard` gets. */
+/** The resources that `openGuard` receives. */
 export interface GuardKit extends Pick<ServiceKit, 'facts' | 'trusted' | 'state' | 'log' | 'now' | 'monotonic'> {
   /** The transport of the process, which stays open when the guard closes. */
   readonly transport: Transport
@@ -75,7 +75,7 @@ export interface OpenService extends ServiceRoutes {
   close?(): Promise<unknown>
 }
 
-/** What the local stack, which runs several API processes on one machine, needs to know about a service. */
+/** Properties of a service for the local stack, which runs several API processes on one machine. */
 export interface LocalNeeds {
   /** Settings of ports that each process listens on. The local stack gives each process different ones. */
   readonly ports: readonly string[]

@@ -108,7 +108,7 @@ export async function startApi(config: ApiConfig, log: Logger) {
   return { stop }
 }
 
-/** Tries the front handlers in order. undefined if no service has one. */
+/** Combines the front handlers, which are tried in order. Returns undefined if no service has one. */
 function joinedFronts(services: readonly OpenService[]): FrontHandler | undefined {
   const fronts = services.flatMap(({ front }) => front ?? [])
   if (fronts.length <= 1) return fronts[0]

@@ -27,7 +27,7 @@ interface Use {
   readonly cpuSeconds: number
 }
 
-/** The `npm start` process and all of its descendants. */
+/** Returns the `npm start` process and all of its descendants. */
 function processesOf(root: number): number[] {
   const parents = new Map<number, number>()
   for (const entry of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
@@ -42,7 +42,7 @@ function snapshot(root: number): Use[] {
   return processesOf(root).map((pid) => ({ name: nameOf(pid), pid, cpuSeconds: cpuSeconds(pid) }))
 }
 
-/** The name of the part: the last argument that is one of the project's programs. */
+/** Names a process after the last of its arguments that is one of the project's programs. */
 function nameOf(pid: number): string {
   const args = read(`/proc/${pid}/cmdline`).split('\0').filter(Boolean)
   const program = args.findLast((arg) => /\.(ts|mjs)$|^kafka\.Kafka$/.test(arg)) ?? args[0] ?? '?'

@@ -1,4 +1,4 @@
-/** A peer of a benchmark cannot run on this machine. The message contains the reason and the remedy. */
+/** Thrown when a peer of a benchmark cannot run on this machine. The message contains the reason and the remedy. */
 export class PeerMissingError extends Error {
   override readonly name = 'PeerMissingError'
 }

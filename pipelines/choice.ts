@@ -2,7 +2,7 @@ import type { PipelineService, WorkerRole } from './service.ts'
 import { pipelineServices } from './services.ts'
 
 /**
- * The services that run in workers of a role.
+ * Returns the services that run in workers of a role.
  * @param names the configured services; if empty, all
  */
 export function servicesFor(role: WorkerRole | 'all', names: readonly string[]): readonly PipelineService[] {

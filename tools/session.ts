@@ -70,7 +70,7 @@ export async function runStreamCommand(command: (session: StreamSession) => Prom
   await runMain(() => command({ say, stopped, pause, produce }))
 }
 
-/** The servers do not respond. */
+/** Thrown when the servers do not respond. */
 class UnreachableError extends Error {
   override readonly name = 'UnreachableError'
 }

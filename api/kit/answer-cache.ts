@@ -5,7 +5,7 @@ const MAX_KEPT_ANSWERS = 4_096
 
 export interface KeptAnswer {
   readonly answer: Answer
-  /** The route's template, for metrics. */
+  /** Template of the route, which labels its metrics. */
   readonly route: string
   readonly until: number
 }

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import { etagOf } from './etag.ts'
 
-/** What a handler returns. Plain data, so it can be tested, cached and sent without a framework. */
+/** The result of a handler. It is plain data, so that it can be tested, cached and sent without a framework. */
 export interface Answer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

@@ -47,7 +47,7 @@ export interface AppOptions {
   readonly bodyTimeoutMs?: number
 }
 
-/** JSON bodies are small, so a route that needs more must say so. */
+/** Maximum size of a JSON body. A route that needs more sets `maxBodyBytes`. */
 const DEFAULT_BODY_BYTES = 1_048_576
 const DEFAULT_BODY_TIMEOUT_MS = 10_000
 const DEFAULT_HANDLER_TIMEOUT_MS = 10_000

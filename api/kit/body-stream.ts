@@ -25,7 +25,8 @@ export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGe
   }, limits.timeoutMs)
 
   /**
-   * Does not race each read with one promise for the whole body, which would retain every piece until the body's end.
+   * Reads the next piece with a time limit. It does not race each read with one promise for the whole body, because
+   * that promise would retain every piece until the end of the body.
    */
   function next(): ReturnType<typeof reader.read> {
     return new Promise((resolve, reject) => {

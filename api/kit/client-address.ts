@@ -6,10 +6,10 @@ export interface TrustedProxies {
   includes(address: string): boolean
 }
 
-/** An IPv6 customer has at least a /64, so a caller can switch between single addresses at no cost. */
+/** Callers are counted by /64, because an IPv6 customer has at least one and can switch between its addresses. */
 const IPV6_PREFIX_GROUPS = 4
 const IPV6_GROUPS = 8
-/** No real chain of proxies is longer. */
+/** Maximum number of entries of X-Forwarded-For that are read. No real chain of proxies is longer. */
 const MAX_HOPS = 20
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i
 
@@ -77,7 +77,7 @@ export function remoteAddress(c: Context): string | undefined {
 
 const UNKNOWN_ADDRESS = '0.0.0.0'
 
-/** Strips brackets, port and zone, and unwraps IPv4-mapped IPv6. @returns undefined if the text is not an address */
+/** Removes brackets, port and zone, and unwraps IPv4-mapped IPv6. @returns undefined if the text is not an address */
 function plainAddress(text: string): string | undefined {
   let address = text.trim()
   const bracketed = /^\[(.+)\](?::\d+)?$/.exec(address)
@@ -89,7 +89,7 @@ function plainAddress(text: string): string | undefined {
   return isIP(address) === 0 ? undefined : address
 }
 
-/** The address that limits count by: IPv4 unchanged, IPv6 as its /64 in the shortest form. */
+/** Returns the address by which limits count: IPv4 unchanged, IPv6 as its /64 in the shortest form. */
 export function limitedAddress(address: string): string {
   if (!address.includes(':')) return address
   const groups = expanded(address).slice(0, IPV6_PREFIX_GROUPS)
@@ -105,7 +105,7 @@ function expanded(address: string): number[] {
   return [...head, ...Array.from({ length: IPV6_GROUPS - head.length - tail.length }, () => 0), ...tail]
 }
 
-/** The last group may be an IPv4 address, which replaces two groups. */
+/** Splits an IPv6 address into groups. The last part may be an IPv4 address, which replaces two groups. */
 function groupsOf(text: string): number[] {
   if (text === '') return []
   return text.split(':').flatMap((group) => {

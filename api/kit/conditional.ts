@@ -20,7 +20,7 @@ export function isUnchanged(ifNoneMatch: string, etag: string): boolean {
   return etagMatches(ifNoneMatch, etag) || etagMatches(ifNoneMatch, gzipTag(etag))
 }
 
-/** The compressed bytes differ, so they need a different strong ETag. */
+/** Returns the compressed answer. Its bytes differ, so it has a different strong ETag. */
 function compressed(answer: Answer, gzip: Uint8Array): Answer {
   const { ETag } = answer.headers
   const headers: Record<string, string> = { ...answer.headers, 'Content-Encoding': 'gzip' }
@@ -55,7 +55,7 @@ function etagMatches(ifNoneMatch: string, etag: string): boolean {
   return ifNoneMatch.split(',').some((candidate) => candidate.trim().replace(/^W\//, '') === etag)
 }
 
-/** The 304 that replaces `answer`. */
+/** Creates the 304 that replaces `answer`. */
 function notModified(answer: Answer): Answer {
   const headers: Record<string, string> = {}
   for (const name of KEPT_ON_NOT_MODIFIED) {

@@ -2,7 +2,7 @@
 const FORMULA = /^[=+\-@\t\r]/
 const NEEDS_QUOTES = /[",\r\n]/
 
-/** One line (RFC 4180). An apostrophe in front keeps spreadsheets from executing a cell. */
+/** Formats one line (RFC 4180). A leading apostrophe keeps spreadsheets from executing a cell. */
 export function csvLine(cells: readonly string[]): string {
   return `${cells.map(csvCell).join(',')}\r\n`
 }

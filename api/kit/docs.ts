@@ -15,8 +15,8 @@ export interface DocumentationRoute {
 const VERSION = '1.0.0'
 
 /**
- * The page runs only scripts from this server, so it works offline. "Try it out" may call the public address, and
- * Swagger UI sets inline styles.
+ * Content security policy of the page. The page runs only scripts from this server, so it works offline. "Try it out"
+ * may call the public address. Inline styles are allowed, because Swagger UI sets them.
  */
 const PAGE_POLICY =
   "default-src 'none'; connect-src *; img-src 'self' data:; script-src 'self'; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'"
@@ -49,7 +49,7 @@ const ASSETS = [
   { name: 'favicon-32x32.png', type: 'image/png' },
 ]
 
-/** `/openapi.json` and the browsable `/docs`. */
+/** Creates the routes of `/openapi.json` and of the browsable `/docs`. */
 export function documentationRoutes(app: OpenAPIHono, services: readonly ServiceRoutes[], publicUrl: string): DocumentationRoute[] {
   let document: Promise<Answer> | undefined
 

@@ -161,7 +161,7 @@ export function errorBody(error: ApiError, requestId: string): ErrorBody {
   return error.options.details === undefined ? body : { ...body, details: error.options.details }
 }
 
-/** The error's headers: those its thrower set and, on 429 and 503, Retry-After. */
+/** Returns the headers of an error: those that its thrower set and, for 429 and 503, Retry-After. */
 export function errorHeaders(error: ApiError): Record<string, string> {
   const { status } = error.definition
   const headers: Record<string, string> = { ...error.options.headers }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** 128 bits of a SHA-256, so no two bodies of one address share a tag by chance. */
+/** Length of a tag. The 128 bits of a SHA-256 make equal tags for different bodies practically impossible. */
 const ETAG_BYTES = 16
 
 /** A strong entity tag. Equal bytes get equal tags in every process. */

@@ -10,7 +10,7 @@ import { spacedWarning } from './spaced-warning.ts'
  * buffered up to a bound. Facts beyond the bound, and those that Kafka rejects permanently, are dropped and counted.
  */
 export interface FactBuffer<K, V> {
-  /** Cheap, even if Kafka does not respond. Returns false if the fact was dropped because the buffer is full. */
+  /** Buffers a fact without waiting for Kafka. Returns false if the fact was dropped because the buffer is full. */
   offer(key: K, value: V): boolean
   readonly size: number
   /** Waits until everything is sent, or until the time limit. */

@@ -45,12 +45,12 @@ export interface KafkaFactsOptions {
 }
 
 export interface PartitionMemory {
-  /** null if nothing is stored. */
+  /** Returns the stored counts; null if nothing is stored. */
   load(): Promise<string | null>
   save(text: string): Promise<void>
 }
 
-/** A caller waits for the acknowledgement, and a 503 that it may retry is better than a long wait. */
+/** Time limit for an acknowledgement. For the waiting caller, a 503 that it may retry is better than a long wait. */
 const PUBLISH_TIMEOUT_MS = 5_000
 /** After this, the client gives up the request and closes its connection. */
 const REQUEST_TIMEOUT_MS = 4_000
@@ -61,9 +61,9 @@ const REQUEST_TIMEOUT_MS = 4_000
 const ACKNOWLEDGED_SPACING_MS = 5
 /** Above this much unacknowledged data, callers get a 503 immediately instead of after a long wait. */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
-/** No request waits for buffered facts, and twenty produce requests a second cost Kafka and its consumers little. */
+/** Least time between two requests for buffered facts. No caller waits for them, and 20 requests a second are cheap. */
 const BUFFERED_SPACING_MS = 50
-/** For all buffers together. Each buffer has a smaller capacity. */
+/** Maximum unacknowledged data of all buffers together. Each buffer has a smaller capacity. */
 const MAX_BUFFERED_BYTES = 128 * 1_048_576
 /** Pause between attempts to reach Kafka and the registry after the start. */
 const START_RETRY_MS = 1_000
@@ -76,7 +76,7 @@ export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     maxPendingBytes: MAX_ACKNOWLEDGED_BYTES,
   })
-  // Separate, so that buffered facts never delay those that a request waits for.
+  // A separate publisher keeps buffered facts from delaying those that a request waits for.
   const buffered = transport.publisher({
     spacingMs: BUFFERED_SPACING_MS,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,

@@ -7,7 +7,7 @@ import { ApiError, errors } from './errors.ts'
 import type { Logger } from './logging.ts'
 import type { ReadinessProbe } from './readiness.ts'
 
-/** A small compacted topic as an in-memory map. Every process has the whole topic. */
+/** Keeps a small compacted topic as an in-memory map. Every process has the whole topic. */
 export interface GlobalTable<K, V> {
   /**
    * Throws ApiError `not_ready` until the table has read the topic up to the high watermarks of its start. Before
@@ -46,9 +46,9 @@ const KEY_BYTES = 64
 const POLL_MS = 5_000
 /** Pause after a failure of the transport or the registry. */
 const RETRY_MS = 1_000
-/** Short failures pass by themselves. After this time an operator should look, and others should serve the callers. */
+/** A table whose reading fails for longer is not ready, so that other processes serve the callers. */
 const STALE_AFTER_MS = 60_000
-/** Kafka answers within milliseconds or is away. It is shorter than the time limit of probes. */
+/** Time limit of the check whether Kafka answers. Shorter than the time limit of probes. */
 const KAFKA_ANSWERS_MS = 1_000
 const MS_PER_SECOND = 1_000
 
@@ -170,7 +170,8 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
   }
 
   /**
-   * While Kafka is away, every process is stale, and none could replace this one. The probe of Kafka reports that.
+   * Ignores a table that is stale because Kafka is unavailable. Every process is then stale, so none could replace this
+   * one, and the probe of Kafka reports the failure.
    * @returns the reason why the table is stale although Kafka answers
    */
   async function stale(): Promise<string | undefined> {

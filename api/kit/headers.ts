@@ -19,7 +19,7 @@ export const COMMON_HEADERS: Readonly<Record<string, string>> = {
 /** The default. Errors, and answers that do not allow caching explicitly, must not be cached. */
 export const NOT_CACHEABLE = 'no-store'
 
-/** Answers OPTIONS: a preflight gets the allowed methods and headers, any other request the methods. */
+/** Returns the headers of an answer to OPTIONS: the allowed methods and, for a preflight, also the allowed headers. */
 export function optionsHeaders(allow: readonly string[], isPreflight: boolean): Record<string, string> {
   const methods = allow.join(', ')
   if (!isPreflight) return { Allow: methods }

@@ -44,7 +44,7 @@ function nameOnly({ name }: Missing): { name: string } {
   return { name }
 }
 
-/** The routes for load balancers and orchestrators. */
+/** Creates the health routes for load balancers and orchestrators. */
 export function operationsService(readiness: Readiness): ServiceRoutes {
   async function answerReady() {
     const { missing, degraded } = await readiness.report()
@@ -58,7 +58,7 @@ export function operationsService(readiness: Readiness): ServiceRoutes {
   return {
     name: 'operations',
     description: 'Health of this process.',
-    // Its routes need no user.
+    // None of the routes needs a user.
     isUserId: () => false,
     routes: [bind(livez, () => jsonAnswer(200, { status: 'alive' })), bind(readyz, answerReady)],
     errors: Object.values(errors),

@@ -1,7 +1,7 @@
 import type { z } from '@hono/zod-openapi'
 import { ApiError, type ErrorDetail, errors } from './errors.ts'
 
-/** Query parameters by name. A repeated parameter becomes a list, which single-valued schemas reject. */
+/** Parses query parameters by name. A repeated parameter becomes a list, which single-valued schemas reject. */
 export function queryOf(url: string): Record<string, string | string[]> {
   const values: Record<string, string | string[]> = Object.create(null)
   const start = url.indexOf('?')
@@ -31,7 +31,7 @@ function pathOf(place: string, path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, part) => (typeof part === 'number' ? `${text}[${part}]` : `${text}.${String(part)}`), place)
 }
 
-/** Longer lists of problems help no caller. */
+/** Maximum number of problems in an error. A longer list would not help the caller. */
 const MAX_DETAILS = 20
 
 export function assertValid(...checked: readonly Checked[]): void {
@@ -41,7 +41,7 @@ export function assertValid(...checked: readonly Checked[]): void {
 
 export const IDEMPOTENCY_KEY_PATTERN = /^[ -~]{1,128}$/
 
-/** Validates the Idempotency-Key. undefined if the caller sent none. */
+/** Validates the Idempotency-Key. Returns undefined if the caller sent none. */
 export function idempotencyKeyFrom(given: string | undefined): string | undefined {
   if (given === undefined || IDEMPOTENCY_KEY_PATTERN.test(given)) return given
   const message = 'must be 1 to 128 printable ASCII characters'

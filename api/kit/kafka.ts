@@ -9,7 +9,7 @@ export interface ApiTransportOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** An idle fetch waits up to half of this, and five seconds of waiting cost little. */
+/** Time limit of a request. An idle fetch waits at the broker for up to half of it, which costs little. */
 const REQUEST_TIMEOUT_MS = 10_000
 
 /**

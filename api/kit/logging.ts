@@ -9,7 +9,7 @@ export interface Logger {
   child(fields: Record<string, unknown>): Logger
 }
 
-/** Redacted at any depth of a line's fields. */
+/** Names of fields that are redacted at any depth of a log line. */
 const SECRET_FIELDS = new Set(['authorization', 'token', 'password', 'secret', 'cookie', 'api_key'])
 const CENSORED = '[redacted]'
 /** Deeper fields are not searched for secrets. No line of the API nests deeper. */

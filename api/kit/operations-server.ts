@@ -17,7 +17,7 @@ export interface OperationsServer {
   close(): Promise<void>
 }
 
-/** Far more than scrapers and operators need. */
+/** Maximum number of connections, which is far more than scrapers and operators need. */
 const MAX_CONNECTIONS = 64
 const PATHS = ['/livez', '/readyz', '/metrics']
 

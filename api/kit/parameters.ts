@@ -11,7 +11,7 @@ interface IntegerOptions {
   readonly example?: number
 }
 
-/** An integer query parameter, in its shortest decimal form. */
+/** Creates the schema of an integer query parameter, which must have its shortest decimal form. */
 export function integerParameter(options: IntegerOptions) {
   const { minimum, maximum, description } = options
   const message = `must be an integer from ${minimum} to ${maximum}`
@@ -33,7 +33,7 @@ export function integerParameter(options: IntegerOptions) {
     })
 }
 
-/** A query parameter that is `true` or `false`. */
+/** Creates the schema of a query parameter that is `true` or `false`. */
 export function booleanParameter(options: { readonly default: boolean; readonly description: string }) {
   return z
     .enum(['true', 'false'], 'must be true or false')
@@ -45,12 +45,12 @@ export function booleanParameter(options: { readonly default: boolean; readonly 
 const DEFAULT_PAGE_LIMIT = 20
 const MAX_PAGE_LIMIT = 100
 
-/** The page of a list. All lists count pages from 1. */
+/** Creates the schema of the page number of a list. All lists count pages from 1. */
 export function pageParameter(maximum: number) {
   return integerParameter({ minimum: 1, maximum, default: 1, description: 'Page number, from 1.' })
 }
 
-/** The number of items on a page. @param what the items, in the plural */
+/** Creates the schema of the number of items on a page. @param what the items, in the plural */
 export function pageLimitParameter(what: string) {
   return integerParameter({ minimum: 1, maximum: MAX_PAGE_LIMIT, default: DEFAULT_PAGE_LIMIT, description: `Number of ${what} per page.` })
 }

@@ -33,7 +33,7 @@ export function pathTable(): PathTable {
   }
 }
 
-/** `/v1/trends/{term}/history` → a pattern in which each parameter is one segment. */
+/** Converts a path such as `/v1/trends/{term}/history` to a pattern in which each parameter is one segment. */
 function patternOf(path: string): RegExp {
   const source = path
     .split('/')

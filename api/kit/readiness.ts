@@ -25,7 +25,7 @@ export interface ReadinessReport {
 }
 
 export interface Readiness {
-  /** The parts' state, at most `maxAgeMs` old. Concurrent callers share one check. */
+  /** Returns the state of the parts, at most `maxAgeMs` old. Concurrent callers share one check. */
   report(): Promise<ReadinessReport>
   /** Makes the process report that it is not ready, because it is shutting down. */
   startDraining(): void
@@ -34,7 +34,7 @@ export interface Readiness {
 
 /** A probe that hangs counts as missing, so that it does not block the health check. */
 const PROBE_TIMEOUT_MS = 2_000
-/** Anybody may ask, so the parts are asked at this interval at most. Orchestrators ask less often. */
+/** Anybody may request the health check, so a report is reused for this long. Orchestrators ask less often. */
 const MAX_AGE_MS = 1_000
 
 export interface ReadinessOptions {
@@ -93,7 +93,7 @@ interface PartitionCounts {
   partitionsOf(topic: { readonly name: string }): number
 }
 
-/** A view with the partitions of `topic` is ready when every partition has caught up. */
+/** Creates the probe of a view, which is ready when all of its partitions, those of `topic`, have caught up. */
 export function viewProbe(views: ViewReader, facts: PartitionCounts, view: string, topic: { readonly name: string }): ReadinessProbe {
   return {
     name: `view ${view}`,

@@ -23,7 +23,7 @@ export interface ViewRedisOptions extends RedisPlace {
   readonly log: Logger
 }
 
-/** A read takes well under a millisecond. One that takes this long gets a 503. */
+/** Time limit of a read, which normally takes well under a millisecond. A slower one becomes a 503. */
 const COMMAND_TIMEOUT_MS = 1_000
 const CONNECT_TIMEOUT_MS = 2_000
 const PARTITIONS_KEY = 'api:partitions'

@@ -66,7 +66,7 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   readonly auth: AuthRule
   readonly query?: Q
   readonly params?: P
-  /** JSON body. */
+  /** Schema of the JSON body. */
   readonly body?: B
   readonly bodyExample?: unknown
   /** Replaces `body` if the handler reads the body as it arrives. */

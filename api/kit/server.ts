@@ -97,7 +97,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 
   /**
-   * The answer to a request that fails before the app. It has the same form as other errors, and is counted and
+   * Creates the answer to a request that fails before the app. It has the same form as other errors, and is counted and
    * logged.
    */
   function refusal(definition: ErrorDefinition, message: string, cause: unknown) {

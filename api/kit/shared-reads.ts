@@ -9,7 +9,7 @@ interface Waiting {
   readonly rejects: ((error: unknown) => void)[]
 }
 
-/** Keys per command. More would occupy Redis' only thread for too long; these take some tens of microseconds. */
+/** Maximum number of keys per command. They take Redis some tens of microseconds; more would block it for too long. */
 const MAX_KEYS = 200
 
 /**
@@ -56,7 +56,7 @@ export function sharedReads(readAll: (keys: string[]) => Promise<(string | null)
   }
 }
 
-/** `{links:3}` of `{links:3}:link:abc`. Keys with the same tag are on the same shard. */
+/** Returns the hash tag of a key, such as `{links:3}` of `{links:3}:link:abc`. Keys with equal tags share a shard. */
 function hashTag(key: string): string {
   return key.slice(0, key.indexOf('}') + 1)
 }

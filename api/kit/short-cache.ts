@@ -12,7 +12,7 @@ export interface ShortCacheOptions<K, V> {
   now(): number
 }
 
-/** A failed load is not cached, so the next caller tries again. */
+/** Creates a cache. A failed load is not cached, so the next caller tries again. */
 export function shortCache<K, V>(options: ShortCacheOptions<K, V>): ShortCache<K, V> {
   const entries = new Map<K, { readonly loading: Promise<V>; readonly startedAt: number }>()
 

@@ -5,8 +5,8 @@ type HeaderReader = (name: string) => string | undefined
 const PURPOSE_HEADERS = ['sec-purpose', 'purpose', 'x-purpose', 'x-moz']
 const PREFETCH = /prefetch|prerender|preview/i
 /**
- * Programs that open links in messages to show what they lead to, and crawlers. `bot` at the end of a word covers most
- * of them; Cubot is a make of phones. HTTP libraries are no robots here, because people use them to read content.
+ * Matches crawlers and programs that open links in messages to preview them. `bot` at the end of a word covers most of
+ * them, but not Cubot, which is a brand of phones. HTTP libraries do not match, because people read content with them.
  */
 const ROBOTS =
   /(?<!cu)bot\b|^whatsapp\/|facebookexternalhit|facebookcatalog|facebot|skypeuripreview|vkshare|iframely|embedly|cardyb|crawler|spider|link ?preview|url ?preview|bingpreview|microsoftpreview|kakaotalk-scrap|mastodon\/|mattermost|rocket\.chat|synapse|slack-imgproxy|developers\.google\.com\/\+\/web\//i
@@ -18,7 +18,7 @@ export function isPrefetchPurpose(purpose: string | readonly string[] | undefine
   return typeof purpose === 'string' && PREFETCH.test(purpose)
 }
 
-/** Whether the answer may never be seen by a person: a prefetch, or a robot that previews or indexes links. */
+/** Whether a person may never see the answer, because the request is a prefetch or comes from a robot. */
 export function isSpeculative(header: HeaderReader): boolean {
   if (PURPOSE_HEADERS.some((name) => isPrefetchPurpose(header(name)))) return true
   return ROBOTS.test((header('user-agent') ?? '').slice(0, MAX_USER_AGENT_CHARACTERS))

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { ApiError, errors } from './errors.ts'
 
-/** No request body of the API is nested deeper. */
+/** Maximum nesting of a JSON body. No request body of the API is nested deeper. */
 const MAX_JSON_DEPTH = 64
 
 /** Decodes strict UTF-8. Drops a byte order mark at the start, as RFC 8259 allows for JSON. */

@@ -57,15 +57,15 @@ export interface LimitsDeps {
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 const KEY_PREFIX = 'mr_'
 const KEY_BYTES = 24
-/** 12 base64url characters hold 72 bits. */
+/** Length of a key id. 12 base64url characters hold 72 bits. */
 const KEY_ID_CHARACTERS = 12
 /** Bounds the ids tried for a client that reuses one Idempotency-Key day after day. */
 const MAX_KEY_IDS = 8
-/** A change reaches this instance's memory a few milliseconds after its commit. */
+/** How long to wait until this instance has read a change, which normally takes a few milliseconds after its commit. */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 5
 
-/** The rate limit service. */
+/** Creates the handlers of the rate limit service. */
 export function limitsHandlers({ settings, limiter, counters, paths, forget, commands, tables, now }: LimitsDeps): ServiceRoutes {
   const usages = usage({ settings, counters, forget })
 

@@ -8,7 +8,7 @@ const MAX_RULE_ID = 100
 const MAX_PATTERN = 200
 const MAX_CLIENT_ID = 100
 const MAX_LABEL = 200
-/** A year. Longer windows would not be rates. */
+/** Longest window, which is a year. A limit over a longer one would not be a rate. */
 const MAX_WINDOW_SECONDS = 31_536_000
 const MAX_COST = 1_000
 const MAX_PATH = 2_048
@@ -31,7 +31,7 @@ const ClientId = z
   )
   .openapi({ example: 'acme' })
 
-const limit = z.int().min(1).max(MAX_INT32).openapi({ description: 'Requests per window.' })
+const limit = z.int().min(1).max(MAX_INT32).openapi({ description: 'Number of requests allowed per window.' })
 const windowSeconds = z.int().min(1).max(MAX_WINDOW_SECONDS)
 
 const Match = z.strictObject({
@@ -90,7 +90,7 @@ export const RuleSchema = z
     status: z.enum(['active', 'inactive']),
     created_at: z.string(),
     updated_at: z.string(),
-    warnings: z.array(z.string()).openapi({ description: 'Possible mistakes. The rule applies nevertheless.' }),
+    warnings: z.array(z.string()).openapi({ description: 'Possible mistakes in the rule, which applies nevertheless.' }),
   })
   .openapi('RateLimitRule')
 
@@ -155,7 +155,7 @@ export const CheckSchema = z
     reason: z.enum(['within_limits', 'over_limit', 'no_rule', 'limiter_unavailable', 'invalid_api_key']),
     client_id: z.string(),
     rule_id: z.string().nullable(),
-    headers: z.record(z.string(), z.string()).openapi({ description: 'Headers to add to the answer that the caller gets.' }),
+    headers: z.record(z.string(), z.string()).openapi({ description: 'Headers to add to the response to the caller.' }),
     violations: z.array(z.string()).openapi({ description: 'Ids of exhausted rules, including those that only log.' }),
   })
   .openapi('RateLimitDecision')
@@ -165,11 +165,13 @@ export const SimulationSchema = z
   .object({
     from: z.string(),
     to: z.string(),
-    requests: z.int().openapi({ description: 'Requests to which the draft would apply.' }),
+    requests: z.int().openapi({ description: 'Number of requests to which the draft would apply.' }),
     would_reject: z.int(),
-    callers: z.int().openapi({ description: 'Counters that the draft would need.' }),
+    callers: z.int().openapi({ description: 'Number of counters that the draft would need.' }),
     most_rejected: z.array(z.object({ key: z.string(), requests: z.int(), would_reject: z.int() })),
-    left_out: z.int().openapi({ description: 'Requests of the hour that were not recorded because there were too many different ones.' }),
+    left_out: z
+      .int()
+      .openapi({ description: 'Number of requests in the hour that were not recorded because there were too many different ones.' }),
     truncated: z
       .boolean()
       .openapi({ description: 'Whether the newest part of the hour was left out because there was too much to replay.' }),
@@ -208,7 +210,7 @@ export const ViolationsSchema = z
   })
   .openapi('RateLimitViolations')
 
-/** Times are zero until the deciding topology sets them. */
+/** Creates a rule from its JSON. Its times are zero until the deciding topology sets them. */
 export function ruleFrom(ruleId: string, { match, limit, window_seconds, action, burst_allowance }: RuleInput): LimitRule {
   const { tier, endpoint_pattern, key } = match
   const counts = { limit_count: limit, window_seconds, burst_allowance }
@@ -225,7 +227,7 @@ export function ruleFrom(ruleId: string, { match, limit, window_seconds, action,
   }
 }
 
-/** Only a warning, because other gateways may use such a rule through `check`. */
+/** This is only a warning, because other gateways may use such a rule through `check`. */
 const NOT_LIMITED_HERE =
   'This process limits no path that the pattern matches, so the rule applies only to requests that a gateway asks about (POST /api/v1/rate-limits/check).'
 

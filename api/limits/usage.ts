@@ -18,7 +18,7 @@ export interface UsageDeps {
   forget(keys: readonly string[]): Promise<void>
 }
 
-/** Counters per read. */
+/** Maximum number of counters in one read. */
 const PEEKED_TOGETHER = 100
 const MS_PER_SECOND = 1_000
 const FREE_TIER = 'free'
@@ -34,7 +34,7 @@ export function limitedClientId(clientId: string): string {
 }
 
 export function usage({ settings, counters, forget }: UsageDeps) {
-  /** Callers of a client. Each key of a client is a different caller. Throws `client_not_found`. */
+  /** Returns the callers of a client. Each key of a client is a different caller. Throws `client_not_found`. */
   function callersOf(clientId: string): LimitedCaller[] {
     if (clientId.startsWith(USER)) return [{ clientId, tier: FREE_TIER, userId: clientId.slice(USER.length), ip: NO_ADDRESS }]
     if (clientId.startsWith(ADDRESS)) {
@@ -46,7 +46,7 @@ export function usage({ settings, counters, forget }: UsageDeps) {
     return keys.map(({ key_id, tier }) => ({ clientId, tier, apiKeyId: key_id, ip: NO_ADDRESS }))
   }
 
-  /** All counters that count requests of this client only. */
+  /** Returns all counters that count only requests of this client. */
   function countersOf(clientId: string, rules: readonly LimitRule[]): { rule: LimitRule; counter: Counter }[] {
     const found = new Map<string, { rule: LimitRule; counter: Counter }>()
     const callers = callersOf(clientId)

@@ -16,7 +16,7 @@ export async function clickExport(reader: TableReader, range: ClickRange): Promi
   let page: ClickPage | undefined = await readClicks(reader, range, undefined)
   const encoder = new TextEncoder()
 
-  /** The lines of a page. The next page is read only after they are sent. */
+  /** Formats the lines of a page. The next page is read only after they are sent. */
   function linesOf({ clicks }: ClickPage): Uint8Array {
     return encoder.encode(clicks.map(lineOf).join(''))
   }

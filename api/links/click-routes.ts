@@ -24,10 +24,10 @@ const LinkStatsSchema = z
     total_clicks: z.int().openapi({ description: 'All clicks, including those of bots.' }),
     clicks_today: z.int().openapi({ description: 'Clicks since midnight UTC, including those of bots.' }),
     bot_clicks: z.int().openapi({ description: 'Clicks made by crawlers, link previews and programs.' }),
-    unique_clicks: z.int().openapi({ description: 'Visitors per UTC day, without bots.' }),
-    unique_is_exact: z
-      .boolean()
-      .openapi({ description: 'false above 1,024 visitors. `unique_clicks` is then an estimate with a standard error of 1.15 %.' }),
+    unique_clicks: z.int().openapi({ description: 'Number of visitors without bots. A visitor is counted once per UTC day.' }),
+    unique_is_exact: z.boolean().openapi({
+      description: 'Whether `unique_clicks` is exact. Above 1,024 visitors, it is an estimate with a standard error of 1.15 %.',
+    }),
     top_referrers: z
       .array(z.string())
       .openapi({ description: 'Registrable hosts, most clicks first, without bots. `direct` counts clicks without a referrer.' }),
@@ -36,7 +36,7 @@ const LinkStatsSchema = z
     top_devices: z.array(z.string()).openapi({ description: '`desktop`, `mobile`, `tablet`, `tv` or `unknown`.' }),
     counts: z
       .object({ referrers: entries, countries: entries, browsers: entries, devices: entries })
-      .openapi({ description: 'The same lists with their numbers of clicks.' }),
+      .openapi({ description: 'The same lists with the number of clicks of each value.' }),
     clicks_per_hour: z
       .array(z.object({ hour: timestamp, clicks: z.int() }))
       .openapi({ description: 'The last 48 hours including the current one, oldest first, including clicks of bots.' }),
@@ -68,7 +68,7 @@ export const exportRoute = defineRoute({
   operationId: 'exportClicks',
   summary: 'Export the clicks of a link as CSV',
   description:
-    'For your own links or, with the scope `admin`, for all links. Covers the last 90 days, oldest first, without addresses. Cells that a spreadsheet would execute as formulas begin with an apostrophe.',
+    'Returns the clicks of one of your own links or, with the scope `admin`, of any link. Covers the last 90 days, oldest first, and omits addresses. Cells that a spreadsheet would execute as formulas begin with an apostrophe.',
   tag: TAG,
   auth: { kind: 'user' },
   params: codeParams,

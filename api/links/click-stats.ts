@@ -3,7 +3,7 @@ import type { ReadLinkStats } from '../../state/views/links/link-stats.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Includes the current hour. */
+/** Number of hours shown, including the current one. */
 const SHOWN_HOURS = 48
 
 /** The properties of a link that its statistics need. */
@@ -13,7 +13,7 @@ export interface CountedLink {
   readonly analytics: boolean
 }
 
-/** The body of GET /api/v1/urls/{short_code}/stats. @param now epoch ms */
+/** Creates the body of GET /api/v1/urls/{short_code}/stats. @param now epoch ms */
 export function clickStats(code: string, link: CountedLink, { asOf, stats }: ReadLinkStats, now: number) {
   const { total_clicks = 0, bot_clicks = 0, unique_clicks = 0, unique_is_exact = true } = stats ?? {}
   const { hours = [], referrers = [], countries = [], browsers = [], devices = [] } = stats ?? {}
@@ -44,7 +44,7 @@ function clicksSince(hours: readonly LinkStatsHour[], start: number): number {
   return hours.reduce((sum, hour) => (hour.start >= start ? sum + hour.clicks : sum), 0)
 }
 
-/** Clicks per hour, zero-filled, oldest first. */
+/** Returns the clicks per hour, zero-filled, oldest first. */
 function lastHours(hours: readonly LinkStatsHour[], now: number): { hour: string; clicks: number }[] {
   const counted = new Map(hours.map(({ start, clicks }) => [start, clicks]))
   const current = Math.floor(now / HOUR_MS) * HOUR_MS

@@ -16,7 +16,7 @@ import { type CountedLink, clickStats } from './click-stats.ts'
 
 /** The properties of a link that decide who may see its clicks. */
 export interface OwnedLink extends CountedLink {
-  /** In decimal. undefined if the link was created anonymously. */
+  /** User id of the owner in decimal. undefined if the link was created anonymously. */
   readonly userId: string | undefined
 }
 
@@ -31,13 +31,13 @@ export interface ClicksDeps {
 }
 
 const DAY_MS = 86_400_000
-/** The retention of the table. */
+/** Number of days that can be exported, which is the retention of the table. */
 const EXPORTED_DAYS = 90
-/** Filling a table takes a while. */
+/** Retry-After while the table is being filled. */
 const RETRY_AFTER_SECONDS = 10
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
-/** The routes that show clicks to the owners of links. */
+/** Creates the routes that show clicks to the owners of links. */
 export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): { routes: BoundRoute[]; probe: ReadinessProbe } {
   async function ownLink(code: string, caller: Caller): Promise<OwnedLink> {
     const link = await linkOf(code)

@@ -33,7 +33,7 @@ interface Wanted {
 
 /** A user who has created and deleted the same link this often gets unrelated codes. */
 const MAX_OWN_CODES = 8
-/** So many codes in a row are all used with a probability of about 10^-30. */
+/** Number of random codes to try. The probability that all of them are used is about 10^-30. */
 const MAX_OTHER_CODES = 8
 
 /** Only updates use these fields. */
@@ -70,7 +70,7 @@ export function linkCreation({ commands, domains, secret, now }: LinkCreationDep
     return given
   }
 
-  /** Codes to try, in order. Every repetition of the command tries the same ones. */
+  /** Yields the codes to try, in order. Every repetition of the command tries the same ones. */
   function* candidates({ command, domain, alias }: Wanted, commandId: string): Generator<string> {
     if (alias !== undefined) {
       yield alias

@@ -1,6 +1,6 @@
 /** One short domain. */
 export interface ShortDomain {
-  /** As in the Host header: lower case, with the port unless it is the default. */
+  /** Value of the Host header: lower case, with the port unless it is the default. */
   readonly host: string
   /** The beginning of its short URLs, without the trailing slash. */
   readonly base: string
@@ -31,7 +31,7 @@ export function shortDomains(bases: readonly string[]): ShortDomains {
   }
 }
 
-/** Turns `example.com.` into `example.com`. */
+/** Removes the final dot of `example.com.`. */
 export function withoutRootDot(hostname: string): string {
   return hostname.endsWith('.') ? hostname.slice(0, -1) : hostname
 }

@@ -13,7 +13,7 @@ const LIFETIMES_MS: Readonly<Record<Expiration, number | null>> = {
   never: null,
 }
 
-/** Epoch ms. null if the link never expires. */
+/** Returns the time of expiry, epoch ms; null if the link never expires. */
 export function expiryOf(expiration: Expiration, now: number): number | null {
   const lifetime = LIFETIMES_MS[expiration]
   return lifetime === null ? null : now + lifetime

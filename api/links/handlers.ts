@@ -38,7 +38,7 @@ export interface LinksDeps {
 }
 
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
-/** The image shows a short URL, which never changes. */
+/** A QR code may be cached, because it shows a short URL, which never changes. */
 const QR_HEADERS = { 'Cache-Control': 'public, max-age=86400' }
 const MEDIA_TYPES: Readonly<Record<QrFormat, string>> = { svg: 'image/svg+xml', png: 'image/png' }
 const NO_CHANGE: LinkCommand = {
@@ -56,7 +56,7 @@ const NO_CHANGE: LinkCommand = {
   expired_url: null,
 }
 
-/** The link shortener: docs/services/links.md */
+/** Creates the handlers of the link shortener: docs/services/links.md */
 export function linksHandlers({ views, tables, facts, commands, domains, secret, now }: LinksDeps): ServiceRoutes {
   const creation = linkCreation({ commands, domains, secret, now })
   const ofClicks = clickRoutes({ views, tables, facts, linkOf: known, now })

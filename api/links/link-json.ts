@@ -2,7 +2,7 @@ import type { LinkFields } from '../../schemas/links/flow.ts'
 import type { LinkRecord } from '../../state/views/links/links.ts'
 import type { ShortDomains } from './domains.ts'
 
-/** A link as the API returns it. */
+/** Converts a link to the JSON that the API returns. */
 export function linkJson(code: string, link: LinkRecord, domains: ShortDomains, now: number) {
   const { longUrl, domain, createdAt, expiresAt, expiredUrl, isActive, analytics } = link
   return {
@@ -18,12 +18,12 @@ export function linkJson(code: string, link: LinkRecord, domains: ShortDomains, 
   }
 }
 
-/** The short URL of a link. A domain that is no longer configured is still used, with http. */
+/** Returns the short URL of a link. A domain that is no longer configured is still used, with http. */
 export function shortUrl(code: string, domain: string, domains: ShortDomains): string {
   return `${domains.byHost(domain)?.base ?? `http://${domain}`}/${code}`
 }
 
-/** Compares times, because the pipeline marks expired links only within minutes. */
+/** Whether a link has expired. Compares times, because the pipeline marks expired links only within minutes. */
 export function isExpired({ expiresAt }: Pick<LinkRecord, 'expiresAt'>, now: number): boolean {
   return expiresAt !== undefined && expiresAt <= now
 }

@@ -2,10 +2,10 @@ import { ApiError } from '../kit/errors.ts'
 import { type ShortDomains, withoutRootDot } from './domains.ts'
 import { linksErrors } from './errors.ts'
 
-/** Applies to the given and to the stored URL, which is sent in a header. */
+/** Maximum length of the given and of the stored URL, which is sent in a header. */
 export const MAX_URL_CHARACTERS = 2_048
 
-/** At least two non-empty labels. */
+/** Matches a host with at least two non-empty labels. */
 const DOTTED_HOST = /^[^.]+(?:\.[^.]+)+$/
 
 /**

@@ -32,7 +32,7 @@ const newLinkFields = {
   deduplicate: z
     .boolean()
     .default(true)
-    .openapi({ description: 'If true and the caller has a token, the same URL gives the same link again.' }),
+    .openapi({ description: 'If true and the caller has a token, shortening the same URL again returns the same link.' }),
   expired_url: givenUrl('Where visitors are redirected after the link has expired.').optional(),
 }
 
@@ -43,12 +43,16 @@ export const BulkBody = z.object({ urls: z.array(NewLinkBody).min(1).max(MAX_BUL
 
 export const LinkPatchBody = z
   .object({
-    expiration: expiration.optional().openapi({ description: 'Counted from now.' }),
+    expiration: expiration.optional().openapi({ description: 'Time until the link expires, counted from this request.' }),
     is_active: z.boolean().optional(),
     expired_url: z
       .unknown()
       .optional()
-      .openapi({ type: ['string', 'null'], format: 'uri', description: 'null removes it.' }),
+      .openapi({
+        type: ['string', 'null'],
+        format: 'uri',
+        description: 'The URL to redirect to after the link has expired. null removes it.',
+      }),
   })
   .refine((patch) => Object.values(patch).some((value) => value !== undefined), 'must change something')
   .openapi('LinkPatch')
@@ -86,5 +90,6 @@ export const BulkResultSchema = z
     ),
   })
   .openapi('BulkResult', {
-    description: 'Results in the order of the request. If any has status 503, repeat the whole request with the same Idempotency-Key.',
+    description:
+      'The results are in the order of the request. If any has status 503, repeat the whole request with the same Idempotency-Key.',
   })

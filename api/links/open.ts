@@ -7,9 +7,9 @@ import { redirects } from './redirect.ts'
 import { developmentSecret } from './secret.ts'
 import type { LinksSettings } from './settings.ts'
 
-/** Clicks that may wait for Kafka, about 30 MB encoded. */
+/** Maximum number of clicks that wait for Kafka, about 30 MB encoded. */
 const CLICKS_CAPACITY = 100_000
-/** Enough for a reachable Kafka to accept them. */
+/** Time limit for sending the last clicks. A reachable Kafka accepts them faster. */
 const LAST_CLICKS_MS = 2_000
 
 /** Opens the routes on the API's port, and the redirects on it and on a separate port. */

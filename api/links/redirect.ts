@@ -53,7 +53,8 @@ const MAX_REFERRER = 2_048
 const COUNTRY = /^[A-Za-z0-9]{2}$/
 
 /**
- * Answers short links outside the app. They are by far the most frequent requests and need almost nothing of the app.
+ * Creates handlers that redirect short links outside the app. These are by far the most frequent requests, and they
+ * need almost nothing of the app.
  */
 export function redirects({ views, facts, clicks, domains, trusted, countryHeader, metrics, log, now }: RedirectDeps): Redirects {
   /** The last ISO timestamp, because many clicks share a millisecond. */
@@ -116,7 +117,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
     })
   }
 
-  /** The country that a trusted proxy gives. If empty, the pipeline looks up the address. */
+  /** Returns the country that a trusted proxy gives. If it is empty, the pipeline looks up the address. */
   function countryOf(given: string | string[] | undefined, remote: string | undefined): string {
     return typeof given === 'string' && COUNTRY.test(given) && isFromProxy(remote, trusted) ? given.toUpperCase() : ''
   }
@@ -185,7 +186,7 @@ function isPrefetch({ headers }: IncomingMessage): boolean {
   return isPrefetchPurpose(headers['sec-purpose'] ?? headers.purpose ?? headers['x-purpose'] ?? headers['x-moz'])
 }
 
-/** The path without its leading slash and without the query. */
+/** Returns the path without its leading slash and without the query. */
 function codeOf(url: string): string {
   const end = url.indexOf('?')
   return end < 0 ? url.slice(1) : url.slice(1, end)

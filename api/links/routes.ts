@@ -7,27 +7,27 @@ import { BulkBody, BulkResultSchema, LinkListSchema, LinkPatchBody, LinkSchema, 
 import { MAX_QR_PIXELS, MIN_QR_PIXELS, QR_FORMATS } from './qr.ts'
 
 const TAG = 'links'
-/** 2^53 / 100, so that the offset of a page stays a safe integer. */
+/** Highest page number. It is 2^53 / 100, so that the offset of a page stays a safe integer. */
 const MAX_PAGE = 90_000_000_000_000
 const DEFAULT_QR_PIXELS = 256
 
 const codeParams = z.object({ short_code: z.string().openapi({ example: '3xK9dQa' }) })
 
-/** redirect.ts answers it on the short domains. */
+/** Documents the redirect, which redirect.ts answers on the short domains. */
 export const redirectRoute = defineRoute({
   method: 'get',
   path: '/{short_code}',
   operationId: 'followLink',
   summary: 'Redirect to the long URL',
   description:
-    'Served on the short domains. The request counts as a click unless the link has `analytics: false`, the method is HEAD, or the browser only prefetches (`Sec-Purpose: prefetch`). An expired link redirects to its `expired_url`, which counts as a click, too.',
+    'Redirects a request to one of the short domains. The request counts as a click unless the link has `analytics: false`, the method is HEAD, or the browser only prefetches (`Sec-Purpose: prefetch`). An expired link redirects to its `expired_url`, which counts as a click, too.',
   tag: TAG,
   auth: { kind: 'open' },
   params: codeParams,
   answers: {
     302: { description: 'Redirects to the long URL.', headers: { Location: 'The long URL.' } },
     301: {
-      description: 'Redirects to the long URL of a link whose clicks are not counted. Cacheable for an hour.',
+      description: 'Redirects to the long URL of a link whose clicks are not counted. The redirect may be cached for an hour.',
       headers: { Location: 'The long URL.' },
     },
   },
@@ -47,7 +47,7 @@ export const createRoute = defineRoute({
   operationId: 'createLink',
   summary: 'Shorten a URL',
   description:
-    'With a token, the link belongs to you, and the same URL gives the same link again. Aliases are case-sensitive and never reused. By the time of the answer, the link works everywhere.',
+    'With a token, the link belongs to you, and shortening the same URL again returns the same link. Aliases are case-sensitive and never reused. When the response arrives, the link works on every API instance.',
   tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
@@ -77,7 +77,8 @@ export const listRoute = defineRoute({
   path: '/api/v1/urls',
   operationId: 'listLinks',
   summary: 'List your links, newest first',
-  description: 'Includes links that are switched off or expired, but not deleted ones. New links appear within a second.',
+  description:
+    'Returns your links, including those that are switched off or expired, but not deleted ones. New links appear within a second.',
   tag: TAG,
   auth: { kind: 'user' },
   query: z.object({
@@ -94,7 +95,7 @@ export const patchRoute = defineRoute({
   operationId: 'changeLink',
   summary: "Change a link's expiration or switch it on or off",
   description:
-    'For your own links or, with the scope `admin`, for all links. A new expiration counts from now and reactivates an expired link. A link that an administrator switched off can only be switched on by an administrator.',
+    'Changes one of your own links or, with the scope `admin`, any link. A new expiration counts from now and reactivates an expired link. A link that an administrator switched off can only be switched on by an administrator.',
   tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,
@@ -110,12 +111,12 @@ export const deleteRoute = defineRoute({
   path: '/api/v1/urls/{short_code}',
   operationId: 'deleteLink',
   summary: 'Delete a link',
-  description: 'For your own links or, with the scope `admin`, for all links. The code is never reused.',
+  description: 'Deletes one of your own links or, with the scope `admin`, any link. The code is never reused.',
   tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,
   params: codeParams,
-  answers: { 204: { description: 'Deleted.' } },
+  answers: { 204: { description: 'The link is deleted.' } },
   errors: [linksErrors.url_not_found, errors.not_ready],
 })
 
@@ -124,7 +125,7 @@ export const qrRoute = defineRoute({
   path: '/api/v1/urls/{short_code}/qr',
   operationId: 'linkQrCode',
   summary: 'Get the short link as a QR code',
-  description: 'For print and screens. Error correction level M, with a margin of four modules.',
+  description: 'Returns an image for print and screens. It has error correction level M and a margin of four modules.',
   tag: TAG,
   auth: { kind: 'open' },
   params: codeParams,

@@ -15,7 +15,7 @@ export interface LinksSettings {
   readonly secret: string | undefined
 }
 
-/** At least 128 bits as text. */
+/** Minimum length of the secret, which is 128 bits as text. */
 const MIN_SECRET_CHARACTERS = 22
 
 /** Parses a host, or a base URL if the scheme is not http. */

@@ -31,9 +31,9 @@ export interface CreationRequest extends CommandRequest {
   readonly query: Readonly<Record<string, unknown>>
 }
 
-/** The part of a public content that the search indexes. */
+/** Length of the beginning of public content that the search indexes. */
 const EXCERPT_CHARACTERS = 2_048
-/** So many ids in a row are all used with a probability of about 10^-30. */
+/** Number of random ids to try. The probability that all of them are used is about 10^-30. */
 const MAX_IDS = 4
 
 /**

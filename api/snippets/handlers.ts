@@ -53,7 +53,7 @@ export interface SnippetsDeps {
 
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 
-/** Snippet sharing: docs/services/snippets.md */
+/** Creates the handlers of the snippets service: docs/services/snippets.md */
 export function snippetsHandlers(deps: SnippetsDeps): ServiceRoutes {
   const { views, facts, commands, blobs, streams } = deps
   const contents = { blobs, outgoing: streams.outgoing }
@@ -79,7 +79,7 @@ export function snippetsHandlers(deps: SnippetsDeps): ServiceRoutes {
   return {
     name: 'snippets',
     isUserId: isDecimalUserId,
-    description: 'Text and code up to 10 MB under a short id.',
+    description: 'Stores text and code of up to 10 MB under a short id.',
     errors: Object.values(snippetErrors),
     probes: [viewProbe(views, facts, SNIPPETS_VIEW, snippetDecisions), commands.probe],
     routes: [

@@ -22,9 +22,9 @@ export type Sort = keyof typeof SORTS
 
 /** How many of the newest snippets can be listed across all partitions. Looking further back requires a search. */
 export const MAX_NEWEST = 2_000
-/** Words of a search. ClickHouse matches each of them separately. */
+/** Maximum number of words in a search. ClickHouse matches each of them separately. */
 export const MAX_WORDS = 8
-/** Filling a table takes a while. */
+/** Retry-After while the table is being filled. */
 const RETRY_AFTER_SECONDS = 5
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
 

@@ -7,9 +7,9 @@ import { snippetsHandlers } from './handlers.ts'
 import { threadHighlighter } from './page/highlighter.ts'
 import { contentStreams } from './streams.ts'
 
-/** Snippet reads that may wait for Kafka, about 20 MB. */
+/** Maximum number of snippet reads that wait for Kafka, about 20 MB. */
 const READS_CAPACITY = 100_000
-/** Enough for a reachable Kafka to accept them. */
+/** Time limit for sending the last reads. A reachable Kafka accepts them faster. */
 const LAST_READS_MS = 2_000
 
 /** Opens the routes, the blob store, and the threads for highlighting and comparing. */

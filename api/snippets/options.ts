@@ -7,7 +7,7 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 const DAYS_OF_WEEK = 7
-/** `1M` is a fixed duration like the other lifetimes. */
+/** Number of days in the lifetime `1M`, which is a fixed duration like the other lifetimes. */
 const DAYS_OF_MONTH = 30
 
 /** Lifetimes in ms. null means unlimited. */

@@ -93,7 +93,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     return await textAnswer(from, found)
   }
 
-  /** The complete content, for browsers to save. */
+  /** Returns the complete content as a file for browsers to save. */
   async function asFile(from: ReadRequest, found: SnippetRecord): Promise<Answer> {
     const answer = await textAnswer(from, found)
     return { ...answer, headers: { ...answer.headers, 'Content-Disposition': `attachment; filename="${found.id}.txt"` } }
@@ -114,12 +114,12 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     return { status: 200, headers: { ...headers, 'Content-Length': String(snippet.bytes) }, body: streamOf(content.pieces, blob) }
   }
 
-  /** All versions except the first. */
+  /** Returns all versions except the first. */
   async function laterVersions(root: string): Promise<SnippetRecord[]> {
     return await readVersions(views, access.partitionOf(root), root)
   }
 
-  /** The versions that the caller may see. Empty if this is the only one. */
+  /** Returns the versions that the caller may see. Empty if this is the only one. */
   async function shownVersions(snippet: SnippetRecord, later: SnippetRecord[], caller: Caller | undefined): Promise<SnippetRecord[]> {
     if (later.length === 0) return []
     const root = snippet.root ?? snippet.id

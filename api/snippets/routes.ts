@@ -10,16 +10,16 @@ import { SnippetOptions } from './options.ts'
 import { FORM_TYPE, KEY_FIELD, MAX_FORM_BYTES } from './page/reveal-form.ts'
 
 const TAG = 'snippets'
-/** 2^53 / 100, so that the offset of a page stays a safe integer. */
+/** Highest page number. It is 2^53 / 100, so that the offset of a page stays a safe integer. */
 const MAX_PAGE = 90_000_000_000_000
-/** The cost of a search grows with the page number, and nobody reads further than this. */
+/** Highest page number of a search. Its cost grows with the page number, and nobody reads further than this. */
 const MAX_SEARCH_PAGE = 1_000
 const MAX_QUERY_CHARACTERS = 100
-/** Allows ten megabytes over a slow line. The server itself ends requests after 30 s. */
+/** Time limit for a body, which allows ten megabytes over a slow line. The server ends requests after 30 s. */
 const BODY_TIMEOUT_MS = 25_000
 const CREATE_TIMEOUT_MS = 40_000
 const FORM_TIMEOUT_MS = 10_000
-/** JSON may escape every character with six bytes. */
+/** Maximum size of a body. JSON may escape every character with six bytes. */
 const MAX_BODY_BYTES = 6 * MAX_CONTENT_BYTES + 131_072
 
 const idParams = z.object({ paste_id: z.string().openapi({ example: '8fQz03Ls' }) })
@@ -45,10 +45,10 @@ const streamed: StreamedBody = {
 }
 const creationErrors = [snippetErrors.invalid_content, snippetErrors.invalid_language, errors.not_ready]
 const readErrors = [snippetErrors.paste_not_found, snippetErrors.private_paste, errors.not_ready]
-/** Answered without using a read. */
+/** Response that uses no read. */
 const ASKS_FIRST = {
   description:
-    'A snippet with limited reads was requested by a prefetch, a link preview or a browser that opens the address, without a token or an Idempotency-Key. The page asks before it uses a read.',
+    'Redirects to the page of a snippet with limited reads, which asks before it uses a read. This applies to prefetches, link previews and browsers that open the address without a token or an Idempotency-Key.',
   headers: { Location: 'The page.' },
 }
 
@@ -60,7 +60,7 @@ export const createRoute = defineRoute({
   operationId: 'createSnippet',
   summary: 'Create a snippet',
   description:
-    'Send the content as JSON, as a form (`curl -F content=@file`), or as plain text with the options in the query (`curl --data-binary @file`). It is stored byte for byte. By the time of the answer, every instance can read it.',
+    'Send the content as JSON, as a form (`curl -F content=@file`), or as plain text with the options in the query (`curl --data-binary @file`). The content is stored byte for byte. When the response arrives, every API instance can return the snippet.',
   tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
@@ -79,7 +79,7 @@ export const versionRoute = defineRoute({
   operationId: 'createSnippetVersion',
   summary: 'Create a new version of your snippet',
   description:
-    'The version gets a new id and refers to its predecessor. Omitted title, language and visibility are those of the predecessor. For rate limits, the request counts as a creation.',
+    'Creates a version that has a new id and refers to its predecessor. Omitted title, language and visibility are those of the predecessor. For rate limits, the request counts as a creation.',
   tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,
@@ -98,7 +98,7 @@ export const readRoute = defineRoute({
   operationId: 'readSnippet',
   summary: 'Get a snippet with its content',
   description:
-    'Counts as a view, except with HEAD, by prefetches and by link previews. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated for a day without using another one, even after the last read, unless the snippet has expired or was deleted.',
+    'Returns the snippet. The request counts as a view unless it is a HEAD request, a prefetch or a link preview. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated for a day without using another one, even after the last read, unless the snippet has expired or was deleted.',
   tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
@@ -136,12 +136,13 @@ export const deleteRoute = defineRoute({
   path: '/api/v1/pastes/{paste_id}',
   operationId: 'deleteSnippet',
   summary: 'Delete your snippet',
-  description: 'By the time of the answer, nobody can read it. Snippets of anonymous callers have no owner who could delete them.',
+  description:
+    'Deletes the snippet. When the response arrives, nobody can read it any longer. Snippets of anonymous callers have no owner who could delete them.',
   tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,
   params: idParams,
-  answers: { 204: { description: 'Deleted.' } },
+  answers: { 204: { description: 'The snippet is deleted.' } },
   errors: [snippetErrors.paste_not_found, errors.not_ready],
 })
 
@@ -165,7 +166,7 @@ export const userListRoute = defineRoute({
   path: '/api/v1/users/{user_id}/pastes',
   operationId: 'listUserSnippets',
   summary: 'List the snippets of a user',
-  description: 'Owners get all of their snippets, other callers only the public ones. The list is empty for an unknown user.',
+  description: 'Returns all snippets to their owner, and only the public ones to other callers. The list is empty for an unknown user.',
   tag: TAG,
   auth: { kind: 'optional' },
   params: z.object({ user_id: z.string().openapi({ example: '42' }) }),
@@ -204,7 +205,7 @@ export const pageRoute = defineRoute({
   operationId: 'snippetPage',
   summary: 'Show a snippet as an HTML page',
   description:
-    'The content is highlighted, and each line can be linked. A snippet with limited reads is shown only after the reader presses a button, because link previews open pages, too.',
+    'Shows the content with highlighted syntax and a link for each line. A snippet with limited reads is shown only after the reader presses a button, because link previews open pages, too.',
   tag: TAG,
   auth: { kind: 'optional' },
   params: idParams,
@@ -221,7 +222,7 @@ export const revealRoute = defineRoute({
   operationId: 'revealSnippetPage',
   summary: 'Reveal a snippet with limited reads',
   description:
-    "Uses one of its reads. The page's form contains a random key. Sending the same form again within a day uses no further read, even after the last one, unless the snippet has expired or was deleted. A content that is too long for a page is sent as a file.",
+    "Shows the content and uses one of the snippet's reads. The page's form contains a random key. Sending the same form again within a day uses no further read, even after the last one, unless the snippet has expired or was deleted. Content that is too long for a page is sent as a file.",
   tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,

@@ -46,7 +46,7 @@ export async function openContent({ blobs, outgoing }: Contents, { hash, id, byt
   }
 }
 
-/** Frees the slot when the content is read completely or closed, or when its reader stalls. */
+/** Returns a blob that frees its slot when the content is read completely or closed, or when its reader stalls. */
 function inPlace(blob: OpenBlob, giveBack: () => void): OpenBlob {
   let timer: NodeJS.Timeout | undefined
   let isClosed = false

@@ -7,23 +7,23 @@ export interface Streams {
    * @returns frees the slot; further calls have no effect
    */
   take(): Promise<() => void>
-  /** Slots in use. */
+  /** Number of slots in use. */
   readonly running: number
 }
 
 export interface StreamsOptions {
   readonly places: number
-  /** How many requests may wait for a slot. */
+  /** Maximum number of requests that wait for a slot. */
   readonly maxWaiting: number
   readonly waitMs: number
 }
 
-/** Concurrent uploads. Most uploads of ten megabytes take a fraction of a second. */
+/** Maximum number of concurrent uploads. Most uploads of ten megabytes take a fraction of a second. */
 const PLACES_IN = 32
-/** Concurrent downloads. A slow reader occupies its slot until it is done. */
+/** Maximum number of concurrent downloads. A slow reader occupies its slot until it is done. */
 const PLACES_OUT = 128
 const MAX_WAITING = 256
-/** Shorter than the time-outs of clients and of bodies. */
+/** Longest wait for a slot. It is shorter than the time-outs of clients and of bodies. */
 const WAIT_MS = 5_000
 const RETRY_AFTER_SECONDS = 2
 

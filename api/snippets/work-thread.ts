@@ -138,7 +138,8 @@ export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting
 }
 
 /**
- * The thread's side. The module calls it when everything is loaded, so that loading does not count against a request.
+ * Answers requests inside the thread. The module calls it when everything is loaded, so that loading does not count
+ * against a request.
  */
 export function answerRequests<Q, A>(work: (request: Q) => A): void {
   parentPort!.on('message', (request: Q) => parentPort!.postMessage({ answer: work(request) } satisfies Answered<A>))

@@ -29,7 +29,7 @@ export interface TrendsDeps {
   sleep?(ms: number): Promise<unknown>
 }
 
-/** The trends service: docs/services/trends.md */
+/** Creates the handlers of the trends service: docs/services/trends.md */
 export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps): ServiceRoutes {
   const lists = trendLists({ reader: views, facts, now })
   const profiles = interests({ reader: views, facts, now, sleep })
@@ -70,7 +70,7 @@ function withVary(answer: Answer, name: string): Answer {
   return { ...answer, headers: { ...answer.headers, Vary: Vary === undefined ? name : `${Vary}, ${name}` } }
 }
 
-/** The list of locations, which changes only with a release. */
+/** Renders the list of locations, which changes only with a release. */
 function locationsAnswer(): Answer {
   const body = JSON.stringify(
     regions.map(({ woeid, name, type, parent, country_code }) => ({

@@ -10,9 +10,9 @@ export const RESOLUTIONS = Object.keys(STEP_MS) as [Resolution, ...Resolution[]]
 
 export const DEFAULT_RESOLUTION: Resolution = '5m'
 export const DEFAULT_HOURS = 24
-/** 90 days, the retention of the table. */
+/** Longest history. It covers the 90 days for which the table keeps its data. */
 export const MAX_HOURS = 2_160
-/** A longer series is an export rather than a chart. */
+/** Maximum number of steps. A longer series would be an export rather than a chart. */
 const MAX_STEPS = 10_000
 
 export interface Steps {
@@ -23,7 +23,10 @@ export interface Steps {
   readonly to: number
 }
 
-/** The steps that cover the last `hours`, including the current step, aligned to multiples of their length in UTC. */
+/**
+ * Returns the steps that cover the last `hours`, including the current step, aligned to multiples of their length in
+ * UTC.
+ */
 export function stepsOf(now: number, hours: number, resolution: Resolution): Steps {
   const stepMs = STEP_MS[resolution]
   const count = Math.ceil((hours * HOUR_MS) / stepMs)
@@ -35,7 +38,7 @@ export function stepsOf(now: number, hours: number, resolution: Resolution): Ste
   return { stepMs, from: to - count * stepMs, to }
 }
 
-/** All steps with their volumes, which are 0 for steps without events. */
+/** Returns all steps with their volumes, which are 0 for steps without events. */
 export function zeroFilled(steps: Steps, volumes: ReadonlyMap<number, number>): { ts: string; volume: number }[] {
   const points: { ts: string; volume: number }[] = []
   for (let at = steps.from; at < steps.to; at += steps.stepMs) points.push({ ts: new Date(at).toISOString(), volume: volumes.get(at) ?? 0 })

@@ -24,7 +24,7 @@ export interface HistoryOptions {
   now(): number
 }
 
-/** Many callers ask for what is trending right now, so each series is queried at most once in this time. */
+/** How long a series is cached. Many callers ask for the same trending terms. */
 const KEPT_MS = 5_000
 const MAX_KEPT_SERIES = 256
 const RETRY_AFTER_SECONDS = 5

@@ -8,7 +8,7 @@ import { type Answer, jsonAnswer } from '../kit/answer.ts'
 import { ApiError, type ErrorDetail, errors } from '../kit/errors.ts'
 import type { Facts } from '../kit/facts.ts'
 
-/** A profile holds a person's preferences, not a data set. */
+/** Maximum number of topics in a profile, which holds a person's preferences and not a data set. */
 const MAX_TOPICS = 1_000
 const MAX_WEIGHT = 1_000
 
@@ -42,7 +42,7 @@ export interface InterestsOptions {
 const EMPTY: InterestProfile = { topic_weights: {}, exclude_topics: [], updated_at: 0 }
 /** Profiles are private and must not be cached. */
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
-/** A write is usually readable after about 100 ms. The answer says whether it is readable already. */
+/** How long to wait until a write is readable, which usually takes about 100 ms. After this time, the answer is 202. */
 const READABLE_WITHIN_MS = 1_000
 const LOOK_EVERY_MS = 25
 

@@ -18,11 +18,11 @@ import { trendsErrors } from './errors.ts'
 import { type ViewVersion, viewVersions } from './view-versions.ts'
 
 export interface TrendLists {
-  /** The plain list. Its bytes depend only on the view's record and the limit. */
+  /** Returns the plain list. Its bytes depend only on the view's record and the limit. */
   plain(region: Region, limit: number): Promise<Answer>
-  /** End of the served list's window, epoch ms. undefined if there is no list. */
+  /** Returns the end of the served list's window, epoch ms. undefined if there is no list. */
   servedEnd(region: Region): Promise<number | undefined>
-  /** All candidates of the region, for reranking. */
+  /** Returns all candidates of the region, for reranking. */
   candidates(region: Region): Promise<CandidateList>
 }
 
@@ -40,7 +40,7 @@ const LIST_TTL_SECONDS = 60
 /** Parsed candidates of all regions would need about 200 MB, so only those of requested regions are cached. */
 const MAX_CANDIDATE_LISTS = 64
 const MS_PER_SECOND = 1_000
-/** Time until a missing or stale list may have been replaced. */
+/** Retry-After for a missing or stale list, which may have been replaced after this time. */
 const RETRY_AFTER_SECONDS = 5
 
 interface Rendering {
@@ -135,7 +135,7 @@ export function trendLists({ reader, facts, now }: TrendListsOptions): TrendList
   }
 }
 
-/** A list that was reranked for one user. No cache may store it. */
+/** Renders a list that was reranked for one user. No cache may store it. */
 export function personalAnswer(windowEnd: number, region: Region, candidates: readonly Candidate[]): Answer {
   const body = listBody(windowEnd, region, true, candidates.map(candidateText))
   return { status: 200, headers: { 'Content-Type': JSON_TYPE, 'Cache-Control': 'private, no-store' }, body }
@@ -164,7 +164,7 @@ function present<T>(found: T | undefined | typeof NOT_CAUGHT_UP): T {
   return list
 }
 
-/** Milliseconds for which the list may still be served. Throws `trends_stale` if it is too old. */
+/** Returns the milliseconds for which the list may still be served. Throws `trends_stale` if it is too old. */
 function freshFor(windowEnd: number, now: number): number {
   const remainingMs = windowEnd + STALE_AFTER_MS - now
   if (remainingMs < 0) throw new ApiError(trendsErrors.trends_stale, { retryAfter: RETRY_AFTER_SECONDS })

@@ -13,7 +13,7 @@ const MAX_ENTRIES = 500
 const SAMPLES_PER_ENTRY = 3
 /** Samples up to this number are accepted; those beyond SAMPLES_PER_ENTRY are dropped. */
 const MAX_SAMPLES_SENT = 100
-/** Allows for clock differences. A list from further ahead would block all later lists of the pipeline. */
+/** How far ahead a list may be dated. A list from further ahead would block all later lists of the pipeline. */
 const MAX_AHEAD_MS = 300_000
 /** Snapshots are identified by the second. */
 const MS_PER_SECOND = 1_000
@@ -46,7 +46,7 @@ export const RefreshBody = z
         }),
       )
       .max(MAX_ENTRIES)
-      .openapi({ description: 'Best first.' }),
+      .openapi({ description: 'The entries of the list, best first.' }),
   })
   .openapi('TrendRefresh')
 

@@ -11,14 +11,16 @@ import { HistorySchema, InterestsSchema, LocationSchema, TrendListSchema } from 
 import { RefreshBody } from './refresh.ts'
 
 const TAG = 'trends'
-/** Woeids are 32-bit. The largest one assigned by this project is 100,000,000 plus a GeoNames id. */
+/**
+ * Largest valid woeid. Woeids are 32-bit. The largest one assigned by this project is 100,000,000 plus a GeoNames id.
+ */
 const MAX_WOEID = 2 ** 31 - 1
 
 const woeid = integerParameter({
   minimum: 0,
   maximum: MAX_WOEID,
   default: WORLDWIDE,
-  description: 'The location, by default 1 (worldwide). GET /v1/trends/available lists all locations.',
+  description: 'Id of the location. The default is 1 (worldwide). GET /v1/trends/available lists all locations.',
 })
 
 export const listRoute = defineRoute({
@@ -75,7 +77,7 @@ export const historyRoute = defineRoute({
   operationId: 'termHistory',
   summary: 'Get the volume history of a term',
   description:
-    'Steps without events have volume 0, so a term that never occurred gets only zeros. The last step is the current one, which is still counting. At most 10,000 steps.',
+    'Returns how often the term occurred in each step. Steps without events have volume 0, so a term that never occurred gets only zeros. The last step is the current one, which is still counting. A history has at most 10,000 steps.',
   tag: TAG,
   auth: { kind: 'optional' },
   params: z.object({
@@ -106,7 +108,7 @@ export const refreshRoute = defineRoute({
   operationId: 'refreshTrends',
   summary: 'Replace the list of a location',
   description:
-    'For other systems that compute trends. Publishes the same record as the trends pipeline. The list with the newer window_end wins, and for equal ones the posted list. An older list is accepted but has no effect. Ranks follow the order of the entries.',
+    'Publishes a list that another system has computed, as the trends pipeline publishes its own. The list with the newer window_end wins; if both are equal, the posted list wins. An older list is accepted but has no effect. Ranks follow the order of the entries.',
   tag: TAG,
   auth: { kind: 'scope', scope: 'internal' },
   body: RefreshBody,
@@ -143,8 +145,8 @@ export const writeInterestsRoute = defineRoute({
   body: InterestsBody,
   bodyExample: { topic_weights: { football: 2, politics: 0.1 }, exclude_topics: ['spoilers'] },
   answers: {
-    200: { description: 'Stored. All later reads return it.', schema: InterestsSchema },
-    202: { description: 'Stored. Reads will return it shortly.', schema: InterestsSchema },
+    200: { description: 'The profile is stored. All later reads return it.', schema: InterestsSchema },
+    202: { description: 'The profile is stored. Reads will return it shortly.', schema: InterestsSchema },
   },
   errors: [errors.not_ready],
 })

@@ -11,7 +11,7 @@ export interface Accuracy {
   readonly topFound: number
   /** Largest error of a served count, relative to the true one. */
   readonly worstCount: number
-  /** By number of visitors: relative error of the estimate, as the root mean square over links. */
+  /** Relative error of the estimate for each number of visitors, as the root mean square over links. */
   readonly visitors: readonly (readonly [count: number, error: number])[]
 }
 

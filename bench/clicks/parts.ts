@@ -8,7 +8,7 @@ import { clickStream } from './stream.ts'
 const CLICKS = 50_000
 const SECRET = 'of the benchmark'
 
-/** CPU time of processing one click in µs, by part. */
+/** Measures the CPU time that each part of processing a click takes, in µs. */
 export function measureParts(userAgents: readonly string[]): [part: string, microseconds: number][] {
   const next = clickStream('zipf', userAgents, 1)
   const now = Date.now()

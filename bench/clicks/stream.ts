@@ -10,12 +10,12 @@ const LINKS = 100_000
 /** Popularity of links and referrers, similar to that of pages: the k-th has weight 1 / k^1.1. */
 const ZIPF_EXPONENT = 1.1
 const REFERRERS = 2_000
-/** Share of clicks without a referrer: about half. */
+/** About half of all clicks have no referrer. */
 const DIRECT_SHARE = 0.5
 const VISITORS = 200_000
 const CODE_DIGITS = 7
 
-/** Generated clicks with real user agents. Equal seeds produce equal clicks. */
+/** Generates clicks with real user agents. Equal seeds produce equal clicks. */
 export function clickStream(spread: Spread, userAgents: readonly string[], seed: number): (now: number) => Click {
   const random = seededRandom(seed)
   const linkOf = linkPick(spread, random)

@@ -5,7 +5,7 @@ import type { ValuesOf } from '../../scripts/command-line/command.ts'
 import { type Guarantee, JOB_NAMES, type JobName, type PeerName } from './names.ts'
 import type declaration from './run.command.ts'
 
-/** Configuration of the benchmark. Arguments select what is compared; the environment contains the locations. */
+/** Configuration of the benchmark. The arguments select the comparison, and the environment contains the paths. */
 export interface BenchConfig {
   readonly job: JobName
   /** Undefined measures only the engine. */
@@ -111,7 +111,7 @@ export function workerEnvironment(env: NodeJS.ProcessEnv = process.env): WorkerE
   }
 }
 
-/** The environment that a process is started with. */
+/** Converts the environment of a contender into the variables with which its process starts. */
 export function workerProcessEnv(worker: WorkerEnvironment): NodeJS.ProcessEnv {
   return {
     ...process.env,

@@ -30,7 +30,7 @@ export interface Running {
   stop(): Promise<void>
 }
 
-/** A process of a contender has ended before it was stopped. */
+/** Thrown when a process of a contender has ended before it was stopped. */
 export class ContenderEndedError extends Error {
   override readonly name = 'ContenderEndedError'
 }
@@ -38,7 +38,7 @@ export class ContenderEndedError extends Error {
 const STOP_MS = 25_000
 const WORKER = fileURLToPath(new URL('./worker-process.ts', import.meta.url))
 
-/** The jobs and guarantees that each peer supports. The others lack the job or transactions. */
+/** The jobs and guarantees that each peer supports. Some peers lack a job, and some lack transactions. */
 const PEER_JOBS: Readonly<Record<PeerName, { readonly jobs: readonly JobName[]; readonly guarantees: readonly Guarantee[] }>> = {
   'kafka-streams': { jobs: ['J1', 'J2', 'J3'], guarantees: ['exactly-once', 'at-least-once'] },
   goka: { jobs: ['J1', 'J2'], guarantees: ['at-least-once'] },

@@ -33,10 +33,13 @@ export interface JobInput {
 
 /** Compares an output topic record by record. */
 export interface OutputCheck {
-  /** @returns the first difference; undefined when there is none so far */
+  /**
+   * Checks the next output record.
+   * @returns the first difference; undefined when there is none so far
+   */
   record(buffer: Buffer, keyStart: number, keyEnd: number, valueStart: number, valueEnd: number): string | undefined
   /**
-   * Call after the last record.
+   * Checks that the output is complete. Call it after the last record.
    * @returns the missing output; undefined when nothing is missing
    */
   missing(): string | undefined

@@ -8,7 +8,7 @@ import { type JobInput, PARTITIONS } from './job.ts'
 import { inputAppender } from './load.ts'
 import { readLongs } from './longs.ts'
 
-/** Times from when a record is due to be sent until a poll returns its output. */
+/** Latencies, measured from the time at which a record is due until a poll returns its output. */
 export interface LatencyFigures {
   readonly p50Ms: number
   readonly p99Ms: number
@@ -39,7 +39,7 @@ export interface LatencyRun {
   readonly brokerPid: number | undefined
 }
 
-/** Uses an open loop: a record's time begins when it is due, so that stalls of the sender count. */
+/** Measures latency in an open loop. A record's time begins when it is due, so that stalls of the sender count. */
 export async function measureLatency(run: LatencyRun): Promise<LatencyFigures> {
   const { contender, worker, input, rate, transport } = run
   const firstMeasured = rate * WARM_UP_SECONDS

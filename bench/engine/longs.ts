@@ -1,6 +1,6 @@
 import type { AvroSchema } from '../../pipelines/engine/index.ts'
 
-/** The schema of a record with only long fields. */
+/** Creates the schema of a record that has only long fields. */
 export function longRecord(name: string, fields: readonly string[]): AvroSchema {
   return { type: 'record', name, namespace: 'millrace.bench', fields: fields.map((field) => ({ name: field, type: 'long' })) }
 }

@@ -1,6 +1,6 @@
 import { median, row } from '../harness/table.ts'
 
-/** A column of the table, with the figure of a run that it shows. */
+/** A column of the table, which shows one figure of each run. */
 export interface Column<Figures> {
   readonly title: string
   readonly digits: number

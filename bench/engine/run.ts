@@ -75,7 +75,7 @@ async function compare<Figures>(
     for (const [i, contender] of contenders.entries()) {
       if (leftOut.has(contender)) continue
       const figures = await once(contender).catch((error) => {
-        // Without the engine there is nothing to measure.
+        // A peer that has ended is left out. Without the engine there is nothing to measure.
         if (i === 0 || !(error instanceof ContenderEndedError)) throw error
         say(`skipping ${contender.label}: ${error.message}; check that it is built and that its runtime is installed`)
         leftOut.add(contender)

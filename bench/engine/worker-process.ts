@@ -1,4 +1,4 @@
-/** Runs the engine as one more contender: reads the environment of the peers' run.sh and prints the same lines. */
+/** Runs the engine as a contender. It reads the same environment as the peers' run.sh and prints the same lines. */
 
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'

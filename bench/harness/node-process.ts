@@ -46,7 +46,7 @@ export async function untilReady(...urls: readonly string[]): Promise<void> {
   for (const url of urls) await waitUntil(async () => (await fetch(`${url}/readyz`)).ok, { what: url, timeoutMs: READY_TIMEOUT_MS })
 }
 
-/** Node arguments that write a .cpuprofile to the folder; empty when there is no folder. */
+/** Returns the Node arguments that write a .cpuprofile to the folder; empty when there is no folder. */
 export function profileTo(folder: string | undefined): string[] {
   return folder === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(folder)}`]
 }

@@ -8,20 +8,20 @@ const STIME = 12
 const BUSY_COLUMNS = [1, 2, 3, 6, 7, 8]
 const KIB_PER_MIB = 1024
 
-/** User and system CPU seconds of a process so far; 0 when it has ended. */
+/** Returns the user and system CPU seconds of a process so far; 0 when it has ended. */
 export function cpuSeconds(pid: number): number {
   const text = read(`/proc/${pid}/stat`)
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[UTIME] ?? 0) + Number(fields[STIME] ?? 0)) / TICKS_PER_SECOND
 }
 
-/** Busy seconds of all cores since the machine started, including steal time. */
+/** Returns the busy seconds of all cores since the machine started, including steal time. */
 export function machineCpuSeconds(): number {
   const columns = read('/proc/stat').split('\n')[0].trim().split(/\s+/)
   return BUSY_COLUMNS.reduce((sum, column) => sum + Number(columns[column] ?? 0), 0) / TICKS_PER_SECOND
 }
 
-/** Peak resident memory of a process so far, MiB. */
+/** Returns the peak resident memory of a process so far, in MiB. */
 export function peakRssMib(pid: number): number {
   const found = /^VmHWM:\s*(\d+)/m.exec(read(`/proc/${pid}/status`))
   return Math.round(Number(found?.[1] ?? 0) / KIB_PER_MIB)

@@ -22,7 +22,7 @@ export interface BenchServers {
   startApi(): Promise<Component>
   /** Starts two workers for the given services: one that decides commands and one for the rest. */
   startWorkers(pipelines: string): Promise<Component[]>
-  /** Returns the first column of the first row. */
+  /** Runs a query in ClickHouse and returns the first column of the first row. */
   query(sql: string): Promise<number>
   stop(): Promise<void>
 }

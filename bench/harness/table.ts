@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 const RESULTS = fileURLToPath(new URL('../results.md', import.meta.url))
 
-/** A row of a Markdown table. */
+/** Formats a row of a Markdown table. */
 export function row(cells: readonly (string | number)[]): string {
   return `| ${cells.join(' | ')} |`
 }

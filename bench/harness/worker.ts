@@ -8,15 +8,15 @@ import { BUFFER_HEAP_FLAGS } from '../../kafka/client/heap-flags.ts'
 import { ROOT } from './node-process.ts'
 import type { BenchServers } from './servers.ts'
 
-/** A worker process, started like every worker. */
+/** A worker process that is started like those of `npm start`. */
 export interface WorkerProcess {
   readonly pid: number
-  /** Number of running tasks. */
+  /** Returns the number of running tasks. */
   tasks(): Promise<number>
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void
   /** @throws Error when the process has ended */
   check(): void
-  /** Size of its state folder in bytes. */
+  /** Returns the size of its state folder in bytes. */
   stateBytes(): number
   stop(): Promise<void>
 }

@@ -18,7 +18,7 @@ interface Held {
 }
 
 /**
- * A proxy between clients and Redis.
+ * Starts a proxy between clients and Redis that can hold back replies.
  * @param answer called with each piece that Redis sends; `pass` forwards it to the client, now or later
  */
 export async function answerProxy(redisUrl: string, answer: (pass: () => void) => void): Promise<AnswerProxy> {

@@ -39,7 +39,7 @@ async function admin<T>(redis: Component, work: (client: Redis) => Promise<T>): 
 
 const LOOP = 'for turn = 1, tonumber(ARGV[1]) do end'
 const BLOCKED_MS = 1_000
-/** Long enough to be timed, and short on any machine. */
+/** Number of turns of the calibration. It takes long enough to be timed, but not long on any machine. */
 const TRIED_TURNS = 5_000_000
 
 /**
@@ -88,7 +88,7 @@ const FAULTS: readonly Fault[] = [
 ]
 
 /**
- * Measures the latency that limits add while Redis fails, at 2,000 requests per second. Faults never cause a rejection.
+ * Measures the latency that limits add at 2,000 requests per second while Redis fails. Faults never cause a rejection.
  */
 export async function faultTable(folder: string, say: (text: string) => void): Promise<void> {
   say(`\n### Faults: ${PER_SECOND} requests per second, ${FAULT_MS / 1_000} s of fault`)

@@ -10,9 +10,9 @@ const LOADS = 12
 const SEED = 7
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
 const RUN_SECONDS = 6
-/** Duration of one rate. It is shorter than the windows, so that bursts begin and end anywhere in them. */
+/** Duration of a stretch with a constant rate. Shorter than a window, so that bursts begin and end anywhere in it. */
 const [SHORTEST_SECONDS, LONGEST_SECONDS] = [0.05, 0.8]
-/** Requests of a period, as a multiple of the limit. */
+/** Request rate of a stretch, as a multiple of the limit. */
 const [LEAST_LOAD, MOST_LOAD] = [0.5, 6]
 const US_PER_MS = 1_000
 /** Round trip to the store. */
@@ -28,7 +28,7 @@ interface Load {
   readonly stretches: readonly { readonly seconds: number; readonly times: number }[]
 }
 
-/** Differences to the exact limiter in each window, as fractions of the limit. */
+/** Computes the difference to the exact limiter in each window, as a fraction of the limit. */
 async function differences({ limit, offsetUs, stretches }: Load, count: number, random: Random): Promise<number[]> {
   let nowUs = START_US + offsetUs
   let sweptMs = 0

@@ -12,13 +12,13 @@ const TRAFFIC = [
   { name: '100,000 callers', callers: 100_000 },
 ]
 const FIRST_RATE = 2_000
-/** More than one process can send. */
+/** The search ends at this rate, which is more than one process can send. */
 const LAST_RATE = 1_024_000
 /** Number of bisections after the doubling, which determine the rate to an eighth of the step. */
 const BISECTIONS = 3
 /** If a smaller share of the due requests was sent, the load process itself is saturated. */
 const LEAST_SENT = 0.98
-/** A step may fail because of other load on the machine, so it only counts when it fails twice. */
+/** A step may fail because of other load on the machine, so it fails only if this many tries fail. */
 const TRIES = 2
 
 interface Step {
@@ -30,7 +30,7 @@ interface Step {
 /**
  * Finds the highest rate at which decisions add less than 2 ms to 99 % of requests, with decisions in one process and
  * Redis beside it.
- * @param traffic part of the names of the requested kinds of traffic
+ * @param traffic selects the kinds of traffic whose name contains this text
  */
 export async function rateTable(
   apply: ApplyRate,

@@ -12,8 +12,8 @@ const SUBJECTS = ['millrace', 'millrace, leases', 'flexible', 'flexible, block +
 export type SubjectName = (typeof SUBJECTS)[number]
 
 /**
- * The subjects that can run on this machine. Those of rate-limiter-flexible are skipped with a message when it is not
- * installed.
+ * Returns the subjects that can run on this machine. Those of rate-limiter-flexible are skipped with a message when it
+ * is not installed.
  */
 export async function installedSubjects(): Promise<readonly SubjectName[]> {
   const peer = await whereInstalled('rate-limiter-flexible', flexibleLimiters)
@@ -67,7 +67,7 @@ export async function openSubject(name: SubjectName, options: SubjectOptions): P
   }
 }
 
-/** The complete limiter: matching, one script per event loop turn, and the verdict. */
+/** Creates this project's complete limiter: it matches rules, runs one script per event loop turn, and decides. */
 function ours(redis: Redis, { limit, windowSeconds, prefix, timeoutMs }: SubjectOptions, hasLeases: boolean): Subject {
   const monotonic = () => performance.now()
   const asked = counterStore({ scripts: redisScripts(redis), monotonic, timeoutMs })
@@ -129,7 +129,7 @@ redis.call('EXPIRE', KEYS[1], ARGV[2])
 return 1
 `
 
-/** The exact but expensive limiter, which stores the time of every request in the last window. */
+/** Creates an exact but expensive limiter, which stores the time of every request in the last window. */
 function slidingLog(redis: Redis, { limit, windowSeconds, prefix }: SubjectOptions): Subject {
   redis.defineCommand('slidingLog', { numberOfKeys: 1, lua: SLIDING_LOG })
   const commands = redis as Redis & { slidingLog(key: string, limit: number, seconds: number, member: string): Promise<number> }

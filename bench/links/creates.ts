@@ -7,7 +7,7 @@ export interface Created {
   readonly status: number
   /** Time since the request was due, so that a late generator does not improve the result. */
   readonly totalMs: number
-  /** Time from sending until the link was decided. */
+  /** Time from sending the request until the command is decided. */
   readonly decidedMs: number
   readonly code: string
 }

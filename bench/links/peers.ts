@@ -48,7 +48,7 @@ export async function startNginx(folder: string, host: string, links: ReadonlyMa
   return await started(child, port, 'it is not installed or failed to start; as root: apt-get install -y nginx-light')
 }
 
-/** A redirect with Redis and net/http, which this benchmark builds. */
+/** Builds and starts a redirect in Go with net/http and Redis. */
 export async function startGoPeer(folder: string, redisUrl: string, host: string, links: ReadonlyMap<string, string>): Promise<Peer> {
   const program = join(folder, 'peer-go')
   await run('go', ['build', '-o', program, '.'], { cwd: GO_SOURCE, timeout: BUILD_TIMEOUT_MS }).catch((error: NodeJS.ErrnoException) => {

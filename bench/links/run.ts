@@ -1,8 +1,8 @@
 /**
  * `npm run bench:links`: measures the time to create a link and its parts at a fixed rate. Then it measures redirects
- * in a closed loop, alternating with nginx, which has the same links in its configuration (the upper bound), and a
- * redirect in Go on the same Redis; also with slow Kafka, with stopped Kafka, and with a full buffer of clicks. See
- * run.command.ts.
+ * in a closed loop, alternating with two peers: nginx with the same links in its configuration (the upper bound), and a
+ * redirect in Go on the same Redis. Redirects are also measured with slow Kafka, with stopped Kafka, and with a full
+ * buffer of clicks. See run.command.ts.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { waitUntil } from '../../deploy/local/wait.ts'
@@ -26,7 +26,7 @@ const CREATE_WARM_UP_SECONDS = 15
 const REDIRECT_SECONDS = 5
 /** In this time, two cores redirect fewer than the 100,000 clicks that the buffer holds. */
 const BUFFERED_SECONDS = 2
-/** Delay in each direction: a click is acknowledged after one second. */
+/** Delay of messages to and from Kafka in each direction, so that a click is acknowledged after one second. */
 const SLOW_MS = 500
 const DRAINED = { what: 'Kafka to accept the buffered clicks', timeoutMs: 60_000, intervalMs: 50 }
 const SETTLE_MS = 1_000
@@ -113,7 +113,7 @@ interface Subject {
   readonly seconds?: number
   readonly before?: () => void | Promise<void>
   readonly after?: () => void
-  /** True when its buffered clicks should remain for the next subject. */
+  /** True when the clicks that the subject has buffered should remain for the next subject. */
   readonly leavesClicks?: boolean
 }
 

@@ -18,7 +18,7 @@ export interface LinksApi {
  */
 export interface LinksServers {
   readonly api: LinksApi
-  /** Its messages from and to Kafka are delayed by the ms that were last passed to `slowDown`. */
+  /** The API whose messages to and from Kafka are delayed by the ms last passed to `slowDown`. */
   readonly slowApi: LinksApi
   slowDown(ms: number): void
   readonly workerUrl: string

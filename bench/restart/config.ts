@@ -6,13 +6,13 @@ export interface RestartConfig {
   readonly peersDir: string
   /** Folder of the peers' inputs. */
   readonly dataDir: string
-  /** Undefined starts a broker. */
+  /** host:port of an external broker; undefined starts one. */
   readonly brokers: string | undefined
 }
 
 const inRepository = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
-/** The environment of a child process: that of this process, plus the settings. */
+/** Returns the environment of a child process, which adds the settings to the environment of this process. */
 export function childEnvironment(settings: Readonly<Record<string, string>>): NodeJS.ProcessEnv {
   return { ...process.env, ...settings }
 }

@@ -18,7 +18,7 @@ export async function workingConsumers(broker: string, group: string): Promise<n
   }
 }
 
-/** The same for a group of the classic protocol. */
+/** Returns the number of members of a group of the classic protocol that have partitions. */
 export async function workingClassicMembers(brokers: string, group: string): Promise<number> {
   const admin = new Admin({ clientId: CLIENT_ID, bootstrapBrokers: brokers.split(',') })
   try {

@@ -10,13 +10,13 @@ interface InputRecord {
 /** The record format of the topology under load. */
 export interface LoadFormat {
   /**
-   * The record that creates a key.
+   * Returns the record that creates a key.
    * @param number number of the key within its partition
    */
   first(number: number, partition: number): InputRecord
-  /** A record for an existing key whose result is timed. */
+  /** Returns a record for an existing key, whose result is timed. */
   timed(sequence: number, number: number, partition: number): InputRecord
-  /** The sequence number of a result's record; undefined for the result of a first record. */
+  /** Returns the sequence number of the record that caused a result; undefined for the result of a first record. */
   sequenceOf(buffer: Buffer, valueStart: number, valueEnd: number): number | undefined
   /** True when results arrive in the order of their records within each partition. */
   readonly ordered: boolean
@@ -84,11 +84,11 @@ function append(producer: WorkerProducer, topic: string, partition: number, { ke
 /** A steady stream through the workers that records latencies by input partition. */
 export interface TimedStream {
   /**
-   * The longest time in ms from sending a record until a read_committed reader saw its result, by partition, since the
-   * last call. Records in flight count with their age.
+   * Returns for each partition the longest time in ms since the last call from sending a record until a read_committed
+   * reader saw its result. Records in flight count with their age.
    */
   takeLongest(): number[]
-  /** Age of the oldest record in flight, ms. */
+  /** Returns the age of the oldest record in flight, in ms. */
   oldest(): number
   stop(): Promise<void>
 }

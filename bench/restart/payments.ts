@@ -8,7 +8,7 @@ import type { LoadFormat } from './load.ts'
 const FIRST_TIMED = 1_000_000_000
 const FIELDS = (enrichedSchema as { fields: readonly unknown[] }).fields.length
 
-/** The input and output of job J2 with the given number of cards, which are distinct in each partition. */
+/** Creates the format of job J2. Each partition has different cards. */
 export function paymentFormat(partitions: number): LoadFormat {
   const codec = bareAvro<Payment>(paymentSchema)
   const fields = new Float64Array(FIELDS)

@@ -21,7 +21,7 @@ export interface PeerRestore {
 }
 
 /**
- * Measures restores of Kafka Streams by its own program, on the same broker.
+ * Measures restores of Kafka Streams with the peer's program, on the same broker.
  * @throws PeerMissingError when the program is missing or fails
  */
 export async function restoreKafkaStreams({ brokers, peersDir, dataDir, folder, records, runs }: PeerRestore) {

@@ -27,7 +27,7 @@ import {
 } from './scenarios.ts'
 import { MISHAPS, sideBySide } from './side-by-side.ts'
 
-/** Number of cards in job J2: the state that Kafka Streams restores, with each key written 200 times. */
+/** Number of cards in job J2. Kafka Streams restores their state, in which each key was written 200 times. */
 const J2_KEYS = 5_000
 
 const asked = commandLine(declaration)
@@ -114,7 +114,7 @@ async function stalls(place: Place): Promise<void> {
   }
 }
 
-/** The same faults in job J2, with the engine and the peer side by side, as observed by a reader of the results. */
+/** Measures the same faults in job J2 for the engine and the peer, as observed by a reader of the results. */
 async function beside(place: Place, { peersDir }: RestartConfig): Promise<void> {
   const mishaps = asked.only.filter((name) => name === 'kill' || name === 'rolling' || name === 'failover')
   if (asked.peer === undefined || mishaps.length === 0) return

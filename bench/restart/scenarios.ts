@@ -140,15 +140,15 @@ export async function restartInPlace(place: Place, keys: number, runs: number, e
   }
 }
 
-/** How long partitions stalled, in ms: the longest time that a record was in flight. */
+/** How long partitions stalled. Each value is the longest time in ms that a record was in flight. */
 export interface Stalls {
-  /** All partitions without a fault. */
+  /** Over all partitions, before the fault. */
   readonly before: number
-  /** Partitions of the stopped workers while these were stopped. */
+  /** Over the partitions of the stopped workers, during the fault. */
   readonly concerned: number
-  /** Partitions that moved between running workers at the same time. */
+  /** Over the partitions that moved between running workers, during the fault. */
   readonly moved: number
-  /** All other partitions, which did not move. */
+  /** Over the partitions that did not move, during the fault. */
   readonly stayed: number
   /** For a restarted worker, the time from the start of the process until all of its partitions are running. */
   readonly startMs?: number

@@ -13,11 +13,11 @@ import type { Place } from './scenarios.ts'
 
 const PROCESSES = 3
 const BASELINE_MS = 4_000
-/** All partitions are flowing when no record has been in flight for longer than this ... */
+/** While all partitions are flowing, no record is in flight for longer than this. */
 const FLOWING_MS = 1_000
-/** ... during all of this time, because a fault only shows after a while. */
+/** All partitions must have been flowing for this long, because a fault only shows after a while. */
 const STEADY_MS = 3_000
-/** Sessions of Kafka Streams time out after 45 s, and the restore follows. */
+/** Time limit for recovery. Sessions of Kafka Streams time out after 45 s, and the restore follows. */
 const DEADLINE_MS = 240_000
 const LOOK_MS = 50
 /** A partition with a longer latency counts as stalled. */
@@ -27,7 +27,10 @@ const STOOD_MS = 1_000
 export interface SideBySide {
   /** Longest time in ms that a record was in flight without a fault. */
   readonly before: number
-  /** The same while processes were stopped and started, until all partitions were flowing again. */
+  /**
+   * Longest time in ms that a record was in flight while processes were stopped and started, until all partitions were
+   * flowing again.
+   */
   readonly longest: number
   /** Number of the four input partitions whose records waited for more than a second. */
   readonly stood: number

@@ -21,7 +21,7 @@ export interface KeepLatestOptions {
   readonly standby: 0 | 1
 }
 
-/** Keeps the last value of every key, with one read and one write per record. */
+/** Creates a topology that keeps the last value of every key, with one read and one write per record. */
 export function keepLatest({ name, input, output, partitions, standby }: KeepLatestOptions): Topology {
   const source: Topic<string, Buffer> = { name: input, key: utf8, value: format, partitions }
   const out: Topic<string, Buffer> = { name: output, key: utf8, value: format, partitions }

@@ -10,7 +10,7 @@ const MAX_BYTES = 10_485_760
 const LARGEST_SHARE = 0.001
 const SOURCE_FOLDERS = ['api/kit', 'pipelines/engine', 'kafka/client']
 
-/** Text that compresses like code, with distinct contents. */
+/** Returns a generator of distinct texts that compress like code. */
 export function contents(random: () => number): () => Buffer {
   const root = join(import.meta.dirname, '..', '..')
   const source = SOURCE_FOLDERS.flatMap((folder) =>

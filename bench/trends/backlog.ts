@@ -6,7 +6,7 @@ import { tweetId } from '../../tools/tweets/tweet-ids.ts'
 /** Tweets to write to the topic, and the number of their contributions that must be counted. */
 export interface Backlog {
   readonly tweets: readonly SentTweet[]
-  /** Over all regions: a term of a city counts in the city, in its country and worldwide. */
+  /** Sum over all regions. A term of a city counts in the city, in its country and worldwide. */
   readonly contributions: number
 }
 
@@ -27,8 +27,8 @@ const CODE_LENGTH = 4
 const BASE_36 = 36
 
 /**
- * `count` tweets of the demo stream, spread over the last `minutes`. Contains no malformed or future-dated tweets, so
- * that the counts do not depend on when they are read.
+ * Creates `count` tweets of the demo stream, spread over the last `minutes`. None is malformed or dated ahead, so that
+ * the counts do not depend on when they are read.
  */
 export function demoBacklog(count: number, minutes: number, now: number): Backlog {
   const rate = count / (minutes * (MINUTE_MS / SECOND_MS))
@@ -59,7 +59,7 @@ function countOf(tweet: Tweet, byUser: Map<string, number>): number {
   return counted * (pathOf(tweet.woeid)?.length ?? 1)
 }
 
-/** This many distinct terms in every city, each once and by a separate user, so that every list is full. */
+/** Creates `termsPerCity` distinct terms in every city, each once and by another user, so that every list is full. */
 export function fillingBacklog(termsPerCity: number, now: number): Backlog {
   const tweets: SentTweet[] = []
   let contributions = 0

@@ -7,7 +7,7 @@ import { referencedBlobs } from '../../state/views/snippets/snippet-blobs.ts'
 import type { Runner } from '../engine/index.ts'
 import type { SinkContext } from '../sinks.ts'
 
-/** Blobs are removed after a day, so an hour more or less does not matter. */
+/** Interval of the sweep. Blobs are removed after a day, so an hour more or less does not matter. */
 const SWEEP_EVERY_MS = 3_600_000
 const NAME = 'snippet-blobs-sweep'
 

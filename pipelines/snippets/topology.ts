@@ -17,12 +17,13 @@ import { blobReferences } from './blob-references.ts'
 import { decideSnippet, gone } from './decide.ts'
 import { snippetText } from './text.ts'
 
-/** Lists contain expired snippets up to this long, because readers compare times themselves. */
+/** Interval of expiry. Lists may contain expired snippets for this long, but readers compare times themselves. */
 const EXPIRE_EVERY_MS = 10_000
-/** A tick delays commands. This many take a few milliseconds, and the next tick continues. */
+/** Maximum number of snippets that one tick expires, because a tick delays commands. The next tick continues. */
 const EXPIRED_PER_TICK = 500
-/** A bound per run keeps a mass expiry from delaying commands: docs/services/snippets.md#expiry */
+/** Interval of the cleanup of expired snippets: docs/services/snippets.md#expiry */
 const CLEANUP_EVERY_MS = 300_000
+/** Maximum number of snippets per cleanup, so that a mass expiry does not delay commands. */
 const CLEANED_PER_RUN = 1_000
 
 /** The only writer of snippets: creations, deletions, counted reads, expiry, and view counts. */

@@ -8,7 +8,10 @@ import { avro, type Context, keyedStore, type RecordContext, topology, utf8 } fr
  */
 const COMMIT_INTERVAL_MS = 5_000
 
-/** Reads → view counts of snippets. A read costs one addition, and a popular snippet one record per commit. */
+/**
+ * Counts the views of snippets from their reads. A read costs one addition, and a popular snippet one record per
+ * commit.
+ */
 export const snippetViews = topology(
   'snippet-views',
   function declareSnippetViews(t) {

@@ -14,7 +14,7 @@ export function seededRandom(seed: number): Random {
   }
 }
 
-/** An integer from 0 to `below` - 1. */
+/** Draws an integer from 0 to `below` - 1. */
 export function integer(random: Random, below: number): number {
   return Math.floor(random() * below)
 }

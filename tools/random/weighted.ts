@@ -3,7 +3,7 @@ import type { Random } from './random.ts'
 /** Draws an index with a probability proportional to its weight. */
 export type WeightedPick = (random: Random) => number
 
-/** Vose's alias method: one draw takes two random numbers, regardless of the number of weights. */
+/** Prepares draws by Vose's alias method. One draw takes two random numbers, regardless of the number of weights. */
 export function weightedPick(weights: readonly number[]): WeightedPick {
   const total = weights.reduce((sum, weight) => sum + weight, 0)
   const scaled = weights.map((weight) => (weight * weights.length) / total)
@@ -26,7 +26,7 @@ export function weightedPick(weights: readonly number[]): WeightedPick {
   }
 }
 
-/** Weights by Zipf's law: the k-th weight is 1 / k^exponent. */
+/** Computes weights by Zipf's law: the k-th weight is 1 / k^exponent. */
 export function zipfWeights(count: number, exponent: number): number[] {
   return Array.from({ length: count }, (_, rank) => 1 / (rank + 1) ** exponent)
 }

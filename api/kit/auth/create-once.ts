@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
-/** Only the owner may read it. */
+/** File mode that lets only the owner read the secret. */
 const PRIVATE_MODE = 0o600
-/** Only the owner may list its folder. */
+/** Mode of its folder, which only the owner may list. */
 const PRIVATE_FOLDER_MODE = 0o700
 
 /**

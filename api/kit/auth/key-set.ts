@@ -40,10 +40,13 @@ export interface KeySetOptions {
 
 const COOLDOWN_MS = 10_000
 const MAX_AGE_MS = 600_000
-/** Long enough to repair an identity provider. */
+/** How long loaded keys stay valid. An identity provider can be repaired within this time. */
 const EXPIRY_MS = 3_600_000
 
-/** A JWKS that is loaded on first use, for an unknown key id (key rotation), and when it is too old. */
+/**
+ * Creates a key set from a JWKS. The JWKS is loaded on first use, for an unknown key id (key rotation), and when it is
+ * too old.
+ */
 export function keySet(options: KeySetOptions): KeySet {
   const cooldownMs = options.cooldownMs ?? COOLDOWN_MS
   const maxAgeMs = options.maxAgeMs ?? MAX_AGE_MS

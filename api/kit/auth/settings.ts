@@ -14,7 +14,7 @@ export interface AuthSettings {
     | { readonly kind: 'development'; readonly home: string }
 }
 
-/** Keys that somebody can replace on their way let that person sign tokens, so only TLS and loopback are accepted. */
+/** Whether nobody can replace the keys in transit and then sign tokens. This requires TLS or a loopback address. */
 function isProtected(url: string): boolean {
   if (!URL.canParse(url)) return true
   const { protocol, hostname } = new URL(url)

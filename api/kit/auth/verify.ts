@@ -28,7 +28,7 @@ export interface TokenVerifierOptions {
 
 /** Asymmetric algorithms only, because a party that can verify a token must not be able to sign one. */
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
-/** The clocks of two machines differ a little. */
+/** Tolerance for the difference between the clocks of this machine and the issuer. */
 const CLOCK_TOLERANCE_SECONDS = 5
 /** No legitimate token is longer, so longer ones are rejected before any parsing. */
 const MAX_TOKEN_CHARACTERS = 8_192
@@ -82,9 +82,7 @@ export function tokenVerifier(options: TokenVerifierOptions): TokenVerifier {
   }
 }
 
-/**
- * User names are stored and displayed, so only plain text of bounded length is kept of what users chose themselves.
- */
+/** Reads a user name. Names are stored and displayed, so only plain text of bounded length is kept. */
 function usernameFrom(claim: unknown): string | undefined {
   if (typeof claim !== 'string') return undefined
   const plain = claim
@@ -95,7 +93,7 @@ function usernameFrom(claim: unknown): string | undefined {
   return [...plain].slice(0, MAX_USERNAME_CHARACTERS).join('') || undefined
 }
 
-/** 401 with the challenge that RFC 6750 defines. */
+/** Creates a 401 error with the challenge that RFC 6750 defines. */
 export function badToken(reason: string, cause?: unknown): ApiError {
   return new ApiError(errors.unauthorized, {
     message: `The bearer token is not valid: ${reason}.`,
@@ -105,7 +103,8 @@ export function badToken(reason: string, cause?: unknown): ApiError {
 }
 
 /**
- * A reason that helps the token's owner but not a forger. It must contain no quotes, because the challenge quotes it.
+ * Returns a reason that helps the token's owner but not a forger. It contains no quotes, because the challenge quotes
+ * it.
  */
 function reasonOf(error: unknown): string {
   if (error instanceof jose.JWTExpired) return 'it has expired'

@@ -59,14 +59,14 @@ export interface CommandsDeps {
   readonly registry?: Registry
 }
 
-/** For all steps of a command together. Shorter than the time limit of handlers. */
+/** Time limit for the results of all steps of a command together. Shorter than the time limit of handlers. */
 const ANSWER_TIMEOUT_MS = 5_000
 /**
  * Deadline for deciding a command. A command that waited longer in the log is dropped. Must exceed the difference
  * between the clocks of two machines.
  */
 const COMMAND_LIFE_MS = 30_000
-/** Each waiting command costs a timer and two reads from Redis per second. */
+/** Maximum number of waiting commands. Each costs a timer and two reads from Redis per second. */
 const MAX_WAITING = 20_000
 const RETRY_AFTER_SECONDS = 1
 const LATENCY_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.02, 0.035, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5]

@@ -20,9 +20,9 @@ export interface SetIfAbsent {
   setIfAbsent(key: string, value: string, seconds: number): Promise<string | null>
 }
 
-/** As long as the deciding partition remembers a command. */
+/** How long a binding is kept, which equals the time for which the deciding partition remembers a command. */
 const BOUND_SECONDS = 24 * 3_600
-/** 132 bits, so collisions do not happen by chance. */
+/** Length of a hash in base64url. Its 132 bits rule out accidental collisions. */
 const HASH_CHARACTERS = 22
 
 export function redisBindings(redis: SetIfAbsent): Bindings {

@@ -4,7 +4,7 @@ import type { Logger } from '../logging.ts'
 
 /** Receives the results of commands that this API instance sent. */
 export interface ResultChannel {
-  /** Commands carry it as `reply_to`. */
+  /** Name of the channel. Commands carry it as `reply_to`. */
   readonly name: string
   /** While false, results would be missed, so no command should be sent. */
   readonly isOpen: boolean
@@ -23,7 +23,7 @@ export interface ResultChannelOptions {
 }
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** Redis restarts faster than this, so longer intervals would only delay the reconnect. */
+/** Longest pause between attempts to reconnect. Redis restarts faster, so a longer pause would only cost time. */
 const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
 

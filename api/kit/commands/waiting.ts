@@ -34,7 +34,8 @@ interface Waiter extends ResultPlace {
 }
 
 /**
- * A message can get lost when a connection breaks or a cluster changes, so requests that wait longer read the view.
+ * Interval at which waiting requests read the view, because a message can get lost when a connection breaks or a
+ * cluster changes.
  */
 const LOOK_EVERY_MS = 500
 

@@ -17,7 +17,7 @@ export interface ApiClients {
 export interface ShownIdentity {
   readonly apiKey: string | undefined
   readonly userId: string | undefined
-  /** As `limitedAddress` gives it. */
+  /** The address in the form of `limitedAddress`. */
   readonly ip: string
 }
 
@@ -36,8 +36,8 @@ const MAX_KEY_CHARACTERS = 256
 const NOT_READY = Symbol('not ready')
 
 /**
- * Identifies a caller by its key, else by its user, else by its address. Until the keys have been read, none is
- * refused.
+ * Identifies a caller by its key, otherwise by its user, otherwise by its address. Until the keys have been read, no
+ * key is refused.
  */
 export function callerOf({ apiKey, userId, ip }: ShownIdentity, clients: ApiClients): KnownCaller {
   const found = apiKey === undefined ? undefined : clientOf(apiKey, clients)

@@ -17,9 +17,9 @@ export interface Circuit {
   readonly isOpen: boolean
 }
 
-/** A short pause of Redis (a fork, garbage collection of this process) is over after this time. */
+/** First pause. A brief stall (a fork of Redis, garbage collection in this process) is over after this time. */
 const FIRST_PAUSE_MS = 10
-/** After an outage limits apply again within this time. During the outage the probes are the only cost. */
+/** Longest pause between probes. After an outage, limits apply again within this time. */
 const LONGEST_PAUSE_MS = 200
 
 /** @param monotonic ms */

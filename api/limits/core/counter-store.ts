@@ -11,7 +11,7 @@ export interface CounterStoreOptions {
   onFailure?(reason: FailureReason, cause: Error | undefined): void
 }
 
-/** A store that has not answered by then is treated as down. */
+/** A store that has not answered within this time is treated as down. */
 export const TIMEOUT_MS = 5
 
 /**
@@ -27,7 +27,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFai
     return isOneGroup ? decideOnShard(group, asks) : decidePerShard(asks)
   }
 
-  /** All counters are on one shard, so the decision is one atomic step. */
+  /** Decides with counters that are all on one shard, in one atomic step. */
   function decideOnShard(group: string, asks: readonly Ask[]): Promise<Outcome> | Undecided {
     const node = scripts.nodeOf(group)
     // No request waits for returned units. A store that hangs accepts them later. One that is down has lost the
@@ -42,7 +42,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFai
     return CIRCUIT_OPEN
   }
 
-  /** One step per group, all sent together. If one group refuses, the others get back what they took. */
+  /** Decides in one step per group, all sent together. If one group refuses, the others get their units back. */
   async function decidePerShard(asks: readonly Ask[]): Promise<Outcome> {
     const byGroup = Map.groupBy(asks, ({ counter }) => scripts.groupOf(counter.tag))
     const groups = [...byGroup.values()]
@@ -69,8 +69,8 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFai
   }
 
   /**
-   * After a late answer, requests were let through and count. Units that were to be spent later have no owner, so they
-   * go back.
+   * Handles an answer that came too late. Its requests were allowed and stay counted. Nobody holds units that were to
+   * be spent later, so they are given back.
    */
   function giveBackUnclaimed(asks: readonly Ask[], readings: readonly Reading[]): void {
     for (const [index, { mode, counter }] of asks.entries()) {
@@ -83,7 +83,7 @@ export function counterStore({ scripts, monotonic, timeoutMs = TIMEOUT_MS, onFai
 
 const CIRCUIT_OPEN: Undecided = { undecided: 'circuit_open' }
 
-/** The reading of a counter whose shard did not answer, for a request that another shard refused. */
+/** Stands in for the reading of a counter whose shard did not answer, when another shard refused the request. */
 const UNREAD: Reading = { taken: 0, nowUs: 0, held: 0, heldBefore: 0 }
 
 function giveBackOf(counter: Counter, { taken, nowUs }: Pick<Reading, 'taken' | 'nowUs'>): Ask {

@@ -10,10 +10,10 @@ export interface Counter {
 
 /**
  * What to take from a counter.
- * - `hard`: all units, or the whole request takes nothing
- * - `soft`: all units or none; a lack does not stop the request
- * - `up-to`: as many of the units as there are
- * - `give-back`: returns units that were taken in the window of that index (0 for buckets)
+ * - `hard` takes all units. If there are too few, the whole request takes nothing.
+ * - `soft` takes all units or none. If there are too few, the rest of the request is not affected.
+ * - `up-to` takes as many of the units as there are.
+ * - `give-back` returns units that were taken in the window of that index (0 for buckets).
  */
 export type Ask =
   | { readonly mode: 'hard' | 'soft'; readonly counter: Counter; readonly units: number }
@@ -33,9 +33,9 @@ export interface Reading {
   readonly taken: number
   /** The shard's clock, µs since 1970. */
   readonly nowUs: number
-  /** Before anything was taken: the window's current count, or the bucket's µ-tokens. */
+  /** The window's current count, or the bucket's µ-tokens, before anything was taken. */
   readonly held: number
-  /** Before anything was taken: the count of the window before; 0 for a bucket. */
+  /** The count of the previous window before anything was taken; 0 for a bucket. */
   readonly heldBefore: number
 }
 
@@ -50,8 +50,8 @@ export type Outcome = readonly Reading[] | Undecided
 
 export interface CounterStore {
   /**
-   * Answers one reading per ask, in order. All asks of a call that share a shard are one atomic step. Returns at once
-   * if the store need not be asked. Never rejects.
+   * Returns one reading per ask, in order. All asks of a call that share a shard are one atomic step. Returns no
+   * promise if the store need not be asked. Never rejects.
    */
   decide(asks: readonly Ask[]): Outcome | Promise<Outcome>
 }
@@ -60,8 +60,8 @@ export interface CounterStore {
 export interface ScriptRunner {
   /** Runs DECIDE_SCRIPT. Rejects if Redis does not accept it. */
   run(keys: readonly string[], args: readonly (string | number)[]): Promise<number[]>
-  /** Counters whose tags are of one group may be decided by one script. */
+  /** Returns the group of a hash tag. One script can decide all counters whose tags have the same group. */
   groupOf(tag: string): string
-  /** The server of a group. Groups of one server fail together. */
+  /** Returns the server of a group. Groups of one server fail together. */
   nodeOf(group: string): string
 }

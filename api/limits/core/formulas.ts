@@ -12,11 +12,11 @@ export interface WindowCounts {
   readonly previous: number
 }
 
-/** How much of one rule a caller has used. */
+/** How much of a rule's limit a caller has used. */
 export interface LimitStatus {
-  /** Requests that count now: the window's estimate, or the tokens that the bucket lacks. */
+  /** Number of requests that count now: the window's estimate, or the tokens missing from the bucket. */
   readonly estimate: number
-  /** Requests left after this one, a whole number from 0. */
+  /** Number of requests left after this one; a whole number, at least 0. */
   readonly remaining: number
   /** Epoch seconds: the end of the window, or the time when the bucket is full. */
   readonly resetAt: number
@@ -28,17 +28,17 @@ export interface LimitStatus {
 
 export const US_PER_SECOND = 1_000_000
 
-/** Windows begin at multiples of their length. */
+/** Returns the index of the window at a time. Windows begin at multiples of their length. */
 export function windowIndexAt(nowUs: number, windowSeconds: number): number {
   return Math.floor(nowUs / (windowSeconds * US_PER_SECOND))
 }
 
-/** If the clock went back behind the start of the window, no time has passed in it. */
+/** Returns the time since the start of a window; 0 if the clock was set back to before that start. */
 export function elapsedUs(nowUs: number, index: number, windowSeconds: number): number {
   return Math.max(0, nowUs - index * windowSeconds * US_PER_SECOND)
 }
 
-/** The sliding window counter: previous × (1 − elapsed / window) + current. */
+/** Estimates the requests of a sliding window: previous × (1 − elapsed / window) + current. */
 export function estimateOf({ current, previous }: WindowCounts, elapsed: number, windowSeconds: number): number {
   return previous * (1 - elapsed / (windowSeconds * US_PER_SECOND)) + current
 }
@@ -47,12 +47,13 @@ export function capacityOf({ limit, burst }: Limit): number {
   return limit + burst
 }
 
-/** The token bucket: `limit` / `windowSeconds` tokens per second, up to the capacity. */
+/** Refills a token bucket with `limit` / `windowSeconds` tokens per second, up to its capacity. */
 export function refilled(limit: Limit, tokens: number, passedUs: number): number {
   return Math.min(capacityOf(limit), tokens + (Math.max(0, passedUs) * limit.limit) / (limit.windowSeconds * US_PER_SECOND))
 }
 
 /**
+ * Computes the status of a sliding window after a request.
  * @param counts before this request
  * @param units requests that this one counts for
  */
@@ -70,6 +71,7 @@ export function windowStatus(limit: Limit, counts: WindowCounts, nowUs: number, 
 }
 
 /**
+ * Computes the status of a token bucket after a request.
  * @param tokens before this request
  * @param units requests that this one counts for
  */

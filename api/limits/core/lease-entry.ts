@@ -9,11 +9,11 @@ const GREATEST_SLICE = 0.01
  * share of the requests of this part.
  */
 const ALL_SLICES = 0.04
-/** Assumed until an instance knows its share of the requests. */
+/** The share that an instance assumes until it knows its share of the requests. */
 const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
 /** Shortest interval for measuring the share, because one of many instances rarely asks the store. */
 const SHARE_INTERVAL_MS = 20
-/** Units that another instance gives back, and resets, are noticed within this time. */
+/** Within this time, an instance notices resets and units that another instance has given back. */
 const RECHECK_EVERY_MS = 25
 const US_PER_MS = 1_000
 const MS_PER_SECOND = 1_000
@@ -26,11 +26,11 @@ export interface LeaseEntry {
   intervalAt: number
   /** Requests per ms. */
   rate: number
-  /** Units that are held and not spent. */
+  /** Number of units that this instance holds and has not spent. */
   units: number
   /** Units in hand after the last slice. */
   slice: number
-  /** Units of slices whose answers were lost, perhaps taken. Until `lostUntil` they count as held by this instance. */
+  /** Units of slices whose answers were lost. They may be taken, so they count as held here until `lostUntil`. */
   lost: number
   lostUntil: number
   /** This instance's part of all units that are taken from the counter, measured since the answer `shareFrom`. */
@@ -41,11 +41,11 @@ export interface LeaseEntry {
   /** The store's answer that local readings continue from, and when it was asked for. */
   reading: Reading
   readAt: number
-  /** Until then, requests are certainly refused, unless other instances return units or the counter is reset. */
+  /** Until this time, requests are certainly refused, unless other instances return units or the counter is reset. */
   refusedUntil: number
   /** Requests of at least this many units are refused. */
   refusedUnits: number
-  /** From then on, the instance asks the store whether there is room again. Requests do not wait for the answer. */
+  /** From this time on, the instance asks the store whether there is room again. No request waits for the answer. */
   recheckAt: number
   isRechecking: boolean
   renewal: Promise<Undecided | undefined> | undefined
@@ -93,15 +93,15 @@ export function learnShare(entry: LeaseEntry, reading: Reading): void {
   entry.takenSince = reading.taken
 }
 
-/** Units that all instances took. */
+/** Returns the number of units that all instances took between two readings. */
 function takenBetween(limit: Limit, from: Reading, to: Reading): number {
   if (limit.burst === 0) return to.held - from.held
   return refilled(limit, from.held / US_PER_SECOND, to.nowUs - from.nowUs) - to.held / US_PER_SECOND
 }
 
 /**
- * The store's clock now, counted on from when it was asked. It is never late, so that a slice is not spent after its
- * window.
+ * Estimates the store's present time from the time at which it was asked. The estimate is never late, so that a slice
+ * is not spent after its window.
  */
 function storeTimeUs(entry: LeaseEntry, now: number): number {
   return entry.reading.nowUs + Math.round((now - entry.readAt) * US_PER_MS)
@@ -115,7 +115,7 @@ export function isInWindow(entry: LeaseEntry, now: number): boolean {
   return windowOf(entry.counter, storeTimeUs(entry, now)) === windowOf(entry.counter, entry.reading.nowUs)
 }
 
-/** The answer that the store would have given, with the units held here counted as free. */
+/** Returns the answer that the store would give if the units held here were free. */
 export function localReading(entry: LeaseEntry | undefined, taken: number, now: number): Reading {
   if (entry === undefined) return NOTHING
   const { reading, units, counter } = entry
@@ -124,7 +124,7 @@ export function localReading(entry: LeaseEntry | undefined, taken: number, now: 
   return { taken, nowUs: storeTimeUs(entry, now), held, heldBefore: reading.heldBefore }
 }
 
-/** A refusal is certain until time alone makes room, unless another instance gives units back. */
+/** Remembers a refusal. It is certain until time alone makes room, unless another instance gives units back. */
 export function rememberRefusal(entry: LeaseEntry, reading: Reading, now: number, units: number): void {
   entry.reading = entry.units === 0 ? reading : entry.reading
   if (entry.units === 0) entry.readAt = now

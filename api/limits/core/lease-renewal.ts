@@ -27,7 +27,7 @@ export interface LeaseRenewalOptions {
 export const HOT_PER_MS = 0.2
 /** A slice lasts about this long at the present rate. */
 const SLICE_MS = 50
-/** The next slice is taken when this part of the last one is left. */
+/** The next slice is taken when this share of the last one is left. */
 const RENEW_AT = 0.3
 
 export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): LeaseRenewal {

@@ -16,7 +16,7 @@ export interface LeaseTable {
   readonly entries: Map<string, LeaseEntry>
 }
 
-/** The rate is measured in intervals of this length. */
+/** Length of the intervals in which request rates are measured. */
 const RATE_INTERVAL_MS = 20
 /** Beyond this number of tracked counters, the store decides for the others. */
 const MAX_ENTRIES = 50_000

@@ -8,13 +8,13 @@ import { withTimeout } from './with-timeout.ts'
 /** A counter store that decides hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
   /**
-   * Gives back what is not being spent. Runs every SWEEP_MS. @returns false when there is nothing to sweep until the
-   * next decision
+   * Gives back units that are not being spent. Runs every SWEEP_MS. @returns false when there is nothing to sweep until
+   * the next decision
    */
   sweep(): boolean
-  /** Drops what is known of counters that were reset. */
+  /** Forgets the state of counters that were reset. */
   forget(keys: readonly string[]): void
-  /** Gives back everything. */
+  /** Gives back all units. */
   close(): Promise<void>
   /** Number of decisions made without asking the store. */
   readonly local: number
@@ -29,7 +29,7 @@ export interface LeaseOptions {
 }
 
 export const SWEEP_MS = 25
-/** Unspent units go back after this. */
+/** Unspent units are given back after this time. */
 const LEASE_MS = 100
 /** A counter that has refused is forgotten after this time without requests. Its next request costs one question. */
 const FORGET_REFUSED_MS = 1_000
@@ -89,7 +89,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     return [localReading(entry, 0, now)]
   }
 
-  /** The path of most requests: the store decides, and only refusals are remembered. */
+  /** Decides most requests. The store decides, and only refusals are remembered. */
   function decideUntracked(ask: Ask, now: number): Outcome | Promise<Outcome> {
     const outcome = store.decide([ask])
     return outcome instanceof Promise ? outcome.then(remembered) : outcome

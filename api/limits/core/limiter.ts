@@ -36,7 +36,7 @@ export type Verdict =
     }
 
 export interface Limiter {
-  /** Answers at once if the store need not be asked. Never throws or rejects. */
+  /** Returns no promise if the store need not be asked. Never throws or rejects. */
   decide(request: LimitedRequest): Verdict | Promise<Verdict>
 }
 

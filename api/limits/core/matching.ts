@@ -25,7 +25,7 @@ interface Place {
   usual: readonly PlacedRule[] | undefined
 }
 
-/** Leaves out inactive rules, and rules whose pattern is not valid. */
+/** Compiles rules to a table. Ignores inactive rules, and rules whose pattern is not valid. */
 export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEFAULT_KEY_PREFIX): RuleTable {
   const exact = new Map<string, Place>()
   const prefixes = new Map<string, Place>()
@@ -99,8 +99,8 @@ function winnersOf(place: Place, method: string, tier: string): readonly PlacedR
 }
 
 /**
- * For rules of one pattern: a tier before `*`, a method before none, then the newest. Last comes the id, so that all
- * instances agree.
+ * Orders the rules of one pattern: a tier before `*`, a method before no method, then the newer rule first. The id
+ * breaks ties, so that all instances agree.
  */
 function mostSpecificFirst(one: PlacedRule, other: PlacedRule): number {
   const [rule, otherRule] = [one.compiled.rule, other.compiled.rule]

@@ -19,7 +19,7 @@ const CONNECT_TIMEOUT_MS = 2_000
 /** If a server stops without closing its connections, the client connects again after this time. */
 const SILENT_SOCKET_MS = 2_000
 const RECONNECT_STEP_MS = 20
-/** As often as the circuit probes. */
+/** Longest pause between attempts to reconnect, equal to the longest pause between probes of the circuit. */
 const LONGEST_RECONNECT_MS = 200
 
 /**

@@ -39,7 +39,7 @@ interface Request {
   readonly settle: (outcome: Outcome) => void
 }
 
-/** Asks that go to one shard together. */
+/** Asks that are sent to one shard together. */
 interface Batch {
   readonly node: string
   readonly kind: BatchKind

@@ -52,9 +52,9 @@ export interface RunningLimits {
   close(): Promise<void>
 }
 
-/** Callers that ask for usage prefer a slow answer to none. */
+/** Time limit for reading the counters of a usage request. Its callers prefer a slow answer to none. */
 const LOOK_TIMEOUT_MS = 500
-/** Kafka takes the last records within this time if it is up. */
+/** Time limit for publishing the last records. A reachable Kafka accepts them faster. */
 const LAST_RECORDS_MS = 1_000
 
 export async function startLimits(options: LimitsOptions): Promise<RunningLimits> {

@@ -5,7 +5,7 @@ import { snippetErrors } from '../errors.ts'
 import { type Contents, openContent, wholeContent } from '../stored-content.ts'
 import type { Comparer } from './comparer.ts'
 
-/** Both contents and their difference are in memory at the same time. */
+/** Maximum size of each content, because both contents and their difference are in memory at the same time. */
 const MAX_COMPARED_BYTES = 1_048_576
 
 export interface CompareDeps {

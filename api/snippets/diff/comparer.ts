@@ -7,7 +7,7 @@ export type Comparer = WorkThread<PatchRequest, Patch | null>
 /** A comparison gives up after a quarter of a second, so this many take less than the waiting time below. */
 const MAX_WAITING = 10
 const MAX_WAIT_MS = 5_000
-/** Together with the waiting time, this is less than the time limit of a request. */
+/** Time limit of a comparison. Together with the waiting time, it is less than the time limit of a request. */
 const MAX_COMPARE_MS = 2_000
 const WORKER = new URL('./patch-worker.ts', import.meta.url)
 

@@ -11,11 +11,11 @@ export interface PatchRequest {
 export interface Patch {
   readonly added: number
   readonly removed: number
-  /** In unified format. */
+  /** The difference in unified format. */
   readonly diff: string
 }
 
-/** Number of differing lines. The time of Myers' algorithm grows with its square. */
+/** Maximum number of differing lines. The time that Myers' algorithm takes grows with its square. */
 const MAX_EDITS = 5_000
 const MAX_COMPARE_MS = 250
 const CONTEXT_LINES = 3

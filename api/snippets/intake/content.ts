@@ -2,9 +2,9 @@ import type { BlobDraft } from '../../../state/blobs/draft.ts'
 import { ApiError, errors } from '../../kit/errors.ts'
 import { refuseNul } from './utf8.ts'
 
-/** 10 x 1024 x 1024 bytes of UTF-8: docs/services/snippets.md#content */
+/** Maximum size of content in bytes of UTF-8: docs/services/snippets.md#content */
 export const MAX_CONTENT_BYTES = 10_485_760
-/** The part of the content from which the language is detected. */
+/** Length of the beginning of the content from which the language is detected. */
 const HEAD_BYTES = 32_768
 
 /** Receives the content of a snippet while it arrives. */

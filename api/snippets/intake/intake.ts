@@ -29,10 +29,10 @@ export interface IntakeDeps {
   readonly incoming: Streams
 }
 
-/** Options are short. */
+/** Maximum size of one form field besides the content. All options are short. */
 const MAX_FIELD_BYTES = 4_096
 const JSON_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/
-/** The second is curl's default. */
+/** Media types whose body is the content itself. The second one is curl's default. */
 const TEXT_TYPES = new Set(['text/plain', 'application/x-www-form-urlencoded'])
 const BODY_TYPES = ['application/json', 'text/plain', 'multipart/form-data'] as const
 
@@ -55,7 +55,7 @@ export async function takeBody(body: SnippetBody, { blobs, incoming }: IntakeDep
   }
 }
 
-/** A draft that waits for a slot before it accepts more content than a small buffer holds. */
+/** Returns a draft that waits for a slot before it accepts more content than a small buffer holds. */
 function inPlace(draft: BlobDraft, incoming: Streams): BlobDraft {
   let giveBack: (() => void) | undefined
   return {

@@ -10,7 +10,7 @@ export interface JsonContentReader {
   end(): { readonly fields: unknown; readonly hasContent: boolean }
 }
 
-/** For the body without the content. */
+/** Maximum size of the body without the content. */
 const MAX_REST_BYTES = 65_536
 const QUOTE = 0x22
 const BACKSLASH = 0x5c

@@ -88,7 +88,7 @@ export function jsonEscapes(): JsonEscapes {
       length = 0
     }
 
-    /** Passes on the plain text before `end`. Copies short runs, which is cheaper. */
+    /** Forwards the plain text before `end`. Copies short runs, which is cheaper. */
     function passRun(end: number): void {
       if (end === run) return
       if (high !== undefined) throw loneSurrogate()

@@ -3,23 +3,23 @@ import { ApiError, errors } from '../../kit/errors.ts'
 /** Receives the parts of a multipart body in order. */
 export interface MultipartHandler {
   part(name: string): void
-  /** Bytes of the most recent part. */
+  /** Receives the next bytes of the current part. */
   data(bytes: Uint8Array): Promise<void>
 }
 
 type Place = 'preamble' | 'mark' | 'headers' | 'body' | 'end'
 
-/** For the name and type of a part. */
+/** Maximum size of the headers of a part, which contain its name and type. */
 const MAX_HEADER_BYTES = 8_192
 const MAX_PARTS = 32
-/** RFC 2046, 5.1.1. */
+/** Form of a boundary by RFC 2046, 5.1.1. */
 const BOUNDARY = /^[0-9A-Za-z'()+_,./:=? -]{0,69}[0-9A-Za-z'()+_,./:=?-]$/
 const CRLF = Buffer.from('\r\n')
 const HEADER_END = Buffer.from('\r\n\r\n')
 const DASHES = Buffer.from('--')
 const MARK_BYTES = 2
 
-/** The boundary in a Content-Type. Throws ApiError `invalid_request`. */
+/** Finds the boundary in a Content-Type. Throws ApiError `invalid_request`. */
 export function boundaryOf(contentType: string): string {
   const found = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(contentType)
   const boundary = found?.[1] ?? found?.[2] ?? ''

@@ -10,7 +10,7 @@ export interface Utf8Check {
 }
 
 const NO_BYTES = new Uint8Array()
-/** The most bytes of a character after its first. */
+/** Maximum number of bytes of a character after its first. */
 const MAX_FOLLOWING = 3
 
 export function utf8Check(): Utf8Check {
@@ -29,7 +29,7 @@ export function utf8Check(): Utf8Check {
   }
 }
 
-/** The number of bytes at the end that begin a character without completing it. */
+/** Returns the number of bytes at the end that begin a character without completing it. */
 function cutOff(bytes: Uint8Array): number {
   const first = Math.max(0, bytes.byteLength - MAX_FOLLOWING)
   for (let at = bytes.byteLength - 1; at >= first; at--) {

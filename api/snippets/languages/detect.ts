@@ -3,13 +3,13 @@ import { type Language, languages } from './table.ts'
 
 export const PLAINTEXT = 'plaintext'
 
-/** The beginning is enough to detect a language. More would only cost time. */
+/** Number of characters that are examined. The beginning of a text is enough to detect its language. */
 export const EXAMINED_CHARACTERS = 8_192
-/** Fewer matches may be chance: docs/services/snippets.md#language */
+/** Minimum number of matching patterns, because fewer may be chance: docs/services/snippets.md#language */
 const MIN_MATCHES = 2
-/** Two matches that many languages share, such as a call and a comment, may still be chance. */
+/** Minimum score, because two matches that many languages share, such as a call and a comment, may be chance. */
 const MIN_SCORE = 3
-/** Further matches of the same pattern add no information. */
+/** Maximum number of counted matches of one pattern. Further ones add no information. */
 const MAX_MATCHES = 6
 /** Sums of the same numbers in a different order differ by less than this. */
 const ROUNDING = 1e-6
@@ -81,7 +81,7 @@ export function detectLanguage(text: string): string {
   return best.name
 }
 
-/** The candidates with the highest possible scores first. */
+/** Returns the candidates, those with the highest possible score first. */
 function candidatesFor(text: string): Candidate[] {
   const grams = gramsOf(text)
   const gramsInSmallLetters = gramsOf(text.toLowerCase())

@@ -46,7 +46,7 @@ export function mayMatch(pattern: RegExp): MayMatch {
   return (grams) => groups.every((literals) => literals.some((slots) => slots.every((slot) => grams[slot] === 1)))
 }
 
-/** The slots that are used in every text with this literal. */
+/** Returns the slots that are used in every text with this literal. */
 function slotsOf(literal: Requirement[number][number]): number[] {
   const codes = Array.from({ length: literal.length }, (_, index) => literal.charCodeAt(index))
   if (codes.length === 1) return [codes[0] & MASK]

@@ -6,7 +6,7 @@
 export type Requirement = readonly (readonly string[])[]
 
 export const LINE_START = '\n'
-/** May occur between LINE_START and the rest. */
+/** Blanks that may occur between LINE_START and the rest of a literal. */
 const BLANKS = '[ \\t]*'
 
 /**
@@ -126,7 +126,7 @@ export function requirementOf({ source, flags }: RegExp): Requirement {
   return alternatives('')
 }
 
-/** The group that the fewest texts are likely to satisfy, judged by the length of its shortest literal. */
+/** Returns the group that the fewest texts are likely to satisfy, judged by the length of its shortest literal. */
 function mostTelling(groups: readonly string[][]): string[] | undefined {
   const shortest = (group: readonly string[]) => Math.min(...group.map(({ length }) => length))
   return groups.toSorted((a, b) => shortest(b) - shortest(a) || a.length - b.length)[0]

@@ -10,7 +10,7 @@ export interface Highlighter {
 
 /** Longer texts are shown without highlighting. */
 export const MAX_HIGHLIGHTED_BYTES = 131_072
-/** A hundred kilobytes take about 50 ms. Only malicious text takes this long. */
+/** Time limit of highlighting. A hundred kilobytes take about 50 ms, and only malicious text takes this long. */
 const MAX_HIGHLIGHT_MS = 1_000
 /** A page that waits longer behind others is shown without highlighting. */
 const MAX_WAIT_MS = 2_000

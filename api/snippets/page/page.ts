@@ -12,8 +12,8 @@ import { formKeyFrom, newFormKey } from './reveal-form.ts'
 import { PAGE_POLICY } from './style.ts'
 
 /**
- * Browsers show longer pages badly. The page links to the complete content. With limited reads, the link could lead
- * nowhere, so the complete content is sent as a file instead of the page.
+ * Maximum size of the content on a page, because browsers show longer pages badly. The page then links to the complete
+ * content. With limited reads, that link might no longer work, so the content is sent as a file instead of the page.
  */
 const MAX_SHOWN_BYTES = 524_288
 

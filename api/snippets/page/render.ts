@@ -6,13 +6,13 @@ import { SCRIPT_ELEMENT, STYLE_ELEMENT } from './style.ts'
 const KIB = 1_024
 
 export interface ShownContent {
-  /** Escaped and, if possible, highlighted. */
+  /** The content, escaped and, if possible, highlighted. */
   readonly html: string
   /** Whether this is only the beginning of the content. */
   readonly isCut: boolean
 }
 
-/** The HTML page of a snippet. */
+/** Renders the HTML page of a snippet. */
 export function snippetPage(snippet: SnippetRecord, content: ShownContent): string {
   const burns = snippet.readsLeft !== undefined
   const raw = `/api/v1/pastes/${snippet.id}/raw`
@@ -38,7 +38,7 @@ export interface RevealForm {
   readonly isFile: boolean
 }
 
-/** The page before a read of a snippet with limited reads, because link previews open pages, too. */
+/** Renders the page that asks before it uses one of the limited reads, because link previews open pages, too. */
 export function revealPage(snippet: SnippetRecord, { key, isFile }: RevealForm): string {
   const often = snippet.readsLeft === 1 ? 'once more' : `${snippet.readsLeft} more times`
   const file = isFile ? ` Your browser will save its ${escapeHtml(sizeOf(snippet.bytes))} as a file.` : ''
@@ -94,7 +94,9 @@ function note(html: string): string {
   return `<p class="note">${html}</p>`
 }
 
-/** The style sheet draws the line numbers, so that copied text has none. A trailing line break begins no line. */
+/**
+ * Wraps lines, so that the style sheet can number them. Copied text has no numbers. A trailing line break is ignored.
+ */
 function numbered(html: string): string {
   const lines = linesOf(html)
   const endsWithBreak = lines.length > 1 && lines.at(-1)!.replaceAll(/<[^>]*>/g, '') === ''

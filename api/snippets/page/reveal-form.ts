@@ -5,13 +5,13 @@ import type { ArrivingBody } from '../../kit/route.ts'
 export const FORM_TYPE = 'application/x-www-form-urlencoded'
 /** Name of the hidden field. */
 export const KEY_FIELD = 'key'
-/** The form has one short field. */
+/** Maximum size of the form, which has one short field. */
 export const MAX_FORM_BYTES = 4_096
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
- * A random key for one form. Browsers send it again when they repeat the form after a lost answer, so that a
+ * Creates a random key for one form. Browsers send it again when they repeat the form after a lost answer, so that a
  * repetition uses no further read.
  */
 export function newFormKey(): string {
@@ -19,7 +19,7 @@ export function newFormKey(): string {
 }
 
 /**
- * The key of the form. Undefined if the request is not the page's form, as from programs that post nothing.
+ * Reads the key of a form. Returns undefined if the request is not the page's form, as from programs that post nothing.
  * Throws ApiError: `invalid_request` for a key that no form contains, and the errors of the body.
  */
 export async function formKeyFrom({ contentType, pieces }: ArrivingBody): Promise<string | undefined> {

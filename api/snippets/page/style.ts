@@ -31,7 +31,7 @@ code{display:block;min-width:max-content;font:inherit}
 .hljs-emphasis{font-style:italic}.hljs-strong{font-weight:600}
 `
 
-/** Only adds the copy button. The page works without it. */
+/** Script that adds the copy button. The page works without it. */
 const SCRIPT = `
 const button=document.getElementById('copy');
 if(button){button.hidden=false;button.addEventListener('click',async()=>{

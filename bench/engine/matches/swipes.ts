@@ -47,7 +47,7 @@ export const JOIN_SPAN_MS = 30 * DAY_MS
 /** 2026-01-01T00:00Z. */
 const FIRST_MS = 1_767_225_600_000
 const DAYS = 60
-/** Swipes are answered within this share of all days, which is 40 days. */
+/** Swipes are answered within this share of the covered days, which is 40 days. */
 const ANSWERED_WITHIN = 2 / 3
 const USERS = 59_946
 const ANSWERS = 0.35
@@ -83,7 +83,7 @@ export function makeSwipes(count: number): Swipes {
   return { count, swiper, swipee, right, ts }
 }
 
-/** The key of both topics. */
+/** Returns the key of a pair in both topics. */
 export function pairKey(a: number, b: number): string {
   return `${Math.min(a, b)}:${Math.max(a, b)}`
 }

@@ -4,7 +4,7 @@ import { type JobTopology, KEEP_ALL, PARTITIONS } from '../job.ts'
 import { JOIN_SPAN_MS, type Match, matchSchema, type Swipe, swipeSchema } from './swipes.ts'
 
 /**
- * Time of the last right-swipe in each direction (epoch ms; -1 for none). Both are cleared when the pair has matched.
+ * Times of the last right-swipe in each direction (epoch ms; -1 for none). Both are cleared when the pair has matched.
  */
 interface PairState {
   low_ts: number
@@ -23,7 +23,7 @@ const pairState = avroValue<PairState>({
   ],
 })
 
-/** Keeps one small state per pair. */
+/** Creates the topology of J3, which keeps one small state per pair. */
 export function swipeMatches({ name, input, output, onRecord }: JobTopology): Topology {
   const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }
   const swipes: Topic<string, Swipe> = { ...place, name: input, value: rawValue(bareAvro<Swipe>(swipeSchema)) }

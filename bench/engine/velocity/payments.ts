@@ -53,8 +53,8 @@ export const enrichedSchema = longRecord('Enriched', [
 ])
 
 /**
- * The first payments of the real file in file order. After its end they repeat, shifted by the file's number of whole
- * days.
+ * Reads the first payments of the real file in file order. After the end of the file they repeat, shifted by the file's
+ * number of whole days.
  */
 export function readPayments(dataDir: string, count: number): Payments {
   const text = gunzipSync(readFileSync(dataSet(dataDir, 'payments'))).toString('latin1')

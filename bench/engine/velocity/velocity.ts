@@ -69,7 +69,7 @@ export function addPayment(card: CardState, payment: Payment): Enriched {
   return enriched
 }
 
-/** Like splice(0, count), but does not allocate an array of the removed items. */
+/** Removes the first items like splice(0, count), but does not allocate an array for them. */
 function dropFirst(list: number[], count: number): void {
   if (count === 0) return
   for (let i = count; i < list.length; i++) list[i - count] = list[i]

@@ -5,7 +5,7 @@ import type { Payments } from './payments.ts'
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 const WINDOWS_MS = [HOUR_MS, DAY_MS, 7 * DAY_MS]
-/** The fields tx_id, card, terminal, amount_cents and ts, a count and a sum per window, and last_ts. */
+/** Number of fields: tx_id, card, terminal, amount_cents and ts, a count and a sum per window, and last_ts. */
 const FIELDS = 12
 const FIRST_WINDOW_FIELD = 5
 const LAST_TS_FIELD = 11
@@ -46,7 +46,7 @@ export function expectedFeatures(payments: Payments): (payment: number, into: Fl
   }
 }
 
-/** Index of the first of `list[0..end)` whose time is after `time`; `end` when there is none. */
+/** Finds the first index in `list[0..end)` whose payment is later than `time`; returns `end` when there is none. */
 function firstAfter(ts: Float64Array, list: readonly number[], end: number, time: number): number {
   let low = 0
   let high = end

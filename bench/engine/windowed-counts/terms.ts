@@ -43,7 +43,7 @@ const TOKEN = /#?[\p{L}\p{N}_]{4,}/gu
 const LINK = /https?:\/\/\S+/g
 const TWEET_ID = /^(\d{15,}),/
 
-/** Tokens of at least four characters from real tweets in file order. After the end of the file they repeat. */
+/** Reads tokens of at least four characters from real tweets in file order. After the end of the file they repeat. */
 export function readTerms(dataDir: string, count: number): Terms {
   const { names, term: tokens, tweetId: ids } = tokensOfTweets(dataDir)
   const random = seededRandom(SEED)

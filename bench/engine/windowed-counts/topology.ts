@@ -13,7 +13,7 @@ const MINUTE_MS = 60_000
 const WINDOW_MINUTES = 5
 const WINDOW_MS = WINDOW_MINUTES * MINUTE_MS
 const GRACE_MS = MINUTE_MS
-/** Minutes kept per term: those of open windows, and the same number again for the time between two commits. */
+/** Number of minutes kept per term. Half of them cover the open windows, and half the time between two commits. */
 const RING_MINUTES = 12
 
 /** The windows of one term that have changed since the last commit: one bit per minute, starting at `first`. */
@@ -22,7 +22,10 @@ interface Changed {
   bits: number
 }
 
-/** Counts records by minute. A window's count is the sum of its minutes and is sent on commit. */
+/**
+ * Creates the topology of J1, which counts records by minute. A window's count is the sum of its minutes and is sent on
+ * commit.
+ */
 export function hoppingCounts({ name, input, output, onRecord }: JobTopology): Topology {
   const place = { key: utf8, partitions: PARTITIONS, config: KEEP_ALL }
   const terms: Topic<string, TermSeen> = { ...place, name: input, value: rawValue(bareAvro<TermSeen>(termSeenSchema)) }

@@ -1,4 +1,4 @@
-// Load for envoyproxy/ratelimit, with the callers, metrics and report of ../load.ts over the service's gRPC protocol.
+// Applies load to envoyproxy/ratelimit over gRPC. Callers, metrics and report are the same as in ../load.ts.
 package main
 
 import (

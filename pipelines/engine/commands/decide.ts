@@ -73,7 +73,7 @@ export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, c
 
 /** How long a repeated command gets the first answer, for the idempotency of the API. */
 const REMEMBERED_MS = 24 * 3_600_000
-/** Keys to check per tick: this covers millions an hour, at about two microseconds each. */
+/** Number of keys to check per tick. It covers millions of keys an hour, at about two microseconds each. */
 const SWEPT_PER_TICK = 1_000
 const SWEEP_EVERY_MS = 1_000
 /** Minimum time between the starts of two sweeps over all remembered commands. */

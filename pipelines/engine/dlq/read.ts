@@ -44,8 +44,8 @@ export const DEAD_LETTER_PARTITION = 0
 const POLL_MS = 500
 
 /**
- * The dead letters of a topology or sink that match the filter, oldest first. All values are in memory, so use the
- * filter for large topics.
+ * Reads the dead letters of a topology or sink that match the filter, oldest first. All values are in memory, so use
+ * the filter for large topics.
  */
 export async function readDeadLetters(transport: Transport, name: string, filter: DeadLetterFilter = {}): Promise<DeadLetterRecord[]> {
   const partition = { topic: deadLetterTopicName(name), partition: DEAD_LETTER_PARTITION }

@@ -3,7 +3,7 @@ import { REPLAY_HEADER, SENT_AT_HEADER } from '../task/dead-letter.ts'
 import { deadLetterTopicName } from '../topology/internal-topics.ts'
 import { DEAD_LETTER_PARTITION, type DeadLetterFilter, type DeadLetterRecord, REPLAY_NOTE_HEADER, readDeadLetters } from './read.ts'
 
-/** Records per transaction: far below the limits of a transaction, with few round trips. */
+/** Number of records per transaction, which is far below the limits of a transaction but needs few round trips. */
 const RECORDS_PER_TRANSACTION = 500
 
 export interface ReplayOptions extends DeadLetterFilter {
@@ -13,11 +13,13 @@ export interface ReplayOptions extends DeadLetterFilter {
 
 export interface ReplayResult {
   readonly replayed: number
-  /** Replayed earlier; another replay would duplicate them. */
+  /** Number of records that were replayed earlier. Another replay would duplicate them. */
   readonly skippedReplayed: number
-  /** Came back after a replay. Their cause still exists, so further replays could go on in a loop. */
+  /**
+   * Number of records that came back after a replay. Their cause still exists, so they might return again and again.
+   */
   readonly skippedReturned: number
-  /** Incomplete; a replay would send different records. */
+  /** Number of incomplete records. A replay would send different records. */
   readonly skippedCut: number
 }
 
@@ -30,7 +32,7 @@ export interface ReplayResult {
 export async function replayDeadLetters(transport: Transport, name: string, options: ReplayOptions = {}): Promise<ReplayResult> {
   const producer = transport.producer({ transactionalId: `millrace-dlq-${name}` })
   try {
-    // Before reading: an earlier replay that still runs cannot commit after this, so the result of the read is final.
+    // An earlier replay that still runs cannot commit after this point, so the records that are read next are final.
     await producer.init()
     const found = await readDeadLetters(transport, name, options)
     const letters = found.filter((letter) => letter.cut === undefined)

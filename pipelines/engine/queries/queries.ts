@@ -83,7 +83,7 @@ export interface StateQueries {
   readonly stores: readonly { readonly name: string; readonly partitions: number }[]
   /** @throws QueryError if the topology does not have this store or partition */
   get<K, V>(store: ReadableStore<K, V>, key: K, options?: QueryOptions): Promise<QueryAnswer<V>>
-  /** Does the same with the bytes of the key, which must be a valid key of the store. */
+  /** Reads like `get`, but takes the bytes of the key, which must be a valid key of the store. */
   getBytes(store: string, key: Buffer, options?: QueryOptions): Promise<QueryAnswer<unknown>>
 }
 
@@ -158,7 +158,7 @@ export function stateQueries(deps: QueryDeps): StateQueries {
     return { partition: task.partition, role: 'active', position, behind, asOf: lookedAt ?? position.writtenAt }
   }
 
-  /** The answer from this process; undefined when no local state may answer. */
+  /** Answers from local state; returns undefined when no local state may answer. */
   function answerHere(known: Known, partition: number, row: Buffer, standby: boolean): QueryAnswer<unknown> | undefined {
     const task = deps.tasks().find((each) => each.part === known.part && each.partition === partition)
     if (task?.state === 'RUNNING') return { outcome: 'answered', value: read(known, partition, row), state: activeView(known, task) }

@@ -14,9 +14,9 @@ export interface Answer {
 /** Who may query state: every client that reaches the port (a loopback one), every client with the token, or none. */
 export type QueryAccess = 'open' | 'off' | { readonly token: string }
 
-/** Keys are names and numbers, so a longer one is a mistake or an attack. */
+/** Maximum length of a key. Keys are names and numbers, so a longer one is a mistake or an attack. */
 const MAX_KEY_BYTES = 1_024
-/** A moving partition is available again within a second or two. */
+/** Retry-After for a moving partition, which is available again within a second or two. */
 const RETRY_AFTER_S = 1
 const PATH = '/state'
 
@@ -36,9 +36,10 @@ function asJson(this: Record<string, unknown>, name: string, value: unknown): un
 }
 
 /**
- * `/state` lists the stores; `/state/<topology>/<store>?key=<text>` (or `key_hex=`) looks up a key in committed state.
- * Optional parameters: `partition`, for stores that are not partitioned by their own key, and `standby=1`, which lets a
- * possibly outdated copy answer. If another worker owns the key, the answer is 307 with its address.
+ * Answers requests for state. `/state` lists the stores; `/state/<topology>/<store>?key=<text>` (or `key_hex=`) looks
+ * up a key in committed state. Optional parameters: `partition`, for stores that are not partitioned by their own key,
+ * and `standby=1`, which lets a possibly outdated copy answer. If another worker owns the key, the answer is 307 with
+ * its address.
  * @returns undefined for any other path
  */
 export async function stateAnswer(

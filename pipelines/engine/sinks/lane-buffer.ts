@@ -11,7 +11,7 @@ const NEVER = Number.POSITIVE_INFINITY
  * slow.
  */
 export interface LaneBuffer {
-  /** Bytes that wait to be written. */
+  /** Number of bytes that wait to be written. */
   readonly bytes: number
   readonly isEmpty: boolean
   /** The offset after everything that was pushed; undefined before the first push. */

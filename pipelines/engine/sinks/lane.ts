@@ -58,9 +58,9 @@ export interface Lane {
   readonly caughtUp: boolean
   /** True when a process with an earlier version of the sink owns and serves the partition. */
   readonly isOwnedElsewhere: boolean
-  /** Offsets up to the end of the log, at the last fetch, that are not applied. */
+  /** Number of offsets that were not applied yet, up to the end of the log at the last fetch. */
   readonly lag: number
-  /** Bytes that wait to be written. */
+  /** Number of bytes that wait to be written. */
   readonly queuedBytes: number
   push(data: PartitionData): void
   /**
@@ -72,7 +72,7 @@ export interface Lane {
   dueAt(now: number): number
   /** Drops records that are not written; the next owner reads them again. */
   close(): void
-  /** The offset to commit, if it has changed since the last call or the last commit is too old. */
+  /** Returns the offset to commit, if it has changed since the last call or the last commit is too old. */
   takeCommit(now: number): OffsetToCommit | undefined
 }
 

@@ -2,7 +2,7 @@ import { type MemberlessGroup, type OffsetToCommit, partitionKey } from '../../.
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { Lane } from './lane.ts'
 
-/** Kafka's offsets serve lag monitors and tables whose rows have expired. Otherwise the offset in the target counts. */
+/** Interval of commits. Only lag monitors, and tables whose rows have expired, use the offsets in Kafka. */
 const COMMIT_EVERY_MS = 1_000
 
 export interface OffsetCommitsDeps {

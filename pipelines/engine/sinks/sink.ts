@@ -69,8 +69,8 @@ const LAST_COMMIT_GRACE_MS = 2_000
 /** How long a stopping sink waits for a write. Unfinished writes are repeated by the next owner. */
 const DEFAULT_STOP_GRACE_MS = 15_000
 /**
- * For the last commit and for leaving the group. Together with the grace period above it is less than the 30 s of
- * Kubernetes.
+ * Time limit for the last commit and for leaving the group. Together with the grace period above, it is less than the
+ * 30 s of Kubernetes.
  */
 const GOODBYE_GRACE_MS = 3_000
 

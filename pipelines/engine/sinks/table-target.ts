@@ -20,7 +20,7 @@ export interface TableTargetOptions<K, V> {
 }
 
 const LIMITS: BatchLimits = { maxRecords: 5_000, maxBytes: 2 * 1024 * 1024, lingerMs: 1_000 }
-/** About 20 MB of JSON: ClickHouse parses it within a second and needs little memory for it. */
+/** Maximum rows per insert. ClickHouse parses their 20 MB of JSON within a second and needs little memory for it. */
 const MAX_INSERT_ROWS = 50_000
 
 /** Consecutive records whose rows belong to one partition of the table. */

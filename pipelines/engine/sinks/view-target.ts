@@ -17,11 +17,11 @@ export interface ViewTargetDeps {
   readonly runtime: Pick<Runtime, 'now' | 'log'>
 }
 
-/** A script call blocks Redis' only thread: about a millisecond for a batch of this size. */
+/** Limits of a batch. Its script call blocks Redis' only thread for about a millisecond. */
 const LIMITS = { maxRecords: 500, maxBytes: 256 * 1024, lingerMs: 0 }
 /** An emptied Redis is noticed within this time, even if the topic is idle. */
 const PROBE_EVERY_MS = 1_000
-/** Kafka's own default of `delete.retention.ms`. */
+/** Kafka's default of `delete.retention.ms`. */
 const DELETE_RETENTION_MS = 24 * 3_600_000
 
 /**
@@ -58,8 +58,8 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
 }
 
 /**
- * How long a view may go without a write before it may have missed tombstones that compaction has removed since. Topics
- * that are not compacted have no such limit.
+ * Returns how long a view may go without a write. After that, it may have missed tombstones that compaction has
+ * removed. Topics that are not compacted have no such limit.
  */
 function tombstoneRetentionMs({ config }: AnyTopic): number {
   if (!config?.['cleanup.policy']?.includes('compact')) return Number.POSITIVE_INFINITY

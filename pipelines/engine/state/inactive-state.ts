@@ -16,7 +16,7 @@ import { stateCleaner } from './state-cleaner.ts'
 export interface InactiveState {
   /** Continues the standby copies and deletes state that is too old. Called in every turn of the worker's loop. */
   maintain(): Promise<void>
-  /** Call before the task runs here: its standby copy ends and no longer writes to the state. */
+  /** Ends the standby copy of a task, so that it no longer writes to the state. Call it before the task runs here. */
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined
   copies(): readonly StandbyCopy[]

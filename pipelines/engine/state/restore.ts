@@ -39,23 +39,23 @@ function lastingName({ sources: [first] }: TaskPlace): string {
   return partitionKey(first.topic, first.partition)
 }
 
-/** Name of the position that contains the time when a task's state was last written, epoch ms. */
+/** Returns the name of the position that contains the time when a task's state was last written, epoch ms. */
 function writtenAtName(task: TaskPlace): string {
   return `written-at/${lastingName(task)}`
 }
 
-/** Name of the position that contains a task's event time. */
+/** Returns the name of the position that contains a task's event time. */
 function streamTimeName(task: TaskPlace): string {
   return `stream-time/${lastingName(task)}`
 }
 
-/** Name of the position of a source partition. */
+/** Returns the name of the position of a source partition. */
 function sourceName({ topic, partition }: TopicPartition): string {
   return `source/${partitionKey(topic, partition)}`
 }
 
 /**
- * Adds the positions of the state to a batch: commit step 5.
+ * Adds the positions of the state to a batch, as part of commit step 5.
  * @param ends by partition key the offset after the transaction's records
  */
 export function putPositions(
@@ -147,7 +147,7 @@ export function forgetSources(session: StateSession, task: TaskPlace): void {
   session.putPosition(streamTimeName(task), null)
 }
 
-/** When a task's state was last written, epoch ms; undefined when there is no state. */
+/** Returns when a task's state was last written, epoch ms; undefined when there is no state. */
 export function stateWrittenAt(session: StateSession, task: TaskPlace): number | undefined {
   return session.position(writtenAtName(task))
 }

@@ -18,8 +18,8 @@ const RETRY_MS = 5_000
 const AGE_REFRESH_MS = 60_000
 const MIB = 1_048_576
 /**
- * Per turn of the worker's loop: about 9 ms of copying (3 µs per row of 170 bytes), so that a new copy does not delay
- * processing.
+ * Maximum bytes per turn of the worker's loop. Copying them takes about 9 ms (3 µs per row of 170 bytes), so that a new
+ * copy does not delay processing.
  */
 const MAX_POLL_BYTES = MIB / 2
 const MAX_BUFFERED_BYTES = 8 * MIB

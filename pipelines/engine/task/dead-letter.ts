@@ -30,12 +30,17 @@ export const REPLAY_HEADER = 'dead-letter.replays'
  */
 export const SENT_AT_HEADER = 'dead-letter.sent-at'
 
-/** Long enough for any reason, and short enough to keep many dead letters small. */
+/** Maximum length of the message. It is long enough for any reason, and keeps dead letters small. */
 const MAX_MESSAGE_CHARACTERS = 1_000
 
-/** Below the topic's `max.message.bytes`, with room for the record batch and for a codec that makes it larger. */
+/**
+ * Maximum size of a dead letter. It is below the topic's `max.message.bytes`, with room for the record batch and for a
+ * codec that makes it larger.
+ */
 const MAX_DEAD_LETTER_BYTES = LARGE_MAX_BATCH_BYTES - 64 * 1_024
-/** In a dead letter that must be cut, a larger key or larger original headers would leave no room for the value. */
+/**
+ * Maximum size of the key, and of the headers, in a dead letter that is cut. Larger ones leave no room for the value.
+ */
 const MAX_CUT_PART_BYTES = 1_048_576
 
 export interface DeadLetterCause {
@@ -111,13 +116,13 @@ function causeHeaders(chunk: RecordChunk, row: number, cause: DeadLetterCause): 
   return fields.map(([key, value]) => ({ key, value: Buffer.from(value, 'utf8') }))
 }
 
-/** The timestamp of the current record or, after a replay, its original timestamp. */
+/** Returns the timestamp of the current record or, after a replay, its original timestamp. */
 export function originalTimestamp(ctx: Pick<RecordContext<unknown>, 'timestamp' | 'headers'>): number {
   const sentAt = Number(ctx.headers().find((header) => header.key === SENT_AT_HEADER)?.value ?? Number.NaN)
   return Number.isSafeInteger(sentAt) ? sentAt : ctx.timestamp
 }
 
-/** The headers of a record in a late output, including its source. */
+/** Returns the headers of a record in a late output, including its source. */
 export function lateHeaders(chunk: RecordChunk, row: number): RecordHeader[] {
   const source = `${chunk.topic} ${chunk.partition} ${chunk.offsets[row]}`
   return [...headersOf(chunk, row), { key: 'late.source', value: Buffer.from(source, 'utf8') }]

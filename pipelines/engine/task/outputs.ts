@@ -19,7 +19,7 @@ export interface AppenderSource {
  * running out of memory would not name it.
  */
 const MAX_UNSENT_BYTES = 256 * 1_048_576
-/** How much may be emitted between two checks of the unsent bytes. */
+/** Number of bytes that are emitted between two checks of the unsent bytes. */
 const BYTES_PER_LOOK = 1_048_576
 
 /** Encodes and appends the output records of one task. */
@@ -91,7 +91,7 @@ export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionC
     checkUnsent()
   }
 
-  /** The partition of the encoded record. */
+  /** Chooses the partition of the encoded record. */
   function chosenPartition(partitionBy: string | undefined, partitions: number): number {
     if (partitionBy !== undefined) return partitionFor(Buffer.from(partitionBy), partitions)
     return partitionFor(keyBytes.buffer, partitions, 0, keyBytes.length)

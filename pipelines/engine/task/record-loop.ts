@@ -171,7 +171,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     }
   }
 
-  /** The source with the oldest next record; for equal timestamps, the first declared one. */
+  /** Returns the source with the oldest next record; for equal timestamps, the one declared first. */
   function earliest(): RecordQueue | undefined {
     let best: RecordQueue | undefined
     let least = Infinity

@@ -227,7 +227,7 @@ export class RecordQueue {
   }
 }
 
-/** The bytes from a chunk's first record to its last; chunks of one fetch may share a buffer. */
+/** Counts the bytes from a chunk's first record to its last, because chunks of one fetch may share a buffer. */
 function chunkBytes(chunk: RecordChunk): number {
   const last = chunk.count - 1
   const start = chunk.keyStart[0] >= 0 ? chunk.keyStart[0] : chunk.valueStart[0]

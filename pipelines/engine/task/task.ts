@@ -102,7 +102,7 @@ export interface StreamTask extends TaskPlace {
 /** Precedes the event time in the metadata of a committed offset. */
 const STREAM_TIME_PREFIX = 'stream-time='
 
-/** The event time from the metadata of a committed offset; -1 when there is none. */
+/** Reads the event time from the metadata of a committed offset; -1 when there is none. */
 export function streamTimeOf(metadata: string): number {
   return metadata.startsWith(STREAM_TIME_PREFIX) ? Number(metadata.slice(STREAM_TIME_PREFIX.length)) : -1
 }

@@ -18,13 +18,13 @@ export interface TimeMarker {
 
 const TIME_MARKER_HEADER = 'millrace-time'
 
-/** The header text `time partition/partitions stage`, which a console consumer can show. */
+/** Creates the header with the text `time partition/partitions stage`, which a console consumer can show. */
 export function timeMarkerHeaders(marker: TimeMarker): readonly RecordHeader[] {
   const text = `${marker.time} ${marker.partition}/${marker.partitions} ${marker.stage}`
   return [{ key: TIME_MARKER_HEADER, value: Buffer.from(text, 'utf8') }]
 }
 
-/** The marker in record `row`; undefined for an ordinary record. */
+/** Reads the marker in record `row`; undefined for an ordinary record. */
 export function timeMarkerAt(chunk: RecordChunk, row: number): TimeMarker | undefined {
   if (chunk.headerStart[row] < 0) return undefined
   const header = headersOf(chunk, row).find((candidate) => candidate.key === TIME_MARKER_HEADER)

@@ -11,7 +11,7 @@ export interface Codecs {
   storeValue(store: EngineStore): Codec<unknown>
 }
 
-/** Every topic that the topology reads or writes, except changelogs and dead letters. */
+/** Returns every topic that the topology reads or writes, except changelogs and dead letters. */
 export function topicsOf(declaration: Declaration): AnyTopic[] {
   const topics = declaration.streams.flatMap((stream) => [
     stream.topic,
@@ -23,12 +23,12 @@ export function topicsOf(declaration: Declaration): AnyTopic[] {
   return [...new Map(topics.map((topic) => [topic.name, topic])).values()]
 }
 
-/** The values of a store, as a topic. Stores without a changelog have a schema subject as well. */
+/** Represents the values of a store as a topic. Stores without a changelog have a schema subject as well. */
 function storeTopic(topology: string, store: EngineStore): AnyValueTopic {
   return { name: changelogTopicName(topology, store.name), value: store.values }
 }
 
-/** All values that the topology reads, writes or stores. Serdes must be opened with them. */
+/** Returns the topics of all values that the topology reads, writes or stores. Serdes must be opened with them. */
 export function valueTopicsOf(declaration: Declaration): AnyValueTopic[] {
   return [...topicsOf(declaration), ...[...declaration.stores.values()].map((store) => storeTopic(declaration.topology, store))]
 }

@@ -1,11 +1,11 @@
-/** The declared topology cannot run. Thrown during its declaration or when its worker starts. */
+/** Thrown when a topology cannot run, during its declaration or when its worker starts. */
 export class TopologyError extends Error {
   override readonly name = 'TopologyError'
 }
 
 /**
- * The author's code threw, or a record was rejected under the policy `fail`. The worker stops, because it must not skip
- * a bug.
+ * Thrown when the author's code has thrown, or a record was rejected under the policy `fail`. The worker stops, because
+ * it must not skip a bug.
  */
 export class ProcessorError extends Error {
   override readonly name = 'ProcessorError'

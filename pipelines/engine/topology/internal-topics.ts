@@ -3,7 +3,7 @@ import { LARGE_RECORDS } from '../../../schemas/topic.ts'
 
 /** Repartition records are read within minutes. A week leaves time to repair a stopped pipeline without loss. */
 const REPARTITION_RETENTION_MS = 7 * 24 * 3_600_000
-/** Dead letters wait for an operator: long enough for a holiday. */
+/** Dead letters wait for an operator, who may be on holiday. */
 const DEAD_LETTER_RETENTION_MS = 30 * 24 * 3_600_000
 /**
  * How long tombstones stay in a changelog. State that was last written before that may have missed some and is restored
@@ -12,17 +12,17 @@ const DEAD_LETTER_RETENTION_MS = 30 * 24 * 3_600_000
  */
 export const CHANGELOG_DELETE_RETENTION_MS = 24 * 3_600_000
 
-/** Name of the topic between two sub-topologies. */
+/** Returns the name of the topic between two sub-topologies. */
 export function repartitionTopicName(topology: string, name: string): string {
   return `${topology}-${name}-repartition`
 }
 
-/** Name of the topic that contains every change of a store. */
+/** Returns the name of the topic that contains every change of a store. */
 export function changelogTopicName(topology: string, store: string): string {
   return `${topology}-${store}-changelog`
 }
 
-/** Name of the topic for records that a topology could not process. */
+/** Returns the name of the topic for records that a topology could not process. */
 export function deadLetterTopicName(topology: string): string {
   return `${topology}-dead-letters`
 }
@@ -39,7 +39,7 @@ export function changelogSpec(topology: string, store: string, partitions: numbe
   }
 }
 
-/** One partition, because dead letters are few and their order helps readers. */
+/** Describes a dead-letter topic. It has one partition, because dead letters are few and their order helps readers. */
 export function deadLetterSpec(topology: string): TopicSpec {
   return {
     name: deadLetterTopicName(topology),

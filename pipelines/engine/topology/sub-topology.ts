@@ -44,7 +44,7 @@ export function commonPartitions(topology: string, sources: readonly { name: str
   )
 }
 
-/** Groups of streams that share a store, in order of their first stream. */
+/** Returns the groups of streams that share a store, in order of their first stream. */
 function connected(streams: readonly StreamDeclaration[]): StreamDeclaration[][] {
   const groups: { streams: StreamDeclaration[]; stores: Set<string> }[] = []
   for (const stream of streams) {
@@ -68,7 +68,7 @@ function storeNames(stream: StreamDeclaration): string[] {
   return stream.timeStore === undefined ? named : [...named, stream.timeStore.name]
 }
 
-/** In the order in which the topology's nodes first name them. */
+/** Returns the stores of a group, in the order in which the topology's nodes first name them. */
 function storesOf(declaration: Declaration, group: readonly StreamDeclaration[]): string[] {
   const used = new Set(group.flatMap(storeNames))
   return [...declaration.stores.keys()].filter((store) => used.has(store))
@@ -108,8 +108,8 @@ function checkTimeMarkers(declaration: Declaration): void {
 }
 
 /**
- * The stages that send time markers into a topic, each named by the topic that it reads. A later stage closes a time
- * only when every partition of all these stages has sent it.
+ * Returns the stages that send time markers into a topic, each named by the topic that it reads. A later stage closes a
+ * time only when every partition of all these stages has sent it.
  */
 export function timeStagesInto(declaration: Declaration, topic: string): string[] {
   return declaration.streams
@@ -120,7 +120,7 @@ export function timeStagesInto(declaration: Declaration, topic: string): string[
     .map((stream) => stream.topic.name)
 }
 
-/** The stages of `timeStagesInto` that only forward times that they have closed themselves. */
+/** Returns the stages of `timeStagesInto` that only forward times that they have closed themselves. */
 export function forwardingStagesInto(declaration: Declaration, topic: string): string[] {
   return declaration.streams
     .filter(

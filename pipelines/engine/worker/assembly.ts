@@ -21,7 +21,7 @@ import { prepareTopics } from './worker-topics.ts'
  */
 const DEFAULT_COMMIT_INTERVAL_MS = 100
 const DEFAULT_CACHED_OBJECTS = 10_000
-/** Enough for the upgrade of a host. Older state is of little use, because most of its changelog must be read again. */
+/** Long enough to upgrade a host. Older state is of little use, because most of its changelog must be read again. */
 const DEFAULT_KEEP_STATE_MS = 3_600_000
 
 /** The properties of a worker that its parts need. */

@@ -5,7 +5,7 @@ import { type Answer, jsonAnswer as json, type QueryAccess, stateAnswer } from '
 import type { Runner, Sample } from './runner.ts'
 
 const METRIC_PREFIX = 'millrace_'
-/** Covers idle commits on a fast broker up to commits that wait for a slow disk. */
+/** Histogram buckets. They range from idle commits on a fast broker to commits that wait for a slow disk. */
 const COMMIT_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10]
 
 /** The metrics of one worker process. */
@@ -63,7 +63,10 @@ export interface Introspection {
 }
 
 const TEXT = 'text/plain; charset=utf-8'
-/** Far more than scrapers and operators need. Further connections wait in the kernel's queue. */
+/**
+ * Maximum number of connections, far more than scrapers and operators need. Further connections wait in the kernel's
+ * queue.
+ */
 const MAX_CONNECTIONS = 256
 const NOT_FOUND = { error: 'not_found', message: 'the paths are /livez, /readyz, /metrics, /topology, /tasks and /state' }
 

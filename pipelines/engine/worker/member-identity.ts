@@ -23,13 +23,13 @@ export function memberIdentity(folder: string, name: string, runtime: Pick<Runti
   }
 }
 
-/** The prefix of the transactional ids of a topology's workers; the id of the slot follows. */
+/** Returns the prefix of the transactional ids of a topology's workers. The id of the slot follows it. */
 export function transactionalIdPrefix(name: string): string {
   return `millrace-${name}-`
 }
 
 /**
- * Those of the transactional ids whose slot is no longer in the group.
+ * Returns the transactional ids whose slot is no longer in the group.
  * @param memberIds the ids of all members that the group coordinator knows
  */
 export function idsWithoutMember(name: string, transactionalIds: readonly string[], memberIds: readonly string[]): string[] {

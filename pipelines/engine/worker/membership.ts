@@ -128,7 +128,7 @@ export function membership(deps: MembershipDeps): Membership {
     askFor(fresh)
   }
 
-  /** The tasks to create: all of their partitions are assigned and they do not exist yet. */
+  /** Returns the tasks to create, which do not exist yet although all of their partitions are assigned. */
   function missing(wanted: ReadonlySet<string>): StreamTask[] {
     return topology.subTopologies.flatMap((part) => {
       const count = partitionsOfPart(topology.name, part.sources, deps.partitionCounts)

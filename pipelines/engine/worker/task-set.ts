@@ -3,7 +3,7 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 import type { StreamTask } from '../task/task.ts'
 import type { SchemaWaits } from './schema-waits.ts'
 
-/** A task that waits for a schema must not use up the queue of the others. */
+/** A task with this many queued bytes is paused, so that a task that waits for a schema does not fill the queue. */
 const PAUSE_TASK_BYTES = 4 * 1_048_576
 /** Duration of one round over all tasks. Sockets are read and heartbeats sent between rounds. */
 const ROUND_MS = 20

@@ -33,7 +33,7 @@ export async function prepareTopics(transport: Transport, topology: Topology, de
 }
 
 /**
- * The repartition and changelog topics of a topology.
+ * Returns the repartition and changelog topics of a topology.
  * @param counts partition counts of the topics that it reads, including repartition topics; changelogs follow them
  * @throws TopologyError when sources that are processed together have different counts
  */
@@ -59,7 +59,7 @@ function changelogs(topology: Topology, declaration: Declaration, counts: Readon
   })
 }
 
-/** The broker's partition count of a sub-topology's sources. */
+/** Returns the broker's partition count of a sub-topology's sources. */
 export function partitionsOfPart(topology: string, sources: readonly string[], counts: ReadonlyMap<string, number>): number {
   const found = sources.map((name) => {
     const partitions = counts.get(name)

@@ -249,7 +249,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   }
 }
 
-/** The schema id that a processor's read of the state needed; undefined for any other failure. */
+/** Returns the schema id that a processor's read of the state needed; undefined for any other failure. */
 function unknownSchema(error: unknown): number | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof UnknownSchemaError) return cause.schemaId
   return undefined

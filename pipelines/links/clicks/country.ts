@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { type CountryResponse, Reader } from 'mmdb-lib'
 import { UNKNOWN } from './user-agent.ts'
 
-/** Data of the regional registries (NRO, CC BY 4.0): 8 MB in memory, IPv4 and IPv6. */
+/** Bundled data of the regional registries (NRO, CC BY 4.0) for IPv4 and IPv6. It takes 8 MB of memory. */
 const BUNDLED = '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb'
 
 /** The form in which a dual-stack socket reports IPv4 addresses. */

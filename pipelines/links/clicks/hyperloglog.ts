@@ -12,7 +12,7 @@ const RANK_BITS = 64 - INDEX_BITS
 const MAX_RANK = RANK_BITS + 1
 const HIGH_REST_BITS = 32 - INDEX_BITS
 const HIGH_REST_MASK = (1 << HIGH_REST_BITS) - 1
-/** The constant for infinitely many registers. */
+/** The estimator's constant α for infinitely many registers. */
 const ALPHA = 0.5 / Math.LN2
 
 /**
@@ -40,7 +40,7 @@ export function estimate(registers: Buffer): number {
   return Math.round((ALPHA * m * m) / z)
 }
 
-/** x + x^2 + 2 x^4 + 4 x^8 + … until it no longer changes. */
+/** Computes x + x^2 + 2 x^4 + 4 x^8 + … until the sum no longer changes. */
 function sigma(start: number): number {
   if (start === 1) return Infinity
   let x = start

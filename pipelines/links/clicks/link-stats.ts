@@ -3,10 +3,10 @@ import { topOf } from './tally.ts'
 import { HOUR_MS } from './time.ts'
 import { countVisitors } from './visitors.ts'
 
-/** Entries in each list of an answer. */
+/** Number of entries in each list of an answer. */
 const TOP_ENTRIES = 10
 
-/** The record from which the view is built. @param asOf epoch ms */
+/** Creates the record from which the view is built. @param asOf epoch ms */
 export function linkStatsOf(totals: ClickTotals, visitors: LinkVisitors, asOf: number): LinkStats {
   const { count, isExact } = countVisitors(visitors)
   return {
@@ -23,7 +23,7 @@ export function linkStatsOf(totals: ClickTotals, visitors: LinkVisitors, asOf: n
   }
 }
 
-/** The record that reports up to which time a partition has counted. */
+/** Creates the record that reports up to which time a partition has counted. */
 export function asOfRecord(asOf: number): LinkStats {
   const none = { hours: [], referrers: [], countries: [], browsers: [], devices: [] }
   return { as_of: asOf, total_clicks: 0, bot_clicks: 0, unique_clicks: 0, unique_is_exact: true, ...none }

@@ -11,7 +11,7 @@ const APP = /^(?:android|ios)-app:\/\/([\w.-]+)/
 const MAX_LENGTH = 4_096
 /** The greatest length of a host name (RFC 1035). */
 const MAX_HOST_LENGTH = 253
-/** About 2 MB. A page with a link is usually the source of several clicks. */
+/** Number of cached referrers, about 2 MB. A page with a link is usually the source of several clicks. */
 const CACHED_REFERRERS = 10_000
 
 /**

@@ -11,7 +11,7 @@ export interface ClickSettings {
   readonly keepAddresses: boolean
 }
 
-/** Shorter secrets can be guessed. */
+/** Minimum length of the secret. Shorter secrets can be guessed. */
 const MIN_SECRET_LENGTH = 16
 
 export const clickSettings = settingsFragment({

@@ -48,7 +48,7 @@ export function addToTally(tally: Tally, batch: BatchCounts, places: number): vo
   }
 }
 
-/** The entries with the highest counts, best first. Ties are in the order of their values. */
+/** Returns the entries with the highest counts, best first. Ties are in the order of their values. */
 export function topOf({ values, counts, over }: Tally, limit: number): TallyEntry[] {
   const entries = values.map((value, at) => ({ value, clicks: counts[at], over: over[at] }))
   entries.sort((a, b) => b.clicks - a.clicks || (a.value < b.value ? -1 : 1))

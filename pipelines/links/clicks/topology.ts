@@ -19,11 +19,11 @@ const AS_OF_EVERY_MS = 10_000
  */
 const FORGET_AFTER_MS = 3_600_000
 const FORGET_EVERY_MS = 10_000
-/** A tick delays clicks. This many take a few milliseconds. */
+/** Number of links that one tick deletes. They take a few milliseconds, during which clicks wait. */
 const FORGOTTEN_PER_TICK = 500
 
 /**
- * Clicks → details of each click, and statistics per link.
+ * Computes the details of each click, and statistics per link.
  * @param reader shared by all tasks, whose partitions use its caches and its country database
  */
 export function clicksTopology(reader: () => ClickReader): Topology {

@@ -19,7 +19,10 @@ const MORE_BOTS = ['GTmetrix', 'Miniature\\.io', '\\bYLT\\b', 'Iframely', 'Embed
  * Longer user agents are truncated, so that the sender cannot control the matching time. In-app browsers reach 400.
  */
 const MAX_LENGTH = 1_024
-/** About 3 MB. Live traffic is repetitive: 10,000 visits by browsers had 952 distinct user agents. */
+/**
+ * Number of cached user agents, about 3 MB. Live traffic is repetitive: 10,000 visits by browsers had 952 distinct user
+ * agents.
+ */
 const CACHED_USER_AGENTS = 10_000
 const MAX_NAME_LENGTH = 40
 const DEVICES = new Set(['desktop', 'mobile', 'tablet', 'tv', 'bot'])

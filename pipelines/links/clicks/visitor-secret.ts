@@ -3,7 +3,7 @@ import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 
 const SECRET_BYTES = 32
-/** Only the owner may read it. */
+/** File mode that lets only the owner read the secret. */
 const PRIVATE_MODE = 0o600
 
 /**

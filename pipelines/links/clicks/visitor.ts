@@ -1,9 +1,12 @@
 import { createHmac, hash } from 'node:crypto'
 import { DAY_MS } from './time.ts'
 
-/** 64 bits. With a billion visitors of a link, the probability of any collision is three percent. */
+/**
+ * Length of a hash, which has 64 bits. With a billion visitors of a link, the probability of any collision is three
+ * percent.
+ */
 const HASH_DIGITS = 16
-/** Clicks around midnight arrive in any order, and a backlog covers few days. */
+/** Number of cached salts, one per day. Clicks around midnight arrive in any order, and a backlog covers few days. */
 const KEPT_SALTS = 8
 
 /**

@@ -20,7 +20,7 @@ export function addVisitors(visitors: LinkVisitors, added: ReadonlySet<string>):
   return visitors.registers.length > 0 ? addToSketch(visitors.registers, added) : addToList(visitors, added)
 }
 
-/** Number of distinct visitors: exact up to EXACT_VISITORS, then with a standard error of 1.15 %. */
+/** Returns the number of distinct visitors: exact up to EXACT_VISITORS, then with a standard error of 1.15 %. */
 export function countVisitors({ hashes, registers }: LinkVisitors): { readonly count: number; readonly isExact: boolean } {
   if (registers.length === 0) return { count: hashes.length / HASH_BYTES, isExact: true }
   // A sketch exists only above the exact bound, so the estimate must not be below it.

@@ -63,7 +63,8 @@ export interface DemoOptions {
 }
 
 /**
- * An endless stream of tweets like that of a real platform. Equal seeds, rates and start times produce equal streams.
+ * Creates an endless stream of tweets like that of a real platform. Equal seeds, rates and start times produce equal
+ * streams.
  */
 export function demoStream({ seed, rate, startAt }: DemoOptions): DemoStream {
   const random = seededRandom(seed)
@@ -150,7 +151,7 @@ export function demoStream({ seed, rate, startAt }: DemoOptions): DemoStream {
     return tweet(time, user, homeOf(user).woeid, [SPAM_TAGS[user % SPAM_TAGS.length]], botScore)
   }
 
-  /** A user's place depends only on the user. */
+  /** Returns the place of a user, which depends only on the user's id. */
   function homeOf(user: number) {
     return pickCity(seededRandom(seed ^ Math.imul(user, 0x9e3779b1)))
   }

@@ -44,7 +44,7 @@ export function vocabulary(seed: number): Vocabulary {
   }
 }
 
-/** The country's starting position in the vocabulary. */
+/** Returns the position in the vocabulary at which a country's topics start. */
 function placeOf(country: string): number {
   const [first, second] = [country.charCodeAt(0), country.charCodeAt(1)]
   return EVERYDAY.length + (((first * 31 + second) * 97) % (VOCABULARY / 2))
@@ -55,7 +55,7 @@ function madeUpTerm(random: Random): string {
   return random() < PHRASE_SHARE ? `${madeUpWord(random)} ${madeUpWord(random)}` : madeUpWord(random)
 }
 
-/** A new word, for an event that has just begun. */
+/** Makes up a word for an event that has just begun. */
 export function madeUpWord(random: Random): string {
   const length = SHORTEST_SYLLABLES + integer(random, MORE_SYLLABLES)
   let word = ''
