@@ -54,11 +54,6 @@ export interface PartitionMemory {
 const PUBLISH_TIMEOUT_MS = 5_000
 /** After this, the client gives up the request and closes its connection. */
 const REQUEST_TIMEOUT_MS = 4_000
-/**
- * Least time between two requests for acknowledged facts. At 500 facts a second, a request then carries two or three,
- * which saves the broker and each consumer as many round trips.
- */
-const ACKNOWLEDGED_SPACING_MS = 5
 /** Above this much unacknowledged data, callers get a 503 immediately instead of after a long wait. */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
 /** Least time between two requests for buffered facts. No caller waits for them, and 20 requests a second are cheap. */
@@ -71,8 +66,8 @@ const START_RETRY_MS = 1_000
 /** Connects in the background and retries until it succeeds. Until then, calls throw `not_ready`. */
 export function kafkaFacts(options: KafkaFactsOptions): KafkaFacts {
   const { transport } = options
+  // A caller waits for each of these facts, so no request is delayed to collect more of them.
   const acknowledged = transport.publisher({
-    spacingMs: ACKNOWLEDGED_SPACING_MS,
     requestTimeoutMs: REQUEST_TIMEOUT_MS,
     maxPendingBytes: MAX_ACKNOWLEDGED_BYTES,
   })
