@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
 /** Default folder of the public data sets: beside the checkout. */
@@ -7,14 +6,4 @@ const DEFAULT_DATA_FOLDER = fileURLToPath(new URL('../../shared/data', import.me
 /** The folder in which the public data sets (places, tweets …) are expected. `dataSet` reports missing ones. */
 export function expectedDataFolder(): string {
   return process.env.MILLRACE_DATA ?? DEFAULT_DATA_FOLDER
-}
-
-/**
- * The folder of the public data sets.
- * @throws Error when the folder does not exist
- */
-export function dataFolder(): string {
-  const folder = expectedDataFolder()
-  if (!existsSync(folder)) throw new Error(`${folder} does not exist. Set MILLRACE_DATA to the folder that contains places/ and tweets/`)
-  return folder
 }

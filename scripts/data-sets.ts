@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 
-interface DataSet {
+export interface DataSet {
   /** Content and publisher of the data set, for people who want to download it. */
   readonly origin: string
   /** Path below the folder that MILLRACE_DATA names. */
   readonly path: string
 }
 
-/** The public data sets that benchmarks and scripts read. They are not part of the repository. */
-const DATA_SETS = {
-  tweets: { origin: 'CrisisLexT6, tweets about six events of 2012 and 2013, from crisislex.org', path: 'tweets/t6_tweets.csv.gz' },
+/** The public data sets that benchmarks, scripts and tests read. They are not part of the repository. */
+export const DATA_SETS = {
+  tweets: { origin: 'CrisisLexT6, 60,082 tweets about six events of 2012 and 2013, from crisislex.org', path: 'tweets/t6_tweets.csv.gz' },
   payments: {
     origin: 'the simulated card payments of the Fraud Detection Handbook by Le Borgne and others, from GitHub',
     path: 'fraud/transactions.csv.gz',

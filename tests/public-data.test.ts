@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 const ROOT = join(import.meta.dirname, '..')
 /** The suites of `npm run test:chaos` use public data if available, and do not need it. */
 const CHAOS = /^tests\/chaos\//
-const READS_DATA = /public-data\.ts'|\bdataFolder\(/
+const READS_DATA = /public-data\.ts'|\b(?:expectedDataFolder|dataSet)\(/
 
 test('only files named *.data.test.ts read public data, because CI runs those with and without it', () => {
   const readers = globSync(['tests/**/*.test.ts', 'docs/**/*.test.ts'], { cwd: ROOT }).filter(
