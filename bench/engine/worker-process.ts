@@ -2,8 +2,8 @@
 
 import { pino } from 'pino'
 import { kafkaTransport } from '../../kafka/client/index.ts'
+import { memoryRegistry } from '../../kafka/memory/registry.ts'
 import { createWorker, memberIdentity } from '../../pipelines/engine/index.ts'
-import { memoryRegistry } from '../../pipelines/engine/testing.ts'
 import { systemRuntime } from '../../runtime/system.ts'
 import { openRocksdbBackend } from '../../state/stores/rocksdb-backend.ts'
 import { workerEnvironment } from './config.ts'
