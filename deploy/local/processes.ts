@@ -99,6 +99,7 @@ export function apiProcess(index: number, config: LocalConfig, home: Home, serve
     name: `api-${index}`,
     port,
     portOption: 'API_PORT',
+    otherPorts: { API_OPERATIONS_PORT: operationsPort(index, config) },
     main: API_MAIN,
     dataDir: join(home.data, `api-${index}`),
     home,
@@ -153,6 +154,7 @@ interface NodeProcessOptions {
   readonly name: string
   readonly port: number
   readonly portOption: string
+  readonly otherPorts?: Readonly<Record<string, number>>
   readonly nodeFlags?: readonly string[]
   readonly main: string
   readonly dataDir: string
@@ -163,7 +165,8 @@ interface NodeProcessOptions {
 /**
  * A Node process of Millrace. It is never reused from an earlier run, because the code or settings may have changed.
  */
-function nodeProcess({ name, port, portOption, nodeFlags = [], main, dataDir, home, env }: NodeProcessOptions): Component {
+function nodeProcess(options: NodeProcessOptions): Component {
+  const { name, port, portOption, otherPorts = {}, nodeFlags = [], main, dataDir, home, env } = options
   const address = `http://${LOOPBACK}:${port}`
   // Compilation takes a third of the CPU time of a start, and thus of the stall of a restart, so its results are
   // cached.
@@ -171,7 +174,7 @@ function nodeProcess({ name, port, portOption, nodeFlags = [], main, dataDir, ho
   return serverComponent({
     name,
     address,
-    ports: { [portOption]: port },
+    ports: { [portOption]: port, ...otherPorts },
     dataDir,
     logFile: join(home.logs, `${name}.log`),
     runDir: home.run,

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Component } from '../../deploy/local/component.ts'
-import { API_PORT_STEP, localConfig } from '../../deploy/local/config.ts'
+import { API_PORT_STEP, type LocalConfig, localConfig } from '../../deploy/local/config.ts'
 import { answersOk } from '../../deploy/local/health.ts'
 import { openHome } from '../../deploy/local/home.ts'
 import { freePort } from '../../deploy/local/ports.ts'
@@ -52,7 +52,7 @@ export async function startSystem({ workers: workerCount, apis: apiCount }: { wo
     workers.push(workerProcess(slot, { ...config, workerHealthPort: (await freePort()) - slot }, home, addresses))
   const apis: Component[] = []
   for (let index = 0; index < apiCount; index++)
-    apis.push(apiProcess(index, { ...config, apiPort: (await freePort()) - index * API_PORT_STEP }, home, addresses))
+    apis.push(apiProcess(index, { ...config, ...(await freeApiPorts(index)) }, home, addresses))
   const processes = [...workers, ...apis]
   await Promise.all(processes.map((process) => process.start()))
   await Promise.all(processes.map(untilReady))
@@ -73,6 +73,11 @@ export async function startSystem({ workers: workerCount, apis: apiCount }: { wo
     },
     finish: () => folder.finish(),
   }
+}
+
+/** Ports of one API process. Two systems run at once when suites do, so none may keep a default port. */
+async function freeApiPorts(index: number): Promise<Pick<LocalConfig, 'apiPort' | 'apiOperationsPort'>> {
+  return { apiPort: (await freePort()) - index * API_PORT_STEP, apiOperationsPort: (await freePort()) - index }
 }
 
 export function untilReady(process: Component): Promise<void> {
