@@ -6,8 +6,8 @@ export interface TestTotals {
   readonly passed: number
   readonly failed: number
   readonly skipped: readonly { readonly name: string; readonly reason: string }[]
-  /** Tests that passed, but not at the first attempt. */
-  readonly repeated: readonly string[]
+  /** Tests that passed, but not at the first attempt, with the errors of the attempts that failed. */
+  readonly repeated: readonly { readonly name: string; readonly errors: readonly string[] }[]
   /** Durations of each test, and of the hooks of each file. */
   readonly durations: readonly { readonly name: string; readonly ms: number }[]
 }
@@ -22,7 +22,7 @@ export default class VerifyReporter implements Reporter {
     // Errors outside tests and files that cannot be loaded count as failures.
     let failed = unhandled.length + (reason === 'interrupted' ? 1 : 0)
     const skipped: { name: string; reason: string }[] = []
-    const repeated: string[] = []
+    const repeated: { name: string; errors: string[] }[] = []
     const durations: { name: string; ms: number }[] = []
     for (const module of modules) {
       failed += module.errors().length
@@ -34,7 +34,7 @@ export default class VerifyReporter implements Reporter {
         const ms = diagnostic?.duration ?? 0
         durations.push({ name, ms })
         ofHooks -= ms
-        if (diagnostic?.flaky) repeated.push(name)
+        if (diagnostic?.flaky) repeated.push({ name, errors: (result.errors ?? []).map(({ message, stack }) => stack ?? message) })
         if (result.state === 'passed') passed++
         else if (result.state === 'skipped') {
           if (module.project.name !== SKIPS_ON_PURPOSE) skipped.push({ name, reason: result.note ?? 'no reason given' })

@@ -41,7 +41,8 @@ async function main(): Promise<number> {
   const checked = await checking
   tellSlowest(totals, slowest ?? (isWhole ? SLOWEST_OF_ALL : 0))
   for (const { name, reason } of totals.skipped) process.stdout.write(`skipped: ${name}: ${reason}\n`)
-  for (const name of totals.repeated) process.stdout.write(`passed only at the second attempt: ${name}\n`)
+  for (const { name, errors } of totals.repeated)
+    process.stdout.write(`passed only at the second attempt: ${name}\n${errors.map((error) => `  ${error}\n`).join('')}`)
   const passed = checked.passed + totals.passed
   failed += checked.failed + totals.failed
   if (totals.skipped.length > 0) process.stdout.write(`${totals.skipped.length} skipped\n`)
