@@ -65,7 +65,7 @@ test.each([
   ['offsets-added', false],
   ['committed', true],
   ['written', true],
-] as const)('after a crash at step %s, whether readers see the payment: %s', (step, visible) => {
+] as const)('after a crash at step %s, readers with read_committed see the payment: %s', (step, visible) => {
   const driver = testDriver(payments)
   driver.pipe(fares, 'ann', 300)
   expect(paid(driver)).toEqual([700])

@@ -46,7 +46,7 @@ test('the name of the country header is case-insensitive', () => {
   expect(() => readApiConfig({ CLICKS_COUNTRY_HEADER: 'a b' })).toThrow('CLICKS_COUNTRY_HEADER: must be the name of a header')
 })
 
-test('a short domain is a host or a whole address', () => {
+test('accepts a host or a whole address as a short domain', () => {
   expect(linksSettings({ SHORT_DOMAINS: 'sho.rt, https://GO.example/,localhost:8090' }).domains).toEqual([
     'http://sho.rt',
     'https://go.example',
@@ -93,7 +93,7 @@ test('reports all wrong settings at once', () => {
   expect(() => readApiConfig({ API_PORT: 'x', REDIS_URL: 'y' })).toThrow(/API_PORT[\s\S]*REDIS_URL/)
 })
 
-test('stores contents below the home folder, or where a file: or s3: URL points', () => {
+test('stores contents below the home folder by default, or at the configured file: or s3: URL', () => {
   expect(readApiConfig({ MILLRACE_HOME: '/srv/millrace' }).state.blobs).toEqual({
     url: 'file:///srv/millrace/data/blobs',
     s3Endpoint: undefined,
@@ -104,13 +104,13 @@ test('stores contents below the home folder, or where a file: or s3: URL points'
 })
 
 test.each(['http://localhost:9000/jwks', 'http://127.0.0.1/jwks', 'http://[::1]:9000/jwks', 'https://id.example/jwks'])(
-  'keys may come from %s',
+  'reads keys from %s',
   (url) => {
     const config = readApiConfig({ AUTH_JWKS_URL: url, AUTH_ISSUER: 'x', AUTH_AUDIENCE: 'y', API_HOST: '0.0.0.0' })
     expect(config.auth.keys).toEqual({ kind: 'url', url })
   },
 )
 
-test.each(['localhost', '127.0.0.2', '::1'])('the development key works on %s', (host) => {
+test.each(['localhost', '127.0.0.2', '::1'])('accepts the development key on %s', (host) => {
   expect(readApiConfig({ API_HOST: host }).auth.keys.kind).toBe('development')
 })

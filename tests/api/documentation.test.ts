@@ -44,7 +44,7 @@ ${[line(header), rule, ...rows.map(line)].join('\n')}
 `
 }
 
-test('the error catalogue in api/ERRORS.md is the one in the code', async () => {
+test('the error catalogue in api/ERRORS.md matches the code', async () => {
   const services = [(await trendsApi()).service, (await linksApi()).service, (await snippetsApi()).service]
   const { errors } = await import('../../api/kit/errors.ts')
   const definitions = [...Object.values(errors), ...services.flatMap((service) => service.errors), ...Object.values(limitsErrors)]

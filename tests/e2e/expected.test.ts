@@ -83,6 +83,6 @@ test.each([
     ],
     /b \(1\) is above a \(2\)/,
   ],
-] as const)('a term that is %s is a fault', (_, counts, reason) => {
+] as const)('reports a term that is %s', (_, counts, reason) => {
   expect(faults(...counts.map(([term, volume]): [string, number] => [term, volume]))).toContainEqual(expect.stringMatching(reason))
 })

@@ -65,7 +65,7 @@ test.each([
   ['a number above 32 bits', { term: '', at: 0, region: 2 ** 32, id: 0n }],
   ['a negative id', { term: '', at: 0, region: 0, id: -1n }],
   ['a lone surrogate', { term: '\ud800', at: 0, region: 0, id: 0n }],
-])('%s is refused and leaves the writer unchanged', (_, key) => {
+])('refuses %s and leaves the writer unchanged', (_, key) => {
   const out = byteWriter()
   out.length = 3
   expect(() => codec.encode(key, out)).toThrow(CodecError)

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { typescriptOf } from '../../schemas/avro/typescript.ts'
 import { loadSchema, schemaFolders } from '../../schemas/load.ts'
 
-test.each([...schemaFolders()])('schemas/%s/types.ts matches the schemas (else run npm run schemas)', (folder, files) => {
+test.each([...schemaFolders()])('schemas/%s/types.ts matches the schemas; otherwise run npm run schemas', (folder, files) => {
   const generated = fileURLToPath(new URL(`../../schemas/${folder}/types.ts`, import.meta.url))
   const source = typescriptOf(files.map((file) => ({ file, schema: loadSchema(file) })))
   const formatted = execFileSync('npx', ['biome', 'format', `--stdin-file-path=${generated}`], {

@@ -7,7 +7,7 @@ import { documented } from '../../settings/variables.ts'
 
 const PAGE = 'before\n<!-- settings: made by `npm run schemas` -->\nold\n<!-- end of settings -->\nafter'
 
-test('README.md lists the current settings (else run npm run schemas)', () => {
+test('README.md lists the current settings; otherwise run npm run schemas', () => {
   const { present, renewed } = readmes()
   expect(present).toBe(renewed)
   for (const name of ['API_PORT', 'WORKERS', 'LINKS_SECRET', 'VISITOR_SECRET']) expect(present).toContain(`| \`${name}\` |`)

@@ -53,7 +53,7 @@ test.each([
   [port(), '0', 0],
   [port(1), '0', 'is not a port'],
   [port(), '65536', 'is not a port'],
-])('%# %s', (schema: z.ZodType, text, expected) => {
+])('case %#: validates %j', (schema: z.ZodType, text, expected) => {
   const result = schema.safeParse(text)
   expect(result.success ? result.data : result.error.issues[0].message).toEqual(expected)
 })

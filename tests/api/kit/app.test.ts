@@ -107,7 +107,7 @@ describe('input', () => {
   })
 
   test.each(['/items/%FF/detail', '/items/a%00b/detail', '/query?size=%C3%28', '/query?size=%00', '/nothing/%E0%A4'])(
-    '%s is not well-formed UTF-8: invalid_encoding',
+    'rejects %s with invalid_encoding, because it is not well-formed UTF-8',
     async (path) => {
       const { app } = await echoApp()
       expect(await failureOf(app.request(path))).toMatchObject({ status: 400, body: { error: 'invalid_encoding' } })

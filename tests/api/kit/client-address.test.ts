@@ -11,15 +11,15 @@ test.each([
   ['two trusted proxies', '10.0.0.2', '1.1.1.1, 203.0.113.9, 10.1.2.3', '203.0.113.9'],
   ['a caller inside', '127.0.0.1', '10.9.9.9', '10.9.9.9'],
   ['nonsense ends the chain', '127.0.0.1', '1.1.1.1, unknown', '127.0.0.1'],
-  ['nonsense behind a good one', '127.0.0.1', 'x, 10.1.1.1', '10.1.1.1'],
+  ['nonsense behind a valid address', '127.0.0.1', 'x, 10.1.1.1', '10.1.1.1'],
   ['an empty header', '127.0.0.1', '', '127.0.0.1'],
   ['IPv4 in IPv6', '::ffff:127.0.0.1', '::ffff:203.0.113.9', '203.0.113.9'],
   ['a port', '127.0.0.1', '203.0.113.9:4711', '203.0.113.9'],
   ['IPv6 with a port', '::1', '[2001:db8::1]:4711', '2001:db8::1'],
   ['an IPv6 proxy', '2001:db8:ffff:1::1', '2001:db8::1', '2001:db8::1'],
-  ['a socket that is gone', undefined, '203.0.113.9', '0.0.0.0'],
+  ['a closed socket', undefined, '203.0.113.9', '0.0.0.0'],
   ['a very long chain', '127.0.0.1', `${'1.1.1.1,'.repeat(1_000)}203.0.113.9`, '203.0.113.9'],
-])('%s', (_what, remote, header, expected) => {
+])('finds the address of the caller: %s', (_what, remote, header, expected) => {
   expect(clientAddress(remote, header, trusted)).toBe(expected)
 })
 
@@ -32,10 +32,10 @@ test.each([
   ['2001:0:0:7::1', '2001:0:0:7::/64'],
   ['64:ff9b::192.0.2.1', '64:ff9b::/64'],
   ['::1', '::/64'],
-])('%s is limited as %s', (address, expected) => {
+])('limits %s as %s', (address, expected) => {
   expect(limitedAddress(address)).toBe(expected)
 })
 
-test.each(['nonsense', '10.0.0.0/x', '10.0.0.0/'])('the range %j is refused by name', (range) => {
+test.each(['nonsense', '10.0.0.0/x', '10.0.0.0/'])('rejects the range %j with a message that names it', (range) => {
   expect(() => trustedProxies([range])).toThrow(range)
 })

@@ -19,7 +19,7 @@ test.each([
   ['*;q=0', false],
   ['identity', false],
   ['xgzip', false],
-])('Accept-Encoding %j accepts gzip: %s', (header, expected) => {
+])('whether Accept-Encoding %j accepts gzip: %s', (header, expected) => {
   expect(acceptsGzip(header)).toBe(expected)
 })
 

@@ -32,7 +32,7 @@ test('the table in this file has every code', () => {
   expect(catalogue.map(({ code }) => code).sort()).toEqual(Object.keys(statuses).sort())
 })
 
-test.each(catalogue)('$code is answered with its status, message and body', async (definition) => {
+test.each(catalogue)('responds to $code with its status, message and body', async (definition) => {
   const route = defineRoute({
     method: 'get',
     path: '/fails',

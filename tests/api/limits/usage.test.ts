@@ -8,6 +8,6 @@ test.each([
   ['ip:nowhere', 'ip:nowhere'],
   ['user:42', 'user:42'],
   ['acme', 'acme'],
-])('%s is counted as %s', (asked, counted) => {
+])('counts %s as %s', (asked, counted) => {
   expect(limitedClientId(asked)).toBe(counted)
 })

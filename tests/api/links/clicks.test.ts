@@ -76,7 +76,7 @@ async function clicksApi() {
   return { ...api, redis, table, get, putStats: (stats: LinkStats) => redis.apply(linkStatsView.operationsFor(partition, CODE, stats)) }
 }
 
-test('answers the statistics of a link, and fills in empty hours', async () => {
+test('returns the statistics of a link, and fills in empty hours', async () => {
   const { get, putStats } = await clicksApi()
   const entry = (value: string, clicks: number) => ({ value, clicks, over: 0 })
   putStats({
@@ -122,12 +122,12 @@ test('answers the statistics of a link, and fills in empty hours', async () => {
   expect(hours.reduce((sum, { clicks }) => sum + clicks, 0)).toBe(9)
 })
 
-test('answers zeros for a link without clicks', async () => {
+test('returns zeros for a link without clicks', async () => {
   const { get } = await clicksApi()
   expect(await (await get('stats')).json()).toMatchObject({ total_clicks: 0, clicks_today: 0, unique_clicks: 0, top_referrers: [] })
 })
 
-test.each(['stats', 'clicks.csv'])('only the owner and administrators see statistics (%s)', async (what) => {
+test.each(['stats', 'clicks.csv'])('shows statistics only to the owner and administrators (%s)', async (what) => {
   const { app, get } = await clicksApi()
   const statusOf = async (...args: Parameters<typeof get>) => (await get(...args)).status
   expect(await statusOf(what)).toBe(200)
@@ -139,7 +139,7 @@ test.each(['stats', 'clicks.csv'])('only the owner and administrators see statis
   expect([missing.status, ((await missing.json()) as { error: string }).error]).toEqual([404, 'url_not_found'])
 })
 
-test('answers an error instead of zeros while the view is being built, and links still redirect', async () => {
+test('responds with an error instead of zeros while the view is being built, and links still redirect', async () => {
   const { get, redis, app } = await clicksApi()
   redis.flush()
   const response = await get('stats')
@@ -196,7 +196,7 @@ test('accepts a valid range and refuses a wrong one', async () => {
   expect(wrong.status).toBe(400)
 })
 
-test('answers an error if the query fails before the first row, and truncates the file if it fails later', async () => {
+test('responds with an error if the query fails before the first row, and truncates the file if it fails later', async () => {
   const { get, table } = await clicksApi()
   table.error = new ApiError({ code: 'unavailable', status: 503, retryable: true, when: '', message: 'away' })
   expect((await get('clicks.csv')).status).toBe(503)

@@ -90,7 +90,7 @@ describe('POST /api/v1/urls', () => {
     [{ expired_url: 'nowhere' }, 'invalid_url'],
     [{ expiration: '2h' }, 'invalid_request'],
     [{ analytics: 'yes' }, 'invalid_request'],
-  ])('refuses %j as %s without a command', async (fields, error) => {
+  ])('refuses %j as %s without sending a command', async (fields, error) => {
     const { create, published } = await linksApi()
     expect(await create({ long_url: URL_1, ...fields })).toMatchObject({ status: 400, body: { error } })
     expect(published).toEqual([])

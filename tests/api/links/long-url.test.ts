@@ -32,7 +32,7 @@ function check(given: unknown): string | 'refused' {
 const ALLOWED = /^https?:\/\/(?:\[[0-9a-f:.]+\]|[^/?#@.]+(?:\.[^/?#@.]+)+\.?)(?::\d+)?(?:[/?#]|$)/
 
 describe('agrees with the web platform test vectors', () => {
-  test.each(vectors.urls)('%j', (input, href) => {
+  test.each(vectors.urls)('URL %j', (input, href) => {
     const isAllowed = href !== null && ALLOWED.test(href) && href.length <= 2_048
     expect(check(input)).toBe(isAllowed ? href : 'refused')
   })
@@ -51,12 +51,12 @@ test.each([
   'https://go.example:8443/',
   'http://127.0.0.1:8090/x',
   'http://0x7f.1:8090/x',
-])('%s points to a short domain', (url) => {
+])('recognizes that %s points to a short domain', (url) => {
   expect(check(url)).toBe('refused')
 })
 
 test.each(['https://go.example/', 'http://127.0.0.1:8091/x', 'http://notsho.rt/', 'http://[::1]/', 'http://192.0.2.1/'])(
-  '%s does not point to a short domain',
+  'recognizes that %s does not point to a short domain',
   (url) => {
     expect(check(url)).toBe(url)
   },

@@ -100,7 +100,7 @@ test('every answer has a request id and is readable by pages of any origin', asy
   }
 })
 
-test('answers a 301 if clicks are not counted, and lets caches keep it until the link expires', async () => {
+test('redirects with a 301 if clicks are not counted, and lets caches keep it until the link expires', async () => {
   const { visit, link, clicks, advance } = await shortApi()
   const code = await link({ analytics: false, expiration: '1h' })
   expect((await visit(`/${code}`)).headers['cache-control']).toBe('public, max-age=3600')

@@ -59,7 +59,7 @@ test('an API that starts without Kafka redirects by the partition counts that an
   expect((await visit(api, 'missing')).status).toBe(404)
 })
 
-test('without stored partition counts it reports not ready, never a wrong 404', async () => {
+test('an API without stored partition counts reports not ready, never a wrong 404', async () => {
   const api = await apiWithoutKafka(false)
   await expect.poll(async () => api.lines.some(({ event }) => event === 'redis_ready'), SOON).toBe(true)
   expect((await visit(api, CODE)).status).toBe(503)

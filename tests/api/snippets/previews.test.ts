@@ -50,7 +50,7 @@ describe('a snippet with limited reads', () => {
 })
 
 describe('a snippet with unlimited reads', () => {
-  test.each(SPECULATIVE)('is shown to %s, which is no view', async (_who, headers) => {
+  test.each(SPECULATIVE)('is shown to %s without counting a view', async (_who, headers) => {
     const { create, send, counted } = await snippetsApi()
     const { body } = await create({ content: 'open' })
     for (const path of [`/api/v1/pastes/${body.paste_id}`, `/api/v1/pastes/${body.paste_id}/raw`, `/p/${body.paste_id}`])
@@ -59,7 +59,7 @@ describe('a snippet with unlimited reads', () => {
   })
 
   test.each([...DELIBERATE, ['a browser', { accept: 'text/html', 'sec-fetch-mode': 'navigate', 'user-agent': BROWSER }]])(
-    'counts a view by %s',
+    'counts a view when it is read by %s',
     async (_who, headers) => {
       const { create, send, counted } = await snippetsApi()
       const { body } = await create({ content: 'open' })

@@ -35,7 +35,7 @@ describe('a repeated creation', () => {
     expect((await api.send('GET', '/api/v1/pastes')).body.total).toBe(1)
   })
 
-  test('answers a conflict for another body, even after Redis was emptied', async () => {
+  test('gets a conflict if its body differs, even after Redis was emptied', async () => {
     const api = await snippetsApi()
     await repeated(api, '/api/v1/pastes', { content: 'one' })()
     api.loseRedis()
@@ -53,7 +53,7 @@ describe('a repeated creation', () => {
     expect(ids.size).toBe(2)
   })
 
-  test('a repeated creation of a version gets its first id even if the predecessor is gone, and creates no version', async () => {
+  test('a repeated creation of a version gets the first id even if the predecessor is gone, and creates no second version', async () => {
     const api = await snippetsApi()
     const { body } = await api.create({ content: 'first', language: 'go', visibility: 'public' }, ALICE)
     const path = `/api/v1/pastes/${body.paste_id}/versions`
@@ -67,7 +67,7 @@ describe('a repeated creation', () => {
     expect(error(await api.send('POST', path, other))).toEqual([404, 'paste_not_found'])
   })
 
-  test('uses the command_id of a 503, even if no command was sent yet', async () => {
+  test('a retry with the command_id of a 503 creates the snippet, even if the first request sent no command', async () => {
     const faults = { away: true }
     const touch = async () => {
       if (faults.away) throw new BlobsUnavailableError('the disk is away')
@@ -106,7 +106,7 @@ describe('a repeated read of a burning snippet', () => {
     expect(error(await read('another'))).toEqual([404, 'paste_not_found'])
   })
 
-  test('is answered even if other readers took the last read', async () => {
+  test('gets the first answer even if other readers took the last read', async () => {
     const { read } = await burning({ burn_after_reads: 2 })
     await read('one')
     await read('two')
@@ -124,7 +124,7 @@ describe('a repeated read of a burning snippet', () => {
     expect(error(await expired.read('mine'))).toEqual([404, 'paste_not_found'])
   })
 
-  test('finds the content for a day, because the last read touches it', async () => {
+  test('finds the content for a day, because the last read renewed its retention', async () => {
     const { read, blobs, hash, draftFolder } = await burning()
     const created = new Date(Date.now() - 2 * UNTOUCHED_MS)
     utimesSync(join(dirname(draftFolder), hash.slice(0, 2), `${hash}.zst`), created, created)

@@ -282,7 +282,7 @@ describe('lists', () => {
     expect((await send('GET', `/api/v1/users/42/pastes?${query}`)).status).toBe(400)
   })
 
-  test('the list of the newest reaches back 2,000 snippets, and search results contain only snippets that still exist', async () => {
+  test('lists at most the newest 2,000 snippets, and finds only snippets that still exist', async () => {
     const { create, send, found } = await snippetsApi()
     expect((await send('GET', '/api/v1/pastes?page=21&limit=100')).status).toBe(400)
     const { body } = await create({ content: 'x', visibility: 'public' })

@@ -13,7 +13,7 @@ function slowThread(options: Partial<WorkThreadOptions> = {}) {
 
 const names = (count: number) => Array.from({ length: count }, (_, index) => `request ${index}`)
 
-test('the time limit of a request does not run while it waits behind others', async () => {
+test('the time limit of a request starts only when its work starts', async () => {
   const thread = slowThread()
   const answers = await Promise.all(names(20).map((name) => thread.ask({ name, takesMs: 100 })))
   expect(answers).toEqual(names(20))

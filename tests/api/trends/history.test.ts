@@ -52,7 +52,7 @@ test.each([
   ['resolution=', 400, 'query.resolution'],
   ['hours=2160&resolution=1m', 400, 'query.resolution'],
   ['hours=167&resolution=1m', 400, 'query.resolution'],
-])('%s: %i', async (query, status, path) => {
+])('rejects %s with %i', async (query, status, path) => {
   const { get } = await trendsApi()
   const answered = await get(`/v1/trends/x/history?${query}`)
   expect(answered).toMatchObject({ status, body: { error: 'invalid_request', details: [{ path }] } })

@@ -50,7 +50,7 @@ test.each([
   [{ exclude_topics: ['x'.repeat(141)] }, 'body.exclude_topics[0]'],
   [{ exclude_topics: 'cats' }, 'body.exclude_topics'],
   [[], 'body'],
-])('%j answers invalid_request', async (body, path) => {
+])('rejects %j with invalid_request', async (body, path) => {
   const { send, bearer, published } = await trendsApi()
   const answered = await send('PUT', PATH, body, await bearer({ sub: '1' }))
   expect(answered).toMatchObject({ status: 400, body: { error: 'invalid_request', details: [{ path }] } })

@@ -36,14 +36,14 @@ describe('GET /v1/trends', () => {
   })
 
   test.each(['woeid=x', 'woeid=-1', 'woeid=99999999999', 'limit=0', 'limit=31', 'limit=1.5', 'personalized=1', 'woeid=1&woeid=2'])(
-    '%s answers invalid_request',
+    'rejects %s with invalid_request',
     async (query) => {
       const { get } = await trendsApi()
       expect(await get(`/v1/trends?${query}`)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
     },
   )
 
-  test.each(['0', '2', '2147483647'])('woeid %s answers unknown_location', async (woeid) => {
+  test.each(['0', '2', '2147483647'])('rejects woeid %s with unknown_location', async (woeid) => {
     const { get } = await trendsApi()
     expect(await get(`/v1/trends?woeid=${woeid}`)).toMatchObject({ status: 404, body: { error: 'unknown_location' } })
   })

@@ -99,7 +99,7 @@ test.each([
   [{ top_k: [{ ...entry, sample_ids: [1] }] }, 'body.top_k[0].sample_ids[0]'],
   [{ top_k: [{ ...entry, sample_ids: ['01'] }] }, 'body.top_k[0].sample_ids[0]'],
   [{ top_k: [{ ...entry, sample_ids: ['9223372036854775808'] }] }, 'body.top_k[0].sample_ids[0]'],
-])('%j answers invalid_request', async (more, path) => {
+])('rejects %j with invalid_request', async (more, path) => {
   const { post, published } = await refreshing()
   const answered = await post(body(more))
   expect(answered).toMatchObject({ status: 400, body: { error: 'invalid_request' } })

@@ -15,6 +15,6 @@ test.each([
   ['too few', Buffer.from([2, 4])],
   ['too many', Buffer.from([2, 4, 6, 8])],
   ['an unfinished one', Buffer.from([2, 4, 0x80])],
-])('%s longs are refused', (_what, bytes) => {
+])('refuses %s longs', (_what, bytes) => {
   expect(readLongs(bytes, 0, bytes.length, new Float64Array(3))).toBe(false)
 })

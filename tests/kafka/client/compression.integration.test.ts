@@ -10,7 +10,7 @@ beforeAll(async () => {
 
 const values = Array.from({ length: 2_000 }, (_, i) => `${i} ${'compressible '.repeat(i % 40)}`)
 
-describe.each(['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const)('%s', (codec) => {
+describe.each(['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const)('with compression %s', (codec) => {
   test('reads what librdkafka writes', async (context) => {
     const other = await librdkafka(context, brokers)
     const transport = await connected(brokers)

@@ -21,7 +21,7 @@ test.each<[string, Partial<KafkaOptions>, RegExp]>([
     { deliveryTimeoutMs: 1, requestTimeoutMs: 2 },
     /one unanswered request would use it up/,
   ],
-])('%s prevents the start', (_name, options, message) => {
+])('refuses to start with %s', (_name, options, message) => {
   expect(transportWith(options)).toThrow(message)
 })
 

@@ -10,7 +10,7 @@ const SECURITY_TEST_MS = 150_000
 const OVER_REAUTHENTICATION_MS = 7_000
 
 test(
-  'over TLS, PLAIN and SCRAM connect and stay connected, and wrong passwords and unknown certificates are refused',
+  'clients connect with PLAIN and SCRAM over TLS and stay connected, and wrong passwords and unknown certificates are refused',
   async () => {
     const { address, port, certificate, users } = await secureBroker()
     const plain = { brokers: [address], tls: { ca: certificate }, sasl: { mechanism: 'PLAIN' as const, ...users.plain } }

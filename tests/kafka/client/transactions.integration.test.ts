@@ -461,7 +461,7 @@ test.each([
   ['NOT_LEADER_OR_FOLLOWER', 6],
   ['REQUEST_TIMED_OUT', 7],
   ['KAFKA_STORAGE_ERROR', 56],
-])('%s of a produce request is retried with the same bytes', async (_name, code) => {
+])('retries a produce request that fails with %s with the same bytes', async (_name, code) => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)
@@ -483,7 +483,7 @@ test.each([
   ['NOT_COORDINATOR', 16],
   ['CONCURRENT_TRANSACTIONS', 51],
   ['UNKNOWN_SERVER_ERROR', -1],
-])('%s of the transaction coordinator is retried at every step', async (_name, code) => {
+])('retries every step that fails with %s of the transaction coordinator', async (_name, code) => {
   const proxy = await throughProxy()
   const transport = await connected(proxy.address)
   const topic = await newTopic(transport, 1)

@@ -80,7 +80,7 @@ test('takes the next offset from the last offset delta, because compaction may h
   expect(recordsOf(read(response, { from: 5 })).map(({ offset }) => offset)).toEqual([5, 6])
 })
 
-test('an emptied batch advances the position', () => {
+test('a batch that compaction has emptied advances the position', () => {
   const response = batchOf([textRecord('a')], { baseOffset: 5, removedAtEnd: 3 })
   const header = Buffer.from(response.subarray(0, RECORDS_AT))
   header.writeInt32BE(RECORDS_AT - 12, BATCH_LENGTH_AT)

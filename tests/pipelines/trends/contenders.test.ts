@@ -79,7 +79,7 @@ test('returns undefined when the remembered terms fall below the floor, because 
   expect(subject.best(2, (terms) => terms.map((term) => ({ value: values.get(term)!, bound: values.get(term)! })))).toBeUndefined()
 })
 
-test('a term whose value can grow without new input is remembered for its bound', () => {
+test('a term whose value can grow without new input is remembered by its greatest possible value', () => {
   const subject = contenders(KEEP)
   subject.offer('dated ahead', 5)
   subject.offer('now', 3)

@@ -11,7 +11,7 @@ const step = fc.record({
   count: fc.integer({ min: 1, max: 4 }),
 })
 
-test('totals equal the sum over all terms, also with contributions that are late or dated ahead', () => {
+test('totals equal the sum over all terms, even with contributions that are late or dated ahead', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const terms = new Map<number, Buckets>()

@@ -324,7 +324,7 @@ test('keeps the best 500 terms in one order, regardless of their partitions', ()
 test.each([
   { terms: 1, places: 2 },
   { terms: 7, places: 3 },
-])('$terms partitions of terms and $places of regions publish the same as four and four', ({ terms, places }) => {
+])('with $terms partitions of terms and $places of regions, publishes the same as with four and four', ({ terms, places }) => {
   const other = testDriver(trends, {
     startAt: START,
     partitions: {

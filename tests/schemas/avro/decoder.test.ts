@@ -47,7 +47,7 @@ describe('64-bit integers', () => {
     .flatMap((edge) => [edge - 1n, edge, edge + 1n, -edge - 1n, -edge, -edge + 1n])
     .filter((value) => BigInt.asIntN(64, value) === value)
 
-  test.each(values)('%s', (value) => {
+  test.each(values)('encodes and decodes %s', (value) => {
     const bytes = zigzagVarint(value)
     expect([...encoded(int64, value)]).toEqual(bytes)
     expect(decoded(int64, bytes)).toBe(value)

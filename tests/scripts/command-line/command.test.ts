@@ -147,6 +147,6 @@ test.each([
   ['bench:link', 'bench:links'],
   ['bench', 'bench:links'],
   ['xyzzy', undefined],
-])('the nearest name to %s is %s', (given, nearest) => {
+])('the name nearest to %s is %s', (given, nearest) => {
   expect(nearestName(given, ['start', 'status', 'test', 'bench:links'])).toBe(nearest)
 })

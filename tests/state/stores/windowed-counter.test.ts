@@ -9,7 +9,7 @@ const SCHEMA_ID = 7
 test.each<[hex: string, buckets: Buckets]>([
   ['0000000007d0ad8b1c060006e6010006028080808080401200', { first: 29_453_042, at: [0, 3, 118], counts: [1, 2 ** 40, 9] }],
   ['00000000070a020000020200', { first: 5, at: [0], counts: [1] }],
-])('stored counters remain readable, and are written in the same form: %s', (hex, buckets) => {
+])('stored counters remain readable and keep their form: %s', (hex, buckets) => {
   const codec = windowedCounterValue().open(SCHEMA_ID, new Map())
   const bytes = Buffer.from(hex, 'hex')
   expect(codec.decode(bytes, 0, bytes.length)).toEqual(buckets)

@@ -64,15 +64,15 @@ describe('authorization', () => {
   })
 })
 
-describe('a token is refused', () => {
+describe('refused tokens', () => {
   const cases: [string, (api: TestApp) => Promise<string>, string][] = [
     ['expired', (api) => signToken(api.key, { sub: '1', exp: START - 6_000 }), 'it has expired'],
-    ['without an end', (api) => signToken(api.key, { sub: '1', exp: null }), 'claim exp'],
-    ['without a subject', (api) => signToken(api.key, {}), 'claim sub'],
-    ['of another issuer', (api) => signToken(api.key, { sub: '1', iss: 'https://evil.example' }), 'claim iss'],
+    ['valid without end', (api) => signToken(api.key, { sub: '1', exp: null }), 'claim exp'],
+    ['about no subject', (api) => signToken(api.key, {}), 'claim sub'],
+    ['from another issuer', (api) => signToken(api.key, { sub: '1', iss: 'https://evil.example' }), 'claim iss'],
     ['for another audience', (api) => signToken(api.key, { sub: '1', aud: 'other' }), 'claim aud'],
-    ['with another algorithm', async () => signToken(await signingKey('key-1', 'PS256'), { sub: '1' }), 'algorithm'],
-    ['signed by another key of the same id', async () => signToken(await signingKey('key-1'), { sub: '1' }), 'signature'],
+    ['signed with another algorithm', async () => signToken(await signingKey('key-1', 'PS256'), { sub: '1' }), 'algorithm'],
+    ['signed by another key with the same id', async () => signToken(await signingKey('key-1'), { sub: '1' }), 'signature'],
     ['signed by an unknown key', async () => signToken(await signingKey('key-x'), { sub: '1' }), 'key is not known'],
     [
       'unsigned',
@@ -82,7 +82,7 @@ describe('a token is refused', () => {
     ],
     ['too long', async () => 'a'.repeat(9_000), 'too long'],
   ]
-  test.each(cases)('%s', async (_what, make, reason) => {
+  test.each(cases)('a token is refused if it is %s', async (_what, make, reason) => {
     const api = await echoApp()
     const answered = await call(api, '/optional', `Bearer ${await make(api)}`)
     expect([answered.status, answered.body.error]).toEqual([401, 'unauthorized'])
@@ -134,6 +134,6 @@ test.each([
   ['', false],
   ['42 ', false],
   ['a8098c1a-f86e-11da-bd1a-00112444be1e', false],
-])('the subject %j names a user: %s', (subject, expected) => {
+])('whether the subject %j names a user: %s', (subject, expected) => {
   expect(isDecimalUserId(subject)).toBe(expected)
 })

@@ -114,13 +114,13 @@ describe('an answer', () => {
 })
 
 describe('a key', () => {
-  test('answers a conflict when the key is reused for another request', async () => {
+  test('responds with a conflict when the key is reused for another request', async () => {
     const { commands } = world()
     await commands.open(anonymous('key'), ['create', 1])
     expect(await refusal(commands.open(anonymous('key'), ['create', 2]))).toMatchObject({ code: 'idempotency_conflict' })
   })
 
-  test('answers a conflict when the key is reused for another request, even after Redis was emptied', async () => {
+  test('responds with a conflict when the key is reused for another request, even after Redis was emptied', async () => {
     const { commands } = world({ bindings: { bind: async () => undefined } })
     await (await commands.open(anonymous('key'), ['create', 1])).run(linkFlow, CODE, linkCommand())
     const other = await commands.open(anonymous('key'), ['create', 2])

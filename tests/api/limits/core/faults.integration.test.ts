@@ -65,7 +65,7 @@ async function pidOf(redis: Redis): Promise<number> {
   return Number(/process_id:(\d+)/.exec(await redis.info('server'))![1])
 }
 
-test('limits start, stop and resume as Redis starts, is killed and returns', async () => {
+test('enforces limits only while Redis runs, and resumes after Redis is killed and returns', async () => {
   const redis = await privateRedis()
   await redis.kill()
   const { store, failures } = openStore(redis.address)

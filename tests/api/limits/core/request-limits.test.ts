@@ -207,7 +207,7 @@ describe('identification of callers', () => {
   })
 })
 
-test('while counters do not answer every request passes, and one warning a second reports how many', async () => {
+test('lets every request through while Redis does not respond, and logs their number once a second', async () => {
   const { get, state: counters, second, timers, warnings, registry, lines } = await limitedApp()
   counters.failing = 'timeout'
   for (let request = 0; request < 5; request++) {

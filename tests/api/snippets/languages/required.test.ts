@@ -12,7 +12,7 @@ function passes(pattern: RegExp, text: string): boolean {
   return mayMatch(pattern)(gramsOf(pattern.ignoreCase ? text.toLowerCase() : text))
 }
 
-describe('the grams that a pattern requires', () => {
+describe('the grams that a match must contain', () => {
   it.each([
     [/foo/, [['foo']]],
     [/\bfoo\b *bar/, [['foo'], ['bar']]],
@@ -29,7 +29,7 @@ describe('the grams that a pattern requires', () => {
     [/BEGIN Ä/i, [['begin ']]],
     [/\w\d[a-z]./, []],
     [/a|\w/, []],
-  ])('%s', (pattern, requirement) => {
+  ])('finds those of %s', (pattern, requirement) => {
     expect(requirementOf(pattern)).toEqual(requirement)
   })
 

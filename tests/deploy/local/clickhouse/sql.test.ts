@@ -31,7 +31,7 @@ test.each([
   ['SELECT format FROM t', { kind: 'query', format: 'FROM' }],
   [' -- nothing\n', { kind: 'empty' }],
   ['', { kind: 'empty' }],
-])('%j', (sql, expected) => {
+])('parses %j', (sql, expected) => {
   expect(readStatement(sql)).toEqual(expected)
 })
 

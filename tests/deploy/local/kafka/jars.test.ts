@@ -62,7 +62,7 @@ test.each([
   ['a jar with other content', 'printf forged > "$OUT/broker.jar"', /broker.jar does not have the hash/],
   ['a jar that is not pinned', 'printf content > "$OUT/broker.jar"; printf x > "$OUT/other.jar"', /other.jar does not have the hash/],
   ['no jar', 'true', /broker.jar is missing/],
-])('%s is refused and not kept', async (_what, script, message) => {
+])('refuses and does not keep %s', async (_what, script, message) => {
   maven(script)
   await expect(ensureKafkaJars(tools, pins)).rejects.toThrow(message)
   expect(readdirSync(tools)).toEqual([])

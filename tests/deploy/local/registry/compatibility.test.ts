@@ -45,7 +45,7 @@ const READABLE: [what: string, reader: Json, writer: Json][] = [
   ['a logical type added', { type: 'long', logicalType: 'timestamp-millis' }, 'long'],
 ]
 
-test.each(READABLE)('%s can be read', (_what, reader, writer) => {
+test.each(READABLE)('reports %s as readable', (_what, reader, writer) => {
   expect(found(reader, writer)).toEqual([])
 })
 
@@ -84,7 +84,7 @@ test.each([
     record({ name: 'n', type: ['null', 'R'] }),
     ['READER_FIELD_MISSING_DEFAULT_VALUE /fields/1'],
   ],
-])('%s cannot be read, and the reason is given', (_what, reader, writer, expected) => {
+])('reports %s as unreadable, with the reason', (_what, reader, writer, expected) => {
   expect(found(reader, writer)).toEqual(expected)
 })
 

@@ -125,7 +125,7 @@ test('uncommitted changes are never visible, and state and position are of the s
   }, 'queries during processing')
 })
 
-test('a worker that gets no more data reports the time up to which it did', async () => {
+test('a worker that gets no more data reports the time up to which it had data', async () => {
   const { broker, worker, send } = bench()
   const transport = memoryTransport(broker)
   let stands = false

@@ -13,7 +13,7 @@ const PATHS: Record<TaskState, TaskState[]> = {
 const LEGAL = ['CREATED RESTORING', 'CREATED CLOSED', 'RESTORING RUNNING', 'RESTORING CLOSED', 'RUNNING CLOSED']
 
 test.each(STATES.flatMap((from) => STATES.map((to) => [from, to] as const)))(
-  'a task goes from %s to %s only if that is legal',
+  'a task goes from %s to %s only if that transition is legal',
   (from, to) => {
     const machine = taskStateMachine('t 0_0')
     for (const step of PATHS[from]) machine.to(step)

@@ -110,7 +110,7 @@ test('after a stop only the latest time is published, with the whole backlog in 
 })
 
 test.each(['encoded', 'produced', 'offsets-added', 'committed', 'written'] as const)(
-  'with a crash after "%s", each time is published once and never with too little',
+  'with a crash after "%s", each time is published once, and never before all of its input is counted',
   (step) => {
     const driver = running()
     for (let i = 0; i < 10; i++) driver.pipe(votes, `voter-${i}`, 1)
@@ -180,7 +180,7 @@ test('a time that one partition of the previous stage has skipped is not publish
   expect(published(driver).sort()).toEqual([`12:02 ${ann} 1`, `12:02 ${bob} 1`].sort())
 })
 
-test('a stage that is behind skips times and includes their records in the next one, even if its partitions are not equally late', () => {
+test('a stage that is behind skips times and includes their records in the next one, even if some partitions are further behind', () => {
   const thinning = electionThatThins(MINUTE_MS)
   const { driver, ann, bob, vote, markAll } = secondStage(thinning)
   const nineMinutes = (partition: number, candidate: string) => {
@@ -270,7 +270,7 @@ test('time never goes back when old markers are repeated', () => {
   expect(due()).toBe(300)
 })
 
-test('a partition whose clock was briefly an hour ahead is waited for again once the clock is right, also after a hand-over', () => {
+test('a partition whose clock was briefly an hour ahead is waited for again once its clock is right, even after a hand-over', () => {
   const { accept, due, close } = gate(['votes'])
   for (const partition of [0, 1]) accept('votes', partition, 2, minute(1))
   close(minute(1))
@@ -356,7 +356,7 @@ test('while a backlog is processed its target does not move, so that the time is
   expect(mark.ready([{ position: 5_000 }])).toBe(1_000)
 })
 
-test('with several sources each needs a separate fetch after the time', () => {
+test('with several sources, each source needs a separate fetch after the time', () => {
   const mark = timeMark(100, 10, 2)
   mark.observe(0, 110, 5, 110)
   mark.observe(1, 105, 7, 111)

@@ -352,7 +352,7 @@ test('a clock that is set back does not delay commits', async () => {
   await until(() => latest(wordCounts).has('after'), 'it commits')
 })
 
-test('a clock that is temporarily set forwards delays neither commits nor wall ticks, then or afterwards', async () => {
+test('a clock that is temporarily set forward delays neither commits nor wall ticks, then or later', async () => {
   const { worker, send, latest } = bench()
   const times: number[] = []
   const ticking = topology(

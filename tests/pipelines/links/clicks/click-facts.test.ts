@@ -25,7 +25,7 @@ describe('user agents', () => {
       { bot: false, browser: 'Firefox', device: 'desktop' },
     ],
     ['', { bot: false, browser: 'unknown', device: 'unknown' }],
-  ])('%s', (userAgent, facts) => {
+  ])('recognizes %s', (userAgent, facts) => {
     expect(read(userAgent)).toEqual(facts)
     expect(read(userAgent)).toEqual(facts)
   })
@@ -72,7 +72,7 @@ describe('referrers', () => {
     ['about:blank', 'unknown'],
     ['https://', 'unknown'],
     [`https://${'a'.repeat(5_000)}.com`, 'unknown'],
-  ])('%s is counted as %s', (referrer, site) => {
+  ])('counts the referrer %s as %s', (referrer, site) => {
     expect(read(referrer)).toBe(site)
   })
 })
@@ -92,7 +92,7 @@ describe('countries', () => {
     ['XX', '8.8.8.8', 'unknown'],
     ['T1', '', 'unknown'],
     ['Germany', '', 'unknown'],
-  ])('header %j and address %j give %s', (given, ip, country) => {
+  ])('header %j and address %j give the country %s', (given, ip, country) => {
     expect(read(given, ip)).toBe(country)
   })
 
@@ -105,7 +105,7 @@ describe('countries', () => {
 describe('visitors', () => {
   const hashOf = visitorHasher('a secret')
 
-  test('the same address and browser is one visitor all day, and a different one the next day', () => {
+  test('one address and browser counts as one visitor all day, and as a different one the next day', () => {
     const first = hashOf(NOON, '192.0.2.1', CHROME)
     expect(first).toMatch(/^[0-9a-f]{16}$/)
     expect(hashOf(NOON + 11 * HOUR, '192.0.2.1', CHROME)).toBe(first)

@@ -134,7 +134,7 @@ describe('a record that is not a click becomes a dead letter', () => {
     ['invalid_timestamp', { timestamp: '' }],
     ['invalid_timestamp', { timestamp: '1969-12-31T23:59:59.000Z' }],
     ['timestamp_in_the_future', { time: START + 6 * 60_000 }],
-  ])('%s %j', (code, fields) => {
+  ])('with %s for %j', (code, fields) => {
     const driver = drive()
     send(driver, fields)
     expect(deadLetterCodes(driver)).toEqual([code])
