@@ -7,7 +7,7 @@ const ignore = () => {}
 /** A log that discards everything. */
 export const silentLog: Log = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
-/** A runtime with the clocks, timers and random numbers of this machine. */
+/** Creates a runtime with the clocks, timers and random numbers of this machine. */
 export function systemRuntime(log: Log = silentLog): Runtime {
   return {
     now: Date.now,

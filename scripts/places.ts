@@ -16,7 +16,8 @@ import declaration from './places.command.ts'
 const COUNTRIES = 50
 const CITIES = 500
 /**
- * Cities that are missing in the public list get this number plus their GeoNames id, far above every woeid of the list.
+ * Cities that are missing in the public list get this number plus their GeoNames id. It is far above every woeid of the
+ * list.
  */
 const GEONAMES_WOEID_BASE = 100_000_000
 /**
@@ -122,7 +123,7 @@ function countryPopulation(code: string): number {
   return (citiesOf.get(code) ?? []).reduce((sum, city) => sum + city.population, 0)
 }
 
-/** The largest city with that name in the town's country. */
+/** Finds the largest city with that name in the town's country. */
 function geoNamesCity(town: TrendLocation): City | undefined {
   const wanted = plain(otherNames[`${town.countryCode} ${town.name}`] ?? town.name)
   return bySize((citiesOf.get(town.countryCode) ?? []).filter((city) => plain(city.name) === wanted))[0]
@@ -157,7 +158,7 @@ function byWoeid(places: readonly Region[]): Region[] {
   return places.toSorted((a, b) => a.woeid - b.woeid)
 }
 
-/** Columns: geonameid, name, country, admin1, feature_code, population, lat, lon. */
+/** Reads rows of geonameid, name, country, admin1, feature_code, population, lat and lon. */
 function readCities(path: string): City[] {
   const [header, ...lines] = gunzipSync(readFileSync(path)).toString('utf8').trimEnd().split('\n')
   const columns = header.trimEnd().split(',').length

@@ -17,7 +17,7 @@ import { ensurePrograms } from './setup/programs.mjs'
 import { TASKS } from './tasks.mjs'
 import { sweepTrial, trialFolder, whenOrphaned } from './trial.mjs'
 
-/** Tasks that clean up everything they started, even when they are killed. */
+/** Tasks whose processes and folders are cleaned up even when the task is killed. */
 const TRIAL = /^(test|bench:)/
 
 /** Conventional exit code for a wrong command line. */
@@ -69,7 +69,7 @@ async function isAnswered(declaration, args) {
   return exitCode !== undefined
 }
 
-/** Does the same with another Node, when this one cannot load TypeScript. */
+/** Handles them with another Node, when this one cannot load TypeScript. */
 function isAnsweredBy(node, declaration, args) {
   if (!existsSync(declaration)) return false
   const answer = fileURLToPath(new URL('./command-line/answer.ts', import.meta.url))
@@ -80,8 +80,8 @@ function isAnsweredBy(node, declaration, args) {
 }
 
 /**
- * Runs the task in place of this process, with its signals and exit code. The task may receive a signal twice, from the
- * terminal and from here.
+ * Runs the task as a child, forwards signals to it and exits with its code. The task may receive a signal twice: from
+ * the terminal and from this process.
  */
 function handOver(node, args, path, isTrial) {
   const folder = isTrial ? trialFolder() : undefined

@@ -23,7 +23,7 @@ const GROUPS: readonly Variables[] = [
   ...[...apiServices, ...pipelineServices].map(({ settings }) => settings.variables),
 ]
 
-/** The current README.md, and the same with an up-to-date table of settings. */
+/** Returns the current README.md, and the same text with an up-to-date table of settings. */
 export function readmes(): { readonly present: string; readonly renewed: string } {
   const present = readFileSync(README, 'utf8')
   return { present, renewed: withSettingsTable(present, GROUPS) }

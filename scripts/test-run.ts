@@ -9,8 +9,8 @@ const REPORTER = fileURLToPath(new URL('./verify-reporter.ts', import.meta.url))
 const NOTHING_RAN: TestTotals = { passed: 0, failed: 1, skipped: [], repeated: [], durations: [] }
 
 /**
- * Runs the vitest projects of each lane, all lanes concurrently, because a lane that waits for servers leaves the CPU
- * to the others.
+ * Runs the vitest projects of each lane. The lanes run concurrently, because a lane that waits for servers leaves the
+ * CPU to the others.
  */
 export async function runLanes(lanes: readonly (readonly string[])[]): Promise<TestTotals> {
   const totals = await Promise.all(lanes.map((projects) => runTests(projects, [], 'lines')))

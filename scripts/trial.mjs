@@ -6,8 +6,8 @@ import { join } from 'node:path'
 const PARENT_CHECK_MS = 1_000
 
 /**
- * Creates the temporary folder of one run of a test or benchmark. All processes that the run starts inherit it at any
- * depth, so processes left over from a killed run (a broker, a Redis) can be found by it.
+ * Creates the temporary folder of one run of a test or benchmark. Every descendant process inherits its name in the
+ * environment, so that processes left over from a killed run (a broker, a Redis) can be found.
  */
 export function trialFolder() {
   return mkdtempSync(join(tmpdir(), 'millrace-run-'))
@@ -26,7 +26,10 @@ export function sweepTrial(folder) {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Calls back once when the parent process has ended, because npm's shell does not forward the signals that end it. */
+/**
+ * Calls back once when the parent process has ended. This is needed because npm's shell does not forward the signals
+ * that end it.
+ */
 export function whenOrphaned(callback) {
   const parent = process.ppid
   const timer = setInterval(() => {

@@ -1,11 +1,13 @@
 import type { z } from 'zod'
 import type { Variables } from './fragment.ts'
 
-/** Mark the beginning and the end of a settings table in a Markdown page. */
+/** These comments mark the beginning and the end of a settings table in a Markdown page. */
 const BEGIN = '<!-- settings: made by `npm run schemas` -->'
 const END = '<!-- end of settings -->'
 
-/** One row per variable, in the given order. A variable that several processes read gets one row. */
+/**
+ * Returns a table with one row per variable, in the given order. A variable that several processes read gets one row.
+ */
 function settingsTable(groups: readonly Variables[]): string {
   const rows = new Map<string, string>()
   for (const [name, schema] of groups.flatMap((variables) => Object.entries(variables))) {

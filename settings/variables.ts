@@ -23,10 +23,10 @@ export function splitList(text: string): string[] {
     .filter((part) => part !== '')
 }
 
-/** At least one element, separated by commas. */
+/** Accepts a comma-separated list of at least one element. */
 export const list = z.string().transform(splitList).pipe(z.array(z.string()).min(1, 'is empty'))
 
-/** At least one of these names, separated by commas. */
+/** Accepts a comma-separated list of at least one of these names. */
 export function namesOf(known: readonly string[]) {
   const name = z
     .string()
@@ -37,7 +37,7 @@ export function namesOf(known: readonly string[]) {
 /** Accepts 0 or 1. */
 export const flag = z.enum(['0', '1'], 'is neither 0 nor 1').transform((text) => text === '1')
 
-/** A whole number of at least `smallest` and at most `largest`. */
+/** Accepts a whole number from `smallest` to `largest`. */
 export function wholeNumber(smallest: number, largest = Number.MAX_SAFE_INTEGER, why = '') {
   return z.coerce
     .number('is not a number')
@@ -46,12 +46,12 @@ export function wholeNumber(smallest: number, largest = Number.MAX_SAFE_INTEGER,
     .max(largest, `is more than ${largest}`)
 }
 
-/** A TCP port to listen on. @param smallest 0 if any free port is acceptable */
+/** Accepts a TCP port to listen on. @param smallest 0 if any free port is acceptable */
 export function port(smallest: 0 | 1 = 0) {
   return z.coerce.number('is not a port').int('is not a port').min(smallest, 'is not a port').max(MAX_PORT, 'is not a port')
 }
 
-/** An address with one of these schemes, such as `redis` or `rediss`. */
+/** Accepts an address with one of these schemes, such as `redis` or `rediss`. */
 export function addressOf(...schemes: readonly string[]) {
   const starts = schemes.map((scheme) => `${scheme}://`)
   return z.string().refine((text) => starts.some((start) => text.startsWith(start)), `does not begin with ${starts.join(' or ')}`)

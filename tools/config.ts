@@ -12,7 +12,7 @@ const DEFAULT_HOME = fileURLToPath(new URL('../.millrace', import.meta.url))
 const DEFAULT_BROKERS = '127.0.0.1:9092'
 const DEFAULT_REGISTRY_URL = 'http://127.0.0.1:8081'
 
-/** Addresses from the environment; otherwise those of the running stack; otherwise the default ones. */
+/** Returns the addresses from the environment; otherwise those of the running stack; otherwise the default ones. */
 export function streamTarget(env: NodeJS.ProcessEnv = process.env): StreamTarget {
   const home = env.MILLRACE_HOME ?? DEFAULT_HOME
   const parts = readRunFile({ run: join(home, 'run') })?.parts ?? []

@@ -4,10 +4,11 @@ import type { IncomingHttpHeaders } from 'node:http'
 const LOCAL_NAMES = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * Why a local server refuses a request that a web page may have caused; undefined for other requests. The local servers
- * listen on loopback only, but any page that is open in a browser on this machine can send requests there. Browsers add
- * Origin or Sec-Fetch-Site to such requests, and no other client does. The host is checked, because a page whose name
- * was rebound to 127.0.0.1 is of the same origin as the server, but the browser still sends the page's host.
+ * Returns why a local server refuses a request that a web page may have caused; undefined for other requests. The local
+ * servers listen on loopback only, but any page that is open in a browser on this machine can send requests there.
+ * Browsers add Origin or Sec-Fetch-Site to such requests, and no other client does. The host is checked because of DNS
+ * rebinding: a page whose name was rebound to 127.0.0.1 has the same origin as the server, but the browser still sends
+ * the page's host.
  */
 export function browserRefusal(headers: Pick<IncomingHttpHeaders, 'origin' | 'sec-fetch-site' | 'host'>): string | undefined {
   if (headers.origin !== undefined) return 'Requests with an Origin header are refused, because web pages must not use this server'

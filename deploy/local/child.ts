@@ -8,7 +8,10 @@ import { waitUntil } from './wait.ts'
 /** Identifies a running process, and distinguishes it from another process that reuses its pid. */
 export interface ProcessMark {
   readonly pid: number
-  /** Start time of the process in clock ticks since boot, from /proc. A process that reuses the pid has another one. */
+  /**
+   * Start time of the process in clock ticks since boot, from /proc. It distinguishes the process from a later one with
+   * the same pid.
+   */
   readonly startedAtTicks: string
 }
 
@@ -66,7 +69,7 @@ const MARK_EXTENSION = '.pid'
 const STAT_STATE_INDEX = 0
 const STAT_START_TIME_INDEX = 19
 
-/** The mark of a running process; undefined when there is none. A zombie counts as ended. */
+/** Returns the mark of a running process; undefined when there is none. A zombie counts as ended. */
 export function processMark(pid: number): ProcessMark | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
@@ -121,7 +124,7 @@ export async function startChild(spec: ChildSpec): Promise<Child> {
   }
 }
 
-/** The process that an earlier run started under this name, if it is still running. */
+/** Finds the process that an earlier run started under this name, if it is still running. */
 export function findChild(runDir: string, name: string): Child | undefined {
   const file = markFile(runDir, name)
   if (!existsSync(file)) return undefined
@@ -140,7 +143,7 @@ export function findChild(runDir: string, name: string): Child | undefined {
   return childOf(name, runDir, mark, whenExited, isRunning)
 }
 
-/** All processes that earlier runs started here and that are still running. */
+/** Finds all processes that earlier runs started here and that are still running. */
 export function findChildren(runDir: string): Child[] {
   if (!existsSync(runDir)) return []
   return readdirSync(runDir)
@@ -181,8 +184,8 @@ const FAULT = /error|exception|fatal|fail|refused|denied|cannot/i
 const FAULT_BYTES = 300
 
 /**
- * The log line that best explains why a process did not start: the last line that mentions a fault, or else the last
- * line.
+ * Returns the log line that best explains why a process did not start: the last one that mentions a fault, or else the
+ * last one.
  */
 export function faultInLog(logFile: string): string {
   try {

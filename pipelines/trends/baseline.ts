@@ -4,7 +4,7 @@ import { hourOfWeek, sameHourOfWeekBefore, weekOf } from './time.ts'
 /** Weight of the newest week in the exponentially weighted mean: docs/services/trends.md#baseline */
 const NEWEST_WEIGHT = 0.3
 
-/** An empty baseline. Every hour from `hour` on counts as observed, silent hours as zero. */
+/** Creates an empty baseline. Every hour from `hour` on counts as observed, and silent hours count as zero. */
 export function newBaseline(hour: number): TermBaseline {
   return { since_hour: hour, seen_hour: hour, hours_of_week: [], means: [], weeks: [] }
 }
@@ -14,7 +14,7 @@ export function isKnownAt(sinceHour: number, hour: number): boolean {
   return sinceHour !== 0 && sinceHour <= sameHourOfWeekBefore(hour)
 }
 
-/** The usual count in this hour of the week, from earlier weeks. undefined if none was observed. */
+/** Returns the usual count in this hour of the week, from earlier weeks; undefined if none was observed. */
 export function usualAt(baseline: TermBaseline, hour: number): number | undefined {
   if (!isKnownAt(baseline.since_hour, hour)) return undefined
   const place = baseline.hours_of_week.indexOf(hourOfWeek(hour))
@@ -40,7 +40,7 @@ export function learn(baseline: TermBaseline, hour: number, count: number): void
   }
 }
 
-/** The mean after decaying for the silent weeks between its last update and `week`. */
+/** Returns the mean, decayed for each silent week between its last update and `week`. */
 function fadedMean(baseline: TermBaseline, place: number, week: number): number {
   const silentWeeks = week - baseline.weeks[place] - 1
   return baseline.means[place] * (1 - NEWEST_WEIGHT) ** Math.max(0, silentWeeks)

@@ -1,22 +1,25 @@
 import type { UserContributions } from '../../schemas/trends/types.ts'
 import { MAX_AHEAD_MINUTES, WINDOW_MINUTES } from './time.ts'
 
-/** The most that a user adds to a term in any window, over all regions: docs/services/trends.md#spam-cap */
+/**
+ * Maximum number of contributions of one user to a term in any window, over all regions:
+ * docs/services/trends.md#spam-cap
+ */
 export const MAX_PER_USER = 3
 
 /**
- * Terms remembered per user: about two thousand phrases in two hours, more than a person writes. With at most 560
- * bytes per term and nine minutes each, the state of a user stays below 1.3 MB.
+ * Maximum number of terms remembered per user. Nobody writes two thousand phrases in two hours. With at most 560 bytes
+ * per term and nine minutes each, the state of a user stays below 1.3 MB.
  */
 export const MAX_TERMS_PER_USER = 2_000
 
 /**
- * Contributions this much older than a user's newest share no window with any future one. A tweet is at most one
- * window old when it is counted, its windows reach back one more, and the newest may be dated ahead.
+ * Contributions that are this much older than a user's newest one share no window with any future contribution. A tweet
+ * is at most one window old when it is counted, its windows reach back one more, and the newest may be dated ahead.
  */
 export const REMEMBERED_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES
 
-/** Whether the user has room for one more term, or the term is remembered already. */
+/** Returns true if the term is already remembered for the user, or if there is room for one more. */
 export function hasRoomFor(user: UserContributions, term: string): boolean {
   return user.terms.length < MAX_TERMS_PER_USER || user.terms.some((each) => each.term === term)
 }
@@ -40,7 +43,7 @@ export function admit(user: UserContributions, term: string, minute: number): bo
   return true
 }
 
-/** The most contributions in any window that contains `minute`, including one in `minute`. */
+/** Returns the greatest number of contributions in any window that contains `minute`, plus a new one in `minute`. */
 function fullestWindowWith(minutes: readonly number[], minute: number): number {
   const near = minutes.filter((known) => Math.abs(known - minute) < WINDOW_MINUTES)
   near.push(minute)
@@ -54,7 +57,7 @@ function fullestWindowWith(minutes: readonly number[], minute: number): number {
   return fullest
 }
 
-/** The minute of the newest counted contribution, or -1 if there is none. */
+/** Returns the minute of the newest counted contribution, or -1 if there is none. */
 export function newestContribution(user: UserContributions): number {
   let newest = -1
   for (const { minutes } of user.terms) newest = Math.max(newest, minutes[minutes.length - 1])

@@ -19,7 +19,7 @@ export interface Contenders {
 export interface Evaluation {
   /** The exact current value. */
   readonly value: number
-  /** The greatest value until the term is offered again; at least `value`. */
+  /** The greatest value that the term can have until it is offered again; at least `value`. */
   readonly bound: number
 }
 
@@ -44,12 +44,12 @@ const TRIM_FACTOR = 2
  * Remembers at most 2 × `keep` terms. Values fall as the window advances, and grow only by contributions, which are
  * offered. A term that was below the floor when it was last offered is therefore still below it, and the best terms
  * above the floor are exact.
- * @param keep more than are ever requested; the margin may fall below the floor before all terms must be offered
+ * @param keep more than `best` ever requests; the surplus can fall below the floor before all terms must be offered
  * again
  */
 export function contenders(keep: number): Contenders {
   const members = new Map<string, Member>()
-  /** All terms above it are remembered. undefined means that all terms are. */
+  /** All terms above the floor are remembered. Without a floor, all terms are. */
   let floor: { readonly term: string; readonly value: number } | undefined
 
   function offer(term: string, bound: number): void {

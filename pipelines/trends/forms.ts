@@ -1,9 +1,12 @@
 import type { TermForm } from '../../schemas/trends/types.ts'
 
-/** Spellings per term. People use two or three, and a flood of odd ones must not fill the state. */
+/** Maximum number of spellings per term. People use two or three, and a flood of odd ones must not fill the state. */
 export const MAX_FORMS = 16
 
-/** Counts a spelling. If there are too many, the rarest is removed (of equally rare ones, the greatest). */
+/**
+ * Counts a spelling. If there are too many spellings, removes the rarest (of equally rare ones, the last in text
+ * order).
+ */
 export function addForm(forms: TermForm[], form: string, count: number): void {
   for (const known of forms) {
     if (known.form !== form) continue
@@ -18,7 +21,7 @@ export function addForm(forms: TermForm[], form: string, count: number): void {
   forms[forms.indexOf(rarest)] = { form, count }
 }
 
-/** The most common spelling. Of equally common ones, the smallest. */
+/** Returns the most common spelling; of equally common ones, the first in text order. */
 export function mostFrequentForm(forms: readonly TermForm[]): string {
   return forms.reduce((best, form) => (comesBefore(form, best) ? form : best)).form
 }

@@ -4,16 +4,16 @@ import { WINDOW_MINUTES } from './time.ts'
 
 /** The sum and number of the window counts of many terms, without visiting them. */
 export interface NewTerms {
-  /** Call it before adding `count` to a term's `minute`. */
+  /** Must be called before `count` is added to a term's `minute`. */
   adding(minutes: Buckets, minute: number, count: number): void
-  /** Totals of the window whose newest bucket is `lastMinute`, which must not decrease between calls. */
+  /** Returns the totals of the window whose newest bucket is `lastMinute`, which must not decrease between calls. */
   totals(lastMinute: number): { volume: number; terms: number }
 }
 
 /**
- * A term with contributions in minute b is in the windows b … b+59. When a minute gets its first contribution, only
- * those windows are new in which no neighbouring minute had already put the term. They are recorded as +1 at the
- * first and -1 after the last. The totals are therefore exact for late contributions and for those dated ahead, too.
+ * A term with contributions in minute b is in the windows b … b+59. When a minute gets its first contribution, the term
+ * is new only in windows that contain none of its other minutes. They are recorded as +1 at the first window and -1
+ * after the last. The totals are therefore also exact for late contributions and for those dated ahead.
  */
 export function newTerms(): NewTerms {
   const volumes = new Map<number, number>()

@@ -7,7 +7,7 @@ import { addSample } from './samples.ts'
  */
 export interface PendingCounts {
   add(key: string, original: string, minute: number, tweet: Tweet): void
-  /** Passes on all contributions and clears them. */
+  /** Passes all contributions to `take` and clears them. */
   drain(take: (key: string, counts: TermCounts) => void): void
   readonly size: number
 }

@@ -3,10 +3,13 @@ import { labelOf, trendScore, velocityOf, velocityVsUsual } from './score.ts'
 import { NO_BASELINE } from './term-state.ts'
 import { MINUTE_MS } from './time.ts'
 
-/** Candidates kept per region, from which personalized lists are made: docs/services/trends.md#personalized-lists */
+/**
+ * Number of candidates kept per region. Personalized lists are made from them:
+ * docs/services/trends.md#personalized-lists
+ */
 export const KEPT_TERMS = 500
 
-/** Moments to remember. With two a minute, one from a minute ago is always among them. */
+/** Number of moments to remember. There are two per minute, so one from a minute ago is always among them. */
 const KEPT_MOMENTS = 6
 
 /** A ranked candidate before its trending_since is known. */
@@ -45,17 +48,18 @@ export function entryOf({ candidate, score, velocityVsUsual: velocity }: RankedT
   }
 }
 
-/**
- * Spread, in standard deviations, for which the candidates of all partitions still contain the region's best terms.
- */
+/** Margin above a partition's expected share of the best terms, in standard deviations. */
 const SPREAD_DEVIATIONS = 6
-/** Guarantees, with some margin, that the served terms are complete for any spread. */
+/**
+ * Minimum per partition. It exceeds the number of served terms, so these are complete however the terms are
+ * distributed.
+ */
 const LEAST_CANDIDATES = 30
 
 /**
- * How many candidates of a region a partition sends. Terms are distributed over partitions by hash, so each has about
- * its share of the best 500. Six standard deviations above it are exceeded once in a billion regions. Only the lowest
- * ranks can then be wrong, which the merge detects and counts.
+ * Returns how many candidates of a region a partition sends. Terms are distributed over partitions by hash, so each
+ * partition has about an equal share of the best 500. It exceeds that share by six standard deviations once in a
+ * billion regions. Only the lowest ranks can then be wrong, which the merge detects and counts.
  */
 export function candidatesPerPartition(partitions: number): number {
   const share = KEPT_TERMS / partitions
@@ -76,8 +80,8 @@ export function addTotals(moments: NewTermMoment[], windowEnd: number, volume: n
 }
 
 /**
- * Mean window count of terms without baseline a minute before `windowEnd`, or at the last earlier moment that all
- * partitions reported. 0 if there is none.
+ * Returns the mean window count of terms without baseline a minute before `windowEnd`, or at the last earlier moment
+ * that all partitions reported; 0 if there is none.
  */
 export function meanOfNewTerms(moments: readonly NewTermMoment[], windowEnd: number): number {
   const partitions = Math.max(0, ...moments.map((moment) => moment.partitions))

@@ -8,7 +8,7 @@ import { MINUTE_MS } from './time.ts'
 import { noteTrending, SERVED_TERMS } from './trending-since.ts'
 
 const TOTALS_KEY = 'last'
-/** Lists made between two pauses, which let the event loop send heartbeats. */
+/** Number of lists made between two pauses. The pauses let the event loop send heartbeats. */
 const LISTS_PER_PAUSE = 16
 
 export interface RegionListsOptions {

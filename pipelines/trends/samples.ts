@@ -1,6 +1,6 @@
 import type { SampleTweet } from '../../schemas/trends/types.ts'
 
-/** Sample tweets per trend: docs/services/trends.md#sample-tweets */
+/** Number of sample tweets per trend: docs/services/trends.md#sample-tweets */
 export const SAMPLES = 3
 
 /**

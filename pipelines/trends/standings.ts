@@ -10,20 +10,20 @@ import { trendScore } from './score.ts'
 import { candidateOf, greatestCountFrom, NO_BASELINE, unchangedThrough, windowCount } from './term-state.ts'
 import { hourOfMinute } from './time.ts'
 
-/** Contenders to keep beyond those requested, as a share. They delay the next visit to all terms of a region. */
+/** Share of contenders to keep beyond those requested. They delay the next visit to all terms of a region. */
 const SPARE_SHARE = 0.25
-/** Terms visited between two pauses, which let the event loop send heartbeats. */
+/** Number of terms visited between two pauses. The pauses let the event loop send heartbeats. */
 const TERMS_PER_PAUSE = 2_000
-/** Regions ranked between two pauses. */
+/** Number of regions ranked between two pauses. */
 const REGIONS_PER_PAUSE = 8
 
 export interface StandingsOptions {
   readonly terms: Pick<KeyedStore<string, TermState>, 'prefetch' | 'loadPrefetched' | 'get' | 'scan'>
-  /** The usual count of a known term in an hour (hours since 1970). */
+  /** Returns the usual count of a known term in an hour (hours since 1970). */
   readonly usualOf: (key: string, hour: number) => number
   /** Reads in one batch the values that `usualOf` will need. */
   readonly prefetchUsual: (keys: readonly string[]) => void
-  /** Candidates per region for each kind of term (with and without baseline). */
+  /** Number of candidates per region for each kind of term (with and without baseline). */
   readonly perRegion: number
 }
 
@@ -46,15 +46,17 @@ export interface RegionStanding {
  * The standings are in memory. `rebuild` derives them from the stored terms.
  */
 export interface Standings {
-  /** False after a start, and when a new hour may give terms a baseline. Then call `rebuild` first. */
+  /**
+   * Returns false after a start, and when a new hour may give terms a baseline. In both cases, call `rebuild` first.
+   */
   readyFor(lastMinute: number): boolean
-  /** Visits every term. Yields at intervals. */
+  /** Derives the standings by visiting every term. Yields at intervals. */
   rebuild(lastMinute: number, visit: (key: string, state: TermState) => void): Generator<void, void, void>
-  /** Call it before adding contributions to a term's minute. */
+  /** Must be called before contributions are added to a term's minute. */
   adding(state: TermState, minute: number, count: number): void
-  /** Call it after adding contributions to a term. */
+  /** Must be called after contributions were added to a term. */
   changed(woeid: number, term: string, state: TermState): void
-  /** The sum and number of window counts of the terms without baseline. */
+  /** Returns the sum and the number of the window counts of all terms without baseline. */
   newTermTotals(lastMinute: number): { volume: number; terms: number }
   /** Reports the candidates of every region that has any. Yields at intervals. */
   rank(lastMinute: number, take: (standing: RegionStanding) => void): Generator<void, void, void>
@@ -64,7 +66,10 @@ export interface Standings {
 interface RegionContenders {
   readonly fresh: Contenders
   readonly known: Contenders
-  /** The last leading terms. Most are unchanged at the next renewal and need not be read and decoded again. */
+  /**
+   * Evaluations of the last leading terms. Most are unchanged at the next renewal and need not be read and decoded
+   * again.
+   */
   looks: Map<string, Look>
 }
 
@@ -73,7 +78,7 @@ interface Look {
   readonly candidate: TrendCandidate
   /** The greatest count that the term can have from now on without further contributions. */
   readonly greatest: number
-  /** Newest bucket of the last window for which this is valid, if no contribution comes. */
+  /** Newest bucket of the last window for which the evaluation is valid if no contribution arrives. */
   readonly through: number
 }
 
@@ -185,7 +190,7 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     })
   }
 
-  /** The value that ranks a term among those of its kind. */
+  /** Returns the value that ranks a term among terms of the same kind. */
   function worthOf(count: number, baseline: number): number {
     return baseline === NO_BASELINE || count === 0 ? count : trendScore(count, baseline)
   }
@@ -211,7 +216,10 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     return { candidate, greatest: greatestCountFrom(state, lastMinute), through: unchangedThrough(state, lastMinute) }
   }
 
-  /** Visits all terms of a region, because its contenders have run out or have too many contributions dated ahead. */
+  /**
+   * Visits all terms of a region. This is needed when its contenders have run out or have too many contributions dated
+   * ahead.
+   */
   function revisit(woeid: number, region: RegionContenders): RegionStanding {
     region.fresh.restart()
     region.known.restart()

@@ -4,9 +4,9 @@ import { addForm, mostFrequentForm } from './forms.ts'
 import { addSample } from './samples.ts'
 import { hourOfMinute, MAX_AHEAD_MINUTES, MINUTE_MS, MINUTES_PER_HOUR, WINDOW_MINUTES } from './time.ts'
 
-/** The current window and the one an hour before, as seen from a newest bucket that may be dated ahead. */
+/** Covers the current window and the one an hour before, even when the newest bucket is dated ahead. */
 const KEPT_MINUTES = 2 * WINDOW_MINUTES + MAX_AHEAD_MINUTES + 1
-/** The last 24 whole hours, the current one, and one that a tweet dated ahead may have opened. */
+/** Covers the last 24 whole hours, the current one, and one that a tweet dated ahead may have opened. */
 const KEPT_HOURS = 26
 const DAY_HOURS = 24
 
@@ -40,26 +40,29 @@ export function applyCounts(state: TermState, counts: TermCounts, listener: Minu
   for (const sample of counts.samples) addSample(state.samples, sample)
 }
 
-/** Contributions in the window whose newest bucket is `lastMinute`. */
+/** Returns the contributions in the window whose newest bucket is `lastMinute`. */
 export function windowCount(state: TermState, lastMinute: number): number {
   return sumOf(state.minutes, lastMinute - WINDOW_MINUTES + 1, lastMinute)
 }
 
 /**
- * The greatest count of any window from `lastMinute` on without further contributions. Includes buckets dated ahead.
+ * Returns the greatest count of any window from `lastMinute` on, including buckets dated ahead, if no contribution
+ * arrives.
  */
 export function greatestCountFrom(state: TermState, lastMinute: number): number {
   return sumOf(state.minutes, lastMinute - WINDOW_MINUTES + 1, Infinity)
 }
 
-/** Contributions in the 24 whole hours before the hour of `lastMinute`, and in that hour up to `lastMinute`. */
+/**
+ * Returns the contributions in the 24 whole hours before the hour of `lastMinute`, and in that hour up to `lastMinute`.
+ */
 function dayCount(state: TermState, lastMinute: number): number {
   const hour = hourOfMinute(lastMinute)
   const ahead = sumOf(state.minutes, lastMinute + 1, (hour + 1) * MINUTES_PER_HOUR - 1)
   return sumOf(state.hours, hour - DAY_HOURS, hour) - ahead
 }
 
-/** Everything that the ranked list needs to know about a term. */
+/** Returns everything that the ranked list needs to know about a term. */
 export function candidateOf(term: string, state: TermState, count: number, usual: number | undefined, lastMinute: number): TrendCandidate {
   const windowStart = (lastMinute - WINDOW_MINUTES + 1) * MINUTE_MS
   return {
@@ -75,9 +78,9 @@ export function candidateOf(term: string, state: TermState, count: number, usual
 }
 
 /**
- * Newest bucket of the last window for which `candidateOf` gives the same result, if no contribution comes. The
- * result changes when a bucket enters the window, moves from it into the one an hour before, or leaves that one, and
- * when the hour ends.
+ * Returns the newest bucket of the last window for which `candidateOf` gives the same result if no contribution
+ * arrives. The result changes when a bucket enters the window, moves from it into the window an hour before, or leaves
+ * that window, and when the hour ends.
  */
 export function unchangedThrough(state: TermState, lastMinute: number): number {
   const { first, at } = state.minutes
@@ -91,7 +94,9 @@ export function unchangedThrough(state: TermState, lastMinute: number): number {
   return next - 1
 }
 
-/** Whether the term has no contribution within the day that volume_24h covers, so that its state has no effect. */
+/**
+ * Returns true if the term has no contribution within the day that volume_24h covers, so that its state has no effect.
+ */
 export function isSilent(state: TermState, hour: number): boolean {
   return newestOf(state.hours) < hour - DAY_HOURS
 }

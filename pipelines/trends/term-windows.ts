@@ -18,13 +18,10 @@ import { applyCounts, isSilent, newTermState } from './term-state.ts'
 import { hourOfMinute, lastMinuteOf, MINUTE_MS } from './time.ts'
 import { type PublishVolume, volumeRounds } from './volumes.ts'
 
-/** Totals of a partition are sent with the candidates, under a woeid that no place has. */
+/** Woeid of the record with a partition's totals, which is sent with the candidates. No place has this woeid. */
 export const TOTALS_WOEID = 0
 
-/**
- * Age in hours at which an hour's count is final, because later contributions are older than the window and do not
- * count.
- */
+/** Age in hours at which an hour's count is final. Later contributions are older than the window and do not count. */
 const LEARNED_AFTER_HOURS = 2
 /** A baseline is deleted after four silent weeks, when its means have decayed to a quarter. */
 const BASELINE_KEPT_HOURS = 4 * 7 * 24

@@ -2,11 +2,11 @@ import { foldTerm } from '../../schemas/trends/term.ts'
 import type { Tweet } from '../../schemas/trends/types.ts'
 
 /**
- * A tweet has room for a few hundred n-grams. More are a producer's bug or an attack, and each costs state in three
- * regions.
+ * Maximum number of terms per tweet. A tweet has room for a few hundred n-grams. More are a producer's bug or an
+ * attack, and each takes state in three regions.
  */
 const MAX_TERMS_PER_TWEET = 500
-/** Most terms are spelled the same way again and again, so folding them once is enough. */
+/** Number of cached foldings. Most terms occur again and again in the same spelling. */
 const REMEMBERED_FOLDS = 50_000
 
 /** Extracts the distinct terms of a tweet, each with its first spelling. Caches recent foldings. */

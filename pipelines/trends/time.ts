@@ -3,7 +3,10 @@ export const MINUTE_MS = 60_000
 export const MINUTES_PER_HOUR = 60
 const HOURS_PER_WEEK = 168
 
-/** One-minute buckets in the sliding window, including the current one: docs/services/trends.md#window-and-volumes */
+/**
+ * Number of one-minute buckets in the sliding window, including the current one:
+ * docs/services/trends.md#window-and-volumes
+ */
 export const WINDOW_MINUTES = 60
 /** Every second renewal is the snapshot of its minute: docs/services/trends.md#freshness */
 export const RENEWAL_MS = 30_000
@@ -16,8 +19,8 @@ export function minuteOf(ms: number): number {
 }
 
 /**
- * The newest bucket of the window that ends at `windowEnd`. For a whole minute this is the bucket before it, for a
- * half minute the current one.
+ * Returns the newest bucket of the window that ends at `windowEnd`: for a whole minute the bucket before it, for a half
+ * minute the current one.
  */
 export function lastMinuteOf(windowEnd: number): number {
   return Math.floor((windowEnd - 1) / MINUTE_MS)
@@ -27,7 +30,7 @@ export function hourOfMinute(minute: number): number {
   return Math.floor(minute / MINUTES_PER_HOUR)
 }
 
-/** 0-167. Weeks begin on Thursday, as 1970 did, because any day works. */
+/** Returns 0 to 167. Weeks begin on Thursday, as 1970 did; any other day would work as well. */
 export function hourOfWeek(hour: number): number {
   return hour % HOURS_PER_WEEK
 }

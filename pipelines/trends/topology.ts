@@ -9,9 +9,9 @@ import { tweetCounts } from './tweet-counts.ts'
 const TERM_PARTITIONS = { partitions: 4, productionPartitions: 32 }
 const REGION_PARTITIONS = { partitions: 4, productionPartitions: 8 }
 
-/** Contributions are combined for this long. It bounds how often a popular term is sent, and delays it as much. */
+/** Contributions are combined for this long. A popular term is sent only once per interval, with that much delay. */
 const COMMIT_INTERVAL_MS = 1_000
-/** Enough for tweets that were sent before a renewal to arrive. */
+/** Tweets that were sent before a renewal arrive within this time. */
 const ARRIVAL_DELAY_MS = 2_000
 /** Interval of the sweep for silent users. */
 const FORGET_EVERY_MS = 60_000

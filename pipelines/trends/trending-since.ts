@@ -8,7 +8,7 @@ const GAP_MS = 10 * MINUTE_MS
 
 /**
  * Records which terms are trending.
- * @returns the start of each trend, and whether anything changed that must be stored
+ * @returns the start of each trend, and whether there is a change to store
  */
 export function noteTrending(
   known: TrendingSince,

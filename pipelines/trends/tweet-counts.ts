@@ -21,7 +21,8 @@ import { hourOfMinute, MAX_AHEAD_MS, minuteOf, WINDOW_MINUTES } from './time.ts'
 /** Tweets with a higher bot score do not count: docs/services/trends.md#what-counts */
 const MAX_BOT_SCORE = 0.7
 /**
- * Users visited per run. With a run every minute, this is over a million per hour and partition, at about 1 µs each.
+ * Number of users visited per run. With a run every minute, this is over a million per hour and partition, at about 1
+ * µs each.
  */
 const USERS_SWEPT = 20_000
 const ONLY_WORLDWIDE = [WORLDWIDE]

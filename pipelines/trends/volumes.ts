@@ -2,34 +2,37 @@ import type { TermState, VolumesRound } from '../../schemas/trends/types.ts'
 import { eachBucket } from '../../state/stores/buckets.ts'
 import type { KeyedStore } from '../engine/index.ts'
 
-/** Maximum number of minutes waiting to be published. Reached only if time markers are held back, as by a backlog. */
+/**
+ * Maximum number of minutes that wait to be published. It is reached only if time markers are held back, as by a
+ * backlog.
+ */
 const MAX_WAITING = 50_000
 const ROUND_KEY = 'round'
 
 export type PublishVolume = (key: string, minute: number, volume: number) => void
 
 /**
- * Publishes once a minute how often each term was counted in each changed minute, for the exact history. Volumes are
- * absolute and only grow, so publishing one twice has no effect.
+ * Publishes, once a minute, the count of each term in each minute that has changed. The exact history consists of these
+ * counts. Volumes are absolute and only grow, so publishing one twice has no effect.
  *
- * Waiting volumes are in memory. Each term's state contains the round of its last change. After a restart, the terms
- * of the unfinished round are published completely (`catchUp`).
+ * Waiting volumes are only in memory. Each term's state contains the round of its last change, so that after a restart
+ * the terms of the unfinished round can be published completely (`catchUp`).
  */
 export interface VolumeRounds {
   /** Records a change of a minute's volume. */
   changed(key: string, state: TermState, minute: number, volume: number): void
-  /** Call it when a minute leaves the state. Publishes its volume unless it was published before. */
+  /** Must be called when a minute leaves the state. Publishes its volume unless it was published before. */
   dropping(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void
-  /** Call it for each term after a restart. */
+  /** Must be called for each term after a restart. */
   catchUp(key: string, state: TermState, publish: PublishVolume): void
-  /** Call it when every term has been through `catchUp`. */
+  /** Must be called when every term has been through `catchUp`. */
   caughtUp(): void
   /** Publishes waiting volumes; with `onlyWhenFull`, only if there are too many. */
   publish(publish: PublishVolume, onlyWhenFull?: boolean): void
 }
 
 export function volumeRounds(store: KeyedStore<string, VolumesRound>): VolumeRounds {
-  /** Key → minute, volume, minute, volume … */
+  /** Maps each key to its waiting minutes and their volumes: minute, volume, minute, volume … */
   let waiting = new Map<string, number[]>()
   let isCaughtUp = false
   let round: number | undefined

@@ -22,7 +22,7 @@ export function answerTo(command: Command<unknown>, args: readonly string[]): An
   }
 }
 
-/** Handles them for the command that a file declares. */
+/** Handles `--help` and wrong options of the command that a file declares. */
 export async function answerOf(declaration: string, args: readonly string[]): Promise<Answer> {
   const { default: command } = (await import(pathToFileURL(declaration).href)) as { default: Command<unknown> }
   return answerTo(command, args)

@@ -1,6 +1,6 @@
 import type { Option } from './option.ts'
 
-/** Terminals have at least 80 columns, and most have more. */
+/** Maximum line width. Terminals have at least 80 columns, and most have more. */
 const WIDTH = 100
 const INDENT = '  '
 /** The description of a longer name goes on the next line. */
@@ -15,7 +15,7 @@ interface Described {
   readonly examples?: readonly (readonly [args: string, meaning: string])[]
 }
 
-/** The output of `--help`. */
+/** Returns the output of `--help`. */
 export function helpText({ call, description, options = {}, positionals = {}, environment = {}, examples = [] }: Described): string {
   const words = Object.entries(positionals).map(([name, { isRequired }]) => (isRequired ? name : `[${name}]`))
   const usage = [call, ...words, '[options]'].join(' ')

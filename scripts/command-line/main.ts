@@ -36,21 +36,24 @@ export async function runMain(work: () => Promise<number> | Promise<void>): Prom
   }
 }
 
-/** The error message for the user, or the stack trace of a bug. */
+/** Returns the error message for the user, or the stack trace of a bug. */
 function failureText(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (BUGS.some((kind) => error instanceof kind)) return error.stack ?? error.message
   return hasIssues(error) ? error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('; ') : error.message
 }
 
-/** The message of a ZodError is JSON of many lines. */
+/** Recognizes a ZodError, whose message is JSON of many lines. */
 function hasIssues(error: Error): error is Error & Issues {
   return 'issues' in error && Array.isArray(error.issues)
 }
 
 let endsWithReader = false
 
-/** Without this, `npm run status | head` would end with the stack trace of an unhandled EPIPE. */
+/**
+ * Ends the process when the reader of its output is gone. Otherwise `npm run status | head` would print the stack trace
+ * of an unhandled EPIPE.
+ */
 function endWithReader(): void {
   if (endsWithReader) return
   endsWithReader = true

@@ -1,7 +1,7 @@
 /** A name that differs in more than this share of its letters is not a typo. */
 const MOST_DIFFERENCES = 0.4
 
-/** The known name that the user most likely meant by `given`; undefined when none is similar. */
+/** Returns the known name that the user most likely meant by `given`; undefined when none is similar. */
 export function nearestName(given, known) {
   const distances = known.map((name) => ({ name, distance: editDistance(given, name) }))
   const [best] = distances.sort((a, b) => a.distance - b.distance)
@@ -9,7 +9,7 @@ export function nearestName(given, known) {
   return known.find((name) => given.length > 1 && (name.startsWith(given) || given.startsWith(name)))
 }
 
-/** Damerau-Levenshtein distance: insertions, deletions, substitutions and transpositions. */
+/** Computes the Damerau-Levenshtein distance: insertions, deletions, substitutions and transpositions. */
 function editDistance(one, other) {
   const rows = [Array.from({ length: other.length + 1 }, (_, column) => column)]
   for (let row = 1; row <= one.length; row++) {

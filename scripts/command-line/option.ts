@@ -35,7 +35,7 @@ interface Bounds extends Described<number> {
 const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 const DURATION = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/
 
-/** An option without a value: true when it is given. */
+/** Declares an option without a value, which is true when it is given. */
 export function flag(description: string): Option<boolean> {
   const read = (given: readonly string[]) => given.length > 0
   return { description, placeholder: undefined, fallback: undefined, isRequired: false, isRepeated: false, read }
@@ -50,21 +50,21 @@ export function text(description: string, described: Described<string> = {}): Op
   })
 }
 
-/** A finite number within the bounds. */
+/** Declares a finite number within the bounds. */
 export function number(description: string, bounds: Bounds & { readonly default: number }): Option<number>
 export function number(description: string, bounds?: Bounds): Option<number | undefined>
 export function number(description: string, bounds: Bounds = {}): Option<number | undefined> {
   return single(description, bounds.placeholder ?? 'N', written(bounds.default), (value) => parseNumber(value, bounds, 'number'))
 }
 
-/** An integer within the bounds. */
+/** Declares an integer within the bounds. */
 export function integer(description: string, bounds: Bounds & { readonly default: number }): Option<number>
 export function integer(description: string, bounds?: Bounds): Option<number | undefined>
 export function integer(description: string, bounds: Bounds = {}): Option<number | undefined> {
   return single(description, bounds.placeholder ?? 'N', written(bounds.default), (value) => parseNumber(value, bounds, 'integer'))
 }
 
-/** A number with a unit, such as `90s`; returned in milliseconds. */
+/** Declares a number with a unit, such as `90s`, which is read as milliseconds. */
 export function duration(description: string, described: Described<string> & { readonly default: string }): Option<number>
 export function duration(description: string, described?: Described<string>): Option<number | undefined>
 export function duration(description: string, described: Described<string> = {}): Option<number | undefined> {
@@ -75,7 +75,7 @@ export function duration(description: string, described: Described<string> = {})
   })
 }
 
-/** One of several words. */
+/** Declares a choice of one of several words. */
 export function choice<const T extends string>(
   description: string,
   of: readonly T[],
@@ -94,7 +94,7 @@ export function choice<const T extends string>(
   return single(description, described.placeholder ?? of.join('|'), described.default, (value) => parseChoice(value, of))
 }
 
-/** A comma-separated list of words. */
+/** Declares a comma-separated list of words. */
 export function choices<const T extends string>(
   description: string,
   of: readonly T[],
@@ -113,7 +113,7 @@ export function choices<const T extends string>(
   return { description: whole, placeholder: 'LIST', fallback: described?.default, isRequired: false, isRepeated: false, read }
 }
 
-/** A comma-separated list of integers. */
+/** Declares a comma-separated list of integers. */
 export function integers(
   description: string,
   { default: fallback, ...bounds }: Omit<Bounds, 'default'> & { readonly default: string },

@@ -1,13 +1,13 @@
 import { Failure, logged } from './commands.mjs'
 import { ENV, ROOT, SETUP_LOG } from './config.mjs'
 
-/** Command and first arguments of the npm that started this process, with its Node. */
+/** Returns the command and first arguments of the npm that started this process, run by the same Node. */
 export function startingNpm() {
   const cli = ENV.npm_execpath
   return cli && /npm-cli\.c?js$/.test(cli) ? [process.execPath, cli] : ['npm']
 }
 
-/** Runs npm and reduces its errors to one line. */
+/** Runs npm and throws its errors as one line. */
 export function runNpm([command, ...first], args, cwd) {
   const quiet = ['--no-fund', '--no-audit', '--loglevel=error']
   return logged(command, [...first, ...args, ...quiet], cwd).catch((failure) => {

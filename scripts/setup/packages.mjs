@@ -31,7 +31,7 @@ export async function ensurePackages(npm) {
   writeFileSync(stamp, hash)
 }
 
-/** True when all packages of the lockfile are already installed. */
+/** Returns true when all packages of the lockfile are already installed. */
 function isInstalled(lock) {
   const hidden = join(ROOT, 'node_modules', '.package-lock.json')
   if (!existsSync(hidden)) return false
@@ -41,7 +41,10 @@ function isInstalled(lock) {
   )
 }
 
-/** An optional package is needed if it is the binary for this machine. */
+/**
+ * Returns true for packages that this machine needs. An optional package is needed if it is the binary for this
+ * machine.
+ */
 function isNeeded({ optional, devOptional, peer, os, cpu, libc }) {
   if (!optional) return !devOptional && !peer
   const isHere = os?.includes(process.platform) && cpu?.includes(process.arch)

@@ -81,7 +81,7 @@ function cureFor(missing) {
   return `missing on this machine: ${needed}. As root: apt-get update && apt-get install -y --no-install-recommends ${packages.join(' ')}`
 }
 
-/** The newest Java runtime that this Debian release offers. */
+/** Returns the name of the newest Java runtime that this Debian release offers. */
 function javaPackage() {
   const known = ['openjdk-25-jre-headless', 'openjdk-21-jre-headless', 'openjdk-17-jre-headless']
   const isOffered = (name) => /Candidate: [^(]/.test(spawnSync('apt-cache', ['policy', name], { encoding: 'utf8' }).stdout ?? '')

@@ -19,7 +19,7 @@ const LONGEST_PHRASE_WORDS = 3
 const MAX_PHRASES = 20
 
 export interface Extracted {
-  /** As written, including #. */
+  /** The hashtags as written, including #. */
   readonly hashtags: string[]
   /** Sequences of two or three words, as written. */
   readonly phrases: string[]

@@ -19,7 +19,7 @@ export interface ClickhouseOptions extends ServerPlace {
   readonly password?: string
 }
 
-/** ClickHouse as a separate process, which embeds the engine behind ClickHouse's HTTP interface. */
+/** Describes ClickHouse as a separate process, which embeds the engine behind ClickHouse's HTTP interface. */
 export function clickhouseServerProcess(options: ClickhouseOptions): Component {
   const { password = '' } = options
   const address = `http://${LOOPBACK}:${options.port}`

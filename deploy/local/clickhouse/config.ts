@@ -12,7 +12,7 @@ export interface ClickhouseSettings {
   readonly password: string
 }
 
-/** The settings of the embedded ClickHouse process, which `deploy/local` provides. */
+/** Reads the settings of the embedded ClickHouse process, which `deploy/local` provides. */
 export function clickhouseSettings(env: NodeJS.ProcessEnv = process.env): ClickhouseSettings {
   const parsed = settings.parse(env)
   return { port: parsed.CLICKHOUSE_PORT, dataDir: parsed.CLICKHOUSE_DATA, password: parsed.CLICKHOUSE_PASSWORD }

@@ -44,9 +44,14 @@ export class EngineError extends Error {
 const SYNTAX_ERROR = 62
 const TOO_MANY_QUERIES = 202
 const UNKNOWN_EXCEPTION = 1002
-/** A little below the size of the thread pool (16), so that queries do not starve file access and compression. */
+/**
+ * Maximum number of queries that run at once. It is a little below the size of the thread pool (16), so that queries do
+ * not starve file access and compression.
+ */
 const PARALLEL_QUERIES = 12
-/** About a second of work at a high rate. With more queries waiting, none would finish in time. */
+/**
+ * Maximum number of waiting queries, about a second of work at a high rate. If more waited, none would finish in time.
+ */
 const WAITING_QUERIES = 2_000
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
 const READ_ONLY_WITH_SETTINGS = '2'
@@ -104,7 +109,7 @@ export async function openEngine(dataDir: string): Promise<Engine> {
   return { execute, close }
 }
 
-/** Data after a statement that takes no data is the rest of the statement. */
+/** Parses the statement. If it takes no data, the data after it is the rest of the statement. */
 function understood(request: EngineRequest): { request: EngineRequest; statement: Statement } {
   const statement = statementOf(request.sql)
   if (statement.kind !== 'insert-data' && request.data.length > 0) {
@@ -123,7 +128,9 @@ function statementOf(sql: string): Statement {
   }
 }
 
-/** Rows may follow the format's name in the statement and continue in the body. */
+/**
+ * Returns the rows of an INSERT. They may begin in the statement, after the format's name, and continue in the body.
+ */
 function insertedData({ sql, data }: EngineRequest, dataStart: number): Buffer {
   return dataStart >= sql.length ? data : Buffer.concat([Buffer.from(sql.slice(dataStart)), data])
 }
@@ -156,7 +163,10 @@ function exception(code: number, message: string, name: string): string {
   return `Code: ${code}. DB::Exception: ${message}. (${name})`
 }
 
-/** Runs at most `parallel` jobs at once, in order of arrival. Rejects further jobs when too many are waiting. */
+/**
+ * Creates a queue that runs at most `parallel` jobs at once, in order of arrival. Rejects further jobs when too many
+ * are waiting.
+ */
 function limiter(parallel: number, waitingLimit: number) {
   const waiting: (() => void)[] = []
   let running = 0

@@ -18,7 +18,10 @@ const STATUS = new Map<number, number>(
   ).flatMap(([status, codes]) => codes.map((code) => [code, status])),
 )
 
-/** The HTTP status that ClickHouse's HTTP interface returns for an error code: 4xx for client errors, otherwise 500. */
+/**
+ * Returns the HTTP status that ClickHouse's HTTP interface uses for an error code: 4xx for client errors, otherwise
+ * 500.
+ */
 export function statusOfError(code: number): number {
   return STATUS.get(code) ?? 500
 }

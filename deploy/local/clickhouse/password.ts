@@ -10,7 +10,7 @@ const PASSWORD_BYTES = 18
 const PRIVATE_FOLDER_MODE = 0o700
 const PRIVATE_FILE_MODE = 0o600
 
-/** The password of a stack's ClickHouse. It is created on first use and survives a reset. */
+/** Returns the password of a stack's ClickHouse. It is created on first use and survives a reset. */
 export function clickhousePassword({ path }: Pick<Home, 'path'>): string {
   const folder = join(path, 'auth')
   const file = join(folder, 'clickhouse-password')

@@ -75,7 +75,7 @@ export function engineRequest({ method, url, headers, body }: HttpRequest): Engi
 
 const NOTHING = Buffer.alloc(0)
 
-/** The user and password that a request gives, in any of ClickHouse's three ways. */
+/** Returns the user and password of a request, which ClickHouse accepts in three places. */
 export function credentialsOf({ url, headers }: Pick<HttpRequest, 'url' | 'headers'>): { user: string; password: string } {
   const [scheme, encoded] = (headers.authorization ?? '').split(' ')
   if (scheme.toLowerCase() === 'basic' && encoded !== undefined) {
@@ -89,7 +89,7 @@ export function credentialsOf({ url, headers }: Pick<HttpRequest, 'url' | 'heade
   }
 }
 
-/** Headers of a successful response. */
+/** Returns the headers of a successful response. */
 export function answerHeaders(queryId: string, answer: EngineAnswer): Record<string, string> {
   return {
     'content-type': contentType(answer.format),
@@ -109,7 +109,7 @@ export function queryIdOf(url: URL): string {
   return url.searchParams.get('query_id') || randomUUID()
 }
 
-/** Like ClickHouse, compresses only when the setting allows it. */
+/** Returns true if the response should be compressed. As in ClickHouse, the setting must allow it. */
 export function wantsGzip({ url, headers }: Pick<HttpRequest, 'url' | 'headers'>): boolean {
   return url.searchParams.get('enable_http_compression') === '1' && /\bgzip\b/.test(header(headers, 'accept-encoding') ?? '')
 }

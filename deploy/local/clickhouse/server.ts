@@ -9,7 +9,7 @@ import { answerHeaders, credentialsOf, engineRequest, queryIdOf, wantsGzip } fro
 
 const compress = promisify(gzip)
 
-/** One INSERT is one batch of a sink, which has a few megabytes. */
+/** Maximum size of a request. An INSERT contains one batch of a sink, which has a few megabytes. */
 const MAX_BODY_BYTES = 256 * 1024 * 1024
 const QUERY_IS_TOO_LARGE = 307
 const INTERNAL = 1002

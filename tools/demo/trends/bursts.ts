@@ -8,7 +8,7 @@ const MINUTE_MS = 60_000
 const BEGINS_EVERY_MS = 4 * MINUTE_MS
 const SHORTEST_MS = 8 * MINUTE_MS
 const LONGEST_MS = 25 * MINUTE_MS
-/** Shares of all tweets at a burst's peak. */
+/** Smallest and largest share of all tweets at a burst's peak. */
 const SMALLEST_PEAK = 0.01
 const GREATEST_PEAK = 0.06
 /** A burst rises during the first part of its time and fades during the rest. */
@@ -33,7 +33,7 @@ export interface Burst {
 
 /** The sequence of bursts, determined by the seed. */
 export interface Bursts {
-  /** The burst that a tweet at this time is about, if any. */
+  /** Returns the burst that a tweet at this time is about, if there is one. */
   at(time: number): Burst | undefined
   active(time: number): readonly Burst[]
 }
@@ -67,7 +67,7 @@ export function bursts(random: Random, startAt: number): Bursts {
   return { at, active }
 }
 
-/** The burst's share of all tweets: rises quickly to the peak and fades slowly. */
+/** Returns the burst's share of all tweets, which rises quickly to the peak and fades slowly. */
 function shareAt({ begins, ends, peak }: Burst, time: number): number {
   const progress = (time - begins) / (ends - begins)
   return peak * (progress < RISE_SHARE ? progress / RISE_SHARE : ((1 - progress) / (1 - RISE_SHARE)) ** 2)

@@ -2,7 +2,7 @@ import type { DemoKind, DemoStream } from './stream.ts'
 
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
-/** Number of bursts named per line. */
+/** Maximum number of bursts named per line. */
 const NAMED = 3
 
 /** Counts sent events for the progress output. */

@@ -9,7 +9,7 @@ import { vocabulary } from './vocabulary.ts'
 const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 
-/** Some users tweet much more than others, but none dominates. */
+/** Number of users. Some tweet much more than others, but none dominates. */
 const USERS = 100_000
 const USER_ZIPF_EXPONENT = 0.6
 /** Shares of all events. */
@@ -21,7 +21,7 @@ const AHEAD_SHARE = 0.0005
 const MALFORMED_SHARE = 0.0005
 /** Share of ordinary tweets whose topic is local. */
 const LOCAL_SHARE = 0.4
-/** From time to time, many users retweet the same tweet for half a minute. */
+/** Interval of storms, in which many users retweet the same tweet for half a minute. */
 const STORM_EVERY_MS = 6 * MINUTE_MS
 const STORM_MS = 30 * SECOND_MS
 const STORM_SHARE = 0.2
@@ -43,14 +43,14 @@ export interface DemoEvent {
   readonly kind: DemoKind
   /** Send time, epoch ms. */
   readonly at: number
-  /** Undefined for malformed events. */
+  /** The tweet; undefined for malformed events. */
   readonly tweet: Tweet | undefined
 }
 
 export interface DemoStream {
   /** Returns the next event; times never decrease. */
   next(): DemoEvent
-  /** The active bursts, strongest first. */
+  /** Returns the active bursts, strongest first. */
   happening(time: number): readonly Burst[]
 }
 

@@ -15,7 +15,7 @@ const SYLLABLES =
   )
 const SHORTEST_SYLLABLES = 2
 const MORE_SYLLABLES = 3
-/** Size including the head. It is large enough that most terms are rare, as in reality. */
+/** Number of terms, including the everyday topics. It is so large that most terms are rare, as in reality. */
 const VOCABULARY = 20_000
 const ZIPF_EXPONENT = 1
 const HASHTAG_SHARE = 0.6
