@@ -3,7 +3,7 @@ const SEED = 0x9747b28c | 0
 const MULTIPLIER = 0x5bd1e995
 const SHIFT = 24
 
-/** Kafka's 32-bit murmur2 hash of the bytes in [start, end), as a signed integer. */
+/** Computes Kafka's 32-bit murmur2 hash of the bytes in [start, end), as a signed integer. */
 export function murmur2(data: Uint8Array, start = 0, end: number = data.length): number {
   const length = end - start
   const tail = start + (length & ~3)
@@ -24,7 +24,7 @@ export function murmur2(data: Uint8Array, start = 0, end: number = data.length):
   return hash ^ (hash >>> 15)
 }
 
-/** The partition that the Java client and librdkafka's `murmur2_random` choose for the key in [start, end). */
+/** Returns the partition that the Java client and librdkafka's `murmur2_random` choose for the key in [start, end). */
 export function partitionFor(key: Uint8Array, partitions: number, start = 0, end: number = key.length): number {
   return (murmur2(key, start, end) & 0x7fffffff) % partitions
 }

@@ -1,6 +1,6 @@
 /**
- * The part of a schema registry that serdes use. Implemented by kafka/registry.ts (Confluent's REST API) and
- * kafka/memory/registry.ts.
+ * The part of a schema registry that serdes use. kafka/registry.ts (Confluent's REST API) and kafka/memory/registry.ts
+ * implement it.
  */
 export interface SchemaRegistry {
   /**
@@ -9,8 +9,8 @@ export interface SchemaRegistry {
    */
   register(subject: string, schemaJsonText: string): Promise<number>
   /**
-   * The schema as JSON. Rejects with SchemaNotFoundError if the registry has no such schema, and with another error if
-   * it does not answer.
+   * Returns the schema as JSON. Rejects with SchemaNotFoundError if the registry has no such schema, and with another
+   * error if it does not answer.
    */
   schemaById(schemaId: number): Promise<string>
 }

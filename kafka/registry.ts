@@ -19,7 +19,7 @@ export interface RegistryOptions {
   readonly url: string
   /** Time limit of one request. Default 5 s. */
   readonly requestTimeoutMs?: number
-  /** Time limit of a call, retries included. Default 30 s, which is enough for a registry to restart. */
+  /** Time limit of a call, including retries. Default 30 s, which is enough for a registry to restart. */
   readonly deadlineMs?: number
 }
 
@@ -65,8 +65,9 @@ interface Refusal {
 type Answer<T> = { readonly ok: true; readonly body: T } | { readonly ok: false; readonly refusal: Refusal }
 
 /**
- * Workers and APIs need only two HTTP calls and a cache. (The npm client parses every schema with its own codec, which
- * rounds 64-bit numbers, and it does not distinguish a missing schema from an unreachable registry.)
+ * Creates a client with two HTTP calls and a cache, which is all that workers and APIs need. (The npm client parses
+ * every schema with its own codec, which rounds 64-bit numbers, and it does not distinguish a missing schema from an
+ * unreachable registry.)
  */
 export function registryClient(options: RegistryOptions, deps: RegistryDeps = {}): RegistryClient {
   const { fetch: request = fetch, runtime = systemRuntime() } = deps

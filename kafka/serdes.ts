@@ -13,7 +13,7 @@ export interface ValueTopic<V> {
 // biome-ignore lint/suspicious/noExplicitAny: values are invariant, so no narrower type accepts every topic
 export type AnyValueTopic = ValueTopic<any>
 
-/** Schemas by id. Decoders read them synchronously; asynchronous callers load missing ones. */
+/** Holds schemas by id. Decoders read them synchronously; asynchronous callers load missing ones. */
 export interface LoadedSchemas extends SchemaLookup {
   /**
    * Fetches a schema after an UnknownSchemaError, so that the value can be decoded again. `not-found` means that the
@@ -25,7 +25,10 @@ export interface LoadedSchemas extends SchemaLookup {
 
 export interface Serdes {
   readonly schemas: LoadedSchemas
-  /** The codec of a topic's values, bound to its registered schema. The topic must have been passed to `openSerdes`. */
+  /**
+   * Returns the codec of a topic's values, bound to its registered schema. The topic must have been passed to
+   * `openSerdes`.
+   */
   codecFor<V>(topic: ValueTopic<V>): Codec<V>
 }
 
@@ -35,8 +38,8 @@ export interface SerdesOptions {
 }
 
 /**
- * How long a missing id is cached: it costs one request per interval, and a schema that is registered late is found
- * afterwards.
+ * How long a missing id is cached. The registry is asked again after this time, because the schema may be registered
+ * late.
  */
 const NOT_FOUND_KEPT_MS = 30_000
 /** How many missing ids are cached. The limit keeps a producer of random ids from filling the memory. */

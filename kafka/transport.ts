@@ -13,7 +13,7 @@ export interface TopicPartition {
   readonly partition: number
 }
 
-/** `topic-partition` as one string. All maps over partitions use it as their key. */
+/** Returns `topic-partition` as one string, which is the key of all maps over partitions. */
 export function partitionKey(topic: string, partition: number): string {
   return `${topic}-${partition}`
 }
@@ -40,8 +40,8 @@ export interface RecordChunk {
   /** Position of the varint that counts the headers; -1 when the record has no headers. */
   readonly headerStart: Int32Array
   /**
-   * Set on the stand-in for a batch that cannot be unpacked: the reason. Such a chunk has one record, without key,
-   * value and headers, at the offset where the batch begins.
+   * On the stand-in for a batch that cannot be unpacked, the reason. Such a chunk has one record, without key, value
+   * and headers, at the offset where the batch begins.
    */
   readonly unreadable?: string
 }
@@ -76,9 +76,9 @@ export interface FetcherOptions {
    */
   readonly maxWaitMs?: number
   /**
-   * The same limit after an empty answer. The fetcher calls it before each such request and uses the result if it is
-   * between `maxWaitMs` and 5 s, or else the nearer of these two. A reader that needs regular news of idle partitions
-   * returns the time until it needs the next. Default 5 s, or `maxWaitMs` if that is given.
+   * How long the broker may wait after an empty response. The fetcher calls the function before each such request and
+   * limits its result to the range from `maxWaitMs` to 5 s. A reader that needs regular news of idle partitions returns
+   * the time until it needs the next news. Default 5 s, or `maxWaitMs` if that is given.
    */
   readonly idleWaitMs?: () => number
   /** Maximum bytes of one response. Default 16 MiB. */
@@ -111,15 +111,15 @@ export interface Fetcher {
   /** Leaves the partition out of further fetches. `poll` returns the data already fetched only after `resume`. */
   pause(partition: TopicPartition): void
   resume(partition: TopicPartition): void
-  /** Position of the next record that `poll` will return; undefined for a partition that is not assigned. */
+  /** Returns the offset of the next record that `poll` will return; undefined for a partition that is not assigned. */
   position(partition: TopicPartition): number | undefined
   /**
    * Returns everything that has arrived since the last call; waits up to `timeoutMs` if nothing has. A partition
    * appears with zero chunks when its position or watermarks have moved, or when the broker has answered a fetch
    * without data, so that the reader learns that it has caught up. Throws TransportError with `fatal` for errors that a
    * retry cannot cure (authorisation, or an offset out of range with reset `fail`).
-   * @param maxBytes approximate maximum of unpacked bytes, where that is less than `maxPollBytes`. A poll returns at
-   *   least a few records of one partition, and starts with another partition each time.
+   * @param maxBytes approximate maximum of unpacked bytes, if less than `maxPollBytes`. A poll returns at least a few
+   * records of one partition, and starts with another partition each time.
    */
   poll(timeoutMs: number, maxBytes?: number): Promise<PartitionData[]>
   /** Makes a waiting `poll` return at once. */
@@ -144,7 +144,7 @@ export interface GroupOptions {
   readonly memberId: string
   /** Receives the member id that replaces a refused one (Kafka 4.0 and 4.1), so that the caller can store it. */
   readonly onMemberId?: (memberId: string) => void
-  /** Called when `takeEvent` has something to return, to wake a loop that would otherwise look later. */
+  /** Called when `takeEvent` has something to return, to wake a loop that would otherwise check only later. */
   readonly onEvent?: () => void
   readonly topics: readonly string[]
   /** The HTTP address of this process (http://host:port), which the other members can see. */
@@ -171,9 +171,11 @@ export interface GroupMember {
   /** The member epoch from the last heartbeat response. */
   readonly epoch: number
   join(): Promise<void>
-  /** The next event, or undefined. A later assignment replaces an earlier one that was not taken yet. */
+  /** Returns the next event, or undefined. A later assignment replaces an earlier one that was not taken yet. */
   takeEvent(): GroupEvent | undefined
-  /** Reports the partitions that the member owns now. Call it after the work on revoked partitions is committed. */
+  /**
+   * Reports the partitions that the member owns now. Must be called after the work on revoked partitions is committed.
+   */
   acknowledge(owned: readonly TopicPartition[]): void
   /**
    * Joins again without owning anything: after `fenced`, or when the producer was fenced and the worker starts over.
@@ -185,11 +187,11 @@ export interface GroupMember {
    */
   heartbeat(): Promise<void>
   /**
-   * Committed offsets by `partitionKey`; partitions without one are absent. Waits while a transaction on them is open
-   * (require_stable).
+   * Returns the committed offsets by `partitionKey`; partitions without one are absent. Waits while a transaction on
+   * them is open (require_stable).
    */
   committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
-  /** All members, sorted by member id. The `range` assignor assigns partitions in this order. */
+  /** Returns all members, sorted by member id. The `range` assignor assigns partitions in this order. */
   members(): Promise<GroupPeer[]>
   /**
    * Replaces the subscribed topics and informs the coordinator at once. The member keeps its partitions of the topics
@@ -212,11 +214,11 @@ export interface GroupMember {
  */
 export interface MemberlessGroup {
   readonly groupId: string
-  /** As `GroupMember.committed`. */
+  /** Returns the committed offsets, as `GroupMember.committed` does. */
   committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
   /** @throws FencedError when the group has a member */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
-  /** The members that the group has despite its purpose. */
+  /** Returns the members that the group has although it should have none. */
   members(): Promise<GroupPeer[]>
   close(): Promise<void>
 }
@@ -296,20 +298,20 @@ export interface WorkerProducer {
   /** Bytes that were appended and are not acknowledged yet. */
   readonly pendingBytes: number
   /**
-   * Sends the batches that are full or large enough for a request; resolves when they are acknowledged. Calling it now
-   * and then inside a long transaction (without awaiting every call) bounds memory and lets the broker work while the
-   * caller processes records.
+   * Sends the batches that are full or large enough for a request; resolves when they are acknowledged. Calling it from
+   * time to time during a long transaction (without awaiting every call) bounds memory and lets the broker work while
+   * the caller processes records.
    */
   flushFull(): Promise<void>
   /**
    * Sends everything, adds `offsets` with the member's group metadata (KIP-447) and ends the transaction; resolves when
    * it is committed. Records appended after the call belong to the next transaction. The producer holds them back until
    * this one has ended, and `abort` drops them too. Only one commit can run at a time. Retries all retriable errors.
-   * Throws FencedError when the broker has given up the producer, the member or the transaction; nothing of the
-   * transaction is or will be committed then. Without a transactional id, sends everything and then commits the offsets
-   * through the member.
+   * Throws FencedError when the broker has given up the producer, the member or the transaction; in that case nothing
+   * of the transaction is or will be committed. Without a transactional id, sends everything and then commits the
+   * offsets through the member.
    * @returns for every appended partition the next offset after the records of this transaction (`partitionKey` →
-   *   offset)
+   * offset)
    */
   commit(offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember | undefined): Promise<Map<string, number>>
   /** Drops everything that is not committed. Do not call it while a commit is running. */
@@ -355,7 +357,7 @@ export interface PublishAppender extends TopicPartition {
   /**
    * Appends one record to the partition's next batch and copies its bytes. Pass null for a null key or value.
    * @param timestamp epoch ms
-   * @throws TransportError `BUFFER_FULL`, `MESSAGE_TOO_LARGE` or `CLOSED`; the receipt is not called then
+   * @throws TransportError `BUFFER_FULL`, `MESSAGE_TOO_LARGE` or `CLOSED`; in that case the receipt is not called
    */
   append(
     receipt: Receipt,
@@ -404,9 +406,11 @@ export interface Transport {
    * partitions.
    */
   ensureTopics(topics: readonly TopicSpec[]): Promise<void>
-  /** Partition counts of existing topics. Topics that do not exist are absent from the map. */
+  /** Returns the partition counts of existing topics. Topics that do not exist are absent from the map. */
   partitionCounts(topics: readonly string[]): Promise<Map<string, number>>
-  /** `end` is the high watermark (isolation level 0), never the last stable offset. */
+  /**
+   * Returns offsets by `partitionKey`. `end` is the high watermark (isolation level 0), never the last stable offset.
+   */
   offsets(partitions: readonly TopicPartition[], at: 'earliest' | 'end'): Promise<Map<string, number>>
   fetcher(options?: FetcherOptions): Fetcher
   groupMember(options: GroupOptions): GroupMember
@@ -417,7 +421,7 @@ export interface Transport {
    * Aborts transactions that dead producers left open, so that read_committed consumers need not wait for the timeout.
    * It fences their transactional ids.
    * @param prefix only transactional ids with this prefix are considered
-   * @param abandoned receives the ids that have an open transaction, and returns those whose producers will not return
+   * @param abandoned receives the ids that have an open transaction, and returns those whose producers are gone
    * @returns the ids whose transactions were aborted; if a broker does not answer, its transactions end by the timeout
    */
   endTransactions(prefix: string, abandoned: (ids: readonly string[]) => Promise<readonly string[]>): Promise<string[]>
@@ -425,22 +429,22 @@ export interface Transport {
 }
 
 /**
- * The broker has fenced this producer or member in favour of another one. None of its uncommitted work will be
- * committed.
+ * Thrown when the broker has fenced this producer or member in favour of another one. None of its uncommitted work will
+ * be committed.
  */
 export class FencedError extends Error {
   override readonly name = 'FencedError'
 }
 
 /**
- * Another process has initialised the same transactional id since. Initialising it again here would only fence that
- * process.
+ * Thrown when another process has initialised the same transactional id since. Initialising it again here would only
+ * fence that process.
  */
 export class ReplacedError extends Error {
   override readonly name = 'ReplacedError'
 }
 
-/** Any other failure of the transport. `fatal` means that a retry cannot cure it. */
+/** Thrown for any other failure of the transport. `fatal` means that a retry cannot cure it. */
 export class TransportError extends Error {
   override readonly name = 'TransportError'
   readonly code: string

@@ -41,12 +41,17 @@ export interface PipelinesConfig extends StateSettings {
 /** Minimum length of the query token. Shorter tokens can be guessed. */
 const MIN_TOKEN_LENGTH = 16
 const MIB = 1_048_576
-/** With less memory, RocksDB's own tables leave nothing for the cache. */
+/** Minimum memory for RocksDB. With less, its memtables leave nothing for the cache. */
 const MIN_STATE_MEMORY_MB = 16
 const MS_PER_MINUTE = 60_000
-/** Longest time for keeping unused state. Older state may have missed tombstones, so it could not be used anyway. */
+/**
+ * Maximum time for which unused state is kept. Older state may have missed tombstones, so it could not be used anyway.
+ */
 const MAX_STATE_KEEP_MINUTES = 24 * 60
-/** With an interval beyond the transaction time-out, the broker would abort transactions that wait for their commit. */
+/**
+ * Maximum commit interval. With an interval beyond the transaction time-out, the broker would abort transactions that
+ * wait for their commit.
+ */
 const MAX_COMMIT_INTERVAL_MS = 5_000
 const ALL = 'all'
 

@@ -160,7 +160,7 @@ export class PartitionAppender implements RecordAppender {
     return this.#sent !== undefined || this.#full.length > 0
   }
 
-  /** The batch to send now: the one that must be repeated, or else the next one. */
+  /** Returns the batch to send now: the one that must be repeated, or else the next one. */
   take(identity: ProducerIdentity): SentBatch {
     if (this.#sent !== undefined) return this.#sent
     const writer = this.#full.shift() as BatchWriter
@@ -206,7 +206,7 @@ export class PartitionAppender implements RecordAppender {
   }
 
   /**
-   * Call when everything is acknowledged and the transaction has ended. The held-back records begin the next
+   * Must be called when everything is acknowledged and the transaction has ended. The held-back records begin the next
    * transaction.
    */
   endTransaction(): void {
@@ -217,7 +217,10 @@ export class PartitionAppender implements RecordAppender {
     this.nextOffset = undefined
   }
 
-  /** Call after a failed commit. The held-back records become part of the transaction that it left open. */
+  /**
+   * Must be called after a failed commit. The held-back records become part of the transaction that the commit left
+   * open.
+   */
   stopHolding(): void {
     this.#full.push(...this.#held)
     this.#held = []
@@ -225,7 +228,7 @@ export class PartitionAppender implements RecordAppender {
     this.#heldRecords = 0
   }
 
-  /** A new producer epoch restarts the sequence at 0. */
+  /** Restarts the sequence at 0, as every new producer epoch does. */
   restartSequence(): void {
     this.#sequence = 0
   }

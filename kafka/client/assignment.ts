@@ -26,7 +26,7 @@ export interface Assignment {
 export interface OwnershipReport {
   /** True when the heartbeat must carry every field, not only the partitions. */
   readonly full: boolean
-  /** Undefined: unchanged since the last report. */
+  /** Undefined when unchanged since the last report. */
   readonly owned: readonly TopicPartition[] | undefined
   /** Call when the coordinator has answered the report. */
   confirmed(): void
@@ -36,7 +36,7 @@ export function openAssignment(): Assignment {
   let target: readonly TopicPartition[] | undefined
   let changed = false
   let owned: readonly TopicPartition[] = []
-  /** `owned` as last reported. */
+  /** The owned partitions as last reported. */
   let reported: string | undefined
   /** Reports created before the last `forgetReported` must not be confirmed. */
   let lastForgotten = 0

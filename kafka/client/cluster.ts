@@ -14,16 +14,16 @@ export interface Leader {
 
 interface KnownTopic {
   readonly id: string
-  /** By partition number; undefined while the partition has no leader. */
+  /** The leader of each partition, by partition number; undefined while the partition has none. */
   readonly leaders: readonly (Leader | undefined)[]
 }
 
 export type CoordinatorKind = 'group' | 'transaction'
 const COORDINATOR_KEY_TYPES = { group: 0, transaction: 1 } as const
 
-/** Refreshing the metadata of a lost leader more often would only load the brokers. */
+/** Pause between refreshes while a partition has no leader. More frequent ones would only load the brokers. */
 const REFRESH_PAUSE_MS = 50
-/** Reveals leader changes that cause no error (Kafka's metadata.max.age.ms). */
+/** Interval of refreshes that detect leader changes without an error (Kafka's metadata.max.age.ms). */
 const METADATA_MAX_AGE_MS = 300_000
 
 /**
@@ -32,16 +32,16 @@ const METADATA_MAX_AGE_MS = 300_000
  */
 export interface Cluster {
   connect(): Promise<void>
-  /** Any broker that answers, on the shared connection for short requests. */
+  /** Returns the shared connection for short requests to any broker that responds. */
   anyBroker(): Promise<Connection>
-  /** The brokers from the last metadata response. */
+  /** Returns the brokers of the last metadata response. */
   brokers(): readonly Broker[]
-  /** Shared connection to one broker, for short requests. */
+  /** Returns the shared connection for short requests to one broker. */
   connectionTo(broker: Broker): Promise<Connection>
   leader(topic: string, partition: number): Leader | undefined
   topicId(topic: string): string | undefined
   topicName(id: string): string | undefined
-  /** Undefined for a topic that the last refresh did not find. */
+  /** Returns the partition count; undefined for a topic that the last refresh did not find. */
   partitionCount(topic: string): number | undefined
   /** Refreshes the known topics and `topics`; concurrent calls share one request. */
   refresh(topics?: readonly string[]): Promise<void>

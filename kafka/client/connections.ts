@@ -16,7 +16,7 @@ export interface Broker {
  */
 export interface Connections {
   get(broker: Broker): Promise<Connection>
-  /** The connection if it is already open, so that a request can leave in the same turn of the event loop. */
+  /** Returns the connection if it is already open, so that a request can be sent in the same turn of the event loop. */
   established(broker: Broker): Connection | undefined
   /** Closes the connection to one broker, including unanswered requests. The next `get` opens a new connection. */
   drop(broker: Broker): void
@@ -24,8 +24,8 @@ export interface Connections {
 }
 
 /**
- * Further requests wait here instead of in the broker. With more than 5, idempotent produce requests could lose their
- * order.
+ * Maximum number of unanswered requests per connection. Further requests wait here instead of in the broker. With more
+ * than 5, idempotent produce requests could lose their order.
  */
 const MAX_IN_FLIGHT = 5
 
@@ -80,8 +80,8 @@ export function openConnections({ options }: Pick<Context, 'options'>): Connecti
   }
 
   /**
-   * A connection that reauthenticates at the end of its session can be used again soon. A request before that would
-   * close it.
+   * Returns whether requests can be sent. A connection that reauthenticates at the end of its session becomes usable
+   * again soon; a request before that would close it.
    */
   async function isUsable(connection: Connection): Promise<boolean> {
     if (connection.isConnected()) return true
@@ -145,7 +145,9 @@ function connectError(broker: Broker, error: unknown): Error {
   return new Disconnected(`cannot connect to ${broker.host}:${broker.port} (${rootMessage(error)})`, error)
 }
 
-/** The message of the innermost cause: a refused connection, a certificate, an unknown host name. */
+/**
+ * Returns the message of the innermost cause, such as a refused connection, a bad certificate or an unknown host name.
+ */
 function rootMessage(error: unknown): string {
   let deepest = error
   while (deepest instanceof Error && deepest.cause !== undefined) deepest = deepest.cause

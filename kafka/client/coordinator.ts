@@ -8,7 +8,7 @@ import type { API } from './protocol.ts'
 export interface Coordinator {
   /** @throws Disconnected when there is no answer; the next call looks up the coordinator again */
   send<Args extends unknown[], Response>(api: API<Args, Response>, ...args: Args): Promise<Response>
-  /** Call when the coordinator has moved: the next request looks it up again. */
+  /** Must be called when the coordinator has moved. The next request looks it up again. */
   forget(): void
   close(): Promise<void>
 }

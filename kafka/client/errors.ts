@@ -4,7 +4,10 @@ import { protocolErrorsCodesById } from './protocol.ts'
 /** Names of Kafka's error codes, as the protocol documents them. `NONE` is success. */
 export type ErrorName = string
 
-/** Error codes that the protocol package does not know, such as those of newer brokers, are named by their number. */
+/**
+ * Returns the name of an error code. Codes that the protocol package does not know, such as those of newer brokers, are
+ * named by their number.
+ */
 export function errorName(code: number): ErrorName {
   return (protocolErrorsCodesById as Record<number, string>)[code] ?? `ERROR_${code}`
 }
@@ -16,7 +19,7 @@ export class Disconnected extends TransportError {
   }
 }
 
-/** Ends requests that still wait when their part of the transport is closed. */
+/** Throws if the part of the transport to which a waiting request belongs was closed. */
 export function throwIfClosed(closing: AbortSignal | undefined): void {
   if (closing?.aborted) throw new TransportError('CLOSED', 'the transport was closed', { fatal: false })
 }
@@ -103,7 +106,7 @@ export function classify(name: ErrorName): ErrorClass {
   return 'fatal'
 }
 
-/** The error for an answer that would not change if the request were repeated. */
+/** Creates the error for a response that would be the same if the request were repeated. */
 export function fatal(name: ErrorName, doing: string, detail?: string | null): TransportError {
   return new TransportError(name, `${doing}: the broker answered ${name}${detail ? ` (${detail})` : ''}`, { fatal: true })
 }

@@ -13,10 +13,10 @@ import type { Context } from './options.ts'
  * resumed while the first request waits for data must not wait with it.
  */
 const SLOTS_PER_LEADER = 2
-/** Waits that should end together, including those in the broker, end within this time of each other. */
+/** Waits that end within this time of each other count as ending together. */
 const TOGETHER_MS = 20
 
-/** An unanswered request. */
+/** A request in flight. */
 interface UnderWay {
   readonly states: readonly FetchPosition[]
   /** True when the last answers for all of its partitions were empty, so that the broker may take long to answer. */
@@ -27,12 +27,15 @@ interface UnderWay {
   abandoned: boolean
 }
 
-/** How many full responses of a partition may wait for `poll` before the next fetch leaves the partition out. */
+/**
+ * Maximum number of full responses of a partition that may wait for `poll`. Fetches omit the partition until there are
+ * fewer.
+ */
 const RESPONSES_AHEAD = 2
 
 /** Callbacks of the loop to its fetcher. */
 export interface FetchLoopHooks {
-  /** Called after answers were taken over and the next request was sent. */
+  /** Called after responses were stored and the next request was sent. */
   arrived(): void
   /** Called with the error that `poll` must throw. The affected positions are marked and not fetched again. */
   failed(error: Error): void
@@ -42,7 +45,10 @@ export interface FetchLoopHooks {
 export interface FetchLoop {
   /** Sends the fetches that are due. Call it after data was taken out. */
   schedule(): void
-  /** Does the same at the end of this turn, so that partitions assigned in succession share one request. */
+  /**
+   * Sends the fetches that are due at the end of this turn, so that partitions assigned in succession share one
+   * request.
+   */
   scheduleSoon(): void
   close(): Promise<void>
 }
@@ -66,7 +72,10 @@ export function openFetchLoop(
   const retry = openFetchRetry(context, cluster, positions, { schedule, failed: (error) => hooks.failed(error) })
   const responses = openFetchResponses(context, cluster, positions, { retry, schedule, failed: hooks.failed, signal: closing.signal })
 
-  /** Bytes that wait for `poll`. Paused partitions have a separate limit each, and must not starve the others. */
+  /**
+   * Returns the number of bytes that wait for `poll`. Paused partitions do not count: each has a separate limit, and
+   * they must not starve the others.
+   */
   function bufferedBytes(): number {
     let total = 0
     for (const state of positions.values()) if (!state.paused) total += state.bufferedBytes
@@ -159,7 +168,10 @@ export function openFetchLoop(
     exchange(leader, slot, rotated, waitMs).then(answered, failed)
   }
 
-  /** The wait ends with that of another idle request, so that one request can then replace both. */
+  /**
+   * Returns how long the broker may hold the next request. The wait ends together with that of another idle request, so
+   * that one request can then replace both.
+   */
   function idleWaitMs(requests: readonly (UnderWay | undefined)[]): number {
     const longest = Math.max(options.maxWaitMs, options.idleWaitMs())
     const left = (requests.find((other) => other?.idle)?.endsAt ?? 0) - runtime.monotonic()
@@ -167,7 +179,8 @@ export function openFetchLoop(
   }
 
   /**
-   * True when another idle request is about to be answered: the partitions that wait can then share the next request.
+   * Returns true when another idle request is about to be answered. The partitions that wait can then share the next
+   * request.
    */
   function endsNow(requests: readonly (UnderWay | undefined)[]): boolean {
     const now = runtime.monotonic()

@@ -25,7 +25,7 @@ export class FetchPosition implements TopicPartition {
   readonly topic: string
   readonly partition: number
   readonly reset: OffsetReset
-  /** The id from the first look-up. A different id later means that the topic was deleted and created again. */
+  /** The topic's id at the first look-up. A different id later means that the topic was deleted and created again. */
   topicId: string | undefined
   /** Offset of the next record that `poll` returns. */
   position: number
@@ -59,7 +59,7 @@ export class FetchPosition implements TopicPartition {
     const from = this.fetchOffset
     const nextOffset = records.length === 0 ? from : offsetAfter(records, from)
     const last = this.queue.at(-1)
-    // Of several empty answers only the newest matters.
+    // Of several empty responses, only the newest matters.
     if (last !== undefined && last.records.length === 0) this.queue.pop()
     this.queue.push({ from, nextOffset, records, aborted, highWatermark, lastStableOffset, fetchedAt })
     this.bufferedBytes += records.length

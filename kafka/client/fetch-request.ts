@@ -8,7 +8,7 @@ import { type Connection, type Reader, Writer } from './protocol.ts'
  */
 const FETCH_KEY = 1
 const FETCH_VERSION = 17
-/** No fetch session: every request names all its partitions. */
+/** Requests use no fetch session, so every request names all its partitions. */
 const NO_SESSION_ID = 0
 const NO_SESSION_EPOCH = -1
 const NOT_A_FOLLOWER = -1

@@ -14,7 +14,7 @@ export interface FetchResponses {
    * @param fetchedAt clock reading before the request was sent
    */
   take(leader: Leader, states: readonly FetchPosition[], response: FetchResponse, fetchedAt: number): void
-  /** Handles a request that was not answered. */
+  /** Handles a request without a response. */
   lost(leader: Leader, states: readonly FetchPosition[], error: Error): void
   /** Returns true once after data arrived for a partition that is not paused. */
   takeArrived(): boolean

@@ -24,14 +24,14 @@ const DEFAULTS = {
   maxPartitionBytes: MIB,
   maxBufferedBytes: 64 * MIB,
   /**
-   * About 20,000 records of 200 bytes: enough for efficient multi-gets, and well below half a heartbeat interval of
-   * work.
+   * About 20,000 records of 200 bytes. This makes multi-gets efficient, and takes far less than half a heartbeat
+   * interval to process.
    */
   maxPollBytes: 4 * MIB,
 } as const satisfies Omit<Required<FetcherOptions>, 'idleWaitMs'>
 /**
- * New data ends every wait at once. This limits how often idle partitions are polled, which is most of the work of an
- * idle process.
+ * How long the broker may hold a fetch of idle partitions. New data ends the wait at once. A short wait would be most
+ * of the work of an idle process.
  */
 const IDLE_WAIT_MS = 5_000
 
@@ -123,7 +123,7 @@ export function openFetcher(context: Context, cluster: Cluster, given: FetcherOp
       budget -= data.bytes
       taken.push(data.entry)
       if (data.bytes > 0) {
-        // It comes last in the next call.
+        // Moves the partition to the end, so that it comes last in the next call.
         positions.delete(key)
         positions.set(key, state)
       }

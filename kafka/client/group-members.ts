@@ -17,14 +17,14 @@ export function addressedClientId(clientId: string, address: string | undefined)
   return address === undefined ? clientId : `${clientId}@${address}`
 }
 
-/** The address in a client id; undefined when there is none. */
+/** Returns the address in a client id; undefined when there is none. */
 function addressIn(clientId: string): string | undefined {
   const at = clientId.lastIndexOf(SEPARATOR)
   return at < 0 ? undefined : clientId.slice(at + 1)
 }
 
 /**
- * The members of a group as its coordinator describes them, sorted by member id.
+ * Returns the members of a group as its coordinator describes them, sorted by member id.
  * @throws Disconnected when no answer comes in time
  */
 export async function describeMembers(

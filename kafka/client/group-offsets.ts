@@ -8,12 +8,15 @@ import { backoff } from './retry.ts'
 
 /** Means "no member". Kafka accepts it while the group is empty. */
 export const NO_MEMBER = { memberId: '', epoch: -1 } as const
-/** A transaction on the offsets ends within its timeout. The interval is short because a restart waits for it. */
+/**
+ * Interval of attempts while a transaction on the offsets is open. It is short because a restart waits for the end of
+ * that transaction.
+ */
 const UNSTABLE_WAIT_MS = 10
 const NO_OFFSET = -1n
 /**
- * If heartbeats do not change a refused member epoch, another process has this member's place: it is not a race with a
- * new epoch.
+ * Maximum number of attempts with one member epoch. If heartbeats do not change a refused epoch, another process has
+ * taken this member's place.
  */
 const MAX_EPOCH_REPEATS = 20
 

@@ -1,8 +1,8 @@
 /**
  * Node flags for processes that move much data through the transport.
  *
- * V8 starts a full collection after every 32 to 64 MB of new buffers, whatever the heap's size. Fetched bytes are
- * buffers, so that is 15 to 20 collections per million records, which take half of the transport's CPU time. Measured
+ * V8 starts a full collection after every 32 to 64 MB of new buffers, regardless of the heap's size. Fetched bytes are
+ * buffers, so there are 15 to 20 collections per million records, which take half of the transport's CPU time. Measured
  * with 1M records of 200 bytes on a busy 2-core machine: consuming 0.55 → 0.24 CPU seconds, read-process-write 1.2 →
  * 0.46; peak memory 300 → 460 MB.
  *

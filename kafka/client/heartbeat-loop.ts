@@ -2,7 +2,7 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import { Disconnected } from './errors.ts'
 import { type Backoff, backoff } from './retry.ts'
 
-/** A timer may fire early by this part of the interval without causing a second heartbeat at once. */
+/** A timer may fire early by this share of the interval without causing two heartbeats in succession. */
 const EARLY_BEAT = 0.1
 const RETRY_MS = 50
 const LONGEST_RETRY_MS = 1_000

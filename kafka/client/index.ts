@@ -13,7 +13,7 @@ import { ensureTopics, partitionCounts } from './topics.ts'
 export type { KafkaDeps, KafkaOptions } from './options.ts'
 
 /**
- * The transport to a real Kafka cluster (4.0 or newer).
+ * Opens the transport to a real Kafka cluster (4.0 or newer).
  * @throws ZodError when the options are invalid
  */
 export function kafkaTransport(given: KafkaOptions, deps: KafkaDeps): Transport {

@@ -10,13 +10,15 @@ import { backoff } from './retry.ts'
 const TIMESTAMPS = { earliest: -2n, end: -1n } as const
 const NOT_A_FOLLOWER = -1
 /**
- * Returns the high watermark. With isolation level 1 the broker would return the last stable offset, and a restore
- * would miss the last commit.
+ * Isolation level that returns the high watermark. With level 1 the broker would return the last stable offset, and a
+ * restore would miss the last commit.
  */
 const READ_UNCOMMITTED = 0
 const LEADER_WAIT_MS = 20
 
-/** Log start or high watermark of every partition. Repeats the requests until all leaders have answered. */
+/**
+ * Returns the log start or the high watermark of every partition. Repeats the requests until all leaders have answered.
+ */
 export async function listOffsets(
   context: Context,
   cluster: Cluster,

@@ -4,7 +4,8 @@ import type { Runtime } from '../../runtime/runtime.ts'
 /** Kafka's default for request.timeout.ms. A broker that does not answer for longer is treated as lost. */
 const REQUEST_TIMEOUT_MS = 30_000
 /**
- * A healthy broker nearby accepts connections at once. A dead host must not delay the attempt to reach the next one.
+ * Time limit for opening a connection. A healthy broker nearby accepts connections at once, and a dead host must not
+ * delay the attempt to reach the next one for long.
  */
 const CONNECT_TIMEOUT_MS = 5_000
 /** Kafka's delivery.timeout.ms: how long records are sent again before the caller gets an error. */
@@ -57,7 +58,7 @@ export type KafkaOptions = z.input<typeof kafkaOptions>
 export type ResolvedKafkaOptions = z.output<typeof kafkaOptions>
 
 export interface KafkaDeps {
-  /** `runtime.now` stamps fetches, so their readers must use the same clock. */
+  /** `runtime.now` provides the timestamps of fetches, so their readers must use the same clock. */
   readonly runtime: Runtime
 }
 

@@ -6,13 +6,16 @@ import { type Connection, produceV11, ResponseError, Writer } from './protocol.t
 const PRODUCE_KEY = 0
 const PRODUCE_VERSION = 11
 const ALL_REPLICAS = -1
-/** Well below the broker's socket.request.max.bytes (100 MiB), and large enough to make the round trip cheap. */
+/**
+ * Maximum size of a produce request. It is well below the broker's socket.request.max.bytes (100 MiB), and large enough
+ * to make the round trip cheap.
+ */
 export const REQUEST_LIMIT_BYTES = 8 * 1_048_576
-/** The broker's own message names neither the record nor the limit. */
+/** Replaces the broker's message, which names neither the record nor the limit. */
 const BAD_TIMES =
   'records are further ahead of its clock than message.timestamp.after.max.ms, one hour unless the topic says otherwise: is the clock of this machine right?'
 
-/** The error for a batch that the broker refuses permanently. */
+/** Creates the error for a batch that the broker refuses permanently. */
 export function refusedBatch(name: ErrorName, doing: string, answer: ProducedPartition | undefined): TransportError {
   return fatal(name, doing, name === 'INVALID_TIMESTAMP' ? BAD_TIMES : answer?.errorMessage)
 }

@@ -19,7 +19,10 @@ import type { Context } from './options.ts'
 import { openSender } from './sender.ts'
 import { openTransactionLog, type ProducerId } from './transaction.ts'
 
-/** An open transaction of a dead worker blocks the readers of its partitions for this long. */
+/**
+ * Kafka's transaction.timeout.ms. The open transaction of a dead worker blocks the readers of its partitions for this
+ * long.
+ */
 const TRANSACTION_TIMEOUT_MS = 10_000
 
 /**
@@ -78,7 +81,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
     return getOrAdd(appenders, partitionKey(topic, partition), () => new PartitionAppender(topic, partition, pool, phase))
   }
 
-  /** The appenders with records of the open transaction. */
+  /** Returns the appenders with records of the open transaction. */
   function pending(): PartitionAppender[] {
     return [...appenders.values()].filter((known) => known.admittedRecords > 0)
   }
@@ -187,7 +190,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
 
   async function close(): Promise<void> {
     closing.abort()
-    // In parallel, because the last step of the sender may wait for the transaction to be opened.
+    // Closes both in parallel, because the last step of the sender may wait for the transaction to be opened.
     await Promise.all([sender.close(), transactions?.close()])
   }
 
@@ -206,7 +209,7 @@ export function openProducer(context: Context, cluster: Cluster, options: Produc
   }
 }
 
-/** The offset after the records of a transaction, for each partition. */
+/** Returns the offset after the records of a transaction for each partition. */
 async function nextOffsets(
   dirty: readonly PartitionAppender[],
   endOffsets: (partitions: readonly TopicPartition[]) => Promise<Map<string, number>>,
@@ -222,7 +225,7 @@ async function nextOffsets(
   return next
 }
 
-/** If one of the failures is a fence, it explains the other one. */
+/** Throws the most significant failure, if there is one. A fence explains all others. */
 function throwWorst(steps: readonly PromiseSettledResult<void>[]): void {
   const reasons: unknown[] = steps.filter((step) => step.status === 'rejected').map((step) => step.reason)
   if (reasons.length > 0) throw reasons.find((reason) => reason instanceof FencedError) ?? reasons[0]

@@ -8,7 +8,7 @@ import type { Receipt, RecordHeader, TransportError } from '../transport.ts'
  * of one per record.
  */
 interface Run {
-  /** undefined: the outcome has already been reported. */
+  /** Undefined when the outcome has already been reported. */
   receipt: Receipt | undefined
   /** Monotonic ms; infinite for a record without a time limit. */
   readonly deadline: number
@@ -21,7 +21,7 @@ export interface Holdings {
   bytes: number
 }
 
-/** For bytes that `select` reads back and nothing sends. */
+/** Stamp for bytes that `select` reads back and that are never sent. */
 const NO_STAMP = { producerId: -1, producerEpoch: -1, baseSequence: -1, transactional: false }
 
 /** Records of one partition that are sent together, with their receipts. */
@@ -79,8 +79,8 @@ export class PublishBatch {
   }
 
   /**
-   * The bytes to send. They must not change, because an old connection may still read them while the batch is sent
-   * again.
+   * Returns the bytes to send. They must not change, because an old connection may still read them while the batch is
+   * sent again.
    */
   stamp(stamp: BatchStamp): Buffer {
     this.#stamped = this.writer.finish(stamp, 'none')
@@ -101,7 +101,7 @@ export class PublishBatch {
   }
 
   /**
-   * Copies the records from `from` up to `to` whose receipts still wait into a new, unstamped batch; undefined when
+   * Copies the records in [`from`, `to`) whose receipts still wait into a new, unstamped batch; returns undefined when
    * there are none. The caller must `discard` this batch after it has copied all that it needs.
    */
   select(from = 0, to = this.count): PublishBatch | undefined {

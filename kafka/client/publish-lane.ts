@@ -7,11 +7,14 @@ import type { ProducerId } from './transaction.ts'
 
 /** Brokers accept 1 MiB (`max.message.bytes`) unless the topic allows more. A larger record gets a batch to itself. */
 const BATCH_LIMIT_BYTES = 900 * 1_024
-/** The broker remembers a producer's last five batches and recognises a repetition of them. */
+/**
+ * Maximum number of batches with an unknown outcome. The broker remembers a producer's last five batches and recognises
+ * repetitions of them.
+ */
 const MAX_UNRESOLVED_BATCHES = 5
 /**
- * A broker that does not know a producer accepts any sequence number from it. It forgets idle producers after a day
- * (`producer.id.expiration.ms`).
+ * How long after an acknowledgement the broker certainly knows the producer. A broker that does not know a producer
+ * accepts any sequence number from it. It forgets idle producers after a day (`producer.id.expiration.ms`).
  */
 const REMEMBERED_FOR_MS = 10 * 60_000
 /** Sequence numbers are unsigned 31-bit integers and wrap around to 0. */
@@ -68,18 +71,18 @@ export interface LaneDeps {
  * The records of one partition from `append` to their outcome.
  *
  * Batches get sequence numbers in order, and up to five of them are in flight at a time. After a batch was not
- * acknowledged, the lane sends no new batch. When all answers are there, it sends the unacknowledged batches again, in
- * order and with the same bytes. The broker accepts a batch only after the one before it, so one acknowledgement
- * settles all earlier batches, whatever their own answers were. This also works with a restarted broker, which
- * recognises only the last batch of a producer. The first batch of an epoch is sent alone. If every batch is refused as
- * out of sequence, the log contains none of them, and they get new numbers under a new epoch.
+ * acknowledged, the lane sends no new batch. When all responses have arrived, it sends the unacknowledged batches
+ * again, in order and with the same bytes. The broker accepts a batch only after the one before it, so one
+ * acknowledgement settles all earlier batches, regardless of their own responses. This also works with a restarted
+ * broker, which recognises only the last batch of a producer. The first batch of an epoch is sent alone. If every batch
+ * is refused as out of sequence, the log contains none of them, and they get new numbers under a new epoch.
  */
 export class PublishLane implements PublishAppender {
   readonly topic: string
   readonly partition: number
   readonly key: string
   readonly #deps: LaneDeps
-  /** undefined: the publisher must assign one before anything is sent. */
+  /** Undefined until the publisher assigns one, before anything is sent. */
   identity: ProducerId | undefined
   /** True when another broker may lead the partition now. */
   leaderLost = false
@@ -96,7 +99,7 @@ export class PublishLane implements PublishAppender {
   #limitBytes = BATCH_LIMIT_BYTES
   #current: PublishBatch | undefined
   #ready: PublishBatch[] = []
-  /** In order of their sequence numbers. */
+  /** Batches with a sequence number, in order. */
   #stamped: StampedBatch[] = []
 
   constructor(topic: string, partition: number, deps: LaneDeps) {
@@ -154,8 +157,8 @@ export class PublishLane implements PublishAppender {
   }
 
   /**
-   * One, until the broker has acknowledged a batch of this sequence: otherwise it might accept the second batch without
-   * the first one.
+   * Returns how many batches may be unresolved. Until the broker has acknowledged a batch of this sequence, only one
+   * may be, because the broker might accept the second batch without the first.
    */
   #maxUnresolved(now: number): number {
     return now - this.#acknowledgedAt < REMEMBERED_FOR_MS ? MAX_UNRESOLVED_BATCHES : 1
@@ -167,7 +170,7 @@ export class PublishLane implements PublishAppender {
     return again?.bytes.length ?? (this.#ready[0] ?? this.#current)?.bytes ?? 0
   }
 
-  /** The batch to send now. The lane must be sendable and have an identity. */
+  /** Returns the batch to send now. The lane must be sendable and have an identity. */
   take(): StampedBatch {
     const next = this.#stamped.find(isToRepeat) ?? this.#stamp()
     next.isInFlight = true

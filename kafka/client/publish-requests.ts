@@ -7,8 +7,8 @@ import { type ProducedPartition, produce, REQUEST_LIMIT_BYTES, refusedBatch } fr
 import type { Outcome, PublishLane, StampedBatch } from './publish-lane.ts'
 
 /**
- * Per broker. More would not help: a broker handles the requests of a connection in order, and remembers five batches
- * of a producer.
+ * Limit per broker. More requests would not help, because a broker handles the requests of a connection in order and
+ * remembers five batches of a producer.
  */
 const MAX_REQUESTS_IN_FLIGHT = 5
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */

@@ -10,7 +10,7 @@ const RETRY_MS = 250
 
 /** Assigns producer ids to partitions. Each partition numbers its batches under its id. */
 export interface Identities {
-  /** @returns false while there is no id; it is being requested then, and `onChange` follows */
+  /** @returns false while there is no id; one is then requested, and `onChange` is called when it arrives */
   give(lane: PublishLane): boolean
 }
 

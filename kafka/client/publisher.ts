@@ -13,7 +13,7 @@ import { openPublishRequests } from './publish-requests.ts'
 import { openIdentities } from './publisher-identity.ts'
 
 const MAX_PENDING_BYTES = 32 * 1_048_576
-/** If Kafka is reachable, this is enough to send the last records of a process. */
+/** How long `close` waits for the last records to be sent. This is enough if Kafka is reachable. */
 const CLOSE_TIMEOUT_MS = 2_000
 
 /** See `Publisher`. */
@@ -40,7 +40,7 @@ export function openPublisher(context: Context, cluster: Cluster, given: Publish
     { spacingMs, requestTimeoutMs },
     {
       onSent(lane) {
-        // It comes last in the next request.
+        // Moves the lane to the end, so that it comes last in the next request.
         busy.delete(lane)
         busy.add(lane)
       },

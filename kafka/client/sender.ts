@@ -9,10 +9,12 @@ import { type ProducedPartition, produce, REQUEST_LIMIT_BYTES, refusedBatch } fr
 
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
-/** The broker error "Unable to verify the partition has been added to the transaction" ends within milliseconds. */
+/**
+ * The broker error "Unable to verify the partition has been added to the transaction" disappears within milliseconds.
+ */
 const FIRST_RETRY_MS = 3
 const LONGEST_RETRY_MS = 1_000
-/** What the sender needs from its producer. */
+/** Callbacks of the sender to its producer. */
 export interface SenderHooks {
   identity(): ProducerIdentity
   readonly transactionalId: string | null
@@ -25,7 +27,7 @@ export interface SenderHooks {
 export interface Sender {
   /** Sends everything that is ready, including what becomes ready meanwhile. */
   drain(): Promise<void>
-  /** Resolves when no request is in flight, whatever the answers were. Nothing is sent again. */
+  /** Resolves when no request is in flight, regardless of the responses. Nothing is sent again. */
   settle(): Promise<void>
   close(): Promise<void>
 }
@@ -145,7 +147,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
 
   function settleOne(appender: PartitionAppender, answer: ProducedPartition | undefined): void {
     const name = answer === undefined ? 'NETWORK_EXCEPTION' : errorName(answer.errorCode)
-    // Both mean that the log contains the batch; the second one, that an earlier attempt wrote it.
+    // Both mean that the log contains the batch. The second also means that an earlier attempt wrote it.
     if (name === 'NONE' || name === 'DUPLICATE_SEQUENCE_NUMBER') {
       appender.acknowledge(name === 'NONE' ? (answer as ProducedPartition).baseOffset : -1)
       return

@@ -17,29 +17,32 @@ import {
 import { backoff } from './retry.ts'
 
 /**
- * The markers of a commit are written a few milliseconds after the EndTxn response. Until then the answer is
- * CONCURRENT_TRANSACTIONS.
+ * The coordinator writes the markers of a commit a few milliseconds after the EndTxn response. Until then it responds
+ * with CONCURRENT_TRANSACTIONS.
  */
 const MARKER_WAIT_MS = 1
 const LONGEST_MARKER_WAIT_MS = 20
 /**
- * Kafka's coordinator fails requests that arrive while it is ending the transaction itself (an IllegalStateException,
- * for about ten milliseconds).
+ * While the coordinator itself ends a transaction, which takes about ten milliseconds, it fails requests with this code
+ * (because of an IllegalStateException).
  */
 const UNEXPLAINED = 'UNKNOWN_SERVER_ERROR'
 const MAX_UNEXPLAINED = 20
 /**
- * Means "no producer id known": the coordinator assigns one, or raises the epoch of the existing one, whichever process
- * had it.
+ * Means "no producer id known". The coordinator assigns one, or raises the epoch of the existing one, no matter which
+ * process had it.
  */
 const UNKNOWN_PRODUCER_ID = -1n
 const UNKNOWN_EPOCH = -1
 /**
- * The states of a transaction that the coordinator aborts itself. A transactional id that was initialised again starts
- * in `Empty` instead.
+ * States of a transaction that the coordinator itself aborts. A transactional id that was initialised again starts in
+ * `Empty` instead.
  */
 const ABORTED: ReadonlySet<string> = new Set(['PrepareEpochFence', 'PrepareAbort', 'CompleteAbort'])
-/** By how many epochs an abort by the coordinator may raise the epoch; two under transaction version 2. */
+/**
+ * Maximum number by which an abort by the coordinator raises the epoch. Under transaction version 2 it raises it by
+ * two.
+ */
 const EPOCHS_OF_AN_ABORT = 2
 
 export interface ProducerId {

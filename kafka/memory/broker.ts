@@ -47,11 +47,11 @@ export interface MemoryBroker {
   log(topic: string, partition: number): PartitionLog
   /** Appends a record outside any transaction, as a plain producer does. */
   append(topic: string, partition: number, record: NewRecord): void
-  /** The result of a fetch from `offset`. It contains at least one record if there is one. */
+  /** Returns the result of a fetch from `offset`. It contains at least one record if there is one. */
   fetch(topic: string, partition: number, offset: number, maxRecords: number, maxBytes?: number): PartitionData
-  /** All records of a topic, partition by partition. */
+  /** Returns all records of a topic, partition by partition. */
   records(topic: string): (LogRecord & TopicPartition)[]
-  /** InitProducerId: fences earlier producers with the id. @returns the epoch of the new one */
+  /** InitProducerId: fences earlier producers with the id. @returns the epoch of the new producer */
   initProducer(transactionalId: string): number
   /** Throws ReplacedError when another producer has initialised the id since. */
   checkNotReplaced(transactionalId: string, epoch: number): void
@@ -63,14 +63,15 @@ export interface MemoryBroker {
    */
   commitTransaction(appends: readonly PartitionAppends[], offsets: TransactionOffsets | undefined, control: boolean): Map<string, number>
   /**
-   * Commits of workers wait until it resolves. If it rejects, they fail with its reason. Undefined: they do not wait.
+   * Commits of workers wait until this promise resolves, and fail with its reason if it rejects. Undefined if commits
+   * need not wait.
    */
   commitGate: Promise<void> | undefined
-  /** Commits that wait at the gate. */
+  /** Number of commits that wait at the gate. */
   waitingCommits: number
   /**
-   * Acknowledgements of published records wait until it resolves. If it rejects, they fail with its reason. Undefined:
-   * they do not wait.
+   * Acknowledgements of published records wait until this promise resolves, and fail with its reason if it rejects.
+   * Undefined if they need not wait.
    */
   publishGate: Promise<void> | undefined
   /**

@@ -17,7 +17,10 @@ interface Assigned extends TopicPartition {
   knownHighWatermark: number
 }
 
-/** A waiting poll ends after this time, as with the empty answers of a broker, and soon enough for group events. */
+/**
+ * A waiting poll ends after this time, as it does when a broker responds without data, and soon enough for group
+ * events.
+ */
 const MAX_WAIT_MS = 100
 /** Maximum number of records of one partition that one poll returns. */
 const MAX_POLL_RECORDS = 5_000
@@ -37,7 +40,7 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
     return reset === 'earliest' ? log.startOffset : log.endOffset
   }
 
-  /** @param all include partitions without news, like an empty answer of a broker */
+  /** @param all includes partitions without news, as an empty response of a broker does */
   function collect(all: boolean, maxBytes: number): PartitionData[] {
     const result: PartitionData[] = []
     let budget = maxBytes
@@ -51,7 +54,7 @@ export function memoryFetcher(broker: MemoryBroker, { maxPollBytes = MAX_POLL_BY
       result.push(data)
       if (data.chunks.length === 0) continue
       budget -= data.chunks.reduce((sum, chunk) => sum + bytesOf(chunk), 0)
-      // It comes last in the next call.
+      // Moves the partition to the end, so that it comes last in the next call.
       assigned.delete(key)
       assigned.set(key, each)
     }

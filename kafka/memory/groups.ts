@@ -29,7 +29,7 @@ export interface MemoryGroups {
   epoch(groupId: string, memberId: string): number
   members(groupId: string): string[]
   owned(groupId: string, memberId: string): readonly string[]
-  /** As `GroupMember.members`. */
+  /** Returns the members, as `GroupMember.members` does. */
   peers(groupId: string): GroupPeer[]
   committed(groupId: string): ReadonlyMap<string, CommittedOffset>
   /** @throws FencedError when the member is not in the group, or when no member is given and the group has members */
@@ -74,7 +74,10 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
     return member
   }
 
-  /** The `range` assignor: contiguous partitions per topic. Topics of equal size get the same partition numbers. */
+  /**
+   * Assigns contiguous partitions per topic, as the `range` assignor does. Topics of equal size get the same partition
+   * numbers.
+   */
   function target(of: Group, memberId: string): TopicPartition[] {
     const member = of.members.get(memberId)
     return (member?.topics ?? []).flatMap((topic) => {
@@ -90,7 +93,7 @@ export function memoryGroups(partitionCount: (topic: string) => number | undefin
     })
   }
 
-  /** The target assignment without the partitions that another member has not given up yet. */
+  /** Returns the target assignment without the partitions that another member has not given up yet. */
   function assignable(of: Group, memberId: string): TopicPartition[] {
     const others = [...of.members].filter(([id]) => id !== memberId)
     return target(of, memberId).filter(

@@ -22,8 +22,8 @@ export interface PartitionLog {
   /** Uses up an offset as a commit or abort marker does. Readers see no record there. */
   appendControl(): void
   /**
-   * At most `limit` records from an offset on. Keys and values count towards `maxBytes`, and the last record may exceed
-   * it.
+   * Returns at most `limit` records from an offset on. Keys and values count towards `maxBytes`, and the last record
+   * may exceed it.
    */
   read(from: number, limit: number, maxBytes?: number): LogRecord[]
   /** Removes records below an offset, as retention does. */
@@ -32,7 +32,7 @@ export interface PartitionLog {
   compact(): void
 }
 
-/** The size of the key and the value. */
+/** Returns the size of the key and the value. */
 function bytesOf({ key, value }: LogRecord): number {
   return (key?.length ?? 0) + (value?.length ?? 0)
 }
@@ -42,7 +42,7 @@ export function partitionLog(): PartitionLog {
   let startOffset = 0
   let endOffset = 0
 
-  /** Index of the first record at or after an offset. */
+  /** Returns the index of the first record at or after an offset. */
   function indexOf(offset: number): number {
     let low = 0
     let high = records.length

@@ -12,8 +12,8 @@ interface Pending {
 }
 
 /**
- * A publisher of the in-memory broker. Records reach the log in the order of their appends, after the turn in which
- * they were appended.
+ * Creates a publisher of the in-memory broker. Records reach the log in the order of their appends, after the turn in
+ * which they were appended.
  */
 export function memoryPublisher(broker: MemoryBroker): Publisher {
   const pending = new Set<Pending>()

@@ -10,8 +10,8 @@ export interface MemoryRegistry extends SchemaRegistry {
 }
 
 /**
- * A schema registry in memory, for tests. Ids start at 1, one per schema. A new schema must be able to read data of the
- * subject's previous one.
+ * Creates a schema registry in memory, for tests. Ids start at 1, one per schema. A new schema must be able to read
+ * data of the subject's previous one.
  */
 export function memoryRegistry(): MemoryRegistry {
   const texts: string[] = []

@@ -11,7 +11,7 @@ import { memoryFetcher } from './fetcher.ts'
 import { memoryProducer } from './producer.ts'
 import { memoryPublisher } from './publisher.ts'
 
-/** A transport on an in-memory broker, for engine workers that need no real broker. */
+/** Creates a transport on an in-memory broker, for engine workers that need no real broker. */
 export function memoryTransport(broker: MemoryBroker): Transport {
   return {
     async connect() {},

@@ -36,8 +36,8 @@ const CONTROL_KEY_BYTES = 4
 const ABORT_TYPE = 0
 
 /**
- * The header of the batch at `start`, or undefined when the response ends inside the batch: a broker cuts a response at
- * its byte limit, and the next fetch returns the rest.
+ * Parses the header of the batch at `start`. Returns undefined when the response ends inside the batch: a broker cuts a
+ * response at its byte limit, and the next fetch returns the rest.
  * @throws TransportError with code CORRUPT_BATCH for anything other than a batch of version 2
  */
 export function batchAt(buffer: Buffer, start: number): BatchHeader | undefined {
@@ -60,7 +60,7 @@ export function batchAt(buffer: Buffer, start: number): BatchHeader | undefined 
   }
 }
 
-/** Offset after the last complete batch; `from` when there is none. */
+/** Returns the offset after the last complete batch, or `from` when there is none. */
 export function offsetAfter(buffer: Buffer, from: number): number {
   let next = from
   for (let at = 0; ; ) {
@@ -90,7 +90,8 @@ export function verifyChecksum(buffer: Buffer, batch: BatchHeader): void {
 const markerCursor = new VarintCursor()
 
 /**
- * True for the marker that ends an aborted transaction. Control batches are never compressed and contain one record.
+ * Returns true for the marker that ends an aborted transaction. Control batches are never compressed and contain one
+ * record.
  */
 export function isAbortMarker(buffer: Buffer, batch: BatchHeader): boolean {
   markerCursor.at = batch.start + RECORDS_AT

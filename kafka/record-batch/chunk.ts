@@ -3,7 +3,7 @@ import { type BatchHeader, corrupt } from './batches.ts'
 import { BASE_TIMESTAMP_AT, LOG_APPEND_TIME_BIT, MAX_TIMESTAMP_AT, RECORDS_AT, readInt64 } from './format.ts'
 import { VarintCursor } from './varint.ts'
 
-/** Per record: two 64-bit floats (offset, timestamp) and five 32-bit positions. */
+/** Each record has two 64-bit floats (offset, timestamp) and five 32-bit positions. */
 const FLOAT_COLUMNS = 2
 const INT_COLUMNS = 5
 const FLOAT_BYTES = 8
@@ -12,7 +12,7 @@ const NO_BYTES = Buffer.alloc(0)
 
 const cursor = new VarintCursor()
 
-/** Size of the columns for this many records. */
+/** Returns the size of the columns for this many records. */
 export function columnBytes(records: number): number {
   return records * (FLOAT_COLUMNS * FLOAT_BYTES + INT_COLUMNS * INT_BYTES)
 }
@@ -98,7 +98,7 @@ export class ChunkBuilder {
     this.add(this.#buffer, batch, batch.start + RECORDS_AT, batch.end, from)
   }
 
-  /** The chunk; undefined when no record was added. */
+  /** Returns the chunk; undefined when no record was added. */
   finish(): RecordChunk | undefined {
     if (this.#count === 0) return undefined
     return {
@@ -137,7 +137,7 @@ export function standIn(topic: string, partition: number, header: Buffer, batch:
   }
 }
 
-/** The same chunk without its first `rows` records. */
+/** Returns the same chunk without its first `rows` records. */
 export function rowsFrom(chunk: RecordChunk, rows: number): RecordChunk {
   return {
     ...chunk,
@@ -152,7 +152,7 @@ export function rowsFrom(chunk: RecordChunk, rows: number): RecordChunk {
   }
 }
 
-/** The headers of record `index`; an empty list when there are none. */
+/** Returns the headers of record `index`; an empty list when there are none. */
 export function headersOf(chunk: RecordChunk, index: number): RecordHeader[] {
   const start = chunk.headerStart[index]
   if (start < 0) return []

@@ -19,7 +19,7 @@ export class CommittedFilter {
     this.#pending = aborted.length > 1 ? [...aborted].sort((a, b) => a.firstOffset - b.firstOffset) : aborted
   }
 
-  /** True when the reader may see the records of the batch. Call it for every batch, in order. */
+  /** Returns true when the reader may see the records of the batch. Must be called for every batch, in order. */
   accepts(buffer: Buffer, batch: BatchHeader): boolean {
     while (this.#next < this.#pending.length && this.#pending[this.#next].firstOffset <= batch.lastOffset) {
       this.#aborting.add(this.#pending[this.#next++].producerId)

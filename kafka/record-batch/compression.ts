@@ -8,7 +8,7 @@ import { snappyUnpackedBytes } from './snappy-size.ts'
 export const CODECS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 export type Codec = (typeof CODECS)[number]
 
-/** Data below this share of the bound cannot unpack beyond it, because LZ4 needs at least one byte for 255 bytes. */
+/** Maximum compression ratio: LZ4 needs at least one byte for 255 bytes. */
 const LZ4_MAX_RATIO = 255
 /** The error code of Node's decompressors when their output exceeds `maxOutputLength`. */
 const OUTPUT_TOO_LARGE = 'ERR_BUFFER_TOO_LARGE'
@@ -18,7 +18,7 @@ export function compress(codec: Codec, data: Buffer): Buffer {
 }
 
 /**
- * Never allocates much more than `maxBytes`, because a megabyte of some codecs unpacks to gigabytes.
+ * Unpacks data without allocating much more than `maxBytes`, because a megabyte of some codecs unpacks to gigabytes.
  * @returns undefined when the data unpacks to more than `maxBytes`
  * @throws TransportError with code CORRUPT_BATCH
  */

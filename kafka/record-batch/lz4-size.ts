@@ -20,8 +20,8 @@ const MATCH_OFFSET_BYTES = 2
 const MIN_MATCH = 4
 
 /**
- * Unpacked size of LZ4 frames. The decompressor allocates as much memory as the data requires and has no limit, so this
- * function computes the size first. It reads only the lengths of the sequences.
+ * Computes the unpacked size of LZ4 frames. The decompressor allocates as much memory as the data requires and has no
+ * limit, so this function computes the size first. It reads only the lengths of the sequences.
  * @throws RangeError for data that is not a sequence of complete frames
  */
 export function lz4UnpackedBytes(data: Buffer): number {

@@ -27,11 +27,12 @@ interface Decoded {
   readonly bytes: number
 }
 
-/** Approximate minimum to return, because smaller chunks would cost a turn each. */
+/** Approximate minimum size of a portion, because smaller chunks would cost a turn each. */
 const LEAST_BYTES = 32_768
 /**
- * Unpacked records of one compressed batch and the columns that describe them. Brokers only limit the packed size, and
- * a megabyte can hold gigabytes. Producers' batches are far smaller: by default they hold about 1 MiB unpacked.
+ * Maximum size of the unpacked records of one compressed batch and of the columns that describe them. Brokers only
+ * limit the packed size, and a megabyte can hold gigabytes. Producers' batches are far smaller: by default they hold
+ * about 1 MiB unpacked.
  */
 const MAX_UNPACKED_BYTES = 64 * 1_048_576
 const TOO_LARGE = 'BATCH_TOO_LARGE'
@@ -40,7 +41,7 @@ const MIN_RECORD_BYTES = 7
 
 /**
  * Decodes all complete batches into chunks of visible records.
- * @throws TransportError with code CORRUPT_BATCH; none of the bytes may be used then
+ * @throws TransportError with code CORRUPT_BATCH, after which none of the bytes may be used
  */
 export function readChunks(fetched: FetchedRecords): RecordChunk[] {
   const reader = new ChunkReader(fetched)
@@ -61,7 +62,7 @@ export class ChunkReader {
   #at = 0
   /** The offset after everything before that batch. */
   #passed: number
-  /** Decoded records beyond what was asked for. */
+  /** Decoded records that no call has returned yet. */
   #rest: Decoded | undefined
 
   constructor(fetched: FetchedRecords) {
@@ -76,7 +77,7 @@ export class ChunkReader {
     return this.#rest === undefined && this.#batch === undefined
   }
 
-  /** Offset of the next record, or the offset after everything when none is left. */
+  /** The offset of the next record, or the offset after everything when no record is left. */
   get nextOffset(): number {
     return this.#rest === undefined ? this.#passed : this.#rest.chunk.offsets[0]
   }

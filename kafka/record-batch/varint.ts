@@ -4,12 +4,12 @@ const LOW_7_BITS = 0x7f
 const CONTINUES = 0x80
 const TWO_TO_31 = 2_147_483_648
 
-/** Size of an unsigned 32-bit varint in bytes. */
+/** Returns the size of an unsigned 32-bit varint in bytes. */
 function unsignedVarintSize(value: number): number {
   return Math.floor((38 - Math.clz32(value | 1)) / 7)
 }
 
-/** Size of the zigzag varint of a 32-bit integer in bytes. */
+/** Returns the size in bytes of the zigzag varint of a 32-bit integer. */
 export function varintSize(value: number): number {
   return unsignedVarintSize((value << 1) ^ (value >> 31))
 }
@@ -33,7 +33,7 @@ function zigzag(value: number): number {
   return value >= 0 ? value * 2 : -value * 2 - 1
 }
 
-/** Size of the zigzag varint of an integer within ±2^52 in bytes. */
+/** Returns the size in bytes of the zigzag varint of an integer within ±2^52. */
 export function varlongSize(value: number): number {
   if (fitsInt32(value)) return varintSize(value)
   let rest = zigzag(value)

@@ -23,7 +23,10 @@ import {
 } from './format.ts'
 import { varintSize, varlongSize, writeVarint, writeVarlong } from './varint.ts'
 
-/** Enough for small transactions. The buffer doubles up to the batch limit and is reused afterwards. */
+/**
+ * Initial size of the buffer, which is enough for small transactions. The buffer doubles up to the batch limit and is
+ * reused afterwards.
+ */
 const INITIAL_BYTES = 4_096
 /** Below this size a loop copies faster than a call into the runtime. */
 const SHORT_COPY_BYTES = 24
@@ -151,7 +154,7 @@ export class BatchWriter {
   }
 }
 
-/** Upper bound for the size of a record in a batch. */
+/** Returns an upper bound for the size of a record in a batch. */
 export function recordBytesBound(keyBytes: number, valueBytes: number, headers?: readonly RecordHeader[]): number {
   let bytes = RECORD_OVERHEAD_BYTES + keyBytes + valueBytes
   for (const header of headers ?? []) bytes += HEADER_OVERHEAD_BYTES + header.key.length * UTF8_WORST + (header.value?.length ?? 0)

@@ -49,7 +49,7 @@ export interface DecidingOptions<C, S, V, A> {
 export interface Change<S> {
   readonly key: string
   readonly before: S | undefined
-  /** undefined: the state was deleted. */
+  /** The new state; undefined when it was deleted. */
   readonly after: S | undefined
 }
 
@@ -65,13 +65,13 @@ export interface Deciding<C, S> {
 
 /**
  * A single command is committed at once. Commands that arrive within this time of a commit share the next one. A commit
- * costs the broker five requests and a marker per partition, whatever its size; at 500 commands a second this interval
- * bounds that cost.
+ * of any size costs the broker five requests and a marker per partition; at 500 commands a second this interval bounds
+ * that cost.
  */
 const SHARED_COMMIT_MS = 15
 export const DECIDING: TopologyOptions = { commitIntervalMs: SHARED_COMMIT_MS, commitWhenIdle: false }
 
-/** How long a repeated command gets the first answer, for the idempotency of the API. */
+/** How long a repeated command gets the first answer. The API's idempotency relies on it. */
 const REMEMBERED_MS = 24 * 3_600_000
 /** Number of keys to check per tick. It covers millions of keys an hour, at about two microseconds each. */
 const SWEPT_PER_TICK = 1_000
@@ -107,7 +107,7 @@ export function decideCommands<C, S, V, A>(t: TopologyBuilder, options: Deciding
     const { command_id, reply_to } = command
     const answer = outcome === 'decided' ? first.answer : ''
     const result = { command_id, reply_to, outcome, answer, request_hash: first.request_hash, decided_at: first.decided_at }
-    // The result goes to the partition of the state, whatever its key.
+    // The result goes to the partition of the state, regardless of its key.
     ctx.emit(flow.decisions, resultKey(results++), { view: null, result }, { partition: ctx.partition, timestamp: ctx.now })
   }
 

@@ -15,11 +15,11 @@ export interface AskOptions {
 /** Runs a deciding topology on the test driver: it takes commands and returns answers. */
 export interface DecisionDriver<C, V, A> {
   readonly driver: TestDriver
-  /** Decides at once. Throws when there is no answer to this command. */
+  /** Decides a command and returns its answer. Throws when there is none. */
   ask(key: string, body: C, options?: AskOptions): A
   /** Like `ask`, but returns the complete result, or undefined if there is none. */
   result(key: string, body: C, options?: AskOptions): CommandResult | undefined
-  /** The view that clients read now; undefined when there is none. */
+  /** Returns the view that clients would read now; undefined when there is none. */
   view(key: string): V | undefined
 }
 

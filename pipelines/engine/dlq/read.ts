@@ -5,7 +5,7 @@ import { deadLetterTopicName } from '../topology/internal-topics.ts'
 
 /** One record of a dead-letter topic. */
 export interface DeadLetterRecord {
-  /** Its offset in the dead-letter topic, by which `show` and `replay` identify it. */
+  /** The record's offset in the dead-letter topic, by which `show` and `replay` identify it. */
   readonly offset: number
   /** Timestamp (epoch ms) of the original record, before any replay. */
   readonly timestamp: number
@@ -17,7 +17,7 @@ export interface DeadLetterRecord {
   readonly value: Buffer | null
   /** The headers of the original record. */
   readonly headers: readonly RecordHeader[]
-  /** How often the record had been replayed when it was written here. */
+  /** How often the record had been replayed before it became this dead letter. */
   readonly replays: number
   /** True when the record has been sent back to its source since. */
   readonly replayed: boolean

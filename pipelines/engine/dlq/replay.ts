@@ -7,7 +7,7 @@ import { DEAD_LETTER_PARTITION, type DeadLetterFilter, type DeadLetterRecord, RE
 const RECORDS_PER_TRANSACTION = 500
 
 export interface ReplayOptions extends DeadLetterFilter {
-  /** Also replays records that were replayed before, whether or not they came back. */
+  /** Also replays records that were replayed before, whether or not they failed again. */
   readonly again?: boolean
 }
 
@@ -16,7 +16,8 @@ export interface ReplayResult {
   /** Number of records that were replayed earlier. Another replay would duplicate them. */
   readonly skippedReplayed: number
   /**
-   * Number of records that came back after a replay. Their cause still exists, so they might return again and again.
+   * Number of records that failed again after a replay. Their cause may still exist, so they might fail again and
+   * again.
    */
   readonly skippedReturned: number
   /** Number of incomplete records. A replay would send different records. */

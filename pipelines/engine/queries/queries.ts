@@ -13,7 +13,7 @@ import type { Topology } from '../topology/topology.ts'
 import type { GroupView } from '../worker/group-view.ts'
 import { partitionsOfPart } from '../worker/worker-topics.ts'
 
-/** Partition owners are cached this long, so that many queries cause few requests to the group coordinator. */
+/** How long partition owners are cached, so that many queries cause few requests to the group coordinator. */
 const OWNERS_KEPT_MS = 1_000
 
 export interface QueryOptions {
@@ -26,15 +26,15 @@ export interface QueryOptions {
   readonly standby?: boolean
 }
 
-/** The state that an answer was read from. It contains everything up to `position`, and only committed changes. */
+/** The state from which an answer was read. It contains everything up to `position`, and only committed changes. */
 export interface StateView {
   readonly partition: number
   /** `active`: the task that processes the partition. `standby`: a copy that follows the changelog. */
   readonly role: 'active' | 'standby'
   readonly position: StatePosition
   /**
-   * Offsets (of the input for an active task, of the changelog for a standby) that the state does not contain yet, at
-   * the last fetch.
+   * Number of offsets (of the input for an active task, of the changelog for a standby) that the state lacked at the
+   * last fetch.
    */
   readonly behind: number
   /**
@@ -61,7 +61,7 @@ export interface OnOtherWorker {
   readonly standbys: readonly string[]
 }
 
-/** The query is invalid. */
+/** Thrown when the query is invalid. */
 export class QueryError extends Error {
   override readonly name = 'QueryError'
   readonly code: 'unknown_store' | 'invalid_key' | 'invalid_partition'

@@ -14,7 +14,7 @@ export interface Answer {
 /** Who may query state: every client that reaches the port (a loopback one), every client with the token, or none. */
 export type QueryAccess = 'open' | 'off' | { readonly token: string }
 
-/** Maximum length of a key. Keys are names and numbers, so a longer one is a mistake or an attack. */
+/** Maximum size of a key. Keys are names and numbers, so a longer one is a mistake or an attack. */
 const MAX_KEY_BYTES = 1_024
 /** Retry-After for a moving partition, which is available again within a second or two. */
 const RETRY_AFTER_S = 1

@@ -15,7 +15,7 @@ export interface SinkDeadLetters {
   close(): Promise<void>
 }
 
-/** Dead letters of a sink come from decoding, so no processor rejected them. */
+/** The processor's name in dead letters of a sink. They fail at decoding, so no processor has rejected them. */
 const NO_PROCESSOR = ''
 const NO_OFFSETS = new Map()
 

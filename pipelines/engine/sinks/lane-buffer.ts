@@ -24,7 +24,7 @@ export interface LaneBuffer {
   isBatchDue(now: number): boolean
   /** The time at which the first record will have waited long enough. */
   readonly batchDueAt: number
-  /** Makes a batch of the waiting records due at once. */
+  /** Makes the waiting records due as a batch immediately. */
   hurry(): void
   /** Drops everything and stops fetching the partition. */
   clear(): void

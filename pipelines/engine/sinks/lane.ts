@@ -70,15 +70,15 @@ export interface Lane {
   step(now: number): void
   /** When the next step is due without further input, by the same clock. */
   dueAt(now: number): number
-  /** Drops records that are not written; the next owner reads them again. */
+  /** Drops records that are not written yet; the next owner reads them again. */
   close(): void
   /** Returns the offset to commit, if it has changed since the last call or the last commit is too old. */
   takeCommit(now: number): OffsetToCommit | undefined
 }
 
 /**
- * Offsets of a group without members expire, by default after seven days, so offsets of idle partitions are committed
- * again this often.
+ * Interval at which the offsets of idle partitions are committed again. Offsets of a group without members expire, by
+ * default after seven days.
  */
 const COMMIT_AGAIN_MS = 3_600_000
 const NEVER = Number.POSITIVE_INFINITY

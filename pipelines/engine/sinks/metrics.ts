@@ -4,7 +4,7 @@ export interface SinkMetrics {
   applied: number
   batches: number
   badRecords: number
-  /** Failed attempts that were or will be repeated. */
+  /** Failed attempts that were repeated or will be. */
   retries: number
   /** How often a partition was read again because the target was at another offset. */
   rewinds: number

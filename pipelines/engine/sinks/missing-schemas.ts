@@ -1,6 +1,6 @@
 /**
- * How long a missing id is cached: it costs one request per interval, and a schema that is registered late is found
- * afterwards.
+ * How long a missing id is cached. The registry is asked again after this time, because the schema may be registered
+ * late.
  */
 const KEPT_MS = 30_000
 

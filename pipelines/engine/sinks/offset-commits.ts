@@ -6,7 +6,7 @@ import type { Lane } from './lane.ts'
 const COMMIT_EVERY_MS = 1_000
 
 export interface OffsetCommitsDeps {
-  /** Called before each commit. @throws if another process may own the partitions by now */
+  /** Called before each commit. @throws an error if another process may own the partitions by now */
   readonly confirm: () => Promise<void>
   readonly runtime: Pick<Runtime, 'monotonic' | 'log'>
 }
@@ -26,7 +26,7 @@ export interface OffsetCommits {
 
 /**
  * @param group the group with the sink's name. Kafka accepts its offsets from any process, so `confirm` must stop a
- *   process that lags behind.
+ * process that has lost its membership without noticing.
  */
 export function offsetCommits(group: MemberlessGroup, { confirm, runtime }: OffsetCommitsDeps): OffsetCommits {
   let lastAt = 0

@@ -2,8 +2,9 @@ import type { MemberlessGroup, TopicPartition } from '../../../kafka/transport.t
 import { sharedQuestion } from './shared-question.ts'
 
 /**
- * A process with an earlier version owns the partition. In that version each sink was a member of the group with its
- * name, which now only stores offsets. During an upgrade or a downgrade this process waits until the other one leaves.
+ * Thrown when a process with an earlier version owns the partition. In that version each sink was a member of the group
+ * with its name, which now only stores offsets. During an upgrade or a downgrade this process waits until the other one
+ * leaves.
  */
 export class OwnedElsewhereError extends Error {
   override readonly name = 'OwnedElsewhereError'

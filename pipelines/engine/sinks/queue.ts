@@ -63,7 +63,7 @@ export function partitionQueue({ key: keyCodec, value: valueCodec, isMissing }: 
       records += chunk.count
       for (let each = 0; each < chunk.count; each++) bytes += recordBytes(chunk, each)
     })
-    // The data contains only skipped offsets, which belong to the records before them.
+    // The data contains only skipped offsets, which are counted with the records before them.
     if (filled.length === 0 && chunks.length > 0) chunks.push({ ...(chunks.pop() as QueuedChunk), after: data.nextOffset })
     end = data.nextOffset
   }

@@ -23,7 +23,7 @@ export interface RetriedJob {
   readonly hasResult: boolean
   /** True when the job has failed and `repeat` is due at `retryAt`. */
   readonly mustRepeat: boolean
-  /** Nothing may start before this time. */
+  /** No attempt may start before this time. */
   readonly retryAt: number
   start(job: Job): void
   repeat(): void
@@ -31,7 +31,10 @@ export interface RetriedJob {
   takeResult(now: number): void
 }
 
-/** A restarting target is back within a second or two. During a long outage it gets an attempt every five seconds. */
+/**
+ * First pause and, below, the longest one. A restarting target is back within a second or two. During a long outage
+ * there is one attempt every five seconds.
+ */
 const FIRST_RETRY_MS = 50
 const LONGEST_RETRY_MS = 5_000
 

@@ -4,7 +4,7 @@ export function sharedQuestion<T>(ask: () => Promise<T>): () => Promise<T> {
   let next: Promise<T> | undefined
 
   async function askNext(): Promise<T> {
-    await last.catch(() => {}) // Its own callers get the error.
+    await last.catch(() => {}) // Only the callers of the failed request get its error.
     next = undefined
     const asked = ask()
     last = asked

@@ -24,9 +24,9 @@ export interface SinkGroupDeps {
 }
 
 /**
- * A group member that several sinks of a process share. It subscribes to the topics of all of them. It reports
- * partitions as revoked only when every sink has given up its own, because the coordinator takes all revoked partitions
- * back at once. Therefore only sinks that write to the same store share a group.
+ * A group member that several sinks of a process share. It subscribes to the topics of all of them. It acknowledges a
+ * revocation only when every sink has given up its revoked partitions, because the coordinator takes all of them back
+ * at once. Therefore only sinks that write to the same store share a group.
  */
 export interface SinkGroup {
   readonly groupId: string
@@ -46,7 +46,7 @@ export interface SinkSeat {
   take(sink: SeatedSink): void
   /** The assignment of the sink; undefined before the first one. @throws the error that ended the membership */
   assigned(): SinkAssignment | undefined
-  /** Call when the sink owns nothing outside the assignment. */
+  /** Must be called when the sink owns nothing outside the assignment. */
   settle(assignment: SinkAssignment): void
   /** Checks with the group coordinator that the member is still in the group. @throws FencedError when it is not */
   confirmMembership(): Promise<void>

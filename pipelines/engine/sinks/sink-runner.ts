@@ -6,7 +6,9 @@ import { TargetUnavailableError } from './target.ts'
 
 export interface SinkRunnerOptions {
   readonly name: string
-  /** Connects the target and creates the sink. Repeated while it throws TargetUnavailableError. */
+  /**
+   * Connects the target and creates the sink. The runner calls it again as long as it throws TargetUnavailableError.
+   */
   create(): Promise<Sink>
   /** Closes the connections that `create` opened. */
   close(): Promise<void>
@@ -22,7 +24,7 @@ export function sinkRunner({ name, create, close }: SinkRunnerOptions, runtime: 
   let waitsFor = 'it is starting'
   let closing: Promise<void> | undefined
   const { promise: done, resolve, reject } = Promise.withResolvers<void>()
-  done.catch(() => {}) // Callers that await `done` get the error.
+  done.catch(() => {}) // The error reaches callers that await `done`.
 
   async function connected(): Promise<Sink | undefined> {
     for (let pause = FIRST_RETRY_MS; !stopping.signal.aborted; pause = Math.min(pause * 2, LONGEST_RETRY_MS)) {

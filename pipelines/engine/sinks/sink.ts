@@ -63,7 +63,8 @@ export interface Sink {
 /** Maximum time that the loop sleeps when nothing is due. */
 const LONGEST_WAIT_MS = 1_000
 /**
- * Maximum wait for the last commit of a partition. Without it the next owner reads the records of about a second again.
+ * Maximum wait for the last commit of a partition. Without this commit, the next owner reads the records of about a
+ * second again.
  */
 const LAST_COMMIT_GRACE_MS = 2_000
 /** How long a stopping sink waits for a write. Unfinished writes are repeated by the next owner. */
@@ -153,7 +154,7 @@ export function createSink(options: SinkOptions, deps: SinkDeps): Sink {
   }
 
   function earliest(at: number): number {
-    // Aligned with the other loops of the process, so that it wakes up once for all of them.
+    // Aligns this loop with the others of the process, so that the process wakes up once for all of them.
     let due = at + LONGEST_WAIT_MS - (at % LONGEST_WAIT_MS)
     for (const lane of lanes.values()) due = Math.min(due, lane.dueAt(at))
     return due

@@ -9,7 +9,8 @@ export interface SinkTarget {
   readonly name: string
   readonly limits: BatchLimits
   /**
-   * How often an idle partition gets an empty write, which shows whether the target has lost data. Undefined: never.
+   * Interval at which an idle partition gets an empty write, which shows whether the target has lost data. Undefined
+   * means never.
    */
   readonly probeEveryMs?: number
   /** Stored with the committed offsets and passed back to `open`. */
@@ -37,13 +38,13 @@ export interface BatchLimits {
   readonly maxRecords: number
   /** Maximum bytes of keys and values as stored in Kafka. */
   readonly maxBytes: number
-  /** How long an incomplete batch waits for more records. 0: it does not wait. */
+  /** How long an incomplete batch waits for more records; 0 if it does not wait. */
   readonly lingerMs: number
 }
 
 /** The offsets of a partition when the sink starts to read it. */
 export interface PartitionFacts {
-  /** Start of the log; `end` is its end. */
+  /** The first offset of the log; `end` is the offset after its last record. */
   readonly start: number
   readonly end: number
   readonly committed: CommittedOffset | undefined
@@ -66,7 +67,7 @@ export interface SinkRecord {
   /** Epoch ms. */
   readonly timestamp: number
   readonly key: unknown
-  /** null: a tombstone. */
+  /** The decoded value; null for a tombstone. */
   readonly value: unknown
 }
 
@@ -75,7 +76,7 @@ export type WriteResult =
   /** Nothing was changed, because the target is at another offset: read again from there. */
   | { readonly outcome: 'offset-mismatch' }
 
-/** The target does not accept writes at the moment. The sink keeps the partition and retries. */
+/** Thrown when the target does not accept writes at the moment. The sink keeps the partition and retries. */
 export class TargetUnavailableError extends Error {
   override readonly name = 'TargetUnavailableError'
 }

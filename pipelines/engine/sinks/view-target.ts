@@ -19,7 +19,7 @@ export interface ViewTargetDeps {
 
 /** Limits of a batch. Its script call blocks Redis' only thread for about a millisecond. */
 const LIMITS = { maxRecords: 500, maxBytes: 256 * 1024, lingerMs: 0 }
-/** An emptied Redis is noticed within this time, even if the topic is idle. */
+/** Interval of probes. An emptied Redis is noticed within this time, even if the topic is idle. */
 const PROBE_EVERY_MS = 1_000
 /** Kafka's default of `delete.retention.ms`. */
 const DELETE_RETENTION_MS = 24 * 3_600_000

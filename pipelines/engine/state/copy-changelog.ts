@@ -2,7 +2,10 @@ import { type PartitionData, TransportError } from '../../../kafka/transport.ts'
 import type { StateColumn, StateSession } from '../../../state/stores/store.ts'
 import type { Changelog } from '../task/task-place.ts'
 
-/** Above this share of distinct keys, looking for repeated keys costs more than the writes that it saves. */
+/**
+ * If more than this share of the keys are distinct, searching for repeated keys costs more than the writes that it
+ * saves.
+ */
 const MOSTLY_DIFFERENT = 0.7
 /** Number of fetches that are copied without that search after a fetch of mostly distinct keys. */
 const UNSEEN_FETCHES = 15
@@ -11,11 +14,11 @@ const UNSEEN_FETCHES = 15
 export type ChangelogCopy = (changelog: Changelog, data: PartitionData) => void
 
 /**
- * Writes only the last value of a key that occurs several times in one fetch: restoring a hot key then costs little
- * more than reading it.
+ * Creates a copier that writes only the last value of a key that occurs several times in one fetch. Restoring a hot key
+ * then costs little more than reading it.
  */
 export function changelogCopy(session: StateSession): ChangelogCopy {
-  /** By store: how many more fetches are copied without looking for repeated keys. */
+  /** Number of fetches, by store, that are still to be copied without a search for repeated keys. */
   const unseen = new Map<string, number>()
 
   return function copy({ store, partition }, data) {

@@ -16,7 +16,10 @@ import { stateCleaner } from './state-cleaner.ts'
 export interface InactiveState {
   /** Continues the standby copies and deletes state that is too old. Called in every turn of the worker's loop. */
   maintain(): Promise<void>
-  /** Ends the standby copy of a task, so that it no longer writes to the state. Call it before the task runs here. */
+  /**
+   * Ends the standby copy of a task, so that it no longer writes to the state. Must be called before the task runs
+   * here.
+   */
   release(taskId: string): void
   copy(taskId: string): StandbyCopy | undefined
   copies(): readonly StandbyCopy[]

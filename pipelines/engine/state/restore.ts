@@ -5,8 +5,8 @@ import type { Changelog, TaskPlace } from '../task/task-place.ts'
 import { CHANGELOG_DELETE_RETENTION_MS } from '../topology/internal-topics.ts'
 
 /**
- * Normal clock corrections are smaller. State that is dated further ahead was written by a wrong clock, so its age is
- * unknown.
+ * Maximum size of a normal clock correction. State that is dated further ahead was written by a wrong clock, so its age
+ * is unknown.
  */
 const CLOCK_CORRECTION_MS = 60_000
 
@@ -32,8 +32,8 @@ export interface StartOffsets {
 }
 
 /**
- * A name for a task that survives renumbered sub-topologies in new versions of the topology: its first source
- * partition.
+ * Returns a name for a task that stays the same when a new version of the topology renumbers its sub-topologies: the
+ * first source partition.
  */
 function lastingName({ sources: [first] }: TaskPlace): string {
   return partitionKey(first.topic, first.partition)
@@ -100,8 +100,8 @@ export function planRestore(session: StateSession, task: TaskPlace, offsets: Sta
 }
 
 /**
- * True when no other process has written since: at most the marker of the last own transaction follows the stored
- * position.
+ * Returns true when no other process has written since. In that case at most the marker of this process's last
+ * transaction follows the stored position.
  */
 function isCurrent(stored: number, end: number, { exactlyOnce }: StartOffsets): boolean {
   return end - stored <= (exactlyOnce ? 1 : 0)
@@ -116,7 +116,7 @@ function dropStaleUnlogged(session: StateSession, task: TaskPlace, offsets: Star
   if (!current) for (const store of task.unloggedStores) session.clear(store, task.partition)
 }
 
-/** Up to which offsets the state of a task is complete. */
+/** The offsets up to which the state of a task is complete. */
 export interface StatePosition {
   /** Next offsets of the input; empty for state that was copied from its changelog instead of processed here. */
   readonly sources: readonly (TopicPartition & { readonly offset: number })[]
@@ -168,8 +168,8 @@ export function putRestored(session: StateSession, task: TaskPlace, changelog: C
 }
 
 /**
- * The start position of each source: the group's committed offset or, if that has expired, the offset in the state. A
- * source without either is absent, and its reset policy decides.
+ * Returns the start position of each source: the group's committed offset or, if that has expired, the offset in the
+ * state. A source without either is absent, and its reset policy decides.
  */
 export function startPositions(session: StateSession, task: TaskPlace, offsets: StartOffsets): Map<string, StartPosition> {
   const positions = new Map<string, StartPosition>()

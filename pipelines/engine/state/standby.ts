@@ -7,13 +7,15 @@ import { changelogCopy } from './copy-changelog.ts'
 import { standbyOwners } from './placement.ts'
 import { forgetSources, planRestore, putRestored, type StartOffsets } from './restore.ts'
 
-/** How often the group's members are fetched. A dead member is known only after its session timeout anyway. */
+/**
+ * Interval at which the group's members are fetched. A dead member is noticed only after its session timeout anyway.
+ */
 const LOOK_EVERY_MS = 2_000
-/** Delay after a failure (disk full, a recreated changelog) before the copies restart from what is written. */
+/** Delay after a failure (disk full, a recreated changelog) before the copies restart from their written positions. */
 const RETRY_MS = 5_000
 /**
- * How often the write time of a copy with an idle changelog is refreshed, because state that looks too old is restored
- * from the beginning.
+ * Interval at which the write time of a copy with an idle changelog is refreshed, because state that looks too old is
+ * restored from the beginning.
  */
 const AGE_REFRESH_MS = 60_000
 const MIB = 1_048_576
@@ -23,13 +25,13 @@ const MIB = 1_048_576
  */
 const MAX_POLL_BYTES = MIB / 2
 const MAX_BUFFERED_BYTES = 8 * MIB
-/** How often an idle changelog is fetched. An answer from a copy is as old as the last fetch of its changelog. */
+/** Interval at which an idle changelog is fetched. A copy is only as current as the last fetch of its changelog. */
 const MAX_WAIT_MS = 500
 
 /** The progress of a standby copy. */
 export interface StandbyCopy {
   readonly task: string
-  /** Committed changelog offsets that are not copied yet, at the last fetch. */
+  /** Number of committed changelog offsets that were not copied yet at the last fetch. */
   readonly behind: number
   /** Epoch ms when the logs were last read to their ends; undefined if the copy was never complete. */
   readonly completeAt: number | undefined
@@ -73,7 +75,7 @@ interface Followed {
 
 interface Copy {
   readonly place: TaskPlace
-  /** By partition key; empty until the ends of the logs are known. */
+  /** The followed changelogs by partition key; empty until the ends of the logs are known. */
   readonly logs: Map<string, Followed>
   following: boolean
   writtenAt: number
@@ -89,7 +91,7 @@ export function standbys(deps: StandbyDeps): Standbys {
   })
   const copyRecords = changelogCopy(session)
   const copies = new Map<string, Copy>()
-  /** By partition key of the changelog. */
+  /** The copy of each changelog, by partition key. */
   const owners = new Map<string, Copy>()
   let looking = false
   let nextLook = -Infinity

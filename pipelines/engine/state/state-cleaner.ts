@@ -25,8 +25,8 @@ export function stateCleaner(deps: StateCleanerDeps): StateCleaner {
   const { session, runtime, keepMs } = deps
   const lookEveryMs = Math.min(LOOK_EVERY_MS, keepMs)
   /**
-   * When a task was first seen unused. The age of its state does not show this, because an idle task writes once an
-   * hour.
+   * The time at which each task was first seen unused. The age of its state does not show this, because an idle task
+   * writes only once an hour.
    */
   const unusedSince = new Map<string, number>()
   let nextLook = runtime.monotonic() + lookEveryMs
@@ -39,7 +39,7 @@ export function stateCleaner(deps: StateCleanerDeps): StateCleaner {
     }
     const since = unusedSince.get(place.id) ?? runtime.monotonic()
     unusedSince.set(place.id, since)
-    // The write time covers use between two checks.
+    // The write time also shows use between two checks.
     return runtime.monotonic() - since >= keepMs && runtime.now() - writtenAt > keepMs
   }
 

@@ -1,14 +1,14 @@
 import type { KeyedStore } from '../../../state/stores/keyed-store.ts'
 
 /**
- * Walks through a store in small steps and removes expired entries. An entry expires without any record that could
- * trigger its removal, and a timer per key would cost two more changelog records for every rare term and user. A walk
- * costs a few microseconds per key and hour.
+ * Walks through a store in small steps and removes expired entries. No record triggers the removal of an expired entry,
+ * and a timer per key would cost two more changelog records for every rare term and user. A walk costs a few
+ * microseconds per key and hour.
  */
 export interface Sweep {
   /**
    * Checks the next keys. After the last key it does nothing until `period` changes, so that a small store is not
-   * decoded over and over. Entries that expire meanwhile are found by the next walk.
+   * decoded over and over. The next walk finds entries that expire in the meantime.
    */
   run(period: number): void
 }

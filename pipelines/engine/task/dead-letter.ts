@@ -62,9 +62,9 @@ export interface DeadLetterParts {
 }
 
 /**
- * Every record must fit into the dead-letter topic. A source topic may accept compressed batches up to its broker's
- * limit, so a record may be too large when it is uncompressed or has more headers. In that case its value is cut, and a
- * header reports it. A key or headers that leave no room for the value are cut or omitted as well.
+ * Returns the parts of a record that fit into the dead-letter topic. A source topic may accept compressed batches up to
+ * its broker's limit, so a record may be too large when it is uncompressed or has more headers. In that case its value
+ * is cut, and a header says so. A key or headers that leave no room for the value are cut or omitted as well.
  */
 export function deadLetterParts(chunk: RecordChunk, row: number, cause: DeadLetterCause): DeadLetterParts {
   const keyBytes = Math.max(0, chunk.keyEnd[row] - chunk.keyStart[row])

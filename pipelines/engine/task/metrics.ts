@@ -4,9 +4,9 @@ export interface TaskMetrics {
   emitted: number
   deadLetters: number
   late: number
-  /** By reason. */
+  /** Numbers of dropped records, by reason. */
   readonly dropped: Map<string, number>
-  /** Counted by processors with `ctx.count`. */
+  /** Counters that processors increment with `ctx.count`. */
   readonly counts: Map<string, number>
 }
 

@@ -9,14 +9,14 @@ import { ProcessorError } from '../topology/errors.ts'
 /** Provides appenders: the worker's producer, or the test driver's. */
 export interface AppenderSource {
   appender(topic: string, partition: number): RecordAppender
-  /** Bytes that were appended and are not acknowledged yet. */
+  /** Number of bytes that were appended and are not acknowledged yet. */
   readonly pendingBytes: number
 }
 
 /**
  * A worker commits at 32 MiB of unsent data. Only a single call of an author's code can therefore reach this limit: an
- * endless loop, or a handler that should do its work in parts. The error stops the worker and names the processor;
- * running out of memory would not name it.
+ * endless loop, or a handler that should do its work in parts. The error stops the worker and names the processor,
+ * which an out-of-memory crash would not.
  */
 const MAX_UNSENT_BYTES = 256 * 1_048_576
 /** Number of bytes that are emitted between two checks of the unsent bytes. */
@@ -47,7 +47,7 @@ interface Output {
   readonly appenders: readonly RecordAppender[]
 }
 
-/** @param partitionCounts of every topic that the topology writes */
+/** @param partitionCounts the partition count of every topic that the topology writes */
 export function taskOutputs(producer: AppenderSource, codecs: Codecs, partitionCounts: ReadonlyMap<string, number>): Outputs {
   const outputs = new Map<AnyTopic, Output>()
   const appendersByTopic = new Map<string, readonly RecordAppender[]>()

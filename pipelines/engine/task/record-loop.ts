@@ -10,8 +10,8 @@ import { FAULTY, MARKER, type RecordQueue } from './record-queue.ts'
 import type { TaskContext } from './task-context.ts'
 
 /**
- * Records decoded at a time: enough to make a multi-get worthwhile, few enough to keep their objects in V8's young
- * generation.
+ * Number of records decoded at a time. It is large enough to make a multi-get worthwhile, and small enough to keep
+ * their objects in V8's young generation.
  */
 const SLICE_RECORDS = 4_096
 /** Number of records between two clock readings. */
@@ -21,7 +21,7 @@ export interface RecordLoopParts {
   readonly topology: string
   /** One per source, in the order declared. */
   readonly queues: readonly RecordQueue[]
-  /** By the same index; undefined when the stream has no time handlers. */
+  /** One per source, in the same order; undefined when the stream has no time handlers. */
   readonly closings: readonly (TimeClosing | undefined)[]
   readonly stores: readonly EngineStore[]
   readonly ticks: TaskTicks

@@ -11,8 +11,8 @@ export const MARKER = Symbol('marker')
 export const TOMBSTONE = Symbol('tombstone')
 
 /**
- * Processed chunks that may stay in the queue: few compared with the waiting data, and enough to make moving the others
- * cheap.
+ * Maximum number of processed chunks in the queue. They are few compared with the waiting data, and removing them in
+ * groups makes moving the others cheap.
  */
 const MAX_FINISHED_CHUNKS = 16
 
@@ -53,7 +53,7 @@ export class RecordQueue {
   /** Next offset to process. */
   position = -1
   highWatermark = 0
-  /** When the log was last read, epoch ms; undefined before the first time. */
+  /** Time at which the log was last read, epoch ms; undefined before the first read. */
   fetchedAt: number | undefined
   queuedRecords = 0
   queuedBytes = 0
@@ -95,8 +95,8 @@ export class RecordQueue {
   }
 
   /**
-   * Decodes the next slice of at most `limit` records. Call it only when the last slice is processed. It stops before a
-   * record whose schema is not loaded (`waitsForSchema`).
+   * Decodes the next slice of at most `limit` records. Must be called only when the last slice is processed. It stops
+   * before a record whose schema is not loaded (`waitsForSchema`).
    * @returns the number of decoded records
    */
   decode(limit: number): number {
@@ -185,7 +185,7 @@ export class RecordQueue {
     if (this.#tombstone === FAULTY) this.faults.set(slot, { code: 'no_value', message: 'the record has no value' })
   }
 
-  /** Undefined when the record may be valid but its schema is not loaded yet. */
+  /** Returns why the record is invalid; undefined when it may be valid but its schema is not loaded yet. */
   #faultOf(error: unknown, chunk: RecordChunk, row: number): Fault | undefined {
     if (error instanceof UnknownSchemaError) {
       if (this.#options.isMissing(error.schemaId))

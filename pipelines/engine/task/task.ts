@@ -51,7 +51,7 @@ export interface TaskProgress {
 export interface StreamTask extends TaskPlace {
   readonly state: TaskState
   beginRestore(): void
-  /** Opens the stores after the state is restored. `positions` by partition key. */
+  /** Opens the stores after the state is restored. @param positions by partition key */
   start(positions: ReadonlyMap<string, StartPosition>): void
   accept(data: PartitionData): void
   /** Processes the queued records until none is left or `expired` returns true. */
@@ -85,7 +85,7 @@ export interface StreamTask extends TaskPlace {
   prepareCommit(): TaskProgress
   /** The current progress. */
   progress(): TaskProgress
-  /** Call after commit step 5. */
+  /** Must be called after commit step 5. */
   committed(): void
   position(topic: string): number
   highWatermark(topic: string): number
