@@ -1,7 +1,7 @@
 import type { WorkerRole } from './service.ts'
 import type { SinkDeclaration } from './sinks.ts'
 
-/** The part of a service that decides about the groups of its sinks. */
+/** The properties of a service that determine the groups of its sinks. */
 export interface SinkOwner {
   readonly name: string
   readonly role: WorkerRole

@@ -20,12 +20,12 @@ export interface ByteWriter {
   reserve(bytes: number): void
 }
 
-/** Bytes or a value do not match the schema. */
+/** Thrown when bytes or a value do not match the schema. */
 export class CodecError extends Error {
   override readonly name = 'CodecError'
 }
 
-/** The value was written with a schema that is not loaded yet. Load it, then decode again. */
+/** Thrown when the value was written with a schema that is not loaded yet. Load the schema, then decode again. */
 export class UnknownSchemaError extends Error {
   override readonly name = 'UnknownSchemaError'
   readonly schemaId: number
@@ -37,7 +37,7 @@ export class UnknownSchemaError extends Error {
 
 const INITIAL_BYTES = 4096
 
-/** A ByteWriter that doubles its buffer when it is full. */
+/** Creates a ByteWriter that doubles its buffer when it is full. */
 export function byteWriter(initialBytes: number = INITIAL_BYTES): ByteWriter {
   const writer: ByteWriter = {
     buffer: Buffer.allocUnsafeSlow(initialBytes),

@@ -24,11 +24,11 @@ const END = 0x00
 const ESCAPED_NUL = 0xff
 const MAX_BYTES_PER_UNIT = 3
 
-/** Text as its UTF-8 bytes, which sort in code point order. */
+/** Encodes text as UTF-8 bytes, which sort in code point order. */
 export const textPart: KeyPart<string> = {
   encode(value, out) {
     if (!value.isWellFormed()) throw new CodecError('text has a lone surrogate, which UTF-8 cannot hold')
-    // Twice the length, because every byte could be a NUL that needs escaping.
+    // Reserves twice the length, because every byte could be a NUL that needs escaping.
     out.reserve(value.length * MAX_BYTES_PER_UNIT * 2 + 2)
     const { buffer } = out
     if (!value.includes('\0')) out.length += buffer.write(value, out.length, 'utf8')
@@ -62,7 +62,7 @@ function unescaped(buffer: Buffer, start: number, end: number): Buffer {
   return bytes
 }
 
-/** An integer from 0 to 2^32-1, big-endian. */
+/** Encodes an integer from 0 to 2^32-1 in big-endian order. */
 export const u32Part: KeyPart<number> = {
   encode(value, out) {
     if (!Number.isInteger(value) || value < 0 || value > MAX_U32) throw new CodecError(`${value} is not an unsigned 32-bit integer`)
@@ -76,7 +76,7 @@ export const u32Part: KeyPart<number> = {
   },
 }
 
-/** A non-negative safe integer as a big-endian u64: times, offsets, counters. */
+/** Encodes a non-negative safe integer (a time, offset or counter) as a big-endian u64. */
 export const u64Part: KeyPart<number> = {
   encode(value, out) {
     if (!Number.isSafeInteger(value) || value < 0) throw new CodecError(`${value} is not an integer from 0 to 2^53-1`)
@@ -93,7 +93,7 @@ export const u64Part: KeyPart<number> = {
   },
 }
 
-/** A 64-bit id as a big-endian u64, exact. */
+/** Encodes a 64-bit id exactly, as a big-endian u64. */
 export const idPart: KeyPart<bigint> = {
   encode(value, out) {
     if (value < 0n || value > MAX_U64) throw new CodecError(`${value} is not an unsigned 64-bit integer`)
@@ -107,7 +107,10 @@ export const idPart: KeyPart<bigint> = {
   },
 }
 
-/** A key of several parts, in the order of the properties: `compositeKey({ woeid: u32Part, term: textPart })`. */
+/**
+ * Creates the codec of a key with several parts, in the order of the properties: `compositeKey({ woeid: u32Part, term:
+ * textPart })`.
+ */
 export function compositeKey<T extends object>(parts: { readonly [Name in keyof T]: KeyPart<T[Name]> }): Codec<T> {
   const names = Object.keys(parts) as (keyof T)[]
 

@@ -14,7 +14,7 @@ const ZERO = 0x30
 /** UTF-8 needs at most three bytes per UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
 
-/** Text as strict UTF-8: rejects malformed bytes and lone surrogates instead of replacing them. */
+/** Encodes text as strict UTF-8. Rejects malformed bytes and lone surrogates instead of replacing them. */
 export const utf8: Codec<string> = {
   encode(value, out) {
     if (!value.isWellFormed()) throw new CodecError('text has a lone surrogate, which UTF-8 cannot hold')
@@ -26,7 +26,7 @@ export const utf8: Codec<string> = {
   },
 }
 
-/** A 64-bit id as UTF-8 decimal, the key format of the public topics. */
+/** Encodes a 64-bit id as decimal text, the key format of the public topics. */
 export const decimalId: Codec<bigint> = {
   encode(value, out) {
     if (value < MIN_INT64 || value > MAX_INT64) throw new CodecError(`id ${value} is outside 64 bits`)
@@ -41,7 +41,7 @@ export const decimalId: Codec<bigint> = {
   },
 }
 
-/** A 32-bit integer as UTF-8 decimal, for woeids. */
+/** Encodes a 32-bit integer, such as a woeid, as decimal text. */
 export const decimalInt: Codec<number> = {
   encode(value, out) {
     if ((value | 0) !== value) throw new CodecError(`${value} is not a 32-bit integer`)
@@ -83,7 +83,8 @@ function notDecimal(buffer: Buffer, start: number, end: number): CodecError {
  */
 function strictUtf8(buffer: Buffer, start: number, end: number): string {
   const text = buffer.toString('utf8', start, end)
-  // A replacement character was either sent as such or results from malformed input; only then check again.
+  // A replacement character either was sent as such or results from malformed input, so only then is another check
+  // needed.
   if (text.includes('\ufffd') && !isUtf8(buffer.subarray(start, end))) throw new CodecError('text is not valid UTF-8')
   return text
 }

@@ -1,4 +1,4 @@
-/** A part of the key that a rule counts requests by. `endpoint` is the rule's pattern: one counter for all callers. */
+/** A part of the key by which a rule counts requests. `endpoint` is the rule's pattern: one counter for all callers. */
 export type LimitKeyPart = 'client' | 'api_key' | 'user' | 'ip' | 'endpoint'
 
 /**

@@ -15,7 +15,7 @@ const loaded = new Map<string, AvroSchema>()
 /** One format per file, so that its codecs are compiled only once. */
 const formats = new Map<string, ValueFormat<never>>()
 
-/** The schema in `schemas/<file>.avsc`. Every call returns the same object. */
+/** Loads the schema in `schemas/<file>.avsc`. Every call returns the same object. */
 export function loadSchema(file: string): AvroSchema {
   const known = loaded.get(file)
   if (known) return known
@@ -25,8 +25,8 @@ export function loadSchema(file: string): AvroSchema {
 }
 
 /**
- * The schema files of each folder below `schemas/`, in the form that `loadSchema` takes. Folders and files are in
- * alphabetical order.
+ * Returns the schema files of each folder below `schemas/`, in the form that `loadSchema` takes. Folders and files are
+ * in alphabetical order.
  */
 export function schemaFolders(): ReadonlyMap<string, readonly string[]> {
   const entries = readdirSync(new URL('.', import.meta.url), { recursive: true, encoding: 'utf8' })
@@ -34,7 +34,7 @@ export function schemaFolders(): ReadonlyMap<string, readonly string[]> {
   return Map.groupBy(files.sort(), (file) => file.slice(0, file.lastIndexOf('/')))
 }
 
-/** The Avro format of a record, typed by its file: `avro('trends/Tweet')` holds `Tweet` objects. */
+/** Returns the Avro format of a record, typed by its file: `avro('trends/Tweet')` holds `Tweet` objects. */
 export function avro<File extends keyof RecordTypes>(file: File): ValueFormat<RecordTypes[File]> {
   const known = formats.get(file) as ValueFormat<RecordTypes[File]> | undefined
   if (known) return known

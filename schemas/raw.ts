@@ -1,7 +1,7 @@
 import type { Codec } from './codec.ts'
 import type { ValueFormat } from './topic.ts'
 
-/** The format of values that need only a codec, without a schema or a registry. */
+/** Creates the format of values that need only a codec, without a schema or a registry. */
 export function rawValue<T>(codec: Codec<T>): ValueFormat<T> {
   return { schema: undefined, open: () => codec }
 }

@@ -1,11 +1,14 @@
-/** Topic configurations for how long records are kept. */
+/** Topic configurations that determine how long records are kept. */
 const MINUTE_MS = 60_000
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-/** The broker deletes closed segments only, so a short retention needs short segments. */
+/** Maximum age of a segment of a topic with short retention, because the broker deletes only closed segments. */
 export const SHORT_SEGMENT_MS = 10 * MINUTE_MS
-/** Compaction skips the open segment. Without this limit, a quiet topic would keep every version for a week. */
+/**
+ * Maximum age of a segment of a compacted topic. Compaction skips the open segment, so without this limit a quiet topic
+ * would keep every version for a week.
+ */
 const COMPACTED_SEGMENT_MS = 6 * HOUR_MS
 
 export function keptFor(retentionMs: number, segmentMs: number): Readonly<Record<string, string>> {

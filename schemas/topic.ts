@@ -47,7 +47,7 @@ const MIB = 1_048_576
 /** Maximum record batch that a broker accepts by default (`message.max.bytes`): 1 MiB plus the overhead of a batch. */
 export const DEFAULT_MAX_BATCH_BYTES = MIB + 12
 /**
- * Limit for topics whose records combine what others have sent: state, partial lists and rejected records. External
+ * Limit for topics whose records combine data from other records: state, partial lists and rejected records. External
  * producers stay within the broker's 1 MiB, and a record that combines the maximum of everything that a pipeline keeps
  * is a few times as large. A topic's limit overrides the broker's `message.max.bytes`.
  */

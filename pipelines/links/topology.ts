@@ -4,12 +4,15 @@ import type { Link } from '../../schemas/links/types.ts'
 import { avro, type Change, type Context, DECIDING, decideCommands, keyedStore, timerStore, topology, utf8 } from '../engine/index.ts'
 import { decideLink } from './decide.ts'
 
-/** Marking expired links may lag, because readers compare times themselves: docs/services/links.md#expiry */
+/**
+ * Interval at which expired links are marked. It may lag, because readers compare times themselves:
+ * docs/services/links.md#expiry
+ */
 const EXPIRE_EVERY_MS = 1_000
 /**
- * A tick delays commands. This many expirations take a few milliseconds, and the next tick continues. It is nine
- * times a partition's share of the target's peak (3,500 new links a second over 64 partitions), so that expiry keeps
- * up even if every link expires.
+ * Maximum number of links that one tick expires. They take a few milliseconds, during which commands wait; the next
+ * tick continues. This is nine times a partition's share of the target's peak (3,500 new links a second over 64
+ * partitions), so that expiry keeps up even if every link expires.
  */
 const EXPIRED_PER_TICK = 500
 

@@ -7,7 +7,7 @@ export function blobReferences(store: KeyedStore<string, BlobReferences>, topic:
     const snippets = (store.get(hash)?.snippets ?? 0) + by
     if (snippets > 0) store.put(hash, { snippets })
     else store.delete(hash)
-    // Stays in the partition of the snippets regardless of its key, because each partition reports its own
+    // The record stays in the partition of the snippets regardless of its key, because each partition reports its own
     // references.
     ctx.emit(topic, hash, snippets > 0 ? { snippets } : null, { partition: ctx.partition, timestamp: ctx.now })
   }

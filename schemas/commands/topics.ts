@@ -17,8 +17,8 @@ export interface Command<C> {
 }
 
 /**
- * Either a change of what clients read (under its key) or the result of a command (under a key of `resultKey`). Both
- * share one topic, so that a sink applies them in the order of the decisions. A tombstone deletes what clients read.
+ * Either a new view of a thing (under the thing's key) or the result of a command (under a key of `resultKey`). Both
+ * share one topic, so that a sink applies them in the order of the decisions. A tombstone deletes the view.
  */
 export interface Decision<V> {
   readonly view: V | null
@@ -26,7 +26,7 @@ export interface Decision<V> {
 }
 
 /**
- * The two topics of a service that makes decisions. Keys are the names of the things that are decided about.
+ * The two topics of a service that makes decisions. Keys are the names of the things that the decisions concern.
  * @template A the type of the answer, which must be representable as JSON
  */
 export interface CommandFlow<C, V, A> {
@@ -47,7 +47,7 @@ interface FlowTopicOptions<T> {
   readonly config: Readonly<Record<string, string>>
 }
 
-/** The topic `name` of commands with a `value` as their body. */
+/** Declares the topic `name` of commands with a `value` as their body. */
 export function commandTopic<C>(name: string, { value, ...options }: FlowTopicOptions<C>): Topic<string, Command<C>> {
   const body = recordOf(value.schema)
   const schema = {
@@ -65,7 +65,7 @@ export function commandTopic<C>(name: string, { value, ...options }: FlowTopicOp
   return { name, key: utf8, value: avroValue<Command<C>>(schema), ...options }
 }
 
-/** The compacted topic `name` of decisions about things whose view is a `value`. */
+/** Declares the compacted topic `name` of decisions about things whose view is a `value`. */
 export function decisionTopic<V>(name: string, { value, ...options }: FlowTopicOptions<V>): Topic<string, Decision<V>> {
   const view = recordOf(value.schema)
   const schema = {
@@ -84,7 +84,7 @@ function recordOf(schema: AvroSchema | undefined): { readonly name: string; read
   return schema as unknown as { readonly name: string; readonly namespace: string }
 }
 
-/** Names never contain a NUL, so these keys cannot collide with names. */
+/** Prefix of the keys of results. Names never contain a NUL, so these keys cannot collide with names. */
 const RESULT_KEY_PREFIX = '\0result-'
 /**
  * Results only need to reach the waiting client and are not kept as history, so compaction keeps this many per

@@ -11,8 +11,8 @@ const LINK_DELETIONS_DAYS = 7
 
 /**
  * One event per counted redirect; key: short_code, so that all clicks of a link are counted in one partition. Kept for
- * a day: long enough to replay what a repaired pipeline missed, and no longer because the events contain visitors'
- * addresses.
+ * a day. This is long enough to replay what a repaired pipeline missed, and no longer, because the events contain
+ * visitors' addresses.
  */
 export const clicks: Topic<string, Click> = {
   name: 'clicks',

@@ -15,9 +15,9 @@ const LEADING_HASHES = /^[#\s]+/
 const DOTLESS_I = 'ı'
 
 /**
- * The identity of a trend: hashtags and phrases that differ only in case, width, compatibility form, leading # or
- * surrounding space are one term. Applies NFKC, then Unicode's full case folding, then drops leading #. Folding is
- * idempotent.
+ * Returns the term that a hashtag or phrase belongs to. Spellings that differ only in case, width, compatibility form,
+ * leading # or surrounding space are one term. Applies NFKC, then Unicode's full case folding, then drops leading #.
+ * Folding is idempotent.
  * @returns undefined when nothing is left, when the term is longer than MAX_TERM_CODE_POINTS or was sent with four
  * times as many characters (a flood of # or of accents), or when it contains a NUL, which neither stores nor clients
  * accept
@@ -29,15 +29,18 @@ export function foldTerm(original: string): string | undefined {
   return folded
 }
 
-/** Folding can produce decomposed letters (upsilon with two accents), which need a second normalization. */
+/**
+ * Folds and normalizes. Folding can produce decomposed letters (upsilon with two accents), which need a second
+ * normalization.
+ */
 function foldUnicode(text: string): string {
   return foldCase(text.normalize('NFKC')).normalize('NFKC')
 }
 
 /**
- * Full case folding (Unicode, CaseFolding.txt, C + F) with the language's functions: the lower case of the upper case
- * of each code point, one at a time so that the final-sigma rule does not apply. Cherokee letters become lower case
- * instead of upper case, which results in the same groups.
+ * Performs full case folding (Unicode, CaseFolding.txt, C + F) with the language's functions: the result is the lower
+ * case of the upper case of each code point. Code points are folded one at a time, so that the final-sigma rule does
+ * not apply. Cherokee letters become lower case instead of upper case, which results in the same groups.
  */
 function foldCase(text: string): string {
   let folded = ''
@@ -61,7 +64,7 @@ function isTooLong(text: string): boolean {
   return codePoints > MAX_TERM_CODE_POINTS
 }
 
-/** The key of a term in one region, for topics and stores: `<woeid>:<term>`. */
+/** Returns the key of a term in one region, for topics and stores: `<woeid>:<term>`. */
 export function termKey(woeid: number, term: string): string {
   return `${woeid}:${term}`
 }

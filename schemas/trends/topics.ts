@@ -29,7 +29,7 @@ export const userInterests: Topic<bigint, UserInterests> = {
   config: compacted,
 }
 
-/** A list of 500 terms of maximum length, each with its longest spelling, takes 1.2 MB. */
+/** Configuration for lists. A list of 500 terms of maximum length, each with its longest spelling, takes 1.2 MB. */
 const listsKept = { ...keptFor(HOUR_MS, SHORT_SEGMENT_MS), ...LARGE_RECORDS }
 
 /**
@@ -45,7 +45,7 @@ export const trendOutput: Topic<number, TrendOutput> = {
   config: listsKept,
 }
 
-/** The same lists at the half minutes. They refresh the view but are not part of the history. */
+/** The lists at the half minutes. They refresh the view but are not part of the history. */
 export const trendRenewals: Topic<number, TrendOutput> = {
   name: 'trend-renewals',
   key: decimalInt,

@@ -3,11 +3,12 @@ import { removeOldDrafts } from './folder.ts'
 import { readBlob } from './read.ts'
 import type { BlobHash, BlobShelf } from './shelf.ts'
 
-/** An open blob. It can be read to its end even if a sweep removes it meanwhile. */
+/** An open blob. It can be read to its end even if a sweep removes it in the meantime. */
 export interface OpenBlob {
   /**
-   * The content in pieces; can be read once. If the content does not match its hash, BlobCorruptError is thrown in
-   * place of the last piece. A blob that fits into one piece is therefore checked before any of it is returned.
+   * Returns the content in pieces. It can be read only once. If the content does not match its hash, BlobCorruptError
+   * is thrown in place of the last piece. A blob that fits into one piece is therefore checked before any of it is
+   * returned.
    */
   content(): AsyncIterable<Buffer>
   /** Releases the underlying file or connection. Reading the content to its end does so as well. */
@@ -32,7 +33,7 @@ export interface BlobStore {
    */
   touch(hash: BlobHash): Promise<boolean>
   /**
-   * Deletes drafts of this store that were last written before this time (epoch ms): their writers are gone.
+   * Deletes drafts of this store that were last written before this time (epoch ms), because their writers are gone.
    * @returns how many drafts were deleted
    */
   removeOldDrafts(before: number): Promise<number>
@@ -44,7 +45,7 @@ export interface KeptBlob {
   readonly bytes: number
 }
 
-/** The blob store does not respond. Retrying may help. */
+/** Thrown when the blob store does not respond. Retrying may help. */
 export class BlobsUnavailableError extends Error {
   override readonly name = 'BlobsUnavailableError'
 }
@@ -59,7 +60,10 @@ export interface BlobStoreOptions {
  * Sweeps remove unreferenced blobs that nobody has touched for this long, which is far longer than any command takes.
  */
 export const UNTOUCHED_MS = 86_400_000
-/** A sweep may have moved a blob aside briefly while it checks whether the blob was touched. */
+/**
+ * Pause before a second attempt to open a blob. A sweep may have moved the blob aside briefly to check whether it was
+ * touched.
+ */
 const REOPEN_AFTER_MS = 50
 
 export function blobStore({ shelf, draftFolder }: BlobStoreOptions): BlobStore {

@@ -11,8 +11,8 @@ export interface BucketOptions {
   /** Prefix of every key; either empty or ends with a slash. */
   readonly prefix: string
   /**
-   * Touching a blob that is older than this stores it again, because S3 has no touch operation. Must be well below the
-   * age at which sweeps consider a blob.
+   * Age above which touching a blob stores it again, because S3 has no touch operation. It must be well below the age
+   * at which sweeps may remove a blob.
    */
   readonly renewAfterMs: number
   /** Epoch ms. */

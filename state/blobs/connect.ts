@@ -18,10 +18,13 @@ export interface BlobSettings {
 }
 
 const RENEW_AFTER_MS = UNTOUCHED_MS / 2
-/** A small blob takes tens of milliseconds, and the request that waits for it has its own deadline. */
+/**
+ * Time limit of one request. A small blob takes tens of milliseconds, and the API request that waits for it has its own
+ * deadline.
+ */
 const S3_TIMEOUT_MS = 10_000
 const S3_CONNECT_TIMEOUT_MS = 2_000
-/** Self-hosted servers require a region in the signature but accept any value. */
+/** Region for self-hosted servers, which require one in the signature but accept any value. */
 const ANY_REGION = 'us-east-1'
 
 /**

@@ -13,19 +13,22 @@ export type PackedBlob =
 export interface BlobDraft {
   /** Resolves when the next piece may be written. The writer waits for the disk. */
   write(piece: Uint8Array): Promise<void>
-  /** Bytes written so far. */
+  /** Number of bytes written so far. */
   readonly bytes: number
   /** Ends the content; nothing may be written afterwards. */
   finish(): Promise<{ hash: string; bytes: number }>
-  /** The stored form of the content. May only be called after `finish`. */
+  /** Returns the stored form of the content. May only be called after `finish`. */
   packed(): PackedBlob
   /** Deletes the draft, which must not be used afterwards. May be called at any time, and more than once. */
   discard(): Promise<void>
 }
 
-/** Most content is smaller than this and never needs a draft file. */
+/** Maximum size of a draft in memory. Most content is smaller and never needs a draft file. */
 const MEMORY_BYTES = 65_536
-/** Content of this size compresses in a tenth of a millisecond, so handing it to the thread pool would cost more. */
+/**
+ * Maximum size of content that is compressed synchronously. This takes a tenth of a millisecond, and handing it to the
+ * thread pool would cost more.
+ */
 const AT_ONCE_BYTES = 16_384
 /**
  * A window of 256 KiB and small tables take about 1 MiB per stream instead of 10, at the cost of a few percent of size

@@ -7,12 +7,12 @@ import type { PackedBlob } from './draft.ts'
 import type { BlobHash, BlobShelf, ShelvedBlob } from './shelf.ts'
 
 /**
- * Blobs are grouped into folders by the first byte of the hash: each holds a few thousand files when there are a
- * million blobs.
+ * Blobs are grouped into folders by the first byte of their hash. With a million blobs, each folder holds a few
+ * thousand files.
  */
 const PREFIX_LENGTH = 2
 const BLOB = '.zst'
-/** Shorter files are read in one call, because a stream would cost several times as much as the read. */
+/** Maximum size of files that are read in one call. A stream would cost several times as much as the read. */
 const AT_ONCE_BYTES = 65_536
 /** Read buffers kept for reuse: one per thread of libuv's pool as `npm start` sets it (`UV_THREADPOOL_SIZE`). */
 const MAX_SPACES = 16
@@ -23,7 +23,10 @@ const ASIDE = '.aside'
 const BLOB_NAME = /^[0-9a-f]{64}\.zst$/
 const ASIDE_NAME = /^[0-9a-f]{64}\.aside$/
 
-/** Drafts are on the same file system as the blobs, so that a rename can move them into place. */
+/**
+ * Returns the folder for drafts. It is on the same file system as the blobs, so that a rename can move drafts into
+ * place.
+ */
 export function draftFolderOf(root: string): string {
   return join(root, 'drafts')
 }
@@ -135,7 +138,7 @@ export function folderShelf(root: string): BlobShelf {
 }
 
 /**
- * Deletes drafts that were last written before this time (epoch ms): their writers are gone.
+ * Deletes drafts that were last written before this time (epoch ms), because their writers are gone.
  * @returns how many drafts were deleted
  */
 export async function removeOldDrafts(folder: string, before: number): Promise<number> {

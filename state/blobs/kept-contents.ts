@@ -5,11 +5,11 @@ import type { BlobHash } from './shelf.ts'
 /** Memory for the most recently read contents. */
 const KEPT_BYTES = 67_108_864
 /**
- * Longer content is read from the shelf each time. A single long entry would evict thousands of short ones that are
- * read more often.
+ * Maximum size of cached content. Longer content is read from the shelf each time, because a single long entry would
+ * evict thousands of short ones that are read more often.
  */
 const LONGEST_KEPT_BYTES = 65_536
-/** Memory per entry beyond its content. It also bounds the number of tiny entries. */
+/** Memory per entry in addition to its content. Counting it also bounds the number of tiny entries. */
 const ENTRY_BYTES = 256
 
 /**

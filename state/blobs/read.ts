@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { pipeline, Readable } from 'node:stream'
 import { createZstdDecompress, zstdDecompressSync } from 'node:zlib'
 
-/** The stored bytes do not match their hash: the disk or the bucket has damaged or replaced them. */
+/**
+ * Thrown when the stored bytes do not match their hash, because the disk or the bucket has damaged or replaced them.
+ */
 export class BlobCorruptError extends Error {
   override readonly name = 'BlobCorruptError'
   constructor(hash: string, cause?: unknown) {
@@ -11,12 +13,13 @@ export class BlobCorruptError extends Error {
 }
 
 /**
- * Content up to this size is unpacked in one call, which takes a fraction of a millisecond; longer content is streamed.
+ * Maximum size of content that is unpacked in one call, which takes a fraction of a millisecond. Longer content is
+ * streamed.
  */
 const AT_ONCE_BYTES = 262_144
 /**
- * Each piece costs a round trip to the thread pool and a write. At 64 KiB this overhead is half of that at zlib's
- * default of 16 KiB, and a piece still takes only a fraction of a millisecond.
+ * Size of a piece. Each one costs a round trip to the thread pool and a write. At 64 KiB this overhead is half of that
+ * at zlib's default of 16 KiB, and a piece still takes only a fraction of a millisecond.
  */
 const PIECE_BYTES = 65_536
 

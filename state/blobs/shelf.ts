@@ -14,9 +14,11 @@ export interface BlobShelf {
    * @returns false when the blob is not stored
    */
   touch(hash: BlobHash): Promise<boolean>
-  /** Stores a blob atomically: it is complete and durable when this resolves, or not stored at all. */
+  /**
+   * Stores a blob atomically. When the promise resolves, the blob is complete and durable; otherwise nothing is stored.
+   */
   put(hash: BlobHash, blob: PackedBlob): Promise<void>
-  /** The packed bytes, in one buffer when they are short; undefined when the blob is not stored. */
+  /** Returns the packed bytes, in one buffer when they are short; undefined when the blob is not stored. */
   open(hash: BlobHash): Promise<Readable | Buffer | undefined>
   list(): AsyncIterable<ShelvedBlob>
   /**

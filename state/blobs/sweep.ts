@@ -3,7 +3,10 @@ import type { BlobHash, ShelvedBlob } from './shelf.ts'
 
 export interface SweepOptions {
   readonly blobs: BlobStore
-  /** The subset of these blobs that something refers to. Throws when this is unknown; then nothing is removed. */
+  /**
+   * Returns the subset of these blobs that something refers to. Throws when this is unknown, in which case nothing is
+   * removed.
+   */
   referenced(hashes: readonly BlobHash[]): Promise<ReadonlySet<BlobHash>>
   /** Epoch ms. Blobs that were touched later are kept, because a reference to them may not have been written yet. */
   readonly before: number
@@ -13,7 +16,7 @@ export interface SweepOptions {
 export interface Sweep {
   readonly seen: number
   readonly removed: number
-  /** Removed drafts, which killed writers had left. */
+  /** Number of removed drafts, which killed writers had left behind. */
   readonly drafts: number
 }
 

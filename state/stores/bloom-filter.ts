@@ -18,8 +18,8 @@ const BITS_PER_BYTE = 8
 const UINT32_BYTES = 4
 
 /**
- * The smallest filter that holds `items` items with a false-positive rate of at most `errorRate`: n · ln(1/p) / ln²2
- * bits and ln2 · bits/n hashes.
+ * Computes the smallest filter that holds `items` items with a false-positive rate of at most `errorRate`: n · ln(1/p)
+ * / ln²2 bits and ln2 · bits/n hashes.
  */
 export function filterShape(items: number, errorRate: number): FilterShape {
   const bits = Math.ceil((items * Math.log(1 / errorRate)) / Math.LN2 ** 2)
@@ -31,7 +31,7 @@ export function emptyFilter({ bits }: FilterShape): Buffer {
   return Buffer.alloc(bits / BITS_PER_BYTE)
 }
 
-/** Uses MD5 as a fast hash with good distribution, not for security. */
+/** Hashes an item with MD5, which is used as a fast hash with good distribution, not for security. */
 export function hashItem(bytes: Uint8Array): ItemHash {
   const digest = hash('md5', bytes, 'buffer')
   return [digest.readUInt32LE(0), digest.readUInt32LE(UINT32_BYTES), digest.readUInt32LE(2 * UINT32_BYTES)]

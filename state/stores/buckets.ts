@@ -68,7 +68,7 @@ export function dropBefore(buckets: Buckets, oldest: number, onDrop?: (bucket: n
   if (at.length > 0) moveFirst(buckets, first + at[0])
 }
 
-/** The sum of the buckets from `from` to `to`, both inclusive. */
+/** Returns the sum of the buckets from `from` to `to`, both inclusive. */
 export function sumOf(buckets: Buckets, from: number, to: number): number {
   const { at, counts, first } = buckets
   let sum = 0
@@ -80,20 +80,20 @@ export function sumOf(buckets: Buckets, from: number, to: number): number {
   return sum
 }
 
-/** Number of the newest non-empty bucket; -1 when there is none. */
+/** Returns the number of the newest non-empty bucket; -1 when there is none. */
 export function newestOf(buckets: Buckets): number {
   const { at, first } = buckets
   return at.length === 0 ? -1 : first + at[at.length - 1]
 }
 
-/** The newest non-empty bucket before `bucket`; -Infinity when there is none. */
+/** Returns the newest non-empty bucket before `bucket`; -Infinity when there is none. */
 export function bucketBefore(buckets: Buckets, bucket: number): number {
   const { at, first } = buckets
   for (let i = at.length - 1; i >= 0; i--) if (first + at[i] < bucket) return first + at[i]
   return -Infinity
 }
 
-/** The oldest non-empty bucket at or after `bucket`; Infinity when there is none. */
+/** Returns the oldest non-empty bucket at or after `bucket`; Infinity when there is none. */
 export function bucketFrom(buckets: Buckets, bucket: number): number {
   const { at, first } = buckets
   let found = Infinity

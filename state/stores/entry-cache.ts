@@ -32,7 +32,7 @@ export interface EntryCacheOptions<K, V> {
   write(entry: Entry<K, V>, column: StateColumn, changelog: ChangelogWriter | undefined): void
 }
 
-/** The part that all stores share: a cache of entries that were read or changed, and the list of unwritten changes. */
+/** The common part of all stores: a cache of entries that were read or changed, and the list of unwritten changes. */
 export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 'logged'> {
   /**
    * Checks access for uses that do not request an entry; see `StoreGuard`. All other methods that take a key, except
@@ -40,27 +40,29 @@ export interface EntryCache<K, V> extends Omit<EngineStore, 'name' | 'values' | 
    */
   checkAccess(): void
   prefetch(key: K): void
-  /** The entry of a key; reads it when it is not cached. */
+  /** Returns the entry of a key, and reads it when it is not cached. */
   entry(key: K): Entry<K, V>
-  /** The entry of a key. If it is not cached, it is created with the value that the caller has already read. */
+  /** Returns the entry of a key. If it is not cached, creates it with the value that the caller has already read. */
   known(key: K, value: V): Entry<K, V>
-  /** The cached entry of a key, if any. Does not count as a use. */
+  /** Returns the cached entry of a key, if there is one. Does not count as a use. */
   peek(key: K): Entry<K, V> | undefined
-  /** The entry of a key that is about to be overwritten: marks it as changed without reading it. */
+  /** Returns the entry of a key that is about to be overwritten. Marks it as changed without reading it. */
   changed(key: K): Entry<K, V>
-  /** Entries whose values are not in the column yet: changed ones, and flushed ones that are not committed. */
+  /**
+   * Returns the entries whose values are not in the column yet: changed ones, and flushed ones that are not committed.
+   */
   pending(): Set<Entry<K, V>>
   /** Increases whenever the members of `pending` may have changed. */
   readonly revision: number
 }
 
-/** Sorting does not pay off below this number of keys. */
+/** Number of keys below which sorting does not pay off. */
 const FEW_KEYS = 32
 
 /**
- * RocksDB inserts sorted keys with half the work, because each row goes next to the previous one instead of being
- * searched for. Text keys sort like their UTF-8 bytes, except for surrogates, which only costs time. Other keys stay
- * unsorted, because sorting them would require encoding them first.
+ * Sorts entries by key. RocksDB inserts sorted keys with half the work, because each row goes next to the previous one
+ * instead of being searched for. Text keys sort like their UTF-8 bytes, except for surrogates, which only costs time.
+ * Other keys stay unsorted, because sorting them would require encoding them first.
  */
 function sortForDatabase(entries: Entry<unknown, unknown>[]): void {
   if (entries.length < FEW_KEYS || typeof entries[0].key !== 'string') return

@@ -1,6 +1,6 @@
 import { type Codec, CodecError } from '../../schemas/codec.ts'
 
-/** Another process has the state folder open. */
+/** Thrown when another process has the state folder open. */
 export class StateLocked extends Error {
   override readonly name = 'StateLocked'
   constructor(folder: string, cause: unknown) {
@@ -9,8 +9,8 @@ export class StateLocked extends Error {
 }
 
 /**
- * The state on disk is damaged or cannot be decoded. To recover, delete the database, as `withReplaceableState` does;
- * it is then restored from the changelogs.
+ * Thrown when the state on disk is damaged or cannot be decoded. To recover, delete the database, as
+ * `withReplaceableState` does; it is then restored from the changelogs.
  */
 export class StateCorrupted extends Error {
   override readonly name = 'StateCorrupted'
@@ -20,8 +20,8 @@ export class StateCorrupted extends Error {
 }
 
 /**
- * The state could not be read or written, for example because the disk is full. Everything written earlier is intact:
- * after the cause is fixed, a restart continues from it.
+ * Thrown when the state could not be read or written, for example because the disk is full. Everything written earlier
+ * is intact, and a restart continues from it when the cause is fixed.
  */
 export class StateUnavailable extends Error {
   override readonly name = 'StateUnavailable'

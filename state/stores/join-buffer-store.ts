@@ -27,14 +27,15 @@ export interface Buffered<V> {
 
 /**
  * One side of a windowed stream-stream join: buffers values by key and time, where records of the other side find them.
- * Records may arrive in any order. Expired values are found by time, without scanning the other ones.
+ * Records may arrive in any order. Expired values are found by time, without a scan of the others.
  */
 export interface JoinBufferStore<K, V> extends EngineStore {
   /** Announces a later call of `joinable(key, time)`. */
   prefetch(key: K, time: number): void
   add(key: K, time: number, value: V): void
   /**
-   * Values of the key at most `spanMs` before or after `time`, oldest first; values of equal time in insertion order.
+   * Returns the values of the key that are at most `spanMs` before or after `time`, oldest first, and values of equal
+   * time in insertion order.
    */
   joinable(key: K, time: number): Buffered<V>[]
   /**
@@ -53,15 +54,17 @@ export interface JoinBufferStore<K, V> extends EngineStore {
 const SEGMENTS = 4
 const SEGMENT_BYTES = 8
 const PART_BYTES = 4
-/** Added to the segment in the keys of further parts, which therefore sort between this segment and the next. */
+/** Added to the segment number in the keys of further parts, which therefore sort between this segment and the next. */
 const FURTHER_PARTS = 0.5
 /**
- * A row of this size is full. The values of a frequent key would otherwise grow into a row that no changelog accepts,
+ * Size at which a row is full. Otherwise the values of a frequent key would grow into a row that no changelog accepts,
  * and every commit would write all of them again. Rows stay far below the 1 MiB of Kafka's default limit, although the
  * size that is compared leaves out most of each time. A larger number would hide the parts behind rows that were full.
  */
 const FULL_ROW_BYTES = 262_144
-/** A time is a varint. The size must never exceed the stored one, so it counts as its shortest form. */
+/**
+ * Size of a time, which is a varint, in its shortest form. The computed size of a row must never exceed the stored one.
+ */
 const MIN_TIME_BYTES = 1
 
 /** The key of a row, which holds the values of one join key in one time segment, or a part of them. */
@@ -85,7 +88,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   const { spanMs } = options
   if (!(spanMs > 0)) throw new RangeError(`store ${name}: spanMs must be positive`)
   const segmentMs = Math.ceil(spanMs / SEGMENTS)
-  /** Bytes of each row, at most as many as it takes when it is stored. */
+  /** Size of each row in bytes. It never exceeds the stored size. */
   const sizes = new WeakMap<readonly Buffered<V>[], number>()
   const scratch = byteWriter()
   let encodeValue: Encode<V> | undefined
@@ -110,7 +113,7 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     return (sizes.get(row) ?? 0) >= fullRowBytes
   }
 
-  /** The rows of a key in a segment. */
+  /** Yields the rows of a key in a segment. */
   function* partsOf(segment: number, key: K): Generator<Buffered<V>[]> {
     for (let part = 0; ; part++) {
       const row = rows.get({ segment, key, part })
@@ -120,7 +123,10 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
     }
   }
 
-  /** The number of the part that takes the next value. Doubles steps, since reading a part may mean decoding it. */
+  /**
+   * Returns the number of the part that takes the next value. Searches in doubling steps, because reading a part may
+   * mean decoding it.
+   */
   function openPart(segment: number, key: K): number {
     const takesMore = (part: number) => {
       const row = rows.get({ segment, key, part })
@@ -205,12 +211,12 @@ export function joinBufferWithRows<K, V>(name: string, options: JoinBufferOption
   }
 }
 
-/** Oldest first. Values of equal time keep their order: later ones are in later parts. */
+/** Sorts values, oldest first. Values of equal time keep their order, in which later ones come from later parts. */
 function byTime<V>(values: Buffered<V>[]): Buffered<V>[] {
   return values.sort((a, b) => a.time - b.time)
 }
 
-/** The same format, with a note of the size of every row that it decodes. */
+/** Wraps a format so that it records the size of every row that it decodes. */
 function measured<V>(format: ValueFormat<Buffered<V>[]>, sizes: WeakMap<readonly Buffered<V>[], number>): ValueFormat<Buffered<V>[]> {
   return {
     ...format,

@@ -35,7 +35,7 @@ export function spaceName(topology: string, store: string, partition: number): s
   return topology + SEPARATOR + store + SEPARATOR + partition
 }
 
-/** The directory's name of a position. Positions belong to a topology. */
+/** Returns the name of a position in the directory. Positions belong to a topology. */
 export function positionName(topology: string, name: string): string {
   return topology + SEPARATOR + name
 }
@@ -45,7 +45,7 @@ export function nextSpace(directory: Directory): number {
   return ++directory.lastSpace
 }
 
-/** The first four bytes of every key in the space. */
+/** Returns the first four bytes of every key in the space. */
 export function spacePrefix(space: number): Buffer {
   const prefix = Buffer.alloc(PREFIX_BYTES)
   writePrefix(prefix, 0, space)
@@ -59,7 +59,7 @@ export function writePrefix(target: Uint8Array, at: number, space: number): void
   target[at + 3] = space
 }
 
-/** The range of all keys in the space. */
+/** Returns the range of all keys in the space. */
 export function spaceRange(space: number): { gte: Buffer; lt: Buffer } {
   return { gte: spacePrefix(space), lt: spacePrefix(space + 1) }
 }

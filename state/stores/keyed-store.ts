@@ -36,8 +36,8 @@ export interface KeyedStore<K, V> extends EngineStore {
   put(key: K, value: V): void
   delete(key: K): void
   /**
-   * Entries in key order, including uncommitted changes. The scan may miss keys that are added while it runs, and omits
-   * deleted keys.
+   * Iterates over the entries in key order, including uncommitted changes. The scan may miss keys that are added while
+   * it runs, and omits deleted keys.
    */
   scan(range?: KeyRange<K>): IterableIterator<[key: K, value: V]>
 }
@@ -59,7 +59,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   const entries = entryCache<K, V>({ name, key: keys, encodeReadKey: keys.encode, read, write })
   let values: Codec<V>
   let column: StateColumn
-  /** All changes in key order, cached until they change, so that consecutive scans share them. */
+  /** All changes in key order. They are cached until the next change, so that consecutive scans share them. */
   let sorted: { readonly revision: number; readonly changes: readonly Change<K, V>[] } | undefined
 
   function read(entry: Entry<K, V>, bytes: Buffer | undefined): void {
@@ -100,7 +100,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
     }
   }
 
-  /** The changes that are not in the column yet, in scan order. */
+  /** Returns the changes that are not in the column yet, in scan order. */
   function changesWithin({ gte, lt }: ByteBounds, direction: 1 | -1): Change<K, V>[] {
     const all = sortedChanges()
     const changes = all.slice(gte === undefined ? 0 : firstFrom(all, gte), lt === undefined ? all.length : firstFrom(all, lt))
@@ -193,7 +193,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   }
 }
 
-/** Index of the first change whose key is at or after `key`, by binary search. */
+/** Returns the index of the first change whose key is at or after `key`, by binary search. */
 function firstFrom(changes: readonly { readonly bytes: Buffer }[], key: Buffer): number {
   let from = 0
   let to = changes.length
@@ -205,7 +205,7 @@ function firstFrom(changes: readonly { readonly bytes: Buffer }[], key: Buffer):
   return from
 }
 
-/** The smallest key after all keys with the prefix; undefined when there is none (all bytes are 0xff). */
+/** Returns the smallest key after all keys with the prefix; undefined when there is none (all bytes are 0xff). */
 function prefixEnd(prefix: Uint8Array): Buffer | undefined {
   let length = prefix.length
   while (length > 0 && prefix[length - 1] === 0xff) length--

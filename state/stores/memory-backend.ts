@@ -7,7 +7,7 @@ interface MemoryColumn extends Omit<StateColumn, 'put'> {
   bytes(): number
 }
 
-/** The state of a process in memory, for the test driver. It behaves like RocksDB but persists nothing. */
+/** Creates state in memory, for the test driver. It behaves like RocksDB but persists nothing. */
 export function memoryBackend(): StateBackend {
   const columns = new Map<string, MemoryColumn>()
   const sessions = new Map<string, StateSession>()
@@ -156,7 +156,7 @@ function memoryColumn(): MemoryColumn {
   }
 }
 
-/** Index of the first key at or after `bound`. */
+/** Returns the index of the first key at or after `bound`. */
 function lowerBound(keys: readonly string[], bound: string): number {
   let low = 0
   let high = keys.length

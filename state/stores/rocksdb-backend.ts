@@ -7,15 +7,15 @@ import { deleteRows, rocksdbSession, type SharedDatabase } from './rocksdb-sessi
 import type { StateBackend, StateSession } from './store.ts'
 
 export interface RocksdbOptions {
-  /** One folder per worker process; created if it does not exist. */
+  /** Folder of the database, which belongs to one worker process. It is created if it does not exist. */
   readonly folder: string
   /** Memory of the whole database in bytes, regardless of the number of stores and partitions. Default 256 MiB. */
   readonly memoryBudgetBytes?: number
   /** Threads for flushes and compactions. Default 2, one for each. */
   readonly backgroundThreads?: number
   /**
-   * Wait for the disk on every write. Default false: state and positions are written in one atomic batch and thus stay
-   * consistent without it, and writes lost in a power failure are restored from the changelog.
+   * Whether every write waits for the disk. Default false: state and positions stay consistent without it, because they
+   * are written in one atomic batch, and writes lost in a power failure are restored from the changelog.
    */
   readonly sync?: boolean
 }
@@ -31,7 +31,7 @@ const MEMTABLE_SHARE = 1 / 4
 const CACHE_SHARE = 3 / 8
 const MISSING_FILE = /IO error: No such file or directory/
 const SYNC_WRITE = { sync: true }
-/** The directory has a few rows per store and partition, so all of them are read in one call. */
+/** Maximum number of directory rows. There are a few per store and partition, so all of them are read in one call. */
 const ALL_ROWS = 2 ** 31 - 1
 
 /**

@@ -34,7 +34,7 @@ export interface DatabaseOptions {
   createIfMissing: boolean
   /** Background threads for flushes and compactions. */
   parallelism: number
-  /** Required to bound the memtables: the binding derives their size and number from it. */
+  /** Required to bound the memtables, because the binding derives their size and number from it. */
   compaction: 'level'
   memtableMemoryBudget: number
   /** Block cache, bytes. */

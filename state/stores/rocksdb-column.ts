@@ -26,15 +26,16 @@ export interface Scratch {
   first(length: number): Buffer
 }
 
-/** Longer keys and values get separate buffers instead of the scratch buffers. */
+/** Size of the scratch buffers. Longer keys and values get separate buffers. */
 const SCRATCH_BYTES = 4096
 /**
- * Rows fetched from the iterator per call: enough to amortize the call, and few enough to waste little when the scan
- * stops early.
+ * Number of rows fetched from the iterator per call. It amortizes the call, and wastes little when the scan stops
+ * early.
  */
 const ROWS_PER_FETCH = 256
 /**
- * Up to this length a loop copies faster than a function call. Above it, Buffer's copy is faster and allocates no view.
+ * Maximum length up to which a loop copies faster than a function call. Above it, Buffer's copy is faster and allocates
+ * no view.
  */
 const SHORT_COPY_BYTES = 24
 
@@ -42,7 +43,7 @@ const SHORT_COPY_BYTES = 24
 export function rocksdbColumn(shared: ColumnDatabase, at: ColumnSpace, failed: (error: unknown) => Error): StateColumn {
   const { binding, database, open, keys, values } = shared
 
-  /** The key with its prefix; valid until the next call. */
+  /** Returns the key with its prefix, which is valid until the next call. */
   function prefixedKey(key: Uint8Array, start: number, end: number): Uint8Array {
     const length = PREFIX_BYTES + end - start
     if (length > SCRATCH_BYTES) return Buffer.concat([spacePrefix(at.space), key.subarray(start, end)])

@@ -8,7 +8,7 @@ import { storeLife } from './store-life.ts'
 export interface SeenSetOptions<K, I> {
   readonly key: Codec<K>
   readonly item: Codec<I>
-  /** Number of items that a key remembers at least. Beyond it, the oldest items are forgotten. */
+  /** Minimum number of items that a key remembers. Beyond it, the oldest items may be forgotten. */
   readonly capacity: number
   /** Maximum false-positive rate, between 0 and 1: the share of new items that are reported as seen. */
   readonly errorRate: number
@@ -31,7 +31,10 @@ export interface SeenSetStore<K, I> extends EngineStore {
    */
   add(key: K, item: I): boolean
   has(key: K, item: I): boolean
-  /** Number of items added and not forgotten. It excludes new items that were mistaken for seen ones. */
+  /**
+   * Returns the number of items that were added and not forgotten. It excludes new items that were mistaken for seen
+   * ones.
+   */
   size(key: K): number
   delete(key: K): void
 }
@@ -49,7 +52,7 @@ interface Slice {
 /** The slices of a set, oldest first. */
 type SeenSet = Slice[]
 
-/** Smaller filters would not make a row noticeably smaller. */
+/** Capacity of the first slice. Smaller filters would not make a row noticeably smaller. */
 const FIRST_SLICE_ITEMS = 64
 const GROWTH = 4
 /** A full set consists of this many slices of the largest size, so it forgets a quarter of its capacity at a time. */
@@ -140,7 +143,8 @@ function dropOldest(set: { readonly capacity: number }[], capacity: number): voi
 }
 
 /**
- * Maximum number of slices of a set, found by simulating a set that grows until all of its first slices are forgotten.
+ * Returns the maximum number of slices of a set. Simulates a set that grows until all of its first slices are
+ * forgotten.
  */
 function mostSlices(capacity: number): number {
   const set: { readonly capacity: number }[] = []

@@ -70,7 +70,7 @@ export interface StoreContext {
   readonly access?: StoreAccess
 }
 
-/** Receives changelog records. It copies the bytes before it returns. */
+/** Receives changelog records, whose bytes it copies before it returns. */
 export interface ChangelogWriter {
   append(key: Uint8Array, keyStart: number, keyEnd: number, value: Uint8Array | null, valueStart: number, valueEnd: number): void
 }
@@ -91,11 +91,11 @@ export interface ByteRange {
 
 /** The key space of one store and partition in the worker's database. Keys exclude the partition prefix. */
 export interface StateColumn {
-  /** One result per key, in the given order; undefined for missing keys. Does not see the open batch. */
+  /** Returns one result per key, in the given order; undefined for missing keys. Does not see the open batch. */
   multiGet(keys: PackedKeys): (Buffer | undefined)[]
   /**
-   * Written entries in ascending key order (descending with `reverse`), as of the start of the scan. Does not see the
-   * open batch.
+   * Iterates over written entries in ascending key order (descending with `reverse`), as of the start of the scan. Does
+   * not see the open batch.
    */
   scan(range: ByteRange): Iterable<readonly [key: Buffer, value: Buffer]>
   /** Adds a change to the worker's open batch; a null value deletes the key. The bytes are copied. */
@@ -108,14 +108,16 @@ export interface StateColumn {
  * worker therefore writes through a separate session, so that a commit never writes the open batch of another worker.
  */
 export interface StateBackend {
-  /** The topology's part of the database: its stores and positions. Returns the same session for the same name. */
+  /**
+   * Opens the topology's part of the database: its stores and positions. Returns the same session for the same name.
+   */
   session(topology: string): StateSession
   /**
-   * The same stores and positions with a separate open batch, for records that are copied from changelogs outside of
-   * transactions. This batch is written as soon as it is filled, not with a commit.
+   * Opens the same stores and positions with a separate open batch, for records that are copied from changelogs outside
+   * of transactions. This batch is written as soon as it is filled, not with a commit.
    */
   copySession(topology: string): StateSession
-  /** Bytes on disk and in memory, for /metrics and /tasks. */
+  /** Returns the bytes on disk and in memory, for /metrics and /tasks. */
   stats(): StateStats
   /** Releases the lock. The content of open batches is lost. */
   close(): Promise<void>
@@ -150,7 +152,7 @@ export interface StateSession {
   dropBatch(): void
   /** Adds a position to the open batch. */
   putPosition(name: string, offset: number | null): void
-  /** The position as last written; undefined when there is none. */
+  /** Returns the position as last written; undefined when there is none. */
   position(name: string): number | undefined
   /**
    * Empties a key space and removes its positions immediately and atomically, because the state is too old to be

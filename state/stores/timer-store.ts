@@ -21,14 +21,14 @@ export interface TimerStore<K> extends EngineStore {
   /** Sets the key's timer and replaces an earlier one. */
   schedule(key: K, due: number): void
   cancel(key: K): void
-  /** The due time of the key's timer; undefined when there is none. */
+  /** Returns the due time of the key's timer; undefined when there is none. */
   dueTime(key: K): number | undefined
   /**
-   * Timers that are due at `now`, at most `limit`: earliest first, and in key order for equal times. They remain until
-   * they are cancelled.
+   * Returns at most `limit` timers that are due at `now`, earliest first, and in key order for equal times. They remain
+   * until they are cancelled.
    */
   due(now: number, limit: number): Timer<K>[]
-  /** Like `due`, and cancels the returned timers. */
+  /** Returns the timers that `due` would return, and cancels them. */
   takeDue(now: number, limit: number): Timer<K>[]
 }
 
@@ -43,9 +43,9 @@ interface TimerState {
   written: number | undefined
 }
 
-/** Rows by key hold each key's timer. */
+/** First byte of the rows by key, which hold each key's timer. */
 const BY_KEY = 0x6b
-/** Rows by due time and key: the due timers are a prefix of these rows. */
+/** First byte of the rows by due time and key. The due timers come first among these rows. */
 const BY_TIME = 0x74
 /** Due times are big-endian doubles, because non-negative doubles sort like their bytes. */
 const TIME_BYTES = 8
@@ -118,7 +118,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     return bound
   }
 
-  /** Due timers that are not in the column yet, in order. */
+  /** Returns the due timers that are not in the column yet, in order. */
   function pendingDue(pending: ReadonlySet<Entry<K, TimerState>>, now: number): { row: Buffer; timer: Timer<K> }[] {
     const list: { row: Buffer; timer: Timer<K> }[] = []
     for (const { key, value } of pending) {
@@ -130,7 +130,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
     return list.sort((a, b) => Buffer.compare(a.row, b.row))
   }
 
-  /** The earliest due time of rows that may be on their way into the column. */
+  /** Returns the earliest due time of rows that may be about to be written to the column. */
   function firstWritten(pending: ReadonlySet<Entry<K, TimerState>>): number {
     let first = Infinity
     for (const { value } of pending) first = Math.min(first, value?.written ?? Infinity)
@@ -210,7 +210,7 @@ export function timerStore<K>(name: string, options: TimerStoreOptions<K>): Time
   }
 }
 
-/** The next whole millisecond: the exclusive end of a range that includes `time`. */
+/** Returns the next whole millisecond, which is the exclusive end of a range that includes `time`. */
 function nextAfter(time: number): number {
   return Math.floor(time) + 1
 }

@@ -35,10 +35,10 @@ export interface TopKStore<G, T> extends EngineStore {
   add(group: G, item: T): boolean
   /** @returns whether the item was in the list */
   remove(group: G, id: string | number | bigint): boolean
-  /** The items, best first. This is the store's array: do not modify it. */
+  /** Returns the items, best first. This is the store's array, so do not modify it. */
   list(group: G): readonly T[]
   delete(group: G): void
-  /** Groups in the order of their encoded bytes. */
+  /** Iterates over the groups in the order of their encoded bytes. */
   groups(range?: KeyRange<G>): IterableIterator<G>
 }
 
@@ -47,7 +47,7 @@ export function topKStore<G, T>(name: string, options: TopKOptions<G, T>): TopKS
   if (!(k > 0)) throw new RangeError(`store ${name}: k must be positive`)
   const lists = keyedStore<G, T[]>(name, { key: options.group, value: options.list, logged: options.logged })
 
-  /** The index at which the item belongs in a sorted list. */
+  /** Returns the index at which the item belongs in a sorted list. */
   function place(list: readonly T[], item: T): number {
     let low = 0
     let high = list.length

@@ -26,14 +26,14 @@ export interface WindowedCounterStore<K> extends EngineStore {
    * @returns false when the time is before the key's ring, in which case nothing is counted
    */
   add(key: K, time: number, by?: number): boolean
-  /** The sum of the buckets that begin at or after `from` and before `to`. */
+  /** Returns the sum of the buckets that begin at or after `from` and before `to`. */
   count(key: K, from: number, to: number): number
-  /** The key's non-empty buckets, oldest first, as [start of the bucket, count]. */
+  /** Returns the key's non-empty buckets, oldest first, as [start of the bucket, count]. */
   buckets(key: K): [start: number, count: number][]
   /** Drops the buckets that begin before `time`. A key without buckets is deleted. */
   trim(key: K, time: number): void
   delete(key: K): void
-  /** Keys in the order of their encoded bytes. */
+  /** Iterates over the keys in the order of their encoded bytes. */
   keys(range?: KeyRange<K>): IterableIterator<K>
 }
 
@@ -42,7 +42,7 @@ export function windowedCounterStore<K>(name: string, options: WindowedCounterOp
   if (!(bucketMs > 0 && ring > 0)) throw new RangeError(`store ${name}: bucketMs and buckets must be positive`)
   const counters = keyedStore<K, Buckets>(name, { key: options.key, value: windowedCounterValue(), logged: options.logged })
 
-  /** The first bucket that begins at or after `time`. */
+  /** Returns the first bucket that begins at or after `time`. */
   function firstFrom(time: number): number {
     return Math.ceil(time / bucketMs)
   }

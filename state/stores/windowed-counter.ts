@@ -23,8 +23,8 @@ const windowedCounterSchema: AvroSchema = {
 }
 
 /**
- * The value format of windowed counter stores. State and changelogs count from the newest bucket; in memory, buckets
- * count from the oldest.
+ * Creates the value format of windowed counter stores. State and changelogs number buckets from the newest one; in
+ * memory, they are numbered from the oldest.
  */
 export function windowedCounterValue(): ValueFormat<Buckets> {
   const stored = avroValue<WindowedCounter>(windowedCounterSchema)

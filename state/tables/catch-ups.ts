@@ -24,7 +24,7 @@ ENGINE = ${engine}
 ORDER BY (table_name, identity, kafka_topic, kafka_partition)`
 }
 
-/** Recording a catch-up again changes nothing. */
+/** Records a catch-up. Recording it again changes nothing. */
 export async function recordCatchUp(client: ClickHouseClient, { table, identity, topic, partition }: CatchUp): Promise<void> {
   await client.insert({
     table: CATCH_UPS_TABLE,

@@ -8,18 +8,19 @@ export interface SinkClickhouseOptions {
 }
 
 /**
- * Allows for a large insert into a busy server. After a time-out, the sink reads its position to find out whether the
- * insert was applied.
+ * Time limit of a request, which allows for a large insert into a busy server. After a time-out, the sink reads its
+ * position to find out whether the insert was applied.
  */
 const REQUEST_TIMEOUT_MS = 60_000
 /**
- * A sink has one write in progress per Kafka partition. Additional connections would only move the waiting to the
- * server.
+ * Maximum number of connections. A sink has one write in progress per Kafka partition, and additional connections would
+ * only move the waiting to the server.
  */
 const MAX_CONNECTIONS = 16
 
 /**
- * The ClickHouse that a sink writes to. The sink handles failed requests, so the client neither retries nor logs them.
+ * Connects to the ClickHouse that a sink writes to. The sink handles failed requests, so the client neither retries nor
+ * logs them.
  */
 export function connectSinkClickhouse(options: SinkClickhouseOptions): ClickHouseClient {
   return createClient({

@@ -24,13 +24,16 @@ export interface TableStore {
    * @returns the table's identity, which changes when the table is dropped and created again
    */
   prepare(): Promise<string>
-  /** The next offset that the table lacks; undefined when it has no row of this Kafka partition. */
+  /** Returns the next offset that the table lacks; undefined when it has no row of this Kafka partition. */
   position(topic: string, partition: number): Promise<number | undefined>
-  /** Writes all rows as one part, or none. When the response is lost, `position` shows whether they were written. */
+  /**
+   * Writes all rows as one part, or none of them. When the response is lost, `position` shows whether they were
+   * written.
+   */
   insert(insert: Insert): Promise<void>
   /**
-   * Records that the table has caught up with the end that the log of this Kafka partition had when reading began.
-   * Readers may then treat missing rows as absent. Call `prepare` first.
+   * Records that the table has caught up with the end that the log of this Kafka partition had when reading began. From
+   * then on, readers may treat missing rows as absent. Call `prepare` first.
    */
   noteCaughtUp(topic: string, partition: number): Promise<void>
 }
@@ -62,7 +65,7 @@ const PASSING = new Set([
   '999', // KEEPER_EXCEPTION
 ])
 
-/** More rows than any insert has, so that each insert is a single block. */
+/** Number of rows per block. No insert has more, so each insert is a single block. */
 const ONE_BLOCK = '100000000'
 
 const INSERT_SETTINGS: ClickHouseSettings = {

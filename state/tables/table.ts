@@ -33,13 +33,13 @@ export interface Table<K, V> {
   /** Migrations in the order in which they were added. Never change an existing one. */
   readonly migrations?: readonly Migration[]
   /**
-   * The rows of one record; may be empty. All of them must be in one partition of the table.
+   * Returns the rows of one record; may be empty. All of them must be in one partition of the table.
    * @param value null for a tombstone
    */
   rowsOf(key: K, value: V | null): readonly Row[]
   /**
-   * Must differ whenever `partitionBy` differs. Inserts are split by it, so that each goes into one partition of the
-   * table and is one atomic part.
+   * Returns a value that differs whenever `partitionBy` differs. The sink splits inserts by this value, so that each
+   * insert goes into one partition of the table and is one atomic part.
    */
   partitionOf(key: K, value: V): string | number
 }
@@ -78,7 +78,7 @@ export function ddlParts({ cluster }: ClusterOptions): DdlParts {
 }
 
 /**
- * An engine of the `MergeTree` family; replicated in a cluster.
+ * Returns an engine of the `MergeTree` family, replicated in a cluster.
  * @param version the version column of a ReplacingMergeTree
  */
 export function engineOf(

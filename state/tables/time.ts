@@ -2,7 +2,7 @@ const MONTH_LENGTH = 'yyyy-mm'.length
 const DAY_LENGTH = 'yyyy-mm-dd'.length
 
 /**
- * The UTC month, which distinguishes the partitions of ClickHouse's `toYYYYMM`.
+ * Returns the UTC month, which distinguishes the partitions of ClickHouse's `toYYYYMM`.
  * @param time epoch ms
  */
 export function isoMonth(time: number): string {
@@ -10,7 +10,7 @@ export function isoMonth(time: number): string {
 }
 
 /**
- * The UTC day, which distinguishes the partitions of ClickHouse's `toDate`.
+ * Returns the UTC day, which distinguishes the partitions of ClickHouse's `toDate`.
  * @param time epoch ms
  */
 export function isoDay(time: number): string {

@@ -2,8 +2,9 @@ import { positionsKey } from './apply.ts'
 import { NOT_CAUGHT_UP, type ViewReader, withCaughtUp } from './view.ts'
 
 /**
- * The position of a view's partition in each of its topics, as text. Two equal values mean that nothing was written in
- * between, so one small read shows a reader that everything it has cached of the partition is still current.
+ * Returns the position of a view's partition in each of its topics, as text. If two values are equal, nothing was
+ * written in between. One small read therefore tells a reader whether everything that it has cached of the partition is
+ * still current.
  * @returns undefined when a topic has no position yet
  */
 export async function readAppliedOffsets(

@@ -1,13 +1,12 @@
 /**
- * Applies a batch of operations and advances the view's position, in one atomic step, if the view is at the batch's
- * first offset.
+ * Applies a batch of operations and advances the view's position, in one atomic step, provided that the view is at the
+ * batch's first offset.
  *
- * KEYS: 1 the partition's positions, 2 its caught-up flag, then the keys of the operations.
- * ARGV: 1 topic, 2 expected position ('' for none), 3 position after the batch, 4 now (epoch ms),
- * 5 '1' when the batch reaches the end of the log, 6 number of the view's topics, then their names,
- * then the operations: code, index into KEYS, arguments.
- * Returns {1} when the batch was applied, {0} when the view holds nothing of the topic, {0, position} when it is at
- * another position.
+ * KEYS: 1 the partition's positions, 2 its caught-up flag, then the keys of the operations. ARGV: 1 topic, 2 expected
+ * position ('' for none), 3 position after the batch, 4 now (epoch ms), 5 '1' when the batch reaches the end of the
+ * log, 6 number of the view's topics, then their names, then the operations: code, index into KEYS, arguments. Returns
+ * {1} when the batch was applied, {0} when the view holds nothing of the topic, {0, position} when it is at another
+ * position.
  *
  * If the view's position went backwards (Redis was emptied, or failed over to an older copy), the script deletes the
  * caught-up flag, because a missing key no longer means that the record does not exist.

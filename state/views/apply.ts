@@ -27,13 +27,13 @@ export interface ViewBatch {
 
 export type ApplyResult =
   | { readonly applied: true }
-  /** Nothing was changed. The view is at another position of the topic, or holds nothing of it (undefined). */
+  /** Nothing was changed, because the view is at another position of the topic, or holds nothing of it (undefined). */
   | { readonly applied: false; readonly position: number | undefined }
 
 export interface ViewPosition {
   /** Offset of the next record that the view lacks. */
   readonly next: number
-  /** When this position was last confirmed, epoch ms. */
+  /** Time at which this position was last confirmed, epoch ms. */
   readonly at: number
 }
 
@@ -58,7 +58,7 @@ export interface ViewStore {
 
 const SCRIPT_SHA = createHash('sha1').update(APPLY_SCRIPT).digest('hex')
 const NONE = ''
-/** Keys per SCAN step, which blocks the single thread of Redis for a few hundred microseconds. */
+/** Number of keys per SCAN step, which blocks the single thread of Redis for a few hundred microseconds. */
 const SCAN_COUNT = 1_000
 /**
  * Errors by which Redis reports a temporary condition. Any other error reply is a bug or a wrong configuration, which
@@ -102,7 +102,7 @@ export function viewStore(redis: Redis | Cluster): ViewStore {
   return { apply, position, clear }
 }
 
-/** The key under which a view's partition keeps its position in each topic. */
+/** Returns the key under which a view's partition keeps its position in each topic. */
 export function positionsKey(view: string, partition: number): string {
   return `${viewTag(view, partition)}:positions`
 }

@@ -2,7 +2,7 @@ import { Cluster, Redis, type RedisOptions } from 'ioredis'
 
 export interface RedisPlace {
   readonly url: string
-  /** True: `url` is any node of a cluster. */
+  /** True when `url` is a node of a cluster. */
   readonly cluster: boolean
 }
 
@@ -21,11 +21,12 @@ interface SinkLog {
 }
 
 /**
- * A batch takes milliseconds. A batch that times out is retried, and the stored position shows whether it was applied.
+ * Time limit of a command. A batch takes milliseconds. A batch that times out is retried, and the stored position shows
+ * whether it was applied.
  */
 const COMMAND_TIMEOUT_MS = 10_000
 const CONNECT_TIMEOUT_MS = 5_000
-/** Redis restarts faster than this; the limit keeps the next attempt close to its return. */
+/** Longest pause between attempts to reconnect. It is short so that the sink notices soon when Redis is back. */
 const LONGEST_RECONNECT_MS = 1_000
 const RECONNECT_STEP_MS = 50
 
@@ -51,7 +52,7 @@ export function connectRedis({ url, cluster, settings, onLost, onReady }: Connec
   return redis
 }
 
-/** The Redis that a sink writes views to. The sink retries failed commands. */
+/** Connects to the Redis that a sink writes views to. The sink retries failed commands. */
 export function connectSinkRedis(place: RedisPlace, log: SinkLog): Redis | Cluster {
   return connectRedis({
     ...place,

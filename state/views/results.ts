@@ -14,13 +14,13 @@ import { type View, type ViewOperation, type ViewReader, viewTag } from './view.
 export const RESULT_CHANNEL_PREFIX = 'results:'
 
 /**
- * Serves clients that missed the message. After this time the partition that decided the command still knows the
- * answer.
+ * How long a result is stored for API instances that missed the message. After this time the partition that decided the
+ * command still knows the answer.
  */
 const RESULT_KEPT_MS = 600_000
 const MS_PER_SECOND = 1_000
 
-/** The view of a decision topic: the operations of the inner view, plus the results of commands. */
+/** Creates the view of a decision topic: the operations of the inner view, plus the results of commands. */
 export function decisionView<V>(inner: View<string, V>, now: () => number = Date.now): View<string, Decision<V>> {
   function operationsFor(partition: number, key: string, decision: Decision<V> | null): ViewOperation[] {
     if (decision === null || decision.result === null) return inner.operationsFor(partition, key, decision?.view ?? null)
@@ -30,7 +30,10 @@ export function decisionView<V>(inner: View<string, V>, now: () => number = Date
   return { name: inner.name, operationsFor }
 }
 
-/** Skips the stored copy of results that have expired, for example while a view is rebuilt. */
+/**
+ * Returns the operations that publish and store a result. Does not store results that have expired, for example while a
+ * view is rebuilt.
+ */
 function resultOperations(view: string, partition: number, result: CommandResult, now: number): ViewOperation[] {
   const { command_id, reply_to, outcome, answer, request_hash, decided_at } = result
   const message = `${command_id} ${outcome} ${answer}`

@@ -32,14 +32,14 @@ export interface View<K, V> {
   operationsFor(partition: number, key: K, value: V | null): ViewOperation[]
 }
 
-/** The hash tag that every key of a view's partition begins with. */
+/** Returns the hash tag with which every key of a view's partition begins. */
 export function viewTag(view: string, partition: number): string {
   return `{${view}:${partition}}`
 }
 
 /**
- * The sink sets this flag once it has read every topic of the view to its end in this partition. Emptying Redis removes
- * it.
+ * Returns the key of the caught-up flag. The sink sets the flag once it has read every topic of the view to its end in
+ * this partition. Emptying Redis removes it.
  */
 export function caughtUpKey(view: string, partition: number): string {
   return `${viewTag(view, partition)}:caught-up`
@@ -55,13 +55,15 @@ export interface ViewReader {
 export interface ListReader {
   hmget(key: string, fields: readonly string[]): Promise<(string | null)[]>
   zcard(key: string): Promise<number>
-  /** Members by descending score, from `start` to `stop`, both counted from 0 and inclusive. */
+  /** Returns members by descending score, from `start` to `stop`, both counted from 0 and inclusive. */
   zrevrange(key: string, start: number, stop: number): Promise<string[]>
-  /** Like `zrevrange`, by ascending score. */
+  /** Returns members by ascending score, otherwise like `zrevrange`. */
   zrange(key: string, start: number, stop: number): Promise<string[]>
 }
 
-/** The partition's view is still being built, so a missing key does not mean that the record does not exist. */
+/**
+ * Means that the partition's view is still being built, so a missing key does not mean that the record does not exist.
+ */
 export const NOT_CAUGHT_UP = Symbol('not caught up')
 
 /**
@@ -78,7 +80,7 @@ export async function withCaughtUp<T>(
   return caughtUp === null ? NOT_CAUGHT_UP : found
 }
 
-/** Partitions of a view that have not caught up yet. */
+/** Returns the partitions of a view that have not caught up yet. */
 export async function missingPartitions(reader: ViewReader, view: string, partitions: number): Promise<number[]> {
   const flags = await Promise.all(Array.from({ length: partitions }, (_, partition) => reader.get(caughtUpKey(view, partition))))
   return flags.flatMap((flag, partition) => (flag === null ? [partition] : []))

@@ -99,7 +99,7 @@ export interface StreamTask extends TaskPlace {
   close(): void
 }
 
-/** Precedes the event time in the metadata of a committed offset. */
+/** Prefix of the event time in the metadata of a committed offset. */
 const STREAM_TIME_PREFIX = 'stream-time='
 
 /** Reads the event time from the metadata of a committed offset; -1 when there is none. */

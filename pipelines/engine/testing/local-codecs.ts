@@ -2,7 +2,9 @@ import type { AnyValueTopic } from '../../../kafka/serdes.ts'
 import type { Codec } from '../../../schemas/codec.ts'
 import type { AvroSchema, ValueFormat } from '../../../schemas/topic.ts'
 
-/** Codecs that share a set of local schema ids, so that a topic may contain records of several schema versions. */
+/**
+ * Creates codecs that share a set of local schema ids, so that a topic may contain records of several schema versions.
+ */
 export function localCodecs(): (topic: AnyValueTopic) => Codec<unknown> {
   const schemas = new Map<number, AvroSchema>()
   const lookup = { get: (schemaId: number) => schemas.get(schemaId) }

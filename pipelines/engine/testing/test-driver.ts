@@ -64,13 +64,13 @@ export interface TestDriver {
   pipe<K, V>(topic: Topic<K, V>, key: K | undefined, value: V | null, options?: PipeOptions): void
   /** Pipes a record of arbitrary bytes, to test invalid records. */
   pipeBytes(topic: AnyTopic, key: Uint8Array | null, value: Uint8Array | null, options?: PipeOptions): void
-  /** Committed records of a topic since its last read, partition by partition. */
+  /** Returns the records of a topic that were committed since its last read, partition by partition. */
   read<K, V>(topic: Topic<K, V>): TestRecord<K, V>[]
-  /** Dead letters since their last read, as bytes with headers. */
+  /** Returns the dead letters since the last call, as bytes with headers. */
   readDeadLetters(): LogRecord[]
   /** Advances the clock step by step: every tick and time marker on the way runs at its own time. */
   advanceWallClock(ms: number): void
-  /** The store of the task that owns a partition. Call it after `settle` or in record mode. */
+  /** Returns the store of the task that owns a partition. Must be called after `settle` or in record mode. */
   store<S extends EngineStore>(name: string, partition?: number): S
   /** Processes everything that has been committed upstream, without committing. */
   run(): void
@@ -78,7 +78,7 @@ export interface TestDriver {
   commit(): void
   /** Runs and commits until nothing changes any more. */
   settle(): void
-  /** Makes the next commit throw DriverCrash right after the step. Continue with `restart`. */
+  /** Makes the next commit throw DriverCrash right after the step. Call `restart` to continue. */
   crashAt(step: CommitFaultPoint): void
   /**
    * Simulates a crash and a restart: uncommitted work is lost and the state is restored.
@@ -99,7 +99,9 @@ export class DriverCrash extends Error {
 
 const DEFAULT_CACHED_OBJECTS = 1_000
 const MEMBER_ID = 'driver'
-/** Far more than the stages of a topology need. The limit ends a flow that feeds itself endlessly. */
+/**
+ * Maximum number of rounds, far more than the stages of a topology need. It ends a flow that feeds itself endlessly.
+ */
 const MAX_ROUNDS = 10_000
 const ALL_RECORDS = Number.MAX_SAFE_INTEGER
 const never = () => false
@@ -107,7 +109,7 @@ const never = () => false
 export function testDriver(tested: Topology, options: TestDriverOptions = {}): TestDriver {
   let topology = tested
   const runtime = manualRuntime({ startAt: options.startAt })
-  // A sink may read this broker. It waits in real time, but for records with the driver's timestamps.
+  // A sink may read this broker. Its polls wait in real time, while its records have the driver's timestamps.
   const broker = memoryBroker({ runtime: { ...systemRuntime(), now: runtime.now } })
   let declaration = topology.declare()
   const codecFor = localCodecs()
@@ -304,7 +306,7 @@ export function testDriver(tested: Topology, options: TestDriverOptions = {}): T
   }
 }
 
-/** The earliest time after `now` at which a tick or a time marker is due. */
+/** Returns the earliest time after `now` at which a tick or a time marker is due. */
 function nextDue(now: number, { streams }: Declaration, tasks: readonly StreamTask[]): number {
   const marks = streams.flatMap(({ timeMarks, ticks }) => [
     ...timeMarks,

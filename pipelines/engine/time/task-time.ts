@@ -79,7 +79,7 @@ export function taskTicks(streams: readonly StreamDeclaration[], context: TaskCo
   }
 }
 
-/** Clock corrections up to this size do not make a time occur twice. */
+/** Maximum size of clock corrections that do not make a time occur twice. */
 const WAITED_OUT_MS = 60_000
 
 /**
@@ -132,7 +132,9 @@ export function caughtUpTicks(
 
 /** Closes times in a later stage: the receiving side of time markers for one stream of a task. */
 export interface TimeClosing {
-  /** Call when the store is open. Resumes a time whose markers were committed but whose handlers have not run. */
+  /**
+   * Must be called when the store is open. Resumes a time whose markers were committed but whose handlers have not run.
+   */
   start(): void
   accept(marker: TimeMarker): void
   /** True from the moment a time can be closed until all of its handlers have finished and the time is forwarded. */
@@ -167,8 +169,8 @@ export function timeClosing(
   }
 
   /**
-   * True when the stage is too far behind for this time. It then forwards no marker, so that later stages skip the time
-   * as well.
+   * Returns true when the stage is too far behind to close this time. It then forwards no marker, so that later stages
+   * skip the time as well.
    */
   function isPassedOver(at: number): boolean {
     return timeHandlers.some(({ thinBehindMs }) => !isClosedBehind(at, context.now - at, thinBehindMs))

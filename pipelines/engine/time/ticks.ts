@@ -4,7 +4,7 @@ export interface TickSchedule {
   readonly next: number
   /** Starts the schedule with the first multiple after `time`. */
   start(time: number): void
-  /** Call when the clock may have been set back to `time`. The next run then comes within two periods. */
+  /** Must be called when the clock may have been set back to `time`. The next run then comes within two periods. */
   setBack(time: number): void
   /** Returns the latest multiple that `time` has passed since the last call; undefined when there is none. */
   take(time: number): number | undefined
@@ -21,7 +21,7 @@ export function tickSchedule(everyMs: number): TickSchedule {
       next = after(time)
     },
     setBack(time) {
-      // After a small step the schedule waits, so that no multiple occurs twice.
+      // After a small step back, the schedule waits, so that no multiple occurs twice.
       if (next - time > 2 * everyMs) next = after(time)
     },
     take(time) {

@@ -5,8 +5,8 @@ import type { TimeStore } from './time-store.ts'
 export interface TimeGate {
   accept(marker: TimeMarker): void
   /**
-   * The time that can be closed now, because all upstream partitions have sent a marker for it or (in a first stage)
-   * for a later time. Undefined when there is none.
+   * Returns the time that can be closed now, because all upstream partitions have sent a marker for it or (in a first
+   * stage) for a later time. Undefined when there is none.
    */
   due(): number | undefined
   /** Closes a time. Times are closed in ascending order, each of them once. */
@@ -25,10 +25,10 @@ const SENT_PREFIX = 'sent/'
  * A forwarding stage forwards each time that it has closed, once and in ascending order, so an earlier marker is a
  * repetition. A later marker of a first stage also covers earlier times. For a forwarding stage this does not hold:
  * what its handlers emit for a time comes only from partitions that have closed exactly that time, and a partition that
- * received its markers in another order may have skipped it. Such a time is not closed here either; the next one
- * follows.
+ * received its markers in another order may have skipped it. Such a time is not closed here either; the gate waits for
+ * the next one.
  * @param stages all stages that send markers into the topic; until every one of them has sent markers, no time is
- *   closed
+ * closed
  * @param forwarding the stages among them that only forward times that they have closed
  * @param store keeps the current marker of each upstream partition, committed with the records before it
  */

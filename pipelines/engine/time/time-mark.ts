@@ -7,8 +7,8 @@ export interface MarkedSource {
 /** Decides when a first stage may declare that a time has passed. */
 export interface TimeMark {
   /**
-   * Call when a fetch of source `index` was answered. It was sent at `fetchedAt`, when the log ended at `highWatermark`
-   * or later.
+   * Must be called when a fetch of source `index` was answered. The fetch was sent at `fetchedAt`, and the log ended at
+   * `highWatermark` or later.
    * @param now the current reading of the same clock
    */
   observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
@@ -17,22 +17,22 @@ export interface TimeMark {
    * fetches were answered.
    */
   readonly asksFrom: number
-  /** The time that may be marked now, in the transaction that commits these positions. */
+  /** Returns the time that may be marked now, in the transaction that commits these positions. */
   ready(sources: readonly MarkedSource[]): number | undefined
-  /** Call when the marker is part of the open transaction. */
+  /** Must be called when the marker is part of the open transaction. */
   sent(): void
 }
 
 /**
- * A time W is due once a fetch was sent at W + delay or later. The high watermark in its answer is the target, and W is
- * ready when the target is processed. There is one target at a time: a backlog is processed up to the target first, and
- * the next target then belongs to the latest time that is due. Times that passed while the worker was stopped are
- * therefore skipped.
+ * A time W is due once a fetch was sent at W + delay or later. The high watermark in its response is the target, and W
+ * is ready when everything up to the target is processed. There is one target at a time: a backlog is processed up to
+ * the target first, and the next target then belongs to the latest time that is due. Times that passed while the worker
+ * was stopped are therefore skipped.
  *
  * When the clock is set back, times start again from the new reading, because the earlier markers for times in its
  * future no longer hold. Later stages do not close a time twice.
  * @param waitedOutMs if the clock is set back by at most this much, no time is marked until it has caught up, so that
- *   no time occurs twice
+ * no time occurs twice
  */
 export function timeMark(everyMs: number, delayMs: number, sourceCount: number, waitedOutMs = 0): TimeMark {
   let lastSent = -Infinity

@@ -69,8 +69,8 @@ export interface Stream<K, V> {
    */
   tick(name: string, options: TickOptions, handler: TickHandler): Stream<K, V>
   /**
-   * Runs before each commit that has work, before stores are encoded. Use it to emit what was aggregated since the last
-   * commit.
+   * Runs before each commit that has work, before stores are encoded. Use it to emit what the task has aggregated since
+   * the last commit.
    */
   beforeCommit(
     name: string,
@@ -84,8 +84,8 @@ export interface Stream<K, V> {
   markTime(options: { everyMs: number; delayMs: number; to: AnyTopic }): Stream<K, V>
   /**
    * Runs when the markers W of all upstream partitions have arrived. The handler's output and the forwarded marker go
-   * out in the same transaction. A generator may yield so that heartbeats can be sent. Nothing else of the task runs in
-   * between, and an unfinished handler is never committed.
+   * out in the same transaction. A generator may yield so that heartbeats can be sent. No other code of the task runs
+   * in between, and an unfinished handler is never committed.
    */
   onTime(name: string, options: TimeOptions, handler: TimeHandler): Stream<K, V>
 }
@@ -95,9 +95,9 @@ export interface TimeOptions {
   readonly emits?: readonly AnyTopic[]
   readonly forwardTo?: AnyTopic
   /**
-   * For handlers that may take longer than the period of their times: that period. A stage that is further behind the
-   * wall clock skips times, at first every second one (`isClosedBehind`); the next closed time covers their content. By
-   * default every time is closed, however late.
+   * The period of the times, for handlers that may take longer than that. A stage that is further behind the wall clock
+   * skips times, at first every second one (`isClosedBehind`); the next closed time covers their content. By default
+   * every time is closed, however late.
    */
   readonly thinBehindMs?: number
 }
@@ -109,7 +109,7 @@ export interface ProcessOptions<K, V> {
 }
 
 export type Processor<K, V> = (value: V, ctx: RecordContext<K>) => Outcome
-/** undefined means that the record was processed. */
+/** Undefined means that the record was processed. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a processor without a return statement is the common case
 export type Outcome = void | Drop | DeadLetter | Late
 /** The record was ignored deliberately. Such records are counted by reason. */

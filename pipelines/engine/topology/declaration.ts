@@ -81,14 +81,17 @@ export interface TimeHandlerNode extends NamedNode {
 /** Nodes that run the author's code and may emit. */
 export type EmittingNode = ProcessNode | TickNode | BeforeCommitNode | TimeHandlerNode
 
-/** Every node of a stream that runs the author's code. */
+/** Returns every node of a stream that runs the author's code. */
 export function nodesOf(stream: StreamDeclaration): EmittingNode[] {
   return [...stream.processors, ...stream.ticks, ...stream.beforeCommits, ...stream.timeHandlers]
 }
 
-/** Names become parts of the names of topics, column families and metrics. */
+/** Allowed form of names, which become parts of the names of topics, column families and metrics. */
 const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]*$/
-/** Kafka allows topic names of 249 characters; the longest internal name joins two names and a suffix. */
+/**
+ * Maximum length of a name. Kafka allows topic names of 249 characters, and the longest internal name joins two names
+ * and a suffix.
+ */
 const MAX_NAME_LENGTH = 100
 
 /** Refuses names that cannot become part of a topic name. */
@@ -125,7 +128,7 @@ export function declare(topology: string, build: (builder: TopologyBuilder) => v
     return store
   }
 
-  /** Naming a store in a node declares it. */
+  /** Declares the stores that a node names. */
   function addStores(list: readonly EngineStore[] | undefined): readonly EngineStore[] {
     for (const store of list ?? []) addStore(store)
     return list ?? []

@@ -1,14 +1,16 @@
 import type { TopicSpec } from '../../../kafka/transport.ts'
 import { LARGE_RECORDS } from '../../../schemas/topic.ts'
 
-/** Repartition records are read within minutes. A week leaves time to repair a stopped pipeline without loss. */
+/**
+ * Retention of repartition records. They are read within minutes, but a week leaves time to repair a stopped pipeline
+ * without loss.
+ */
 const REPARTITION_RETENTION_MS = 7 * 24 * 3_600_000
-/** Dead letters wait for an operator, who may be on holiday. */
+/** Retention of dead letters, which wait for an operator who may be on holiday. */
 const DEAD_LETTER_RETENTION_MS = 30 * 24 * 3_600_000
 /**
- * How long tombstones stay in a changelog. State that was last written before that may have missed some and is restored
- * from the beginning. This is therefore also the longest downtime after which a worker still restores from its own
- * state folder.
+ * How long tombstones stay in a changelog. Older state may have missed some of them and is restored from the beginning.
+ * This is therefore also the longest downtime after which a worker can still use its own state folder.
  */
 export const CHANGELOG_DELETE_RETENTION_MS = 24 * 3_600_000
 

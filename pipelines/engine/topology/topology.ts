@@ -18,7 +18,10 @@ export interface TopologyOptions {
   readonly standby?: 0 | 1 | 2
 }
 
-/** A named flow of sources, processors, stores and outputs. Holds no state: every task declares its own instance. */
+/**
+ * A named flow of sources, processors, stores and outputs. It holds no state, because every task declares its own
+ * instance.
+ */
 export interface Topology {
   readonly name: string
   readonly options: TopologyOptions

@@ -17,11 +17,15 @@ import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 import { prepareTopics } from './worker-topics.ts'
 
 /**
- * The interval of Kafka Streams under exactly-once. It bounds how long readers wait in addition to the processing time.
+ * The commit interval of Kafka Streams under exactly-once. It bounds how long readers wait in addition to the
+ * processing time.
  */
 const DEFAULT_COMMIT_INTERVAL_MS = 100
 const DEFAULT_CACHED_OBJECTS = 10_000
-/** Long enough to upgrade a host. Older state is of little use, because most of its changelog must be read again. */
+/**
+ * How long unused state is kept. An hour is enough to upgrade a host. Older state is of little use, because most of its
+ * changelog must be read again.
+ */
 const DEFAULT_KEEP_STATE_MS = 3_600_000
 
 /** The properties of a worker that its parts need. */

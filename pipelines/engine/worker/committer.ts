@@ -6,23 +6,26 @@ import type { StreamTask } from '../task/task.ts'
 import { type CommitFault, encodeCommit, type PreparedCommit, writeCommit } from './commit.ts'
 import type { TaskSet } from './task-set.ts'
 
-/** When this much data waits to be sent, the transaction ends early, so that memory stays bounded at any interval. */
+/**
+ * Maximum size of a transaction. When this much data waits to be sent, the transaction ends early, so that memory stays
+ * bounded at any interval.
+ */
 const MAX_TRANSACTION_BYTES = 32 * 1_048_576
 /**
- * The same limit for state: encoding and writing this many keys takes a fifth of a second, during which no heartbeat is
- * sent.
+ * Maximum number of changed keys in a transaction. Encoding and writing this many takes a fifth of a second, during
+ * which no heartbeat is sent.
  */
 const MAX_DIRTY_KEYS = 50_000
-/** From this size on, full batches are sent while processing continues. */
+/** Size of the transaction from which on full batches are sent while processing continues. */
 const FLUSH_BYTES = 1_048_576
 /** Positions that moved only past control records are committed at this interval, for the lag that operators see. */
 const IDLE_POSITION_COMMIT_MS = 1_000
 /**
- * How often the write time of idle tasks' state is refreshed, so that the state does not look older than the retention
- * of tombstones.
+ * Interval at which the write time of idle tasks' state is refreshed, so that the state does not look older than the
+ * retention of tombstones.
  */
 const AGE_REFRESH_MS = 3_600_000
-/** After this many consecutive failures to write to the database (disk full) the worker stops. */
+/** Number of consecutive failures to write to the database (disk full) after which the worker stops. */
 const MAX_FAILED_WRITES = 3
 
 /**
@@ -38,9 +41,9 @@ export interface Committer {
   commitIfDue(worked: boolean): Promise<void>
   /** Runs all five steps for every task with work, after a running commit has finished. All tasks must be at rest. */
   commit(): Promise<void>
-  /** Waits for the end of a running commit, whatever its outcome. Call it before an abort. */
+  /** Waits for the end of a running commit, regardless of its outcome. Must be called before an abort. */
   settle(): Promise<void>
-  /** Epoch ms until which the loop may wait for input. */
+  /** Returns the time (epoch ms) until which the loop may wait for input. */
   waitUntil(now: number): number
   /** True when the open transaction has reached its limits; nothing should be added that can wait. */
   readonly isFull: boolean
@@ -82,7 +85,9 @@ export function committer(deps: CommitterDeps): Committer {
   let commits = 0
   let failedWrites = 0
   let underWay: UnderWay | undefined
-  /** True after a part of the open transaction was sent: the broker then aborts the transaction at its timeout. */
+  /**
+   * True after a part of the open transaction was sent. From then on, the broker aborts the transaction at its timeout.
+   */
   let sentEarly = false
 
   const hasWork = () => tasks.running().some((task) => task.hasWork)
@@ -91,7 +96,7 @@ export function committer(deps: CommitterDeps): Committer {
 
   const isFull = () => producer.pendingBytes >= MAX_TRANSACTION_BYTES || dirtyKeys() >= MAX_DIRTY_KEYS
 
-  /** True when the input pauses: everything on the broker is processed, so that waiting would gain nothing. */
+  /** Returns true when the input pauses: everything on the broker is processed, so waiting would gain nothing. */
   function commitsAtOnce(): boolean {
     return deps.commitWhenIdle && tasks.running().every((task) => task.caughtUp)
   }
@@ -142,7 +147,7 @@ export function committer(deps: CommitterDeps): Committer {
 
   /**
    * The transaction is committed but the state is behind it, so the tasks restart and read the tail of the changelog.
-   * The records that all tasks have processed meanwhile are dropped, because they are in a single transaction.
+   * The records that any task has processed in the meantime are dropped, because all tasks share a transaction.
    */
   async function onFailedWrite(error: unknown): Promise<void> {
     failedWrites++
@@ -181,7 +186,7 @@ export function committer(deps: CommitterDeps): Committer {
         return
       }
       const full = isFull()
-      // If the interval passes meanwhile, the batch grows until the brokers are ready for its commit.
+      // If the interval passes in the meantime, the batch grows until the brokers are ready for its commit.
       if (underWay !== undefined && !full) return
       const { closingDue } = tasks
       const due = full || elapsed(lastCommitAt, now) >= commitIntervalMs
@@ -193,7 +198,7 @@ export function committer(deps: CommitterDeps): Committer {
       }
       if (closingDue || producer.pendingBytes < FLUSH_BYTES) return
       sentEarly = true
-      producer.flushFull().catch(() => {}) // The commit gets the same error.
+      producer.flushFull().catch(() => {}) // The commit throws the same error.
     },
     commit,
     async settle() {
@@ -217,8 +222,8 @@ export function committer(deps: CommitterDeps): Committer {
 }
 
 /**
- * Milliseconds between two clock readings; Infinity when the clock was set back, so that nothing waits for it to catch
- * up.
+ * Returns the milliseconds between two clock readings; Infinity when the clock was set back, so that nothing waits for
+ * it to catch up.
  */
 function elapsed(since: number, now: number): number {
   return now < since ? Infinity : now - since

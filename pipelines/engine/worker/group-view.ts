@@ -3,7 +3,7 @@ import type { Runtime } from '../../../runtime/runtime.ts'
 
 /** Caches the members of the group, so that many readers cause few requests to the coordinator. */
 export interface GroupView {
-  /** Sorted by member id, at most `maxAgeMs` old. */
+  /** Returns the members, sorted by member id. The result is at most `maxAgeMs` old. */
   members(maxAgeMs: number): Promise<readonly GroupPeer[]>
 }
 

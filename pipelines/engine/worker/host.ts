@@ -30,7 +30,10 @@ export interface HostDeps {
 /** One worker process: several topologies and sinks on one database, with an HTTP server for health and metrics. */
 export interface Host {
   readonly healthPort: number
-  /** Resolves when every worker has joined its group and every sink reads; rejects when one of them cannot start. */
+  /**
+   * Resolves when every worker has joined its group and every sink has started reading; rejects when one of them cannot
+   * start.
+   */
   readonly started: Promise<void>
   /**
    * Resolves when everything has stopped in order. Rejects with the first failure, after everything else has stopped.

@@ -11,7 +11,7 @@ const COMMIT_BUCKETS_SECONDS = [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1
 /** The metrics of one worker process. */
 export interface EngineMetrics {
   observeCommit(topology: string, seconds: number): void
-  /** The metrics in Prometheus' text format. */
+  /** Returns the metrics in Prometheus' text format. */
   text(): Promise<string>
   readonly contentType: string
 }

@@ -8,9 +8,9 @@ import type { MemberIdentity } from './worker-config.ts'
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
- * The identity of a worker in its group. It is created at the first start and stored in the state folder. With it, a
- * killed worker gets its partitions back at once and fences its earlier producer. Call this only while the database in
- * the same folder is open, because the database's lock keeps a second process out.
+ * Returns the identity of a worker in its group. It is created at the first start and stored in the state folder. With
+ * it, a killed worker gets its partitions back at once and fences its earlier producer. Call this only while the
+ * database in the same folder is open, because the database's lock keeps other processes out.
  * @param folder the state folder of this worker process
  */
 export function memberIdentity(folder: string, name: string, runtime: Pick<Runtime, 'id'> = systemRuntime()): MemberIdentity {
@@ -18,7 +18,7 @@ export function memberIdentity(folder: string, name: string, runtime: Pick<Runti
   const identity = read(file) ?? create(folder, file, name, runtime.id())
   return {
     ...identity,
-    // The transactional id does not change: it must fence earlier producers of this slot, whatever the member id is.
+    // The transactional id does not change, because it must fence earlier producers of this slot under any member id.
     keepMemberId: (memberId) => write(file, { ...identity, memberId }),
   }
 }
@@ -35,7 +35,7 @@ export function transactionalIdPrefix(name: string): string {
 export function idsWithoutMember(name: string, transactionalIds: readonly string[], memberIds: readonly string[]): string[] {
   const prefix = transactionalIdPrefix(name)
   const present = new Set(memberIds.map(slotOf))
-  const isGone = (slot: string) => UUID.test(slot) && !present.has(slot) // Without a UUID the id belongs to a topology with a longer name.
+  const isGone = (slot: string) => UUID.test(slot) && !present.has(slot)
   return transactionalIds.filter((id) => id.startsWith(prefix) && isGone(id.slice(prefix.length)))
 }
 

@@ -18,20 +18,23 @@ import type { TaskSet } from './task-set.ts'
 import { fetchStartOffsets, type TaskOffsets, type TaskStarts } from './task-starts.ts'
 import { partitionsOfPart } from './worker-topics.ts'
 
-/** After more fences than this within the window, the machine or its brokers are considered unable to work. */
+/** Maximum number of fences within the window. After more, the machine or its brokers are considered unable to work. */
 const MAX_FENCES = 5
 const FENCE_WINDOW_MS = 60_000
 const RETRY_MS = 500
-/** The first check finds most transactions; later ones are for coordinators that did not answer. */
+/**
+ * Pause between checks for abandoned transactions. The first check finds most of them; later ones are for coordinators
+ * that did not respond.
+ */
 const OPEN_TRANSACTIONS_LOOK_MS = 1_000
 
 /**
  * Handles the worker's membership in its group and its consequences for the tasks. All of it runs in the worker's loop.
  */
 export interface Membership {
-  /** Handles the next group event and the answers that have arrived meanwhile. */
+  /** Handles the next group event and the results that have arrived since the last call. */
   handleEvents(): Promise<void>
-  /** True when answers wait to be handled. */
+  /** True when results wait to be handled. */
   readonly hasNews: boolean
   /**
    * Restarts from the last commit with a newly initialised producer and a new membership.
@@ -75,7 +78,7 @@ export function isPassing(error: unknown): boolean {
 export function membership(deps: MembershipDeps): Membership {
   const { topology, group, producer, session, tasks, starts, runtime, stopping } = deps
   const { log } = runtime
-  /** Increased at every restart, so that answers for earlier generations are dropped. */
+  /** Increases at every restart, so that results of earlier generations are dropped. */
   let generation = 0
   let inbox: { readonly generation: number; readonly news: News }[] = []
   let assigned = false
@@ -163,9 +166,10 @@ export function membership(deps: MembershipDeps): Membership {
   }
 
   /**
-   * Only a producer whose worker was a group member can have an open transaction, and a worker that has left the group
-   * initialises its producer again before it rejoins. If the worker is missing from the group after its open
-   * transaction was seen, it is dead or a zombie, and the transaction can be aborted.
+   * Aborts transactions of producers whose workers are gone. Only a producer whose worker was a group member can have
+   * an open transaction, and a worker that has left the group initialises its producer again before it rejoins. If the
+   * worker is missing from the group after its open transaction was seen, it is dead or a zombie, and the transaction
+   * can be aborted.
    */
   async function abortAbandonedTransactions(known: AbortSignal): Promise<void> {
     const isGone = async (ids: readonly string[]) => {
@@ -218,7 +222,7 @@ export function membership(deps: MembershipDeps): Membership {
     restarts++
     log.warn({ topology: topology.name, reason: reason.message }, fenced ? 'worker_fenced' : 'worker_starts_over')
     if (fenced) countFence(reason)
-    // A failure that recurs at once must not keep the brokers busy.
+    // Pauses, so that a failure that recurs at once does not keep the brokers busy.
     else if (isPassing(reason)) await runtime.sleep(RETRY_MS, stopping)
     await deps.committer().settle()
     generation++

@@ -15,15 +15,15 @@ export interface Sample {
 export interface Runner {
   readonly name: string
   readonly kind: 'topology' | 'sink'
-  /** Resolves when it runs. Rejects when it cannot start. */
+  /** Resolves when the unit runs. Rejects when it cannot start. */
   start(): Promise<void>
   /** Resolves after an orderly stop. Rejects after a failure, and the host then stops the whole process. */
   readonly done: Promise<void>
   stop(): Promise<void>
-  /** Undefined when ready; otherwise a description of what is missing. */
+  /** Returns a description of what is missing; undefined when ready. */
   notReady(): string | undefined
   describe(): TopologyDescription | undefined
-  /** Positions, lag and sizes as plain JSON, for /tasks. */
+  /** Returns positions, lag and sizes as plain JSON, for /tasks. */
   report(): object
   samples(): Iterable<Sample>
   /** Queries of the state; undefined for runners without state, and while it is not open. */

@@ -11,12 +11,12 @@ export interface SchemaWaits {
 }
 
 /**
- * First delay before an unreachable registry is asked again; later delays grow. Records wait meanwhile, and none is
- * given up.
+ * First delay before an unreachable registry is asked again; later delays grow. In the meantime records wait, and none
+ * is dropped.
  */
 const FIRST_RETRY_MS = 500
 const LONGEST_RETRY_MS = 15_000
-/** While a schema id is known to be missing, further records with it go to the dead letters at once. */
+/** How long a schema id counts as missing. During this time, further records with it go to the dead letters at once. */
 const MISSING_KEPT_MS = 30_000
 
 export interface SchemaWaitDeps {
@@ -49,7 +49,7 @@ export function schemaWaits({ schemas, runtime, stopping, wake }: SchemaWaitDeps
       if (loading.has(schemaId)) return
       loading.add(schemaId)
       load(schemaId)
-        .catch(() => {}) // The worker stops.
+        .catch(() => {}) // The wait was ended because the worker stops.
         .finally(() => {
           loading.delete(schemaId)
           wake()

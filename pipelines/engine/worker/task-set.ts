@@ -18,9 +18,11 @@ export interface TaskSet {
   /** Closes a task and removes its partitions from the fetcher. */
   close(task: StreamTask): void
   dispatch(data: PartitionData): void
-  /** Fetched bytes that can be processed now. Tasks that wait for a schema have a separate limit. */
+  /**
+   * Returns the number of fetched bytes that can be processed now. Tasks that wait for a schema have a separate limit.
+   */
   queuedBytes(): number
-  /** True when some task can run at once. */
+  /** Returns true when some task can run at once. */
   canWork(): boolean
   /**
    * Runs one round over the tasks, starting with a different one each time.
@@ -48,7 +50,7 @@ export interface TaskSetDeps {
 
 export function taskSet({ fetcher, schemas, runtime, onClose }: TaskSetDeps): TaskSet {
   const tasks = new Map<string, StreamTask>()
-  /** By source partition. */
+  /** The task of each source partition. */
   const owners = new Map<string, StreamTask>()
   const waiting = new Map<StreamTask, number>()
   const paused = new Set<StreamTask>()

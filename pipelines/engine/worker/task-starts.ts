@@ -17,9 +17,9 @@ import { TopologyError } from '../topology/errors.ts'
 /** The progress of a restoring task. */
 export interface RestoreProgress {
   readonly task: string
-  /** Changelog records applied. */
+  /** Number of changelog records that were applied. */
   readonly records: number
-  /** Offsets that remain to be read: an upper bound of the records. */
+  /** Number of offsets that remain to be read, an upper bound for the number of records. */
   readonly remaining: number
   readonly recordsPerSecond: number
 }
@@ -62,7 +62,7 @@ export interface TaskStarts {
   take(data: PartitionData): boolean
   /** Writes the copied records and starts the tasks whose restore is complete. */
   finish(): void
-  /** Removes a task that was closed meanwhile. */
+  /** Removes a task that was closed during its restore. */
   drop(task: StreamTask): void
   /** True while changelogs are being read. */
   readonly restoring: boolean

@@ -18,7 +18,7 @@ export async function prepareTopics(transport: Transport, topology: Topology, de
   const internal = new Set([...declaration.repartitions.values()].map((topic) => topic.name))
   const topics = topicsOf(declaration)
   const names = [...topics.map((topic) => topic.name), ...changelogNames(topology, declaration), deadLetterTopicName(topology.name)]
-  // One request for all topics: except at the first start nothing else has to be requested.
+  // Requests the counts of all topics at once. Except at the first start, no other request is needed.
   const existing = await transport.partitionCounts(names)
   const counts = new Map(topics.map(({ name, partitions }) => [name, existing.get(name) ?? partitions]))
   const wanted = [

@@ -10,15 +10,15 @@ import { isPassing } from './membership.ts'
 import type { RestoreProgress } from './task-starts.ts'
 import type { WorkerConfig, WorkerDeps } from './worker-config.ts'
 
-/** Longest wait of a poll. It allows for tasks of the loop that are due once a second or less often. */
+/** Longest wait of a poll. The other tasks of the loop are due at most once a second. */
 const LONGEST_POLL_MS = 1_000
 /** The same limit for workers with standby copies, whose records are handled between two polls. */
 const LONGEST_POLL_WITH_COPIES_MS = 100
 /** The worker does not poll above this limit. Fetched data then waits in the fetcher, which stops fetching. */
 const MAX_QUEUED_BYTES = 8 * 1_048_576
 /**
- * Bytes per poll while some tasks restore and others process records: about 9 ms of copying (3 µs per row of 170
- * bytes), because each request of a commit waits for the end of the turn.
+ * Bytes per poll while some tasks restore and others process records. Copying them takes about 9 ms (3 µs per row of
+ * 170 bytes). More would delay commits, because each of their requests waits for the end of the turn.
  */
 const SHARED_POLL_BYTES = 524_288
 const RETRY_MS = 500
@@ -70,7 +70,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   const metrics = taskMetrics()
   const stopping = new AbortController()
   const done = Promise.withResolvers<void>()
-  done.promise.catch(() => {}) // Callers need not handle it.
+  done.promise.catch(() => {}) // Callers need not handle the rejection.
   let state: WorkerState = 'created'
   let opened: Assembly | undefined
   let loop: Promise<void> | undefined
@@ -146,7 +146,7 @@ export function createWorker(config: WorkerConfig, deps: WorkerDeps): Worker {
   async function takeInput({ fetcher, tasks, starts, ...rest }: Assembly): Promise<void> {
     if (tasks.queuedBytes() > MAX_QUEUED_BYTES) return
     const now = runtime.now()
-    // Aligned with the other loops of the process, so that it wakes up once for all of them.
+    // Aligns this loop with the others of the process, so that the process wakes up once for all of them.
     const longestMs = longestPollMs - (runtime.monotonic() % longestPollMs)
     let until = Math.min(now + longestMs, rest.committer.waitUntil(now))
     for (const task of tasks.running()) until = Math.min(until, task.nextTickAt)

@@ -20,7 +20,7 @@ export interface ClickCountsOptions {
 export interface ClickCounts {
   prefetch(code: string): void
   count(click: Click, ctx: RecordContext<string>): Outcome
-  /** Call it when the next commit includes every click that was in the source at `time`. */
+  /** Must be called when the next commit includes every click that was in the source at `time`. */
   caughtUp(time: number): void
   /** Applies the combined clicks to the state and emits statistics. */
   apply(ctx: Context): void
@@ -28,7 +28,7 @@ export interface ClickCounts {
   forget(code: string, ctx: Context): void
 }
 
-/** The codes that stores, views and URLs support. Others were never redirected. */
+/** The form of codes that stores, views and URLs support. The service has never issued others. */
 const SHORT_CODE = /^[0-9A-Za-z_-]{1,10}$/
 /**
  * Maximum number of links in a batch. Their state is prefetched with their records and must still be among the 10,000

@@ -20,8 +20,8 @@ type CountryRecord = Partial<CountryResponse> & { readonly country_code?: string
 /**
  * Finds the countries of visitors.
  * @param path a MaxMind DB file with countries; undefined for the bundled one
- * @returns ISO 3166-1 alpha-2, or `unknown`. `given` is the producer's information and takes precedence; `ip` may be
- * any text.
+ * @returns ISO 3166-1 alpha-2, or `unknown`. The function's parameter `given` is the country that the producer names,
+ * which takes precedence; `ip` may be any text.
  * @throws Error if the file cannot be read or is not a MaxMind DB
  */
 export function countryReader(path: string | undefined): (given: string, ip: string) => string {

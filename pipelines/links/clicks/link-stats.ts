@@ -3,7 +3,7 @@ import { topOf } from './tally.ts'
 import { HOUR_MS } from './time.ts'
 import { countVisitors } from './visitors.ts'
 
-/** Number of entries in each list of an answer. */
+/** Number of entries in each list of a response. */
 const TOP_ENTRIES = 10
 
 /** Creates the record from which the view is built. @param asOf epoch ms */

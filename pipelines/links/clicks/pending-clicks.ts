@@ -19,7 +19,7 @@ export interface ClickBatch {
 /** Clicks since the last commit by link, so that the state of a link is updated once per commit. */
 export interface PendingClicks {
   add(click: ClickDetails): void
-  /** Passes on all batches and clears them. */
+  /** Passes all batches to `take` and clears them. */
   drain(take: (code: string, batch: ClickBatch) => void): void
   /** Number of links. */
   readonly size: number

@@ -4,13 +4,13 @@ import { clickCounts } from './click-counts.ts'
 import type { ClickReader } from './click-details.ts'
 
 /**
- * Clicks are combined for this long. It bounds how often the state of a popular link is written, and delays it as
- * much.
+ * Clicks are combined for this long. The state of a popular link is written only once per interval, with that much
+ * delay.
  */
 const COMMIT_INTERVAL_MS = 1_000
 /**
- * How often a partition reports up to which time it has counted. It adds at most this much to the age of `as_of`,
- * besides the commit and the sink. Each report costs a commit, even without clicks.
+ * Interval at which a partition reports up to which time it has counted. It adds at most this much to the age of
+ * `as_of`, in addition to the commit and the sink. Each report costs a commit, even without clicks.
  */
 const AS_OF_EVERY_MS = 10_000
 /**

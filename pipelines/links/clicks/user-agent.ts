@@ -28,7 +28,7 @@ const MAX_NAME_LENGTH = 40
 const DEVICES = new Set(['desktop', 'mobile', 'tablet', 'tv', 'bot'])
 const NO_USER_AGENT: UserAgentFacts = { bot: false, browser: UNKNOWN, device: UNKNOWN }
 
-/** Whether a user agent is a program: a crawler, link preview, HTTP library or headless browser. */
+/** Returns whether a user agent is a program: a crawler, link preview, HTTP library or headless browser. */
 export const isBot = createIsbotFromList([...list, ...MORE_BOTS])
 
 /** Parses user agents and caches the results. */

@@ -10,7 +10,7 @@ export interface Region {
   readonly parent: number | null
   /** ISO 3166-1 alpha-2; empty for the world. */
   readonly country_code: string
-  /** Inhabitants according to GeoNames, or 0 when unknown. Only used as weights in demonstrations. */
+  /** Inhabitants according to GeoNames, or 0 when unknown. Used only as weights in demonstrations. */
   readonly population: number
 }
 
@@ -26,7 +26,7 @@ export function regionOf(woeid: number): Region | undefined {
   return byWoeid.get(woeid)
 }
 
-/** The region and those that enclose it, smallest first (city, country, 1); undefined for an unknown woeid. */
+/** Returns the region and those that enclose it, smallest first (city, country, 1); undefined for an unknown woeid. */
 export function pathOf(woeid: number): readonly number[] | undefined {
   return pathByWoeid.get(woeid)
 }

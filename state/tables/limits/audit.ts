@@ -17,7 +17,7 @@ export const limitAuditTable: Table<string, LimitChange> = {
     'before Nullable(String)',
     'after Nullable(String)',
   ],
-  // Two changes of one subject may have the same time.
+  // Includes the offset, because two changes of one subject may have the same time.
   orderBy: '(subject, at, kafka_partition, kafka_offset)',
   partitionBy: 'toYYYYMM(at)',
   ttl: `toDateTime(at) + INTERVAL ${AUDIT_YEARS} YEAR`,
@@ -33,7 +33,7 @@ ORDER BY at DESC, kafka_partition DESC, kafka_offset DESC
 LIMIT {limit:UInt32} OFFSET {offset:UInt32}`
 
 /**
- * Changes of rules and API keys, newest first.
+ * Returns changes of rules and API keys, newest first.
  * @param subject undefined selects all subjects
  */
 export async function readAudit(reader: TableReader, subject: string | undefined, page: Page) {

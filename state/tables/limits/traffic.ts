@@ -2,14 +2,11 @@ import type { LimitTraffic } from '../../../schemas/limits/types.ts'
 import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
 
-/**
- * Replays look back an hour, so callers' addresses are stored here no longer than this. A violation identifies a caller
- * without a key or token by the address.
- */
+/** Retention. Replays look back an hour, and rows contain callers' addresses, so they are kept no longer than this. */
 const TRAFFIC_HOURS = 2
 const HOUR_MS = 3_600_000
 const MS_PER_SECOND = 1_000
-/** A replay of this many rows takes a second or two. */
+/** Maximum number of rows of a replay. It takes a second or two. */
 const MAX_TRAFFIC_ROWS = 500_000
 
 /** Requests by second, caller and path, for replays against draft rules. Fed by `limit-traffic`. */
@@ -79,7 +76,7 @@ LIMIT {rows:UInt32}`
 const LEFT_OUT_QUERY = `
 SELECT sum(left_out) FROM limit_traffic FINAL WHERE second >= toDateTime({from:UInt32}) AND second < toDateTime({to:UInt32})`
 
-/** The requests that a rule with this pattern and tier would apply to, oldest first. */
+/** Returns the requests to which a rule with this pattern and tier would apply, oldest first. */
 export async function readTraffic(
   reader: TableReader,
   { from, to, pattern, tier }: TrafficQuery,

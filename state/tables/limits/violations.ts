@@ -41,7 +41,7 @@ WHERE ({rule:String} = '' OR rule_id = {rule:String}) AND ({client:String} = '' 
 ORDER BY second DESC, rule_id, client_id
 LIMIT {limit:UInt32} OFFSET {offset:UInt32}`
 
-/** Requests over a limit, newest first. */
+/** Returns requests over a limit, newest first. */
 export async function readViolations(reader: TableReader, rule: string | undefined, client: string | undefined, page: Page) {
   type Found = [number, string, string, string, string, string, number, number]
   const rows = await readRows<Found>(reader, VIOLATIONS_QUERY, { rule: rule ?? '', client: client ?? '', ...page })

@@ -1,18 +1,21 @@
 import { type ClusterOptions, ddlParts, engineOf } from '../table.ts'
 
-/** Three years allow comparing a season with those of previous years. */
+/** Retention. Three years allow comparisons of a season with those of previous years. */
 const RETENTION_YEARS = 3
 /**
- * Clicks that arrive later than this are stored in `clicks` only. The limit is within the 90 days of raw clicks, so
- * that no day is recomputed after some of its clicks have expired.
+ * Clicks that arrive more days late than this are stored in `clicks` only. The limit is within the 90 days of raw
+ * clicks, so that no day is recomputed after some of its clicks have expired.
  */
 const RENEWED_DAYS = 30
-/** An insert's rows become visible later than their `inserted_at`. A request takes at most one minute. */
+/**
+ * Overlap of two computations, because an insert's rows become visible later than their `inserted_at`. A request takes
+ * at most one minute.
+ */
 const OVERLAP_MINUTES = 10
 
 /**
- * Clicks by link, UTC day, country, referrer and device. This is the most common question of analysts, and the answer
- * outlives the raw clicks.
+ * Returns the statements that create the roll-up: clicks by link, UTC day, country, referrer and device. Analysts ask
+ * for it most often, and it outlives the raw clicks.
  *
  * A materialized view on inserts would count a block twice when a crashed sink repeats its insert. Instead, every
  * minute the days with new rows are recounted from the table itself (with FINAL, so that each click counts once). The

@@ -55,13 +55,13 @@ export interface ClickCursor {
   /** Epoch ms. */
   readonly clickedAt: number
   readonly partition: number
-  /** Decimal. */
+  /** The offset in decimal. */
   readonly offset: string
 }
 
 export interface ClickPage {
   readonly clicks: readonly LinkClick[]
-  /** Undefined after the last page. */
+  /** Where the next page begins; undefined after the last page. */
   readonly next: ClickCursor | undefined
 }
 

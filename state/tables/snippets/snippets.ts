@@ -41,7 +41,7 @@ export const snippetsTable: Table<string, SnippetText> = {
   partitionOf: (_id, { created_at }) => isoMonth(created_at),
 }
 
-/** ClickHouse aborts searches that take longer; the API then answers 503. */
+/** ClickHouse aborts searches that take longer, and the API responds with 503. */
 const MAX_EXECUTION_SECONDS = 3
 
 const SEARCH_QUERY = `
@@ -53,7 +53,7 @@ ORDER BY created_at DESC, paste_id
 LIMIT {count:UInt32} OFFSET {from:UInt32}`
 
 export interface SnippetSearch {
-  /** In lower case. A snippet must contain all of them. */
+  /** Search words in lower case. A snippet must contain all of them. */
   readonly words: readonly string[]
   readonly from: number
   readonly count: number
@@ -61,7 +61,7 @@ export interface SnippetSearch {
   readonly now: number
 }
 
-/** Ids of public snippets, newest first. `total` is 0 for a page after the last one. */
+/** Returns the ids of public snippets, newest first. `total` is 0 for a page after the last one. */
 export async function searchSnippets(reader: TableReader, search: SnippetSearch): Promise<{ total: number; ids: string[] }> {
   const longest = search.words.reduce((a, b) => (b.length > a.length ? b : a), '')
   const { words, from, count, now } = search

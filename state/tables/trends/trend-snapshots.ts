@@ -2,7 +2,7 @@ import type { TrendEntry, TrendOutput } from '../../../schemas/trends/types.ts'
 import type { Row, Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 
-/** Deeper ranks are only candidates for personal lists, and their history is not queried. */
+/** Number of ranks whose history is kept. Deeper ranks are only candidates for personalized lists. */
 const SNAPSHOT_RANKS = 100
 /** See docs/services/trends.md#topics-and-tables. */
 const RETENTION_DAYS = 90

@@ -3,7 +3,7 @@ import { readRows, type TableReader } from '../reader.ts'
 import type { Table } from '../table.ts'
 import { isoMonth } from '../time.ts'
 
-/** As long as the snapshots, because GET /v1/trends/{term}/history covers at most 2,160 hours. */
+/** Retention. GET /v1/trends/{term}/history covers at most 2,160 hours. */
 const RETENTION_DAYS = 90
 const MS_PER_SECOND = 1_000
 

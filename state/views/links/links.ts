@@ -13,7 +13,7 @@ export const LINKS_VIEW = 'links'
 
 /** One record per link, so field names are short and fields with their default value are absent. */
 interface StoredLink {
-  /** URL. */
+  /** Long URL. */
   readonly u: string
   /** Host name of the short domain. */
   readonly d: string
@@ -72,7 +72,7 @@ export function parseLink(text: string): LinkRecord {
   return { longUrl: u, domain: d, createdAt: c, expiresAt: e, expiredUrl: x, userId: o, isActive: a !== 0, analytics: n !== 0 }
 }
 
-/** Takes one read when the link exists. A missing key counts as absent only when the view has caught up. */
+/** Reads a link, with one command when it exists. A missing key counts as absent only when the view has caught up. */
 export async function readLink(
   reader: Pick<ViewReader, 'get'>,
   partition: number,

@@ -43,7 +43,7 @@ export type SnippetScope = 'all' | 'public'
 export type SnippetOrder = 'created' | 'views' | 'title'
 
 const SCOPES: readonly SnippetScope[] = ['all', 'public']
-/** Titles are sorted by this many leading characters. */
+/** Number of leading characters by which titles are sorted. */
 const TITLE_KEY_CHARACTERS = 64
 const TITLE_END = '\0'
 
@@ -68,7 +68,7 @@ interface Place {
   readonly member: string
 }
 
-/** The lists that contain the snippet, with its score and member in each. */
+/** Returns the lists that contain the snippet, with its score and member in each. */
 function placesOf(partition: number, snippet: Snippet): Place[] {
   const { paste_id: id, user_id, visibility, created_at, view_count, title, root, reads_left } = snippet
   const places: Place[] = []
@@ -87,7 +87,7 @@ function placesOf(partition: number, snippet: Snippet): Place[] {
   return places
 }
 
-/** A member that sorts by title regardless of case, puts untitled snippets last and ends with the id. */
+/** Returns a member that sorts by title regardless of case, puts untitled snippets last and ends with the id. */
 function titleMember(title: string | null, id: string): string {
   if (title === null) return `1${TITLE_END}${id}`
   const folded = [...title.normalize('NFKC').toLowerCase()].slice(0, TITLE_KEY_CHARACTERS).join('')
@@ -113,7 +113,7 @@ export function snippetRecord(snippet: Snippet | ReadSnippet): SnippetRecord {
   }
 }
 
-/** A missing key counts as absent only when the view has caught up. */
+/** Reads a snippet. A missing key counts as absent only when the view has caught up. */
 export async function readSnippet(
   reader: ViewReader,
   partition: number,
@@ -171,7 +171,7 @@ export async function readUserSnippets(
   }
 }
 
-/** The newest public snippets of all partitions. The cost grows with `from`, so callers must limit it. */
+/** Returns the newest public snippets of all partitions. The cost grows with `from`, so callers must limit it. */
 export async function readNewest(
   reader: ViewReader & ListReader,
   partitions: number,
@@ -199,13 +199,10 @@ export async function readNewest(
   return { total, snippets: snippets.sort((a, b) => b.createdAt - a.createdAt || compare(a.id, b.id)).slice(from, from + count) }
 }
 
-/**
- * Every read of a snippet includes its versions, so their number is bounded. Of more versions, only the newest are
- * returned.
- */
+/** Maximum number of versions that a read of a snippet includes. If there are more, only the newest are returned. */
 export const MAX_VERSIONS = 100
 
-/** The newest MAX_VERSIONS later versions of a first version, oldest first. */
+/** Returns the newest MAX_VERSIONS later versions of a first version, oldest first. */
 export async function readVersions(reader: ViewReader & ListReader, partition: number, root: string): Promise<SnippetRecord[]> {
   const ids = await reader.zrevrange(versionsKey(partition, root), 0, MAX_VERSIONS - 1)
   return await readSnippets(

@@ -30,7 +30,7 @@ export const TRENDS_VIEW = 'trends'
 /** Number of entries that a list serves: see docs/services/trends.md#lists. */
 export const SERVED_ENTRIES = 30
 
-/** JSON of one response entry without its opening `{"rank":n,`. */
+/** The JSON of one response entry without its opening `{"rank":n,`. */
 export type EntryText = string
 
 interface Versioned {
@@ -74,8 +74,8 @@ function operationsFor(partition: number, _woeid: number, list: TrendOutput | nu
 }
 
 /**
- * Grows with the window's end. A posted list ranks above the pipeline's list of the same window, and below the next
- * window.
+ * Returns a version that grows with the window's end. A posted list ranks above the pipeline's list of the same window,
+ * and below the next window.
  */
 export function versionOf(list: Pick<TrendOutput, 'window_end' | 'source'>): number {
   return list.window_end * 2 + (list.source === 'endpoint' ? 1 : 0)
@@ -96,7 +96,7 @@ export function readServed(
   })
 }
 
-/** Like `readServed`, for candidates. */
+/** Reads candidates, as `readServed` reads served lists. */
 export function readCandidates(
   reader: ViewReader,
   partition: number,
@@ -124,7 +124,7 @@ async function readIfChanged<T extends Versioned>(
   return value === NOT_CAUGHT_UP || value === null ? (value ?? undefined) : parse(version, value.split('\n'))
 }
 
-/** The entries as a JSON array, with ranks from 1. */
+/** Returns the entries as a JSON array, with ranks from 1. */
 export function renderEntries(entries: readonly EntryText[]): string {
   return `[${entries.map((entry, index) => `{"rank":${index + 1},${entry}`).join(',')}]`
 }
@@ -165,12 +165,12 @@ function candidateLine(entry: TrendEntry): string {
   return `${score}\t${JSON.stringify(term)}\t[${JSON.stringify(name)},${tweet_volume},${volume_24h},${finite(velocity)},${finite(velocity_vs_usual)},${labelled},${trending_since},[${samples}]]`
 }
 
-/** JSON can represent only finite numbers. */
+/** Returns null for numbers that JSON cannot represent. */
 function finite(number: number): number | null {
   return Number.isFinite(number) ? number : null
 }
 
-/** The candidate as an entry of a list. Renders it at most once. */
+/** Returns the candidate as an entry of a list. Renders it at most once. */
 export function candidateText(candidate: Candidate): EntryText {
   if (candidate.text === undefined) {
     const fields = JSON.parse(candidate.fields) as CandidateFields
