@@ -21,11 +21,11 @@ export interface ApiConfig {
   readonly host: string
   /** 0 chooses any free port. */
   readonly port: number
-  /** Where metrics and the reasons of missing parts are served. */
+  /** The address that serves metrics and the reasons why parts are missing. */
   readonly operations: { readonly host: string; readonly port: number }
   /** Base of absolute URLs. */
   readonly publicUrl: string
-  /** Proxies whose X-Forwarded-For the API believes, as addresses and CIDR ranges. */
+  /** Proxies whose X-Forwarded-For the API trusts, as addresses and CIDR ranges. */
   readonly trustedProxies: readonly string[]
   readonly connections: ConnectionLimits
   readonly drainDelayMs: number
@@ -79,7 +79,7 @@ export function readApiConfig(env: Environment = process.env): ApiConfig {
     const services = apiServices.map((service) => ({
       service,
       isChosen: chosen.includes(service.name),
-      // The variables of services that do not run are checked, too, if they are set.
+      // The variables of services that do not run are also checked, if they are set.
       settings: read(service.settings, { withRules: chosen.includes(service.name) }),
     }))
     read(developmentKeyRule)

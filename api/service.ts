@@ -62,13 +62,13 @@ export interface ExtraListener {
   readonly port: number
   /** The setting that configures the port, for messages. */
   readonly portSetting: string
-  /** Gets the requests of this port first. Those that it does not handle go to the app. */
+  /** Receives the requests of this port first. Those that it does not handle go to the app. */
   readonly front: FrontHandler
 }
 
 /** A running service. */
 export interface OpenService extends ServiceRoutes {
-  /** Gets requests on the API's own port before the app. */
+  /** Receives requests on the API's own port before the app does. */
   readonly front?: FrontHandler
   readonly listeners?: readonly ExtraListener[]
   /** Called after the last request has ended, before the kit closes. */
@@ -105,7 +105,8 @@ export interface ApiService<Settings = unknown, OwnGuard extends Guard = Guard> 
   examples(api: string): readonly Example[]
   readonly local?: LocalNeeds
   /**
-   * Opens the guard of all services in a process, even if this service does not run there. Only one service has it.
+   * Opens the guard of all services in a process, even if this service does not run there. Only one service has this
+   * method.
    */
   openGuard?(kit: GuardKit): Promise<OwnGuard>
   /** @param guard the guard of the process */

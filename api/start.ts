@@ -31,7 +31,10 @@ export async function startApi(config: ApiConfig, log: Logger) {
   const now = Date.now
   const monotonic = () => performance.now()
   const metrics = httpMetrics({ process: true })
-  /** Close functions in the order of opening. Each part depends only on earlier ones, so they run in reverse. */
+  /**
+   * Close functions in the order in which the parts were opened. Each part depends only on earlier ones, so the
+   * functions run in reverse order.
+   */
   const closing: (() => unknown)[] = []
 
   const transport = apiTransport({ brokers: kafka.brokers, log })

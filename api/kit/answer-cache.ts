@@ -1,11 +1,14 @@
 import type { Answer } from './answer.ts'
 
-/** Enough for every region at a few limits. Above this number the cache evicts its oldest answers. */
+/**
+ * Maximum number of answers, above which the cache evicts the oldest. It is enough for every region with a few values
+ * of `limit`.
+ */
 const MAX_KEPT_ANSWERS = 4_096
 
 export interface KeptAnswer {
   readonly answer: Answer
-  /** Template of the route, which labels its metrics. */
+  /** Template of the route, which is its label in metrics. */
   readonly route: string
   readonly until: number
 }

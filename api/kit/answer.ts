@@ -30,11 +30,11 @@ export function noContent(): Answer {
   return { status: 204, headers: {}, body: null }
 }
 
-/** Smaller bodies fit into one packet even without compression. */
+/** Minimum size of a body that is compressed. Smaller bodies fit into one packet anyway. */
 const COMPRESSED_FROM_BYTES = 1_024
 
 /**
- * An answer that clients and proxies may cache. It carries an ETag, and its body is compressed at most once.
+ * Creates an answer that clients and proxies may cache. It carries an ETag, and its body is compressed at most once.
  * @param headers Content-Type and Cache-Control
  */
 export function cacheableAnswer(body: string | Uint8Array, headers: Readonly<Record<string, string>>): Answer {

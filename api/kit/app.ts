@@ -35,13 +35,13 @@ export interface AppOptions {
   readonly metrics: HttpMetrics
   readonly readiness: Readiness
   readonly answers: AnswerCache
-  /** Without it, no request is limited. */
+  /** The rate limits. Without them, no request is limited. */
   readonly limits?: RequestLimits
   /** Base of absolute URLs, as the documentation shows it. */
   readonly publicUrl: string
   /** Monotonic milliseconds, for durations. */
   readonly monotonic: () => number
-  /** Proxies whose X-Forwarded-For the app believes. Default: those on this machine. */
+  /** Proxies whose X-Forwarded-For the app trusts. Default: those on this machine. */
   readonly trusted?: TrustedProxies
   /** Time limit for receiving the whole body. Default 10 s. */
   readonly bodyTimeoutMs?: number
@@ -57,7 +57,7 @@ const MS_PER_SECOND = 1_000
 const NO_SCOPES: ReadonlySet<string> = new Set()
 const ANYBODY: AuthRule = { kind: 'optional' }
 
-/** Makes the answer. @param added receives headers to send with the answer, even if it is an error */
+/** Produces the answer. @param added receives headers to send with the answer, even if it is an error */
 type Answering = (requestId: string, added: Record<string, string>) => Answer | Promise<Answer>
 
 function arrivingBody(c: Context, streamed: StreamedBody | undefined, maxBytes: number): ArrivingBody | undefined {
@@ -155,7 +155,7 @@ export function createApp(options: AppOptions): OpenAPIHono {
         address: clientAddress(remoteAddress(c), c.req.header('x-forwarded-for'), trusted),
         method: c.req.method,
         ifNoneMatch: header('if-none-match'),
-        // Computed on demand, because few routes ask.
+        // Computed on demand, because few routes use it.
         get isSpeculative() {
           return isSpeculative(header)
         },
@@ -183,8 +183,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
 
   function authorized(c: Context, auth: AuthRule, isUserId: UserIdForm): Promise<Caller | undefined> {
     const authorizing = authorize(auth, c.req.header('authorization') ?? null, options.verifier, isUserId)
-    // If the request is answered before its token is checked, nobody awaits this promise. Its rejection must not
-    // crash us.
+    // If the request is answered before its token is checked, nobody awaits this promise. Its rejection must not crash
+    // the process.
     authorizing.catch(() => undefined)
     return authorizing
   }

@@ -8,9 +8,8 @@ export interface BodyLimits {
 }
 
 /**
- * Yields the body as it arrives. Throws ApiError: 413 as soon as the body is too large (it then stops reading), 408
- * if it arrives too slowly, 400 if the connection breaks off. Nothing is buffered, so a slow consumer holds the
- * client back.
+ * Yields the body as it arrives. Throws ApiError: 413 as soon as the body is too large (the rest is not read), 408 if
+ * it arrives too slowly, 400 if the connection breaks. Nothing is buffered, so a slow consumer holds the client back.
  */
 export async function* bodyPieces(request: Request, limits: BodyLimits): AsyncGenerator<Uint8Array, void, undefined> {
   const announced = Number(request.headers.get('content-length') ?? 0)

@@ -5,8 +5,8 @@ import { assertCleanText, decodeUtf8 } from './text.ts'
 const JSON_MEDIA_TYPE = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/i
 
 /**
- * Reads a JSON body. Throws ApiError: 415 for another media type, 413 as soon as the body is too large (it then stops
- * reading), 408 if it arrives too slowly, 400 if it is not valid UTF-8 or JSON.
+ * Reads a JSON body. Throws ApiError: 415 for another media type, 413 as soon as the body is too large (the rest is not
+ * read), 408 if it arrives too slowly, 400 if it is not valid UTF-8 or JSON.
  */
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<unknown> {
   assertJsonType(request.headers.get('content-type'))

@@ -16,7 +16,7 @@ const UNKNOWN_TABLE = '60'
 
 /** Connects to the ClickHouse that holds the tables, for reading. Failures become errors of the catalogue. */
 export function connectTables(config: ClickhouseSettings): Tables {
-  // The API answers and logs each failure once, so the client logs nothing.
+  // The API itself logs each failure once, so the client logs nothing.
   const client = createClient({
     log: { level: ClickHouseLogLevel.OFF },
     ...config,

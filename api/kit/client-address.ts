@@ -1,12 +1,12 @@
 import { BlockList, isIP, isIPv4 } from 'node:net'
 import type { Context } from 'hono'
 
-/** Proxies whose `X-Forwarded-For` the app believes. */
+/** Proxies whose `X-Forwarded-For` the app trusts. */
 export interface TrustedProxies {
   includes(address: string): boolean
 }
 
-/** Callers are counted by /64, because an IPv6 customer has at least one and can switch between its addresses. */
+/** Callers are counted by /64, because an IPv6 customer has at least one /64 and can switch between its addresses. */
 const IPV6_PREFIX_GROUPS = 4
 const IPV6_GROUPS = 8
 /** Maximum number of entries of X-Forwarded-For that are read. No real chain of proxies is longer. */
@@ -19,7 +19,7 @@ export const LOOPBACK: readonly string[] = ['127.0.0.0/8', '::1/128']
 const thisMachine = trustedProxies(LOOPBACK)
 
 /**
- * Whether only this machine can reach a server that listens on the host.
+ * Returns whether only this machine can reach a server that listens on the host.
  * @param host a name or an address, which may have brackets as in URLs
  */
 export function isLoopbackHost(host: string): boolean {
@@ -64,13 +64,13 @@ export function clientAddress(remote: string | undefined, forwardedFor: string |
   return address
 }
 
-/** Whether the peer of the connection is a trusted proxy. */
+/** Returns whether the peer of the connection is a trusted proxy. */
 export function isFromProxy(remote: string | undefined, trusted: TrustedProxies): boolean {
   const address = plainAddress(remote ?? '')
   return address !== undefined && trusted.includes(address)
 }
 
-/** The address of the connection's peer, if the app runs on Node's server. */
+/** Returns the address of the connection's peer, if the app runs on Node's server. */
 export function remoteAddress(c: Context): string | undefined {
   return c.env?.incoming?.socket?.remoteAddress
 }

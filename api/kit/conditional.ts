@@ -1,9 +1,9 @@
 import type { Answer } from './answer.ts'
 
 export interface Preconditions {
-  /** If-None-Match */
+  /** The If-None-Match header. */
   readonly ifNoneMatch: string | undefined
-  /** Accept-Encoding */
+  /** The Accept-Encoding header. */
   readonly acceptEncoding: string | undefined
 }
 
@@ -15,7 +15,7 @@ export function variantFor(answer: Answer, { ifNoneMatch, acceptEncoding }: Prec
   return isUnchanged(ifNoneMatch, etag) ? notModified(variant) : variant
 }
 
-/** Whether a read with this If-None-Match gets a 304. */
+/** Returns whether a read with this If-None-Match gets a 304. */
 export function isUnchanged(ifNoneMatch: string, etag: string): boolean {
   return etagMatches(ifNoneMatch, etag) || etagMatches(ifNoneMatch, gzipTag(etag))
 }
@@ -32,7 +32,7 @@ function gzipTag(etag: string): string {
   return `${etag.slice(0, -1)}-gzip"`
 }
 
-/** True if the header lists gzip, or else `*`, with a weight other than 0 (RFC 9110, 12.5.3). */
+/** Returns whether the header lists gzip, or else `*`, with a weight other than 0 (RFC 9110, 12.5.3). */
 export function acceptsGzip(acceptEncoding: string | undefined): boolean {
   if (acceptEncoding === undefined) return false
   let star = false
@@ -48,7 +48,9 @@ export function acceptsGzip(acceptEncoding: string | undefined): boolean {
 /** Headers that a 304 repeats (RFC 9110, 15.4.5). */
 const KEPT_ON_NOT_MODIFIED = ['Cache-Control', 'Content-Location', 'ETag', 'Expires', 'Vary'] as const
 
-/** Whether `If-None-Match` matches the ETag (weak comparison, which RFC 9110, 13.1.2 requires for GET and HEAD). */
+/**
+ * Returns whether `If-None-Match` matches the ETag (weak comparison, which RFC 9110, 13.1.2 requires for GET and HEAD).
+ */
 function etagMatches(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch === etag) return true
   if (ifNoneMatch.trim() === '*') return true

@@ -3,18 +3,21 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { clientAddress, isFromProxy, limitedAddress, type TrustedProxies } from './client-address.ts'
 
 export interface ConnectionLimits {
-  /** Connections of the whole process. Each costs a file descriptor and some 10 KB. */
+  /** Maximum number of connections of the whole process. Each costs a file descriptor and some 10 KB. */
   readonly total: number
   /**
-   * Connections of one address, or of one IPv6 /64. Trusted proxies have no such limit, because they carry the
-   * connections of all callers.
+   * Maximum number of connections of one address, or of one IPv6 /64. Trusted proxies have no such limit, because they
+   * carry the connections of all callers.
    */
   readonly perAddress: number
 }
 
 /** Bounds the open connections of all listeners of a process. */
 export interface ConnectionGate {
-  /** Counts a connection until it closes, or destroys it. Nothing is sent, because a refusal must cost nothing. */
+  /**
+   * Counts a connection until it closes, or destroys it if a limit is reached. Sends nothing, because a refusal must
+   * cost nothing.
+   */
   admit(socket: Socket): void
 }
 

@@ -1,4 +1,4 @@
-/** Spreadsheets execute cells with these first characters as formulas (OWASP, "CSV injection"). */
+/** Matches the first characters of cells that spreadsheets execute as formulas (OWASP, "CSV injection"). */
 const FORMULA = /^[=+\-@\t\r]/
 const NEEDS_QUOTES = /[",\r\n]/
 

@@ -18,7 +18,7 @@ export interface ErrorDefinition {
 
 type Entry = Omit<ErrorDefinition, 'code'>
 
-/** Makes catalogue entries whose code is the property's name. */
+/** Creates catalogue entries whose code is the property's name. */
 export function defineErrors<const T extends Record<string, Entry>>(entries: T): { readonly [Code in keyof T]: ErrorDefinition } {
   const named = Object.entries(entries).map(([code, entry]) => [code, { code, ...entry }])
   return Object.fromEntries(named)

@@ -18,7 +18,7 @@ export interface FactBuffer<K, V> {
 }
 
 export interface FactBufferOptions<K, V> {
-  /** Called for the first fact, and again each time it rejects. */
+  /** Opens the log. Called for the first fact, and again whenever an attempt has failed. */
   readonly open: () => Promise<FactLog<K, V>>
   readonly capacity: number
   readonly registry: Registry

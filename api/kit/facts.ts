@@ -19,8 +19,8 @@ export interface Facts {
    */
   publish<K, V>(topic: Topic<K, V>, key: K, value: V | null): Promise<void>
   /**
-   * The partition of a key. Views share the partitions of their input topics. Throws ApiError `not_ready` before
-   * Kafka has answered.
+   * Returns the partition of a key. Views share the partitions of their input topics. Throws ApiError `not_ready`
+   * before Kafka has answered.
    */
   partitionOf<K>(topic: KeyedTopic<K>, key: K): number
   partitionsOf(topic: { readonly name: string }): number
@@ -37,7 +37,7 @@ export interface KafkaFacts extends Facts {
 export interface KafkaFactsOptions {
   readonly transport: Transport
   readonly registry: SchemaRegistry
-  /** All topics that are published to, or whose partitions are needed. */
+  /** All topics to which the process publishes, or whose partitions it needs to know. */
   readonly topics: readonly AnyTopic[]
   /** Stores partition counts, so that an API that starts while Kafka is down can still read views. */
   readonly memory?: PartitionMemory
@@ -50,15 +50,15 @@ export interface PartitionMemory {
   save(text: string): Promise<void>
 }
 
-/** Time limit for an acknowledgement. For the waiting caller, a 503 that it may retry is better than a long wait. */
+/** Time limit for an acknowledgement. For a waiting caller, a 503 that may be retried is better than a long wait. */
 const PUBLISH_TIMEOUT_MS = 5_000
-/** After this, the client gives up the request and closes its connection. */
+/** Time after which the client gives up a request and closes its connection. */
 const REQUEST_TIMEOUT_MS = 4_000
-/** Above this much unacknowledged data, callers get a 503 immediately instead of after a long wait. */
+/** Maximum amount of unacknowledged data. Above it, callers get a 503 immediately instead of after a long wait. */
 const MAX_ACKNOWLEDGED_BYTES = 16 * 1_048_576
 /** Least time between two requests for buffered facts. No caller waits for them, and 20 requests a second are cheap. */
 const BUFFERED_SPACING_MS = 50
-/** Maximum unacknowledged data of all buffers together. Each buffer has a smaller capacity. */
+/** Maximum amount of unacknowledged data of all buffers together. Each buffer has a smaller capacity. */
 const MAX_BUFFERED_BYTES = 128 * 1_048_576
 /** Pause between attempts to reach Kafka and the registry after the start. */
 const START_RETRY_MS = 1_000

@@ -10,11 +10,11 @@ import type { ReadinessProbe } from './readiness.ts'
 /** Keeps a small compacted topic as an in-memory map. Every process has the whole topic. */
 export interface GlobalTable<K, V> {
   /**
-   * Throws ApiError `not_ready` until the table has read the topic up to the high watermarks of its start. Before
-   * that, a missing key would mean nothing.
+   * Returns the value of a key. Throws ApiError `not_ready` until the table has read the topic up to the high
+   * watermarks at its start. Before that, a missing key would mean nothing.
    */
   get(key: K): V | undefined
-  /** All entries, in no particular order. Throws as `get` does. */
+  /** Returns all entries, in no particular order. Throws as `get` does. */
   entries(): Iterable<readonly [K, V]>
   readonly size: number
   /** How long reading has failed, in ms; 0 while it succeeds. The entries are then at least this old. */
@@ -139,7 +139,10 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
     positions.set(partitionKey(data.topic, data.partition), data.nextOffset)
   }
 
-  /** @returns undefined if the bytes are no valid record of this topic; the entry then keeps its last valid value */
+  /**
+   * @returns undefined if the bytes are not a valid record of this topic, in which case the entry keeps its last valid
+   * value
+   */
   async function decoded(
     buffer: Buffer,
     keyStart: number,
@@ -170,8 +173,8 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
   }
 
   /**
-   * Ignores a table that is stale because Kafka is unavailable. Every process is then stale, so none could replace this
-   * one, and the probe of Kafka reports the failure.
+   * Checks whether the table is stale. While Kafka is unavailable, the table does not count as stale: every process is
+   * affected, so none could replace this one, and the probe of Kafka reports the failure.
    * @returns the reason why the table is stale although Kafka answers
    */
   async function stale(): Promise<string | undefined> {

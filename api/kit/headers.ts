@@ -16,7 +16,7 @@ export const COMMON_HEADERS: Readonly<Record<string, string>> = {
   'X-Content-Type-Options': 'nosniff',
 }
 
-/** The default. Errors, and answers that do not allow caching explicitly, must not be cached. */
+/** The default of Cache-Control. Errors, and answers that do not explicitly allow caching, must not be cached. */
 export const NOT_CACHEABLE = 'no-store'
 
 /** Returns the headers of an answer to OPTIONS: the allowed methods and, for a preflight, also the allowed headers. */

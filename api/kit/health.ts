@@ -32,14 +32,14 @@ const readyz = defineRoute({
   operationId: 'readyz',
   summary: 'Report whether the process accepts requests',
   description:
-    '503 `not_ready` names in `missing` what the process waits for, such as a server that does not respond or a view that is still being built. The state is up to a second old. A process that is shutting down is not ready either.',
+    'The field `missing` of a 503 `not_ready` names the missing parts, such as a server that does not respond or a view that is still being built. The state is up to a second old. A process that is shutting down is not ready either.',
   tag: 'operations',
   auth: { kind: 'open' },
   answers: { 200: { description: 'The process accepts requests.', schema: ReadyStatus, example: { status: 'ready', degraded: [] } } },
   errors: [errors.not_ready],
 })
 
-/** Reasons contain internal addresses. Operators get them from the operations server. */
+/** Omits the reasons, which contain internal addresses. Operators get them from the operations server. */
 function nameOnly({ name }: Missing): { name: string } {
   return { name }
 }

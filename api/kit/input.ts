@@ -16,7 +16,7 @@ export function queryOf(url: string): Record<string, string | string[]> {
   return values
 }
 
-/** The output of a schema, or the problems that it found. */
+/** The output of a schema, or the problems in its input. */
 export type Checked = { readonly value: unknown; readonly details: readonly ErrorDetail[] }
 
 /** @param place `query`, `path` or `body`, the first part of each problem's path */

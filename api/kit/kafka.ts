@@ -13,8 +13,8 @@ const CONNECT_TIMEOUT_MS = 2_000
 const REQUEST_TIMEOUT_MS = 10_000
 
 /**
- * The Kafka client of an API process, shared by facts, global tables and limits. Kafka need not be up at the start.
- * The first call that needs it connects.
+ * Creates the Kafka client of an API process, which facts, global tables and limits share. Kafka need not be up at the
+ * start, because the client connects at the first call that needs it.
  */
 export function apiTransport({ brokers, log }: ApiTransportOptions): Transport {
   const transport = kafkaTransport(

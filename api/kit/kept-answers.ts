@@ -16,8 +16,8 @@ export interface KeptAnswerOptions {
 }
 
 /**
- * An answer as sent to the socket. Header names and values alternate, which lets `writeHead` take them without
- * copying.
+ * An answer in the form that is sent to the socket. Header names and values alternate, which lets `writeHead` take them
+ * without copying.
  */
 interface Wire {
   readonly status: number
@@ -35,8 +35,8 @@ const MS_PER_SECOND = 1_000
 const NO_BYTES = new Uint8Array()
 
 /**
- * The fast path: sends a kept answer without routing, validation or rendering. The app gave the same answer to the
- * same target a moment ago, so this only saves work.
+ * Creates the fast path, which sends a kept answer without routing, validation or rendering. The app gave the same
+ * answer to the same target a moment ago.
  * @returns a function that returns true if it has answered the request
  */
 export function keptAnswerSender(options: KeptAnswerOptions): (request: IncomingMessage, response: ServerResponse) => boolean {

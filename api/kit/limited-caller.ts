@@ -1,4 +1,4 @@
-/** The identity that a request is counted by. */
+/** The identity by which a request is counted. */
 export interface LimitedCaller {
   /** The client of the API key, `user:<id>` or `ip:<address>`. */
   readonly clientId: string

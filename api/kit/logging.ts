@@ -28,7 +28,8 @@ export function createLogger(level: LevelWithSilent, destination?: DestinationSt
 }
 
 /**
- * Standard output, written asynchronously, so that a slow reader of the log does not slow requests. Flushed at exit.
+ * Opens standard output for asynchronous writing, so that a slow reader of the log does not slow requests. It is
+ * flushed at exit.
  */
 export function standardOutput(): DestinationStream {
   return pino.destination({ dest: 1, sync: false })

@@ -10,7 +10,7 @@ export interface HttpMetrics {
   countError(code: string): void
   readonly inFlight: Gauge
   readonly reused: Counter
-  /** All metrics of the registry in the text format of Prometheus. */
+  /** Returns all metrics of the registry in the text format of Prometheus. */
   text(): Promise<string>
 }
 

@@ -18,7 +18,7 @@ const ErrorSchema = z
     command_id: z
       .string()
       .optional()
-      .openapi({ description: 'On 503, the Idempotency-Key to repeat the request with, since it may have been executed.' }),
+      .openapi({ description: 'On 503, the Idempotency-Key with which to repeat the request, because it may have been executed.' }),
   })
   .openapi('Error')
 
@@ -29,7 +29,10 @@ const IdempotencyHeaders = z.object({
   }),
 })
 
-/** The errors that the kit itself adds to a route. With a path parameter, an empty or unmatched value gives a 404. */
+/**
+ * Returns the errors that the kit itself adds to a route. If the route has a path parameter, an empty or unmatched
+ * value gives a 404.
+ */
 function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): ErrorDefinition[] {
   const takesInput =
     definition.query !== undefined || definition.params !== undefined || definition.body !== undefined || definition.streamed !== undefined

@@ -29,7 +29,7 @@ interface OperationsAnswer {
 
 /**
  * Serves `/metrics`, `/livez`, and `/readyz` with the reasons why parts are missing. They contain internal addresses,
- * so this server has a port of its own, which must stay inside the network.
+ * so this server has a separate port, which must stay inside the network.
  */
 export async function startOperationsServer({ readiness, metrics, host, port }: OperationsServerOptions): Promise<OperationsServer> {
   async function answer(path: string): Promise<OperationsAnswer> {

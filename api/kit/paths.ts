@@ -1,11 +1,11 @@
 /** The methods of each address, which distinguish 404 from 405 and answer OPTIONS. */
 export interface PathTable {
   add(method: string, path: string): void
-  /** In capitals, including HEAD and OPTIONS. Empty if nothing exists there. */
+  /** Returns the methods of a path in capitals, including HEAD and OPTIONS; an empty list if nothing exists there. */
   allowed(path: string): string[]
   /**
-   * True if a route without parameters has this exact path but not this method. A parameterized route must then not
-   * match.
+   * Returns true if a route without parameters has this exact path but not this method, in which case a parameterized
+   * route must not match.
    */
   isTakenBefore(method: string, path: string): boolean
 }

@@ -1,4 +1,6 @@
-/** The error for exceeded rate limits. In a separate file, because the middleware for other apps has no catalogue. */
+/**
+ * The error for exceeded rate limits. It is in a separate file, because the middleware for other apps has no catalogue.
+ */
 export const RATE_LIMIT_EXCEEDED = {
   status: 429,
   retryable: true,

@@ -4,13 +4,13 @@ import type { LimitedCaller } from './limited-caller.ts'
 /** The parts of a request that rate limits use. */
 export interface IncomingRequest {
   readonly method: string
-  /** As the router parses it. */
+  /** The path as the router parses it. */
   readonly path: string
   readonly apiKey: string | undefined
   readonly forwardedFor: string | undefined
   /** The address of the socket's peer. */
   readonly remote: string | undefined
-  /** The user of a valid token, if it has one. */
+  /** The user of a valid token, if there is one. */
   readonly userId: string | undefined
   readonly scopes: ReadonlySet<string>
 }
@@ -20,13 +20,13 @@ export interface Admission {
   readonly caller: LimitedCaller
   /** Headers to add to the answer, even if it is an error. */
   readonly headers: Readonly<Record<string, string>>
-  /** If defined, the app answers with this error instead of doing the work. */
+  /** If defined, the app responds with this error instead of doing the work. */
   readonly refusal: ApiError | undefined
 }
 
 /** Rate limits in front of the app's routes. The kit knows nothing else about them. */
 export interface RequestLimits {
-  /** Whether a running service declares this path as limited. */
+  /** Returns whether a running service declares this path as limited. */
   covers(path: string): boolean
   /** Counts a request. Never throws or rejects. */
   admit(request: IncomingRequest): Promise<Admission>

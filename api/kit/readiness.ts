@@ -4,7 +4,7 @@ import { withDeadline } from './deadline.ts'
 /** Checks one dependency of the API. */
 export interface ReadinessProbe {
   readonly name: string
-  /** True if only some requests need it, so that the process should still get the others. */
+  /** True if only some requests need the dependency, so that the process should still get the others. */
   readonly optional?: boolean
   /**
    * Returns undefined if the dependency is ready, otherwise what is missing. Throwing also means that it is missing.
@@ -32,15 +32,17 @@ export interface Readiness {
   readonly draining: boolean
 }
 
-/** A probe that hangs counts as missing, so that it does not block the health check. */
+/**
+ * Time limit of a probe. A dependency whose probe hangs counts as missing, so that it does not block the health check.
+ */
 const PROBE_TIMEOUT_MS = 2_000
-/** Anybody may request the health check, so a report is reused for this long. Orchestrators ask less often. */
+/** How long a report is reused, because anybody may request the health check. Orchestrators ask less often. */
 const MAX_AGE_MS = 1_000
 
 export interface ReadinessOptions {
   /** Time limit of one probe. Default 2 s. */
   readonly timeoutMs?: number
-  /** How long a report is used again. Default 1 s. */
+  /** How long a report is reused. Default 1 s. */
   readonly maxAgeMs?: number
   /** Monotonic ms. Default: the process's clock. */
   monotonic?(): number
@@ -88,7 +90,7 @@ export function readiness(probes: readonly ReadinessProbe[], options: ReadinessO
 
 const STOPPING: Missing = { name: 'process', reason: 'stopping' }
 
-/** Gives the number of a topic's partitions. */
+/** Provides the number of a topic's partitions. */
 interface PartitionCounts {
   partitionsOf(topic: { readonly name: string }): number
 }

@@ -10,7 +10,7 @@ import { sharedReads, type ValueReader } from './shared-reads.ts'
 
 export interface ViewRedis {
   readonly reader: ViewReader & ListReader
-  /** The same for small values that are read very often. Reads through it are not ordered with other reads. */
+  /** Reads small values that are requested very often. These reads are not ordered with other reads. */
   readonly shared: ValueReader
   /** Data that the API itself stores in Redis: bindings of idempotency keys, and partition counts. */
   readonly bindings: SetIfAbsent

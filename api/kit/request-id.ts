@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 
 /**
- * Ids of callers are echoed in a header and logged, so only harmless characters and a bounded length are accepted.
+ * Accepted form of callers' ids. They are echoed in a header and logged, so only harmless characters and a bounded
+ * length are accepted.
  */
 const ACCEPTED = /^[A-Za-z0-9._:-]{1,128}$/
 

@@ -40,7 +40,7 @@ export interface StreamedBody {
   readonly content: Readonly<Record<string, { readonly schema: z.ZodType; readonly example?: unknown }>>
   /** Time limit for receiving the whole body. */
   readonly timeoutMs: number
-  /** Whether a request without a body is valid, too. */
+  /** Whether a request without a body is also valid. */
   readonly isOptional?: boolean
 }
 
@@ -93,13 +93,13 @@ export interface HandlerInput<Q, P, B> {
   readonly query: OutputOf<Q>
   readonly params: OutputOf<P>
   readonly body: OutputOf<B>
-  /** undefined if the caller is anonymous. */
+  /** The caller; undefined if anonymous. */
   readonly caller: Caller | undefined
-  /** The identity by which rate limits count the request. undefined if no limits apply. */
+  /** The identity by which rate limits count the request; undefined if no limits apply. */
   readonly limited: LimitedCaller | undefined
   /** The client's address. */
   readonly address: string
-  /** In capitals. HEAD is handled as GET. */
+  /** The method in capitals. HEAD is handled as GET. */
   readonly method: string
   /** The If-None-Match header, for handlers that need to know whether the answer will be a 304. */
   readonly ifNoneMatch: string | undefined
@@ -119,10 +119,10 @@ export interface HandlerInput<Q, P, B> {
 
 export type Handler<Q, P, B> = (input: HandlerInput<Q, P, B>) => Answer | Promise<Answer>
 
-/** An operation that is answered outside the app. It has no errors but those of its definition. */
+/** An operation that is answered outside the app. Its only errors are those of its definition. */
 export interface DocumentedRoute {
   readonly definition: BoundRoute['definition']
-  /** Base URLs of the servers that answer it. */
+  /** Base URLs of the servers that serve it. */
   readonly servers: readonly string[]
 }
 

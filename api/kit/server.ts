@@ -17,7 +17,7 @@ import { requestIdFrom } from './request-id.ts'
 export type FrontHandler = (request: IncomingMessage, response: ServerResponse) => boolean
 
 export interface ServerOptions {
-  /** Gets each request first. */
+  /** Receives each request before the app does. */
   readonly front?: FrontHandler
   readonly app: OpenAPIHono
   readonly answers: AnswerCache
@@ -50,7 +50,7 @@ export interface ServerLimits {
   readonly checkIntervalMs: number
   /**
    * Time for a client to read a refusal and close its half of the connection. Then the connection is destroyed, because
-   * a client that never closes its half would hold it for ever.
+   * a client that never closes its half would otherwise hold it forever.
    */
   readonly lingerMs: number
 }

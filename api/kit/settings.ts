@@ -10,13 +10,13 @@ export const apiSettings = settingsFragment({
     API_HOST: documented(z.string().prefault('127.0.0.1'), 'address that the APIs listen on'),
     OPERATIONS_PORT: documented(
       port().prefault('0'),
-      'port of an API for `/metrics` and the reasons of `/readyz`, 0 for any free one; `npm start` sets it',
+      'port of an API for `/metrics` and for `/readyz` with reasons, 0 for any free one; `npm start` sets it',
     ),
     OPERATIONS_HOST: documented(z.string().prefault('127.0.0.1'), 'address that this port listens on; keep it inside the network'),
     PUBLIC_URL: documented(z.url('is no URL').prefault('http://localhost:8080'), 'base of URLs in answers and in the documentation'),
     TRUSTED_PROXIES: documented(
       list.pipe(z.array(z.string().refine(isAddressRange, 'must be addresses or CIDR ranges'))).prefault(LOOPBACK.join(',')),
-      'addresses and CIDR ranges of load balancers whose X-Forwarded-For is believed',
+      'addresses and CIDR ranges of load balancers whose X-Forwarded-For is trusted',
     ),
     API_MAX_CONNECTIONS: documented(
       wholeNumber(1).prefault('10000'),
@@ -27,7 +27,7 @@ export const apiSettings = settingsFragment({
       'open connections of one address, or of one IPv6 /64; `TRUSTED_PROXIES` have no such limit',
     ),
     API_DRAIN_DELAY_MS: documented(wholeNumber(0).prefault('0'), 'how long a stopping API reports not ready before it refuses connections'),
-    API_DRAIN_TIMEOUT_MS: documented(wholeNumber(0).prefault('10000'), 'how long running requests may then continue'),
+    API_DRAIN_TIMEOUT_MS: documented(wholeNumber(0).prefault('10000'), 'how long running requests may continue after that'),
     LOG_LEVEL: logLevel,
   },
   value: (env) => ({

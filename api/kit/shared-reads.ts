@@ -13,8 +13,8 @@ interface Waiting {
 const MAX_KEYS = 200
 
 /**
- * Combines the reads of one event loop turn into one command, because under load the cost of a small read is mostly
- * the cost of a command, here and in Redis. A single read is sent no later.
+ * Combines the reads of one event loop turn into one command, because under load a small read costs little more than
+ * its command, here and in Redis. This does not delay a single read.
  * @param readAll returns the values of keys that share a hash tag, in the order of the keys; null for an absent key
  */
 export function sharedReads(readAll: (keys: string[]) => Promise<(string | null)[]>): ValueReader {

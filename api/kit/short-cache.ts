@@ -6,7 +6,7 @@ export interface ShortCache<K, V> {
 export interface ShortCacheOptions<K, V> {
   load(key: K): Promise<V>
   readonly keptMs: number
-  /** Above this number, the oldest entries are evicted. */
+  /** Maximum number of entries, above which the oldest are evicted. */
   readonly maxEntries: number
   /** Epoch ms. */
   now(): number

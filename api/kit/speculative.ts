@@ -13,12 +13,14 @@ const ROBOTS =
 /** Longer user agents are truncated, so that the sender cannot control the matching time. */
 const MAX_USER_AGENT_CHARACTERS = 1_024
 
-/** Whether a header states that a browser loads the address before anybody has asked for it. */
+/** Returns whether a header states that a browser loads the address before anybody has asked for it. */
 export function isPrefetchPurpose(purpose: string | readonly string[] | undefined): boolean {
   return typeof purpose === 'string' && PREFETCH.test(purpose)
 }
 
-/** Whether a person may never see the answer, because the request is a prefetch or comes from a robot. */
+/**
+ * Returns whether the answer may never be seen by a person, because the request is a prefetch or comes from a robot.
+ */
 export function isSpeculative(header: HeaderReader): boolean {
   if (PURPOSE_HEADERS.some((name) => isPrefetchPurpose(header(name)))) return true
   return ROBOTS.test((header('user-agent') ?? '').slice(0, MAX_USER_AGENT_CHARACTERS))

@@ -41,7 +41,7 @@ import { limitedClientId, usage } from './usage.ts'
 
 export interface LimitsDeps {
   readonly settings: LimitSettings
-  /** Must fail open, as `failOpenLimiter` does. */
+  /** The limiter, which must fail open, as `failOpenLimiter` does. */
   readonly limiter: Limiter
   readonly counters: CounterStore
   /** The paths that this process limits. */
@@ -59,7 +59,7 @@ const KEY_PREFIX = 'mr_'
 const KEY_BYTES = 24
 /** Length of a key id. 12 base64url characters hold 72 bits. */
 const KEY_ID_CHARACTERS = 12
-/** Bounds the ids tried for a client that reuses one Idempotency-Key day after day. */
+/** Maximum number of ids to try for a client that reuses one Idempotency-Key day after day. */
 const MAX_KEY_IDS = 8
 /** How long to wait until this instance has read a change, which normally takes a few milliseconds after its commit. */
 const READABLE_WITHIN_MS = 1_000
@@ -105,8 +105,8 @@ export function limitsHandlers({ settings, limiter, counters, paths, forget, com
   }
 
   /**
-   * The ids derive from the command, so a repetition asks for the same ones. A taken id belongs to an execution of
-   * the same command more than a day ago.
+   * The ids derive from the command, so a repetition tries the same ones. A taken id belongs to an execution of the
+   * same command more than a day ago.
    */
   async function decideKey(open: OpenCommand, client: Omit<LimitClient, 'key_id'>, actor: string): Promise<LimitClient> {
     for (let attempt = 0; attempt < MAX_KEY_IDS; attempt++) {
@@ -140,7 +140,7 @@ export function limitsHandlers({ settings, limiter, counters, paths, forget, com
     name: 'rate limits',
     isUserId: isDecimalUserId,
     description:
-      'Limits on requests. A caller is identified by `X-Api-Key`, else by its token, else by its address. 429 `rate_limit_exceeded` says when to try again.',
+      'Limits on requests. A caller is identified by its `X-Api-Key`, otherwise by its token, otherwise by its address. The `Retry-After` of a 429 `rate_limit_exceeded` says when to try again.',
     errors: Object.values(limitsErrors),
     probes: [],
     routes: [

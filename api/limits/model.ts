@@ -229,7 +229,7 @@ export function ruleFrom(ruleId: string, { match, limit, window_seconds, action,
 
 /** This is only a warning, because other gateways may use such a rule through `check`. */
 const NOT_LIMITED_HERE =
-  'This process limits no path that the pattern matches, so the rule applies only to requests that a gateway asks about (POST /api/v1/rate-limits/check).'
+  'This process limits no path that the pattern matches, so the rule applies only to requests that a gateway submits (POST /api/v1/rate-limits/check).'
 
 /** @param paths the paths that this process limits */
 export function ruleJson(rule: LimitRule, paths: Pick<LimitedPaths, 'canApply'>): z.output<typeof RuleSchema> {

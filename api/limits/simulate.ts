@@ -58,7 +58,7 @@ export async function simulate(draft: LimitRule, reader: TableReader, now: numbe
   }
 }
 
-/** Returns how many requests of one second the rule allows. Rejected requests consume nothing. */
+/** Returns how many requests of one second the rule allows. Refused requests consume nothing. */
 function admitted(limit: Limit, counters: Map<string, Held>, identity: string, nowUs: number, requests: number): number {
   const index = windowIndexAt(nowUs, limit.windowSeconds)
   const held = counters.get(identity) ?? { index, current: 0, previous: 0, tokens: capacityOf(limit), since: nowUs }

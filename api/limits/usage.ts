@@ -12,7 +12,7 @@ import { limitsErrors } from './errors.ts'
 
 export interface UsageDeps {
   readonly settings: LimitSettings
-  /** The store without leases, which means that unspent units of leases count as used. */
+  /** The store without leases. In its counts, unspent units of leases count as used. */
   readonly counters: CounterStore
   /** Deletes counters. */
   forget(keys: readonly string[]): Promise<void>

@@ -16,7 +16,7 @@ import { type CountedLink, clickStats } from './click-stats.ts'
 
 /** The properties of a link that decide who may see its clicks. */
 export interface OwnedLink extends CountedLink {
-  /** User id of the owner in decimal. undefined if the link was created anonymously. */
+  /** User id of the owner in decimal; undefined if the link was created anonymously. */
   readonly userId: string | undefined
 }
 
@@ -24,7 +24,7 @@ export interface ClicksDeps {
   readonly views: ViewReader
   readonly tables: TableReader
   readonly facts: Facts
-  /** Throws `url_not_found`, `not_ready`. */
+  /** Reads a link. Throws `url_not_found`, `not_ready`. */
   readonly linkOf: (code: string) => Promise<OwnedLink>
   /** Epoch ms. */
   readonly now: () => number
@@ -73,7 +73,7 @@ export function clickRoutes({ views, tables, facts, linkOf, now }: ClicksDeps): 
       bind(statsRoute, ({ params, caller }) => stats(params.short_code, caller!)),
       bind(exportRoute, ({ params, query, caller }) => exported(params.short_code, caller!, query.from, query.to)),
     ],
-    // Optional, because creating and following links does not need it.
+    // This probe is optional, because creating and following links does not need the view.
     probe: { ...viewProbe(views, facts, LINK_STATS_VIEW, linkStats), optional: true },
   }
 }

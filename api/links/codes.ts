@@ -2,11 +2,14 @@ import { createHmac } from 'node:crypto'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 /**
- * There are 62^7 = 3.5 × 10^12 codes. With a hundred million links, a new link hits a used code once in 35,000 times
- * and then tries another one.
+ * Length of a code. There are 62^7 = 3.5 × 10^12 codes. With a hundred million links, one new link in 35,000 finds its
+ * code used and tries another one.
  */
 const CODE_LENGTH = 7
-/** Higher byte values are skipped, because they would favour the first characters of the alphabet. */
+/**
+ * Number of byte values that are used. Higher ones are skipped, because they would favour the first characters of the
+ * alphabet.
+ */
 const EVEN_BYTES = 256 - (256 % BASE62.length)
 /** The form of all short codes and aliases. */
 const CODE_PATTERN = /^[0-9A-Za-z_-]{3,10}$/
@@ -27,7 +30,7 @@ export function isCode(text: string): boolean {
   return CODE_PATTERN.test(text)
 }
 
-/** Ignores case, because `API` reads like `api`. */
+/** Returns whether a code is reserved. Ignores case, because `API` reads like `api`. */
 export function isReserved(code: string): boolean {
   return RESERVED.has(code.toLowerCase())
 }

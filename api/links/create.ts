@@ -31,12 +31,15 @@ interface Wanted {
   readonly alias: string | undefined
 }
 
-/** A user who has created and deleted the same link this often gets unrelated codes. */
+/**
+ * Number of codes that derive from a user's URL. A user who has created and deleted the same link this often gets
+ * unrelated codes.
+ */
 const MAX_OWN_CODES = 8
 /** Number of random codes to try. The probability that all of them are used is about 10^-30. */
 const MAX_OTHER_CODES = 8
 
-/** Only updates use these fields. */
+/** Values of the fields that only updates use. */
 const NOT_AN_UPDATE = { sets_expiry: false, is_active: null, sets_expired_url: false }
 
 export function linkCreation({ commands, domains, secret, now }: LinkCreationDeps): LinkCreation {

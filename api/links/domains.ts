@@ -10,7 +10,7 @@ export interface ShortDomains {
   readonly first: ShortDomain
   readonly all: readonly ShortDomain[]
   byHost(host: string): ShortDomain | undefined
-  /** Whether a URL points to one of the short domains. */
+  /** Returns whether a URL points to one of the short domains. */
   leadsBack(url: URL): boolean
 }
 

@@ -31,14 +31,14 @@ export interface LinksDeps {
   readonly facts: Facts
   readonly commands: Commands
   readonly domains: ShortDomains
-  /** The secret that short codes derive from. */
+  /** The secret from which short codes derive. */
   readonly secret: string
   /** Epoch ms. */
   now(): number
 }
 
 const PRIVATE = { 'Cache-Control': 'private, no-store' }
-/** A QR code may be cached, because it shows a short URL, which never changes. */
+/** Headers that let caches keep a QR code, because it shows a short URL, which never changes. */
 const QR_HEADERS = { 'Cache-Control': 'public, max-age=86400' }
 const MEDIA_TYPES: Readonly<Record<QrFormat, string>> = { svg: 'image/svg+xml', png: 'image/png' }
 const NO_CHANGE: LinkCommand = {

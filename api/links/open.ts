@@ -7,7 +7,7 @@ import { redirects } from './redirect.ts'
 import { developmentSecret } from './secret.ts'
 import type { LinksSettings } from './settings.ts'
 
-/** Maximum number of clicks that wait for Kafka, about 30 MB encoded. */
+/** Maximum number of clicks that wait for Kafka. They take about 30 MB. */
 const CLICKS_CAPACITY = 100_000
 /** Time limit for sending the last clicks. A reachable Kafka accepts them faster. */
 const LAST_CLICKS_MS = 2_000

@@ -5,7 +5,8 @@ export const QR_FORMATS = ['svg', 'png'] as const
 export type QrFormat = (typeof QR_FORMATS)[number]
 
 /**
- * The smallest code has 25 modules plus a margin of 8. With fewer pixels, a module would be smaller than two pixels.
+ * Minimum size of an image. The smallest code has 25 modules plus a margin of 8, so in a smaller image a module would
+ * have less than two pixels.
  */
 export const MIN_QR_PIXELS = 64
 export const MAX_QR_PIXELS = 2_048
@@ -13,7 +14,7 @@ export const MAX_QR_PIXELS = 2_048
 const QUIET_ZONE = 4
 
 const PNG_SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
-/** One bit per pixel, grayscale. */
+/** The images are grayscale with one bit per pixel. */
 const PNG_BIT_DEPTH = 1
 const PNG_GRAYSCALE = 0
 const PNG_HEADER_BYTES = 13

@@ -26,7 +26,7 @@ export interface RedirectDeps {
   readonly clicks: Pick<FactBuffer<string, Click>, 'offer'>
   readonly domains: ShortDomains
   readonly trusted: TrustedProxies
-  /** Header, in lower case, in which trusted proxies give the visitor's country. undefined if there is none. */
+  /** Header, in lower case, in which trusted proxies send the visitor's country; undefined if there is none. */
   readonly countryHeader: string | undefined
   readonly metrics: HttpMetrics
   readonly log: Logger
@@ -47,14 +47,14 @@ const METHODS = ['GET', 'HEAD', 'OPTIONS']
 /** How long browsers may cache a redirect that is not counted. A deletion may go unnoticed for this long. */
 const PERMANENT_SECONDS = 3_600
 const MS_PER_SECOND = 1_000
-/** Longest values that a click event stores. */
+/** Maximum lengths of the values that a click event stores. */
 const MAX_USER_AGENT = 512
 const MAX_REFERRER = 2_048
 const COUNTRY = /^[A-Za-z0-9]{2}$/
 
 /**
  * Creates handlers that redirect short links outside the app. These are by far the most frequent requests, and they
- * need almost nothing of the app.
+ * need almost no part of the app.
  */
 export function redirects({ views, facts, clicks, domains, trusted, countryHeader, metrics, log, now }: RedirectDeps): Redirects {
   /** The last ISO timestamp, because many clicks share a millisecond. */
@@ -117,7 +117,7 @@ export function redirects({ views, facts, clicks, domains, trusted, countryHeade
     })
   }
 
-  /** Returns the country that a trusted proxy gives. If it is empty, the pipeline looks up the address. */
+  /** Returns the country that a trusted proxy reports. If it is empty, the pipeline looks up the address. */
   function countryOf(given: string | string[] | undefined, remote: string | undefined): string {
     return typeof given === 'string' && COUNTRY.test(given) && isFromProxy(remote, trusted) ? given.toUpperCase() : ''
   }
@@ -181,7 +181,7 @@ function keptSeconds({ expiresAt }: LinkRecord, now: number): number {
   return Math.min(PERMANENT_SECONDS, Math.floor((expiresAt - now) / MS_PER_SECOND))
 }
 
-/** Whether a browser requests the link before anybody has clicked. */
+/** Returns whether a browser requests the link before anybody has clicked. */
 function isPrefetch({ headers }: IncomingMessage): boolean {
   return isPrefetchPurpose(headers['sec-purpose'] ?? headers.purpose ?? headers['x-purpose'] ?? headers['x-moz'])
 }

@@ -20,7 +20,7 @@ export const redirectRoute = defineRoute({
   operationId: 'followLink',
   summary: 'Redirect to the long URL',
   description:
-    'Redirects a request to one of the short domains. The request counts as a click unless the link has `analytics: false`, the method is HEAD, or the browser only prefetches (`Sec-Purpose: prefetch`). An expired link redirects to its `expired_url`, which counts as a click, too.',
+    'Redirects a request to one of the short domains. The request counts as a click unless the link has `analytics: false`, the method is HEAD, or the browser only prefetches (`Sec-Purpose: prefetch`). An expired link redirects to its `expired_url`, which also counts as a click.',
   tag: TAG,
   auth: { kind: 'open' },
   params: codeParams,

@@ -5,7 +5,8 @@ import { createOnce } from '../kit/auth/create-once.ts'
 const SECRET_BYTES = 32
 
 /**
- * The secret that short codes derive from, created on first use in development. All API instances share it.
+ * Returns the secret from which short codes derive. It is created on first use in development, and all API instances
+ * share it.
  * @param home the folder for all local data
  */
 export async function developmentSecret(home: string): Promise<string> {

@@ -3,14 +3,15 @@ import { settingsFragment } from '../../settings/fragment.ts'
 import { documented, list, port } from '../../settings/variables.ts'
 
 export interface LinksSettings {
-  /** Header, in lower case, in which trusted proxies give the visitor's country. undefined if there is none. */
+  /** Header, in lower case, in which trusted proxies send the visitor's country; undefined if there is none. */
   readonly countryHeader: string | undefined
   /** Additional port that serves the short domains. 0 chooses any free port. */
   readonly shortPort: number
   /** Base URLs of short links, such as `https://sho.rt`. The first is the default. */
   readonly domains: readonly string[]
   /**
-   * Short codes derive from it, so anyone who knows it can predict them. If undefined, one is created on first start.
+   * The secret from which short codes derive, so anyone who knows it can predict them. If undefined, one is created on
+   * first start.
    */
   readonly secret: string | undefined
 }
@@ -29,17 +30,14 @@ function shortDomain(text: string, context: z.core.$RefinementCtx<string>): stri
 
 export const linksSettings = settingsFragment({
   variables: {
-    SHORT_PORT: documented(
-      port().prefault('8090'),
-      'additional port for short links; `API_PORT` serves them, too, for requests with their Host',
-    ),
+    SHORT_PORT: documented(port().prefault('8090'), 'additional port for short links; `API_PORT` also serves requests with their Host'),
     SHORT_DOMAINS: documented(
       list.pipe(z.array(z.string().transform(shortDomain))).prefault('localhost:8090'),
       'domains of short links, as hosts or as base URLs like `https://sho.rt`',
     ),
     LINKS_SECRET: documented(
       z.string().min(MIN_SECRET_CHARACTERS, 'is too short; use at least 22 random characters').optional(),
-      'secret that short codes derive from; production requires one, the same for all APIs',
+      'secret from which short codes derive; production requires one, the same for all APIs',
       'made',
     ),
     CLICKS_COUNTRY_HEADER: documented(
@@ -48,7 +46,7 @@ export const linksSettings = settingsFragment({
         .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header')
         .toLowerCase()
         .optional(),
-      "header in which a CDN gives the visitor's country, such as `CF-IPCountry`; believed only from `TRUSTED_PROXIES`",
+      "header in which a CDN gives the visitor's country, such as `CF-IPCountry`; trusted only from `TRUSTED_PROXIES`",
     ),
   },
   rules(env, report, { isProduction }) {

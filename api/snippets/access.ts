@@ -28,7 +28,7 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
     return snippet.expiresAt === undefined || snippet.expiresAt > now()
   }
 
-  /** Throws ApiError: `paste_not_found`, `private_paste`, `not_ready`. */
+  /** Finds a snippet that the caller may read. Throws ApiError: `paste_not_found`, `private_paste`, `not_ready`. */
   async function find(id: string, caller: Caller | undefined): Promise<SnippetRecord> {
     const snippet = isSnippetId(id) ? await readSnippet(views, partitionOf(id), id) : undefined
     if (snippet === NOT_CAUGHT_UP) throw new ApiError(errors.not_ready)
@@ -38,8 +38,8 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   }
 
   /**
-   * Like `find`, but also returns a snippet whose reads are used up if one of them went to this request. A caller who
-   * repeats the request with its key may not have received the answer. Deleted and expired snippets are gone for
+   * Finds a snippet as `find` does, but also one whose reads are used up, if this request used one of them: a caller
+   * who repeats the request with its key may not have received the answer. Deleted and expired snippets are gone for
    * everybody.
    */
   async function findForRead(from: CommandRequest, id: string): Promise<SnippetRecord> {
@@ -66,7 +66,10 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
     const user_id = from.caller === undefined ? null : BigInt(from.caller.subject)
     const ask = (step?: string) => open.run(snippetFlow, id, { action: 'read', user_id, snippet: null }, step)
 
-    /** Throws ApiError: `paste_not_found`, `private_paste`. @returns the snippet in its state after this read */
+    /**
+     * Uses one read. Throws ApiError: `paste_not_found`, `private_paste`. @returns the snippet in its state after this
+     * read
+     */
     async function take(): Promise<SnippetRecord> {
       const answer = await ask()
       if (answer.outcome === 'read') return snippetRecord(answer.snippet)
@@ -77,7 +80,7 @@ export function snippetAccess({ views, facts, commands, now }: AccessDeps) {
   }
 
   /**
-   * Uses one of the remaining reads. A repeated request uses no further one. Throws ApiError as `find` does, because
+   * Uses one of the remaining reads. A repeated request uses no further read. Throws ApiError as `find` does, because
    * another reader may have used the last one.
    */
   async function takeRead(from: CommandRequest, id: string): Promise<SnippetRecord> {

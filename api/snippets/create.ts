@@ -45,7 +45,7 @@ export interface Predecessor {
   readonly record: SnippetRecord | undefined
 }
 
-/** Creates snippets. The content is stored in the blob store first, then the command that refers to it is sent. */
+/** Creates snippets. First stores the content in the blob store, and then sends the command that refers to it. */
 export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }: CreationDeps) {
   const partitionOf = (id: string) => facts.partitionOf(snippetFlow.commands, id)
 
@@ -71,8 +71,8 @@ export function snippetCreation({ blobs, incoming, commands, facts, publicUrl }:
   }
 
   /**
-   * Ids are random, but in a partition that follows from the user or the command. That partition recognises a
-   * repeated command, whichever id it proposes, and answers with the id of the first time.
+   * Ids are random, but belong to a partition that follows from the user or the command. That partition recognises a
+   * repeated command regardless of the id that it proposes, and answers with the first id.
    * @param snippet null creates nothing and only asks for the answer of an earlier execution
    */
   async function decide(open: OpenCommand, caller: Caller | undefined, snippet: NewSnippet | null): Promise<CreatedSnippet> {

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 
-/** 2 x 10^14 ids of base62 characters: docs/services/snippets.md#ids */
+/** Number of base62 characters in an id, which give 2 x 10^14 ids: docs/services/snippets.md#ids */
 const ID_LENGTH = 8
 const BASE62 = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ'
 /**
- * The largest multiple of 62 below 256. Higher byte values are skipped, because they would favour some characters.
+ * Number of byte values that are used, the largest multiple of 62 below 256. Higher ones are skipped, because they
+ * would favour some characters.
  */
 const FAIR_BELOW = 248
 const ID = /^[0-9A-Za-z]{8}$/

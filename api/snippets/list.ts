@@ -20,7 +20,7 @@ export const SORTS = {
 } as const satisfies Record<string, { readonly order: SnippetOrder; readonly descending: boolean }>
 export type Sort = keyof typeof SORTS
 
-/** How many of the newest snippets can be listed across all partitions. Looking further back requires a search. */
+/** Maximum number of snippets that can be listed without a search, over all partitions. */
 export const MAX_NEWEST = 2_000
 /** Maximum number of words in a search. ClickHouse matches each of them separately. */
 export const MAX_WORDS = 8

@@ -7,7 +7,7 @@ import { snippetsHandlers } from './handlers.ts'
 import { threadHighlighter } from './page/highlighter.ts'
 import { contentStreams } from './streams.ts'
 
-/** Maximum number of snippet reads that wait for Kafka, about 20 MB. */
+/** Maximum number of snippet reads that wait for Kafka. They take about 20 MB. */
 const READS_CAPACITY = 100_000
 /** Time limit for sending the last reads. A reachable Kafka accepts them faster. */
 const LAST_READS_MS = 2_000

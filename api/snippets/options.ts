@@ -68,16 +68,16 @@ export const SnippetOptions = z.object({
 
 export interface CheckedOptions {
   readonly title: string | null
-  /** undefined if the language is to be detected. */
+  /** The language; undefined if it is to be detected. */
   readonly language: string | undefined
-  /** null for an unlimited lifetime. */
+  /** The lifetime in ms; null if unlimited. */
   readonly lifetimeMs: number | null
-  /** undefined for the default. */
+  /** The visibility; undefined for the default. */
   readonly visibility: (typeof VISIBILITIES)[number] | undefined
   readonly readsLeft: number | null
 }
 
-/** Throws ApiError: `invalid_request` with every problem, `invalid_language`. */
+/** Validates the options. Throws ApiError: `invalid_request` with every problem, `invalid_language`. */
 export function checkedOptions(given: Readonly<Record<string, unknown>>): CheckedOptions {
   const result = SnippetOptions.safeParse(given)
   if (!result.success) {

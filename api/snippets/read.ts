@@ -45,9 +45,9 @@ const RAW_HEADERS = {
 
 export function snippetReads({ access, contents, views, counted, now }: ReadDeps) {
   /**
-   * Counts the read, unless it is speculative. Opens the content first and, for a snippet with limited reads,
-   * refreshes its blob. After the last read nothing refers to the blob, but a caller who lost the answer may repeat
-   * the request for a day.
+   * Counts the read, unless it is speculative. Opens the content first and, for a snippet with limited reads, refreshes
+   * its blob. After the last read nothing refers to the blob, but for a day, a caller who lost the answer may repeat
+   * the request.
    */
   async function read(from: ReadRequest, snippet: SnippetRecord): Promise<SnippetReading> {
     const blob = await openContent(contents, snippet)
@@ -66,7 +66,8 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
 
   async function asJson(from: ReadRequest, id: string): Promise<Answer> {
     const isHead = from.method === 'HEAD'
-    // Starts before the snippet is read, because most ids are those of first versions, by which versions are indexed.
+    // Starts reading the versions before the snippet is read. They are indexed by the first version, and most requested
+    // ids are those of first versions.
     const ofFirst = isHead || !isSnippetId(id) ? undefined : laterVersions(id)
     ofFirst?.catch(() => undefined)
     if (isHead) {
@@ -129,8 +130,8 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
   }
 
   /**
-   * The predecessor's id, for callers who may see that version. Undefined for others, because it may be the only
-   * address that leads to an unlisted snippet.
+   * Returns the predecessor's id for callers who may see that version, and undefined for others, because it may be the
+   * only address that leads to an unlisted snippet.
    */
   async function shownPredecessor(
     snippet: SnippetRecord,
@@ -144,7 +145,7 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
     return predecessor !== undefined && isShown(predecessor, snippet, caller) ? id : undefined
   }
 
-  /** Whether a reader of `snippet` may learn the id of another of its versions. Owners see all of them. */
+  /** Returns whether a reader of `snippet` may learn the id of another of its versions. Owners see all of them. */
   function isShown(version: SnippetRecord, snippet: SnippetRecord, caller: Caller | undefined): boolean {
     if (!access.isAlive(version)) return false
     if (isOwner(snippet, caller)) return true
@@ -158,9 +159,9 @@ export function snippetReads({ access, contents, views, counted, now }: ReadDeps
 export type SnippetReads = ReturnType<typeof snippetReads>
 
 /**
- * Whether a person should confirm the read on the page first. Prefetches, link previews and browsers that open the
- * address would use up limited reads unintentionally. Many previews pass for browsers. A token or a key proves that
- * the caller intends the read.
+ * Returns whether a person should confirm the read on the page first. Prefetches, link previews and browsers that open
+ * the address would use up limited reads unintentionally. Many previews look like browsers. A token or a key proves
+ * that the caller intends the read.
  */
 function asksFirst(from: ReadRequest, { readsLeft }: SnippetRecord): boolean {
   if (readsLeft === undefined || from.caller !== undefined || from.idempotencyKey !== undefined) return false
@@ -171,7 +172,7 @@ function toPage({ id }: SnippetRecord): Answer {
   return { status: 303, headers: { Location: `/p/${id}`, 'Cache-Control': 'private, no-store' }, body: null }
 }
 
-/** Streams the content as the client consumes it. Always closes the blob. Damaged content breaks off the answer. */
+/** Streams the content as the client consumes it. Always closes the blob. Damaged content ends the response early. */
 function streamOf(pieces: AsyncIterable<Uint8Array>, blob: OpenBlob): ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.asyncIterator]()
   return new ReadableStream<Uint8Array>(

@@ -137,7 +137,7 @@ export const deleteRoute = defineRoute({
   operationId: 'deleteSnippet',
   summary: 'Delete your snippet',
   description:
-    'Deletes the snippet. When the response arrives, nobody can read it any longer. Snippets of anonymous callers have no owner who could delete them.',
+    'Deletes the snippet. When the response arrives, nobody can read it any more. Snippets of anonymous callers have no owner who could delete them.',
   tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,
@@ -205,7 +205,7 @@ export const pageRoute = defineRoute({
   operationId: 'snippetPage',
   summary: 'Show a snippet as an HTML page',
   description:
-    'Shows the content with highlighted syntax and a link for each line. A snippet with limited reads is shown only after the reader presses a button, because link previews open pages, too.',
+    'Shows the content with highlighted syntax and a link for each line. A snippet with limited reads is shown only after the reader presses a button, because link previews also open pages.',
   tag: TAG,
   auth: { kind: 'optional' },
   params: idParams,

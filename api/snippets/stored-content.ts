@@ -3,9 +3,12 @@ import type { SnippetRecord } from '../../state/views/snippets/snippets.ts'
 import { ApiError, errors } from '../kit/errors.ts'
 import type { Streams } from './streams.ts'
 
-/** Content up to this size is read before the answer begins, so that damage gives a 500. Longer content streams. */
+/**
+ * Maximum size of content that is read before the response begins, so that damage gives a 500. Longer content is
+ * streamed.
+ */
 export const WHOLE_BYTES = 65_536
-/** A client that reads nothing for this long is considered gone, and its slot is freed. */
+/** Time without progress after which a client is considered gone, and its slot is freed. */
 const STALLED_MS = 60_000
 const QUOTE = '"'
 

@@ -3,8 +3,8 @@ import { ApiError, errors } from '../kit/errors.ts'
 /** Limits how many long contents stream at once, and thereby the memory that they use. */
 export interface Streams {
   /**
-   * Waits for a slot, which holds the client back. Throws ApiError `unavailable`.
-   * @returns frees the slot; further calls have no effect
+   * Waits for a slot. In the meantime, the client is held back. Throws ApiError `unavailable`. @returns a function that
+   * frees the slot; further calls have no effect
    */
   take(): Promise<() => void>
   /** Number of slots in use. */

@@ -9,12 +9,13 @@ export interface WorkThread<Q, A> {
 
 export interface WorkThreadOptions {
   /**
-   * Time limit of a request from when the thread gets it. Exceeding it stops the thread and fails this request only.
+   * Time limit of a request, counted from the moment when the thread receives it. Exceeding it stops the thread and
+   * fails only this request.
    */
   readonly timeoutMs: number
-  /** How long a request may wait behind others. */
+  /** Maximum time that a request waits behind others. */
   readonly maxWaitMs: number
-  /** Further requests are rejected while this many wait or run. */
+  /** Maximum number of requests that wait or run. Further ones are rejected. */
   readonly maxWaiting: number
 }
 
@@ -30,8 +31,8 @@ interface Answered<A> {
 interface Thread<A> {
   readonly worker: Worker
   /**
-   * Resolves when the thread accepts requests, so that its start-up does not count against a request. False if it was
-   * stopped.
+   * Resolves when the thread accepts requests, so that its start-up does not count against a request. The value is
+   * false if the thread was stopped.
    */
   readonly ready: Promise<boolean>
   stopped(): void
@@ -40,12 +41,12 @@ interface Thread<A> {
 }
 
 /**
- * A single thread, started on first use and restarted after it was stopped. It gets one request at a time, because a
- * request that is slow must not use up the time of those behind it, nor take them along when its thread is stopped.
+ * A single thread, started on first use and restarted after it was stopped. It receives one request at a time, so that
+ * a slow request neither uses up the time of those behind it nor fails them when its thread is stopped.
  * @param module calls `answerRequests`
  */
 export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting }: WorkThreadOptions): WorkThread<Q, A> {
-  /** In order of arrival. */
+  /** Waiting requests in order of arrival. */
   const queue = new Set<Waiting<Q, A>>()
   let running: Thread<A> | undefined
   let isWorking = false
@@ -89,7 +90,7 @@ export function workThread<Q, A>(module: URL, { timeoutMs, maxWaitMs, maxWaiting
     }
   }
 
-  /** Gives the thread one request after the other. */
+  /** Passes the thread one request after the other. */
   async function work(): Promise<void> {
     if (isWorking) return
     isWorking = true

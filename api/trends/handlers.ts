@@ -53,7 +53,8 @@ export function trendsHandlers({ views, tables, facts, now, sleep }: TrendsDeps)
       bind(listRoute, async ({ query, caller }) => {
         const personalFor = query.personalized && caller !== undefined ? BigInt(caller.subject) : undefined
         const answer = await list(query.woeid, query.limit, personalFor)
-        // Otherwise, a shared cache could serve the plain list of an anonymous caller to a caller with a token.
+        // Without this header, a shared cache could serve the plain list of an anonymous caller to a caller with a
+        // token.
         return query.personalized ? withVary(answer, 'Authorization') : answer
       }),
       bind(locationsRoute, () => locations),

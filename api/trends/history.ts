@@ -35,7 +35,7 @@ export function history({ reader, facts, now }: HistoryOptions): (query: History
 
   async function load(key: string): Promise<Answer> {
     const { woeid, term, hours, resolution } = JSON.parse(key) as HistoryQuery
-    // Text that is no valid term was never counted, so its series is all zeros.
+    // Text that is not a valid term was never counted, so its series is all zeros.
     const folded = foldTerm(term) ?? term
     const steps = stepsOf(now(), hours, resolution)
     const volumes = await readVolumes(reader, { woeid, term: folded, from: steps.from, to: steps.to, stepMs: steps.stepMs })

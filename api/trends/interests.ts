@@ -54,7 +54,7 @@ export function interests({ reader, facts, now, sleep = delay }: InterestsOption
     return found
   }
 
-  /** Whether the view contains this write or a later one. Waits up to READABLE_WITHIN_MS. */
+  /** Returns whether the view contains this write or a later one. Waits up to READABLE_WITHIN_MS. */
   async function isReadable(userId: bigint, updatedAt: number): Promise<boolean> {
     for (let waited = 0; waited <= READABLE_WITHIN_MS; waited += LOOK_EVERY_MS) {
       const found = await find(userId).catch(() => undefined)

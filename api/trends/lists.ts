@@ -20,7 +20,7 @@ import { type ViewVersion, viewVersions } from './view-versions.ts'
 export interface TrendLists {
   /** Returns the plain list. Its bytes depend only on the view's record and the limit. */
   plain(region: Region, limit: number): Promise<Answer>
-  /** Returns the end of the served list's window, epoch ms. undefined if there is no list. */
+  /** Returns the end of the served list's window, epoch ms; undefined if there is no list. */
   servedEnd(region: Region): Promise<number | undefined>
   /** Returns all candidates of the region, for reranking. */
   candidates(region: Region): Promise<CandidateList>
@@ -33,11 +33,11 @@ export interface TrendListsOptions {
   now(): number
 }
 
-/** Older lists are never served: docs/services/trends.md#freshness */
+/** Maximum age of a served list: docs/services/trends.md#freshness */
 const STALE_AFTER_MS = 180_000
-/** The lifetime that a list announces, which is also how long caches may keep it. */
+/** The announced lifetime of a list, for which caches may also keep it. */
 const LIST_TTL_SECONDS = 60
-/** Parsed candidates of all regions would need about 200 MB, so only those of requested regions are cached. */
+/** Maximum number of regions whose parsed candidates are cached. Those of all regions would need about 200 MB. */
 const MAX_CANDIDATE_LISTS = 64
 const MS_PER_SECOND = 1_000
 /** Retry-After for a missing or stale list, which may have been replaced after this time. */

@@ -11,11 +11,11 @@ import { knownRegion } from './regions.ts'
 /** The number of entries that the pipeline keeps per region: docs/services/trends.md#posted-lists */
 const MAX_ENTRIES = 500
 const SAMPLES_PER_ENTRY = 3
-/** Samples up to this number are accepted; those beyond SAMPLES_PER_ENTRY are dropped. */
+/** Maximum number of samples that are accepted per entry. Those beyond SAMPLES_PER_ENTRY are dropped. */
 const MAX_SAMPLES_SENT = 100
 /** How far ahead a list may be dated. A list from further ahead would block all later lists of the pipeline. */
 const MAX_AHEAD_MS = 300_000
-/** Snapshots are identified by the second. */
+/** Windows end at whole seconds, because the second identifies a snapshot. */
 const MS_PER_SECOND = 1_000
 const MAX_INT32 = 2 ** 31 - 1
 const MAX_INT64 = 2n ** 63n - 1n

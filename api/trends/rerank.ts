@@ -2,7 +2,7 @@ import { foldTerm } from '../../schemas/trends/term.ts'
 import type { InterestProfile } from '../../state/views/trends/interests.ts'
 import type { Candidate } from '../../state/views/trends/trends.ts'
 
-/** Weight of topics that the profile does not mention. Lower than 1, so that a topic with weight 1 rises. */
+/** Weight of topics that the profile does not mention. It is lower than 1, so that a topic with weight 1 rises. */
 const UNWEIGHTED = 0.5
 
 /**

@@ -3,7 +3,10 @@ import { readAppliedOffsets } from '../../state/views/applied-offsets.ts'
 import { TRENDS_VIEW } from '../../state/views/trends/trends.ts'
 import { NOT_CAUGHT_UP, type ViewReader } from '../../state/views/view.ts'
 
-/** A position of a partition of the view. If undefined, the position is unknown, and no cached list may be reused. */
+/**
+ * The position of a partition of the view. If it is undefined, the position is unknown, and no cached list may be
+ * reused.
+ */
 export type ViewVersion = string | undefined
 
 /**
@@ -14,7 +17,7 @@ export interface ViewVersions {
   /** Returns the position, at most LOOK_EVERY_MS old. Concurrent callers share a read. */
   of(partition: number): Promise<ViewVersion | typeof NOT_CAUGHT_UP>
   /**
-   * Whether the partition was at this position a moment ago. Refreshes the position in the background, so that
+   * Returns whether the partition was at this position a moment ago. Refreshes the position in the background, so that
    * frequent callers never wait.
    */
   isCurrent(partition: number, version: ViewVersion): boolean

@@ -2,12 +2,12 @@ import { ApiError, errors } from '../errors.ts'
 import type { AuthRule } from '../route.ts'
 import { badToken, type Caller, type TokenVerifier } from './verify.ts'
 
-/** Whether a token's subject has the form of the service's user ids. */
+/** Returns whether a token's subject has the form of the service's user ids. */
 export type UserIdForm = (subject: string) => boolean
 
 const MAX_INT64 = 2n ** 63n - 1n
 
-/** A positive 64-bit integer in its shortest decimal form: docs/services/README.md#user-ids */
+/** Accepts a positive 64-bit integer in its shortest decimal form: docs/services/README.md#user-ids */
 export function isDecimalUserId(subject: string): boolean {
   return /^[1-9]\d{0,18}$/.test(subject) && BigInt(subject) <= MAX_INT64
 }

@@ -27,14 +27,14 @@ export interface KeySetOptions {
    * key ids would flood the identity provider.
    */
   readonly cooldownMs?: number
-  /** The set reloads when it is older than this, so that tokens signed with a removed key are rejected. */
+  /** The set reloads when it is older than this, so that it rejects tokens signed with a removed key. */
   readonly maxAgeMs?: number
   /**
    * Keys of this age are no longer used, even if no newer ones can be loaded. Otherwise a withdrawn key would stay
-   * valid for as long as the provider is unreachable, and the thief of a key may cause that.
+   * valid for as long as the provider is unreachable, and the thief might be able to cause that.
    */
   readonly expiryMs?: number
-  /** Called after every failed load. @param ageMs age of the keys in use; undefined if there are none */
+  /** Called after every failed load. */
   onFailure?(error: Error, ageMs: number | undefined): void
 }
 
@@ -81,7 +81,7 @@ export function keySet(options: KeySetOptions): KeySet {
     return loading === undefined && options.now() - triedAt < cooldownMs
   }
 
-  /** Loads the set that verification cannot go on without. */
+  /** Loads the set when verification cannot continue without it. */
   async function requiredLoad(): Promise<void> {
     if (coolingDown()) throw new ApiError(errors.unavailable, { message: 'The keys that verify tokens cannot be loaded.' })
     try {

@@ -6,12 +6,12 @@ import { developmentKeyPaths, ensureDevelopmentKey } from './development-key.ts'
 import { type KeySet, type KeySetOptions, keySet } from './key-set.ts'
 import type { AuthSettings } from './settings.ts'
 
-/** Limits how long a hanging identity provider delays callers. */
+/** Time limit of a request, so that a hanging identity provider does not delay callers for longer. */
 const FETCH_TIMEOUT_MS = 5_000
 
 const MS_PER_SECOND = 1_000
 
-/** Where failures to load the keys are reported. */
+/** Receives failures to load the keys. */
 export interface KeyReports {
   readonly log: Logger
   readonly registry: Registry

@@ -14,7 +14,10 @@ export interface AuthSettings {
     | { readonly kind: 'development'; readonly home: string }
 }
 
-/** Whether nobody can replace the keys in transit and then sign tokens. This requires TLS or a loopback address. */
+/**
+ * Returns whether the keys are protected from being replaced in transit, which would allow an attacker to sign tokens.
+ * This requires TLS or a loopback address.
+ */
 function isProtected(url: string): boolean {
   if (!URL.canParse(url)) return true
   const { protocol, hostname } = new URL(url)

@@ -8,7 +8,7 @@ export interface Caller {
   readonly subject: string
   readonly scopes: ReadonlySet<string>
   /**
-   * `preferred_username` in NFC, without control characters, at most 128 characters. undefined if the token has none.
+   * `preferred_username` in NFC, without control characters, at most 128 characters; undefined if the token has none.
    */
   readonly username: string | undefined
 }
@@ -30,7 +30,7 @@ export interface TokenVerifierOptions {
 const ALGORITHMS = ['RS256', 'ES256', 'EdDSA']
 /** Tolerance for the difference between the clocks of this machine and the issuer. */
 const CLOCK_TOLERANCE_SECONDS = 5
-/** No legitimate token is longer, so longer ones are rejected before any parsing. */
+/** Maximum length of a token. No legitimate token is longer, so longer ones are rejected before any parsing. */
 const MAX_TOKEN_CHARACTERS = 8_192
 /** Verifying a signature costs about 100 µs, so a verified token is cached for this long. */
 const KNOWN_TOKEN_MS = 60_000

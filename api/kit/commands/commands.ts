@@ -15,7 +15,7 @@ export interface CommandRequest {
   readonly caller: Caller | undefined
   readonly address: string
   readonly idempotencyKey: string | undefined
-  /** The key for repeating the request, reported with a 503. If undefined, opening the command makes one. */
+  /** The key for repeating the request, reported with a 503. If undefined, `open` creates one. */
   readonly offeredKey?: string | undefined
   readonly requestId: string
 }
@@ -33,14 +33,16 @@ export interface Commands {
 }
 
 export interface OpenCommand {
-  /** The same for every repetition. Names of new things derive from it, so a repetition asks for the same names. */
+  /**
+   * The command's id, which is the same for every repetition. Names of new things derive from it, so a repetition
+   * requests the same names.
+   */
   readonly id: string
   /**
-   * Sends the command and waits for its answer. By then the decision is committed, and every API instance can read
-   * what it changed. A repeated command gets the first answer. A request may take several steps, each with a
-   * different name.
-   * Throws ApiError `unavailable` with `command_id` if no answer arrives in time. The command may still be executed
-   * later; repeating it with the same id returns its answer.
+   * Sends the command and waits for its answer. When the answer arrives, the decision is committed, and every API
+   * instance can read its changes. A repeated command gets the first answer. A request may take several steps, each
+   * with a different name. Throws ApiError `unavailable` with `command_id` if no answer arrives in time. The command
+   * may still be executed later; repeating it with the same id returns its answer.
    */
   run<C, V, A>(flow: CommandFlow<C, V, A>, key: string, body: C, step?: string): Promise<A>
 }
@@ -86,7 +88,7 @@ export function createCommands(deps: CommandsDeps): Commands {
     const id = commandIdOf(from.caller, from.address, shownId)
     const requestHash = hashOf(request)
     const until = monotonic() + timeoutMs
-    // Nobody else can know a key that was made here, so it is bound only if a 503 reports it to the caller.
+    // Nobody else can know a key that was created here, so it is bound only if a 503 reports it to the caller.
     const before = from.idempotencyKey === undefined ? undefined : await answering(shownId, () => bindings.bind(id, requestHash))
     if (before !== undefined && before !== requestHash) throw idempotencyConflict()
 

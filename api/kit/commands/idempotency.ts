@@ -3,9 +3,9 @@ import type { Caller } from '../auth/verify.ts'
 import { ApiError, errors } from '../errors.ts'
 
 /**
- * Remembers which request an id belongs to. Bindings may get lost. As long as a repetition goes to the same
- * partition, the topology that decides the command detects a conflict, too. A command's key must therefore follow
- * from the request and the id alone.
+ * Remembers which request an id belongs to. Bindings may get lost. The topology that decides the command also detects a
+ * conflict, provided that the repetition goes to the same partition. A command's key must therefore follow from the
+ * request and the id alone.
  */
 export interface Bindings {
   /**

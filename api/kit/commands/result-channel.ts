@@ -17,7 +17,7 @@ export interface ResultChannelOptions {
   readonly url: string
   /** True if `url` is any node of a cluster. */
   readonly cluster: boolean
-  /** Differs between API instances and between restarts. */
+  /** A name that differs between API instances and between restarts. */
   readonly name: string
   readonly log: Logger
 }

@@ -15,7 +15,7 @@ export type Result =
 
 /** The requests that wait for results of commands. */
 export interface WaitingRoom {
-  /** Resolves with the result, or with undefined after the time limit. Call it before sending the command. */
+  /** Resolves with the result, or with undefined after the time limit. Must be called before the command is sent. */
   wait(place: ResultPlace, timeoutMs: number): Wait
   /** Reads a result that is already stored. */
   look(place: ResultPlace): Promise<Result | undefined>
@@ -47,7 +47,7 @@ export interface WaitingRoomDeps {
 }
 
 export function waitingRoom({ channel, reader, monotonic }: WaitingRoomDeps): WaitingRoom {
-  /** By command id. Several requests may wait for the same command. */
+  /** Waiting requests by command id. Several may wait for the same command. */
   const waiters = new Map<string, Set<Waiter>>()
   let size = 0
   let timer: NodeJS.Timeout | undefined

@@ -31,7 +31,7 @@ export interface KnownCaller {
 
 /** The tier of callers without a key. */
 const FREE_TIER = 'free'
-/** Keys that this service issues are shorter. */
+/** Maximum length of a key. Keys that this service issues are shorter. */
 const MAX_KEY_CHARACTERS = 256
 const NOT_READY = Symbol('not ready')
 
@@ -60,7 +60,10 @@ function clientOf(apiKey: string, clients: ApiClients): ApiClient | undefined | 
   }
 }
 
-/** Only the SHA-256 of a key is stored. Keys are random, so they need neither salt nor a slow hash. */
+/**
+ * Returns the SHA-256 of a key, which is stored instead of the key. Keys are random, so they need neither salt nor a
+ * slow hash.
+ */
 export function hashOfKey(apiKey: string): string {
   return createHash('sha256').update(apiKey).digest('hex')
 }

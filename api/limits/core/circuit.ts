@@ -9,15 +9,15 @@ export interface Circuit {
   /** Decides about the next batch: `send` it and wait, send it as a `probe` without a wait, or `skip` it. */
   admit(): 'send' | 'probe' | 'skip'
   /**
-   * Call it for answers to probes, and for other answers only while the circuit is closed. A batch that was sent before
-   * it opened does not reflect the store's current state.
+   * Must be called for answers to probes, and for other answers only while the circuit is closed. A batch that was sent
+   * before it opened does not reflect the store's current state.
    */
   answered(): void
   failed(): void
   readonly isOpen: boolean
 }
 
-/** First pause. A brief stall (a fork of Redis, garbage collection in this process) is over after this time. */
+/** First pause. A brief stall (a fork in Redis, garbage collection in this process) is usually over after this time. */
 const FIRST_PAUSE_MS = 10
 /** Longest pause between probes. After an outage, limits apply again within this time. */
 const LONGEST_PAUSE_MS = 200

@@ -11,7 +11,7 @@ export interface CounterStoreOptions {
   onFailure?(reason: FailureReason, cause: Error | undefined): void
 }
 
-/** A store that has not answered within this time is treated as down. */
+/** Time after which a store that has not answered is treated as down. */
 export const TIMEOUT_MS = 5
 
 /**

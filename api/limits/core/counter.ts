@@ -22,7 +22,8 @@ export type Ask =
       readonly counter: Counter
       readonly units: number
       /**
-       * Called if the connection broke before the answer. The number of taken units is then unknown, and none go back.
+       * Called if the connection broke before the answer. In that case the number of taken units is unknown, and none
+       * are returned.
        */
       onUnknownOutcome?(): void
     }
@@ -50,8 +51,8 @@ export type Outcome = readonly Reading[] | Undecided
 
 export interface CounterStore {
   /**
-   * Returns one reading per ask, in order. All asks of a call that share a shard are one atomic step. Returns no
-   * promise if the store need not be asked. Never rejects.
+   * Returns one reading per ask, in order. All asks of a call that share a shard are decided in one atomic step.
+   * Returns a plain value instead of a promise if no store is needed. Never rejects.
    */
   decide(asks: readonly Ask[]): Outcome | Promise<Outcome>
 }

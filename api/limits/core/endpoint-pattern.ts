@@ -1,6 +1,6 @@
 /** The parts of a pattern: `POST /a/*` has the method POST and the prefix `/a/`. */
 export interface EndpointPattern {
-  /** undefined for any method. */
+  /** The method; undefined for any. */
   readonly method: string | undefined
   readonly kind: 'exact' | 'prefix' | 'global'
   /** The exact path, or the prefix with its last slash; empty for `*`. */
@@ -19,18 +19,18 @@ export function parsePattern(text: string): EndpointPattern | undefined {
   return prefix === undefined ? { method, kind: 'exact', path: exact } : { method, kind: 'prefix', path: prefix }
 }
 
-/** Whether the pattern matches a path, regardless of the method. */
+/** Returns whether the pattern matches a path, regardless of the method. */
 export function matchesPath({ kind, path: own }: EndpointPattern, path: string): boolean {
   return kind === 'exact' ? path === own : path.startsWith(own)
 }
 
-/** Whether any path matches both patterns, regardless of the method. */
+/** Returns whether any path matches both patterns, regardless of the method. */
 export function sharesPaths(one: EndpointPattern, other: EndpointPattern): boolean {
-  // A prefix is a path that it matches itself; the empty prefix of `*` begins every other one.
+  // A prefix matches itself as a path, and the empty prefix of `*` begins every other prefix.
   return matchesPath(one, other.path) || matchesPath(other, one.path)
 }
 
-/** A HEAD is a GET whose body is not sent, so it counts as a GET. */
+/** Returns the method under which a request counts. A HEAD is a GET whose body is not sent, so it counts as a GET. */
 export function limitedMethod(method: string): string {
   return method === 'HEAD' ? 'GET' : method
 }

@@ -7,9 +7,9 @@ export type DecisionListener = (request: LimitedRequest, verdict: Verdict) => vo
 /** Receives decisions and failures, for metrics and warnings. */
 export interface DecisionObserver {
   decided(verdict: Verdict, elapsedMs: number): void
-  /** A batch of the counter store failed, or the limiter itself threw. */
+  /** Called when a batch of the counter store has failed, or the limiter itself has thrown. */
   failed(reason: FailureReason | 'fault', cause: Error | undefined): void
-  /** A decision was made but could not be reported. */
+  /** Called when a decision was made but could not be reported. */
   recordingFailed(cause: Error): void
 }
 

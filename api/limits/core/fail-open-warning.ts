@@ -19,7 +19,7 @@ export interface FailOpenWarning {
   undecided(reason: UndecidedReason): void
   /** Keeps the cause for the next warning: a batch of the counter store failed, or the limiter itself threw. */
   failed(reason: FailureReason | 'fault', cause: Error | undefined): void
-  /** Warns of requests that no warning has counted yet. */
+  /** Logs a warning for requests that no warning has counted yet. */
   flush(): void
 }
 

@@ -2,7 +2,7 @@
 export interface Limit {
   readonly limit: number
   readonly windowSeconds: number
-  /** Above 0: a token bucket of `limit` + `burst` tokens. 0: the sliding window counter. */
+  /** If above 0, the rule is a token bucket of `limit` + `burst` tokens; if 0, a sliding window counter. */
   readonly burst: number
 }
 
@@ -12,9 +12,9 @@ export interface WindowCounts {
   readonly previous: number
 }
 
-/** How much of a rule's limit a caller has used. */
+/** A caller's use of a rule's limit. */
 export interface LimitStatus {
-  /** Number of requests that count now: the window's estimate, or the tokens missing from the bucket. */
+  /** Number of requests that currently count: the window's estimate, or the tokens missing from the bucket. */
   readonly estimate: number
   /** Number of requests left after this one; a whole number, at least 0. */
   readonly remaining: number

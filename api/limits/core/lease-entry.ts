@@ -1,19 +1,22 @@
 import type { Counter, Reading, Undecided } from './counter.ts'
 import { capacityOf, elapsedUs, estimateOf, type Limit, refilled, US_PER_SECOND, windowIndexAt } from './formulas.ts'
 
-/** The part of a limit that one instance may hold unspent. */
+/** Share of a limit that one instance may hold unspent. */
 const GREATEST_SLICE = 0.01
 /**
- * The part of a limit that all instances together may hold unspent. At the worst moment, when all hold a whole slice
- * and the limit is reached, the limiter refuses this part too early; the project allows 5 %. Each instance gets its
- * share of the requests of this part.
+ * Share of a limit that all instances together may hold unspent. In the worst case, when all hold a whole slice and the
+ * limit is reached, the limiter refuses this share too early; the project allows 5 %. Each instance gets a part in
+ * proportion to its requests.
  */
 const ALL_SLICES = 0.04
 /** The share that an instance assumes until it knows its share of the requests. */
 const FIRST_SHARE = GREATEST_SLICE / ALL_SLICES
-/** Shortest interval for measuring the share, because one of many instances rarely asks the store. */
+/** Shortest interval for measuring the share. With many instances, each of them asks the store rarely. */
 const SHARE_INTERVAL_MS = 20
-/** Within this time, an instance notices resets and units that another instance has given back. */
+/**
+ * Interval at which an instance asks the store again after a refusal, so that it notices resets and units that other
+ * instances have returned.
+ */
 const RECHECK_EVERY_MS = 25
 const US_PER_MS = 1_000
 const MS_PER_SECOND = 1_000
@@ -28,7 +31,7 @@ export interface LeaseEntry {
   rate: number
   /** Number of units that this instance holds and has not spent. */
   units: number
-  /** Units in hand after the last slice. */
+  /** Number of units in hand after the last slice. */
   slice: number
   /** Units of slices whose answers were lost. They may be taken, so they count as held here until `lostUntil`. */
   lost: number
@@ -38,14 +41,14 @@ export interface LeaseEntry {
   shareFrom: Reading | undefined
   /** Units that this instance has taken since `shareFrom`. */
   takenSince: number
-  /** The store's answer that local readings continue from, and when it was asked for. */
+  /** The store's answer from which local readings continue, and the time at which it was requested. */
   reading: Reading
   readAt: number
   /** Until this time, requests are certainly refused, unless other instances return units or the counter is reset. */
   refusedUntil: number
   /** Requests of at least this many units are refused. */
   refusedUnits: number
-  /** From this time on, the instance asks the store whether there is room again. No request waits for the answer. */
+  /** Time from which on the instance asks the store whether there is room again. No request waits for the answer. */
   recheckAt: number
   isRechecking: boolean
   renewal: Promise<Undecided | undefined> | undefined
@@ -60,7 +63,7 @@ export function newEntry(counter: Counter, now: number): LeaseEntry {
   return { counter, ...counts, ...share, ...refusal, reading: NOTHING, readAt: now, renewal: undefined }
 }
 
-/** Whether a rule was changed. Its window need not be compared, since it is part of the counter's key. */
+/** Returns whether a rule was changed. Its window need not be compared, because it is part of the counter's key. */
 export function hasChanged(one: Limit, other: Limit): boolean {
   return one !== other && (one.limit !== other.limit || one.burst !== other.burst)
 }
@@ -71,8 +74,8 @@ export function greatestSlice({ counter, share, lost, lostUntil }: LeaseEntry, n
 }
 
 /**
- * A slice whose answer was lost may have been taken. Nobody can give it back, so it counts as held until its window has
- * ended.
+ * Records a slice whose answer was lost. It may have been taken, and nobody can return it, so it counts as held until
+ * its window has ended.
  */
 export function addLostSlice(entry: LeaseEntry, units: number, now: number): void {
   entry.lost = (now < entry.lostUntil ? entry.lost : 0) + units
@@ -141,6 +144,6 @@ function timeUntilRoomUs({ limit }: Counter, reading: Reading, units: number): n
   const room = limit.limit - units + 1
   if (current >= room) return windowUs - elapsed
   const over = estimateOf({ current, previous }, elapsed, limit.windowSeconds) - room
-  // In each µs the estimate falls by previous / window.
+  // The estimate falls by previous / window per µs.
   return previous === 0 ? 0 : (over / previous) * windowUs
 }

@@ -4,12 +4,16 @@ import type { LeaseTable } from './lease-table.ts'
 
 /** The leases' own requests to the store: taking slices, checking refusals, and returning units. */
 export interface LeaseRenewal {
-  /** Takes the next slice. Asks only once at a time per counter, and all waiting requests share the answer. */
+  /**
+   * Takes the next slice. There is only one request to the store at a time per counter, whose answer all waiting
+   * requests share.
+   */
   renew(entry: LeaseEntry): Promise<Undecided | undefined>
   /** Takes the next slice of a hot counter before the last one is used up, so that requests seldom wait. */
   renewEarly(entry: LeaseEntry): void
   /**
-   * Asks whether a counter that refuses has room again. One question serves all requests that are refused meanwhile.
+   * Asks the store whether a counter that refuses has room again. One query serves all requests that are refused in the
+   * meantime.
    */
   recheckRefusal(entry: LeaseEntry, now: number): void
   /** Returns the units that are not spent. */
@@ -23,9 +27,12 @@ export interface LeaseRenewalOptions {
   readonly table: Pick<LeaseTable, 'track'>
 }
 
-/** Requests per ms. Below this rate, a slice saves too few requests to the store to be worth it. */
+/**
+ * Rate, in requests per ms, from which on a counter is leased. Below it, a slice saves too few requests to the store to
+ * be worth it.
+ */
 export const HOT_PER_MS = 0.2
-/** A slice lasts about this long at the present rate. */
+/** Time for which a slice should last at the present rate. */
 const SLICE_MS = 50
 /** The next slice is taken when this share of the last one is left. */
 const RENEW_AT = 0.3
@@ -52,7 +59,7 @@ export function leaseRenewal({ store, monotonic, table }: LeaseRenewalOptions): 
     if (reading.taken > 0) entry.slice = entry.units
     entry.reading = reading
     entry.readAt = askedAt
-    // Units that are held are spent before anything is refused.
+    // Nothing is refused while unspent units are held.
     if (reading.taken === 0 && entry.units === 0) rememberRefusal(entry, reading, askedAt, 1)
     return undefined
   }

@@ -5,7 +5,7 @@ import { hasChanged, type LeaseEntry, newEntry } from './lease-entry.ts'
 export interface LeaseTable {
   /**
    * Adds a request to its counter's rate.
-   * @param isNew false when a request that has waited for a slice comes again
+   * @param isNew false for a request that is decided again after it has waited for a slice
    * @returns undefined if the counter is not tracked
    */
   countRequest(ask: Ask, now: number, isNew: boolean): LeaseEntry | undefined
@@ -18,19 +18,22 @@ export interface LeaseTable {
 
 /** Length of the intervals in which request rates are measured. */
 const RATE_INTERVAL_MS = 20
-/** Beyond this number of tracked counters, the store decides for the others. */
+/** Maximum number of tracked counters. The store decides for all others. */
 const MAX_ENTRIES = 50_000
 /**
- * A counter is tracked from this many requests between two sweeps. Most callers send one request and cost almost
- * nothing.
+ * Number of requests between two sweeps from which on a counter is tracked. Most callers send only one request, which
+ * costs almost nothing.
  */
 const TRACKED_FROM = 3
-/** Requests of untracked counters are counted by a hash of the key. Two that collide are tracked a little earlier. */
+/**
+ * Number of slots for untracked counters, whose requests are counted by a hash of the key. Two counters that collide
+ * are tracked a little earlier.
+ */
 const HASH_SLOTS = 65_536
 
 export function leaseTable(): LeaseTable {
   const entries = new Map<string, LeaseEntry>()
-  /** Requests since the last sweep, of counters that are not tracked. */
+  /** Requests of untracked counters since the last sweep. */
   const untracked = new Uint8Array(HASH_SLOTS)
 
   function countRequest({ mode, counter }: Ask, now: number, isNew: boolean): LeaseEntry | undefined {
@@ -68,7 +71,7 @@ export function leaseTable(): LeaseTable {
   return { countRequest, track, startInterval: () => void untracked.fill(0), entries }
 }
 
-/** FNV-1a, folded. @see http://www.isthe.com/chongo/tech/comp/fnv/ */
+/** Computes FNV-1a, folded to the number of slots. @see http://www.isthe.com/chongo/tech/comp/fnv/ */
 function hashSlotOf(key: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < key.length; i++) hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)

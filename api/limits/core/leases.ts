@@ -8,13 +8,13 @@ import { withTimeout } from './with-timeout.ts'
 /** A counter store that decides hot counters in this process. */
 export interface LeasedCounters extends CounterStore {
   /**
-   * Gives back units that are not being spent. Runs every SWEEP_MS. @returns false when there is nothing to sweep until
-   * the next decision
+   * Returns units that are not being spent to the store. Runs every SWEEP_MS. @returns false when there is nothing to
+   * sweep until the next decision
    */
   sweep(): boolean
   /** Forgets the state of counters that were reset. */
   forget(keys: readonly string[]): void
-  /** Gives back all units. */
+  /** Returns all units to the store. */
   close(): Promise<void>
   /** Number of decisions made without asking the store. */
   readonly local: number
@@ -24,19 +24,19 @@ export interface LeaseOptions {
   readonly store: CounterStore
   /** Monotonic ms. */
   monotonic(): number
-  /** The longest total wait of one request. Default: the time-out of one answer of the store. */
+  /** Maximum total wait of one request. Default: the time-out of one request to the store. */
   readonly timeoutMs?: number
 }
 
 export const SWEEP_MS = 25
-/** Unspent units are given back after this time. */
+/** Time after which unspent units are returned. */
 const LEASE_MS = 100
-/** A counter that has refused is forgotten after this time without requests. Its next request costs one question. */
+/** Time without requests after which a counter that has refused is forgotten. Its next request costs one query. */
 const FORGET_REFUSED_MS = 1_000
-/** After other requests have used up this many slices before it, a request asks the store itself. */
+/** Number of slices that a request waits for before it asks the store itself, when other requests use them up. */
 const MAX_ATTEMPTS = 3
 
-/** How long a request has waited for slices. */
+/** The time and the number of slices for which a request has waited. */
 interface Waited {
   /** Monotonic ms. */
   readonly since: number
@@ -44,15 +44,14 @@ interface Waited {
 }
 
 /**
- * How one ask of a request is decided: from the slice in hand, by a remembered refusal, by the store, or after a new
- * slice.
+ * How an ask is decided: from the slice in hand, by a remembered refusal, by the store, or after a new slice was taken.
  */
 type Plan = 'spend' | 'refuse' | 'ask' | 'lease'
 
 /**
- * Takes slices of hot counters' budgets and spends them without asking, and remembers refusals for as long as they are
- * certain. The store has counted every unit that is spent here, so leases never exceed a limit. When the limit is
- * reached, at most a hundredth of it is unspent in each instance, and a twenty-fifth in all of them.
+ * Takes slices of hot counters' budgets and spends them without asking the store, and remembers refusals for as long as
+ * they are certain. The store has counted every unit that is spent here, so leases never exceed a limit. When the limit
+ * is reached, at most a hundredth of it is unspent in each instance, and a twenty-fifth in all of them.
  */
 export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: LeaseOptions): LeasedCounters {
   const table = leaseTable()
@@ -113,7 +112,7 @@ export function leasedCounters({ store, monotonic, timeoutMs = TIMEOUT_MS }: Lea
     const outcomes = await Promise.all(hot.map((entry) => renewal.renew(entry)))
     const undecided = outcomes.find((outcome) => outcome !== undefined)
     if (undecided !== undefined) return undecided
-    // The store bounds the first wait. Questions after it share what is left of the time.
+    // The store bounds the first wait. Later queries share the remaining time.
     const outcome = decide(asks, { since, attempts: attempts + 1 })
     return outcome instanceof Promise && attempts === 0 ? withTimeout(outcome, since + timeoutMs - monotonic()) : outcome
   }

@@ -2,9 +2,9 @@ import { matchesPath, parsePattern, sharesPaths } from './endpoint-pattern.ts'
 
 /** The paths that the services of this process declare as limited. */
 export interface LimitedPaths {
-  /** Whether requests to this path are limited. */
+  /** Returns whether requests to this path are limited. */
   covers(path: string): boolean
-  /** Whether a rule of this endpoint pattern can apply to any limited path. */
+  /** Returns whether a rule with this endpoint pattern can apply to any limited path. */
   canApply(endpointPattern: string): boolean
 }
 

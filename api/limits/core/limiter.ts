@@ -9,7 +9,7 @@ import type { CompiledRule } from './rule.ts'
 /** The parts of a request that limits use. */
 export interface LimitedRequest {
   readonly method: string
-  /** As the router parses it, so that another spelling of a path does not bypass its rule. */
+  /** The path as the router parses it, so that another spelling does not bypass its rule. */
   readonly path: string
   readonly caller: LimitedCaller
   /** The number of requests to count. Default 1. */
@@ -36,13 +36,15 @@ export type Verdict =
     }
 
 export interface Limiter {
-  /** Returns no promise if the store need not be asked. Never throws or rejects. */
+  /**
+   * Decides about a request. Returns a plain value instead of a promise if no store is needed. Never throws or rejects.
+   */
   decide(request: LimitedRequest): Verdict | Promise<Verdict>
 }
 
 export interface LimiterOptions {
   readonly counters: CounterStore
-  /** undefined until the rules have been read; all requests are let through. */
+  /** Returns the rules; undefined until they have been read, when all requests are let through. */
   rules(): RuleTable | undefined
 }
 
@@ -89,8 +91,8 @@ export function statusOf(limit: Limit, reading: Reading, units: number): LimitSt
 }
 
 /**
- * A refusal is stricter than none. Of two refusals the one with the longer wait is stricter, else the one with fewer
- * requests left.
+ * Returns whether one decision is stricter than another. A refusal is stricter than none. Of two refusals, the one with
+ * the longer wait is stricter; otherwise the one with fewer requests left.
  */
 function isStricter(one: RuleStatus, other: RuleStatus): boolean {
   if (one.isOver !== other.isOver) return one.isOver

@@ -5,7 +5,7 @@ import { type CompiledRule, compileRule, DEFAULT_KEY_PREFIX } from './rule.ts'
 
 /** Rules compiled to a lookup, whose cost depends on the depth of the path and not on the number of rules. */
 export interface RuleTable {
-  /** The rules that apply to a request: the most specific one per key. */
+  /** Returns the rules that apply to a request: the most specific one per key. */
   match(method: string, path: string, caller: LimitedCaller): readonly CompiledRule[]
   readonly size: number
 }
@@ -21,7 +21,7 @@ interface Place {
   readonly tiers: Set<string>
   readonly methods: Set<string>
   readonly winners: Map<string, readonly PlacedRule[]>
-  /** The winners, if no rule names a tier or a method, as in most places. */
+  /** The winners if no rule names a tier or a method, which is the usual case. */
   usual: readonly PlacedRule[] | undefined
 }
 
@@ -47,7 +47,7 @@ export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEF
     match(method, path, caller) {
       const found: CompiledRule[] = []
       take(exact.get(path), method, caller, found)
-      // From the longest prefix to the shortest. Each ends with a slash.
+      // Looks up the prefixes from the longest to the shortest. Each ends with a slash.
       if (prefixes.size > 0) {
         for (let end = path.lastIndexOf('/', longestPrefix - 1); end >= 0; end = end === 0 ? -1 : path.lastIndexOf('/', end - 1)) {
           take(prefixes.get(path.slice(0, end + 1)), method, caller, found)
@@ -59,7 +59,7 @@ export function compileRules(rules: Iterable<LimitRule>, keyPrefix: string = DEF
   }
 }
 
-/** Adds the rules of a place, except for keys that a more specific place has a rule for. */
+/** Adds the rules of a place, except for keys for which a more specific place has a rule. */
 function take(place: Place | undefined, method: string, caller: LimitedCaller, found: CompiledRule[]): void {
   if (place === undefined) return
   for (const { compiled } of winnersOf(place, method, caller.tier)) {

@@ -15,14 +15,14 @@ import { sweptLeases } from './swept-leases.ts'
 
 export interface RateLimitOptions {
   /**
-   * An ioredis client, `Redis` or `Cluster`. Make it with `enableOfflineQueue: false`, so that commands fail at once
+   * An ioredis client, `Redis` or `Cluster`. Create it with `enableOfflineQueue: false`, so that commands fail at once
    * while Redis is unreachable.
    */
   readonly redis: RedisClient
   readonly rules: readonly GivenRule[]
   /**
    * Identifies the caller of a request.
-   * @default the client's address; `X-Forwarded-For` is believed from `trustedProxies`
+   * @default the client's address; `X-Forwarded-For` is trusted from `trustedProxies`
    */
   callerOf?(c: Context): LimitedCaller
   /**
@@ -31,19 +31,20 @@ export interface RateLimitOptions {
    */
   readonly trustedProxies?: readonly string[]
   /**
-   * Begins every counter's key, so that apps with equal rule ids on one Redis do not share counters. It must not
+   * Prefix of every counter's key, so that apps with equal rule ids on one Redis do not share counters. It must not
    * contain braces.
    * @default 'limits'
    */
   readonly keyPrefix?: string
   /**
-   * False: the limiter asks Redis for every request. True: it decides hot counters in memory, within 5 % of the limit.
+   * If false, the limiter asks Redis for every request. If true, it decides hot counters in memory, within 5 % of the
+   * limit.
    * @default true
    */
   readonly leases?: boolean
   /** Called for each rule without room, whether it refuses or only logs. */
   onViolation?(status: RuleStatus, caller: LimitedCaller): void
-  /** Called with each failure of Redis, while requests are let through. */
+  /** Called for each failure of Redis, during which requests are let through. */
   onFailure?: CounterStoreOptions['onFailure']
   /**
    * Called at most once a second while requests are let through undecided, with their number.
@@ -53,7 +54,7 @@ export interface RateLimitOptions {
 }
 
 export interface RateLimit extends MiddlewareHandler {
-  /** Gives leased units back. Call it before you close the Redis client. */
+  /** Returns leased units to Redis. Call it before you close the Redis client. */
   close(): Promise<void>
 }
 
@@ -61,9 +62,9 @@ const TIER = 'free'
 const WARNING = 'RateLimitWarning'
 
 /**
- * Rate limits for any Hono app. A request over its limit is answered with 429; other answers get the rate-limit
- * headers. If Redis does not answer within 5 ms, or anything here throws, the request goes on. Preflights of browsers
- * are not counted.
+ * Creates a middleware that limits the rates of requests to any Hono app. A request over its limit gets a 429; other
+ * responses get the rate-limit headers. If Redis does not respond within 5 ms, or anything here throws, the request
+ * proceeds. Preflights of browsers are not counted.
  */
 export function rateLimit(options: RateLimitOptions): RateLimit {
   const { keyPrefix = DEFAULT_KEY_PREFIX } = options
@@ -97,7 +98,7 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     return { clientId: `ip:${address}`, tier: TIER, ip: address }
   }
 
-  /** @returns undefined if `callerOf` throws; the request goes on */
+  /** @returns undefined if `callerOf` throws, in which case the request proceeds */
   function callerOf(c: Context): LimitedCaller | undefined {
     try {
       return (options.callerOf ?? byAddress)(c)
@@ -116,8 +117,8 @@ export function rateLimit(options: RateLimitOptions): RateLimit {
     if ('violations' in verdict) for (const status of verdict.violations) safely(() => options.onViolation?.(status, caller))
     if (verdict.outcome === 'refused') return c.json(refusalBody(c, verdict.strictest!), 429, headers)
     await next()
-    // The headers of an answer by fetch() or Response.redirect() are immutable, but c.header() replaces the answer by a
-    // copy.
+    // The headers of a response from fetch() or Response.redirect() are immutable, but c.header() replaces the response
+    // with a copy.
     for (const [name, value] of Object.entries(headers)) c.header(name, value)
   }
 
@@ -142,7 +143,10 @@ function isPreflight(c: Context): boolean {
   return c.req.method === 'OPTIONS' && c.req.header('access-control-request-method') !== undefined
 }
 
-/** The API's own error body. It has a `request_id` if the app uses Hono's request-id middleware in front. */
+/**
+ * Creates an error body like that of the API. It has a `request_id` if the app uses Hono's request-id middleware before
+ * this one.
+ */
 function refusalBody(c: Context, status: RuleStatus) {
   const requestId: unknown = c.get('requestId')
   return {

@@ -11,7 +11,7 @@ import type { DecisionListener } from './fail-open-limiter.ts'
 /** Publishes records of decisions: violations, and the traffic of each second. */
 export interface DecisionRecords {
   readonly listen: DecisionListener
-  /** Publishes the traffic of a second that is over. Runs every second. */
+  /** Publishes the traffic of the last complete second. Runs every second. */
   tick(): void
   close(timeoutMs: number): Promise<void>
 }
@@ -25,17 +25,19 @@ export interface DecisionRecordsOptions {
 }
 
 export const TICK_MS = 1_000
-/** Bounds the violations that an attack from many addresses can buffer while Kafka is unreachable. */
+/** Maximum number of buffered violations, which an attack from many addresses can reach while Kafka is unreachable. */
 const VIOLATIONS_CAPACITY = 20_000
-/** Seconds of traffic that are buffered while Kafka is unreachable. */
+/** Maximum number of seconds of traffic that are buffered while Kafka is unreachable. */
 const TRAFFIC_CAPACITY = 120
-/** Distinct kinds of requests that are recorded per second. */
+/** Maximum number of distinct kinds of requests that are recorded per second. */
 const MAX_KINDS = 5_000
-/** Kafka refuses records above one megabyte. Entries beyond this size are only counted. */
+/**
+ * Maximum size of a traffic record, because Kafka refuses records above one megabyte. Further entries are only counted.
+ */
 const MAX_TRAFFIC_BYTES = 768 * 1_024
-/** Lengths, counters and the branch of the method in one encoded entry, at most. */
+/** Maximum size of the lengths, the counters and the method's branch in one encoded entry. */
 const ENTRY_OVERHEAD_BYTES = 32
-/** Patterns of rules are not longer. */
+/** Maximum length of a recorded path. Patterns of rules are not longer. */
 const MAX_PATH_CHARACTERS = 200
 const MS_PER_SECOND = 1_000
 

@@ -4,7 +4,7 @@ import { redisScripts } from './redis-scripts.ts'
 
 export interface LimiterRedisOptions {
   readonly url: string
-  /** True: `url` is any node of a cluster. */
+  /** True if `url` is a node of a cluster. */
   readonly cluster: boolean
 }
 
@@ -16,15 +16,15 @@ export interface LimiterRedis {
 }
 
 const CONNECT_TIMEOUT_MS = 2_000
-/** If a server stops without closing its connections, the client connects again after this time. */
+/** Time after which the client connects again if a server has stopped without closing its connections. */
 const SILENT_SOCKET_MS = 2_000
 const RECONNECT_STEP_MS = 20
 /** Longest pause between attempts to reconnect, equal to the longest pause between probes of the circuit. */
 const LONGEST_RECONNECT_MS = 200
 
 /**
- * Opens a connection for counters alone, so that large answers of views do not delay it. While Redis is unreachable,
- * commands fail immediately. None is repeated, because its request has been allowed by then.
+ * Opens a connection that is used only for counters, so that large responses of views do not delay them. While Redis is
+ * unreachable, commands fail immediately. No command is repeated, because its request has already been allowed.
  */
 export function connectLimiterRedis({ url, cluster }: LimiterRedisOptions): LimiterRedis {
   const common = {
@@ -42,13 +42,13 @@ export function connectLimiterRedis({ url, cluster }: LimiterRedisOptions): Limi
         redisOptions: common,
         enableOfflineQueue: false,
         enableAutoPipelining: true,
-        // By default ioredis sends commands in flight again, and they would count twice.
+        // By default ioredis sends commands in flight again, which would count them twice.
         retryDelayOnFailover: 0,
         retryDelayOnClusterDown: 0,
         clusterRetryStrategy: retryStrategy,
       })
     : new Redis(url, { ...common, retryStrategy })
-  // Commands reject with the failures that they meet, so the event adds nothing.
+  // Commands reject with their errors, so the event adds nothing.
   redis.on('error', () => undefined)
   return {
     scripts: redisScripts(redis),

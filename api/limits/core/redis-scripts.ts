@@ -14,7 +14,7 @@ export interface RedisClient {
   readonly isCluster?: boolean
 }
 
-/** A `Cluster` knows the servers of each hash slot, the master first. */
+/** A `Cluster`, which knows the servers of each hash slot, the master first. */
 interface ClusterClient extends RedisClient {
   readonly slots: readonly (readonly string[] | undefined)[]
 }

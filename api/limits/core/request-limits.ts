@@ -7,14 +7,17 @@ import type { Limiter, RuleStatus } from './limiter.ts'
 import { type RateHeaders, rateHeaders, refusalFields } from './rate-headers.ts'
 
 export interface RequestLimitsOptions {
-  /** Must fail open, as `failOpenLimiter` does. */
+  /** The limiter, which must fail open, as `failOpenLimiter` does. */
   readonly limiter: Limiter
   readonly clients: ApiClients
   readonly trusted: TrustedProxies
   readonly paths: LimitedPaths
 }
 
-/** Exempt, because administrators must be able to undo a wrong rule, and gateways ask for callers of their own. */
+/**
+ * Prefix of paths without limits for administrators and gateways, because administrators must be able to undo a wrong
+ * rule, and gateways send requests on behalf of many callers.
+ */
 const EXEMPT_PREFIX = '/api/v1/rate-limits/'
 const EXEMPT_SCOPES = ['admin', 'internal']
 const NO_HEADERS: RateHeaders = {}

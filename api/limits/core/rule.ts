@@ -7,18 +7,21 @@ import type { Limit } from './formulas.ts'
 export interface CompiledRule {
   readonly rule: LimitRule
   readonly limit: Limit
-  /** Equal for rules that count the same things together. */
+  /** A name for the rule's key, which is equal for rules that count the same things together. */
   readonly keyName: string
-  /** A rule by address alone applies only to callers without API key and user. */
+  /**
+   * Returns whether the rule applies to a caller. A rule by address alone applies only to callers without API key and
+   * user.
+   */
   appliesTo(caller: LimitedCaller): boolean
   /**
-   * Identifies one counter of the rule. `endpoint` is the rule's own pattern, so all paths that it matches share a
-   * counter.
+   * Returns the text that identifies one counter of the rule. `endpoint` stands for the rule's own pattern, so all
+   * paths that it matches share a counter.
    */
   identityOf(caller: LimitedCaller): string
   /**
-   * Its key is like `limits:{user:42}:rule-1:w60`. The name has algorithm and window, since counters of another kind
-   * cannot be reused.
+   * Returns a caller's counter. Its key is like `limits:{user:42}:rule-1:w60`. The key contains the algorithm and the
+   * window, because counters of another kind cannot be reused.
    */
   counterFor(caller: LimitedCaller): Counter
 }
@@ -68,7 +71,7 @@ function identityBy(key: readonly LimitKeyPart[], ruleId: string): IdentityPart 
   return parts.length === 1 ? parts[0] : (caller) => parts.map((part) => part(caller)).join('|')
 }
 
-/** Redis ends a hash tag at the first closing brace. */
+/** Replaces braces, because Redis ends a hash tag at the first closing brace. */
 function withoutBraces(identity: string): string {
   if (!identity.includes('{') && !identity.includes('}')) return identity
   return identity.replaceAll('{', '%7B').replaceAll('}', '%7D')

@@ -3,11 +3,11 @@ import { compileRules, type RuleTable } from './matching.ts'
 
 /** The compiled rules that decide requests. They are compiled between requests. */
 export interface RulesInForce {
-  /** undefined until all rules have been read. */
+  /** Returns the rules; undefined until all of them have been read. */
   table(): RuleTable | undefined
-  /** Call it when all rules have been read for the first time. */
+  /** Must be called when all rules have been read for the first time. */
   ready(): void
-  /** Call it when a rule has changed. */
+  /** Must be called when a rule has changed. */
   changed(): void
   /** Whether the table contains every change so far. */
   readonly isCurrent: boolean
@@ -17,11 +17,14 @@ export interface RulesInForce {
 export interface RulesInForceOptions {
   /** Throws until the rules have been read. */
   allRules(): Iterable<LimitRule>
-  /** Runs something later. @returns a function that cancels it */
+  /** Calls `run` after `ms`. @returns a function that cancels the call */
   schedule(run: () => void, ms: number): () => void
 }
 
-/** Changes within this time are compiled together: ten thousand rules take some 20 ms, during which requests wait. */
+/**
+ * Changes within this time are compiled together. Compiling ten thousand rules takes some 20 ms, during which requests
+ * wait.
+ */
 const COMPILE_AFTER_MS = 20
 
 export function rulesInForce({ allRules, schedule }: RulesInForceOptions): RulesInForce {
@@ -37,7 +40,7 @@ export function rulesInForce({ allRules, schedule }: RulesInForceOptions): Rules
     table: () => compiled,
     ready: compile,
     changed() {
-      // Until all rules have been read, a table of some of them would be wrong.
+      // Until all rules have been read, a table would lack some of them and be wrong.
       if (compiled !== undefined) stop ??= schedule(compile, COMPILE_AFTER_MS)
     },
     get isCurrent() {

@@ -6,7 +6,7 @@ export interface ScriptCall {
   readonly keys: string[]
   /** Five numbers for each kind of ask. Equal asks share one kind. */
   readonly kinds: number[]
-  /** For each request the kind of its ask, or minus the number of its asks and then the kind of each. */
+  /** For each request, the kind of its ask; if it has several, minus their number followed by the kind of each. */
   readonly calls: number[]
 }
 
@@ -19,7 +19,7 @@ export function newCall(): ScriptCall {
   return { keys: [], kinds: [], calls: [] }
 }
 
-/** Adds one request. */
+/** Adds one request to the call. */
 export function append({ keys, kinds, calls }: ScriptCall, asks: readonly Ask[]): void {
   if (asks.length > 1) calls.push(-asks.length)
   for (const ask of asks) {
@@ -33,7 +33,7 @@ function kindOf(kinds: number[], ask: Ask): number {
   const { limit, windowSeconds, burst } = ask.counter.limit
   const mode = MODES[ask.mode] + (burst > 0 ? BUCKET_MODES : 0)
   const extra = burst > 0 ? capacityOf(ask.counter.limit) : ask.mode === 'give-back' ? ask.windowIndex : 0
-  // One turn of the event loop asks about few rules, so a linear search is fast.
+  // One turn of the event loop involves few rules, so a linear search is fast.
   for (let at = 0; at < kinds.length; at += NUMBERS_PER_KIND) {
     const isSame = kinds[at] === mode && kinds[at + 1] === limit && kinds[at + 2] === windowSeconds && kinds[at + 3] === extra
     if (isSame && kinds[at + 4] === ask.units) return at / NUMBERS_PER_KIND + 1

@@ -15,30 +15,30 @@ import { rulesInForce } from './rules-in-force.ts'
 
 /** Rules and API keys in memory, as the compacted topics contain them. */
 export interface LimitSettings {
-  /** undefined until all rules have been read. */
+  /** Returns the rules; undefined until all of them have been read. */
   rules(): RuleTable | undefined
-  /** Whether requests are decided by all rules that `rule` returns. */
+  /** Returns whether requests are already decided by all rules that `rule` returns. */
   areRulesInForce(): boolean
-  /** Includes seeded and inactive rules. Throws ApiError `not_ready`. */
+  /** Returns all rules, including seeded and inactive ones. Throws ApiError `not_ready`. */
   allRules(): LimitRule[]
-  /** Throws ApiError `not_ready`. */
+  /** Returns a rule. Throws ApiError `not_ready`. */
   rule(ruleId: string): LimitRule | undefined
   readonly clients: ApiClients
-  /** Includes revoked keys. Throws ApiError `not_ready`. */
+  /** Returns all API keys, including revoked ones. Throws ApiError `not_ready`. */
   allClients(): LimitClient[]
   readonly probes: readonly ReadinessProbe[]
   close(): Promise<void>
 }
 
 export interface LimitSettingsOptions {
-  /** Kafka need not be reachable yet. */
+  /** The transport of the process. Kafka need not be reachable yet. */
   readonly transport: Transport
   readonly registry: SchemaRegistry
   readonly log: Logger
   readonly metrics: Registry
 }
 
-/** No schema has this id, so that each value is resolved from the schema that it was written with. */
+/** An id that no schema has, so that each value is resolved from the schema with which it was written. */
 const READ_ONLY_SCHEMA = -1
 const MS_PER_SECOND = 1_000
 

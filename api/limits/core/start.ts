@@ -40,19 +40,22 @@ export interface LimitsOptions {
 export interface RunningLimits {
   readonly requests: RequestLimits
   readonly paths: LimitedPaths
-  /** Decides for requests to other gateways. It fails open and reports decisions as for requests to this one. */
+  /**
+   * Decides about requests to other gateways. It fails open and reports decisions as it does for requests to this
+   * process.
+   */
   readonly limiter: Limiter
   readonly settings: LimitSettings
   readonly probes: readonly ReadinessProbe[]
-  /** Reads counters without leases, and waits longer than a request may wait. */
+  /** Reads counters without leases, and may take longer than a decision about a request. */
   readonly counters: CounterStore
   /** Deletes counters. Rejects when Redis does not answer. */
   forget(keys: readonly string[]): Promise<void>
-  /** Gives leases back and publishes the last records, if Redis and Kafka answer in time. */
+  /** Returns leased units and publishes the last records, if Redis and Kafka respond in time. */
   close(): Promise<void>
 }
 
-/** Time limit for reading the counters of a usage request. Its callers prefer a slow answer to none. */
+/** Time limit for reading the counters of a usage request, whose callers prefer a slow answer to none. */
 const LOOK_TIMEOUT_MS = 500
 /** Time limit for publishing the last records. A reachable Kafka accepts them faster. */
 const LAST_RECORDS_MS = 1_000

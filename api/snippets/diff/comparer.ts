@@ -1,10 +1,16 @@
 import { type WorkThread, workThread } from '../work-thread.ts'
 import type { Patch, PatchRequest } from './patch.ts'
 
-/** Compares two texts. null if they are too different; undefined if it took too long or too many requests wait. */
+/**
+ * Compares two texts. The result is null if they are too different, and undefined if the comparison took too long or
+ * too many requests wait.
+ */
 export type Comparer = WorkThread<PatchRequest, Patch | null>
 
-/** A comparison gives up after a quarter of a second, so this many take less than the waiting time below. */
+/**
+ * Maximum number of waiting comparisons. Each gives up after a quarter of a second, so this many take less than the
+ * waiting time below.
+ */
 const MAX_WAITING = 10
 const MAX_WAIT_MS = 5_000
 /** Time limit of a comparison. Together with the waiting time, it is less than the time limit of a request. */

@@ -9,10 +9,10 @@ const HEAD_BYTES = 32_768
 
 /** Receives the content of a snippet while it arrives. */
 export interface ContentSink {
-  /** Throws ApiError: `content_too_large`, `invalid_encoding`. Resolves when it accepts more. */
+  /** Writes a piece. Resolves when the sink accepts more. Throws ApiError: `content_too_large`, `invalid_encoding`. */
   write(bytes: Uint8Array): Promise<void>
   readonly bytes: number
-  /** The beginning of the content as text. */
+  /** Returns the beginning of the content as text. */
   head(): string
 }
 

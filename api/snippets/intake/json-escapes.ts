@@ -18,12 +18,14 @@ const HEX_DIGITS = 4
 const OUTSIDE = -2
 const AFTER_BACKSLASH = -1
 const NO_DIGIT = 255
-/** The character of an escape by the byte after the backslash. 0 marks an invalid escape. */
+/** Maps the byte after the backslash to the character of the escape. 0 marks an invalid escape. */
 const ESCAPES = new Uint8Array(256)
 for (const [index, letter] of [...'"\\/bfnrt'].entries()) ESCAPES[letter.charCodeAt(0)] = '"\\/\b\f\n\r\t'.charCodeAt(index)
 const HEX = new Uint8Array(256).fill(NO_DIGIT)
 for (const digit of '0123456789abcdefABCDEF') HEX[digit.charCodeAt(0)] = Number.parseInt(digit, 16)
-/** Most text has few escapes, and the runs between them are passed on without copying. */
+/**
+ * Size of the buffer for escapes. Most text has few of them, and the runs between them are passed on without copying.
+ */
 const ESCAPED_BYTES = 4_096
 
 export function jsonEscapes(): JsonEscapes {

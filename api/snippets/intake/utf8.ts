@@ -3,9 +3,9 @@ import { ApiError, errors } from '../../kit/errors.ts'
 
 /** Validates bytes that arrive in pieces. A character may span two of them. */
 export interface Utf8Check {
-  /** Throws ApiError `invalid_encoding`. */
+  /** Checks the next bytes. Throws ApiError `invalid_encoding`. */
   piece(bytes: Uint8Array): void
-  /** Call it after the last piece. Throws ApiError `invalid_encoding`. */
+  /** Must be called after the last piece. Throws ApiError `invalid_encoding`. */
   end(): void
 }
 

@@ -11,7 +11,7 @@ const MIN_MATCHES = 2
 const MIN_SCORE = 3
 /** Maximum number of counted matches of one pattern. Further ones add no information. */
 const MAX_MATCHES = 6
-/** Sums of the same numbers in a different order differ by less than this. */
+/** Tolerance for rounding. Sums of the same numbers in a different order differ by less than this. */
 const ROUNDING = 1e-6
 /** Upper bound for `*` and `+` in the table's patterns, so that the time is linear in the length of the text. */
 const MAX_REPEATS = 60

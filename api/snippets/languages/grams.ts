@@ -9,10 +9,10 @@ export type Grams = Uint8Array
 /** Returns whether the pattern may match a text with these grams. Only false is certain. */
 export type MayMatch = (grams: Grams) => boolean
 
-/** Slots per kind of gram. Eight thousand characters of code have about three thousand different triples. */
+/** Number of slots per kind of gram. Eight thousand characters of code have about three thousand different triples. */
 const SLOTS = 32_768
 const MASK = SLOTS - 1
-/** Odd, and larger than the codes of common characters. */
+/** Multiplier of the hash. It is odd, and larger than the codes of common characters. */
 const SPREAD = 1_009
 const NEW_LINE = LINE_START.charCodeAt(0)
 const TAB = 9

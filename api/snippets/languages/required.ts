@@ -6,7 +6,7 @@
 export type Requirement = readonly (readonly string[])[]
 
 export const LINE_START = '\n'
-/** Blanks that may occur between LINE_START and the rest of a literal. */
+/** Source of the blanks that may occur between LINE_START and the rest of a literal. */
 const BLANKS = '[ \\t]*'
 
 /**

@@ -11,7 +11,8 @@ export interface Language {
 }
 
 /**
- * A pattern and the weight of a match: 1 if a few other languages match it, too, 2 if hardly any does, 4 if none does.
+ * A pattern and the weight of a match: 1 if the pattern also matches a few other languages, 2 if it matches hardly any,
+ * 4 if it matches none.
  */
 type Pattern = readonly [RegExp, number]
 

@@ -12,8 +12,9 @@ import { formKeyFrom, newFormKey } from './reveal-form.ts'
 import { PAGE_POLICY } from './style.ts'
 
 /**
- * Maximum size of the content on a page, because browsers show longer pages badly. The page then links to the complete
- * content. With limited reads, that link might no longer work, so the content is sent as a file instead of the page.
+ * Maximum size of the content on a page, because browsers struggle with longer pages. A page whose content is cut links
+ * to the complete content. With limited reads, that link might no longer work, so the content is sent as a file instead
+ * of the page.
  */
 const MAX_SHOWN_BYTES = 524_288
 
@@ -73,8 +74,8 @@ export function snippetPages({ access, reads, highlighter }: PageDeps) {
 }
 
 /**
- * Identifies the read by the form's key. The key is random, so it replaces the address that distinguishes the keys of
- * anonymous callers: a phone that loses the answer may repeat the form from another network.
+ * Identifies the read by the form's key. The key is random, so the address is not needed to distinguish anonymous
+ * callers: a phone that loses the answer may send the form again from another network.
  */
 async function withFormKey(from: PageRequest): Promise<ReadRequest> {
   const key = from.arriving === undefined ? undefined : await formKeyFrom(from.arriving)

@@ -38,7 +38,7 @@ export interface RevealForm {
   readonly isFile: boolean
 }
 
-/** Renders the page that asks before it uses one of the limited reads, because link previews open pages, too. */
+/** Renders the page that asks before it uses one of the limited reads, because link previews also open pages. */
 export function revealPage(snippet: SnippetRecord, { key, isFile }: RevealForm): string {
   const often = snippet.readsLeft === 1 ? 'once more' : `${snippet.readsLeft} more times`
   const file = isFile ? ` Your browser will save its ${escapeHtml(sizeOf(snippet.bytes))} as a file.` : ''
