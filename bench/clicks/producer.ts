@@ -10,7 +10,7 @@ import type { Click } from '../../schemas/links/types.ts'
 const FULL_BYTES = 4 * 1024 * 1024
 
 export interface ClickProducer {
-  /** Waits only when many bytes are unsent. */
+  /** Sends a click. Waits only when many bytes are unsent. */
   send(click: Click): Promise<void>
   flush(): Promise<void>
   close(): Promise<void>

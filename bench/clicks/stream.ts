@@ -7,7 +7,9 @@ export const SPREADS = ['uniform', 'zipf', 'one'] as const
 export type Spread = (typeof SPREADS)[number]
 
 const LINKS = 100_000
-/** Popularity of links and referrers, similar to that of pages: the k-th has weight 1 / k^1.1. */
+/**
+ * Exponent of the popularity of links and referrers, which is similar to that of pages: the k-th has weight 1 / k^1.1.
+ */
 const ZIPF_EXPONENT = 1.1
 const REFERRERS = 2_000
 /** About half of all clicks have no referrer. */

@@ -8,7 +8,7 @@ import type declaration from './run.command.ts'
 /** Configuration of the benchmark. The arguments select the comparison, and the environment contains the paths. */
 export interface BenchConfig {
   readonly job: JobName
-  /** Undefined measures only the engine. */
+  /** The peer; undefined measures only the engine. */
   readonly peer: PeerName | undefined
   /** Settings of the peer: its defaults, or those that its users usually tune. */
   readonly variant: 'default' | 'tuned'
@@ -22,7 +22,10 @@ export interface BenchConfig {
   readonly commitIntervalMs: number
   /** Compression of the records that the engine writes. */
   readonly compression: Compression
-  /** If set, measures the time from a record to its visible result at this many records per second instead. */
+  /**
+   * If set, the benchmark instead measures the time from a record to its visible result, at this many records per
+   * second.
+   */
   readonly latencyRate: number | undefined
   /** Folder of the data sets. */
   readonly dataDir: string

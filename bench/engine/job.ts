@@ -3,18 +3,18 @@ import type { DataSetName } from '../../scripts/data-sets.ts'
 
 /** Number of partitions of inputs and outputs, for every contender. */
 export const PARTITIONS = 4
-/** Event times are years in the past, so retention must not delete anything. */
+/** Configuration without retention, because event times are years in the past. */
 export const KEEP_ALL = { 'retention.ms': '-1' }
 
 /**
- * A job that contenders are compared in. Keys are UTF-8 text, values are the Avro binary of one record without a
+ * A job in which contenders are compared. Keys are UTF-8 text, values are the Avro binary of one record without a
  * header, and timestamps are event times.
  */
 export interface Job {
   readonly title: string
   /** The public data set of the input; undefined when the input is generated. */
   readonly data?: DataSetName
-  /** Every call returns the same records. */
+  /** Creates the input. Every call returns the same records. */
   input(dataDir: string, count: number): JobInput
   topology(options: JobTopology): Topology
 }
@@ -39,7 +39,7 @@ export interface OutputCheck {
    */
   record(buffer: Buffer, keyStart: number, keyEnd: number, valueStart: number, valueEnd: number): string | undefined
   /**
-   * Checks that the output is complete. Call it after the last record.
+   * Checks that the output is complete. Must be called after the last record.
    * @returns the missing output; undefined when nothing is missing
    */
   missing(): string | undefined

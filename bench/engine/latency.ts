@@ -129,7 +129,7 @@ function readOutputs(transport: Transport, topic: string, count: number) {
   reading.catch(() => {}) // `seen` reports it.
 
   return {
-    /** Waits until every output has been seen or the time is up. */
+    /** Waits until every output has been seen or the time limit has passed. */
     async seen(timeoutMs: number): Promise<Float64Array> {
       await Promise.race([reading, delay(timeoutMs, undefined, { ref: false })])
       return seenAt

@@ -2,7 +2,9 @@ import { partitionKey, type TopicPartition, type Transport } from '../../kafka/t
 import { type OutputCheck, PARTITIONS } from './job.ts'
 
 const POLL_MS = 1_000
-/** If no record arrives for this long before the end of the log, an open transaction presumably blocks the reader. */
+/**
+ * Maximum time without a record before the end of the log. After it, an open transaction presumably blocks the reader.
+ */
 const SILENCE_MS = 30_000
 
 /**

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** Linux counts CPU time in hundredths of a second. */
+/** Linux' unit of CPU time is a hundredth of a second. */
 const TICKS_PER_SECOND = 100
 /** Field indexes in /proc/<pid>/stat after the name, and in the first line of /proc/stat. */
 const UTIME = 11

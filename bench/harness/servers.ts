@@ -17,7 +17,7 @@ export interface BenchServers {
   /** Base URL of the metrics of the API that `startApi` starts. */
   readonly operationsUrl: string
   readonly components: Readonly<Record<ServerName, Component>>
-  /** 0 for servers that are not started. */
+  /** Pid of each server; 0 for servers that are not started. */
   readonly pids: Readonly<Record<ServerName, number>>
   startApi(): Promise<Component>
   /** Starts two workers for the given services: one that decides commands and one for the rest. */

@@ -20,9 +20,9 @@ interface Sample {
 
 type Guess = (text: string) => string
 
-/** Languages that the test files distinguish but this service does not. */
+/** Maps languages that the test files distinguish but this service does not. */
 const SAME: Readonly<Record<string, string>> = { html: 'xml' }
-/** highlight.js names a language for any text. Below this relevance it considers the language unknown. */
+/** Relevance below which the language counts as unknown, because highlight.js names a language for any text. */
 const MIN_RELEVANCE = 2
 const PERCENT = 100
 const SETS = ['detect', 'markup']
@@ -53,7 +53,7 @@ const percent = (part: number, whole: number) => (whole === 0 ? '–' : `${((par
 const print = (line: string) => process.stdout.write(`${line}\n`)
 
 interface Tally {
-  /** Correctly detected files by set. */
+  /** Number of correctly detected files by set. */
   readonly right: Record<string, number>
   readonly files: Record<string, number>
   /** Number of files of other languages that were detected as this one. */

@@ -10,20 +10,23 @@ const LOADS = 12
 const SEED = 7
 const START_US = Date.UTC(2026, 0, 15, 12) * 1_000
 const RUN_SECONDS = 6
-/** Duration of a stretch with a constant rate. Shorter than a window, so that bursts begin and end anywhere in it. */
+/**
+ * Shortest and longest stretch with a constant rate. Stretches are shorter than a window, so that bursts begin and end
+ * anywhere in it.
+ */
 const [SHORTEST_SECONDS, LONGEST_SECONDS] = [0.05, 0.8]
 /** Request rate of a stretch, as a multiple of the limit. */
 const [LEAST_LOAD, MOST_LOAD] = [0.5, 6]
 const US_PER_MS = 1_000
-/** Round trip to the store. */
+/** Duration of a round trip to the store. */
 const ANSWER_US = 1_000
-/** The time-out is long, so that a slow machine does not cause undecided requests. */
+/** Time-out of the store. It is long, so that a slow machine does not cause undecided requests. */
 const PATIENT_MS = 60_000
 const PERCENT = 100
 
 interface Load {
   readonly limit: Limit
-  /** Start of the load within the first window. */
+  /** Time in the first window at which the load starts. */
   readonly offsetUs: number
   readonly stretches: readonly { readonly seconds: number; readonly times: number }[]
 }

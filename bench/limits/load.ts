@@ -15,7 +15,7 @@ export interface LoadOrder extends SubjectOptions {
    * responses.
    */
   readonly mode: { readonly closed: number } | { readonly open: number }
-  /** True to report the times of admitted requests. */
+  /** Whether the process reports the times of admitted requests. */
   readonly log: boolean
 }
 
@@ -35,7 +35,7 @@ export interface LoadReport {
 
 const MS_PER_SECOND = 1_000
 const US_PER_SECOND = 1_000_000
-/** Synchronous decisions must yield to the event loop now and then. */
+/** Number of synchronous decisions after which the load yields to the event loop. */
 const TURN_EVERY = 32
 const MAX_SAMPLES = 4_000_000
 

@@ -12,13 +12,13 @@ const TRAFFIC = [
   { name: '100,000 callers', callers: 100_000 },
 ]
 const FIRST_RATE = 2_000
-/** The search ends at this rate, which is more than one process can send. */
+/** Highest rate of the search, which is more than one process can send. */
 const LAST_RATE = 1_024_000
 /** Number of bisections after the doubling, which determine the rate to an eighth of the step. */
 const BISECTIONS = 3
-/** If a smaller share of the due requests was sent, the load process itself is saturated. */
+/** Minimum share of the due requests that must be sent. If it is smaller, the load process itself is saturated. */
 const LEAST_SENT = 0.98
-/** A step may fail because of other load on the machine, so it fails only if this many tries fail. */
+/** Number of tries after which a step fails. A single try may fail because of other load on the machine. */
 const TRIES = 2
 
 interface Step {

@@ -29,14 +29,14 @@ const TOOLS = join(ROOT, '.millrace', 'tools')
 const OUTPUT_BYTES = 256 * 1024 * 1024
 const ENVOY = 'envoyproxy/ratelimit'
 const IN_FLIGHT = 128
-/** A rate that every subject can sustain, so that latencies are comparable. */
+/** Rate at which latencies are compared. Every subject can sustain it. */
 const SHARED_RATE = 5_000
 const WARM_UP_SECONDS = 1
 /** The limiter's production time-out (docs/services/limits.md#fail-open). */
 const TIMEOUT_MS = 5
 /**
- * The peers wait for an overloaded store. With the short time-out, requests that are admitted undecided would count as
- * decisions.
+ * Time-out for the comparison with peers, which wait for an overloaded store. With the short time-out, requests that
+ * are admitted undecided would count as decisions.
  */
 const PATIENT_MS = 1_000
 
@@ -65,7 +65,7 @@ async function load(subject: SubjectName, redisUrl: string, order: Order, prefix
   return JSON.parse(stdout) as LoadReport
 }
 
-/** Starts the peer with one limit. */
+/** Starts envoyproxy/ratelimit with one limit. */
 type StartEnvoy = (limit: number, windowSeconds: number) => Promise<EnvoyPeer>
 
 const nextPrefix = () => `b${++runs}:`

@@ -14,8 +14,8 @@ export interface Created {
 
 const MS_PER_SECOND = 1_000
 /**
- * The number of connections that load balancers keep. Without this bound, a stall of one second would open 500 new
- * connections, more than the accept queue of a server holds.
+ * Maximum number of connections, similar to those that load balancers keep. Without this bound, a stall of one second
+ * would open 500 new connections, more than the accept queue of a server holds.
  */
 const CONNECTIONS = 256
 

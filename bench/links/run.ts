@@ -21,10 +21,16 @@ const HOST = 'sho.rt'
 const LINKS = 1_000
 const BULK = 100
 const WARM_UP_SECONDS = 5
-/** In the first ten seconds of load, the broker's JVM compiles most of the code that a command needs. */
+/**
+ * Duration of the warm-up. In the first ten seconds of load, the broker's JVM compiles most of the code that a command
+ * needs.
+ */
 const CREATE_WARM_UP_SECONDS = 15
 const REDIRECT_SECONDS = 5
-/** In this time, two cores redirect fewer than the 100,000 clicks that the buffer holds. */
+/**
+ * Duration of redirects into the buffer. In this time, two cores serve fewer redirects than the 100,000 clicks that the
+ * buffer holds.
+ */
 const BUFFERED_SECONDS = 2
 /** Delay of messages to and from Kafka in each direction, so that a click is acknowledged after one second. */
 const SLOW_MS = 500
@@ -107,7 +113,7 @@ async function makeLinks(servers: LinksServers): Promise<Map<string, string>> {
 interface Subject {
   readonly name: string
   readonly url: string
-  /** Undefined for a peer. */
+  /** The API; undefined for a peer. */
   readonly api?: LinksApi
   /** Default REDIRECT_SECONDS. */
   readonly seconds?: number

@@ -22,7 +22,7 @@ export interface LoadFormat {
   readonly ordered: boolean
 }
 
-/** About the size of a card's recent payments in job J2. */
+/** Size of a value, similar to that of a card's recent payments in job J2. */
 const VALUE_BYTES = 150
 const FLUSH_RECORDS = 50_000
 const SEND_EVERY_MS = 10

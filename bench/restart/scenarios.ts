@@ -142,13 +142,13 @@ export async function restartInPlace(place: Place, keys: number, runs: number, e
 
 /** How long partitions stalled. Each value is the longest time in ms that a record was in flight. */
 export interface Stalls {
-  /** Over all partitions, before the fault. */
+  /** The longest over all partitions, before the fault. */
   readonly before: number
-  /** Over the partitions of the stopped workers, during the fault. */
+  /** The longest over the partitions of the stopped workers, during the fault. */
   readonly concerned: number
-  /** Over the partitions that moved between running workers, during the fault. */
+  /** The longest over the partitions that moved between running workers, during the fault. */
   readonly moved: number
-  /** Over the partitions that did not move, during the fault. */
+  /** The longest over the partitions that did not move, during the fault. */
   readonly stayed: number
   /** For a restarted worker, the time from the start of the process until all of its partitions are running. */
   readonly startMs?: number

@@ -13,14 +13,14 @@ import type { Place } from './scenarios.ts'
 
 const PROCESSES = 3
 const BASELINE_MS = 4_000
-/** While all partitions are flowing, no record is in flight for longer than this. */
+/** Maximum time that a record is in flight while all partitions are flowing. */
 const FLOWING_MS = 1_000
-/** All partitions must have been flowing for this long, because a fault only shows after a while. */
+/** Time for which all partitions must have been flowing, because a fault only shows after a while. */
 const STEADY_MS = 3_000
 /** Time limit for recovery. Sessions of Kafka Streams time out after 45 s, and the restore follows. */
 const DEADLINE_MS = 240_000
 const LOOK_MS = 50
-/** A partition with a longer latency counts as stalled. */
+/** Latency above which a partition counts as stalled. */
 const STOOD_MS = 1_000
 
 /** The latencies that a reader of the results observes. */
@@ -75,8 +75,8 @@ export async function sideBySide(place: Place, contender: Contender, keys: numbe
   const processes = Array.from({ length: PROCESSES }, (_, slot) => contender.start(environment(slot)))
   let stream: TimedStream | undefined
   try {
-    // All processes fill the state together. Kafka Streams would not assign work to a process that joins later until it
-    // has a copy.
+    // All processes fill the state together. Kafka Streams would not assign work to a process that joins later until
+    // that process has a copy.
     await waitUntil(async () => (await contender.workingMembers(brokers, group)) === PROCESSES, {
       what: 'work for each process',
       timeoutMs: DEADLINE_MS,

@@ -16,7 +16,7 @@ export interface Cursor {
 
 export const cursor: Cursor = { at: 0, why: '', emptyItems: 0 }
 
-/** One BigInt and its halves. Converting through shared memory is the cheapest way. */
+/** Shared memory of one BigInt and its halves, which is the cheapest way to convert between them. */
 export const int64 = new BigInt64Array(1)
 export const halves = new Uint32Array(int64.buffer)
 const LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1
@@ -28,10 +28,10 @@ export const float32Bits = new Uint32Array(float32.buffer)
 export const float64 = new Float64Array(1)
 export const float64Bits = new Uint32Array(float64.buffer)
 
-/** Varints store seven bits per byte; the eighth bit says that more bytes follow. */
+/** The eighth bit of a varint's byte, which says that more bytes follow. The other bits store the value. */
 export const CONTINUES = 0x80
 export const LOW_7_BITS = 0x7f
-/** Four groups of 7 bits are the most that fits into a small integer. */
+/** Number of bits in four groups of seven, the most that fit into a small integer. */
 export const LOW_GROUPS_BITS = 28
 export const TWO_TO_27 = 2 ** 27
 export const ASCII_END = 0x80

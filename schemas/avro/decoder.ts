@@ -10,8 +10,8 @@ import { compileSource, extended, literal, MAX_DEPTH, Misfit, type SourceBuilder
 import { isRecursive, unqualified } from './types.ts'
 
 /**
- * Longer arrays grow while they are read, so that malicious nested counts cannot allocate memory for items that are not
- * there.
+ * Maximum length of a preallocated array. Longer arrays grow while they are read, so that malicious nested counts
+ * cannot allocate memory for items that do not exist.
  */
 const MAX_PREALLOCATED = 1024
 

@@ -3,16 +3,16 @@ import { type AvroType, branchName, type Field, SchemaError } from './types.ts'
 
 const INT_BITS = 32
 const LONG_BITS = 64
-/** JSON can express these three numbers only as strings. */
+/** Three numbers that JSON can express only as strings. */
 const NO_NUMBERS: ReadonlySet<unknown> = new Set(['NaN', 'Infinity', '-Infinity'])
-/** Each character of a JSON string stands for one byte, so code points must not exceed this. */
+/** Greatest code point in a default for bytes, because each character stands for one byte. */
 const MAX_BYTE = 0xff
 
-/** Levels of one default. A record whose default contains the record itself has no end. */
+/** Maximum number of levels of one default. A record whose default contains the record itself would have no end. */
 const MAX_DEPTH = 200
 /**
- * Values in all defaults of a schema. Each record doubles the number if two of its fields default to the next record,
- * so a short schema can describe a default that no memory holds.
+ * Maximum number of values in all defaults of a schema. Each record doubles the number if two of its fields default to
+ * the next record, so a short schema can describe a default that no memory holds.
  */
 const MAX_VALUES = 100_000
 
@@ -31,8 +31,8 @@ export function checkDefault(type: AvroType, json: unknown, budget: DefaultBudge
 }
 
 /**
- * Throws at the limits instead of returning a reason. Otherwise every union above would try its other branches, which
- * takes exponential time.
+ * Checks one level. Throws at the limits instead of returning a reason. Otherwise every enclosing union would try its
+ * other branches, which takes exponential time.
  */
 function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: number): string | undefined {
   if (depth > MAX_DEPTH) throw new SchemaError(`a default is nested deeper than ${MAX_DEPTH} values`)
@@ -76,7 +76,9 @@ function check(type: AvroType, json: unknown, budget: DefaultBudget, depth: numb
   }
 }
 
-/** JavaScript source of an expression that creates a new value of the default. The default must have been checked. */
+/**
+ * Returns the JavaScript source of an expression that creates a new value of the default, which must have been checked.
+ */
 export function defaultSource(type: AvroType, json: unknown): string {
   switch (type.kind) {
     case 'int64':
@@ -119,7 +121,10 @@ export function defaultSource(type: AvroType, json: unknown): string {
   }
 }
 
-/** Since Avro 1.12 a default may match any branch; older schemas use the first one. */
+/**
+ * Finds the branch of a default. Since Avro 1.12 a default may match any branch; in older schemas it matches the first
+ * one.
+ */
 function defaultBranch(branches: readonly AvroType[], json: unknown): AvroType | undefined {
   return branches.find((branch) => checkDefault(branch, json) === undefined)
 }

@@ -76,7 +76,7 @@ function encoderGenerator(out: SourceBuilder) {
     if (bytes > 0) line(`if (p + ${bytes} > b.length) { makeRoom(out, p, ${bytes}); b = out.buffer }`)
   }
 
-  /** Room for values of bounded size must already be reserved. */
+  /** Emits the code that writes a value. Room for values of bounded size must already be reserved. */
   function write(type: AvroType, value: string, path: string): void {
     switch (type.kind) {
       case 'array':
@@ -258,15 +258,15 @@ function encoderGenerator(out: SourceBuilder) {
 
 /** Size of the longest varint in bytes. */
 const MAX_VARINT = 10
-/** Room for the index of a union branch or enum symbol, in bytes. */
+/** Maximum size of the index of a union branch or enum symbol, in bytes. */
 const BRANCH_BYTES = 5
 
-/** Source that writes a constant varint: a branch or symbol index. */
+/** Returns the source that writes a constant varint: a branch or symbol index. */
 function varint(index: number): string {
   return index < 64 ? `b[p++] = ${index << 1}` : `p = writeLong(b, p, ${index})`
 }
 
-/** Maximum number of bytes of a type with a bounded size; such types do not reserve room themselves. */
+/** Returns the maximum number of bytes of a type with a bounded size; such types do not reserve room themselves. */
 function boundedBytes(type: AvroType): number | undefined {
   switch (type.kind) {
     case 'null':
@@ -290,7 +290,7 @@ function boundedBytes(type: AvroType): number | undefined {
   }
 }
 
-/** Number of bytes of the run of bounded fields that starts here, because one check covers all of them. */
+/** Returns the number of bytes of the run of bounded fields that starts here. One check covers all of them. */
 function runBytes(fields: readonly Field[], start: number): number {
   const bounded = (index: number) => boundedBytes(fields[index].type)
   if (start > 0 && bounded(start - 1) !== undefined) return 0
@@ -303,7 +303,7 @@ function runBytes(fields: readonly Field[], start: number): number {
   return bytes
 }
 
-/** Source of an expression that tests whether a value belongs to a branch of an unwrapped union. */
+/** Returns the source of an expression that tests whether a value belongs to a branch of an unwrapped union. */
 function test(branch: AvroType, value: string): string {
   switch (branch.kind) {
     case 'null':

@@ -11,7 +11,7 @@ function keepExact(_key: string, value: unknown, context?: { readonly source?: s
   return rawJson.rawJSON(context.source)
 }
 
-/** Supported since V8 11.4, but missing in TypeScript's library types. */
+/** A function of V8 since 11.4 that TypeScript's library types lack. */
 interface RawJson {
   rawJSON(text: string): object
   isRawJSON(value: unknown): value is { readonly rawJSON: string }
@@ -19,20 +19,20 @@ interface RawJson {
 const rawJson = JSON as unknown as RawJson
 
 /**
- * The value as an integer; undefined when it is not an integer, or when it is beyond 2^53 and its exact digits are
- * lost.
+ * Returns the value as an integer; undefined when it is not an integer, or when it is beyond 2^53 and its exact digits
+ * are lost.
  */
 export function exactInteger(value: unknown): bigint | undefined {
   if (rawJson.isRawJSON(value)) return BigInt(value.rawJSON)
   return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : undefined
 }
 
-/** True for any JSON number, including raw JSON numbers. */
+/** Returns true for any JSON number, including raw JSON numbers. */
 export function isNumber(value: unknown): boolean {
   return typeof value === 'number' || rawJson.isRawJSON(value)
 }
 
-/** JSON text with sorted object keys, so that equal values have equal text. */
+/** Returns JSON text with sorted object keys, so that equal values have equal text. */
 export function stableJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stableJson).join(',')}]`
   if (value === null || typeof value !== 'object' || rawJson.isRawJSON(value)) return JSON.stringify(value)

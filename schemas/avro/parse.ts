@@ -16,11 +16,15 @@ import {
 } from './types.ts'
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/
-/** Deeper schemas are mistakes or attacks. The limit ends the recursion below before the stack overflows. */
+/**
+ * Maximum depth of types. Deeper schemas are mistakes or attacks. The limit ends the recursion below before the stack
+ * overflows.
+ */
 const MAX_DEPTH = 200
 /**
- * Levels of JSON. A level of types takes up to three of them: a record, its list of fields and a field. The limit is
- * checked before all else, since defaults and unknown attributes are walked, compared and printed by recursion too.
+ * Maximum depth of JSON. A level of types takes up to three levels of JSON: a record, its list of fields and a field.
+ * The limit is checked first, because defaults and unknown attributes are also walked, compared and printed
+ * recursively.
  */
 const MAX_JSON_DEPTH = 1_000
 /** The logical type that turns a long into a BigInt. Unknown logical types are ignored, as Avro requires. */
@@ -46,11 +50,11 @@ export function parseSchema(schema: AvroSchema): AvroType {
 }
 
 /**
- * Like `parseSchema`, for a schema's text. Keeps long defaults exact.
+ * Parses a schema's text as `parseSchema` does. Keeps long defaults exact.
  * @throws SchemaError
  */
 export function parseSchemaText(text: string): AvroType {
-  // A bare type name is a valid schema, and clients do send it without quotes.
+  // A bare type name is a valid schema, and some clients send it without quotes.
   if (PRIMITIVES.has(text.trim())) return parseSchema(text.trim())
   let json: unknown
   try {
@@ -206,8 +210,8 @@ function checkJsonDepth(schema: unknown): void {
 }
 
 /**
- * A dotted name contains its namespace. Otherwise the namespace attribute applies, and then the enclosing type's
- * namespace.
+ * Returns the names of a type. A dotted name contains its namespace. Otherwise the namespace attribute applies, or else
+ * the enclosing type's namespace.
  */
 function namesOf(from: Properties, outer: string) {
   const what = `a ${String(from.type)}`
@@ -255,7 +259,7 @@ function repeated(names: readonly string[]): string | undefined {
   return names.find((name) => seen.size === seen.add(name).size)
 }
 
-/** The kinds of values that `typeof` and similar tests can distinguish. */
+/** Returns one of the kinds of values that `typeof` and similar tests can distinguish. */
 function javascriptShape(type: AvroType): string {
   switch (type.kind) {
     case 'int':

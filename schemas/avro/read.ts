@@ -26,9 +26,12 @@ const TOO_LONG = 'a variable-length integer has more bytes than its type allows'
 const NOT_SAFE = 'a long is outside ±(2^53-1); declare it with logicalType int64'
 
 const TWO_TO_32 = 2 ** 32
-/** More empty items than any legitimate schema needs. Each costs the reader a slot and the sender nothing. */
+/**
+ * Maximum number of empty items, which is more than any legitimate schema needs. Each costs the reader a slot and the
+ * sender nothing.
+ */
 const MAX_EMPTY_ITEMS = 65_536
-/** Up to this many bytes, a loop is faster than the native string functions (about 50 ns per call). */
+/** Maximum number of bytes for which a loop is faster than the native string functions (about 50 ns per call). */
 const SHORT_STRING = 3
 
 function refuse(why: string): 0 {
@@ -97,7 +100,7 @@ function fails(why: string): false {
 
 /** Reads a 64-bit zigzag varint whose value must be a safe integer. */
 export function readLong(buffer: Buffer, at: number, end: number): number {
-  // Up to four bytes, which covers most counts, sizes and small numbers, are read in registers only.
+  // Reads up to four bytes in registers only, which covers most counts, sizes and small numbers.
   if (end - at >= 4) {
     let bits = buffer[at]
     if (bits < CONTINUES) {
@@ -190,7 +193,8 @@ export function readString(buffer: Buffer, at: number, end: number): string {
 
 function decodeUtf8(buffer: Buffer, start: number, end: number): string {
   const text = buffer.toString('utf8', start, end)
-  // A replacement character was either sent as such or results from malformed input; only then check again.
+  // A replacement character either was sent as such or results from malformed input, so only then is another check
+  // needed.
   if (text.includes('\ufffd') && !isUtf8(buffer.subarray(start, end))) {
     refuse('the string is not valid UTF-8')
     return ''
@@ -241,7 +245,9 @@ export function readBlockCount(buffer: Buffer, at: number, end: number, itemByte
 
 let blockEnd = -1
 
-/** The required end of the block of the last `readBlockCount` call; -1 when the block does not declare its size. */
+/**
+ * Returns the required end of the block of the last `readBlockCount` call; -1 when the block does not declare its size.
+ */
 export function lastBlockEnd(): number {
   return blockEnd
 }

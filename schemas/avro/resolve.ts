@@ -11,7 +11,9 @@ import {
   unqualified,
 } from './types.ts'
 
-/** Data written with one schema cannot be read with the other. The message names the place and the reason. */
+/**
+ * Thrown when data written with one schema cannot be read with the other. The message names the place and the reason.
+ */
 export class IncompatibleSchemaError extends Error {
   override readonly name = 'IncompatibleSchemaError'
 }
@@ -57,7 +59,7 @@ const PROMOTIONS: { readonly [from in PrimitiveKind]?: readonly PrimitiveKind[] 
   bytes: ['string'],
 }
 
-/** Whether data of one primitive type can be read as the other. */
+/** Returns whether data of one primitive type can be read as the other. */
 export function isReadableAs(from: PrimitiveKind, to: PrimitiveKind): boolean {
   return from === to || PROMOTIONS[from]?.includes(to) === true
 }
@@ -159,7 +161,7 @@ function enumeration(from: EnumType, to: EnumType): Plan {
   return { op: 'enum', written: from.symbols.length, symbols }
 }
 
-/** The unqualified names must match, or one of the reader's aliases must match the writer's name. */
+/** Returns whether the unqualified names match, or one of the reader's aliases matches the writer's name. */
 function sameName(from: { name: string }, to: { name: string; aliases: readonly string[] }): boolean {
   const name = unqualified(from.name)
   return name === unqualified(to.name) || to.aliases.some((alias) => alias === from.name || unqualified(alias) === name)

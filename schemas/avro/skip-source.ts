@@ -3,8 +3,8 @@ import { extended, MAX_DEPTH, type SourceBuilder } from './source.ts'
 import { type AvroType, minimumBytes } from './types.ts'
 
 /**
- * Emits statements that skip a value that the reader does not need. They check its content only as far as finding its
- * end requires.
+ * Emits statements that skip a value that the reader does not need. They check its content only as far as is necessary
+ * to find its end.
  * @param pending functions to emit after their callers are complete
  */
 export function skipGenerator(

@@ -3,8 +3,8 @@ import * as read from './read.ts'
 import * as write from './write.ts'
 
 /**
- * Thrown inside generated code and converted to a CodecError at its boundary. Has no stack trace, so that malicious
- * input stays cheap.
+ * Thrown inside generated code and converted to a CodecError at its boundary. It has no stack trace, so that malicious
+ * input is cheap to reject.
  */
 export class Misfit {
   readonly path: string
@@ -21,7 +21,7 @@ const RUNTIME = {
   ...write,
   cursor,
   Buffer,
-  /** An error for an invalid value at `path`. The reason is the argument or the one left in the cursor. */
+  /** Creates an error for an invalid value at `path`. The reason is the argument or the one left in the cursor. */
   misfit(path: string, reason: string = cursor.why): Misfit {
     return new Misfit(path, reason)
   },
@@ -61,7 +61,7 @@ export function compileSource<T>(source: string): T {
   return build(...names.map((name) => RUNTIME[name as keyof typeof RUNTIME])) as T
 }
 
-/** A JavaScript string literal that is safe to insert into generated source. */
+/** Returns a JavaScript string literal that is safe to insert into generated source. */
 export function literal(text: string): string {
   return JSON.stringify(text).replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
 }
@@ -71,5 +71,5 @@ export function extended(path: string, part: string): string {
   return path === "''" ? literal(part) : `${path} + ${literal(part)}`
 }
 
-/** Maximum nesting of recursive records: far above legitimate data, and far below a stack overflow. */
+/** Maximum nesting of recursive records. It is far above legitimate data, and far below a stack overflow. */
 export const MAX_DEPTH = 500

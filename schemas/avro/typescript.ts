@@ -11,8 +11,8 @@ export interface NamedSchema {
 const HEADING = `/** Generated from the .avsc files of this folder by \`npm run schemas\`; a test keeps it up to date. Do not edit. */\n`
 
 /**
- * TypeScript source for the records of one folder: one interface per record, one union type per enum, and the folder's
- * part of `RecordTypes`, which maps each file to its interface.
+ * Returns the TypeScript source for the records of one folder: one interface per record, one union type per enum, and
+ * the folder's part of `RecordTypes`, which maps each file to its interface.
  * @throws Error when two files use one name for different types
  */
 export function typescriptOf(schemas: readonly NamedSchema[]): string {

@@ -5,13 +5,13 @@ import { compileEncoder, type Encode } from './encoder.ts'
 import { IncompatibleSchemaError } from './resolve.ts'
 import { SchemaError } from './types.ts'
 
-/** Confluent's wire format: this byte, the schema id in four bytes (big-endian), then the Avro binary. */
+/** First byte of Confluent's wire format. The schema id in four bytes (big-endian) and the Avro binary follow. */
 const MAGIC = 0
 const HEADER_BYTES = 5
 
 /**
- * The Avro format of values, framed with the id of the writer's schema. Values of other writers are resolved to this
- * schema.
+ * Creates the Avro format of values, framed with the id of the writer's schema. Values of other writers are resolved to
+ * this schema.
  */
 export function avroValue<T>(schema: AvroSchema): ValueFormat<T> {
   // Compiled once per format on first use, regardless of the number of tasks that open it.

@@ -25,9 +25,9 @@ const LONE_SURROGATE = 'the string has a lone surrogate, which UTF-8 cannot hold
 const LOW_28_BITS = 2 ** 28 - 1
 const MIN_INT64 = -(2n ** 63n)
 const MAX_INT64 = 2n ** 63n - 1n
-/** Up to this many characters, a loop is faster than the native string functions. */
+/** Maximum number of characters for which a loop is faster than the native string functions. */
 const SHORT_STRING = 20
-/** Above this length, counting a string's bytes is cheaper than reserving room for the maximum. */
+/** Length above which counting a string's bytes is cheaper than reserving room for the maximum. */
 const COUNTED_LENGTH = 1024
 const MAX_BYTES_PER_UNIT = 3
 const MAX_VARINT = 10

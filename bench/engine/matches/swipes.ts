@@ -41,13 +41,13 @@ export const swipeSchema: AvroSchema = {
 export const matchSchema = longRecord('Match', ['lo', 'hi', 'ts'])
 
 const DAY_MS = 86_400_000
-/** Two right-swipes that are further apart do not match. */
+/** Maximum time between two right-swipes that match. */
 export const JOIN_SPAN_MS = 30 * DAY_MS
 
-/** 2026-01-01T00:00Z. */
+/** Time of the first swipe, 2026-01-01T00:00Z. */
 const FIRST_MS = 1_767_225_600_000
 const DAYS = 60
-/** Swipes are answered within this share of the covered days, which is 40 days. */
+/** Share of the covered days within which swipes are answered, which is 40 days. */
 const ANSWERED_WITHIN = 2 / 3
 const USERS = 59_946
 const ANSWERS = 0.35

@@ -2,7 +2,7 @@ import type { OutputCheck } from '../job.ts'
 import { readLongs } from '../longs.ts'
 import { JOIN_SPAN_MS, type Swipes } from './swipes.ts'
 
-/** Greater than every user number, so that a pair can be encoded as one number. */
+/** Base for encoding a pair as one number. It is greater than every user number. */
 const PAIR_BASE = 1_000_000
 
 /**

@@ -23,7 +23,7 @@ export interface Payment {
   ts: number
 }
 
-/** 2018-04-01T00:00Z, the origin of TX_TIME_SECONDS. */
+/** Origin of TX_TIME_SECONDS, 2018-04-01T00:00Z. */
 const FIRST_DAY_MS = 1_522_540_800_000
 const MS_PER_SECOND = 1_000
 const DAY_MS = 86_400_000

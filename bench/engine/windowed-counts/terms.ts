@@ -30,14 +30,14 @@ export const termSeenSchema: AvroSchema = {
 }
 export const windowCountSchema = longRecord('WindowCount', ['window_start', 'count'])
 
-/** 2026-01-01T00:00Z. */
+/** Time of the first record, 2026-01-01T00:00Z. */
 export const FIRST_MS = 1_767_225_600_000
-/** With this interval, a million records span one hour. */
+/** Interval of records, with which a million of them span one hour. */
 const MS_PER_RECORD = 3.6
-/** Records are out of order by up to this much in either direction. */
+/** Maximum displacement of a record's time, in either direction, so that records are out of order. */
 const JITTER_MS = 5_000
 const SEED = 1
-/** The text is the last of this many columns and may contain commas. */
+/** Index of the last column, which contains the text and may contain commas. */
 const TEXT_COLUMN = 4
 const TOKEN = /#?[\p{L}\p{N}_]{4,}/gu
 const LINK = /https?:\/\/\S+/g

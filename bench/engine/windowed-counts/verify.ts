@@ -5,7 +5,7 @@ import { FIRST_MS, type Terms } from './terms.ts'
 const MINUTE_MS = 60_000
 /** Number of windows that one record belongs to. */
 const WINDOWS = 5
-/** The first window may begin this many minutes before the first timestamp. */
+/** Number of minutes by which the first window may begin before the first timestamp. */
 const MINUTES_BEFORE = WINDOWS + 1
 
 /**
