@@ -4,16 +4,17 @@ import { test } from 'vitest'
 import { expectedDataFolder } from '../scripts/config.ts'
 import { DATA_SETS, type DataSet, type DataSetName } from '../scripts/data-sets.ts'
 
-/** The path of a data set, or undefined if it is missing. */
+/** Returns the path of a data set, or undefined if it is missing. */
 export function publicData(name: DataSetName): string | undefined {
   const path = join(expectedDataFolder(), DATA_SETS[name].path)
   return existsSync(path) ? path : undefined
 }
 
 /**
- * A test that needs a public data set. If the set is missing, the test is skipped with a reason that names the set and
- * its source. Such tests are in files named *.data.test.ts, beside tests that prove the same on small generated data.
- * @param body gets the path of the data set
+ * Declares a test that needs a public data set. If the set is missing, the test is skipped with a reason that names the
+ * set and its source. Such tests are in files named *.data.test.ts, beside tests that prove the same on small generated
+ * data.
+ * @param body receives the path of the data set
  */
 export function dataTest(name: DataSetName, title: string, body: (path: string) => void | Promise<void>, timeoutMs?: number): void {
   test(

@@ -67,7 +67,7 @@ const worker = createWorker(
   { transport, registry: memoryRegistry(), backend, identity: memberIdentity(given.folder, given.name), runtime: systemRuntime(log) },
 )
 process.once('SIGTERM', () => void worker.stop())
-// The benchmark has ended, and nothing else would stop this process.
+// Ends this process when the benchmark has ended, because nothing else would.
 process.stdin.once('end', () => process.exit(1)).resume()
 await worker.start()
 

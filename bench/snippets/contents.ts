@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Content sizes are log-normal with the median of typical pastes and a tail that reaches the limit. */
+/** Median size of contents, like that of typical pastes. Sizes are log-normal, with a tail that reaches the limit. */
 const MEDIAN_BYTES = 1_024
-/** With this sigma, 1 % of contents exceed 100 KB. */
+/** Sigma of the sizes, with which 1 % of contents exceed 100 KB. */
 const SIGMA = 2
 const MAX_BYTES = 10_485_760
 /** Share of contents of the maximum size. */

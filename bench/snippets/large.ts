@@ -23,7 +23,7 @@ const LARGE_BYTES = 10_485_760
 const AT_ONCE = [1, 8, 16, 32, 64]
 const WATCH_EVERY_MS = 50
 const MIB = 1_048_576
-/** Base64 encodes three bytes as four. */
+/** Share of random bytes in a text, because Base64 encodes three bytes as four. */
 const RANDOM_SHARE = 3 / 4
 const HEAD_BYTES = 16
 

@@ -28,7 +28,7 @@ export interface LoadResult {
 
 const SCRIPT = fileURLToPath(new URL('./wrk.lua', import.meta.url))
 const run = promisify(execFile)
-/** Slower requests count as failed. */
+/** Time limit of a request. Slower requests count as failed. */
 const TIMEOUT_SECONDS = 5
 
 /**

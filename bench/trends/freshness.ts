@@ -26,9 +26,12 @@ export interface FreshnessOptions {
 
 const SEED = 11
 const STRIDE_MS = 100
-/** Not a divisor of the 30-second renewal interval, so that all of its phases are sampled equally. */
+/**
+ * Interval of marked terms. It does not divide the 30-second renewal interval, so that all phases of that interval are
+ * sampled equally.
+ */
 const MARK_EVERY_MS = 1_700
-/** Tweets per marked term, each by another user: enough for the top of any city's list. */
+/** Number of tweets per marked term, each by another user. It is enough for the top of any city's list. */
 const TWEETS_PER_MARK = 40
 const FIRST_MARKING_USER = 90_000_000
 const ASK_EVERY_MS = 250

@@ -30,10 +30,13 @@ type Part = 'worker' | 'broker' | 'redis' | 'clickhouse' | 'others'
 const TERMS_PER_CITY = 500
 const LISTS = 551
 const RENEWAL_SECONDS = 30
-/** Even, so that half of the renewals are snapshots, as in production. */
+/** Number of renewals. It is even, so that half of them are snapshots, as in production. */
 const RENEWALS = 2
 const FIRST_LISTS_TIMEOUT_MS = 600_000
-/** A third of the renewal interval: the current renewal has finished by then, and the next one is not due. */
+/**
+ * Wait after a renewal, a third of the renewal interval. By then the current renewal has finished, and the next one is
+ * not due.
+ */
 const AFTER_RENEWAL_MS = 10_000
 const BYTES_PER_MIB = 1_048_576
 const FULL = `SELECT count() FROM (SELECT woeid FROM trend_snapshots WHERE window_end = (SELECT max(window_end) FROM trend_snapshots) GROUP BY woeid HAVING count() >= 100)`

@@ -10,10 +10,12 @@ import { startWorker, type WorkerProcess } from '../harness/worker.ts'
 import type { Backlog } from './backlog.ts'
 import { untilCaughtUp } from './progress.ts'
 
-/** Three stages with four partitions each. */
+/** Number of tasks: three stages with four partitions each. */
 const TASKS = 12
 const START_TIMEOUT_MS = 60_000
-/** Volumes are published at whole minutes; after that, the sink has little left to do. */
+/**
+ * Time limit of the verification. Volumes are published at whole minutes; after that, the sink has little left to do.
+ */
 const VERIFY_TIMEOUT_MS = 600_000
 const VERIFY_EVERY_MS = 1_000
 const MS_PER_SECOND = 1_000

@@ -29,13 +29,13 @@ const SECOND_MS = 1_000
 const MINUTE_MS = 60 * SECOND_MS
 /** Contains characters that would break an unescaped SQL statement. */
 const ODD_TERM = "it's \\ odd\t{x:int32} %_"
-/** How long a process may take to notice that a server is down, and a view to catch up. */
+/** Time within which a process must notice that a server is down, and a view must catch up. */
 const SOON = { timeout: 30_000, interval: 100 }
-/** Limits a write without Kafka: the handler's time limit plus a margin. */
+/** Time limit of a write without Kafka: the handler's time limit plus a margin. */
 const WRITE_LIMIT_MS = 8_000
 const SETUP_TIMEOUT_MS = 120_000
 const FUZZ_EXAMPLES = 50
-/** Anonymous callers reach few routes, so a few examples cover them. */
+/** Number of examples for anonymous callers, who reach only a few routes. */
 const ANONYMOUS_EXAMPLES = 5
 
 const log = createLogger('silent')

@@ -24,7 +24,7 @@ async function documented() {
   return { ...api, response, document: (await response.json()) as OpenApi }
 }
 
-/** The error catalogue as a Markdown table, aligned as the formatter aligns it. */
+/** Formats the error catalogue as a Markdown table, aligned as the formatter aligns it. */
 function errorTable(definitions: readonly ErrorDefinition[]): string {
   const rows = definitions.map(({ code, status, retryable, when }) => [`\`${code}\``, String(status), retryable ? 'yes' : 'no', when])
   rows.sort(([one], [other]) => (one < other ? -1 : 1))

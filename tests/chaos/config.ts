@@ -27,7 +27,7 @@ export function chaosConfig(env: NodeJS.ProcessEnv = process.env): ChaosConfig {
   return { seed: CHAOS_SEED ?? Math.floor(Math.random() * MAX_SEED), rounds: CHAOS_ROUNDS, parts: CHAOS_PARTS }
 }
 
-/** Folder that keeps the logs of failed runs. */
+/** Returns the folder that keeps the logs of failed runs. */
 export function chaosHome(env: NodeJS.ProcessEnv = process.env): string {
   return join(env.MILLRACE_HOME ?? join(import.meta.dirname, '../../.millrace'), 'chaos')
 }
@@ -37,7 +37,7 @@ const MemoryEnvironment = z.object({
   CHAOS_MEMORY_FROM: z.coerce.number().int().min(0).default(1),
 })
 
-/** Number of runs on the in-memory broker, and the seed of the first one. */
+/** Reads the number of runs on the in-memory broker, and the seed of the first one. */
 export function memoryConfig(env: NodeJS.ProcessEnv = process.env): { readonly seeds: number; readonly from: number } {
   const { CHAOS_MEMORY_SEEDS, CHAOS_MEMORY_FROM } = MemoryEnvironment.parse(env)
   return { seeds: CHAOS_MEMORY_SEEDS, from: CHAOS_MEMORY_FROM }

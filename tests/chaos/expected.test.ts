@@ -5,10 +5,10 @@ import { faults, type Log, progress, type ShopInput, type ShopOutput, type Timin
 import { PARTITIONS, type Payment, shop, shopTopics } from './shop.ts'
 
 const topics = shopTopics('shop')
-/** Closes some times in between. */
+/** Pause between payments, in which some times are closed. */
 const BETWEEN_PAYMENTS_MS = 100
 
-/** The shop's output for a small input, computed with the test driver. */
+/** Computes the shop's output for a small input with the test driver. */
 function run(): { input: ShopInput; output: ShopOutput; timing: Timing } {
   const driver = testDriver(shop('shop'))
   const payments: Payment[] = [
@@ -122,8 +122,8 @@ test('accepts a time with too few payments, or one that is ahead and holds back 
 })
 
 /**
- * The verdict on three payments to one merchant, given the times that its partition has closed. The other partitions
- * have none. The time is 1,000.
+ * Judges three payments to one merchant, given the times that the merchant's partition has closed. The other partitions
+ * have none. The current time is 1,000.
  */
 function closings(timing: Partial<Timing> = {}) {
   const { input, output } = run()

@@ -32,7 +32,7 @@ export interface Timing {
    * to be in them.
    */
   readonly doubtful: readonly (readonly [from: number, to: number])[]
-  /** When the output is judged. */
+  /** Time at which the output is judged. */
   readonly now: number
 }
 
@@ -54,7 +54,7 @@ function sum(numbers: Iterable<number>): number {
   return total
 }
 
-/** The real payments, without the records that only advance time. */
+/** Returns the real payments, without the records that only advance time. */
 function paid({ payments }: ShopInput): Log<Payment> {
   return payments.map((records) => records.filter(({ value }) => value.end !== true))
 }
@@ -190,7 +190,10 @@ function byMerchant(payments: Log<Payment>): Payment[][] {
   return partitions
 }
 
-/** True if a clock that was ahead closed a time after `now`. The partition closes no other time until then. */
+/**
+ * Returns true if a clock that was ahead closed a time after `now`. The partition closes no other time before that time
+ * has come.
+ */
 function isAhead({ time }: Closing, { doubtful, now }: Timing): boolean {
   return doubtful.length > 0 && time > now
 }

@@ -6,7 +6,10 @@ import type { Fault } from './schedule.ts'
 import { noSmallDisk } from './small-disk.ts'
 import type { WorkerSlot } from './worker-slot.ts'
 
-/** How long a fault waits for a commit step. A worker commits ten times a second unless it has no more work. */
+/**
+ * Time limit for a commit step at which a fault is to happen. A worker commits ten times a second unless it has no more
+ * work.
+ */
 const STEP_WITHIN_MS = 10_000
 const BROKER_ANSWERS_MS = 90_000
 const READY_WITHIN_MS = 60_000

@@ -20,9 +20,14 @@ export interface Growth {
 /** The warm-up's share of a run: caches fill and code is compiled during it, so its samples are ignored. */
 const WARM_UP_SHARE = 1 / 3
 const MS_PER_HOUR = 3_600_000
-/** The rise of memory that counts as flat. It tolerates caches that still fill and connections that come and go. */
+/**
+ * Maximum rise of memory that counts as flat. It tolerates caches that still fill, and changing numbers of connections.
+ */
 const MAX_RSS_RISE = 0.1
-/** The additional handles that count as flat: connections and table files count twice while they are replaced. */
+/**
+ * Maximum number of additional handles that counts as flat, because connections and table files count twice while they
+ * are replaced.
+ */
 const MAX_MORE_HANDLES = 10
 
 /** @throws RangeError if there are too few samples for a line */

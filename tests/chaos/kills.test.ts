@@ -13,7 +13,7 @@ import { keepLogs } from './keep-logs.ts'
 const { seed, rounds, parts } = chaosConfig()
 const TWEETS_PER_SECOND = 40
 const SECOND_MS = 1_000
-/** Larger than the difference between any two ids of the recording. */
+/** Difference between the ids of two rounds, which is larger than that between any two ids of the recording. */
 const IDS_PER_ROUND = 100_000_000_000_000_000n
 /** Lists are renewed every half minute, so a kill may happen at any point between two renewals. */
 const WITHIN_MS = 30 * SECOND_MS
@@ -32,7 +32,7 @@ afterAll(async () => {
   await (trial?.finish() ?? system?.finish())
 })
 
-/** The recorded tweets, repeated endlessly with new ids, or those of the demo if there is no recording. */
+/** Returns the recorded tweets, repeated endlessly with new ids, or those of the demo if there is no recording. */
 async function tweetsFromNow(): Promise<() => LiveEvent> {
   const file = publicData('tweets')
   const makeTweet = tweetMaker()

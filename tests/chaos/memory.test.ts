@@ -29,7 +29,7 @@ const CLOCK_OFFSETS_MS = [-48 * HOUR_MS, -HOUR_MS, -300, 300, 20_000, HOUR_MS, 4
 const NAME = 'shop'
 const topics = shopTopics(NAME)
 
-/** Kills a worker immediately, without an orderly shutdown. */
+/** Thrown inside a worker to end it immediately, without an orderly shutdown. */
 class Killed extends Error {}
 
 /** A worker on the in-memory broker, with its state and its group membership. */
@@ -50,7 +50,7 @@ interface ClockJump {
   readonly slot: Slot
   readonly offsetMs: number
   readonly from: number
-  /** Undefined while the clock is wrong. */
+  /** When the clock was corrected; undefined while it is wrong. */
   backAt: number | undefined
 }
 
@@ -166,7 +166,7 @@ async function run(seed: number): Promise<string[]> {
     slot.trap = { step: pick(random, STEPS), error: new Killed('killed when its clock was right again') }
   }
 
-  /** The last committed time of each partition of the first stage. */
+  /** Returns the last committed time of each partition of the first stage. */
   function lastMarkers(): Map<number, number> {
     const times = new Map<number, number>()
     for (const { headers } of b.broker.log(`${NAME}-by-merchant-repartition`, 0).read(0, Number.MAX_SAFE_INTEGER)) {
@@ -176,11 +176,13 @@ async function run(seed: number): Promise<string[]> {
     return times
   }
 
-  /** Delays the responses to commits so that other faults can occur meanwhile. Then the commits succeed or fail. */
+  /**
+   * Delays the responses to commits so that other faults can occur in the meantime. Then the commits succeed or fail.
+   */
   function holdCommits(): void {
     if (b.broker.commitGate !== undefined) return
     const gate = Promise.withResolvers<void>()
-    gate.promise.catch(() => {}) // No commit may be waiting for it.
+    gate.promise.catch(() => {}) // Any waiting commit must be released.
     b.broker.commitGate = gate.promise
     const failure = pick(random, [undefined, undefined, passing(), new FencedError('given up by the broker')])
     setTimeout(
@@ -247,7 +249,7 @@ function passing(): TransportError {
   return new TransportError('TIMED_OUT', 'not in time', { fatal: false })
 }
 
-/** Stamps fetches with the slot's clock. */
+/** Returns a transport that stamps fetches with the slot's clock. */
 function withClock(transport: Transport, slot: Slot): Transport {
   return {
     ...transport,
@@ -264,7 +266,7 @@ function withClock(transport: Transport, slot: Slot): Transport {
   }
 }
 
-/** The slot's database, with writes that fail on demand. */
+/** Wraps the slot's database so that writes fail on demand. */
 function failing(slot: Slot): StateBackend {
   const { backend } = slot
 
@@ -290,7 +292,7 @@ function failing(slot: Slot): StateBackend {
   }
 }
 
-/** A key for each partition of the payments. */
+/** Returns a key for each partition of the payments. */
 function onePerPartition(): string[] {
   const keys = new Map<number, string>()
   for (let i = 0; keys.size < PARTITIONS; i++) keys.set(partitionFor(Buffer.from(`end-${i}`), PARTITIONS), `end-${i}`)

@@ -19,7 +19,10 @@ const SERVICES = { trends: ['kills'], links: ['alias', 'clicks'], snippets: ['bu
 const MS_PER_SECOND = 1_000
 const MAX_SEED = 2 ** 31
 const VERIFY = join(import.meta.dirname, '../../scripts/verify.ts')
-/** Each run leaves about eighty partitions. After a hundred runs on one broker, a restart would take minutes. */
+/**
+ * Number of runs per broker. Each leaves about eighty partitions, so after a hundred runs on one broker, a restart
+ * would take minutes.
+ */
 const SEEDS_PER_BROKER = 10
 
 function options() {
@@ -95,7 +98,7 @@ async function main(): Promise<number> {
     return result.faults.length === 0
   }
 
-  /** Logs of a failed run. */
+  /** Keeps the logs of a failed run. */
   function keep(schedule: Schedule, broker: Component, place: string): void {
     const target = join(chaosHome(), `seed-${schedule.seed}`)
     rmSync(target, { recursive: true, force: true })

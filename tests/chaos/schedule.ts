@@ -139,7 +139,7 @@ function drawKinds(random: Random, brokers: number): FaultKind[] {
   return brokers > 1 ? [...kinds, 'move'] : kinds
 }
 
-/** The same seed and options give the same schedule. */
+/** Draws a schedule. The same seed and options give the same one. */
 export function drawSchedule(seed: number, options: ScheduleOptions = {}): Schedule {
   const random = seededRandom(seed)
   const kinds = options.kinds ?? drawKinds(random, options.brokers ?? 1)
@@ -151,7 +151,7 @@ export function drawSchedule(seed: number, options: ScheduleOptions = {}): Sched
   return { seed, settings, faults: faults.toSorted((a, b) => a.atMs - b.atMs) }
 }
 
-/** `standby=1 keepPlaceOnStop=false; 1.2 s kill worker=0 downMs=300 wipe=true` */
+/** Formats a schedule, such as `standby=1 keepPlaceOnStop=false; 1.2 s kill worker=0 downMs=300 wipe=true`. */
 export function described({ settings, faults }: Schedule): string {
   const values = (of: object) => Object.entries(of).map(([name, value]) => `${name}=${value}`)
   const texts = faults.map(({ atMs, fault: { kind, ...rest } }) => [`${(atMs / SECOND_MS).toFixed(1)} s`, kind, ...values(rest)].join(' '))

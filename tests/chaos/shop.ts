@@ -66,7 +66,10 @@ interface Balance {
 
 export const PARTITIONS = 4
 const WINDOW_MS = 1_000
-/** How many windows are kept: longer than any payment is in flight, even with faults. Older ones are dropped. */
+/**
+ * Number of windows that are kept. They cover more time than any payment is in flight, even with faults. Older ones are
+ * dropped.
+ */
 const WINDOWS_KEPT = 600
 const REMINDER_AFTER_MS = 700
 const TICK_MS = 500
@@ -92,7 +95,7 @@ function jsonTopic<T>(name: string): Topic<string, T> {
   return { name, key: utf8, value: rawValue(json<T>()), partitions: PARTITIONS }
 }
 
-/** Every topic that the shop reads and writes, except its internal ones. */
+/** Returns every topic that the shop reads and writes, except its internal ones. */
 export function shopTopics(name: string) {
   return {
     payments: jsonTopic<Payment>(`${name}-payments`),
@@ -124,7 +127,7 @@ export function shop(name: string, options: TopologyOptions = {}): Topology {
     const byRegion = t.repartition<string, number>('by-region', { key: utf8, value: rawValue(json()), partitions: 2 })
 
     const balances = keyedStore<string, Balance>('balances', { key: utf8, value: rawValue(json()) })
-    /** Whichever of payment and receipt came first, by id. */
+    /** The one of payment and receipt that came first, by id. */
     const unmatched = keyedStore<string, 'payment' | 'receipt'>('unmatched', { key: utf8, value: rawValue(json()) })
     const reminders = timerStore<string>('due', { key: utf8 })
     const pending = new Map<string, number>()

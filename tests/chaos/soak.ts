@@ -23,7 +23,7 @@ const SAMPLE_EVERY_MS = 20_000
 /** Pause after a garbage collection, during which empty pages are returned to the system in the background. */
 const COLLECTION_MS = 1_000
 const CUT_EVERY_MS = 20_000
-/** How often each worker is fenced, drops its tasks and rejoins. */
+/** Interval at which each worker is fenced, drops its tasks and rejoins. */
 const ZOMBIE_EVERY_MS = 3 * MINUTE_MS
 const ZOMBIE_MS = 8_000
 

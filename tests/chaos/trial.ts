@@ -46,18 +46,24 @@ export interface TrialResult {
 }
 
 const PAYMENTS = 4_000
-/** The input continues after the last fault begins, so that the fault affects some of it. */
+/** Duration of the input. It continues after the last fault begins, so that the fault affects some of it. */
 const INPUT_MS = FAULTS_WITHIN_MS + 1_000
-/** Shorter than the session time-out of 6 s, so that a stalled worker can lose only its transaction. */
+/**
+ * Transaction time-out. It is shorter than the session time-out of 6 s, so that a stalled worker can lose only its
+ * transaction.
+ */
 const TRANSACTION_TIMEOUT_MS = 3_000
 const READY_WITHIN_MS = 90_000
-/** How long sessions, transactions and restores may take after the last fault on a busy machine. */
+/**
+ * Time limit for the output after the last fault, which allows for sessions, transactions and restores on a busy
+ * machine.
+ */
 const OUTPUT_WITHIN_MS = 150_000
 const LOOK_EVERY_MS = 300
 /** The broker refuses timestamps this far ahead of its own clock (`message.timestamp.after.max.ms`). */
 const TOO_FAR_AHEAD_MS = 3_600_000
 
-/** Faults after which a worker may end and needs its supervisor to restart it. */
+/** Returns whether a worker may end after the fault, so that its supervisor must restart it. */
 function mayEndWorkers(fault: Fault): boolean {
   return fault.kind === 'disk-full' || fault.kind === 'damage' || (fault.kind === 'clock' && fault.offsetMs >= TOO_FAR_AHEAD_MS)
 }

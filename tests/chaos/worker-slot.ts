@@ -57,7 +57,7 @@ export interface WorkerSlot {
   wipe(): void
   /** @returns what was damaged, or undefined if there is no such file */
   damage(how: Damage, file: number): string | undefined
-  /** Ends everything. */
+  /** Ends the process and removes the disk and the proxy. */
   close(): Promise<void>
 }
 
@@ -141,7 +141,7 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
       exitExpected = true
       leaving.kill('SIGTERM')
       const hasEnded = () => {
-        // It may have reached only now the step where it was to stop.
+        // The process may have reached the step at which it stops only just now.
         if (isStopped()) leaving.kill('SIGCONT')
         return leaving.exitCode !== null || leaving.signalCode !== null
       }
@@ -149,7 +149,7 @@ export async function workerSlot(options: SlotOptions): Promise<WorkerSlot> {
       return leaving.exitCode ?? -1
     },
     tell(order) {
-      if (child?.connected === true) child.send(order, () => {}) // A child that has just ended gets no message.
+      if (child?.connected === true) child.send(order, () => {}) // The child has just ended and cannot receive the message.
     },
     stop: () => void child?.kill('SIGSTOP'),
     go: () => void child?.kill('SIGCONT'),

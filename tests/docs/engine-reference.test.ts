@@ -13,7 +13,7 @@ const ROOT = join(import.meta.dirname, '..', '..')
 const source = (path: string) => readFileSync(join(ROOT, path), 'utf8')
 const reference = source('docs/engine-reference.md')
 
-/** The rows of the tables below a heading, up to the next heading, as cells without backticks. */
+/** Returns the rows of the tables below a heading, up to the next heading, as cells without backticks. */
 function rows(heading: string): string[][] {
   const lines = reference.split('\n')
   const start = lines.findIndex((line) => /^#+ /.test(line) && line.replaceAll('`', '').replace(/^#+ /, '') === heading)
@@ -30,7 +30,7 @@ function rows(heading: string): string[][] {
 const firstCells = (heading: string) => rows(heading).map((row) => row[0])
 const cell = (heading: string, first: string, column: number) => rows(heading).find((row) => row[0] === first)?.[column]
 
-/** The members of an interface, in source order. */
+/** Returns the members of an interface, in source order. */
 function members(path: string, name: string): string[] {
   const body = new RegExp(`export interface ${name}\\b[^{]*\\{\\n([\\s\\S]*?)\\n\\}`).exec(source(path))?.[1] ?? ''
   return [...body.matchAll(/^ {2}(?:readonly )?(\w+)\??[:(]/gm)].map((match) => match[1])

@@ -10,7 +10,7 @@ const chapters = readdirSync(GUIDE)
   .sort()
 const textOf = (chapter: string) => readFileSync(join(GUIDE, chapter), 'utf8')
 
-/** The lines between a heading of the index and the next heading. */
+/** Returns the lines between a heading of the index and the next heading. */
 function section(heading: string): string {
   const start = index.indexOf(`## ${heading}\n`)
   expect(start).toBeGreaterThan(0)

@@ -23,9 +23,9 @@ interface Link {
   readonly section: string | undefined
 }
 
-/** Markdown's `[text](target)`, relative to its file. */
+/** Matches Markdown's `[text](target)`, whose target is relative to the file. */
 const MARKDOWN_LINK = /\]\(([^()\s#]*)(?:#([^()\s]*))?\)/g
-/** A page that a comment names by its path from the root. */
+/** Matches a page that a comment names by its path from the root. */
 const NAMED_PAGE = /(?<![\w./-])docs\/([\w/-]+\.md)(?:#([\w-]*))?/g
 
 function linksOf(file: string, text: string): Link[] {
@@ -42,7 +42,7 @@ function withoutCode(markdown: string): string {
   return markdown.replaceAll(/^(`{3,})[\s\S]*?^\1/gm, '')
 }
 
-/** The anchors of a page's headings, formed as GitHub does. */
+/** Returns the anchors of a page's headings, formed as GitHub does. */
 function sectionsOf(markdown: string): Set<string> {
   const seen = new Map<string, number>()
   const headings = [...withoutCode(markdown).matchAll(/^#{1,6} +(.+?) *$/gm)].map(([, heading]) => anchorOf(heading))

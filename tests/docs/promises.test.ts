@@ -5,7 +5,7 @@ import { FAULT_KINDS } from '../chaos/schedule.ts'
 
 const DOCS = join(import.meta.dirname, '../../docs')
 const CHAOS = '../tests/chaos/schedule.ts'
-/** Limits a table cell. A longer text belongs in a paragraph. */
+/** Maximum length of a table cell. A longer text belongs in a paragraph. */
 const MAX_CELL_CHARACTERS = 300
 const LINK = /\[([^\]]+)\]\(([^)]+)\)/g
 

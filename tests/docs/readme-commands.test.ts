@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { TASKS } from '../../scripts/tasks.mjs'
 
 const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8')
-/** Limits the section "Not yet", which is for the limits that matter most to a new reader. */
+/** Maximum number of bullets in the section "Not yet", which is for the limits that matter most to a new reader. */
 const MAX_NOT_YET = 10
 
 test('the table of commands lists every task, and no other', () => {

@@ -6,7 +6,7 @@ import { type Text, textsOfCode, textsOfMarkdown } from './texts.ts'
 
 const ROOT = join(import.meta.dirname, '..', '..')
 const MAX_COLUMNS = 120
-/** Files and folders whose words are checked, besides all documents. `['']` checks the whole repository. */
+/** Files and folders whose words are checked, in addition to all documents. `['']` checks the whole repository. */
 const AREAS: readonly string[] = ['']
 const DOCUMENT = /\.md$/
 const inAreas = (path: string) => DOCUMENT.test(path) || AREAS.some((area) => path.startsWith(area))

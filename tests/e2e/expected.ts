@@ -29,7 +29,7 @@ export interface Expected {
   faults(list: PublishedList): string[]
   /** True if there is only one correct list for every region. */
   isExact(windowEnd: number): boolean
-  /** Regions that have tweets. */
+  /** The regions that have tweets. */
   readonly woeids: readonly number[]
 }
 

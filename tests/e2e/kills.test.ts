@@ -4,7 +4,7 @@ import { seededRandom } from '../../tools/random/random.ts'
 import { leaveAndComeBack, type Ordeal, ordeal, randomMoment } from './kills.ts'
 import { type System, startSystem } from './system.ts'
 
-/** Decides the tweets and the times of kills. tests/chaos covers many other seeds. */
+/** Seed that determines the tweets and the times of kills. tests/chaos covers many other seeds. */
 const SEED = 20260115
 const TWEETS_PER_SECOND = 200
 /** Pause between two incidents. */

@@ -30,7 +30,7 @@ const WORLD = 1
 
 /** A running system that loses parts while tweets arrive, and everything that it has published so far. */
 export interface Ordeal {
-  /** kill -9, after which the supervisor restarts the part as in `npm start`. Resolves when it is back. */
+  /** Kills the part with -9, after which the supervisor restarts it as in `npm start`. Resolves when it is back. */
   kill(victim: Component): Promise<void>
   /** Resolves with the end of the first window after the call for which every region has a list. */
   nextWindow(options?: { readonly wholeMinute?: boolean }): Promise<number>
@@ -133,7 +133,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
 
   async function checkPublished(): Promise<void> {
     await readPublished(0)
-    // Read after the lists, so that it contains every tweet that they may count.
+    // Reads the tweets after the lists, so that they include every tweet that the lists may count.
     log.push(...(await reader.tweets()))
     expected = expectedLists(live.known(log))
     const newest = Math.max(...regionsOf.keys())
@@ -165,7 +165,7 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
       const windows = [...regionsOf].filter(([windowEnd, { size }]) => windowEnd % MINUTE_MS === 0 && size === regions.length)
       const complete = `window_end IN (${windows.map(([windowEnd]) => windowEnd / SECOND_MS).join()})`
       expect(rowsFound).toBeGreaterThan(0)
-      // Must hold even before a merge, because nothing is written twice.
+      // Must be true even before a merge, because nothing is written twice.
       const counts = `count(), uniqExact(woeid, window_end, rank)`
       for (const table of ['trend_snapshots', 'trend_snapshots FINAL'])
         expect((await ask(`SELECT ${counts} FROM ${table} WHERE ${complete}`))[0].map(Number)).toEqual([rowsFound, rowsFound])
@@ -181,7 +181,8 @@ export function ordeal(system: System, say: (text: string) => void, nextEvent: (
     const redis = new Redis(system.redis.address)
     const read = (woeid: number) => get(system.apis[0], `/v1/trends?woeid=${woeid}`)
     try {
-      // Frozen while the readers are checked, because workers on a fast machine refill Redis before the first read.
+      // The workers are frozen while the readers are checked, because on a fast machine they refill Redis before the
+      // first read.
       await whileFrozen(system.workers, async () => {
         await flushTestRedis(redis)
         for (const woeid of counted) {
@@ -235,11 +236,11 @@ export async function leaveAndComeBack(worker: Component): Promise<void> {
 interface AnswerWatch {
   stop(): void
   wrong(): readonly string[]
-  /** Runs `action`, which kills the part. If the part is an API, it need not answer meanwhile. */
+  /** Runs `action`, which kills the part. If the part is an API, it need not respond in the meantime. */
   without(victim: Component, action: () => Promise<void>): Promise<void>
 }
 
-/** Polls all APIs as readers do. They may answer an error, but never a wrong, empty or missing list. */
+/** Polls all APIs as readers do. They may respond with an error, but never with a wrong, empty or missing list. */
 function watchAnswers({ apis }: System): AnswerWatch {
   const wrong: string[] = []
   const excused = new Set<Component>()
@@ -296,7 +297,7 @@ async function whileFrozen(components: readonly Component[], action: () => Promi
   }
 }
 
-/** A random delay from the seed. */
+/** Waits for a random time, determined by the seed. */
 export function randomMoment(random: Random, withinMs: number): Promise<void> {
   return delay(Math.floor(random() * withinMs))
 }

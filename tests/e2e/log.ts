@@ -34,7 +34,7 @@ export interface LoggedTweet {
   readonly tweet: Tweet
   /** Timestamp of the record, epoch ms. */
   readonly timestamp: number
-  /** When a reader found it, epoch ms. It was in the log by then. */
+  /** Time at which a reader found it, epoch ms. By then it was in the log. */
   readonly foundAt: number
 }
 
@@ -43,11 +43,11 @@ export interface LoggedTweet {
  * the last one.
  */
 export interface LogReader {
-  /** In log order, partition by partition, without records that are not tweets. */
+  /** Returns the tweets in log order, partition by partition, without records that are not tweets. */
   tweets(): Promise<LoggedTweet[]>
-  /** Lists of `trend-output` and `trend-renewals`. */
+  /** Returns the lists of `trend-output` and `trend-renewals`. */
   lists(): Promise<PublishedList[]>
-  /** Values of any topic, as latin1 text. */
+  /** Returns the values of any topic, as latin1 text. */
   raw(topic: string): Promise<string[]>
 }
 

@@ -27,7 +27,7 @@ export interface System {
   finish(): Promise<void>
 }
 
-/** How long groups may take to form and views to catch up on a busy machine. */
+/** Time limit for groups to form and views to catch up on a busy machine. */
 const READY_TIMEOUT_MS = 90_000
 
 export async function startSystem({ workers: workerCount, apis: apiCount }: { workers: number; apis: number }): Promise<System> {
@@ -75,7 +75,10 @@ export async function startSystem({ workers: workerCount, apis: apiCount }: { wo
   }
 }
 
-/** Ports of one API process. Two systems run at once when suites do, so none may keep a default port. */
+/**
+ * Finds free ports for one API process. Suites may run concurrently with several systems, so none may keep a default
+ * port.
+ */
 async function freeApiPorts(index: number): Promise<Pick<LocalConfig, 'apiPort' | 'apiOperationsPort'>> {
   return { apiPort: (await freePort()) - index * API_PORT_STEP, apiOperationsPort: (await freePort()) - index }
 }

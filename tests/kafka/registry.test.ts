@@ -7,7 +7,7 @@ interface Seen {
   readonly init: RequestInit
 }
 
-/** A client whose server answers from a list and then repeats the last answer. Time passes only by sleeping. */
+/** Creates a client whose server answers from a list and then repeats the last answer. Time passes only by sleeping. */
 function scripted(...answers: (() => Response)[]) {
   const seen: Seen[] = []
   const runtime = manualRuntime()

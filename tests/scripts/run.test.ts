@@ -9,7 +9,7 @@ import { sweepTrial, trialFolder } from '../../scripts/trial.mjs'
 
 const RUN = fileURLToPath(new URL('../../scripts/run.mjs', import.meta.url))
 
-/** A machine whose PATH contains only these scripts, given by name and text. */
+/** Simulates a machine whose PATH contains only these scripts, given by name and text. */
 function machine(programs: Readonly<Record<string, string>> = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-setup-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -64,7 +64,7 @@ test('reports the reason from apt-get in one line, and writes the rest to the lo
 test('processes and folders that an interrupted test or benchmark left behind are removed', async () => {
   const folder = trialFolder()
   const env = { ...process.env, TMPDIR: folder }
-  // In another process group, like the servers of the local stack.
+  // Runs in another process group, like the servers of the local stack.
   const left = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { env, stdio: 'ignore', detached: true })
   const other = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1e6)'], { stdio: 'ignore' })
   onTestFinished(() => void other.kill('SIGKILL'))

@@ -15,7 +15,7 @@ import { stepsOf } from './page.ts'
 const SOON = { timeout: 60_000, interval: 100 }
 const TEST_TIMEOUT_MS = 300_000
 const PAGE = join(import.meta.dirname, '../../docs/add-a-service.md')
-/** What production creates for the service that the page builds. */
+/** Partition counts in production of the topics of the service that the page builds. */
 const PARTITIONS = { 'votes-cast': 6, 'vote-counts': 3, 'votes-by-choice-repartition': 3, 'votes-totals-changelog': 3 }
 
 test('a service that is added by the steps of docs/add-a-service.md works from its route to its table', {
@@ -26,7 +26,7 @@ test('a service that is added by the steps of docs/add-a-service.md works from i
   const checkout = join(folder.path, 'checkout')
   copyCheckout(checkout)
   for (const step of stepsOf(readFileSync(PAGE, 'utf8'))) apply(step, checkout)
-  // Like `npm run schemas`, without the check for installed packages.
+  // Does the same as `npm run schemas`, without the check for installed packages.
   runIn(checkout, ['scripts/schema-types.ts'])
   expect(readFileSync(join(checkout, 'README.md'), 'utf8')).toContain('| `VOTES_AT_ONCE` | 10 | votes that one request may give |')
   runIn(checkout, ['node_modules/typescript/bin/tsc', '--noEmit', '--project', '.'])

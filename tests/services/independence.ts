@@ -46,7 +46,7 @@ export function servicesOf(files: Iterable<string>): string[] {
   return [...new Set(described.flatMap((name) => name ?? []))].sort()
 }
 
-/** Names of topics, views, tables and settings that a service's own modules declare. */
+/** Returns the names of topics, views, tables and settings that a service's own modules declare. */
 export async function namesOf(service: string, files: Iterable<string>): Promise<ServiceNames> {
   const owned = [...files].filter((file) => folderOf(file) === service)
   const declaring = owned.filter((file) => /^(state\/(views|tables)\/|schemas\/[\w-]+\/topics\.ts$)|\/(service|settings)\.ts$/.test(file))
@@ -79,14 +79,14 @@ function declaredBy(exportName: string, value: unknown): string[] {
   ]
 }
 
-/** The service that a file belongs to, or undefined if there is none. */
+/** Returns the service that a file belongs to, or undefined if there is none. */
 function folderOf(file: string): string | undefined {
   const room = ROOMS.find((candidate) => file.startsWith(`${candidate}/`))
   const [folder, ...rest] = room === undefined ? [''] : file.slice(room.length + 1).split('/')
   return rest.length > 0 ? folder : undefined
 }
 
-/** Every module that depends on a service without belonging to one. */
+/** Returns every module that depends on a service without belonging to one. */
 export function dependences(files: ReadonlyMap<string, string>, services: readonly ServiceNames[]): Dependence[] {
   const known = new Map(services.map((names) => [names.service, names]))
   return [...files].flatMap(([file, text]) => {
@@ -111,7 +111,10 @@ function dependencesOf(file: string, text: string, services: ReadonlyMap<string,
   return [...imported, ...named]
 }
 
-/** A compound name counts anywhere, even in comments, and a single word only as a whole literal. */
+/**
+ * Returns whether a text contains a name. A compound name counts anywhere, even in comments, and a single word only as
+ * a whole literal.
+ */
 function isNamed(name: string, text: string): boolean {
   if (/[-_]/.test(name)) return new RegExp(`(?<![\\w-])${name}(?![\\w-])`).test(text)
   return ["'", '"', '`'].some((quote) => text.includes(`${quote}${name}${quote}`))

@@ -5,7 +5,7 @@ export type Step =
 
 const BLOCK = /^```(\w+) (\S+)\n(.*?)^```$/gms
 
-/** The code blocks that name a file after their language, in page order. */
+/** Returns the code blocks that name a file after their language, in page order. */
 export function stepsOf(page: string): Step[] {
   return [...page.matchAll(BLOCK)].map(([, language, path, text]) => {
     if (language !== 'diff') return { kind: 'file', path, text }
@@ -16,7 +16,7 @@ export function stepsOf(page: string): Step[] {
   })
 }
 
-/** A list with more lines: imports at its top, and entries at its end. */
+/** Adds lines to a list: imports at its top, and entries at its end. */
 export function withLines(list: string, added: readonly string[]): string {
   const imports = added.filter((line) => line.startsWith('import '))
   const entries = added.filter((line) => !line.startsWith('import '))

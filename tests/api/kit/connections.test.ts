@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { trustedProxies } from '../../../api/kit/client-address.ts'
 import { connectionGate } from '../../../api/kit/connections.ts'
 
-/** A gate, and connections that record whether it destroyed them. */
+/** Creates a gate, and connections that record whether the gate destroyed them. */
 function gated(total: number, perAddress: number) {
   const registry = new Registry()
   const gate = connectionGate({ total, perAddress, trusted: trustedProxies(['10.0.0.0/8']), registry })

@@ -72,7 +72,7 @@ const broken = defineRoute({ ...shared, method: 'get', path: '/broken', operatio
 const busy = defineRoute({ ...shared, method: 'get', path: '/busy', operationId: 'busy', answers: anything })
 const endless = defineRoute({ ...shared, method: 'get', path: '/endless', operationId: 'endless', timeoutMs: 20, answers: anything })
 
-/** A service that returns what the kit passes to its handlers. */
+/** Creates a service that returns the input that the kit passes to its handlers. */
 export function echoService(state: { runs: number; reusableUntil?: number } = { runs: 0 }): ServiceRoutes {
   return {
     name: 'echo',

@@ -8,7 +8,7 @@ import { CodecError } from '../../../schemas/codec.ts'
 
 const CAPACITY = 3
 
-/** A Kafka that can be unavailable, delay acknowledgements, or refuse facts. */
+/** Creates a buffer on a Kafka that can be unavailable, delay acknowledgements, or refuse facts. */
 function buffered() {
   const kafka = {
     /** Facts that are not acknowledged yet. */
@@ -50,7 +50,7 @@ function buffered() {
     log: createLogger('info', { write: (line: string) => void lines.push(JSON.parse(line)) }),
   })
   const metric = async (name: string) => (await registry.getSingleMetric(name)!.get()).values[0]?.value ?? 0
-  /** True if Kafka has answered at least once. */
+  /** Waits until Kafka has answered at least once. */
   async function opened(): Promise<void> {
     buffer.offer('k', 'first')
     await expect.poll(() => taken).toEqual(['first'])

@@ -14,7 +14,7 @@ import type { UserInterests } from '../../../schemas/trends/types.ts'
 const log = createLogger('silent')
 const topic = userInterests
 
-/** A broker with the topic, a writer and a reader. */
+/** Creates a broker with the topic, a writer and a reader. */
 async function world() {
   const broker = memoryBroker()
   broker.createTopic({ name: topic.name, partitions: topic.partitions })

@@ -44,7 +44,7 @@ export async function signToken(key: SigningKey, claims: TokenClaims = {}): Prom
   return await new SignJWT(payload).setProtectedHeader({ alg: key.alg, kid: key.kid }).sign(key.privateKey)
 }
 
-/** An app with one signing key, a manual clock and captured log lines. */
+/** Creates an app with one signing key, a manual clock and captured log lines. */
 export async function testApp(
   options: { services?: ServiceRoutes[]; probes?: ReadinessProbe[]; bodyTimeoutMs?: number; limits?: RequestLimits } = {},
 ) {

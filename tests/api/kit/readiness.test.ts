@@ -3,7 +3,7 @@ import { readiness } from '../../../api/kit/readiness.ts'
 
 const MAX_AGE_MS = 1_000
 
-/** A part that counts how often it is checked. */
+/** Creates a probe that counts how often it is checked. */
 function counted() {
   const clock = { now: 0 }
   const state = { asked: 0, reason: undefined as string | undefined }

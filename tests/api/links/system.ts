@@ -13,7 +13,7 @@ import { startWorkerProcess } from '../worker-process.ts'
 export interface LinksSystem {
   readonly folder: GuardedFolder
   readonly kafka: Component
-  /** undefined if the caller passed a Redis. */
+  /** The stack's Redis; undefined if the caller passed one. */
   readonly redis: Component | undefined
   readonly env: Readonly<Record<string, string>>
   readonly worker: SupervisedWorker

@@ -28,7 +28,7 @@ const LINK = {
   analytics: true,
 }
 
-/** A Redis with what sinks and an earlier API have written, and an API that cannot reach Kafka. */
+/** Starts a Redis with the data that sinks and an earlier API have written, and an API that cannot reach Kafka. */
 async function apiWithoutKafka(partitionsKept: boolean) {
   const folder = guardedFolder()
   onTestFinished(() => folder.finish())

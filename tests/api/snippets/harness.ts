@@ -40,8 +40,8 @@ export async function snippetsApi(
   const now = () => clock.now
   const counted: string[] = []
   /**
-   * The rows that ClickHouse returns, the queries that it got, and the number of partitions that it has read to the
-   * end.
+   * The rows that ClickHouse returns, the queries that it received, and the number of partitions with which it has
+   * caught up.
    */
   const found = { rows: [] as [string, number][], words: [] as string[], caughtUp: snippetTexts.partitions }
   const tables: TableReader = {

@@ -14,7 +14,7 @@ type Api = Awaited<ReturnType<typeof snippetsApi>>
 const error = ({ status, body }: { status: number; body: { error: string } }) => [status, body.error]
 const keyed = (key: string) => ({ 'content-type': 'application/json', 'idempotency-key': key })
 
-/** Reads with a key, so that it can be repeated any number of times. */
+/** Returns a function that sends the same request with the same key each time. */
 function repeated({ send }: Api, path: string, fields: object, as?: { sub: string }) {
   return () => send('POST', path, { body: JSON.stringify(fields), as, headers: keyed('mine') })
 }

@@ -15,7 +15,7 @@ async function narrowApi() {
   return { ...(await snippetsApi({ streams: own })), ...own }
 }
 
-/** A body that pauses in the middle until the test resumes it. */
+/** Creates a body that pauses in the middle until the test resumes it. */
 function haltingBody() {
   const { promise, resolve } = Promise.withResolvers<void>()
   const bytes = Buffer.from(LONG)

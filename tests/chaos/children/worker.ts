@@ -28,7 +28,7 @@ export interface WorkerArguments {
 /** Messages from the parent. */
 export type WorkerOrder =
   | { readonly order: 'clock'; readonly offsetMs: number }
-  /** The next commit that reaches the step kills or suspends the process there. */
+  /** Kills or suspends the process at the next commit that reaches the step. */
   | { readonly order: 'at-step'; readonly step: CommitFaultPoint; readonly signal: 'SIGKILL' | 'SIGSTOP' }
   /** Clears a step that was not reached yet. */
   | { readonly order: 'disarm' }
@@ -44,7 +44,7 @@ export interface WorkerReport {
 
 const REPORT_EVERY_MS = 100
 const CONNECT_EVERY_MS = 500
-/** Small, so that table files exist after a few seconds. */
+/** Memory of the state's database. It is small, so that table files exist after a few seconds. */
 const STATE_MEMORY_BYTES = 16 * 1_048_576
 
 const given = JSON.parse(process.argv[2]) as WorkerArguments
@@ -70,8 +70,8 @@ const orphaned = () => process.exit(1)
 process.once('disconnect', orphaned)
 
 /**
- * Collects everything, as V8 does when memory runs out. A normal collection keeps the young generation at its maximum
- * size so far.
+ * Runs a garbage collection of everything, as V8 does when memory runs out. A normal collection keeps the young
+ * generation at its maximum size so far.
  */
 function collectGarbage(): void {
   setFlagsFromString('--expose-gc')

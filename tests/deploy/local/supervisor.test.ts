@@ -9,7 +9,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-/** A process that ends on request, and whose next starts may fail. */
+/** Creates a process that ends on request, and whose next starts may fail. */
 function fakeComponent() {
   const started: number[] = []
   let failures = 0

@@ -24,8 +24,8 @@ export interface Interference {
   /** The number of exchanges to let pass first. Default 0. */
   readonly after?: number
   /**
-   * lose-request: the broker never gets the request. lose-response: the broker processes it, but the client gets no
-   * response. cut: like lose-response, and the connection closes. edit: changes the response.
+   * `lose-request`: the broker never receives the request. `lose-response`: the broker processes it, but the client
+   * receives no response. `cut`: like `lose-response`, and the connection closes. `edit`: changes the response.
    */
   readonly action: 'lose-request' | 'lose-response' | 'cut' | 'edit'
   readonly edit?: (response: Buffer) => Buffer
@@ -33,7 +33,7 @@ export interface Interference {
 
 export interface BrokerProxy {
   readonly address: string
-  /** Requests of one kind so far, oldest first, without their 4-byte length. */
+  /** Returns the requests of one kind so far, oldest first, without their 4-byte length. */
   requests(api: ApiName): Buffer[]
   interfere(interference: Interference): void
   /** Closes all connections and still accepts new ones. */
@@ -51,7 +51,7 @@ const LOOPBACK = '127.0.0.1'
 const BROKER_NAME = Buffer.concat([Buffer.from([LOOPBACK.length + 1]), Buffer.from(LOOPBACK)])
 
 /**
- * A proxy in front of a real broker, so that a test can lose or change single messages. It replaces the broker's
+ * Starts a proxy in front of a real broker, so that a test can lose or change single messages. It replaces the broker's
  * address in responses by its own, so that clients cannot bypass it.
  * @param options.remember false leaves `requests` empty, for traffic that would fill the memory
  */

@@ -252,7 +252,7 @@ test('back-pressure bounds unpolled records, and a paused partition is not fetch
   const transport = await connected(proxy.address)
   const fetcher = transport.fetcher({ maxWaitMs: 50, maxPartitionBytes: 50 * KIB, maxBufferedBytes: 200 * KIB, maxPollBytes: 60 * KIB })
   for (const partition of [0, 1]) fetcher.assign({ topic, partition }, 0, 'fail')
-  // Nobody polls, so the requests must stop.
+  // Nothing is polled, so the requests must stop.
   let before = -1
   await waitUntil(
     () => {
@@ -504,7 +504,7 @@ test('a compacted log has gaps in its offsets, and the position moves past them'
   let records = await readToEnd(transport, { topic, partition: 0 })
   await waitUntil(
     async () => {
-      // Writes a record now and then to close the previous segment, because only closed segments are compacted.
+      // Writes a record from time to time to close the previous segment, because only closed segments are compacted.
       await write(['last'])
       records = await readToEnd(transport, { topic, partition: 0 })
       return records.filter(({ key }) => key === 'a').length === 1

@@ -7,7 +7,10 @@ import { partitionKey } from '../../../kafka/transport.ts'
 import { systemRuntime } from '../../../runtime/system.ts'
 
 const [brokers, groupId, memberId, topic, transactionalId] = process.argv.slice(2)
-/** Large enough for flushFull to send it, so that the transaction is in the log when the process dies. */
+/**
+ * Size of a batch, which is large enough for flushFull to send it, so that the transaction is in the log when the
+ * process dies.
+ */
 const FULL_BATCH_BYTES = 950_000
 
 const transport = kafkaTransport({ brokers: [brokers], clientId: 'to-be-killed' }, { runtime: systemRuntime() })

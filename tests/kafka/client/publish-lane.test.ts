@@ -7,13 +7,13 @@ import { TransportError } from '../../../kafka/transport.ts'
 import { manualRuntime } from '../../../runtime/manual.ts'
 
 const PRODUCER_ID = 7
-/** What a broker remembers of a producer, while it runs and after a restart. */
+/** Number of a producer's batches that a broker remembers, while it runs and after a restart. */
 const REMEMBERED_BATCHES = 5
 const MAX_VALUE_BYTES = 100
 const TOO_LARGE: Outcome = { kind: 'refused', error: new TransportError('MESSAGE_TOO_LARGE', 'too large', { fatal: true }) }
 const UNANSWERED: Outcome = { kind: 'unknown', reason: 'NETWORK_EXCEPTION', leaderLost: true }
 
-/** The log of one partition, which accepts the batches of an idempotent producer by Kafka's rules. */
+/** Creates the log of one partition, which accepts the batches of an idempotent producer by Kafka's rules. */
 function partitionLog() {
   const values: string[] = []
   let epoch = -1
@@ -202,7 +202,7 @@ test('records that have timed out are not resent', () => {
   expect(sent).toEqual([[1, 0, ['later']]])
 })
 
-/** The Mulberry32 generator. */
+/** Creates a Mulberry32 generator. */
 function randomFrom(seed: number): (below: number) => number {
   let state = seed
   return (below) => {

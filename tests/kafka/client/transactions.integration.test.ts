@@ -23,7 +23,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Above the batch limit, so that `flushFull` sends the records appended before it. */
+/** A value that fills a batch, so that `flushFull` sends the records appended before it. */
 const FILLER = 'f'.repeat(950_000)
 const SHORT_REQUEST_TIMEOUT_MS = 1_000
 

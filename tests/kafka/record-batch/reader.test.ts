@@ -133,7 +133,7 @@ test("reads snappy in the Java client's framing", () => {
   expect(valuesOf(read(resigned(framed)))).toEqual(['framed'])
 })
 
-/** Two interleaved producers: 1 aborts twice and commits once, 2 commits. */
+/** Returns the batches of two interleaved producers: 1 aborts twice and commits once, 2 commits. */
 function interleaved(): Buffer {
   const transactional = true
   return Buffer.concat([

@@ -1,6 +1,6 @@
 import type { LinkCommand } from '../../../schemas/links/types.ts'
 
-/** A request from user 42 by default. */
+/** Creates a request, from user 42 by default. */
 export function linkCommand(fields: Partial<LinkCommand> = {}): LinkCommand {
   return {
     action: 'create',

@@ -22,7 +22,7 @@ const tweetFields = fc.record({
   phrases: fc.array(fc.constantFrom(...ORIGINALS), { maxLength: 2 }),
   woeid: fc.constantFrom(...PLACES),
   bot_score: fc.constantFrom(0, 0.5, 0.75),
-  /** Mostly now, sometimes late, too late, ahead, or too far ahead. */
+  /** Most tweets are sent at once; some are late, too late, dated ahead, or dated too far ahead. */
   delay: fc.oneof({ weight: 5, arbitrary: fc.nat(20_000) }, fc.integer({ min: -7 * MINUTE, max: 75 * MINUTE })),
 })
 const step = fc.oneof(

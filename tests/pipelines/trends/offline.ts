@@ -29,9 +29,12 @@ const ARRIVAL_DELAY_MS = 2_000
 const MINUTE_MS = 60_000
 
 export interface Offline {
-  /** Every region's list at a window's end, best first, at most 500 entries. Regions without entries are absent. */
+  /**
+   * Returns every region's list at a window's end, best first, with at most 500 entries. Regions without entries are
+   * absent.
+   */
   listsAt(windowEnd: number): Map<number, OfflineEntry[]>
-  /** Counts so far in a region, by term and minute (epoch ms of its start). */
+  /** Returns the counts so far in a region, by term and minute (epoch ms of its start). */
   volumes(woeid: number): Map<string, Map<number, number>>
 }
 

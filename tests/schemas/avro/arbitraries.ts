@@ -76,7 +76,7 @@ const safeLong = fc.oneof(
   fc.constantFrom(LARGEST, -LARGEST, 2 ** 31, -(2 ** 31) - 1, 2 ** 34, 2 ** 35 - 1),
 )
 
-/** True if no union of the schema has a branch that could be promoted to another one. */
+/** Returns true if no union of the schema has a branch that could be promoted to another one. */
 export function hasDistinctBranches(schema: AvroSchema): boolean {
   if (typeof schema === 'string') return true
   if (Array.isArray(schema)) {

@@ -112,7 +112,7 @@ test('status ends quietly when the reader of its output has gone', async () => {
   expect(stderr).toBe('')
 })
 
-/** Packages that a file and the files that it loads import. */
+/** Returns the packages that a file and the files that it loads import. */
 function packagesOf(file: string, seen = new Set<string>()): string[] {
   if (seen.has(file)) return []
   seen.add(file)

@@ -17,7 +17,7 @@ const COOLDOWN_MS = 10_000
 const MAX_AGE_MS = 600_000
 const EXPIRY_MS = 3_600_000
 
-/** An identity provider whose keys and availability the test controls. */
+/** Creates an identity provider whose keys and availability the test controls. */
 function provider(...keys: SigningKey[]) {
   const state = { keys, loads: 0, down: false, now: START }
   async function load(): Promise<JSONWebKeySet> {

@@ -12,7 +12,7 @@ const GIVE_BACK = 3
 const counter: Counter = { key: 'limits:{acme}:r:w60', tag: 'acme', limit: { limit: 1_000, windowSeconds: WINDOW_SECONDS, burst: 0 } }
 const take = (mode: 'hard' | 'up-to', units: number): Ask => ({ mode, counter, units })
 
-/** A Redis whose answers the test supplies: the number of units taken for each counter of a request. */
+/** Creates a Redis whose answers the test supplies: the number of units taken for each counter of a request. */
 function heldScripts() {
   const sent: { readonly args: readonly (string | number)[]; answer(taken: number): void; fail(error: Error): void }[] = []
   const scripts: ScriptRunner = {
@@ -26,12 +26,12 @@ function heldScripts() {
   return { scripts, sent }
 }
 
-/** True if a decision waits for the store, as it does while the circuit is closed. */
+/** Returns whether a decision waits for the store, as it does while the circuit is closed. */
 function isAsking(store: CounterStore): boolean {
   return store.decide([take('hard', 1)]) instanceof Promise
 }
 
-/** The mode, extra field and units of each kind of ask in a script's arguments. */
+/** Returns the mode, extra field and units of each kind of ask in a script's arguments. */
 function kindsOf(args: readonly (string | number)[]) {
   return Array.from({ length: Number(args[0]) }, (_, kind) => {
     const [mode, , , extra, units] = args.slice(1 + 5 * kind)

@@ -21,7 +21,7 @@ const rule = ruleOf({ rule_id: 'two', endpoint_pattern: '*', limit_count: 2, win
 const status: RuleStatus = { rule, isOver: true, estimate: 2, remaining: 0, resetAt: 0, resetAfterSeconds: 60, retryAfterSeconds: 60 }
 const REFUSED: Verdict = { outcome: 'refused', strictest: status, violations: [status] }
 
-/** Decision records on a manual clock, with everything that they wrote. */
+/** Creates decision records on a manual clock, and collects everything that they write. */
 function recorded() {
   const clock = { ms: START_MS }
   const written = { traffic: [] as LimitTraffic[], violations: [] as LimitViolation[] }

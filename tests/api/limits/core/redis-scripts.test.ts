@@ -2,7 +2,10 @@ import { expect, test } from 'vitest'
 import { type RedisClient, redisScripts } from '../../../../api/limits/core/redis-scripts.ts'
 import { DECIDE_SCRIPT } from '../../../../api/limits/core/script.ts'
 
-/** A client from a second copy of ioredis: its prototype chain contains no class of this project's copy. */
+/**
+ * Creates a client like one from a second copy of ioredis: its prototype chain contains no class of this project's
+ * copy.
+ */
 function foreignClient(more: object = {}): RedisClient {
   return { evalsha: async () => [0], eval: async () => [0], ...more }
 }

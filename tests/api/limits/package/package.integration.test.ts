@@ -32,7 +32,7 @@ function run(command: string, args: readonly string[], env: Readonly<Record<stri
   return stdout
 }
 
-/** The TypeScript example of a README that imports the package. */
+/** Returns the TypeScript examples of a README that import the package. */
 function examplesIn(readme: string): string[] {
   const blocks = [...readFileSync(join(ROOT, readme), 'utf8').matchAll(/^```ts\n(.*?)^```$/gms)].map(([, code]) => code)
   return blocks.filter((code) => code.includes(`'${NAME}'`))
@@ -70,7 +70,7 @@ test('the packed package contains only its own code and one small dependency', (
 
 test('the example of the README type-checks and limits requests on a real Redis', async () => {
   run(join(ROOT, 'node_modules', '.bin', 'tsc'), ['--project', app])
-  // The first requests may precede the connection, and then they pass uncounted.
+  // The first requests may precede the connection, in which case they pass uncounted.
   const client = `
     import { setTimeout } from 'node:timers/promises'
     import app, { limits, redis } from './example.ts'

@@ -7,7 +7,7 @@ import { languages } from '../../../../api/snippets/languages/table.ts'
 
 const patterns = languages.flatMap((language) => language.patterns.map(([pattern]) => pattern))
 
-/** Whether the text's grams let the pattern pass, tested the way the detection does. */
+/** Returns whether the text's grams let the pattern pass, as in the detection. */
 function passes(pattern: RegExp, text: string): boolean {
   return mayMatch(pattern)(gramsOf(pattern.ignoreCase ? text.toLowerCase() : text))
 }
@@ -88,7 +88,7 @@ describe('skipped patterns', () => {
   })
 })
 
-/** The documented rule without shortcuts. */
+/** Detects the language by the documented rule, without shortcuts. */
 function bySimplyRunningAll(text: string): string {
   let best = { name: PLAINTEXT, score: 0 }
   for (const { name, patterns } of languages) {

@@ -6,7 +6,7 @@ import { clickhouseServer } from '../../../../deploy/local/clickhouse/server.ts'
 
 const PASSWORD = 'p:ss word'
 
-/** A server whose engine records every statement that reaches it. */
+/** Starts a server whose engine records every statement that reaches it. */
 async function served() {
   const ran: string[] = []
   const answer = { bytes: Buffer.from('1\n'), format: 'TabSeparated', rowsRead: 1, bytesRead: 1, elapsedSeconds: 0 }

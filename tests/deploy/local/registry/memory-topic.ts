@@ -5,11 +5,11 @@ export interface MemoryTopic extends SchemasTopic {
   readonly log: EncodedRecord[]
   /** Makes the next append fail, before or after the records are stored. */
   failNext(when: 'before' | 'after'): void
-  /** Another registry process that starts on the same log. */
+  /** Simulates another registry process that starts on the same log. */
   reopened(): MemoryTopic
 }
 
-/** The schemas topic without a broker. Keys and values are encoded and decoded as on a real one. */
+/** Creates the schemas topic without a broker. Keys and values are encoded and decoded as on a real one. */
 export function memoryTopic(log: EncodedRecord[] = []): MemoryTopic {
   let position = 0
   let failure: 'before' | 'after' | undefined

@@ -12,7 +12,7 @@ beforeEach(async () => {
   await restart()
 })
 
-/** A restarted registry on the same log. */
+/** Restarts the registry on the same log. */
 async function restart(): Promise<void> {
   topic = topic.reopened()
   app = registryRoutes(createRegistry(await openStore(topic)))

@@ -14,7 +14,7 @@ import { numberTopic } from '../words.ts'
 const numbers = numberTopic('numbers', 2)
 const doubled = numberTopic('doubled', 1)
 
-/** Rejects numbers below `least`. */
+/** Creates a topology that doubles numbers, and rejects those below `least`. */
 function doubling(least: number) {
   return topology('doubling', (t) => {
     t.source(numbers).process('double', { emits: [doubled] }, (value, ctx) => {

@@ -25,7 +25,9 @@ function badRecord(text: string): BadRecord {
   return { chunk, row: 0, code: 'undecodable_value', message: 'it is no note' }
 }
 
-/** Producers that are fenced at their first commit. Like the real one, they fail all later calls. */
+/**
+ * Wraps a transport so that its producers are fenced at their first commit. Like real ones, they fail all later calls.
+ */
 function fencing(inner: Transport, failAbort: boolean): Transport {
   let made = 0
   function producer(options: ProducerOptions): WorkerProducer {

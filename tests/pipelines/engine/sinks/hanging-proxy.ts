@@ -9,7 +9,7 @@ export interface HangingProxy {
   release(): void
 }
 
-/** A proxy that makes a server seem to hang: it accepts connections and requests, and never answers. */
+/** Starts a proxy that makes a server seem to hang: it accepts connections and requests, and never answers. */
 export async function hangingProxy(url: string): Promise<HangingProxy> {
   const { hostname, port } = new URL(url)
   const sockets = new Set<Socket>()

@@ -3,7 +3,7 @@ import { utf8 } from '../../../../schemas/keys.ts'
 import { rawValue } from '../../../../schemas/raw.ts'
 import type { Topic } from '../../../../schemas/topic.ts'
 
-/** Text keys and JSON values, for topics in tests that need no schemas. */
+/** Declares a topic with text keys and JSON values, for tests that need no schemas. */
 export function jsonTopic<V>(name: string, partitions: number, config: Record<string, string> = {}): Topic<string, V> {
   return { name, key: utf8, value: rawValue(json as Codec<V>), partitions, config }
 }

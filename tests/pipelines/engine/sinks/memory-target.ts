@@ -13,7 +13,7 @@ interface Held {
   readonly records: SinkRecord[]
 }
 
-/** An in-memory target that stores its offsets as the real ones do, and fails on demand. */
+/** Creates an in-memory target that stores its offsets as the real ones do, and fails on demand. */
 export function memoryTarget(limits: Partial<BatchLimits> = {}) {
   const partitions = new Map<string, Held>()
   const control = {

@@ -11,7 +11,7 @@ export const silent = pino({ level: process.env.KAFKA_TEST_LOG ?? 'silent' })
 export interface ProducedRecord {
   readonly partition: number
   readonly key: string
-  /** null is a tombstone. */
+  /** The value; null for a tombstone. */
   readonly value: unknown
 }
 

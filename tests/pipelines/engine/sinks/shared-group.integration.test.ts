@@ -170,7 +170,7 @@ test('a ClickHouse that hangs delays neither a view nor the hand-over of its par
   await eventually(() => counted(client)).toEqual({ rows: 100, offsets: 100 })
 })
 
-/** A process of the earlier version, in which each sink was a member of a group with its own name. */
+/** Starts a process of the earlier version, in which each sink was a member of a group with its own name. */
 async function formerVersion(kafka: RealBroker, sink: string, topic: string): Promise<GroupMember> {
   const member = kafka.transport.groupMember({ groupId: sink, memberId: randomUUID(), topics: [topic] })
   await member.join()
@@ -226,7 +226,7 @@ test('an earlier version that starts beside a table gets its partitions, and no 
   const former = await formerVersion(kafka, `table-${topic}`, topic)
   await kafka.produce(topic, events(100, 100))
   await eventually(() => sink.lanes().map(({ state }) => state)).toEqual(['opening', 'opening'])
-  // The earlier version inserts these rows meanwhile.
+  // In the meantime, the earlier version inserts these rows.
   for (let partition = 0; partition < VIEW_PARTITIONS; partition++) {
     const rows = events(100, 100).flatMap(({ partition: of, value }, index) =>
       of === partition ? [{ offset: 50 + Math.floor(index / VIEW_PARTITIONS), row: { id: value.id, number: 0, at: value.at } }] : [],

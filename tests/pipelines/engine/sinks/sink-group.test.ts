@@ -12,7 +12,10 @@ import type { Topic } from '../../../../schemas/topic.ts'
 import { memoryTarget } from './memory-target.ts'
 
 const PARTITIONS = 2
-/** Short, because some writes in these tests never end, and stopping waits for them. */
+/**
+ * Grace period of a stopping sink. It is short, because some writes in these tests never end, and stopping waits for
+ * them.
+ */
 const STOP_GRACE_MS = 200
 const runtime = systemRuntime()
 /** A generous deadline for busy machines, because the condition decides and not the clock. */
@@ -224,7 +227,7 @@ test('a sink whose store is unavailable delays the others only briefly, and gets
   expect(partitionsOf(first)).toEqual(['a-0', 'a-1'])
 })
 
-/** A process of the earlier version, in which each sink was a member of a group with its own name. */
+/** Starts a process of the earlier version, in which each sink was a member of a group with its own name. */
 async function formerVersion(broker: MemoryBroker, sink: string, topic: string): Promise<GroupMember> {
   const member = memoryTransport(broker).groupMember({ groupId: sink, memberId: 'former', topics: [topic] })
   await member.join()
@@ -241,7 +244,7 @@ test('partitions that an earlier version owns stay there, and are taken over whe
   append('a', 0, 'left to the earlier version')
   const sink = sinkIn(groupIn(broker, 'one'), broker, 'sink-a', ['a'], memory)
   start(sink)
-  // The sink is ready meanwhile, because an upgrade may wait for the new process before it stops the old one.
+  // In the meantime the sink is ready, because an upgrade may wait for the new process before it stops the old one.
   await eventually(() => sink.isReady).toBe(true)
   expect(memory.control.opened).toEqual([])
   await former.commit(new Map([['a-0', { topic: 'a', partition: 0, offset: 1, metadata: 'memory' }]]))

@@ -26,7 +26,8 @@ const eventually = <T>(look: () => Promise<T>) => expect.poll(look, { timeout: D
 type Client = ReturnType<typeof connectSinkClickhouse>
 
 /**
- * Events around midnight at the end of a month, so that every batch crosses the partition border in both directions.
+ * Creates events around midnight at the end of a month, so that every batch crosses the partition border in both
+ * directions.
  */
 function events(from: number, count: number): { partition: number; key: string; value: Event }[] {
   return Array.from({ length: count }, (_, index) => {
@@ -47,7 +48,7 @@ async function makeTable(client: Client): Promise<void> {
   await client.command({ query: `ALTER TABLE events MODIFY SETTING ${merges}, non_replicated_deduplication_window = 0` })
 }
 
-/** Rows as stored in the table. */
+/** Counts the rows as stored in the table. */
 async function counted(client: Client): Promise<{ rows: number; distinct: number; offsets: number }> {
   const query = `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(id, number)) AS distinct, toUInt32(uniqExact(kafka_partition, kafka_offset)) AS offsets FROM events`
   const [found] = await rowsOf<{ rows: number; distinct: number; offsets: number }>(client, query)

@@ -37,7 +37,7 @@ async function world() {
   const expected = Array.from({ length: PARTITIONS }, () => new Map<string, string | undefined>())
   let round = 0
 
-  /** Every key changes, and some are deleted. */
+  /** Changes every key, and deletes some. */
   async function change(): Promise<void> {
     round++
     const records: ProducedRecord[] = []

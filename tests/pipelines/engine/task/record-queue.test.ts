@@ -13,7 +13,7 @@ const PAYLOAD_BYTES = 1_000
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-/** Records with a value and without a key. */
+/** Creates records with a value and without a key. */
 function chunk(firstOffset: number): RecordChunk {
   const columns = () => new Int32Array(RECORDS)
   const starts = Int32Array.from({ length: RECORDS }, (_, i) => i * PAYLOAD_BYTES)

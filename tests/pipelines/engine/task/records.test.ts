@@ -17,7 +17,7 @@ const numbers = { ...numberTopic('numbers', 1), config: { 'max.message.bytes': S
 const lateNumbers = numberTopic('late-numbers', 1)
 const doubled = numberTopic('doubled', 1)
 
-/** Doubles numbers, rejects 13, drops 0, and treats negative numbers as late. */
+/** Creates a topology that doubles numbers, rejects 13, drops 0, and treats negative numbers as late. */
 function doubling(onBadRecord?: 'fail', lateOutput = lateNumbers) {
   return topology('doubling', (t) => {
     t.source(numbers, { onBadRecord, lateOutput })

@@ -11,7 +11,7 @@ import { ELECTION_DELAY_MS, publishedTimes, undercounted } from '../worker/elect
 
 const PARTITIONS = 2
 const CANDIDATES = 5
-/** The sender's transactions end at most this long after their records were stamped. */
+/** Maximum time between the timestamps of the sender's records and the end of their transaction. */
 const SEND_MS = 200
 
 let brokers: string

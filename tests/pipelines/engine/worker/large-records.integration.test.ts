@@ -27,7 +27,9 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** Expands every text, appends it to the earlier ones of its key, and emits the total length. */
+/**
+ * Creates a topology that expands every text, appends it to the earlier ones of its key, and emits the total length.
+ */
 function inflating(name: string, input: string, output: string): Topology {
   const [texts, lengths] = [textTopic(input, 1), numberTopic(output, 1)]
   return topology(name, (t) => {

@@ -17,7 +17,7 @@ beforeAll(async () => {
   brokers = await testStack().kafka()
 })
 
-/** An address without a listener. */
+/** Returns an address without a listener. */
 async function nowhere(): Promise<string> {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -30,7 +30,7 @@ function options(more: Partial<RunOptions> = {}): RunOptions {
   return { brokers, registry: memoryRegistry(), stateFolder: guardedFolder().path, log: silentLog, ...more }
 }
 
-/** Counts the records of a topic that accepts any text. */
+/** Creates a topology that counts the records of a topic that accepts any text. */
 function counting(input: Topic<string, string> = textTopic(uniqueName('input'))) {
   return topology(uniqueName('counting'), (t) => {
     const seen = keyedStore('seen', { key: utf8, value: avroValue<number>('int') })

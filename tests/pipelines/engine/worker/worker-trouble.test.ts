@@ -30,7 +30,7 @@ const echo = topology('echo', (t) => {
   t.source(greetings).process('echo', { emits: [echoes] }, ({ text }, ctx) => ctx.emit(echoes, ctx.key, text))
 })
 
-/** Confluent's wire format of a greeting, with any schema id. */
+/** Encodes a greeting in Confluent's wire format, with any schema id. */
 function greeting(text: string, schemaId: number, rest: Buffer = Buffer.alloc(0)): Buffer {
   const bytes = Buffer.from(text)
   const head = Buffer.from([0, 0, 0, 0, schemaId, bytes.length << 1])

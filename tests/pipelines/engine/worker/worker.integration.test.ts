@@ -16,7 +16,7 @@ import { AT_FIRST_TRY, testStack } from '../../../stack/index.ts'
 import { lines, numberTopic, textTopic, wordCount, wordCounts } from '../words.ts'
 import { authorLines, DEADLINE_MS, exactCounts, wordBench } from './broker-bench.ts'
 
-/** Sends so often that a kill at any moment is close to a commit. */
+/** Interval of records, so short that a kill at any moment is close to a commit. */
 const SEND_EVERY_MS = 50
 
 let brokers: string

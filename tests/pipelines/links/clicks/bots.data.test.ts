@@ -44,7 +44,7 @@ const CRAWLERS = [
 ]
 const PROGRAMS = ['curl', 'Wget', 'python-requests', 'Go-http-client', 'okhttp', 'Apache-HttpClient', 'node-fetch', 'PostmanRuntime']
 
-/** Browsers and crawlers in the forms of the public lists, in many versions. */
+/** Generates browsers and crawlers in the forms of the public lists, in many versions. */
 function generatedUserAgents() {
   const browsers: RecordedBrowser[] = []
   const crawlers: string[] = []

@@ -54,7 +54,10 @@ test('the order of visitors does not affect the estimate', () => {
   expect(other.registers.equals(one.registers)).toBe(true)
 })
 
-/** A generator whose numbers are as good as hashes, 32 bits at a time (Steele, Vigna: the 32-bit form of SplitMix). */
+/**
+ * Creates a generator whose numbers are as good as hashes, 32 bits at a time (Steele, Vigna: the 32-bit form of
+ * SplitMix).
+ */
 function randomBits(seed: number): () => number {
   let state = seed
   return () => {
