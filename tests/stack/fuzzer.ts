@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { pythonEnvironment } from './python.ts'
 
-/** Limits a test that fuzzes an API. Installing the fuzzer for the first time may take a minute or two. */
+/** Time limit of a test that fuzzes an API. Installing the fuzzer for the first time may take a minute or two. */
 export const FUZZ_TIMEOUT_MS = 300_000
 /** A fixed seed, so that a failure can be reproduced. */
 const SEED = '20260115'
@@ -16,19 +16,19 @@ const LEFT_OUT = 'positive_data_acceptance'
 
 export interface FuzzOptions {
   readonly url: string
-  /** Undefined for a caller without a token. */
+  /** The caller's Authorization header; undefined without a token. */
   readonly authorization?: string
   /** Number of examples per route. */
   readonly examples: number
   /** Address of the documentation, if it is not on `url`. */
   readonly documentation?: string
-  /** Additional headers of every request: `Host: sho.rt`. */
+  /** Additional headers of every request, such as `Host: sho.rt`. */
   readonly headers?: readonly string[]
   /** Options of schemathesis that select routes. */
   readonly routes: readonly string[]
   /** Names of schemathesis checks that these routes need not pass. */
   readonly leftOut?: readonly string[]
-  /** Working folder for its files. */
+  /** Working folder for the fuzzer's files. */
   readonly folder: string
 }
 

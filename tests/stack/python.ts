@@ -9,7 +9,7 @@ import { TOOLS } from './servers.ts'
 
 const run = promisify(execFile)
 
-/** Limits the installation of 30-60 MB of packages from PyPI, which takes seconds from a nearby mirror. */
+/** Time limit for installing 30-60 MB of packages from PyPI, which takes seconds from a nearby mirror. */
 const INSTALL_TIMEOUT_MS = 5 * 60_000
 /** `flock` lets only one of several concurrent test processes build it. The stamp is written last. */
 const BUILD = `
@@ -22,8 +22,9 @@ touch "$1/ready"
 `
 
 /**
- * The folder (bin/…) of a Python environment with the packages of tests/stack/python/<name>.txt, kept with the
- * downloaded tools. Independent clients verify our output: librdkafka and Confluent's serializers, and schemathesis.
+ * Returns the folder (bin/…) of a Python environment with the packages of tests/stack/python/<name>.txt. It is kept
+ * with the downloaded tools. Independent clients verify our output: librdkafka and Confluent's serializers, and
+ * schemathesis.
  */
 export async function pythonEnvironment(name: 'confluent' | 'schemathesis'): Promise<string> {
   const requirements = fileURLToPath(new URL(`./python/${name}.txt`, import.meta.url))

@@ -11,7 +11,10 @@ export const TOPOLOGY = 'orders'
 export const PARTITION = 3
 
 const MEMORY_RUNS = 300
-/** Fewer runs than in memory, because each run opens a database several times, which takes milliseconds. */
+/**
+ * Number of runs on RocksDB. There are fewer than in memory, because each run opens a database several times, which
+ * takes milliseconds.
+ */
 const ROCKSDB_RUNS = 60
 export const PROPERTY_TIMEOUT_MS = 60_000
 
@@ -59,12 +62,12 @@ export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'millrace-state-'))
 }
 
-/** A value format without a schema. */
+/** Creates a value format without a schema. */
 export function raw<T>(codec: Codec<T>): ValueFormat<T> {
   return { schema: undefined, open: () => codec }
 }
 
-/** Opens a store as the engine does. */
+/** Opens a store in the same way as the engine. */
 export function openStore<S extends EngineStore>(store: S, backend: StateBackend, cachedObjects = 1000, partition = PARTITION): S {
   const codec = store.values.open(0, { get: () => undefined })
   store.open({ column: backend.session(TOPOLOGY).column(store.name, partition), codec, cachedObjects })

@@ -118,7 +118,7 @@ test('the values of a hot key are split into rows that a changelog accepts, and 
     backend.session(TOPOLOGY).write()
     store.committed()
   }
-  // Out of order, and in one segment.
+  // The times are out of order and in one segment.
   const times = Array.from({ length: HOT_VALUES }, (_, i) => 30 * SECOND + ((i * 7) % HOT_VALUES))
   times.forEach((time, i) => {
     store.add('hot', time, `${i} ${HOT_VALUE}`)

@@ -168,7 +168,7 @@ test('keys that are objects are equal if their bytes are', async () => {
   expect(store.get(Buffer.from('b'))).toBeUndefined()
 })
 
-/** A codec that decodes only while `works` is true. */
+/** Creates a codec that decodes only while `works` is true. */
 function fallibleCodec(error: Error): Codec<string> & { works: boolean } {
   const codec = {
     works: true,

@@ -12,7 +12,7 @@ import { windowedCounterStore } from '../../../state/stores/windowed-counter-sto
 
 type Uses<S> = { readonly [Method in Exclude<keyof S, keyof EngineStore>]: () => unknown }
 
-/** A store with one call of each method that authors can use. Its type reveals a missing method. */
+/** Pairs a store with one call of each method that authors can use. The types reveal a missing method. */
 function uses<S extends EngineStore>(store: S, calls: (store: S) => Uses<S>): [EngineStore, Readonly<Record<string, () => unknown>>] {
   return [store, calls(store)]
 }

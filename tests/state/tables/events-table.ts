@@ -8,7 +8,7 @@ export interface Event {
   readonly rows?: number
 }
 
-/** One row per event and number, with one table partition per month. */
+/** A table with one row per event and number, and one table partition per month. */
 export const eventsTable: Table<string, Event> = {
   name: 'events',
   columns: ['id String', 'number UInt32', "at DateTime64(3, 'UTC')"],

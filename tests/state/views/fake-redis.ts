@@ -56,7 +56,7 @@ export function fakeRedis() {
     }
   }
 
-  /** Greatest version first. */
+  /** Returns the members with the greatest score first. */
   function membersByScore(key: string): string[] {
     const members = [...(sortedSets.get(key) ?? [])]
     return members.sort(([one, a], [other, b]) => b - a || (one < other ? 1 : -1)).map(([member]) => member)

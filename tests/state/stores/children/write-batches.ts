@@ -5,7 +5,7 @@ import { openStore, raw, TOPOLOGY } from '../harness.ts'
 
 /**
  * Writes batches until it is killed or a write fails: batch n sets every key to n and the position to n. Values are
- * padded, so that memtables are flushed meanwhile. Prints n after each write.
+ * padded, so that memtables are flushed during the run. Prints n after each write.
  */
 const KEYS = 100
 const PADDING = 'x'.repeat(2000)
