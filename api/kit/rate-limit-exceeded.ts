@@ -1,7 +1,6 @@
 /** The error for exceeded rate limits. In a separate file, because the middleware for other apps has no catalogue. */
 export const RATE_LIMIT_EXCEEDED = {
   status: 429,
-  retryable: true,
   when: 'the caller exceeded its rate limit; `Retry-After` says when to try again',
   message: 'Too many requests. Wait as long as Retry-After says.',
 } as const
