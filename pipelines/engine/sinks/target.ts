@@ -76,6 +76,4 @@ export type WriteResult =
   | { readonly outcome: 'offset-mismatch' }
 
 /** The target does not accept writes at the moment. The sink keeps the partition and retries. */
-export class TargetUnavailableError extends Error {
-  override readonly name = 'TargetUnavailableError'
-}
+export { StoreUnavailableError as TargetUnavailableError } from '../../../state/unavailable.ts'
