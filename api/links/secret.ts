@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { createOnce } from '../kit/auth/create-once.ts'
+import { createOnce } from '../../runtime/create-once.ts'
 
 const SECRET_BYTES = 32
 
@@ -8,6 +8,6 @@ const SECRET_BYTES = 32
  * The secret that short codes derive from, created on first use in development. All API instances share it.
  * @param home the folder for all local data
  */
-export async function developmentSecret(home: string): Promise<string> {
-  return await createOnce(join(home, 'auth', 'links-secret'), async () => randomBytes(SECRET_BYTES).toString('base64url'))
+export function developmentSecret(home: string): string {
+  return createOnce(join(home, 'auth', 'links-secret'), () => randomBytes(SECRET_BYTES).toString('base64url'))
 }

@@ -21,15 +21,7 @@ export interface SenderHooks {
 }
 
 /** Sends ready batches to their leaders, in order within a partition, until all are acknowledged or one has failed. */
-export interface Sender {
-  /** Sends everything that is ready, including what becomes ready meanwhile. */
-  drain(): Promise<void>
-  /** Resolves when no request is in flight, whatever the answers were. Nothing is sent again. */
-  settle(): Promise<void>
-  close(): Promise<void>
-}
-
-export function openSender(context: Context, cluster: Cluster, hooks: SenderHooks): Sender {
+export function openSender(context: Context, cluster: Cluster, hooks: SenderHooks) {
   const { options, runtime } = context
   const { log } = runtime
   const connections = openConnections(context)
@@ -38,6 +30,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   let failure: Error | undefined
   let stopping = new AbortController()
 
+  /** Sends everything that is ready, including what becomes ready meanwhile. */
   async function drain(): Promise<void> {
     // A loop that is about to end misses batches that have just become ready, so this checks again at the end.
     do {
@@ -168,6 +161,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     if (wait > 0) await runtime.sleep(wait, stopping.signal)
   }
 
+  /** Resolves when no request is in flight, whatever the answers were. Nothing is sent again. */
   async function settle(): Promise<void> {
     stopping.abort()
     await Promise.all(underWay)
