@@ -163,9 +163,25 @@ export interface GroupPeer {
   readonly partitions: readonly TopicPartition[]
 }
 
-/** A member of a KIP-848 consumer group. It sends heartbeats by itself from `join` to `leave`. */
-export interface GroupMember {
+/** A consumer group with its committed offsets. */
+interface GroupOffsets {
   readonly groupId: string
+  /**
+   * Committed offsets by `partitionKey`; partitions without one are absent. Waits while a transaction on them is open
+   * (require_stable).
+   */
+  committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
+  /**
+   * Commits offsets outside a transaction, at least once.
+   * @throws FencedError when the membership is lost, or when a group without members has one
+   */
+  commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
+  /** All members, sorted by member id. The `range` assignor assigns partitions in this order. */
+  members(): Promise<GroupPeer[]>
+}
+
+/** A member of a KIP-848 consumer group. It sends heartbeats by itself from `join` to `leave`. */
+export interface GroupMember extends GroupOffsets {
   /** Changes when the broker refuses the old id at a rejoin (Kafka 4.0 and 4.1). */
   readonly memberId: string
   /** The member epoch from the last heartbeat response. */
@@ -187,19 +203,10 @@ export interface GroupMember {
    */
   heartbeat(): Promise<void>
   /**
-   * Returns the committed offsets by `partitionKey`; partitions without one are absent. Waits while a transaction on
-   * them is open (require_stable).
-   */
-  committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
-  /** Returns all members, sorted by member id. The `range` assignor assigns partitions in this order. */
-  members(): Promise<GroupPeer[]>
-  /**
    * Replaces the subscribed topics and informs the coordinator at once. The member keeps its partitions of the topics
    * that remain.
    */
   subscribe(topics: readonly string[]): void
-  /** Commits offsets outside a transaction, at least once. Sinks use it. */
-  commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
   /**
    * Leaves the group, so that the coordinator reassigns the partitions at once. With `keepPlace` the member stops
    * without leaving: a process that joins with the same member id before the session times out gets the same
@@ -212,14 +219,7 @@ export interface GroupMember {
  * The committed offsets of a group without members. Kafka accepts commits for such a group from any client, so the
  * caller itself must make sure that no other process commits.
  */
-export interface MemberlessGroup {
-  readonly groupId: string
-  /** Returns the committed offsets, as `GroupMember.committed` does. */
-  committed(partitions: readonly TopicPartition[]): Promise<Map<string, CommittedOffset>>
-  /** @throws FencedError when the group has a member */
-  commit(offsets: ReadonlyMap<string, OffsetToCommit>): Promise<void>
-  /** Returns the members that the group has although it should have none. */
-  members(): Promise<GroupPeer[]>
+export interface MemberlessGroup extends GroupOffsets {
   close(): Promise<void>
 }
 
@@ -236,6 +236,18 @@ export interface CommittedOffset {
   readonly metadata: string
 }
 
+/** A record to append, with the slices of the buffers that contain its key and value. */
+export type RecordFields = [
+  timestamp: number,
+  key: Uint8Array | null,
+  keyStart: number,
+  keyEnd: number,
+  value: Uint8Array | null,
+  valueStart: number,
+  valueEnd: number,
+  headers?: readonly RecordHeader[],
+]
+
 /**
  * The growing record batches of one partition in the open transaction. The producer keeps it from transaction to
  * transaction.
@@ -245,21 +257,12 @@ export interface RecordAppender extends TopicPartition {
    * Appends one record and copies its bytes. Pass null for a null key or value.
    * @param timestamp epoch ms
    */
-  append(
-    timestamp: number,
-    key: Uint8Array | null,
-    keyStart: number,
-    keyEnd: number,
-    value: Uint8Array | null,
-    valueStart: number,
-    valueEnd: number,
-    headers?: readonly RecordHeader[],
-  ): void
+  append(...record: RecordFields): void
   /** Records that were appended and are not committed yet. */
   readonly pendingRecords: number
 }
 
-/** The compression codecs of record batches. */
+/** The compression codecs of record batches, in the order of their numbers in the attributes. */
 export const COMPRESSIONS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
 export type Compression = (typeof COMPRESSIONS)[number]
 
@@ -359,17 +362,7 @@ export interface PublishAppender extends TopicPartition {
    * @param timestamp epoch ms
    * @throws TransportError `BUFFER_FULL`, `MESSAGE_TOO_LARGE` or `CLOSED`; in that case the receipt is not called
    */
-  append(
-    receipt: Receipt,
-    timestamp: number,
-    key: Uint8Array | null,
-    keyStart: number,
-    keyEnd: number,
-    value: Uint8Array | null,
-    valueStart: number,
-    valueEnd: number,
-    headers?: readonly RecordHeader[],
-  ): void
+  append(receipt: Receipt, ...record: RecordFields): void
 }
 
 /**

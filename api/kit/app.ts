@@ -125,12 +125,12 @@ export function createApp(options: AppOptions): OpenAPIHono {
     return jsonAnswer(status, errorBody(known, requestId), errorHeaders(known))
   }
 
-  function mount({ definition, handler }: BoundRoute, isUserId: UserIdForm): void {
+  function mount({ definition, handler }: BoundRoute, { name, isUserId }: ServiceRoutes): void {
     const { method, path, auth, countsAs } = definition
     const limits = { maxBytes: definition.maxBodyBytes ?? DEFAULT_BODY_BYTES, timeoutMs: bodyTimeoutMs }
     const timeoutMs = definition.timeoutMs ?? DEFAULT_HANDLER_TIMEOUT_MS
     paths.add(method, path)
-    app.openAPIRegistry.registerPath(describeRoute(definition, options.limits?.covers(countsAs ?? path) ?? false))
+    app.openAPIRegistry.registerPath(describeRoute(name, definition, options.limits?.covers(countsAs ?? path) ?? false))
 
     async function run(c: Context, requestId: string, added: Record<string, string>): Promise<Answer> {
       const authorizing = authorized(c, auth, isUserId)
@@ -234,8 +234,8 @@ export function createApp(options: AppOptions): OpenAPIHono {
   const operations = operationsService(options.readiness)
   const all = [...options.services, operations]
   for (const service of all) {
-    for (const route of service.routes) mount(route, service.isUserId)
-    for (const route of service.documented ?? []) app.openAPIRegistry.registerPath(describeDocumented(route))
+    for (const route of service.routes) mount(route, service)
+    for (const route of service.documented ?? []) app.openAPIRegistry.registerPath(describeDocumented(service.name, route))
   }
   for (const page of documentationRoutes(app, all, options.publicUrl)) {
     paths.add('get', page.path)

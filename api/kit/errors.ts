@@ -8,7 +8,7 @@ export interface ErrorDefinition {
   /** The `error` field of the body. */
   readonly code: string
   readonly status: number
-  /** Whether the same request may succeed later unchanged. */
+  /** Whether the same request may succeed later unchanged, which follows from the status. */
   readonly retryable: boolean
   /** When the API gives this error, as a clause for the documentation. */
   readonly when: string
@@ -16,11 +16,13 @@ export interface ErrorDefinition {
   readonly message: string
 }
 
-type Entry = Omit<ErrorDefinition, 'code'>
+type Entry = Omit<ErrorDefinition, 'code' | 'retryable'>
+
+const RETRYABLE = new Set([408, 429, 500, 503])
 
 /** Creates catalogue entries whose code is the property's name. */
 export function defineErrors<const T extends Record<string, Entry>>(entries: T): { readonly [Code in keyof T]: ErrorDefinition } {
-  const named = Object.entries(entries).map(([code, entry]) => [code, { code, ...entry }])
+  const named = Object.entries(entries).map(([code, entry]) => [code, { code, retryable: RETRYABLE.has(entry.status), ...entry }])
   return Object.fromEntries(named)
 }
 
@@ -28,87 +30,73 @@ export function defineErrors<const T extends Record<string, Entry>>(entries: T):
 export const errors = defineErrors({
   invalid_request: {
     status: 400,
-    retryable: false,
     when: 'a parameter, header or body field is missing, malformed or out of range; `details` names each',
     message: 'The request is not valid. See details.',
   },
   invalid_encoding: {
     status: 400,
-    retryable: false,
     when: 'the path, query or body is not valid UTF-8, or text contains NUL or a lone surrogate',
     message: 'Text must be valid UTF-8 without NUL.',
   },
   unauthorized: {
     status: 401,
-    retryable: false,
     when: 'a required token is missing, or the given token is malformed, expired, or not signed for this API',
     message: 'A valid bearer token is required.',
   },
   invalid_api_key: {
     status: 401,
-    retryable: false,
     when: 'the X-Api-Key is unknown or was revoked',
     message: 'This X-Api-Key is unknown or was revoked.',
   },
   forbidden: {
     status: 403,
-    retryable: false,
     when: 'the token is valid, but its scope, owner or subject does not allow this',
     message: 'This token does not allow the request.',
   },
-  not_found: { status: 404, retryable: false, when: 'nothing exists at this address', message: 'There is nothing at this address.' },
+  not_found: { status: 404, when: 'nothing exists at this address', message: 'There is nothing at this address.' },
   method_not_allowed: {
     status: 405,
-    retryable: false,
     when: 'the address does not accept this method; `Allow` lists those it accepts',
     message: 'This address does not accept this method. See the Allow header.',
   },
   request_timeout: {
     status: 408,
-    retryable: true,
     when: 'the request did not arrive in time',
     message: 'The request did not arrive in time. Send it faster or in smaller parts.',
   },
   idempotency_conflict: {
     status: 409,
-    retryable: false,
     when: 'the Idempotency-Key was used before for a different request',
     message: 'This Idempotency-Key was used for a different request. Use a new key.',
   },
   content_too_large: {
     status: 413,
-    retryable: false,
     when: 'the body exceeds the maximum size for this address',
     message: 'The body is too large.',
   },
   unsupported_media_type: {
     status: 415,
-    retryable: false,
     when: 'this address does not accept the Content-Type of the body',
     message: 'Send the body as application/json in UTF-8.',
   },
   rate_limit_exceeded: RATE_LIMIT_EXCEEDED,
   headers_too_large: {
     status: 431,
-    retryable: false,
     when: 'the request line and headers are larger than 16 KiB',
     message: 'The request line or headers are too large.',
   },
   internal_error: {
     status: 500,
-    retryable: true,
     when: 'an unexpected failure in the server, logged with the request id',
     message: 'The server failed unexpectedly. Report it with the request id.',
   },
   not_ready: {
     status: 503,
-    retryable: true,
     when: 'the data for this request is still being loaded; `Retry-After` says when to try again',
     message: 'The data is still being loaded. Try again shortly.',
   },
   unavailable: {
     status: 503,
-    retryable: true,
     when: 'a required backend does not respond, or this server is shutting down; `Retry-After` says when to try again',
     message: 'The service is temporarily unavailable. Try again shortly.',
   },

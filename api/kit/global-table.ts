@@ -1,5 +1,5 @@
-import type { Fetcher, PartitionData, Transport } from '../../kafka/transport.ts'
-import { partitionKey } from '../../kafka/transport.ts'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type Fetcher, type PartitionData, partitionKey, type Transport } from '../../kafka/transport.ts'
 import { byteWriter, type Codec, CodecError, UnknownSchemaError } from '../../schemas/codec.ts'
 import type { Topic } from '../../schemas/topic.ts'
 import { withDeadline } from './deadline.ts'
@@ -59,15 +59,14 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
   const entries = new Map<string, readonly [K, V]>()
   const ends = new Map<string, number>()
   const positions = new Map<string, number>()
-  let stopped = false
-  let wakeUp: () => void = () => undefined
+  const stopping = new AbortController()
   let fetcher: Fetcher | undefined
   let missing: string | undefined = `topic ${topic.name} is not read yet`
   let failure: { readonly since: number; readonly reason: string } | undefined
   const running = run()
 
   async function run(): Promise<void> {
-    while (!stopped) {
+    while (!stopping.signal.aborted) {
       try {
         fetcher ??= await open()
         for (const data of await fetcher.poll(POLL_MS)) await apply(data)
@@ -106,13 +105,7 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
   async function reopen(): Promise<void> {
     await fetcher?.close().catch(() => undefined)
     fetcher = undefined
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, RETRY_MS)
-      wakeUp = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
+    await delay(RETRY_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
   }
 
   async function apply(data: PartitionData): Promise<void> {
@@ -219,9 +212,8 @@ export function globalTable<K, V>(options: GlobalTableOptions<K, V>): GlobalTabl
     },
     probe: { name: `table ${topic.name}`, check: async () => missing ?? (await stale()) },
     async close() {
-      stopped = true
+      stopping.abort()
       fetcher?.wake()
-      wakeUp()
       await running
     },
   }

@@ -20,7 +20,6 @@ const livez = defineRoute({
   operationId: 'livez',
   summary: 'Report whether the process is alive',
   description: 'Checks nothing but the process itself. Restart the process if it does not answer.',
-  tag: 'operations',
   auth: { kind: 'open' },
   answers: { 200: { description: 'The process is alive.', schema: Status, example: { status: 'alive' } } },
   errors: [],
@@ -33,7 +32,6 @@ const readyz = defineRoute({
   summary: 'Report whether the process accepts requests',
   description:
     'The field `missing` of a 503 `not_ready` names the missing parts, such as a server that does not respond or a view that is still being built. The state is up to a second old. A process that is shutting down is not ready either.',
-  tag: 'operations',
   auth: { kind: 'open' },
   answers: { 200: { description: 'The process accepts requests.', schema: ReadyStatus, example: { status: 'ready', degraded: [] } } },
   errors: [errors.not_ready],

@@ -55,17 +55,23 @@ function kitErrors(definition: BoundRoute['definition'], isLimited: boolean): Er
 
 /**
  * Describes the operation for OpenAPI with the schemas that validate it.
+ * @param tag the name of its service
  * @param isLimited whether rate limits cover its path
  */
-export function describeRoute(definition: BoundRoute['definition'], isLimited: boolean): RouteConfig {
-  return describe(definition, [...definition.errors, ...kitErrors(definition, isLimited)], isLimited)
+export function describeRoute(tag: string, definition: BoundRoute['definition'], isLimited: boolean): RouteConfig {
+  return describe(tag, definition, [...definition.errors, ...kitErrors(definition, isLimited)], isLimited)
 }
 
-export function describeDocumented({ definition, servers }: DocumentedRoute): RouteConfig {
-  return { ...describe(definition, definition.errors, false), servers: servers.map((url) => ({ url })) }
+export function describeDocumented(tag: string, { definition, servers }: DocumentedRoute): RouteConfig {
+  return { ...describe(tag, definition, definition.errors, false), servers: servers.map((url) => ({ url })) }
 }
 
-function describe(definition: BoundRoute['definition'], refusals: readonly ErrorDefinition[], isLimited: boolean): RouteConfig {
+function describe(
+  tag: string,
+  definition: BoundRoute['definition'],
+  refusals: readonly ErrorDefinition[],
+  isLimited: boolean,
+): RouteConfig {
   const { query, params, body } = definition
   const rateHeaders = isLimited ? RATE_LIMIT_HEADERS : {}
   return {
@@ -74,7 +80,7 @@ function describe(definition: BoundRoute['definition'], refusals: readonly Error
     operationId: definition.operationId,
     summary: definition.summary,
     description: definition.description,
-    tags: [definition.tag],
+    tags: [tag],
     security: securityOf(definition.auth),
     request: {
       ...(query && { query }),

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { listen } from './listen.ts'
 import type { HttpMetrics } from './metrics.ts'
 import type { Readiness } from './readiness.ts'
 
@@ -56,16 +56,8 @@ export async function startOperationsServer({ readiness, metrics, host, port }: 
 
   const server = createServer((request, response) => void respond(request, response))
   server.maxConnections = MAX_CONNECTIONS
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const cure =
-        error.code === 'EADDRINUSE' ? `port ${port} on ${host} is in use: stop what uses it or set OPERATIONS_PORT` : error.message
-      reject(new Error(cure, { cause: error }))
-    })
-    server.listen(port, host, resolve)
-  })
   return {
-    url: `http://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`,
+    url: await listen(server, { host, port, setting: 'OPERATIONS_PORT' }),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

@@ -3,7 +3,6 @@
  */
 export const RATE_LIMIT_EXCEEDED = {
   status: 429,
-  retryable: true,
   when: 'the caller exceeded its rate limit; `Retry-After` says when to try again',
   message: 'Too many requests. Wait as long as Retry-After says.',
 } as const

@@ -62,7 +62,6 @@ export interface RouteDefinition<Q extends AnyObject | undefined, P extends AnyO
   readonly operationId: string
   readonly summary: string
   readonly description: string
-  readonly tag: string
   readonly auth: AuthRule
   readonly query?: Q
   readonly params?: P

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import { jsonAnswer } from './answer.ts'
@@ -8,6 +8,7 @@ import type { ConnectionGate } from './connections.ts'
 import { ApiError, type ErrorDefinition, errorBody, errors } from './errors.ts'
 import { COMMON_HEADERS, NOT_CACHEABLE } from './headers.ts'
 import { keptAnswerSender } from './kept-answers.ts'
+import { listen } from './listen.ts'
 import type { Logger } from './logging.ts'
 import type { HttpMetrics } from './metrics.ts'
 import type { Readiness } from './readiness.ts'
@@ -144,24 +145,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   )
   server.on('clientError', refuseConnection)
   if (options.connections !== undefined) server.on('connection', options.connections.admit)
-  await listen(server, options.host, options.port, options.portSetting ?? 'API_PORT')
-  const { port } = server.address() as AddressInfo
-
   return {
-    url: `http://${options.host.includes(':') ? `[${options.host}]` : options.host}:${port}`,
+    url: await listen(server, { host: options.host, port: options.port, setting: options.portSetting ?? 'API_PORT' }),
     connections: () => new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count)))),
     close: (drainTimeoutMs) => drain(server, drainTimeoutMs),
   }
-}
-
-function listen(server: Server, host: string, port: number, setting: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      const cure = error.code === 'EADDRINUSE' ? `port ${port} on ${host} is in use: stop what uses it or set ${setting}` : error.message
-      reject(new Error(cure, { cause: error }))
-    })
-    server.listen(port, host, resolve)
-  })
 }
 
 function parserRefusal(code: string | undefined): { definition: ErrorDefinition; message: string } {

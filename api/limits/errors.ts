@@ -4,19 +4,16 @@ import { defineErrors } from '../kit/errors.ts'
 export const limitsErrors = defineErrors({
   rule_exists: {
     status: 409,
-    retryable: false,
     when: 'an active rule with this rule_id already exists',
     message: 'An active rule with this rule_id already exists. Use PUT to replace it.',
   },
   rule_not_found: {
     status: 404,
-    retryable: false,
     when: 'no rule has this rule_id',
     message: 'No rule has this rule_id.',
   },
   client_not_found: {
     status: 404,
-    retryable: false,
     when: 'no API key has this key_id, or no client has this client_id',
     message: 'This client does not exist.',
   },

@@ -20,7 +20,6 @@ import {
   ViolationsSchema,
 } from './model.ts'
 
-const TAG = 'rate limits'
 const ADMIN = { kind: 'scope', scope: 'admin' } as const
 const MAX_PAGE = 1_000_000
 const page = {
@@ -37,7 +36,6 @@ export const createRuleRoute = defineRoute({
   operationId: 'createRateLimitRule',
   summary: 'Create a rule',
   description: 'Creates a rule. Every API instance applies it within a second.',
-  tag: TAG,
   auth: ADMIN,
   idempotent: true,
   body: NewRuleBody,
@@ -52,7 +50,6 @@ export const listRulesRoute = defineRoute({
   operationId: 'listRateLimitRules',
   summary: 'List rules by id',
   description: 'Returns the rules, including the seeded ones.',
-  tag: TAG,
   auth: ADMIN,
   query: z.object({ ...page, include_inactive: booleanParameter({ default: false, description: 'Whether to include deleted rules.' }) }),
   answers: { 200: { description: 'A page of rules.', schema: RuleListSchema } },
@@ -65,7 +62,6 @@ export const readRuleRoute = defineRoute({
   operationId: 'readRateLimitRule',
   summary: 'Get a rule',
   description: 'Returns a rule. A deleted rule is returned as inactive.',
-  tag: TAG,
   auth: ADMIN,
   params: ruleParams,
   answers: { 200: { description: 'The rule.', schema: RuleSchema } },
@@ -79,7 +75,6 @@ export const replaceRuleRoute = defineRoute({
   summary: 'Replace a rule',
   description:
     'Replaces all fields of a rule. Omitted fields get their defaults. Counters continue unless the window or the algorithm changes. A deleted rule becomes active again.',
-  tag: TAG,
   auth: ADMIN,
   params: ruleParams,
   body: RuleBody,
@@ -94,7 +89,6 @@ export const deleteRuleRoute = defineRoute({
   operationId: 'deleteRateLimitRule',
   summary: 'Delete a rule',
   description: 'Makes the rule inactive. Its id may be used for a new rule.',
-  tag: TAG,
   auth: ADMIN,
   params: ruleParams,
   answers: { 204: { description: 'The rule is inactive.' } },
@@ -107,7 +101,6 @@ export const issueKeyRoute = defineRoute({
   operationId: 'issueApiKey',
   summary: 'Issue an API key',
   description: 'Issues a key. Only this response contains it, because the service stores only its SHA-256. A client may have several keys.',
-  tag: TAG,
   auth: ADMIN,
   idempotent: true,
   body: NewKeyBody,
@@ -122,7 +115,6 @@ export const listKeysRoute = defineRoute({
   operationId: 'listApiKeys',
   summary: 'List API keys by client',
   description: 'Returns the properties of the keys, but not the keys themselves.',
-  tag: TAG,
   auth: ADMIN,
   query: z.object({ ...page, include_revoked: booleanParameter({ default: false, description: 'Whether to include revoked keys.' }) }),
   answers: { 200: { description: 'A page of keys.', schema: KeyListSchema } },
@@ -135,7 +127,6 @@ export const revokeKeyRoute = defineRoute({
   operationId: 'revokeApiKey',
   summary: 'Revoke an API key',
   description: 'Every API instance rejects the key within a second.',
-  tag: TAG,
   auth: ADMIN,
   params: z.object({ key_id: z.string() }),
   answers: { 204: { description: 'The key is revoked.' } },
@@ -149,7 +140,6 @@ export const usageRoute = defineRoute({
   summary: "Get a client's use of its limits",
   description:
     'Reads the counters without changing them. The request itself counts against the limits of its caller, except for administrators. Administrators may read any client, and other callers only themselves. A caller is the client of its API key, `user:<id>`, or else `ip:<address>`.',
-  tag: TAG,
   auth: { kind: 'optional', anySubjectOf: 'admin' },
   params: clientParams,
   answers: { 200: { description: 'All rules that count requests of this client.', schema: UsageSchema } },
@@ -162,7 +152,6 @@ export const resetRoute = defineRoute({
   operationId: 'resetRateLimitUsage',
   summary: "Reset a client's counters",
   description: 'Resets the counters of all rules that count requests of this client.',
-  tag: TAG,
   auth: ADMIN,
   params: clientParams,
   answers: { 204: { description: 'The counters are reset.' } },
@@ -176,7 +165,6 @@ export const checkRoute = defineRoute({
   summary: 'Decide about a request for another gateway',
   description:
     'Counts the request and returns whether it is allowed. If the counter store does not respond within 5 ms, the request is allowed.',
-  tag: TAG,
   auth: { kind: 'scope', scope: 'internal' },
   body: CheckBody,
   bodyExample: { method: 'GET', path: '/api/v1/products/1', user_id: '42' },
@@ -191,7 +179,6 @@ export const simulateRoute = defineRoute({
   summary: 'Simulate a rule',
   description:
     'Replays the requests of the last hour against a draft as if it were the only rule, and returns how many it would have rejected.',
-  tag: TAG,
   auth: ADMIN,
   body: SimulationBody,
   bodyExample: ruleExample,
@@ -205,7 +192,6 @@ export const auditRoute = defineRoute({
   operationId: 'listRateLimitChanges',
   summary: 'List changes of rules and keys',
   description: 'Returns the changes, newest first. A change appears a few seconds after it is made.',
-  tag: TAG,
   auth: ADMIN,
   query: z.object({ ...page, subject: z.string().max(200).optional().openapi({ description: '`rule:<rule_id>` or `key:<key_id>`.' }) }),
   answers: { 200: { description: 'A page of changes.', schema: AuditSchema } },
@@ -219,7 +205,6 @@ export const violationsRoute = defineRoute({
   summary: 'List requests over a limit',
   description:
     'Returns the violations of the last 30 days, newest first. At most one per rule, client and second is recorded. Rules that only log are included.',
-  tag: TAG,
   auth: ADMIN,
   query: z.object({ ...page, rule_id: z.string().max(100).optional(), client_id: z.string().max(200).optional() }),
   answers: { 200: { description: 'A page of violations.', schema: ViolationsSchema } },

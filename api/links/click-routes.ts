@@ -4,7 +4,6 @@ import { defineRoute } from '../kit/route.ts'
 import { CSV_TYPE } from './click-export.ts'
 import { linksErrors } from './errors.ts'
 
-const TAG = 'links'
 const codeParams = z.object({ short_code: z.string().openapi({ example: '3xK9dQa' }) })
 const timestamp = z.iso.datetime()
 
@@ -55,7 +54,6 @@ export const statsRoute = defineRoute({
   summary: "Get a link's statistics",
   description:
     'Returns the statistics of one of your own links or, with the scope `admin`, of any link. The link may be expired or switched off. A click is counted within seconds; `as_of` shows up to when clicks are included.',
-  tag: TAG,
   auth: { kind: 'user' },
   params: codeParams,
   answers: { 200: { description: 'The statistics.', schema: LinkStatsSchema } },
@@ -69,7 +67,6 @@ export const exportRoute = defineRoute({
   summary: 'Export the clicks of a link as CSV',
   description:
     'Returns the clicks of one of your own links or, with the scope `admin`, of any link. Covers the last 90 days, oldest first, and omits addresses. Cells that a spreadsheet would execute as formulas begin with an apostrophe.',
-  tag: TAG,
   auth: { kind: 'user' },
   params: codeParams,
   query: z.object({

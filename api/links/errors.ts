@@ -4,31 +4,26 @@ import { defineErrors } from '../kit/errors.ts'
 export const linksErrors = defineErrors({
   invalid_url: {
     status: 400,
-    retryable: false,
     when: 'a URL is missing, malformed or not allowed: it must use http or https, have at most 2,048 characters, a host with a dot or an address, no user name, and not point to one of the short domains',
     message: 'This URL cannot be shortened.',
   },
   invalid_alias: {
     status: 400,
-    retryable: false,
     when: 'a custom alias does not consist of 3 to 10 characters from 0-9 a-z A-Z - _',
     message: 'An alias must consist of 3 to 10 characters from 0-9 a-z A-Z - _.',
   },
   invalid_domain: {
     status: 400,
-    retryable: false,
     when: 'the requested short domain is not served here',
     message: 'This short domain is not served here.',
   },
   url_not_found: {
     status: 404,
-    retryable: false,
     when: 'the short link does not exist, or is deleted, switched off or expired',
     message: 'This short link does not exist.',
   },
   alias_taken: {
     status: 409,
-    retryable: false,
     when: 'the custom alias is reserved or was used before; an alias is never used for a second link',
     message: 'This alias is taken. Choose another one.',
   },

@@ -16,7 +16,7 @@ const LAST_CLICKS_MS = 2_000
 export async function openLinks(kit: ServiceKit, settings: LinksSettings): Promise<OpenService> {
   const { facts, sharedViews, surroundings, trusted, metrics, log, now } = kit
   const domains = shortDomains(settings.domains)
-  const secret = settings.secret ?? (await developmentSecret(surroundings.home))
+  const secret = settings.secret ?? developmentSecret(surroundings.home)
   const waiting = factBuffer({
     open: () => facts.openLog(clicks),
     capacity: CLICKS_CAPACITY,

@@ -6,7 +6,6 @@ import { linksErrors } from './errors.ts'
 import { BulkBody, BulkResultSchema, LinkListSchema, LinkPatchBody, LinkSchema, NewLinkBody } from './model.ts'
 import { MAX_QR_PIXELS, MIN_QR_PIXELS, QR_FORMATS } from './qr.ts'
 
-const TAG = 'links'
 /** Highest page number. It is 2^53 / 100, so that the offset of a page stays a safe integer. */
 const MAX_PAGE = 90_000_000_000_000
 const DEFAULT_QR_PIXELS = 256
@@ -21,7 +20,6 @@ export const redirectRoute = defineRoute({
   summary: 'Redirect to the long URL',
   description:
     'Redirects a request to one of the short domains. The request counts as a click unless the link has `analytics: false`, the method is HEAD, or the browser only prefetches (`Sec-Purpose: prefetch`). An expired link redirects to its `expired_url`, which also counts as a click.',
-  tag: TAG,
   auth: { kind: 'open' },
   params: codeParams,
   answers: {
@@ -48,7 +46,6 @@ export const createRoute = defineRoute({
   summary: 'Shorten a URL',
   description:
     'With a token, the link belongs to you, and shortening the same URL again returns the same link. Aliases are case-sensitive and never reused. When the response arrives, the link works on every API instance.',
-  tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
   body: NewLinkBody,
@@ -63,7 +60,6 @@ export const bulkRoute = defineRoute({
   operationId: 'createLinks',
   summary: 'Shorten up to 100 URLs',
   description: 'Creates each link as `createLink` does, independently of the others.',
-  tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
   body: BulkBody,
@@ -79,7 +75,6 @@ export const listRoute = defineRoute({
   summary: 'List your links, newest first',
   description:
     'Returns your links, including those that are switched off or expired, but not deleted ones. New links appear within a second.',
-  tag: TAG,
   auth: { kind: 'user' },
   query: z.object({
     page: pageParameter(MAX_PAGE),
@@ -96,7 +91,6 @@ export const patchRoute = defineRoute({
   summary: "Change a link's expiration or switch it on or off",
   description:
     'Changes one of your own links or, with the scope `admin`, any link. A new expiration counts from now and reactivates an expired link. A link that an administrator switched off can only be switched on by an administrator.',
-  tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,
   params: codeParams,
@@ -112,7 +106,6 @@ export const deleteRoute = defineRoute({
   operationId: 'deleteLink',
   summary: 'Delete a link',
   description: 'Deletes one of your own links or, with the scope `admin`, any link. The code is never reused.',
-  tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,
   params: codeParams,
@@ -126,7 +119,6 @@ export const qrRoute = defineRoute({
   operationId: 'linkQrCode',
   summary: 'Get the short link as a QR code',
   description: 'Returns an image for print and screens. It has error correction level M and a margin of four modules.',
-  tag: TAG,
   auth: { kind: 'open' },
   params: codeParams,
   query: z.object({

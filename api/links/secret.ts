@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { createOnce } from '../kit/auth/create-once.ts'
+import { createOnce } from '../../runtime/create-once.ts'
 
 const SECRET_BYTES = 32
 
@@ -9,6 +9,6 @@ const SECRET_BYTES = 32
  * share it.
  * @param home the folder for all local data
  */
-export async function developmentSecret(home: string): Promise<string> {
-  return await createOnce(join(home, 'auth', 'links-secret'), async () => randomBytes(SECRET_BYTES).toString('base64url'))
+export function developmentSecret(home: string): string {
+  return createOnce(join(home, 'auth', 'links-secret'), () => randomBytes(SECRET_BYTES).toString('base64url'))
 }

@@ -4,31 +4,26 @@ import { defineErrors } from '../kit/errors.ts'
 export const snippetErrors = defineErrors({
   paste_not_found: {
     status: 404,
-    retryable: false,
     when: 'no snippet has this id, or it is deleted, expired, or was read as often as allowed',
     message: 'This snippet does not exist.',
   },
   private_paste: {
     status: 403,
-    retryable: false,
     when: 'the snippet is private, and the caller is not its owner',
     message: 'This snippet is private.',
   },
   invalid_content: {
     status: 400,
-    retryable: false,
     when: 'the content of a snippet is empty',
     message: 'The content must not be empty.',
   },
   invalid_language: {
     status: 400,
-    retryable: false,
     when: 'the language of a snippet is unknown',
     message: 'This language is unknown. Omit it to have it detected.',
   },
   not_comparable: {
     status: 422,
-    retryable: false,
     when: 'two snippets are too large or too different to be compared',
     message: 'The snippets are too large or too different to be compared.',
   },

@@ -9,7 +9,6 @@ import { CreatedSnippetSchema, DiffSchema, SnippetListSchema, SnippetSchema } fr
 import { SnippetOptions } from './options.ts'
 import { FORM_TYPE, KEY_FIELD, MAX_FORM_BYTES } from './page/reveal-form.ts'
 
-const TAG = 'snippets'
 /** Highest page number. It is 2^53 / 100, so that the offset of a page stays a safe integer. */
 const MAX_PAGE = 90_000_000_000_000
 /** Highest page number of a search. Its cost grows with the page number, and nobody reads further than this. */
@@ -61,7 +60,6 @@ export const createRoute = defineRoute({
   summary: 'Create a snippet',
   description:
     'Send the content as JSON, as a form (`curl -F content=@file`), or as plain text with the options in the query (`curl --data-binary @file`). The content is stored byte for byte. When the response arrives, every API instance can return the snippet.',
-  tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
   query: SnippetOptions,
@@ -80,7 +78,6 @@ export const versionRoute = defineRoute({
   summary: 'Create a new version of your snippet',
   description:
     'Creates a version that has a new id and refers to its predecessor. Omitted title, language and visibility are those of the predecessor. For rate limits, the request counts as a creation.',
-  tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,
   params: idParams,
@@ -99,7 +96,6 @@ export const readRoute = defineRoute({
   summary: 'Get a snippet with its content',
   description:
     'Returns the snippet. The request counts as a view unless it is a HEAD request, a prefetch or a link preview. For a snippet with `burn_after_reads`, the request uses one of the reads. With an Idempotency-Key, it can be repeated for a day without using another one, even after the last read, unless the snippet has expired or was deleted.',
-  tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,
@@ -114,7 +110,6 @@ export const rawRoute = defineRoute({
   operationId: 'readSnippetContent',
   summary: 'Get only the content',
   description: 'Returns the content byte for byte as stored. Counts as a view, like `readSnippet`.',
-  tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,
@@ -138,7 +133,6 @@ export const deleteRoute = defineRoute({
   summary: 'Delete your snippet',
   description:
     'Deletes the snippet. When the response arrives, nobody can read it any more. Snippets of anonymous callers have no owner who could delete them.',
-  tag: TAG,
   auth: { kind: 'user' },
   idempotent: true,
   params: idParams,
@@ -153,7 +147,6 @@ export const diffRoute = defineRoute({
   summary: 'Compare two snippets',
   description:
     'Compares this snippet with the one in `with`, line by line. Each may have up to 1 MiB and must not have limited reads. Does not count as a view.',
-  tag: TAG,
   auth: { kind: 'optional' },
   params: idParams,
   query: z.object({ with: z.string().openapi({ example: '8fQz03Lt' }) }),
@@ -167,7 +160,6 @@ export const userListRoute = defineRoute({
   operationId: 'listUserSnippets',
   summary: 'List the snippets of a user',
   description: 'Returns all snippets to their owner, and only the public ones to other callers. The list is empty for an unknown user.',
-  tag: TAG,
   auth: { kind: 'optional' },
   params: z.object({ user_id: z.string().openapi({ example: '42' }) }),
   query: z.object({
@@ -188,7 +180,6 @@ export const searchRoute = defineRoute({
   operationId: 'searchSnippets',
   summary: 'List or search public snippets, newest first',
   description: `With \`q\`, finds snippets that contain all of its words, at most ${MAX_WORDS}, in title, language or the first 2,048 characters. New snippets are found within seconds. Without \`q\`, lists the newest ${MAX_NEWEST}. Snippets with limited reads are never included.`,
-  tag: TAG,
   auth: { kind: 'optional' },
   query: z.object({
     q: z.string().max(MAX_QUERY_CHARACTERS, `must have at most ${MAX_QUERY_CHARACTERS} characters`).default(''),
@@ -206,7 +197,6 @@ export const pageRoute = defineRoute({
   summary: 'Show a snippet as an HTML page',
   description:
     'Shows the content with highlighted syntax and a link for each line. A snippet with limited reads is shown only after the reader presses a button, because link previews also open pages.',
-  tag: TAG,
   auth: { kind: 'optional' },
   params: idParams,
   answers: { 200: { description: 'The page.', mediaType: 'text/html' } },
@@ -223,7 +213,6 @@ export const revealRoute = defineRoute({
   summary: 'Reveal a snippet with limited reads',
   description:
     "Shows the content and uses one of the snippet's reads. The page's form contains a random key. Sending the same form again within a day uses no further read, even after the last one, unless the snippet has expired or was deleted. Content that is too long for a page is sent as a file.",
-  tag: TAG,
   auth: { kind: 'optional' },
   idempotent: true,
   params: idParams,

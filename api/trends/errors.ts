@@ -4,13 +4,11 @@ import { defineErrors } from '../kit/errors.ts'
 export const trendsErrors = defineErrors({
   unknown_location: {
     status: 404,
-    retryable: false,
     when: 'the woeid is not in the list of GET /v1/trends/available',
     message: 'This location does not exist. GET /v1/trends/available lists all locations.',
   },
   trends_stale: {
     status: 503,
-    retryable: true,
     when: 'the newest list of the location is more than 3 minutes old, so it must not be served',
     message: 'The trends of this location are out of date and are being recomputed. Try again shortly.',
   },

@@ -10,7 +10,6 @@ import { InterestsBody } from './interests.ts'
 import { HistorySchema, InterestsSchema, LocationSchema, TrendListSchema } from './model.ts'
 import { RefreshBody } from './refresh.ts'
 
-const TAG = 'trends'
 /**
  * Largest valid woeid. Woeids are 32-bit. The largest one assigned by this project is 100,000,000 plus a GeoNames id.
  */
@@ -30,7 +29,6 @@ export const listRoute = defineRoute({
   summary: 'List the trends of a location',
   description:
     'Returns the newest list, which is at most 3 minutes old and updated twice a minute. With `personalized=true` and a token, the 500 candidates of the location are reranked by the interests of the caller, without muted topics. Without a token, `personalized` has no effect.',
-  tag: TAG,
   auth: { kind: 'optional' },
   query: z.object({
     woeid,
@@ -58,7 +56,6 @@ export const locationsRoute = defineRoute({
   operationId: 'listLocations',
   summary: 'List all locations with trends',
   description: 'Returns Worldwide, 50 countries and 500 cities.',
-  tag: TAG,
   auth: { kind: 'optional' },
   answers: {
     200: {
@@ -78,7 +75,6 @@ export const historyRoute = defineRoute({
   summary: 'Get the volume history of a term',
   description:
     'Returns how often the term occurred in each step. Steps without events have volume 0, so a term that never occurred gets only zeros. The last step is the current one, which is still counting. A history has at most 10,000 steps.',
-  tag: TAG,
   auth: { kind: 'optional' },
   params: z.object({
     term: z.string().openapi({ description: 'URL-encoded. A leading # and case do not matter.', example: 'mondaymotivation' }),
@@ -109,7 +105,6 @@ export const refreshRoute = defineRoute({
   summary: 'Replace the list of a location',
   description:
     'Publishes a list that another system has computed, as the trends pipeline publishes its own. The list with the newer window_end wins; if both are equal, the posted list wins. An older list is accepted but has no effect. Ranks follow the order of the entries.',
-  tag: TAG,
   auth: { kind: 'scope', scope: 'internal' },
   body: RefreshBody,
   bodyExample: {
@@ -127,7 +122,6 @@ export const readInterestsRoute = defineRoute({
   operationId: 'readInterests',
   summary: 'Get the interests of the caller',
   description: 'Returns an empty profile if none is set.',
-  tag: TAG,
   auth: { kind: 'user' },
   answers: { 200: { description: 'The profile.', schema: InterestsSchema, headers: { 'Cache-Control': '`private, no-store`' } } },
   errors: [errors.not_ready],
@@ -140,7 +134,6 @@ export const writeInterestsRoute = defineRoute({
   summary: 'Set the interests of the caller',
   description:
     'Replaces the whole profile. A topic is a term, so case, width and a leading # do not matter. A weight multiplies the score of its topic (0.5 for topics without a weight). Excluded topics are muted.',
-  tag: TAG,
   auth: { kind: 'user' },
   body: InterestsBody,
   bodyExample: { topic_weights: { football: 2, politics: 0.1 }, exclude_topics: ['spoilers'] },

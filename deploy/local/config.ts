@@ -5,7 +5,6 @@ import { settingsFragment, type Values, type Variables } from '../../settings/fr
 import { type Environment, readSettings } from '../../settings/read.ts'
 import { documented, flag, port, wholeNumber } from '../../settings/variables.ts'
 import { stateSettings } from '../../state/settings.ts'
-import type { PartitionPlan } from './provision.ts'
 
 /** The environment of child processes. */
 export function inheritedEnv(): NodeJS.ProcessEnv {
@@ -15,41 +14,8 @@ export function inheritedEnv(): NodeJS.ProcessEnv {
 /** A server that is either provided externally (`given`) or started by this stack. */
 export type ServerChoice<Local> = { readonly given: string } | ({ readonly given: undefined } & Local)
 
-/** Configuration of `npm start`. */
-export interface LocalConfig {
-  /** Absolute path of the folder for all local data, logs and downloaded tools. */
-  readonly home: string
-  readonly kafka: ServerChoice<{ readonly port: number; readonly controllerPort: number; readonly heapMb: number }>
-  readonly redis: ServerChoice<{ readonly port: number }>
-  readonly clickhouse: ServerChoice<{ readonly port: number }>
-  readonly registry: ServerChoice<{ readonly port: number }>
-  /** Number of worker processes. */
-  readonly workers: number
-  readonly pipelines: string | undefined
-  /** Health port of the first worker; each further worker uses the next port. */
-  readonly workerHealthPort: number
-  /** Number of worker processes that only decide commands. They run the same pipelines. */
-  readonly deciders: number
-  readonly deciderHealthPort: number
-  readonly apiProcesses: number
-  /** Port of the first API process; further processes use steps of `API_PORT_STEP`. */
-  readonly apiPort: number
-  /** Operations port of the first API process; each further process uses the next port. */
-  readonly apiOperationsPort: number
-  /**
-   * Further ports that each API process listens on, by setting. The values are those of the first process, with the
-   * same steps.
-   */
-  readonly servicePorts: Readonly<Record<string, number>>
-  /** Default settings of services, for those that the user has not set. */
-  readonly serviceEnv: Readonly<Record<string, string>>
-  readonly apiServices: string | undefined
-  /** The user's value; undefined derives it from the API's port. */
-  readonly publicUrl: string | undefined
-  readonly demo: boolean
-  /** Partition counts of new topics. */
-  readonly partitions: PartitionPlan
-}
+/** Configuration of `npm start`. `home` is the absolute path of the folder for local data, logs and downloaded tools. */
+export type LocalConfig = ReturnType<typeof configOf> & { readonly home: string }
 
 /** Port distance of two API processes, large enough to skip the other default ports (8081, 8090, 8123). */
 export const API_PORT_STEP = 100
@@ -167,7 +133,7 @@ export function localConfig(env: Environment = process.env): LocalConfig {
   })
 }
 
-function configOf(settings: Settings): Omit<LocalConfig, 'home'> {
+function configOf(settings: Settings) {
   const servicePorts = Object.fromEntries(servicePortNames.map((name) => [name, portOf(settings, name)]))
   const derived = localServices.flatMap(({ local }) => Object.entries(local.env(servicePorts)))
   return {
@@ -179,19 +145,31 @@ function configOf(settings: Settings): Omit<LocalConfig, 'home'> {
     redis: choice(settings.REDIS_URL, { port: settings.REDIS_PORT }),
     clickhouse: choice(settings.CLICKHOUSE_URL, { port: settings.CLICKHOUSE_PORT }),
     registry: choice(settings.SCHEMA_REGISTRY_URL, { port: settings.SCHEMA_REGISTRY_PORT }),
+    /** Number of worker processes. */
     workers: settings.WORKERS,
     pipelines: settings.PIPELINES,
+    /** Health port of the first worker; each further worker uses the next port. */
     workerHealthPort: settings.WORKER_HEALTH_PORT,
+    /** Number of worker processes that only decide commands. They run the same pipelines. */
     deciders: settings.DECIDERS,
     deciderHealthPort: settings.DECIDER_HEALTH_PORT,
     apiProcesses: settings.API_PROCESSES,
+    /** Port of the first API process; further processes use steps of `API_PORT_STEP`. */
     apiPort: settings.API_PORT,
+    /** Operations port of the first API process; each further process uses the next port. */
     apiOperationsPort: settings.API_OPERATIONS_PORT,
+    /**
+     * Further ports that each API process listens on, by setting. The values are those of the first process, with the
+     * same steps.
+     */
     servicePorts,
+    /** Default settings of services, for those that the user has not set. */
     serviceEnv: Object.fromEntries(derived.filter(([name]) => (settings as Values<Variables>)[name] === undefined)),
     apiServices: settings.API_SERVICES,
+    /** The user's value; undefined derives it from the API's port. */
     publicUrl: settings.PUBLIC_URL,
     demo: settings.MILLRACE_DEMO,
+    /** Partition counts of new topics. */
     partitions: settings.PARTITIONS,
   }
 }

@@ -10,18 +10,8 @@ import { type RunPart, removeRunFile, writeRunFile } from './run-file.ts'
 import { requireGiven, type ServerName, type StackServer, stackServers, withoutPassword } from './servers.ts'
 import { supervisor } from './supervisor.ts'
 
-export interface Stack {
-  /**
-   * Starts servers, topics, tables and processes. If a part fails to start, it stops all of them and throws that part's
-   * error.
-   */
-  start(): Promise<readonly RunPart[]>
-  /** Stops everything in reverse start order, even during a start. External servers are not stopped. */
-  stop(): Promise<void>
-}
-
 /** The stack that `npm start` runs. */
-export function localStack(config: LocalConfig, home: Home, progress: Progress): Stack {
+export function localStack(config: LocalConfig, home: Home, progress: Progress) {
   const servers = stackServers(config, home)
   const processes = supervisor((text) => progress.say(`  ${text}`))
   /** Components in start order. Those that are started together are stopped together. */
@@ -63,6 +53,7 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress):
     parts.push(...chosen.map(serverPart))
   }
 
+  /** Stops everything in reverse start order, even during a start. External servers are not stopped. */
   async function stop(): Promise<void> {
     stopping = true
     await processes.release()
@@ -102,6 +93,10 @@ export function localStack(config: LocalConfig, home: Home, progress: Progress):
     writeRunFile(home, { pid: process.pid, startedAt: new Date().toISOString(), parts })
   }
 
+  /**
+   * Starts servers, topics, tables and processes. If a part fails to start, it stops all of them and throws that part's
+   * error.
+   */
   async function start(): Promise<readonly RunPart[]> {
     try {
       await bringUp()

@@ -1,6 +1,5 @@
-import type { Codec } from '../record-batch/compression.ts'
 import { BatchWriter, recordBytesBound } from '../record-batch/writer.ts'
-import { partitionKey, type RecordAppender, type RecordHeader } from '../transport.ts'
+import { type Compression, partitionKey, type RecordAppender, type RecordHeader } from '../transport.ts'
 
 /**
  * Brokers accept 1 MiB (`max.message.bytes`) by default. The margin covers compression that makes a batch larger. A
@@ -22,7 +21,7 @@ export interface ProducerIdentity {
   readonly producerId: number
   readonly producerEpoch: number
   readonly transactional: boolean
-  readonly codec: Codec
+  readonly codec: Compression
 }
 
 /** A batch that was sent. Its bytes, and therefore its sequence number, never change afterwards. */

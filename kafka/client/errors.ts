@@ -27,83 +27,66 @@ export function throwIfClosed(closing: AbortSignal | undefined): void {
 /** The member has lost its place in the group. Its producer is not affected, so the transaction can be aborted. */
 export class MemberFenced extends FencedError {}
 
-/** The leader has moved or is being elected: refresh the metadata and retry. */
-const STALE_LEADER: ReadonlySet<ErrorName> = new Set([
-  'NOT_LEADER_OR_FOLLOWER',
-  'LEADER_NOT_AVAILABLE',
-  'REPLICA_NOT_AVAILABLE',
-  'FENCED_LEADER_EPOCH',
-  'UNKNOWN_LEADER_EPOCH',
-  'UNKNOWN_TOPIC_OR_PARTITION',
-  'UNKNOWN_TOPIC_ID',
-  'INCONSISTENT_TOPIC_ID',
-  'KAFKA_STORAGE_ERROR',
-  'OFFSET_NOT_AVAILABLE',
-])
+/** The errors that a retry or another reaction may cure, by that reaction. Every other error is fatal. */
+const REACTIONS = {
+  /** The leader has moved or is being elected: refresh the metadata and retry. */
+  'stale-leader': [
+    'NOT_LEADER_OR_FOLLOWER',
+    'LEADER_NOT_AVAILABLE',
+    'REPLICA_NOT_AVAILABLE',
+    'FENCED_LEADER_EPOCH',
+    'UNKNOWN_LEADER_EPOCH',
+    'UNKNOWN_TOPIC_OR_PARTITION',
+    'UNKNOWN_TOPIC_ID',
+    'INCONSISTENT_TOPIC_ID',
+    'KAFKA_STORAGE_ERROR',
+    'OFFSET_NOT_AVAILABLE',
+  ],
+  /** The coordinator has moved or is loading its log. */
+  'stale-coordinator': ['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS'],
+  /** Transient states of a broker or of a transaction coordinator. */
+  passing: [
+    'REQUEST_TIMED_OUT',
+    'NOT_ENOUGH_REPLICAS',
+    'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
+    'CONCURRENT_TRANSACTIONS',
+    'UNSTABLE_OFFSET_COMMIT',
+    'THROTTLING_QUOTA_EXCEEDED',
+    'NETWORK_EXCEPTION',
+    'BROKER_NOT_AVAILABLE',
+    'NOT_CONTROLLER',
+    'FETCH_SESSION_ID_NOT_FOUND',
+    'INVALID_FETCH_SESSION_EPOCH',
+  ],
+  /**
+   * The producer was fenced, or the broker has given up the transaction because it timed out or its state is gone.
+   * Nothing can be added to the transaction.
+   */
+  'producer-lost': [
+    'PRODUCER_FENCED',
+    'INVALID_PRODUCER_EPOCH',
+    'INVALID_PRODUCER_ID_MAPPING',
+    'INVALID_TXN_STATE',
+    'TRANSACTION_ABORTABLE',
+    'UNKNOWN_PRODUCER_ID',
+    'OUT_OF_ORDER_SEQUENCE_NUMBER',
+  ],
+  /** The member is no longer part of the group. */
+  'member-lost': ['UNKNOWN_MEMBER_ID', 'FENCED_MEMBER_EPOCH', 'FENCED_INSTANCE_ID', 'GROUP_ID_NOT_FOUND'],
+  /** The member epoch has increased since: a heartbeat returns the new one. */
+  'member-epoch-old': ['ILLEGAL_GENERATION', 'STALE_MEMBER_EPOCH'],
+  none: ['NONE'],
+} as const satisfies Record<string, readonly ErrorName[]>
 
-/** The coordinator has moved or is loading its log. */
-const STALE_COORDINATOR: ReadonlySet<ErrorName> = new Set(['NOT_COORDINATOR', 'COORDINATOR_NOT_AVAILABLE', 'COORDINATOR_LOAD_IN_PROGRESS'])
+export type ErrorClass = keyof typeof REACTIONS | 'fatal'
 
-/** Transient states of a broker or of a transaction coordinator. */
-const PASSING: ReadonlySet<ErrorName> = new Set([
-  'REQUEST_TIMED_OUT',
-  'NOT_ENOUGH_REPLICAS',
-  'NOT_ENOUGH_REPLICAS_AFTER_APPEND',
-  'CONCURRENT_TRANSACTIONS',
-  'UNSTABLE_OFFSET_COMMIT',
-  'THROTTLING_QUOTA_EXCEEDED',
-  'NETWORK_EXCEPTION',
-  'BROKER_NOT_AVAILABLE',
-  'NOT_CONTROLLER',
-  'FETCH_SESSION_ID_NOT_FOUND',
-  'INVALID_FETCH_SESSION_EPOCH',
-])
-
-/**
- * The producer was fenced, or the broker has given up the transaction because it timed out or its state is gone.
- * Nothing can be added to the transaction.
- */
-const PRODUCER_LOST: ReadonlySet<ErrorName> = new Set([
-  'PRODUCER_FENCED',
-  'INVALID_PRODUCER_EPOCH',
-  'INVALID_PRODUCER_ID_MAPPING',
-  'INVALID_TXN_STATE',
-  'TRANSACTION_ABORTABLE',
-  'UNKNOWN_PRODUCER_ID',
-  'OUT_OF_ORDER_SEQUENCE_NUMBER',
-])
-
-/** The member is no longer part of the group. */
-const MEMBER_LOST: ReadonlySet<ErrorName> = new Set([
-  'UNKNOWN_MEMBER_ID',
-  'FENCED_MEMBER_EPOCH',
-  'FENCED_INSTANCE_ID',
-  'GROUP_ID_NOT_FOUND',
-])
-
-/** The member epoch has increased since: a heartbeat returns the new one. */
-const MEMBER_EPOCH_OLD: ReadonlySet<ErrorName> = new Set(['ILLEGAL_GENERATION', 'STALE_MEMBER_EPOCH'])
-
-export type ErrorClass =
-  | 'none'
-  | 'stale-leader'
-  | 'stale-coordinator'
-  | 'passing'
-  | 'producer-lost'
-  | 'member-lost'
-  | 'member-epoch-old'
-  | 'fatal'
+const CLASSES = new Map<ErrorName, ErrorClass>(
+  Object.entries(REACTIONS).flatMap(([kind, names]) => names.map((name) => [name, kind as ErrorClass])),
+)
 
 /** Classifies an error by the reaction that it needs. */
 export function classify(name: ErrorName): ErrorClass {
-  if (name === 'NONE') return 'none'
-  if (STALE_LEADER.has(name)) return 'stale-leader'
-  if (STALE_COORDINATOR.has(name)) return 'stale-coordinator'
-  if (PASSING.has(name)) return 'passing'
-  if (PRODUCER_LOST.has(name)) return 'producer-lost'
-  if (MEMBER_LOST.has(name)) return 'member-lost'
-  if (MEMBER_EPOCH_OLD.has(name)) return 'member-epoch-old'
-  return 'fatal'
+  return CLASSES.get(name) ?? 'fatal'
 }
 
 /** Creates the error for a response that would be the same if the request were repeated. */

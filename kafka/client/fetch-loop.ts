@@ -41,26 +41,17 @@ export interface FetchLoopHooks {
   failed(error: Error): void
 }
 
-/** Keeps fetches in flight for all positions that need one, and stores the answers in the positions. */
-export interface FetchLoop {
-  /** Sends the fetches that are due. Call it after data was taken out. */
-  schedule(): void
-  /**
-   * Sends the fetches that are due at the end of this turn, so that partitions assigned in succession share one
-   * request.
-   */
-  scheduleSoon(): void
-  close(): Promise<void>
-}
-
-/** @param positions by partition key; the fetcher adds and removes them, and answers for removed ones are dropped */
+/**
+ * Keeps fetches in flight for all positions that need one, and stores the answers in the positions.
+ * @param positions by partition key; the fetcher adds and removes them, and answers for removed ones are dropped
+ */
 export function openFetchLoop(
   context: Context,
   cluster: Cluster,
   options: Required<FetcherOptions>,
   positions: ReadonlyMap<string, FetchPosition>,
   hooks: FetchLoopHooks,
-): FetchLoop {
+) {
   const { runtime } = context
   /** Connections by slot number. */
   const slots: Connections[] = Array.from({ length: SLOTS_PER_LEADER }, () => openConnections(context))
@@ -92,7 +83,10 @@ export function openFetchLoop(
     )
   }
 
-  /** Sends a fetch to every leader that has a free slot and partitions that wait for one. */
+  /**
+   * Sends a fetch to every leader that has a free slot and partitions that wait for one. Call it after data was taken
+   * out.
+   */
   function schedule(): void {
     if (closing.signal.aborted || bufferedBytes() >= options.maxBufferedBytes) return
     const now = runtime.monotonic()
@@ -200,6 +194,7 @@ export function openFetchLoop(
     return slots[slot].get(leader.broker).then((opened) => fetch(opened, request))
   }
 
+  /** Does the same at the end of this turn, so that partitions assigned in succession share one request. */
   function scheduleSoon(): void {
     if (scheduled) return
     scheduled = true

@@ -7,24 +7,6 @@ import type { FetchRetry } from './fetch-retry.ts'
 import { listOffsets } from './list-offsets.ts'
 import type { Context } from './options.ts'
 
-/** Applies responses to the fetched positions: data, a retry, a new offset, or a permanent failure. */
-export interface FetchResponses {
-  /**
-   * Stores the data of a response in its positions.
-   * @param fetchedAt clock reading before the request was sent
-   */
-  take(leader: Leader, states: readonly FetchPosition[], response: FetchResponse, fetchedAt: number): void
-  /** Handles a request without a response. */
-  lost(leader: Leader, states: readonly FetchPosition[], error: Error): void
-  /** Returns true once after data arrived for a partition that is not paused. */
-  takeArrived(): boolean
-  /**
-   * Returns false, and fails the position, if the topic was deleted and created again: the offsets refer to other
-   * records then.
-   */
-  isSameTopic(state: FetchPosition): boolean
-}
-
 export interface FetchResponseHooks {
   readonly retry: FetchRetry
   /** Called when a position may be fetched again. */
@@ -35,22 +17,30 @@ export interface FetchResponseHooks {
   readonly signal: AbortSignal
 }
 
-/** @param positions the assigned positions; data for any other is dropped */
+/**
+ * Applies responses to the fetched positions: data, a retry, a new offset, or a permanent failure.
+ * @param positions the assigned positions; data for any other is dropped
+ */
 export function openFetchResponses(
   context: Context,
   cluster: Cluster,
   positions: ReadonlyMap<string, FetchPosition>,
   { retry, schedule, failed, signal }: FetchResponseHooks,
-): FetchResponses {
+) {
   const { log } = context.runtime
   let arrived = false
 
+  /** Returns true once after data arrived for a partition that is not paused. */
   function takeArrived(): boolean {
     const before = arrived
     arrived = false
     return before
   }
 
+  /**
+   * Returns false, and fails the position, if the topic was deleted and created again: the offsets refer to other
+   * records then.
+   */
   function isSameTopic(state: FetchPosition): boolean {
     const id = cluster.topicId(state.topic)
     state.topicId ??= id
@@ -66,6 +56,10 @@ export function openFetchResponses(
     return false
   }
 
+  /**
+   * Stores the data of a response in its positions.
+   * @param fetchedAt clock reading before the request was sent
+   */
   function take(leader: Leader, states: readonly FetchPosition[], response: FetchResponse, fetchedAt: number): void {
     if (signal.aborted) return
     if (response.errorCode !== 0) {
@@ -79,6 +73,7 @@ export function openFetchResponses(
     }
   }
 
+  /** Handles a request that was not answered. */
   function lost(leader: Leader, states: readonly FetchPosition[], error: Error): void {
     if (error instanceof Disconnected) {
       log.debug({ err: error, node: leader.nodeId }, 'kafka_fetch_failed')

@@ -7,36 +7,26 @@ import type { Context } from './options.ts'
 const FIRST_RETRY_MS = 20
 const LONGEST_RETRY_MS = 1_000
 
-/** Schedules retries of positions whose fetch failed. The metadata is refreshed before each retry. */
-export interface FetchRetry {
-  /** Delays the next fetch of a position, longer each time. */
-  postpone(state: FetchPosition): void
-  /** Refreshes the metadata and schedules again. */
-  refreshSoon(afterMs?: number): void
-  wakeAt(time: number): void
-  close(): void
-}
-
 export interface FetchRetryHooks {
   schedule(): void
   failed(error: Error): void
 }
 
-export function openFetchRetry(
-  context: Context,
-  cluster: Cluster,
-  positions: ReadonlyMap<string, FetchPosition>,
-  hooks: FetchRetryHooks,
-): FetchRetry {
+/** Schedules retries of positions whose fetch failed. The metadata is refreshed before each retry. */
+export type FetchRetry = ReturnType<typeof openFetchRetry>
+
+export function openFetchRetry(context: Context, cluster: Cluster, positions: ReadonlyMap<string, FetchPosition>, hooks: FetchRetryHooks) {
   const { runtime } = context
   let cancelRetry: CancelTimer | undefined
   let closed = false
 
+  /** Delays the next fetch of a position, longer each time. */
   function postpone(state: FetchPosition): void {
     const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(state.attempts++, 10), LONGEST_RETRY_MS)
     state.retryAt = runtime.monotonic() + wait * (0.9 + 0.2 * runtime.random())
   }
 
+  /** Refreshes the metadata and schedules again. */
   function refreshSoon(afterMs = FIRST_RETRY_MS): void {
     if (cancelRetry !== undefined || closed) return
     cancelRetry = runtime.setTimer(afterMs, async () => {

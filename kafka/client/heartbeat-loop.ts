@@ -7,25 +7,6 @@ const EARLY_BEAT = 0.1
 const RETRY_MS = 50
 const LONGEST_RETRY_MS = 1_000
 
-/** Schedules the heartbeats of a member, one at a time. */
-export interface HeartbeatLoop {
-  /** Sends one heartbeat after the one in flight, so that requests never overlap. Rejects when it is not answered. */
-  exchangeOnce(): Promise<void>
-  /**
-   * Sends heartbeats in succession while `isWanted` returns true, i.e. until the member has joined. Backs off after
-   * unanswered ones.
-   */
-  sendWhile(isWanted: () => boolean): Promise<void>
-  /** Sends heartbeats at the interval, or earlier after `hurry`, until the member is fenced, fails or leaves. */
-  run(): Promise<void>
-  /** Sends the next heartbeat at once. */
-  hurry(): void
-  /** Ends the wait for the next heartbeat. */
-  wake(): void
-  /** Waits for the heartbeat in flight. */
-  settle(): Promise<void>
-}
-
 export interface HeartbeatLoopOptions {
   readonly runtime: Runtime
   readonly groupId: string
@@ -39,15 +20,18 @@ export interface HeartbeatLoopOptions {
   readonly stopping: AbortSignal
 }
 
-export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange, failed, stopping }: HeartbeatLoopOptions): HeartbeatLoop {
+/** Schedules the heartbeats of a member, one at a time. */
+export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange, failed, stopping }: HeartbeatLoopOptions) {
   let underWay: Promise<void> | undefined
   let sleep = new AbortController()
   let isUrgent = false
 
+  /** Waits for the heartbeat in flight. */
   async function settle(): Promise<void> {
     while (underWay !== undefined) await underWay.catch(() => {})
   }
 
+  /** Sends one heartbeat after the one in flight, so that requests never overlap. Rejects when it is not answered. */
   async function exchangeOnce(): Promise<void> {
     // No await between the check and the start: otherwise two callers could both find nothing in flight.
     while (underWay !== undefined) await underWay.catch(() => {})
@@ -66,6 +50,7 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
     return left > interval * EARLY_BEAT ? left : left + interval
   }
 
+  /** Sends heartbeats at the interval, or earlier after `hurry`, until the member is fenced, fails or leaves. */
   async function run(): Promise<void> {
     const retry = backoff({ runtime }, RETRY_MS, LONGEST_RETRY_MS)
     while (isMember()) {
@@ -76,6 +61,10 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
     }
   }
 
+  /**
+   * Sends heartbeats in succession while `isWanted` returns true, i.e. until the member has joined. Backs off after
+   * unanswered ones.
+   */
   async function sendWhile(isWanted: () => boolean): Promise<void> {
     const retry = backoff({ runtime }, RETRY_MS, LONGEST_RETRY_MS)
     while (isWanted()) await answered(retry)
@@ -102,10 +91,12 @@ export function heartbeatLoop({ runtime, groupId, isMember, intervalMs, exchange
     exchangeOnce,
     sendWhile,
     run,
+    /** Sends the next heartbeat at once. */
     hurry() {
       isUrgent = true
       sleep.abort()
     },
+    /** Ends the wait for the next heartbeat. */
     wake() {
       sleep.abort()
     },

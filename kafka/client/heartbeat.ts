@@ -11,29 +11,21 @@ const REBALANCE_TIMEOUT_MS = 300_000
 
 type Answer = Awaited<ReturnType<typeof consumerGroupHeartbeatV1.api.async>>
 
-/** Translates one heartbeat between the member and the protocol, which names topics by id. */
-export interface HeartbeatExchange {
-  /**
-   * @param full sends all fields, as needed to join and when the coordinator may not know them; otherwise sends only
-   *   the given ones
-   * @param owned undefined when unchanged
-   */
-  send(
-    member: { readonly id: string; readonly epoch: number },
-    full: boolean,
-    owned: readonly TopicPartition[] | undefined,
-  ): Promise<Answer>
-  /** Returns the assignment in a response. @throws Disconnected while the metadata of one of its topics is unknown */
-  partitionsOf(answer: Answer): Promise<TopicPartition[] | undefined>
-}
-
-/** @param topics returns the topics that the member currently subscribes to */
+/**
+ * Translates one heartbeat between the member and the protocol, which names topics by id.
+ * @param topics returns the topics that the member currently subscribes to
+ */
 export function heartbeatExchange(
   cluster: Cluster,
   coordinator: Coordinator,
   options: Omit<GroupOptions, 'topics'>,
   topics: () => readonly string[],
-): HeartbeatExchange {
+) {
+  /**
+   * @param full sends all fields, as needed to join and when the coordinator may not know them; otherwise sends only
+   *   the given ones
+   * @param owned undefined when unchanged
+   */
   async function send(member: { id: string; epoch: number }, full: boolean, owned: readonly TopicPartition[] | undefined): Promise<Answer> {
     return coordinator.send(
       consumerGroupHeartbeatV1.api,
@@ -64,6 +56,7 @@ export function heartbeatExchange(
     }))
   }
 
+  /** Returns the assignment in a response. @throws Disconnected while the metadata of one of its topics is unknown */
   async function partitionsOf({ assignment }: Answer): Promise<TopicPartition[] | undefined> {
     if (assignment === null) return undefined
     const partitions: TopicPartition[] = []

@@ -2,13 +2,14 @@ import { partitionKey, type TopicPartition, TransportError } from '../transport.
 import type { Cluster } from './cluster.ts'
 import { ask, type Broker } from './connections.ts'
 import { classify, Disconnected, errorName, fatal, throwIfClosed } from './errors.ts'
-import { getOrAdd } from './get-or-add.ts'
 import type { Context } from './options.ts'
 import { listOffsetsV9 } from './protocol.ts'
 import { backoff } from './retry.ts'
 
 const TIMESTAMPS = { earliest: -2n, end: -1n } as const
 const NOT_A_FOLLOWER = -1
+/** The broker accepts it instead of the leader's epoch. */
+const UNKNOWN_EPOCH = -1
 /**
  * Isolation level that returns the high watermark. With level 1 the broker would return the last stable offset, and a
  * restore would miss the last commit.
@@ -39,7 +40,8 @@ export async function listOffsets(
       lastReason = error.message
     }
     const missing = partitions.filter(({ topic, partition }) => !found.has(partitionKey(topic, partition)))
-    const reasons = await Promise.all(byLeader(cluster, missing).map(({ broker, asked }) => askLeader(cluster, broker, asked, at, found)))
+    const byLeader = Map.groupBy(missing, ({ topic, partition }) => cluster.leader(topic, partition)?.broker)
+    const reasons = await Promise.all([...byLeader].map(([broker, asked]) => broker && askLeader(cluster, broker, asked, at, found)))
     if (found.size === new Set(partitions.map(({ topic, partition }) => partitionKey(topic, partition))).size) return found
     lastReason = reasons.find((reason) => reason !== undefined) ?? lastReason
     throwIfClosed(signal)
@@ -51,26 +53,11 @@ export async function listOffsets(
   }
 }
 
-interface LeaderQuestion {
-  readonly broker: Broker
-  readonly asked: readonly (TopicPartition & { readonly epoch: number })[]
-}
-
-function byLeader(cluster: Cluster, partitions: readonly TopicPartition[]): LeaderQuestion[] {
-  const questions = new Map<number, { readonly broker: Broker; readonly asked: (TopicPartition & { epoch: number })[] }>()
-  for (const { topic, partition } of partitions) {
-    const leader = cluster.leader(topic, partition)
-    if (leader === undefined) continue
-    getOrAdd(questions, leader.nodeId, () => ({ broker: leader.broker, asked: [] })).asked.push({ topic, partition, epoch: leader.epoch })
-  }
-  return [...questions.values()]
-}
-
 /** @returns the reason why an offset is still missing; undefined when none is */
 async function askLeader(
   cluster: Cluster,
   broker: Broker,
-  asked: LeaderQuestion['asked'],
+  asked: readonly TopicPartition[],
   at: keyof typeof TIMESTAMPS,
   found: Map<string, number>,
 ): Promise<string | undefined> {
@@ -85,9 +72,9 @@ async function askLeader(
       READ_UNCOMMITTED,
       [...topics].map(([name, entries]) => ({
         name,
-        partitions: entries.map(({ partition, epoch }) => ({
+        partitions: entries.map(({ partition }) => ({
           partitionIndex: partition,
-          currentLeaderEpoch: epoch,
+          currentLeaderEpoch: cluster.leader(name, partition)?.epoch ?? UNKNOWN_EPOCH,
           timestamp: TIMESTAMPS[at],
         })),
       })),

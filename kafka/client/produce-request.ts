@@ -1,5 +1,5 @@
-import type { TransportError } from '../transport.ts'
-import { Disconnected, type ErrorName, fatal } from './errors.ts'
+import { partitionKey, type TransportError } from '../transport.ts'
+import { classify, Disconnected, type ErrorName, errorName, fatal } from './errors.ts'
 import { type Connection, produceV11, ResponseError, Writer } from './protocol.ts'
 
 /** Produce v11 with a custom writer that sends finished batches unchanged. */
@@ -15,9 +15,37 @@ export const REQUEST_LIMIT_BYTES = 8 * 1_048_576
 const BAD_TIMES =
   'records are further ahead of its clock than message.timestamp.after.max.ms, one hour unless the topic says otherwise: is the clock of this machine right?'
 
-/** Creates the error for a batch that the broker refuses permanently. */
-export function refusedBatch(name: ErrorName, doing: string, answer: ProducedPartition | undefined): TransportError {
-  return fatal(name, doing, name === 'INVALID_TIMESTAMP' ? BAD_TIMES : answer?.errorMessage)
+/**
+ * The result of one request for one batch.
+ * - `appended`: the log contains the batch and every earlier batch of its producer epoch
+ * - `out-of-sequence`: not in the log, because the broker lacks the preceding batches or no longer knows the producer
+ * - `refused`: not in the log, and a retry would not help
+ * - `unknown`: there was no answer, or a transient error; the log may contain the batch
+ */
+export type Outcome =
+  | { readonly kind: 'appended'; readonly baseOffset?: number }
+  | { readonly kind: 'out-of-sequence'; readonly reason?: ErrorName }
+  | { readonly kind: 'refused'; readonly error: TransportError }
+  | { readonly kind: 'unknown'; readonly reason: ErrorName; readonly leaderLost: boolean }
+
+/** @param answer undefined when there was none */
+export function outcomeOf(doing: string, answer: ProducedPartition | undefined): Outcome {
+  const reason = answer === undefined ? 'NETWORK_EXCEPTION' : errorName(answer.errorCode)
+  switch (classify(reason)) {
+    case 'none':
+      return { kind: 'appended', baseOffset: answer?.baseOffset }
+    case 'producer-lost':
+      return { kind: 'out-of-sequence', reason }
+    case 'stale-leader':
+      return { kind: 'unknown', reason, leaderLost: true }
+    case 'stale-coordinator':
+    // A missing answer does not indicate a new leader: if the broker is gone, the next connection attempt fails.
+    case 'passing':
+      return { kind: 'unknown', reason, leaderLost: false }
+  }
+  // An earlier attempt has written the batch to the log.
+  if (reason === 'DUPLICATE_SEQUENCE_NUMBER') return { kind: 'appended' }
+  return { kind: 'refused', error: fatal(reason, doing, reason === 'INVALID_TIMESTAMP' ? BAD_TIMES : answer?.errorMessage) }
 }
 
 export interface ProducePartition {
@@ -26,22 +54,21 @@ export interface ProducePartition {
   readonly batch: Buffer
 }
 
+/** The answer for one partition. */
 export interface ProducedPartition {
-  readonly topic: string
-  readonly partition: number
   readonly errorCode: number
   readonly errorMessage: string | null
   /** -1 when the broker no longer knows it. */
   readonly baseOffset: number
 }
 
-/** Accepts at most one batch per partition. @throws Disconnected when there is no answer */
+/** Accepts at most one batch per partition. @returns answers by `partitionKey` @throws Disconnected when there is no answer */
 export function produce(
   connection: Connection,
   transactionalId: string | null,
   timeoutMs: number,
   partitions: readonly ProducePartition[],
-): Promise<ProducedPartition[]> {
+): Promise<Map<string, ProducedPartition>> {
   return new Promise((resolve, reject) => {
     connection.send<produceV11.ProduceResponse>(
       PRODUCE_KEY,
@@ -75,14 +102,12 @@ function writeRequest(transactionalId: string | null, timeoutMs: number, partiti
     .appendTaggedFields()
 }
 
-function read(response: produceV11.ProduceResponse): ProducedPartition[] {
-  return response.responses.flatMap(({ name, partitionResponses }) =>
-    partitionResponses.map(({ index, errorCode, errorMessage, baseOffset }) => ({
-      topic: name,
-      partition: index,
-      errorCode,
-      errorMessage: errorMessage ?? null,
-      baseOffset: Number(baseOffset),
-    })),
+function read(response: produceV11.ProduceResponse): Map<string, ProducedPartition> {
+  const answers = response.responses.flatMap(({ name, partitionResponses }) =>
+    partitionResponses.map(({ index, errorCode, errorMessage, baseOffset }): [string, ProducedPartition] => [
+      partitionKey(name, index),
+      { errorCode, errorMessage: errorMessage ?? null, baseOffset: Number(baseOffset) },
+    ]),
   )
+  return new Map(answers)
 }

@@ -1,7 +1,7 @@
 import { headersOf } from '../record-batch/chunk.ts'
 import { readChunks } from '../record-batch/reader.ts'
 import { type BatchStamp, BatchWriter } from '../record-batch/writer.ts'
-import type { Receipt, RecordHeader, TransportError } from '../transport.ts'
+import type { Receipt, RecordFields, TransportError } from '../transport.ts'
 
 /**
  * Consecutive records that share a receipt and a deadline. Buffered records of a topic need one entry per batch instead
@@ -56,20 +56,9 @@ export class PublishBatch {
     return this.#runs.every(({ receipt }) => receipt === undefined)
   }
 
-  append(
-    receipt: Receipt,
-    deadline: number,
-    timestamp: number,
-    key: Uint8Array | null,
-    keyStart: number,
-    keyEnd: number,
-    value: Uint8Array | null,
-    valueStart: number,
-    valueEnd: number,
-    headers: readonly RecordHeader[] | undefined,
-  ): void {
+  append(receipt: Receipt, deadline: number, ...record: RecordFields): void {
     const before = this.writer.bytes
-    this.writer.append(timestamp, key, keyStart, keyEnd, value, valueStart, valueEnd, headers)
+    this.writer.append(...record)
     this.#holdings.bytes += this.writer.bytes - before
     this.#holdings.records++
     const last = this.#runs.at(-1)

@@ -2,6 +2,7 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import { recordBytesBound } from '../record-batch/writer.ts'
 import { type PublishAppender, partitionKey, type Receipt, type RecordHeader, TransportError } from '../transport.ts'
 import type { BufferPool } from './appender.ts'
+import type { Outcome } from './produce-request.ts'
 import { type Holdings, PublishBatch } from './publish-batch.ts'
 import type { ProducerId } from './transaction.ts'
 
@@ -32,18 +33,6 @@ const DIVISIBLE: ReadonlySet<string> = new Set([
   'CORRUPT_MESSAGE',
 ])
 const TOO_LARGE: ReadonlySet<string> = new Set(['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE'])
-
-/**
- * The result of one request for one batch.
- * - `appended`: the log contains the batch and every earlier batch of its producer epoch
- * - `out-of-sequence`: not in the log, because the broker lacks the preceding batches or no longer knows the producer
- * - `refused`: not in the log, and a retry would not help
- * - `unknown`: there was no answer, or a transient error; the log may contain the batch
- */
-export type Outcome =
-  | { readonly kind: 'appended' | 'out-of-sequence' }
-  | { readonly kind: 'refused'; readonly error: TransportError }
-  | { readonly kind: 'unknown'; readonly reason: string; readonly leaderLost: boolean }
 
 /** A batch with a sequence number. Its bytes do not change while it has that number. */
 export interface StampedBatch {

@@ -1,10 +1,8 @@
-import { partitionKey } from '../transport.ts'
 import { type Broker, openConnections } from './connections.ts'
-import { classify, errorName } from './errors.ts'
 import { getOrAdd } from './get-or-add.ts'
 import type { Context } from './options.ts'
-import { type ProducedPartition, produce, REQUEST_LIMIT_BYTES, refusedBatch } from './produce-request.ts'
-import type { Outcome, PublishLane, StampedBatch } from './publish-lane.ts'
+import { type Outcome, outcomeOf, type ProducedPartition, produce, REQUEST_LIMIT_BYTES } from './produce-request.ts'
+import type { PublishLane, StampedBatch } from './publish-lane.ts'
 
 /**
  * Limit per broker. More requests would not help, because a broker handles the requests of a connection in order and
@@ -111,11 +109,10 @@ export function openPublishRequests(context: Context, options: PublishRequestOpt
   }
 
   async function exchange(flow: Flow, connection: Parameters<typeof produce>[0], entries: readonly Entry[]): Promise<void> {
-    const answers = new Map<string, ProducedPartition>()
+    let answers: ReadonlyMap<string, ProducedPartition> = new Map()
     try {
       const batches = entries.map(({ lane, stamped }) => ({ topic: lane.topic, partition: lane.partition, batch: stamped.bytes }))
-      for (const answer of await produce(connection, null, replicationTimeoutMs, batches))
-        answers.set(partitionKey(answer.topic, answer.partition), answer)
+      answers = await produce(connection, null, replicationTimeoutMs, batches)
     } catch (error) {
       context.runtime.log.debug({ broker: flow.broker, reason: (error as Error).message }, 'kafka_publish_unanswered')
       // A connection that has lost one answer may lose all of them.
@@ -123,7 +120,7 @@ export function openPublishRequests(context: Context, options: PublishRequestOpt
     }
     flow.requests--
     for (const { lane, stamped } of entries) {
-      const outcome = outcomeOf(lane, answers.get(lane.key))
+      const outcome = outcomeOf(`publish to ${lane.key}`, answers.get(lane.key))
       lane.answered(stamped, outcome)
       hooks.onAnswered(lane, outcome)
     }
@@ -131,17 +128,4 @@ export function openPublishRequests(context: Context, options: PublishRequestOpt
   }
 
   return { send, close: connections.close }
-}
-
-/** @param answer undefined when there was none */
-function outcomeOf(lane: PublishLane, answer: ProducedPartition | undefined): Outcome {
-  const reason = answer === undefined ? 'NETWORK_EXCEPTION' : errorName(answer.errorCode)
-  // DUPLICATE_SEQUENCE_NUMBER means that an earlier attempt has written the batch to the log.
-  if (reason === 'NONE' || reason === 'DUPLICATE_SEQUENCE_NUMBER') return { kind: 'appended' }
-  const kind = classify(reason)
-  if (kind === 'producer-lost') return { kind: 'out-of-sequence' }
-  // A missing answer does not indicate a new leader: if the broker is gone, the next connection attempt fails.
-  if (kind === 'stale-leader' || kind === 'stale-coordinator' || kind === 'passing')
-    return { kind: 'unknown', reason, leaderLost: kind === 'stale-leader' }
-  return { kind: 'refused', error: refusedBatch(reason, `publish to ${lane.key}`, answer) }
 }

@@ -1,11 +1,10 @@
 import { FencedError, TransportError } from '../transport.ts'
 import type { PartitionAppender, ProducerIdentity, SentBatch } from './appender.ts'
-import type { Cluster, Leader } from './cluster.ts'
-import { openConnections } from './connections.ts'
-import { classify, Disconnected, errorName } from './errors.ts'
-import { getOrAdd } from './get-or-add.ts'
+import type { Cluster } from './cluster.ts'
+import { type Broker, openConnections } from './connections.ts'
+import { classify, Disconnected } from './errors.ts'
 import type { Context } from './options.ts'
-import { type ProducedPartition, produce, REQUEST_LIMIT_BYTES, refusedBatch } from './produce-request.ts'
+import { outcomeOf, type ProducedPartition, produce, REQUEST_LIMIT_BYTES } from './produce-request.ts'
 
 /** How long the broker waits for its replicas before it answers REQUEST_TIMED_OUT and the batch is sent again. */
 const REPLICATION_TIMEOUT_MS = 10_000
@@ -24,15 +23,7 @@ export interface SenderHooks {
 }
 
 /** Sends ready batches to their leaders, in order within a partition, until all are acknowledged or one has failed. */
-export interface Sender {
-  /** Sends everything that is ready, including what becomes ready meanwhile. */
-  drain(): Promise<void>
-  /** Resolves when no request is in flight, regardless of the responses. Nothing is sent again. */
-  settle(): Promise<void>
-  close(): Promise<void>
-}
-
-export function openSender(context: Context, cluster: Cluster, hooks: SenderHooks): Sender {
+export function openSender(context: Context, cluster: Cluster, hooks: SenderHooks) {
   const { options, runtime } = context
   const { log } = runtime
   const connections = openConnections(context)
@@ -41,6 +32,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
   let failure: Error | undefined
   let stopping = new AbortController()
 
+  /** Sends everything that is ready, including what becomes ready meanwhile. */
   async function drain(): Promise<void> {
     // A loop that is about to end misses batches that have just become ready, so this checks again at the end.
     do {
@@ -89,27 +81,21 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
         if (!(error instanceof Disconnected)) failure = error
       })
     }
-    const groups = new Map<number, { leader: Leader; appenders: PartitionAppender[] }>()
-    for (const appender of due) {
-      const leader = cluster.leader(appender.topic, appender.partition)
-      if (leader === undefined) {
-        postpone(appender, 'LEADER_NOT_AVAILABLE')
-        continue
-      }
-      getOrAdd(groups, leader.nodeId, () => ({ leader, appenders: [] as PartitionAppender[] })).appenders.push(appender)
+    for (const [broker, appenders] of Map.groupBy(due, ({ topic, partition }) => cluster.leader(topic, partition)?.broker)) {
+      if (broker !== undefined) sendTo(broker, appenders)
+      else for (const appender of appenders) postpone(appender, 'LEADER_NOT_AVAILABLE')
     }
-    for (const { leader, appenders } of groups.values()) sendTo(leader, appenders)
   }
 
   /** Sends one or more requests to a leader, none of them above the size limit. */
-  function sendTo(leader: Leader, appenders: readonly PartitionAppender[]): void {
+  function sendTo(broker: Broker, appenders: readonly PartitionAppender[]): void {
     const identity = hooks.identity()
     let request: Entry[] = []
     let bytes = 0
     for (const appender of appenders) {
       const batch = appender.take(identity)
       if (bytes > 0 && bytes + batch.bytes.length > REQUEST_LIMIT_BYTES) {
-        track(exchange(leader, request))
+        track(exchange(broker, request))
         request = []
         bytes = 0
       }
@@ -117,7 +103,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
       request.push({ appender, batch })
       bytes += batch.bytes.length
     }
-    if (request.length > 0) track(exchange(leader, request))
+    if (request.length > 0) track(exchange(broker, request))
   }
 
   function track(work: Promise<void>): void {
@@ -125,10 +111,10 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     underWay.add(tracked)
   }
 
-  async function exchange(leader: Leader, request: readonly Entry[]): Promise<void> {
-    let answers: ProducedPartition[] = []
+  async function exchange(broker: Broker, request: readonly Entry[]): Promise<void> {
+    let answers: ReadonlyMap<string, ProducedPartition> = new Map()
     try {
-      const connection = connections.established(leader.broker) ?? (await connections.get(leader.broker))
+      const connection = connections.established(broker) ?? (await connections.get(broker))
       answers = await produce(
         connection,
         hooks.transactionalId,
@@ -140,28 +126,21 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     }
     for (const { appender } of request) {
       appender.inFlight = false
-      const answer = answers.find(({ topic, partition }) => topic === appender.topic && partition === appender.partition)
-      settleOne(appender, answer)
+      settleOne(appender, answers.get(appender.key))
     }
   }
 
   function settleOne(appender: PartitionAppender, answer: ProducedPartition | undefined): void {
-    const name = answer === undefined ? 'NETWORK_EXCEPTION' : errorName(answer.errorCode)
-    // Both mean that the log contains the batch. The second also means that an earlier attempt wrote it.
-    if (name === 'NONE' || name === 'DUPLICATE_SEQUENCE_NUMBER') {
-      appender.acknowledge(name === 'NONE' ? (answer as ProducedPartition).baseOffset : -1)
-      return
-    }
-    const kind = classify(name)
     const doing = `produce to ${appender.key}`
-    if (kind === 'producer-lost') failure ??= new FencedError(`${doing}: the broker answered ${name}`)
-    else if (kind === 'stale-leader' || kind === 'passing' || kind === 'stale-coordinator') {
-      log.debug(
-        { topic: appender.topic, partition: appender.partition, reason: name, detail: answer?.errorMessage },
-        'kafka_produce_retried',
-      )
-      postpone(appender, name)
-    } else failure ??= refusedBatch(name, doing, answer)
+    const outcome = outcomeOf(doing, answer)
+    if (outcome.kind === 'appended') appender.acknowledge(outcome.baseOffset ?? -1)
+    else if (outcome.kind === 'out-of-sequence') failure ??= new FencedError(`${doing}: the broker answered ${outcome.reason}`)
+    else if (outcome.kind === 'refused') failure ??= outcome.error
+    else {
+      const { topic, partition } = appender
+      log.debug({ topic, partition, reason: outcome.reason, detail: answer?.errorMessage }, 'kafka_produce_retried')
+      postpone(appender, outcome.reason)
+    }
   }
 
   function postpone(appender: PartitionAppender, reason: string): void {
@@ -184,6 +163,7 @@ export function openSender(context: Context, cluster: Cluster, hooks: SenderHook
     if (wait > 0) await runtime.sleep(wait, stopping.signal)
   }
 
+  /** Resolves when no request is in flight, whatever the answers were. Nothing is sent again. */
   async function settle(): Promise<void> {
     stopping.abort()
     await Promise.all(underWay)

@@ -51,24 +51,7 @@ export interface ProducerId {
 }
 
 /** Exchanges requests with the coordinator of one transactional id. */
-export interface TransactionLog {
-  /** Fences any producer with this id, and aborts its transaction. */
-  init(): Promise<ProducerId>
-  /**
-   * True when another process has initialised the id since. An abort by the coordinator (after a timeout or on behalf
-   * of another worker) does not count.
-   */
-  isReplaced(id: ProducerId): Promise<boolean>
-  /** True once the coordinator may know of the open transaction, so that the transaction must be ended. */
-  readonly isOpen: boolean
-  addPartitions(id: ProducerId, partitions: readonly TopicPartition[]): Promise<void>
-  addOffsets(id: ProducerId, offsets: ReadonlyMap<string, OffsetToCommit>, member: GroupMember): Promise<void>
-  /** Repeats the request until the outcome is known. */
-  end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<void>
-  close(): Promise<void>
-}
-
-export function openTransactionLog(context: Context, cluster: Cluster, transactionalId: string, timeoutMs: number): TransactionLog {
+export function openTransactionLog(context: Context, cluster: Cluster, transactionalId: string, timeoutMs: number) {
   const { options, runtime } = context
   const { log } = runtime
   const coordinator = openCoordinator(context, cluster, 'transaction', transactionalId)
@@ -120,6 +103,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     }
   }
 
+  /** Fences any producer with this id, and aborts its transaction. */
   async function init(): Promise<ProducerId> {
     const answer = await sendUntilAnswered(
       `InitProducerId of ${transactionalId}`,
@@ -131,6 +115,10 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     return { producerId: Number(answer.producerId), producerEpoch: answer.producerEpoch }
   }
 
+  /**
+   * True when another process has initialised the id since. An abort by the coordinator (after a timeout or on behalf
+   * of another worker) does not count.
+   */
   async function isReplaced({ producerId, producerEpoch }: ProducerId): Promise<boolean> {
     const { transactionStates } = await sendUntilAnswered(
       `DescribeTransactions of ${transactionalId}`,
@@ -225,6 +213,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
     return getOrAdd(groups, groupId, () => openCoordinator(context, cluster, 'group', groupId))
   }
 
+  /** Repeats the request until the outcome is known. */
   async function end(id: ProducerId, outcome: 'commit' | 'abort'): Promise<void> {
     // There is no deadline: after the request was sent, only the answer shows whether the transaction is committed.
     await sendUntilAnswered(
@@ -250,6 +239,7 @@ export function openTransactionLog(context: Context, cluster: Cluster, transacti
   return {
     init,
     isReplaced,
+    /** True once the coordinator may know of the open transaction, so that the transaction must be ended. */
     get isOpen() {
       return opened
     },

@@ -1,19 +1,15 @@
 import { gunzipSync, zstdDecompressSync } from 'node:zlib'
 import { compressionsAlgorithms } from '../client/protocol.ts'
-import { TransportError } from '../transport.ts'
+import { COMPRESSIONS, type Compression, TransportError } from '../transport.ts'
 import { lz4UnpackedBytes } from './lz4-size.ts'
 import { snappyUnpackedBytes } from './snappy-size.ts'
 
-/** The codecs of record batches, in the order of their numbers in the attributes. */
-export const CODECS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const
-export type Codec = (typeof CODECS)[number]
-
-/** Maximum compression ratio: LZ4 needs at least one byte for 255 bytes. */
+/** Data below this share of the bound cannot unpack beyond it, because LZ4 needs at least one byte for 255 bytes. */
 const LZ4_MAX_RATIO = 255
 /** The error code of Node's decompressors when their output exceeds `maxOutputLength`. */
 const OUTPUT_TOO_LARGE = 'ERR_BUFFER_TOO_LARGE'
 
-export function compress(codec: Codec, data: Buffer): Buffer {
+export function compress(codec: Compression, data: Buffer): Buffer {
   return compressionsAlgorithms[codec].compressSync(data)
 }
 
@@ -23,7 +19,7 @@ export function compress(codec: Codec, data: Buffer): Buffer {
  * @throws TransportError with code CORRUPT_BATCH
  */
 export function decompress(codecNumber: number, data: Buffer, maxBytes: number): Buffer | undefined {
-  const codec = CODECS[codecNumber]
+  const codec = COMPRESSIONS[codecNumber]
   if (codec === undefined) {
     throw new TransportError('CORRUPT_BATCH', `unknown compression codec ${codecNumber} in a record batch`, { fatal: true })
   }
@@ -35,7 +31,7 @@ export function decompress(codecNumber: number, data: Buffer, maxBytes: number):
   }
 }
 
-function unpack(codec: Codec, data: Buffer, maxBytes: number): Buffer | undefined {
+function unpack(codec: Compression, data: Buffer, maxBytes: number): Buffer | undefined {
   switch (codec) {
     case 'gzip':
       return gunzipSync(data, { maxOutputLength: maxBytes })

@@ -1,9 +1,9 @@
-import { type RecordChunk, TransportError, type UnreadableBatches } from '../transport.ts'
+import { COMPRESSIONS, type RecordChunk, TransportError, type UnreadableBatches } from '../transport.ts'
 import { type BatchHeader, batchAt, corrupt, isControl, verifyChecksum } from './batches.ts'
 import { ChunkBuilder, columnBytes, rowsFrom, standIn } from './chunk.ts'
 import type { AbortedTransaction } from './committed.ts'
 import { CommittedFilter } from './committed.ts'
-import { CODECS, decompress } from './compression.ts'
+import { decompress } from './compression.ts'
 import { COMPRESSION_MASK, RECORDS_AT } from './format.ts'
 
 /** The record bytes of one partition in one fetch response. */
@@ -191,7 +191,7 @@ function tooLarge(batch: BatchHeader, codec: number, packedBytes: number): Trans
   const { baseOffset, lastOffset, recordCount } = batch
   const message =
     `the record batch at offset ${baseOffset} (to offset ${lastOffset}, ${recordCount} records in ${packedBytes} bytes of ` +
-    `${CODECS[codec]}) unpacks to more than ${MAX_UNPACKED_BYTES} bytes`
+    `${COMPRESSIONS[codec]}) unpacks to more than ${MAX_UNPACKED_BYTES} bytes`
   return new TransportError(TOO_LARGE, message, { fatal: true })
 }
 

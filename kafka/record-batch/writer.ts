@@ -1,6 +1,6 @@
-import type { RecordHeader } from '../transport.ts'
+import { COMPRESSIONS, type Compression, type RecordHeader } from '../transport.ts'
 import { crc32c } from './checksum.ts'
-import { CODECS, type Codec, compress } from './compression.ts'
+import { compress } from './compression.ts'
 import {
   ATTRIBUTES_AT,
   BASE_OFFSET_AT,
@@ -75,7 +75,7 @@ export class BatchWriter {
     value: Uint8Array | null,
     valueStart: number,
     valueEnd: number,
-    headers: readonly RecordHeader[] | undefined,
+    headers?: readonly RecordHeader[],
   ): void {
     if (this.#count === 0) {
       this.#baseTimestamp = timestamp
@@ -114,7 +114,7 @@ export class BatchWriter {
    * Writes the header and returns the complete batch. Without compression the result is a view of this writer's memory;
    * after the batch is acknowledged, `release` hands this memory over for reuse.
    */
-  finish(stamp: BatchStamp, codec: Codec): Buffer {
+  finish(stamp: BatchStamp, codec: Compression): Buffer {
     let buffer = this.#buffer
     let end = this.#at
     if (codec !== 'none') {
@@ -127,7 +127,7 @@ export class BatchWriter {
     buffer.writeInt32BE(end - LENGTH_PREFIX_BYTES, BATCH_LENGTH_AT)
     buffer.writeInt32BE(-1, LEADER_EPOCH_AT)
     buffer[MAGIC_AT] = MAGIC_V2
-    buffer.writeInt16BE(CODECS.indexOf(codec) | (stamp.transactional ? TRANSACTIONAL_BIT : 0), ATTRIBUTES_AT)
+    buffer.writeInt16BE(COMPRESSIONS.indexOf(codec) | (stamp.transactional ? TRANSACTIONAL_BIT : 0), ATTRIBUTES_AT)
     buffer.writeInt32BE(this.#count - 1, LAST_OFFSET_DELTA_AT)
     writeInt64(buffer, BASE_TIMESTAMP_AT, this.#baseTimestamp)
     writeInt64(buffer, MAX_TIMESTAMP_AT, this.#maxTimestamp)

@@ -5,14 +5,7 @@ import { addSample } from './samples.ts'
 /**
  * Contributions since the last commit, combined by term and region, so that repeated terms of a burst are sent once.
  */
-export interface PendingCounts {
-  add(key: string, original: string, minute: number, tweet: Tweet): void
-  /** Passes all contributions to `take` and clears them. */
-  drain(take: (key: string, counts: TermCounts) => void): void
-  readonly size: number
-}
-
-export function pendingCounts(): PendingCounts {
+export function pendingCounts() {
   let pending = new Map<string, TermCounts>()
 
   function add(key: string, original: string, minute: number, tweet: Tweet): void {
@@ -33,6 +26,7 @@ export function pendingCounts(): PendingCounts {
     addSample(counts.samples, { tweet_id, user_id, created_at })
   }
 
+  /** Passes on all contributions and clears them. */
   function drain(take: (key: string, counts: TermCounts) => void): void {
     for (const [key, counts] of pending) take(key, counts)
     pending = new Map()

@@ -23,13 +23,6 @@ export interface RegionListsOptions {
   readonly renewals: Topic<number, TrendOutput>
 }
 
-/** The third stage: one partition of the regions, with their ranked lists. */
-export interface RegionLists {
-  arrive(report: RegionCandidates): void
-  /** Call it when every partition has reported the window that ends at `windowEnd`. */
-  publish(windowEnd: number, ctx: Context): Generator<void, void, void>
-}
-
 /**
  * Partitions progress independently, so one may report the next window before another has reported this one. Each
  * report has a separate key, so that it is written once as received, and read only when its window is complete.
@@ -39,7 +32,8 @@ function arrivalKey({ window_end, woeid, partition }: RegionCandidates): string 
   return `${window_end}:${woeid}:${partition}`
 }
 
-export function regionLists(options: RegionListsOptions): RegionLists {
+/** The third stage: one partition of the regions, with their ranked lists. */
+export function regionLists(options: RegionListsOptions) {
   const { arrived, totals, since, tracked, snapshots, renewals } = options
 
   function arrive(report: RegionCandidates): void {
@@ -52,6 +46,7 @@ export function regionLists(options: RegionListsOptions): RegionLists {
     arrived.put(arrivalKey(report), report)
   }
 
+  /** Call it when every partition has reported the window that ends at `windowEnd`. */
   function* publish(windowEnd: number, ctx: Context): Generator<void, void, void> {
     const mean = meanOfNewTerms(totals.get(TOTALS_KEY)?.moments ?? [], windowEnd)
     let made = 0

@@ -37,32 +37,6 @@ export interface RegionStanding {
   readonly restKnown: number
 }
 
-/**
- * The leading terms of a partition in each region. Every change updates them, so a renewal need not visit all terms.
- * Terms without a baseline are ranked by count, because the divisor that turns their count into a score is the same
- * for all of them and is not known here. Terms with a baseline are ranked by score. A term's kind changes only with
- * the hour.
- *
- * The standings are in memory. `rebuild` derives them from the stored terms.
- */
-export interface Standings {
-  /**
-   * Returns false after a start, and when a new hour may give terms a baseline. In both cases, call `rebuild` first.
-   */
-  readyFor(lastMinute: number): boolean
-  /** Derives the standings by visiting every term. Yields at intervals. */
-  rebuild(lastMinute: number, visit: (key: string, state: TermState) => void): Generator<void, void, void>
-  /** Must be called before contributions are added to a term's minute. */
-  adding(state: TermState, minute: number, count: number): void
-  /** Must be called after contributions were added to a term. */
-  changed(woeid: number, term: string, state: TermState): void
-  /** Returns the sum and the number of the window counts of all terms without baseline. */
-  newTermTotals(lastMinute: number): { volume: number; terms: number }
-  /** Reports the candidates of every region that has any. Yields at intervals. */
-  rank(lastMinute: number, take: (standing: RegionStanding) => void): Generator<void, void, void>
-  readonly contenders: number
-}
-
 interface RegionContenders {
   readonly fresh: Contenders
   readonly known: Contenders
@@ -82,7 +56,15 @@ interface Look {
   readonly through: number
 }
 
-export function standings({ terms, usualOf, prefetchUsual, perRegion }: StandingsOptions): Standings {
+/**
+ * The leading terms of a partition in each region. Every change updates them, so a renewal need not visit all terms.
+ * Terms without a baseline are ranked by count, because the divisor that turns their count into a score is the same
+ * for all of them and is not known here. Terms with a baseline are ranked by score. A term's kind changes only with
+ * the hour.
+ *
+ * The standings are in memory. `rebuild` derives them from the stored terms.
+ */
+export function standings({ terms, usualOf, prefetchUsual, perRegion }: StandingsOptions) {
   const byRegion = new Map<number, RegionContenders>()
   const keep = Math.ceil(perRegion * (1 + SPARE_SHARE))
   let totals: NewTerms = newTerms()
@@ -116,12 +98,14 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     else region.fresh.offer(term, bound)
   }
 
+  /** False after a start, and when a new hour may give terms a baseline. Then call `rebuild` first. */
   function readyFor(minute: number): boolean {
     if (!built) return false
     const next = hourOfMinute(minute)
     return next === hour || !isKnownAt(earliestTracked, next)
   }
 
+  /** Visits every term. Yields at intervals. */
   function* rebuild(minute: number, visit: (key: string, state: TermState) => void): Generator<void, void, void> {
     byRegion.clear()
     totals = newTerms()
@@ -148,18 +132,22 @@ export function standings({ terms, usualOf, prefetchUsual, perRegion }: Standing
     }
   }
 
+  /** Call it before adding contributions to a term's minute. */
   function adding(state: TermState, minute: number, count: number): void {
     if (built && !isKnown(state)) totals.adding(state.minutes, minute, count)
   }
 
+  /** Call it after adding contributions to a term. */
   function changed(woeid: number, term: string, state: TermState): void {
     if (built) offer(woeid, term, state)
   }
 
+  /** The sum and number of window counts of the terms without baseline. */
   function newTermTotals(minute: number): { volume: number; terms: number } {
     return totals.totals(minute)
   }
 
+  /** Reports the candidates of every region that has any. Yields at intervals. */
   function* rank(minute: number, take: (standing: RegionStanding) => void): Generator<void, void, void> {
     lastMinute = minute
     hour = hourOfMinute(minute)

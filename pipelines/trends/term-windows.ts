@@ -13,7 +13,7 @@ import { eachBucket, newestOf } from '../../state/stores/buckets.ts'
 import { type Context, type KeyedStore, type RecordContext, sweep, type Topic } from '../engine/index.ts'
 import { learn, newBaseline, usualAt } from './baseline.ts'
 import { candidatesPerPartition } from './ranking.ts'
-import { type RegionStanding, type Standings, standings } from './standings.ts'
+import { type RegionStanding, standings } from './standings.ts'
 import { applyCounts, isSilent, newTermState } from './term-state.ts'
 import { hourOfMinute, lastMinuteOf, MINUTE_MS } from './time.ts'
 import { type PublishVolume, volumeRounds } from './volumes.ts'
@@ -40,20 +40,10 @@ export interface TermWindowsOptions {
 }
 
 /** The second stage: one partition of all regions' terms, with their windows, baselines and volumes. */
-export interface TermWindows {
-  /** Prefetches the state that `count` and `track` will read. */
-  prefetch(key: string): void
-  count(counts: TermCounts, ctx: RecordContext<string>): void
-  track(tracked: TermTracked, ctx: RecordContext<string>): void
-  beforeCommit(ctx: Context): void
-  /** Reports the window that ends at `windowEnd`. */
-  report(windowEnd: number, ctx: Context): Generator<void, void, void>
-}
-
-export function termWindows(options: TermWindowsOptions): TermWindows {
+export function termWindows(options: TermWindowsOptions) {
   const { terms, baselines, candidates, volumes } = options
   const rounds = volumeRounds(options.volumesRound)
-  let standing: Standings | undefined
+  let standing: ReturnType<typeof standings> | undefined
   /** The hour of the last report. Terms are deleted when they have been silent for a day before it. */
   let reportedHour = 0
   const termSweep = sweep(terms, { keysPerRun: TERMS_SWEPT, isExpired: isTermExpired })
@@ -63,7 +53,7 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
   })
 
   /** Created when the number of partitions is known. */
-  function leadersOf({ partitions }: Context): Standings {
+  function leadersOf({ partitions }: Context): ReturnType<typeof standings> {
     standing ??= standings({ terms, usualOf, prefetchUsual, perRegion: candidatesPerPartition(partitions) })
     return standing
   }
@@ -74,7 +64,8 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
   }
 
   /**
-   * Also prefetches the baseline, because a term without state may have one, and single reads cost ten times as much.
+   * Prefetches the state that `count` and `track` will read, and also the baseline, because a term without state may
+   * have one, and single reads cost ten times as much.
    */
   function prefetch(key: string): void {
     terms.prefetch(key)
@@ -138,6 +129,7 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
     leadersOf(ctx).changed(woeidOfKey(key), termOfKey(key), state)
   }
 
+  /** Reports the window that ends at `windowEnd`. */
   function* report(windowEnd: number, ctx: Context): Generator<void, void, void> {
     const lastMinute = lastMinuteOf(windowEnd)
     const publish = publishTo(ctx)
@@ -187,7 +179,7 @@ export function termWindows(options: TermWindowsOptions): TermWindows {
     prefetch,
     count,
     track,
-    beforeCommit: (ctx) => rounds.publish(publishTo(ctx), true),
+    beforeCommit: (ctx: Context) => rounds.publish(publishTo(ctx), true),
     report,
   }
 }

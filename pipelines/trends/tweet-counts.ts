@@ -33,15 +33,7 @@ export interface TweetCountsOptions {
 }
 
 /** The first stage: decides which tweets and terms count, and where. */
-export interface TweetCounts {
-  count(tweet: Tweet, ctx: RecordContext<bigint | undefined>): Outcome
-  /** Sends the counts since the last commit. */
-  send(ctx: Context): void
-  /** Deletes the state of users who have been silent. */
-  forget(ctx: Context): void
-}
-
-export function tweetCounts({ users, counts }: TweetCountsOptions): TweetCounts {
+export function tweetCounts({ users, counts }: TweetCountsOptions) {
   const pending = pendingCounts()
   const reader = termReader()
   let oldestRemembered = 0
@@ -94,10 +86,12 @@ export function tweetCounts({ users, counts }: TweetCountsOptions): TweetCounts 
     return ONLY_WORLDWIDE
   }
 
+  /** Sends the counts since the last commit. */
   function send(ctx: Context): void {
     pending.drain((key, value) => ctx.emit(counts, key, value))
   }
 
+  /** Deletes the state of users who have been silent. */
   function forget(ctx: Context): void {
     // Uses event time, because during a backlog, the clock would make active users look silent.
     if (ctx.streamTime < 0) return

@@ -18,21 +18,8 @@ export type PublishVolume = (key: string, minute: number, volume: number) => voi
  * Waiting volumes are only in memory. Each term's state contains the round of its last change, so that after a restart
  * the terms of the unfinished round can be published completely (`catchUp`).
  */
-export interface VolumeRounds {
-  /** Records a change of a minute's volume. */
-  changed(key: string, state: TermState, minute: number, volume: number): void
-  /** Must be called when a minute leaves the state. Publishes its volume unless it was published before. */
-  dropping(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void
-  /** Must be called for each term after a restart. */
-  catchUp(key: string, state: TermState, publish: PublishVolume): void
-  /** Must be called when every term has been through `catchUp`. */
-  caughtUp(): void
-  /** Publishes waiting volumes; with `onlyWhenFull`, only if there are too many. */
-  publish(publish: PublishVolume, onlyWhenFull?: boolean): void
-}
-
-export function volumeRounds(store: KeyedStore<string, VolumesRound>): VolumeRounds {
-  /** Maps each key to its waiting minutes and their volumes: minute, volume, minute, volume … */
+export function volumeRounds(store: KeyedStore<string, VolumesRound>) {
+  /** Key → minute, volume, minute, volume … */
   let waiting = new Map<string, number[]>()
   let isCaughtUp = false
   let round: number | undefined
@@ -42,6 +29,7 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>): VolumeRou
     return round
   }
 
+  /** Records a change of a minute's volume. */
   function changed(key: string, state: TermState, minute: number, volume: number): void {
     state.volumes_round = currentRound()
     // Until all terms have been through `catchUp`, the round in their state is enough to find the waiting volumes.
@@ -59,14 +47,17 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>): VolumeRou
     minutes.push(minute, volume)
   }
 
+  /** Call it when a minute leaves the state. Publishes its volume unless it was published before. */
   function dropping(key: string, state: TermState, minute: number, volume: number, publish: PublishVolume): void {
     if (!isCaughtUp && state.volumes_round === currentRound()) publish(key, minute, volume)
   }
 
+  /** Call it for each term after a restart. */
   function catchUp(key: string, state: TermState, publish: PublishVolume): void {
     if (state.volumes_round === currentRound()) eachBucket(state.minutes, (minute, volume) => publish(key, minute, volume))
   }
 
+  /** Publishes waiting volumes; with `onlyWhenFull`, only if there are too many. */
   function publishWaiting(publish: PublishVolume, onlyWhenFull = false): void {
     if (!isCaughtUp || waiting.size === 0 || (onlyWhenFull && waiting.size < MAX_WAITING)) return
     for (const [key, minutes] of waiting) for (let i = 0; i < minutes.length; i += 2) publish(key, minutes[i], minutes[i + 1])
@@ -83,6 +74,7 @@ export function volumeRounds(store: KeyedStore<string, VolumesRound>): VolumeRou
     changed,
     dropping,
     catchUp,
+    /** Call it when every term has been through `catchUp`. */
     caughtUp() {
       isCaughtUp = true
       startRound()

@@ -2,6 +2,7 @@ import { byteWriter, type Codec } from '../../schemas/codec.ts'
 import type { ValueFormat } from '../../schemas/topic.ts'
 import { type Entry, entryCache } from './entry-cache.ts'
 import { decodeStored } from './errors.ts'
+import { lowerBound } from './lower-bound.ts'
 import type { ChangelogWriter, EngineStore, StateColumn, StoreContext, StoreLookup } from './store.ts'
 
 export interface KeyedStoreOptions<K, V> {
@@ -39,7 +40,7 @@ export interface KeyedStore<K, V> extends EngineStore {
    * Iterates over the entries in key order, including uncommitted changes. The scan may miss keys that are added while
    * it runs, and omits deleted keys.
    */
-  scan(range?: KeyRange<K>): IterableIterator<[key: K, value: V]>
+  scan(range?: KeyRange<K>): IteratorObject<[key: K, value: V]>
 }
 
 interface Change<K, V> {
@@ -103,7 +104,8 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   /** Returns the changes that are not in the column yet, in scan order. */
   function changesWithin({ gte, lt }: ByteBounds, direction: 1 | -1): Change<K, V>[] {
     const all = sortedChanges()
-    const changes = all.slice(gte === undefined ? 0 : firstFrom(all, gte), lt === undefined ? all.length : firstFrom(all, lt))
+    const firstFrom = (key: Buffer) => lowerBound(all, ({ bytes }) => Buffer.compare(bytes, key) < 0)
+    const changes = all.slice(gte && firstFrom(gte), lt && firstFrom(lt))
     return direction === 1 ? changes : changes.reverse()
   }
 
@@ -193,19 +195,7 @@ export function keyedStore<K, V>(name: string, options: KeyedStoreOptions<K, V>)
   }
 }
 
-/** Returns the index of the first change whose key is at or after `key`, by binary search. */
-function firstFrom(changes: readonly { readonly bytes: Buffer }[], key: Buffer): number {
-  let from = 0
-  let to = changes.length
-  while (from < to) {
-    const middle = (from + to) >>> 1
-    if (Buffer.compare(changes[middle].bytes, key) < 0) from = middle + 1
-    else to = middle
-  }
-  return from
-}
-
-/** Returns the smallest key after all keys with the prefix; undefined when there is none (all bytes are 0xff). */
+/** The smallest key after all keys with the prefix; undefined when there is none (all bytes are 0xff). */
 function prefixEnd(prefix: Uint8Array): Buffer | undefined {
   let length = prefix.length
   while (length > 0 && prefix[length - 1] === 0xff) length--

@@ -1,4 +1,6 @@
 import { spaceName } from './key-spaces.ts'
+import { lowerBound } from './lower-bound.ts'
+import { sessionsOf } from './sessions.ts'
 import type { ByteRange, StateBackend, StateBatch, StateColumn, StateSession } from './store.ts'
 
 interface MemoryColumn extends Omit<StateColumn, 'put'> {
@@ -10,24 +12,14 @@ interface MemoryColumn extends Omit<StateColumn, 'put'> {
 /** Creates state in memory, for the test driver. It behaves like RocksDB but persists nothing. */
 export function memoryBackend(): StateBackend {
   const columns = new Map<string, MemoryColumn>()
-  const sessions = new Map<string, StateSession>()
-  const copySessions = new Map<string, StateSession>()
   const positions = new Map<string, Map<string, number>>()
 
-  function sessionOf(known: Map<string, StateSession>, topology: string): StateSession {
-    let session = known.get(topology)
-    if (session === undefined) {
+  return {
+    ...sessionsOf((topology) => {
       const shared = positions.get(topology) ?? new Map<string, number>()
       positions.set(topology, shared)
-      session = memorySession(columns, shared, topology)
-      known.set(topology, session)
-    }
-    return session
-  }
-
-  return {
-    session: (topology) => sessionOf(sessions, topology),
-    copySession: (topology) => sessionOf(copySessions, topology),
+      return memorySession(columns, shared, topology)
+    }),
     stats() {
       let memoryBytes = 0
       for (const column of columns.values()) memoryBytes += column.bytes()
@@ -128,8 +120,8 @@ function memoryColumn(): MemoryColumn {
 
   function* scan({ gte, lt, limit = Infinity, reverse = false }: ByteRange): Generator<readonly [Buffer, Buffer]> {
     const inOrder = keysInOrder()
-    const from = gte ? lowerBound(inOrder, gte.toString('latin1')) : 0
-    const to = lt ? lowerBound(inOrder, lt.toString('latin1')) : inOrder.length
+    const from = gte ? lowerBound(inOrder, isBefore(gte)) : 0
+    const to = lt ? lowerBound(inOrder, isBefore(lt)) : inOrder.length
     const keys = inOrder.slice(from, Math.max(from, to))
     if (reverse) keys.reverse()
     const rows = keys.slice(0, limit).map((key) => values.get(key) as Buffer)
@@ -156,14 +148,7 @@ function memoryColumn(): MemoryColumn {
   }
 }
 
-/** Returns the index of the first key at or after `bound`. */
-function lowerBound(keys: readonly string[], bound: string): number {
-  let low = 0
-  let high = keys.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (keys[middle] < bound) low = middle + 1
-    else high = middle
-  }
-  return low
+function isBefore(bound: Buffer): (key: string) => boolean {
+  const text = bound.toString('latin1')
+  return (key) => key < text
 }

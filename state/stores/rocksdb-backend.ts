@@ -4,7 +4,8 @@ import { type Directory, directoryRange, FORMAT_VERSION, formatEntry, readDirect
 import { type Database, loadRocksdbBinding, type RocksdbBinding } from './rocksdb-binding.ts'
 import { scratch } from './rocksdb-column.ts'
 import { deleteRows, rocksdbSession, type SharedDatabase } from './rocksdb-session.ts'
-import type { StateBackend, StateSession } from './store.ts'
+import { sessionsOf } from './sessions.ts'
+import type { StateBackend } from './store.ts'
 
 export interface RocksdbOptions {
   /** Folder of the database, which belongs to one worker process. It is created if it does not exist. */
@@ -56,8 +57,6 @@ export async function openRocksdbBackend(options: RocksdbOptions): Promise<State
 
 function rocksdbBackend(binding: RocksdbBinding, database: Database, directory: Directory, options: RocksdbOptions): StateBackend {
   const { folder } = options
-  const sessions = new Map<string, StateSession>()
-  const copySessions = new Map<string, StateSession>()
   const shared: SharedDatabase = {
     binding,
     database,
@@ -69,18 +68,8 @@ function rocksdbBackend(binding: RocksdbBinding, database: Database, directory: 
     failed: (doing, error) => stateError(`${doing} in ${folder}`, error),
   }
 
-  function sessionOf(known: Map<string, StateSession>, topology: string): StateSession {
-    let session = known.get(topology)
-    if (session === undefined) {
-      session = rocksdbSession(shared, topology)
-      known.set(topology, session)
-    }
-    return session
-  }
-
   return {
-    session: (topology) => sessionOf(sessions, topology),
-    copySession: (topology) => sessionOf(copySessions, topology),
+    ...sessionsOf((topology) => rocksdbSession(shared, topology)),
 
     stats() {
       const property = (name: string) => Number(binding.db_get_property(database, name)) || 0

@@ -1,6 +1,7 @@
 import type { Codec } from '../../schemas/codec.ts'
 import type { ValueFormat } from '../../schemas/topic.ts'
 import { type KeyRange, keyedStore } from './keyed-store.ts'
+import { lowerBound } from './lower-bound.ts'
 import type { EngineStore, StoreLookup } from './store.ts'
 import { storeLife } from './store-life.ts'
 
@@ -47,27 +48,11 @@ export function topKStore<G, T>(name: string, options: TopKOptions<G, T>): TopKS
   if (!(k > 0)) throw new RangeError(`store ${name}: k must be positive`)
   const lists = keyedStore<G, T[]>(name, { key: options.group, value: options.list, logged: options.logged })
 
-  /** Returns the index at which the item belongs in a sorted list. */
-  function place(list: readonly T[], item: T): number {
-    let low = 0
-    let high = list.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (compare(list[middle], item) <= 0) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
-
   function drop(list: T[], itemId: string | number | bigint): boolean {
     const at = list.findIndex((item) => id(item) === itemId)
     if (at < 0) return false
     list.splice(at, 1)
     return true
-  }
-
-  function* groups(range?: KeyRange<G>): Generator<G> {
-    for (const [group] of lists.scan(range)) yield group
   }
 
   return Object.assign(storeLife(lists), {
@@ -78,7 +63,7 @@ export function topKStore<G, T>(name: string, options: TopKOptions<G, T>): TopKS
       // The list was written by a version with a greater k.
       if (list.length > k) list.length = k
       drop(list, id(item))
-      const at = place(list, item)
+      const at = lowerBound(list, (other) => compare(other, item) <= 0)
       if (at >= k) return false
       list.splice(at, 0, item)
       if (list.length > k) list.pop()
@@ -96,6 +81,6 @@ export function topKStore<G, T>(name: string, options: TopKOptions<G, T>): TopKS
       return lists.get(group) ?? []
     },
     delete: lists.delete,
-    groups,
+    groups: (range?: KeyRange<G>) => lists.scan(range).map(([group]) => group),
   })
 }

@@ -53,10 +53,6 @@ export function windowedCounterStore<K>(name: string, options: WindowedCounterOp
     return list
   }
 
-  function* keys(range?: KeyRange<K>): Generator<K> {
-    for (const [key] of counters.scan(range)) yield key
-  }
-
   return Object.assign(storeLife(counters), {
     lookup: { ...counters.lookup, view: (stored: unknown) => bucketsOf(stored as Buckets) },
     prefetch: counters.prefetch,
@@ -85,6 +81,6 @@ export function windowedCounterStore<K>(name: string, options: WindowedCounterOp
       else counters.put(key, counter)
     },
     delete: counters.delete,
-    keys,
+    keys: (range?: KeyRange<K>) => counters.scan(range).map(([key]) => key),
   })
 }

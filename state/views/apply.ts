@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
+import { StoreUnavailableError } from '../unavailable.ts'
 import { APPLY_SCRIPT } from './apply-script.ts'
-import { ViewStoreUnavailableError } from './unavailable.ts'
 import { caughtUpKey, type ViewOperation, viewTag } from './view.ts'
 
 /** The operations that a range of offsets of one topic partition produces for a view. */
@@ -41,17 +41,17 @@ export interface ViewPosition {
 export interface ViewStore {
   /**
    * Applies the batch and advances the position together, or changes nothing.
-   * @throws ViewStoreUnavailableError when retrying may help
+   * @throws StoreUnavailableError when retrying may help
    */
   apply(batch: ViewBatch): Promise<ApplyResult>
   /**
    * @returns undefined when the view holds nothing of the topic
-   * @throws ViewStoreUnavailableError when retrying may help
+   * @throws StoreUnavailableError when retrying may help
    */
   position(view: string, partition: number, topic: string): Promise<ViewPosition | undefined>
   /**
    * Deletes one partition of a view, its positions first.
-   * @throws ViewStoreUnavailableError when retrying may help
+   * @throws StoreUnavailableError when retrying may help
    */
   clear(view: string, partition: number): Promise<void>
 }
@@ -183,6 +183,6 @@ async function asking<T>(command: () => Promise<T>): Promise<T> {
   } catch (error) {
     const { name, message } = error as Error
     if (name === 'ReplyError' && !PASSING.test(message)) throw error
-    throw new ViewStoreUnavailableError(`Redis did not apply the view's changes: ${message}`, { cause: error })
+    throw new StoreUnavailableError(`Redis did not apply the view's changes: ${message}`, { cause: error })
   }
 }

@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
+import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { exportJWK, generateKeyPair, type JSONWebKeySet, type JWK, SignJWT } from 'jose'
-import { createOnce } from './create-once.ts'
+import { type JSONWebKeySet, type JWK, SignJWT } from 'jose'
+import { createOnce } from '../../../runtime/create-once.ts'
 
 /** Signs development tokens. */
 const ALGORITHM = 'ES256'
@@ -25,14 +25,14 @@ export function developmentKeyPaths(home: string): DevelopmentKeyPaths {
  */
 export async function ensureDevelopmentKey(home: string): Promise<JWK> {
   const paths = developmentKeyPaths(home)
-  const key = JSON.parse(await createOnce(paths.key, newKey)) as JWK
+  const key = JSON.parse(createOnce(paths.key, newKey)) as JWK
   await replaceFile(paths.jwks, JSON.stringify(publicSet(key)))
   return key
 }
 
-async function newKey(): Promise<string> {
-  const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true })
-  return JSON.stringify({ ...(await exportJWK(privateKey)), alg: ALGORITHM, use: 'sig', kid: `development-${randomUUID()}` })
+function newKey(): string {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return JSON.stringify({ ...privateKey.export({ format: 'jwk' }), alg: ALGORITHM, use: 'sig', kid: `development-${randomUUID()}` })
 }
 
 async function replaceFile(path: string, text: string): Promise<void> {

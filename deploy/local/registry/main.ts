@@ -1,5 +1,7 @@
 import { serve } from '@hono/node-server'
 import { pino } from 'pino'
+import { kafkaTransport } from '../../../kafka/client/index.ts'
+import { systemRuntime } from '../../../runtime/system.ts'
 import { LOOPBACK } from '../ports.ts'
 import { registrySettings } from './config.ts'
 import { createRegistry } from './registry.ts'
@@ -7,9 +9,14 @@ import { registryRoutes } from './routes.ts'
 import { schemasTopic } from './schemas-topic.ts'
 import { openStore } from './store.ts'
 
+/** Shorter than the 30 s after which the registry's clients give up. */
+const TIMEOUTS = { requestTimeoutMs: 5_000, deliveryTimeoutMs: 10_000 }
+
 const settings = registrySettings()
 const log = pino({ name: 'schema-registry' })
-const topic = schemasTopic(settings.brokers)
+const topic = schemasTopic(
+  kafkaTransport({ brokers: settings.brokers, clientId: 'schema-registry', ...TIMEOUTS }, { runtime: systemRuntime(log) }),
+)
 const store = await openStore(topic)
 const server = serve({ fetch: registryRoutes(createRegistry(store)).fetch, port: settings.port, hostname: LOOPBACK }, () =>
   log.info({ port: settings.port, subjects: store.state.subjects().length }, 'registry_ready'),

@@ -1,17 +1,10 @@
-import { Admin, Consumer, ProduceAcks, Producer } from '@platformatic/kafka'
+import { partitionKey, type Transport, type TransportError } from '../../../kafka/transport.ts'
 import { decodeRecord, encodeRecord, type SchemasRecord } from './records.ts'
 
-const SCHEMAS_TOPIC = '_schemas'
-const PARTITION = 0
-/** Attribute bit of control batches, which hold transaction markers and no data. */
-const CONTROL_BATCH = 0x20
-const FETCH_BYTES = 4 * 1024 * 1024
-/**
- * The end of the log is known beforehand, so no fetch has to wait for new data. This only limits the wait for a slow
- * broker.
- */
-const FETCH_WAIT_MS = 100
-const TOPIC_ALREADY_EXISTS = 'TOPIC_ALREADY_EXISTS'
+const PLACE = { topic: '_schemas', partition: 0 }
+const SPEC = { name: PLACE.topic, partitions: 1, replicationFactor: 1, config: { 'cleanup.policy': 'compact' } }
+/** A client of the registry gives up after 30 s, so a broker that is away must be reported earlier. */
+const TIMEOUT_MS = 10_000
 
 export interface SchemasTopic {
   /** Creates the compacted topic if it does not exist. */
@@ -27,71 +20,58 @@ export interface SchemasTopic {
 }
 
 /** The topic that stores the registry's schemas. It has a single writer process. */
-export function schemasTopic(bootstrapBrokers: string[]): SchemasTopic {
-  const clientId = 'schema-registry'
-  const admin = new Admin({ clientId, bootstrapBrokers })
-  const producer = new Producer<string, string | null>({
-    clientId,
-    bootstrapBrokers,
-    serializers: { key: (key) => Buffer.from(key ?? ''), value: (value) => (value == null ? undefined : Buffer.from(value)) as Buffer },
-  })
-  // Only used for fetch requests. The constructor requires a group id, but the consumer never joins the group.
-  const reader = new Consumer({ clientId, bootstrapBrokers, groupId: clientId })
-  let position = 0n
+export function schemasTopic(transport: Transport): SchemasTopic {
+  const fetcher = transport.fetcher({ isolation: 'read_uncommitted' })
+  const appender = transport.publisher().appender(PLACE.topic, PLACE.partition)
+  let position = 0
 
   async function open(): Promise<void> {
-    if ((await admin.listTopics({ includeInternals: true })).includes(SCHEMAS_TOPIC)) return
-    try {
-      await admin.createTopics({
-        topics: [SCHEMAS_TOPIC],
-        partitions: 1,
-        replicas: 1,
-        configs: [{ name: 'cleanup.policy', value: 'compact' }],
-      })
-    } catch (error) {
-      if (!String((error as Error).stack).includes(TOPIC_ALREADY_EXISTS)) throw error
-    }
+    await transport.connect()
+    await transport.ensureTopics([SPEC])
   }
 
   async function catchUp(apply: (record: SchemasRecord) => void): Promise<void> {
-    const end = (await reader.listOffsets({ topics: [SCHEMAS_TOPIC] })).get(SCHEMAS_TOPIC)![PARTITION]
-    while (position < end) {
-      const metadata = await reader.metadata({ topics: [SCHEMAS_TOPIC] })
-      const topic = metadata.topics.get(SCHEMAS_TOPIC)!
-      const response = await reader.fetch({
-        node: topic.partitions[PARTITION].leader,
-        maxBytes: FETCH_BYTES,
-        maxWaitTime: FETCH_WAIT_MS,
-        topics: [
-          {
-            topicId: topic.id,
-            partitions: [
-              { partition: PARTITION, currentLeaderEpoch: -1, fetchOffset: position, lastFetchedEpoch: -1, partitionMaxBytes: FETCH_BYTES },
-            ],
-          },
-        ],
-      })
-      for (const batch of response.responses[0]?.partitions[0]?.records ?? []) {
-        for (const record of (batch.attributes & CONTROL_BATCH) === 0 ? batch.records : []) {
-          // A batch may begin before the requested offset.
-          if (batch.firstOffset + BigInt(record.offsetDelta) < position) continue
-          const decoded = decodeRecord({ key: record.key?.toString() ?? '{}', value: record.value?.toString() ?? null })
-          if (decoded) apply(decoded)
+    const end = (await transport.offsets([PLACE], 'end')).get(partitionKey(PLACE.topic, PLACE.partition)) ?? 0
+    const deadline = performance.now() + TIMEOUT_MS
+    // Assigned only until the end is reached, so that an idle registry fetches nothing.
+    if (position < end) fetcher.assign(PLACE, position, 'earliest')
+    try {
+      while (position < end) {
+        if (performance.now() > deadline) throw new Error(`the broker returns no records of ${PLACE.topic} from offset ${position}`)
+        for (const { chunks, nextOffset } of await fetcher.poll(TIMEOUT_MS)) {
+          for (const { buffer, count, keyStart, keyEnd, valueStart, valueEnd } of chunks) {
+            const text = (from: number, to: number) => (from < 0 ? null : buffer.toString('utf8', from, to))
+            for (let row = 0; row < count; row++) {
+              const key = text(keyStart[row], keyEnd[row]) ?? '{}'
+              const decoded = decodeRecord({ key, value: text(valueStart[row], valueEnd[row]) })
+              if (decoded) apply(decoded)
+            }
+          }
+          position = nextOffset
         }
-        const next = batch.firstOffset + BigInt(batch.lastOffsetDelta) + 1n
-        if (next > position) position = next
       }
+    } finally {
+      fetcher.unassign(PLACE)
     }
   }
 
   async function append(records: readonly SchemasRecord[]): Promise<void> {
-    const messages = records.map(encodeRecord).map(({ key, value }) => ({ topic: SCHEMAS_TOPIC, partition: PARTITION, key, value }))
-    await producer.send({ messages, acks: ProduceAcks.ALL })
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    let waiting = records.length
+    function settled(count: number, error: TransportError | undefined): void {
+      waiting -= count
+      if (error !== undefined) reject(error)
+      else if (waiting === 0) resolve()
+    }
+    for (const record of records) {
+      const { key, value } = encodeRecord(record)
+      const keyBytes = Buffer.from(key)
+      const valueBytes = value === null ? null : Buffer.from(value)
+      const receipt = { timeoutMs: TIMEOUT_MS, settled }
+      appender.append(receipt, Date.now(), keyBytes, 0, keyBytes.length, valueBytes, 0, valueBytes?.length ?? 0)
+    }
+    await promise
   }
 
-  async function close(): Promise<void> {
-    await Promise.allSettled([admin.close(), producer.close(), reader.close(true)])
-  }
-
-  return { open, catchUp, append, close }
+  return { open, catchUp, append, close: transport.close }
 }

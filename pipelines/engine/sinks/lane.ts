@@ -7,9 +7,9 @@ import {
   TransportError,
 } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
+import { missingSchemas } from '../missing-schemas.ts'
 import { laneBuffer } from './lane-buffer.ts'
 import type { SinkMetrics } from './metrics.ts'
-import { missingSchemas } from './missing-schemas.ts'
 import { OwnedElsewhereError } from './ownership.ts'
 import type { BadRecord, PartitionQueue, Taken } from './queue.ts'
 import { retriedJob } from './retried-job.ts'

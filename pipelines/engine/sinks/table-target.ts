@@ -1,15 +1,7 @@
 import type { TopicPartition } from '../../../kafka/transport.ts'
 import type { Insert, OffsetRow, TableStore } from '../../../state/tables/store.ts'
 import type { Table } from '../../../state/tables/table.ts'
-import { TableStoreUnavailableError } from '../../../state/tables/unavailable.ts'
-import {
-  type BatchLimits,
-  type PartitionFacts,
-  type SinkBatch,
-  type SinkTarget,
-  TargetUnavailableError,
-  type WriteResult,
-} from './target.ts'
+import type { BatchLimits, PartitionFacts, SinkBatch, SinkTarget, WriteResult } from './target.ts'
 
 export interface TableTargetOptions<K, V> {
   readonly table: Table<K, V>
@@ -35,12 +27,12 @@ interface Run extends Insert {
  */
 export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store: TableStore): Promise<SinkTarget> {
   const { table, maxInsertRows = MAX_INSERT_ROWS } = options
-  const identity = await asking(() => store.prepare())
+  const identity = await store.prepare()
   /** Partitions, by topic and number, for which the table records that it has caught up. */
   const noted = new Set<string>()
 
   async function open({ topic, partition }: TopicPartition, { end, committed }: PartitionFacts): Promise<number | undefined> {
-    const stored = await asking(() => store.position(topic, partition))
+    const stored = await store.position(topic, partition)
     // The rows may have expired, or the records had none. An offset that was committed for an earlier table of this
     // name does not apply to this one.
     const confirmed = committed?.metadata === identity ? committed.offset : undefined
@@ -85,7 +77,7 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
           continue
         }
         isUncertain = true
-        await asking(() => store.insert(run))
+        await store.insert(run)
         isUncertain = false
       }
       if (caughtUp) await noteCaughtUp(topic, partition)
@@ -96,12 +88,12 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
   async function noteCaughtUp(topic: string, partition: number): Promise<void> {
     const key = `${topic}/${partition}`
     if (noted.has(key)) return
-    await asking(() => store.noteCaughtUp(topic, partition))
+    await store.noteCaughtUp(topic, partition)
     noted.add(key)
   }
 
   async function isStored({ topic, partition, rows }: Run): Promise<boolean> {
-    const next = await asking(() => store.position(topic, partition))
+    const next = await store.position(topic, partition)
     return next !== undefined && next > rows[rows.length - 1].offset
   }
 
@@ -112,14 +104,5 @@ export async function tableTarget<K, V>(options: TableTargetOptions<K, V>, store
     confirmsOwnership: true,
     open,
     prepare,
-  }
-}
-
-async function asking<T>(question: () => Promise<T>): Promise<T> {
-  try {
-    return await question()
-  } catch (error) {
-    if (!(error instanceof TableStoreUnavailableError)) throw error
-    throw new TargetUnavailableError(error.message, { cause: error })
   }
 }

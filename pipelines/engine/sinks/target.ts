@@ -76,7 +76,5 @@ export type WriteResult =
   /** Nothing was changed, because the target is at another offset: read again from there. */
   | { readonly outcome: 'offset-mismatch' }
 
-/** Thrown when the target does not accept writes at the moment. The sink keeps the partition and retries. */
-export class TargetUnavailableError extends Error {
-  override readonly name = 'TargetUnavailableError'
-}
+/** The target does not accept writes at the moment. The sink keeps the partition and retries. */
+export { StoreUnavailableError as TargetUnavailableError } from '../../../state/unavailable.ts'

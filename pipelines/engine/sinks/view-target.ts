@@ -2,9 +2,8 @@ import type { TopicPartition } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { AnyTopic } from '../../../schemas/topic.ts'
 import type { ViewStore } from '../../../state/views/apply.ts'
-import { ViewStoreUnavailableError } from '../../../state/views/unavailable.ts'
 import type { View } from '../../../state/views/view.ts'
-import { type PartitionFacts, type SinkBatch, type SinkTarget, TargetUnavailableError, type WriteResult } from './target.ts'
+import type { PartitionFacts, SinkBatch, SinkTarget, WriteResult } from './target.ts'
 
 export interface ViewTargetOptions<K, V> {
   readonly view: View<K, V>
@@ -33,12 +32,12 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
   const retentions = new Map(topics.map((topic) => [topic.name, tombstoneRetentionMs(topic)]))
 
   async function open({ topic, partition }: TopicPartition, { end }: PartitionFacts): Promise<number | undefined> {
-    const stored = await asking(() => store.position(view.name, partition, topic))
+    const stored = await store.position(view.name, partition, topic)
     if (stored === undefined) return undefined
     const reason = stored.next > end ? 'ahead_of_log' : runtime.now() - stored.at > retentions.get(topic)! ? 'missed_tombstones' : undefined
     if (reason === undefined) return stored.next
     runtime.log.warn({ view: view.name, topic, partition, stored, end, reason }, 'sink_view_cleared')
-    await asking(() => store.clear(view.name, partition))
+    await store.clear(view.name, partition)
     return undefined
   }
 
@@ -46,7 +45,7 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
     const operations = records.flatMap(({ key, value }) => view.operationsFor(partition, key as K, value as V | null))
     return async function applyToView() {
       const batch = { view: view.name, partition, topic, viewTopics, expected, next, operations, caughtUp, now: runtime.now() }
-      const result = await asking(() => store.apply(batch))
+      const result = await store.apply(batch)
       if (result.applied) return { outcome: 'applied' }
       // An earlier attempt was applied but its answer was lost, unless the batch did not move the offset.
       if (result.position === next && next !== expected) return { outcome: 'applied' }
@@ -64,13 +63,4 @@ export function viewTarget<K, V>({ view, topics }: ViewTargetOptions<K, V>, { st
 function tombstoneRetentionMs({ config }: AnyTopic): number {
   if (!config?.['cleanup.policy']?.includes('compact')) return Number.POSITIVE_INFINITY
   return Number(config['delete.retention.ms'] ?? DELETE_RETENTION_MS)
-}
-
-async function asking<T>(question: () => Promise<T>): Promise<T> {
-  try {
-    return await question()
-  } catch (error) {
-    if (!(error instanceof ViewStoreUnavailableError)) throw error
-    throw new TargetUnavailableError(error.message, { cause: error })
-  }
 }

@@ -1,12 +1,8 @@
-import type { Transport } from '../../../kafka/transport.ts'
-import type { Runtime } from '../../../runtime/runtime.ts'
-import type { StateSession } from '../../../state/stores/store.ts'
 import { type TaskPlace, taskPlace } from '../task/task-place.ts'
 import type { Declaration } from '../topology/declaration.ts'
 import type { Topology } from '../topology/topology.ts'
-import type { GroupView } from '../worker/group-view.ts'
 import { partitionsOfPart } from '../worker/worker-topics.ts'
-import { type StandbyCopy, standbys } from './standby.ts'
+import { type StandbyCopy, type StandbyDeps, standbys } from './standby.ts'
 import { stateCleaner } from './state-cleaner.ts'
 
 /**
@@ -26,19 +22,11 @@ export interface InactiveState {
   close(): Promise<void>
 }
 
-export interface InactiveStateDeps {
+export interface InactiveStateDeps extends Omit<StandbyDeps, 'topology' | 'copies' | 'places' | 'partitionsOf'> {
   readonly topology: Topology
   readonly declaration: Declaration
   readonly partitionCounts: ReadonlyMap<string, number>
-  readonly transport: Pick<Transport, 'offsets' | 'fetcher'>
-  /** A separate session for the copies. */
-  readonly session: StateSession
-  readonly group: GroupView
-  readonly memberId: () => string
-  readonly runsHere: (taskId: string) => boolean
   readonly keepStateMs: number
-  readonly exactlyOnce: boolean
-  readonly runtime: Runtime
 }
 
 export function inactiveState(deps: InactiveStateDeps): InactiveState {

@@ -57,6 +57,7 @@ export interface StandbyDeps {
   /** Partition count of a task's sources. */
   readonly partitionsOf: (place: TaskPlace) => number
   readonly transport: Pick<Transport, 'offsets' | 'fetcher'>
+  /** Separate from the session of the running tasks. */
   readonly session: StateSession
   readonly group: GroupView
   readonly memberId: () => string

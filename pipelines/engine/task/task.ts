@@ -269,7 +269,7 @@ export function streamTask(deps: TaskDeps): StreamTask {
       if (!loop.atRest) throw new Error(`task ${id} cannot commit in the middle of a time handler`)
       context.now = runtime.now()
       runHooks()
-      marks.send()
+      marks.run()
       flushStores()
       committedPositions = sources.positions()
       context.emitted = 0

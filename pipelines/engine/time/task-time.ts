@@ -3,7 +3,7 @@ import type { TaskContext } from '../task/task-context.ts'
 import type { EmittingNode, StreamDeclaration, TickNode } from '../topology/declaration.ts'
 import { type TickSchedule, tickSchedule } from './ticks.ts'
 import { type TimeGate, timeGate } from './time-gate.ts'
-import { type MarkedSource, timeMark } from './time-mark.ts'
+import { type MarkedSource, type TimeMarks, timeMark, timeMarks } from './time-mark.ts'
 import { type TimeMarker, timeMarkerHeaders } from './time-marker.ts'
 import { isClosedBehind } from './time-thinning.ts'
 
@@ -86,48 +86,16 @@ const WAITED_OUT_MS = 60_000
  * Periodic handlers that wait until everything in the sources at their time is processed, like a time marker that a
  * stage keeps for itself.
  */
-export interface CaughtUpTicks {
-  /** See `TimeMark.observe`. */
-  observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
-  /** The earliest `TimeMark.asksFrom` of all ticks. */
-  readonly asksFrom: number
-  readonly due: boolean
-  /**
-   * Runs the due handlers in the transaction that commits the positions up to which the task has processed its sources.
-   */
-  run(): void
-}
-
-export function caughtUpTicks(
-  streams: readonly StreamDeclaration[],
-  sources: readonly MarkedSource[],
-  context: TaskContext,
-): CaughtUpTicks {
-  const ticks = streams
-    .flatMap((stream) => stream.ticks)
-    .filter((node) => node.clock === 'caught-up')
-    .map((node) => ({ node, mark: timeMark(node.everyMs, 0, sources.length, WAITED_OUT_MS) }))
-
-  return {
-    observe(index, fetchedAt, highWatermark, now) {
-      for (const { mark } of ticks) mark.observe(index, fetchedAt, highWatermark, now)
+export function caughtUpTicks(streams: readonly StreamDeclaration[], sources: readonly MarkedSource[], context: TaskContext): TimeMarks {
+  const nodes = streams.flatMap((stream) => stream.ticks).filter(({ clock }) => clock === 'caught-up')
+  const ticks = nodes.map((node) => ({
+    mark: timeMark(node.everyMs, 0, sources.length, WAITED_OUT_MS),
+    reached(time: number): void {
+      context.leaveRecord(node, time)
+      node.handler(time, context)
     },
-    get asksFrom() {
-      return ticks.reduce((least, { mark }) => Math.min(least, mark.asksFrom), Infinity)
-    },
-    get due() {
-      return ticks.some(({ mark }) => mark.ready(sources) !== undefined)
-    },
-    run() {
-      for (const { node, mark } of ticks) {
-        const time = mark.ready(sources)
-        if (time === undefined) continue
-        context.leaveRecord(node, time)
-        node.handler(time, context)
-        mark.sent()
-      }
-    },
-  }
+  }))
+  return timeMarks(ticks, sources)
 }
 
 /** Closes times in a later stage: the receiving side of time markers for one stream of a task. */

@@ -73,3 +73,46 @@ export function timeMark(everyMs: number, delayMs: number, sourceCount: number, 
     },
   }
 }
+
+/** A time mark, and what happens when its time is reached. */
+interface MarkedTime {
+  readonly mark: TimeMark
+  reached(time: number): void
+}
+
+/** The time marks of a task that have one purpose. */
+export interface TimeMarks {
+  /** See `TimeMark.observe`. */
+  observe(index: number, fetchedAt: number, highWatermark: number, now: number): void
+  /** The earliest `TimeMark.asksFrom` of all marks. */
+  readonly asksFrom: number
+  /** True when a time is reached. */
+  readonly due: boolean
+  /**
+   * Handles the reached times in the transaction that commits the positions up to which the task has processed its
+   * sources.
+   */
+  run(): void
+}
+
+export function timeMarks(marked: readonly MarkedTime[], sources: readonly MarkedSource[]): TimeMarks {
+  return {
+    observe(index, fetchedAt, highWatermark, now) {
+      for (const { mark } of marked) mark.observe(index, fetchedAt, highWatermark, now)
+    },
+    get asksFrom() {
+      return marked.reduce((least, { mark }) => Math.min(least, mark.asksFrom), Infinity)
+    },
+    get due() {
+      return marked.some(({ mark }) => mark.ready(sources) !== undefined)
+    },
+    run() {
+      for (const { mark, reached } of marked) {
+        const time = mark.ready(sources)
+        if (time === undefined) continue
+        reached(time)
+        mark.sent()
+      }
+    },
+  }
+}

@@ -1,5 +1,6 @@
 import type { LoadedSchemas } from '../../../kafka/serdes.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
+import { missingSchemas } from '../missing-schemas.ts'
 
 /** Keeps track of tasks that wait for the schema of their next record. */
 export interface SchemaWaits {
@@ -16,8 +17,6 @@ export interface SchemaWaits {
  */
 const FIRST_RETRY_MS = 500
 const LONGEST_RETRY_MS = 15_000
-/** How long a schema id counts as missing. During this time, further records with it go to the dead letters at once. */
-const MISSING_KEPT_MS = 30_000
 
 export interface SchemaWaitDeps {
   readonly schemas: LoadedSchemas
@@ -29,12 +28,12 @@ export interface SchemaWaitDeps {
 
 export function schemaWaits({ schemas, runtime, stopping, wake }: SchemaWaitDeps): SchemaWaits {
   const loading = new Set<number>()
-  const missingSince = new Map<number, number>()
+  const missing = missingSchemas(runtime.monotonic)
 
   async function load(schemaId: number): Promise<void> {
     for (let wait = FIRST_RETRY_MS; ; wait = Math.min(wait * 2, LONGEST_RETRY_MS)) {
       try {
-        if ((await schemas.load(schemaId)) === 'not-found') missingSince.set(schemaId, runtime.monotonic())
+        if ((await schemas.load(schemaId)) === 'not-found') missing.add(schemaId)
         return
       } catch (error) {
         runtime.log.warn({ err: error, schema_id: schemaId, retry_ms: wait }, 'schema_not_loaded')
@@ -56,12 +55,6 @@ export function schemaWaits({ schemas, runtime, stopping, wake }: SchemaWaitDeps
         })
     },
     isWaiting: (schemaId) => loading.has(schemaId),
-    isMissing(schemaId) {
-      const since = missingSince.get(schemaId)
-      if (since === undefined) return false
-      if (runtime.monotonic() - since < MISSING_KEPT_MS) return true
-      missingSince.delete(schemaId)
-      return false
-    },
+    isMissing: missing.has,
   }
 }

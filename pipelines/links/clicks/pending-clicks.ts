@@ -17,15 +17,7 @@ export interface ClickBatch {
 }
 
 /** Clicks since the last commit by link, so that the state of a link is updated once per commit. */
-export interface PendingClicks {
-  add(click: ClickDetails): void
-  /** Passes all batches to `take` and clears them. */
-  drain(take: (code: string, batch: ClickBatch) => void): void
-  /** Number of links. */
-  readonly size: number
-}
-
-export function pendingClicks(): PendingClicks {
+export function pendingClicks() {
   let pending = new Map<string, ClickBatch>()
 
   function add(click: ClickDetails): void {
@@ -47,6 +39,7 @@ export function pendingClicks(): PendingClicks {
     batch.visitors.add(click.visitor)
   }
 
+  /** Passes on all batches and clears them. */
   function drain(take: (code: string, batch: ClickBatch) => void): void {
     for (const [code, batch] of pending) take(code, batch)
     pending = new Map()
@@ -55,6 +48,7 @@ export function pendingClicks(): PendingClicks {
   return {
     add,
     drain,
+    /** Number of links. */
     get size() {
       return pending.size
     },

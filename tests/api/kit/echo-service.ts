@@ -17,7 +17,6 @@ function whoami(path: string, auth: AuthRule): BoundRoute {
     operationId: path.slice(1),
     summary: 'who',
     description: 'who calls',
-    tag: 'echo',
     auth,
     answers: { 200: { description: 'the caller', schema: z.object({ subject: z.string().nullable() }) } },
     errors: [],
@@ -25,7 +24,7 @@ function whoami(path: string, auth: AuthRule): BoundRoute {
   return bind(definition, ({ caller }) => jsonAnswer(200, { subject: caller?.subject ?? null }))
 }
 
-const shared = { summary: 's', description: 'd', tag: 'echo', auth: { kind: 'open' } as const, errors: [] }
+const shared = { summary: 's', description: 'd', auth: { kind: 'open' } as const, errors: [] }
 const anything = { 200: { description: 'ok', schema: z.unknown() } }
 
 const query = defineRoute({

@@ -39,7 +39,6 @@ test.each(catalogue)('responds to $code with its status, message and body', asyn
     operationId: 'fails',
     summary: 's',
     description: 'd',
-    tag: 't',
     auth: { kind: 'open' },
     answers: { 200: { description: 'never', schema: z.unknown() } },
     errors: [definition],

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { bufferPool } from '../../../kafka/client/appender.ts'
-import { type LaneDeps, type Outcome, PublishLane, type StampedBatch } from '../../../kafka/client/publish-lane.ts'
+import type { Outcome } from '../../../kafka/client/produce-request.ts'
+import { type LaneDeps, PublishLane, type StampedBatch } from '../../../kafka/client/publish-lane.ts'
 import { BASE_SEQUENCE_AT, PRODUCER_EPOCH_AT, RECORD_COUNT_AT } from '../../../kafka/record-batch/format.ts'
 import { readChunks } from '../../../kafka/record-batch/reader.ts'
 import { TransportError } from '../../../kafka/transport.ts'

@@ -1,9 +1,8 @@
 import { crc32c } from '../../../kafka/record-batch/checksum.ts'
 import { headersOf } from '../../../kafka/record-batch/chunk.ts'
-import type { Codec } from '../../../kafka/record-batch/compression.ts'
 import { ATTRIBUTES_AT, BASE_OFFSET_AT, CONTROL_BIT, CRC_AT, LAST_OFFSET_DELTA_AT, writeInt64 } from '../../../kafka/record-batch/format.ts'
 import { BatchWriter } from '../../../kafka/record-batch/writer.ts'
-import type { RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
+import type { Compression, RecordChunk, RecordHeader } from '../../../kafka/transport.ts'
 
 export interface PlainRecord {
   readonly timestamp: number
@@ -16,7 +15,7 @@ export interface BatchOptions {
   readonly baseOffset?: number
   readonly producerId?: number
   readonly transactional?: boolean
-  readonly codec?: Codec
+  readonly codec?: Compression
   /** The number of records that compaction has removed from the end. The last offset does not change. */
   readonly removedAtEnd?: number
 }

@@ -32,13 +32,7 @@ export interface Burst {
 }
 
 /** The sequence of bursts, determined by the seed. */
-export interface Bursts {
-  /** Returns the burst that a tweet at this time is about, if there is one. */
-  at(time: number): Burst | undefined
-  active(time: number): readonly Burst[]
-}
-
-export function bursts(random: Random, startAt: number): Bursts {
+export function bursts(random: Random, startAt: number) {
   let all: Burst[] = [newBurst(random, startAt)]
   let next = startAt + gap()
 
@@ -55,6 +49,7 @@ export function bursts(random: Random, startAt: number): Bursts {
     return all
   }
 
+  /** The burst that a tweet at this time is about, if any. */
   function at(time: number): Burst | undefined {
     let chance = random()
     for (const burst of active(time)) {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { tableTarget } from '../../../../pipelines/engine/sinks/table-target.ts'
 import { type SinkRecord, TargetUnavailableError } from '../../../../pipelines/engine/sinks/target.ts'
 import type { Insert, TableStore } from '../../../../state/tables/store.ts'
-import { TableStoreUnavailableError } from '../../../../state/tables/unavailable.ts'
+import { StoreUnavailableError } from '../../../../state/unavailable.ts'
 import { type Event, eventsTable } from '../../../state/tables/events-table.ts'
 
 const NOVEMBER = Date.UTC(2026, 10, 30)
@@ -24,14 +24,14 @@ function memoryTable() {
     async insert({ rows }: Insert) {
       const fail = state.fail
       state.fail = undefined
-      if (fail === 'lost') throw new TableStoreUnavailableError('lost')
+      if (fail === 'lost') throw new StoreUnavailableError('lost')
       inserts.push(rows.map(({ offset }) => offset))
-      if (fail === 'unanswered') throw new TableStoreUnavailableError('unanswered')
+      if (fail === 'unanswered') throw new StoreUnavailableError('unanswered')
     },
     async noteCaughtUp(topic, partition) {
       const fail = state.fail
       state.fail = undefined
-      if (fail !== undefined) throw new TableStoreUnavailableError(fail)
+      if (fail !== undefined) throw new StoreUnavailableError(fail)
       caughtUp.push(`${inserts.length} inserts ${topic}-${partition}`)
     },
   }

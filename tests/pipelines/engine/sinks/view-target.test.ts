@@ -5,8 +5,8 @@ import { manualRuntime } from '../../../../runtime/manual.ts'
 import { decimalInt, utf8 } from '../../../../schemas/keys.ts'
 import { rawValue } from '../../../../schemas/raw.ts'
 import type { Topic } from '../../../../schemas/topic.ts'
+import { StoreUnavailableError } from '../../../../state/unavailable.ts'
 import type { ViewBatch, ViewPosition, ViewStore } from '../../../../state/views/apply.ts'
-import { ViewStoreUnavailableError } from '../../../../state/views/unavailable.ts'
 import type { View } from '../../../../state/views/view.ts'
 
 const HOUR_MS = 3_600_000
@@ -29,12 +29,12 @@ function world(config: Record<string, string> = {}) {
   const state = { stored: undefined as ViewPosition | undefined, position: undefined as number | undefined, applied: true, down: false }
   const store: ViewStore = {
     async apply(batch) {
-      if (state.down) throw new ViewStoreUnavailableError('away')
+      if (state.down) throw new StoreUnavailableError('away')
       batches.push(batch)
       return state.applied ? { applied: true } : { applied: false, position: state.position }
     },
     async position() {
-      if (state.down) throw new ViewStoreUnavailableError('away')
+      if (state.down) throw new StoreUnavailableError('away')
       return state.stored
     },
     async clear(name, of) {

@@ -1,0 +1,23 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** Where a server listens. */
+export interface ListenPlace {
+  readonly host: string
+  /** 0 chooses a free port. */
+  readonly port: number
+  /** The setting that contains the port, for the error when the port is in use. */
+  readonly setting: string
+}
+
+/** Opens the port. @returns the server's base URL */
+export async function listen(server: Server, { host, port, setting }: ListenPlace): Promise<string> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      const cure = error.code === 'EADDRINUSE' ? `port ${port} on ${host} is in use: stop what uses it or set ${setting}` : error.message
+      reject(new Error(cure, { cause: error }))
+    })
+    server.listen(port, host, resolve)
+  })
+  return `http://${host.includes(':') ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`
+}
