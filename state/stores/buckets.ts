@@ -15,6 +15,11 @@ export function emptyBuckets(): Buckets {
   return { first: 0, at: [], counts: [] }
 }
 
+/** Buckets with one count. Their arrays are small, whereas the first `push` to an empty array reserves 17 elements. */
+export function oneBucket(bucket: number, count: number): Buckets {
+  return { first: bucket, at: [0], counts: [count] }
+}
+
 /**
  * Adds to a bucket and drops the buckets that are at least `keep` older than the newest one.
  * @param onDrop called for each bucket before it is dropped
@@ -29,9 +34,7 @@ export function addTo(
 ): number {
   const { at, counts } = buckets
   if (at.length === 0) {
-    buckets.first = bucket
-    at.push(0)
-    counts.push(count)
+    Object.assign(buckets, oneBucket(bucket, count))
     return count
   }
   if (bucket <= newestOf(buckets) - keep) return 0

@@ -1,5 +1,5 @@
 import type { Codec } from '../../schemas/codec.ts'
-import { addTo, type Buckets, dropBefore, eachBucket, emptyBuckets, newestOf, sumOf } from './buckets.ts'
+import { addTo, type Buckets, dropBefore, eachBucket, newestOf, oneBucket, sumOf } from './buckets.ts'
 import { type KeyRange, keyedStore } from './keyed-store.ts'
 import type { EngineStore, StoreLookup } from './store.ts'
 import { storeLife } from './store-life.ts'
@@ -58,10 +58,13 @@ export function windowedCounterStore<K>(name: string, options: WindowedCounterOp
     prefetch: counters.prefetch,
     add(key: K, time: number, by = 1) {
       const bucket = Math.floor(time / bucketMs)
-      const counter = counters.get(key) ?? emptyBuckets()
-      if (counter.at.length > 0 && bucket <= newestOf(counter) - ring) return false
-      addTo(counter, bucket, by, ring)
-      counters.put(key, counter)
+      const counter = counters.get(key)
+      if (counter === undefined) counters.put(key, oneBucket(bucket, by))
+      else if (bucket <= newestOf(counter) - ring) return false
+      else {
+        addTo(counter, bucket, by, ring)
+        counters.put(key, counter)
+      }
       return true
     },
     count(key: K, from: number, to: number) {
