@@ -3,6 +3,6 @@
  * is unknown until the stored position is read. This error has a separate file, so that the engine can recognize it
  * without loading the clients of the databases.
  */
-export class StoreUnavailableError extends Error {
-  override readonly name = 'StoreUnavailableError'
+export class TargetUnavailableError extends Error {
+  override readonly name = 'TargetUnavailableError'
 }

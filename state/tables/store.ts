@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from '@clickhouse/client'
-import { StoreUnavailableError } from '../unavailable.ts'
+import { TargetUnavailableError } from '../unavailable.ts'
 import { catchUpsStatement, recordCatchUp } from './catch-ups.ts'
 import { migrateTable } from './migrate.ts'
 import type { ClusterOptions, Row, Table } from './table.ts'
@@ -133,6 +133,6 @@ async function asking<T>(question: () => Promise<T>): Promise<T> {
   } catch (error) {
     if (error instanceof ClickHouseError && !PASSING.has(error.code)) throw error
     if (error instanceof TypeError || error instanceof RangeError) throw error
-    throw new StoreUnavailableError(`ClickHouse did not accept the rows: ${(error as Error).message}`, { cause: error })
+    throw new TargetUnavailableError(`ClickHouse did not accept the rows: ${(error as Error).message}`, { cause: error })
   }
 }

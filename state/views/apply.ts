@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Cluster, type Redis } from 'ioredis'
-import { StoreUnavailableError } from '../unavailable.ts'
+import { TargetUnavailableError } from '../unavailable.ts'
 import { APPLY_SCRIPT } from './apply-script.ts'
 import { caughtUpKey, type ViewOperation, viewTag } from './view.ts'
 
@@ -41,17 +41,17 @@ export interface ViewPosition {
 export interface ViewStore {
   /**
    * Applies the batch and advances the position together, or changes nothing.
-   * @throws StoreUnavailableError when retrying may help
+   * @throws TargetUnavailableError when retrying may help
    */
   apply(batch: ViewBatch): Promise<ApplyResult>
   /**
    * @returns undefined when the view holds nothing of the topic
-   * @throws StoreUnavailableError when retrying may help
+   * @throws TargetUnavailableError when retrying may help
    */
   position(view: string, partition: number, topic: string): Promise<ViewPosition | undefined>
   /**
    * Deletes one partition of a view, its positions first.
-   * @throws StoreUnavailableError when retrying may help
+   * @throws TargetUnavailableError when retrying may help
    */
   clear(view: string, partition: number): Promise<void>
 }
@@ -183,6 +183,6 @@ async function asking<T>(command: () => Promise<T>): Promise<T> {
   } catch (error) {
     const { name, message } = error as Error
     if (name === 'ReplyError' && !PASSING.test(message)) throw error
-    throw new StoreUnavailableError(`Redis did not apply the view's changes: ${message}`, { cause: error })
+    throw new TargetUnavailableError(`Redis did not apply the view's changes: ${message}`, { cause: error })
   }
 }

@@ -167,6 +167,7 @@ test('documents every error', () => {
       .filter((file) => file.endsWith('.ts') && !file.startsWith('client'))
       .map((file) => join(folder, file)),
   )
+  files.push('state/unavailable.ts')
   const errors = files.flatMap((file) => [...source(file).matchAll(/export class (\w+) extends Error/g)].map((match) => match[1]))
   expect(firstCells('Errors').slice(1).sort()).toEqual(errors.sort())
 })

@@ -77,4 +77,4 @@ export type WriteResult =
   | { readonly outcome: 'offset-mismatch' }
 
 /** The target does not accept writes at the moment. The sink keeps the partition and retries. */
-export { StoreUnavailableError as TargetUnavailableError } from '../../../state/unavailable.ts'
+export { TargetUnavailableError } from '../../../state/unavailable.ts'

@@ -6,7 +6,7 @@ import { migrateTable } from '../../../state/tables/migrate.ts'
 import type { TableReader } from '../../../state/tables/reader.ts'
 import { tableStore } from '../../../state/tables/store.ts'
 import { createStatement, type Table } from '../../../state/tables/table.ts'
-import { StoreUnavailableError } from '../../../state/unavailable.ts'
+import { TargetUnavailableError } from '../../../state/unavailable.ts'
 import { privateClickhouse } from '../../stack/index.ts'
 import { rowsOf, testDatabase } from './database.ts'
 import { type Event, eventsTable } from './events-table.ts'
@@ -97,7 +97,7 @@ test('a value that does not fit is not reported as an unavailable store', async 
   const { store } = await open()
   const attempt = store.insert({ topic: 'topic', partition: 0, rows: [{ offset: 1, row: { id: 'x', number: 'text', at: NOVEMBER } }] })
   await expect(attempt).rejects.toThrow()
-  await expect(attempt).rejects.not.toBeInstanceOf(StoreUnavailableError)
+  await expect(attempt).rejects.not.toBeInstanceOf(TargetUnavailableError)
 })
 
 test('if ClickHouse does not respond, the store is unavailable until it does', async () => {
@@ -107,8 +107,8 @@ test('if ClickHouse does not respond, the store is unavailable until it does', a
   const store = tableStore(eventsTable, client, ALONE)
   await store.prepare()
   await server.kill()
-  await expect(store.insert({ topic: 'topic', partition: 0, rows: rows(0, 5) })).rejects.toThrow(StoreUnavailableError)
-  await expect(store.position('topic', 0)).rejects.toThrow(StoreUnavailableError)
+  await expect(store.insert({ topic: 'topic', partition: 0, rows: rows(0, 5) })).rejects.toThrow(TargetUnavailableError)
+  await expect(store.position('topic', 0)).rejects.toThrow(TargetUnavailableError)
   await server.start()
   await store.insert({ topic: 'topic', partition: 0, rows: rows(0, 5, DECEMBER) })
   expect(await store.position('topic', 0)).toBe(5)

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { expect, onTestFinished, test } from 'vitest'
-import { StoreUnavailableError } from '../../../state/unavailable.ts'
+import { TargetUnavailableError } from '../../../state/unavailable.ts'
 import { positionsKey, type ViewBatch, viewStore } from '../../../state/views/apply.ts'
 import { connectSinkRedis } from '../../../state/views/connect.ts'
 import { caughtUpKey, type ViewOperation, viewTag } from '../../../state/views/view.ts'
@@ -135,7 +135,7 @@ test('an error reply that no retry can resolve is thrown unchanged', async () =>
   await redis.lpush(`${tag}:list`, 'x')
   const attempt = store.apply(batch(undefined, 1, [{ op: 'hset', key: `${tag}:list`, fields: { a: 'b' } }]))
   await expect(attempt).rejects.toThrow('WRONGTYPE')
-  await expect(attempt).rejects.not.toThrow(StoreUnavailableError)
+  await expect(attempt).rejects.not.toThrow(TargetUnavailableError)
 })
 
 test('if Redis does not respond, writes fail at once, and succeed again when it is back', async () => {
@@ -146,7 +146,7 @@ test('if Redis does not respond, writes fail at once, and succeed again when it 
   const view = uniqueName('view')
   await expect.poll(() => store.apply(batchOf(view)(undefined, 1)).catch(() => undefined)).toEqual({ applied: true })
   await server.stop()
-  await expect(store.apply(batchOf(view)(1, 2))).rejects.toThrow(StoreUnavailableError)
+  await expect(store.apply(batchOf(view)(1, 2))).rejects.toThrow(TargetUnavailableError)
   await server.start()
   await expect.poll(() => store.apply(batchOf(view)(1, 2)).catch(() => undefined), { timeout: 10_000 }).toEqual({ applied: true })
 })

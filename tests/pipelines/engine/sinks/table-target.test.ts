@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { tableTarget } from '../../../../pipelines/engine/sinks/table-target.ts'
 import { type SinkRecord, TargetUnavailableError } from '../../../../pipelines/engine/sinks/target.ts'
 import type { Insert, TableStore } from '../../../../state/tables/store.ts'
-import { StoreUnavailableError } from '../../../../state/unavailable.ts'
+import { TargetUnavailableError } from '../../../../state/unavailable.ts'
 import { type Event, eventsTable } from '../../../state/tables/events-table.ts'
 
 const NOVEMBER = Date.UTC(2026, 10, 30)
@@ -24,14 +24,14 @@ function memoryTable() {
     async insert({ rows }: Insert) {
       const fail = state.fail
       state.fail = undefined
-      if (fail === 'lost') throw new StoreUnavailableError('lost')
+      if (fail === 'lost') throw new TargetUnavailableError('lost')
       inserts.push(rows.map(({ offset }) => offset))
-      if (fail === 'unanswered') throw new StoreUnavailableError('unanswered')
+      if (fail === 'unanswered') throw new TargetUnavailableError('unanswered')
     },
     async noteCaughtUp(topic, partition) {
       const fail = state.fail
       state.fail = undefined
-      if (fail !== undefined) throw new StoreUnavailableError(fail)
+      if (fail !== undefined) throw new TargetUnavailableError(fail)
       caughtUp.push(`${inserts.length} inserts ${topic}-${partition}`)
     },
   }

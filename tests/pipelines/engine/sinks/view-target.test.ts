@@ -5,7 +5,7 @@ import { manualRuntime } from '../../../../runtime/manual.ts'
 import { decimalInt, utf8 } from '../../../../schemas/keys.ts'
 import { rawValue } from '../../../../schemas/raw.ts'
 import type { Topic } from '../../../../schemas/topic.ts'
-import { StoreUnavailableError } from '../../../../state/unavailable.ts'
+import { TargetUnavailableError } from '../../../../state/unavailable.ts'
 import type { ViewBatch, ViewPosition, ViewStore } from '../../../../state/views/apply.ts'
 import type { View } from '../../../../state/views/view.ts'
 
@@ -29,12 +29,12 @@ function world(config: Record<string, string> = {}) {
   const state = { stored: undefined as ViewPosition | undefined, position: undefined as number | undefined, applied: true, down: false }
   const store: ViewStore = {
     async apply(batch) {
-      if (state.down) throw new StoreUnavailableError('away')
+      if (state.down) throw new TargetUnavailableError('away')
       batches.push(batch)
       return state.applied ? { applied: true } : { applied: false, position: state.position }
     },
     async position() {
-      if (state.down) throw new StoreUnavailableError('away')
+      if (state.down) throw new TargetUnavailableError('away')
       return state.stored
     },
     async clear(name, of) {
