@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { tableTarget } from '../../../../pipelines/engine/sinks/table-target.ts'
-import { type SinkRecord, TargetUnavailableError } from '../../../../pipelines/engine/sinks/target.ts'
+import type { SinkRecord } from '../../../../pipelines/engine/sinks/target.ts'
 import type { Insert, TableStore } from '../../../../state/tables/store.ts'
 import { TargetUnavailableError } from '../../../../state/unavailable.ts'
 import { type Event, eventsTable } from '../../../state/tables/events-table.ts'

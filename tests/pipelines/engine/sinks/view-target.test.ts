@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { TargetUnavailableError } from '../../../../pipelines/engine/sinks/target.ts'
 import { viewTarget } from '../../../../pipelines/engine/sinks/view-target.ts'
 import { manualRuntime } from '../../../../runtime/manual.ts'
 import { decimalInt, utf8 } from '../../../../schemas/keys.ts'
