@@ -175,7 +175,7 @@ test('a bug stops the worker at the record, and nothing is lost', () => {
  */
 test('a source may stop the worker instead', () => {
   const strict = topology('strict', (t) => {
-    t.source(rides, { onBadRecord: 'fail' }).process('price', {}, () => {})
+    t.source(rides, { onError: { decode: 'fail', reject: 'fail' } }).process('price', {}, () => {})
   })
   expect(() => testDriver(strict).pipeBytes(rides, Buffer.from('bike-7'), Buffer.from('#!'))).toThrow(
     /rides-0 offset 0: the record was rejected \(undecodable_value: .+\) and the source's policy for bad records is to fail/,
