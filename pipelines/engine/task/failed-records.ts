@@ -15,7 +15,7 @@ export interface FailedRecords {
   of(partition: TopicPartition): ReadonlyMap<number, Fault>
   /** Call when the records before the offset are committed. */
   forgetBefore(partition: TopicPartition, offset: number): void
-  /** Counts and logs a record that is skipped. */
+  /** Counts and logs a record that is skipped. Skipping it again, after a rollback for another one, counts nothing. */
   skipped(place: RecordPlace, fault: Fault, handling: OnFailure): void
 }
 
@@ -28,6 +28,7 @@ export interface FailedRecordsDeps {
 export function failedRecords({ topology, metrics, runtime }: FailedRecordsDeps): FailedRecords {
   const partitions = new Map<string, Map<number, Fault>>()
   const log = limitedLog(runtime)
+  const reported = new WeakSet<Fault>()
 
   function of({ topic, partition }: TopicPartition): Map<number, Fault> {
     const key = partitionKey(topic, partition)
@@ -50,7 +51,11 @@ export function failedRecords({ topology, metrics, runtime }: FailedRecordsDeps)
       const faults = of(partition)
       for (const failed of faults.keys()) if (failed < offset) faults.delete(failed)
     },
-    skipped(place, { stage, code, processor }, handling) {
+    skipped(place, fault, handling) {
+      if (reported.has(fault)) return
+      reported.add(fault)
+      const { stage, code, processor } = fault
+      if (handling === 'dead-letter') metrics.deadLetters++
       countSkipped(metrics, { source: place.topic, stage, handling })
       log('warn', `${place.topic} ${stage}`, { topology, processor, stage, code, handling, ...place }, 'record_skipped')
     },

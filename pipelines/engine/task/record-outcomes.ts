@@ -67,7 +67,6 @@ export function recordOutcomes({ topology, context, outputs, metrics, failed }: 
     const chunk = queue.chunk as RecordChunk
     failed.skipped(placeOf(chunk, queue.row), fault, handling)
     if (handling === 'drop') return
-    metrics.deadLetters++
     const letter = deadLetterParts(chunk, queue.row, { topology, processor, code, message })
     outputs.copy(deadLetters, DEAD_LETTER_PARTITION, chunk, queue.row, letter.headers, letter)
   }

@@ -1,16 +1,19 @@
 import type { OffsetToCommit, PartitionData } from '../../../kafka/transport.ts'
-import { partitionKey } from '../../../kafka/transport.ts'
+import { partitionKey, TransportError } from '../../../kafka/transport.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
+import { isStateFailure } from '../../../state/stores/errors.ts'
 import type { EngineStore, StateSession } from '../../../state/stores/store.ts'
 import { taskMarks } from '../time/task-marks.ts'
 import { caughtUpTicks, taskTicks, timeClosing } from '../time/task-time.ts'
 import type { Codecs } from '../topology/codecs.ts'
+import { ProcessorError } from '../topology/errors.ts'
 import { changelogTopicName } from '../topology/internal-topics.ts'
 import { forwardingStagesInto, type SubTopology, timeStagesInto } from '../topology/sub-topology.ts'
 import type { Topology } from '../topology/topology.ts'
 import type { FailedRecords } from './failed-records.ts'
 import type { TaskMetrics } from './metrics.ts'
 import { type AppenderSource, taskOutputs } from './outputs.ts'
+import { reasonOf } from './record-failure.ts'
 import { processorFailed, type RunResult, recordLoop } from './record-loop.ts'
 import { TaskContext } from './task-context.ts'
 import { type TaskPlace, taskPlace } from './task-place.ts'
@@ -157,16 +160,27 @@ export function streamTask(deps: TaskDeps): StreamTask {
 
   function flushStores(): void {
     for (const store of stores) {
-      if (!store.logged) {
-        store.flush(undefined)
-        continue
+      try {
+        flushStore(store)
+      } catch (error) {
+        if (isStateFailure(error)) throw error
+        const advice = error instanceof TransportError && error.code === 'MESSAGE_TOO_LARGE' ? ': split the value into several keys' : ''
+        const message = `${topology.name}: a row of the store ${store.name} cannot be written: ${reasonOf(error)}${advice}`
+        throw new ProcessorError(message, { cause: error })
       }
-      const appender = deps.producer.appender(changelogTopicName(topology.name, store.name), partition)
-      store.flush({
-        append: (key, keyStart, keyEnd, value, valueStart, valueEnd) =>
-          appender.append(context.now, key, keyStart, keyEnd, value, valueStart, valueEnd),
-      })
     }
+  }
+
+  function flushStore(store: EngineStore): void {
+    if (!store.logged) {
+      store.flush(undefined)
+      return
+    }
+    const appender = deps.producer.appender(changelogTopicName(topology.name, store.name), partition)
+    store.flush({
+      append: (key, keyStart, keyEnd, value, valueStart, valueEnd) =>
+        appender.append(context.now, key, keyStart, keyEnd, value, valueStart, valueEnd),
+    })
   }
 
   function progress(): TaskProgress {
