@@ -256,8 +256,8 @@ export interface RecordAppender extends TopicPartition {
   /**
    * Appends one record and copies its bytes. Pass null for a null key or value.
    * @param timestamp epoch ms
-   * @throws TransportError `MESSAGE_TOO_LARGE` when the topic would refuse the record. Nothing is appended then, and the
-   *   transaction can continue.
+   * @throws TransportError `MESSAGE_TOO_LARGE` when the topic would refuse the record. Nothing is appended then, and
+   *   the transaction can continue.
    */
   append(...record: RecordFields): void
   /** Records that were appended and are not committed yet. */
@@ -276,8 +276,8 @@ export interface ProducerOptions {
   /** Default none. */
   readonly compression?: Compression
   /**
-   * The largest batch that each topic accepts (`Transport.maxBatchBytes`). Without the limit of a topic, only the broker
-   * notices a record that is too large, and the whole transaction fails.
+   * The largest batch that each topic accepts (`Transport.maxBatchBytes`). Without the limit of a topic, only the
+   * broker notices a record that is too large, and the whole transaction fails.
    */
   readonly maxBatchBytes?: ReadonlyMap<string, number>
   /** Called synchronously as `commit` passes each step. Crash tests kill the process here. */

@@ -31,7 +31,7 @@ export const trends = topology(
     const tweet = tweetCounts({ users, counts })
     // The event's user_id identifies users. If a producer sets no key, the cap per user applies to each partition
     // separately.
-    t.source(tweets, { keys: 'optional' })
+    t.source(tweets, { keys: 'optional', onError: { process: 'dead-letter', produce: 'dead-letter' } })
       .process('count-tweet', { stores: [users], reads: ({ user_id }) => users.prefetch(user_id) }, tweet.count)
       .tick('forget-users', { everyMs: FORGET_EVERY_MS, clock: 'wall', stores: [users] }, (_now, ctx) => tweet.forget(ctx))
       .beforeCommit('send-counts', { emits: [counts] }, tweet.send)

@@ -75,8 +75,8 @@ export interface TestDriver {
   /** Returns the store of the task that owns a partition. Must be called after `settle` or in record mode. */
   store<S extends EngineStore>(name: string, partition?: number): S
   /**
-   * Processes everything that has been committed upstream, without committing. After a failed record that was skipped, a
-   * task continues only when it has committed.
+   * Processes everything that has been committed upstream, without committing. After a failed record that was skipped,
+   * a task continues only when it has committed.
    */
   run(): void
   /** Commits all tasks once. */

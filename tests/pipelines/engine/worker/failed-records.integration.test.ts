@@ -112,7 +112,7 @@ test('records that throw or have an output that is too large become dead letters
     const number = Number(value)
     const expected = isBroken(number)
       ? ['process_failed', `cannot count ${number}`]
-      : ['produce_failed', `its output to ${names.large} failed: topic ${names.large} accepts 50000 bytes, not 60073`]
+      : ['produce_failed', `its output to ${names.large} failed: topic ${names.large} accepts 50000 bytes, not 60074`]
     expect([code, message, processor]).toEqual([...expected, 'count'])
   }
   const after = await transport.offsets([{ topic: names.large, partition: 0 }], 'end')
