@@ -11,7 +11,7 @@ import type { Fault, RecordFailure, RecordPlace } from './record-failure.ts'
  */
 export interface FailedRecords {
   add(failure: RecordFailure): void
-  /** The faults of one partition by offset, which later calls of `add` extend. */
+  /** Returns the faults of one partition by offset. Later calls of `add` extend the map. */
   of(partition: TopicPartition): ReadonlyMap<number, Fault>
   /** Call when the records before the offset are committed. */
   forgetBefore(partition: TopicPartition, offset: number): void

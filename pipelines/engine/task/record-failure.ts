@@ -31,7 +31,7 @@ export interface Fault {
 
 const FAILED_IN: Readonly<Record<'process' | 'produce', FaultCode>> = { process: 'process_failed', produce: 'produce_failed' }
 
-/** A record and the place of it in its topic. */
+/** Where a record is. */
 export interface RecordPlace extends TopicPartition {
   readonly offset: number
 }
@@ -60,7 +60,10 @@ export class RecordFailure extends ProcessorError {
   }
 }
 
-/** The error of a processor at a record: RecordFailure if a policy of its source lets the engine skip the record. */
+/**
+ * Returns the error for a failure of the author's code at a record: RecordFailure if a policy of the record's source lets
+ * the engine skip it, otherwise an error that stops the worker.
+ */
 export function failureAt(place: RecordPlace, topology: string, processor: string, policies: FailurePolicies, error: unknown): Error {
   const reason = reasonOf(error)
   const message = `${topology}/${processor} failed at ${place.topic}-${place.partition} offset ${place.offset}: ${reason}`
@@ -73,7 +76,7 @@ export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Undefined when the record is not the reason of the failure. */
+/** Returns undefined when the record is not the reason of the failure. */
 function stageOf(error: unknown): 'process' | 'produce' | undefined {
   if (error instanceof RefusedOutcome || isStateFailure(error)) return undefined
   for (let cause = error; cause instanceof Error; cause = cause.cause) if (cause instanceof OutputError) return 'produce'

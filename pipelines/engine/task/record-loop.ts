@@ -191,7 +191,7 @@ export function recordLoop(parts: RecordLoopParts): RecordLoop {
     }
   }
 
-  /** The error of the current record, or of other code that ran between two records. */
+  /** Returns the error of the current record, or of other code that ran between two records. */
   function recordFailed(error: unknown): Error {
     const { node, chunk, row } = context
     const queue = queues.find((each) => each.topic === chunk?.topic)

@@ -1,6 +1,7 @@
 import type { PartitionData, RecordChunk } from '../../../kafka/transport.ts'
 import { type Codec, UnknownSchemaError } from '../../../schemas/codec.ts'
 import { type TimeMarker, timeMarkerAt } from '../time/time-marker.ts'
+import type { OnError } from '../topology/api.ts'
 import type { StreamDeclaration } from '../topology/declaration.ts'
 import { type FailurePolicies, type Fault, type FaultCode, placeOf, type RecordPlace, reasonOf } from './record-failure.ts'
 
@@ -17,8 +18,10 @@ export const TOMBSTONE = Symbol('tombstone')
  */
 const MAX_FINISHED_CHUNKS = 16
 
-/** Bad input becomes a dead letter; bugs stop the worker. */
-const DEFAULT_POLICIES: FailurePolicies = { decode: 'dead-letter', reject: 'dead-letter', process: 'fail', produce: 'fail' }
+/** Returns the policies of a source. By default bad input becomes a dead letter, and bugs stop the worker. */
+function policiesOf({ decode = 'dead-letter', reject = 'dead-letter', process = 'fail', produce = 'fail' }: OnError): FailurePolicies {
+  return { decode, reject, process, produce }
+}
 
 function decodeFault(code: FaultCode, message: string): Fault {
   return { stage: 'decode', code, message, processor: '' }
@@ -78,7 +81,7 @@ export class RecordQueue {
     this.topic = stream.topic.name
     this.partition = options.partition
     this.#options = options
-    this.policies = { ...DEFAULT_POLICIES, ...stream.options.onError }
+    this.policies = policiesOf(stream.options.onError ?? {})
     const { keys = 'required', tombstones = 'bad-record' } = stream.options
     this.#needsKey = keys === 'required'
     this.#tombstone = tombstones === 'deliver' ? null : tombstones === 'drop' ? TOMBSTONE : FAULTY
@@ -123,7 +126,7 @@ export class RecordQueue {
     return filled
   }
 
-  /** The record at a slot of the decoded slice. */
+  /** Returns the place of the record at a slot of the decoded slice. */
   placeAt(slot: number): RecordPlace {
     let row = this.row + slot - this.slot
     let index = this.#head

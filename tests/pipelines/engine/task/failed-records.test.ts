@@ -217,6 +217,13 @@ test('a decoder that throws anything makes the record undecodable', () => {
   expect(values(driver, totals)).toEqual([5])
 })
 
+test('an unknown stage or policy prevents the declaration, and an undefined one is the default', () => {
+  const wrong = (onError: object) => () => adding(onError as OnError)
+  expect(wrong({ proces: 'drop' })).toThrow('source orders: onError has no stage proces, only decode, reject, process, produce')
+  expect(wrong({ process: 'skip' })).toThrow('onError.process is "skip", but must be one of fail, drop, dead-letter')
+  expect(() => testDriver(adding({ process: undefined })).pipe(orders, 'a', BUG)).toThrow('a bug')
+})
+
 test('each source has its own policies', () => {
   const driver = testDriver(adding({ process: 'drop' }))
   driver.pipe(orders, 'a', BUG)
